@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t clock_now_ns(void);        /* monotonic wall clock */
+uint64_t clock_thread_cpu_ns(void); /* CPU time of the calling thread */
+
+#endif

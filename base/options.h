@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One table per command gives parsing, usage text and (later) the man page and shell completion.
+ * "--name VALUE", "--name=VALUE", "-n VALUE"; "--" ends options. Words that are no options stay.
+ */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_FLOAT, OPTION_TEXT, OPTION_LIST };
+
+enum { OPTION_LIST_MAX = 32 };
+
+struct option_list {
+    const char *items[OPTION_LIST_MAX];
+    int count;
+};
+
+struct option {
+    const char *name; /* long, without dashes; NULL ends the table */
+    char letter;      /* 0: none */
+    enum option_kind kind;
+    size_t offset; /* into the command's struct: bool, int64_t, double, const char *, option_list */
+    const char *argument; /* "N", "FILE"; NULL for flags */
+    const char *help;
+};
+
+/* Fills *values; moves the other words to the front of argv and counts them. An unknown option or
+ * a bad value fails with the nearest valid name. */
+enum status options_parse(const struct option *table, int *argc, char **argv, void *values,
+                          struct error *err);
+/* Usage lines of the table into text, as `ridge CMD -h` prints them. */
+void options_usage(const struct option *table, char *text, size_t size);
+/* The nearest of `count` words by edit distance, or NULL when none is near. */
+const char *nearest_word(const char *word, const char *const *words, int count);
+
+#endif

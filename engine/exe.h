@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An executable: a graph compiled for one device. Passes rewrite a copy of the graph, every node
+ * gets a kernel, all intermediate tensors get a place in one arena. exe_run then only launches.
+ *
+ * Life cycle: exe_new (slow: compiles, tunes, packs weights); write inputs through exe_input;
+ * exe_run any number of times; read outputs through exe_output; exe_free.
+ */
+#ifndef ENGINE_EXE_H
+#define ENGINE_EXE_H
+
+#include "engine/graph.h"
+#include "engine/kernel.h"
+#include "engine/op.h"
+
+struct exe;
+
+struct exe_options {
+    int threads;           /* <= 0: all CPUs of the mask */
+    enum isa isa;          /* highest instruction set allowed */
+    const char *providers; /* NULL: all; "native,onednn"; the reference is always there */
+    const char *cache;     /* tuner cache file; NULL: none is read or written */
+    bool no_tune;          /* take the first accepting kernel instead of timing */
+    bool no_fuse;          /* compile the graph as it is */
+    bool keep_values;      /* every value keeps its own memory (for verification and dumps) */
+    double max_error;      /* refuse kernels with a larger own bound; 0: no limit */
+    const char *only;      /* tests: only the kernel of this name, or the reference */
+    int only_variant;      /* with only; -1: tune over all */
+};
+
+enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
+                    struct error *err);
+void exe_free(struct exe *exe);
+
+/* Memory of graph input or output i (plain row-major). Inputs are filled by their fill at first. */
+void *exe_input(struct exe *exe, int i);
+const void *exe_output(const struct exe *exe, int i);
+void exe_run(struct exe *exe);
+
+/* ---- what was decided ---- */
+
+struct candidate {
+    const struct kernel *kernel;
+    int variant;
+    double time_ns;  /* median; 0: not timed */
+    bool chosen;
+    char text[48];   /* describe() */
+    char reason[160]; /* why it was refused; empty: accepted */
+};
+
+struct exe_step {
+    const struct node *node;
+    const struct kernel *kernel;
+    int variant;
+    const struct kernel_query *query;
+    struct cost cost;
+    double bytes_in, bytes_out; /* streamed by this step */
+    const struct candidate *candidates;
+    int candidate_count;
+};
+
+struct exe_memory {
+    size_t arena_bytes;   /* activations and scratch: planned peak */
+    size_t unshared_bytes; /* what activations would take without sharing */
+    size_t weight_bytes;  /* weights as kept: packed or plain */
+};
+
+const struct graph *exe_graph(const struct exe *exe); /* after the passes */
+int exe_step_count(const struct exe *exe);
+struct exe_step exe_step_at(const struct exe *exe, int index);
+struct exe_memory exe_memory(const struct exe *exe);
+struct pool *exe_pool(struct exe *exe);
+/* Runs each step `repeats` times and writes its median time (ns) to times[step]. */
+void exe_time_steps(struct exe *exe, int repeats, double *times);
+
+/* ---- the reference ---- */
+
+/* Runs the graph as it is, all floats in double, through the operators' references. inputs[i] and
+ * outputs[i] belong to graph input and output i; inputs NULL: made by their fills. Weights are the
+ * graph's. outputs are allocated; free them with ref_release. */
+enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
+                          struct ref_tensor *outputs, struct pool *pool, struct error *err);
+void ref_release(struct ref_tensor *tensor);
+/* Native row-major data to and from the reference's form. */
+enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const struct shape *shape,
+                          const void *data, struct error *err);
+void ref_to_data(const struct ref_tensor *tensor, void *data);
+/* max |a - b| / max |b| over one tensor of floats; exact comparison (0 or 1) for integers. */
+double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/op.h"
+#include "engine/plugin.h"
+#include "engine/reference.h"
+
+#define X(name) extern const struct kernel kernel_##name;
+#include "kernel_list.inc"
+#undef X
+
+static const struct kernel *const natives[] = {
+#define X(name) &kernel_##name,
+#include "kernel_list.inc"
+#undef X
+    NULL, /* the list may be empty */
+};
+
+enum { NATIVE_COUNT = ARRAY_COUNT(natives) - 1 };
+
+int kernel_count(void)
+{
+    return NATIVE_COUNT + plugin_kernel_count() + 1;
+}
+
+const struct kernel *kernel_at(int index)
+{
+    if (index < NATIVE_COUNT)
+        return natives[index];
+    index -= NATIVE_COUNT;
+    return index < plugin_kernel_count() ? plugin_kernel_at(index) : &kernel_reference;
+}
+
+bool kernel_computes(const struct kernel *kernel, const struct op *op)
+{
+    for (const char *const *name = kernel->ops; name && *name; name++)
+        if (strcmp(*name, op->name) == 0)
+            return true;
+    return !kernel->ops;
+}
+
+static enum isa isa_of_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        return ISA_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return ISA_AVX2;
+#endif
+    return ISA_SCALAR;
+}
+
+const char *isa_name(enum isa isa)
+{
+    static const char *const names[ISA_COUNT] = {"scalar", "avx2", "avx512"};
+    return names[isa];
+}
+
+enum isa isa_detect(void)
+{
+    enum isa best = isa_of_cpu();
+    const char *wanted = getenv("RIDGE_ISA");
+    for (int k = 0; wanted && k < (int)best; k++)
+        if (strcmp(wanted, isa_name((enum isa)k)) == 0)
+            return (enum isa)k;
+    return best;
+}
+
+const struct desc *query_in(const struct kernel_query *q, int i)
+{
+    return i < q->in_count && q->in[i].dtype != DTYPE_NONE ? &q->in[i] : NULL;
+}
+
+bool query_all_dtype(const struct kernel_query *q, enum dtype dtype)
+{
+    for (int k = 0; k < q->in_count; k++)
+        if (q->in[k].dtype != DTYPE_NONE && q->in[k].dtype != dtype)
+            return false;
+    for (int k = 0; k < q->out_count; k++)
+        if (q->out[k].dtype != DTYPE_NONE && q->out[k].dtype != dtype)
+            return false;
+    return true;
+}
+
+enum status query_plain_f32(const struct kernel_query *q, struct error *why)
+{
+    if (!query_all_dtype(q, DTYPE_F32))
+        return UNSUPPORTED(why, "only f32");
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    for (int k = 0; k < q->in_count; k++)
+        if (q->in[k].dtype != DTYPE_NONE && !desc_is_plain(&q->in[k]))
+            return UNSUPPORTED(why, "input %d is not plain", k);
+    for (int k = 0; k < q->out_count; k++)
+        if (q->out[k].dtype != DTYPE_NONE && !desc_is_plain(&q->out[k]))
+            return UNSUPPORTED(why, "output %d is not plain", k);
+    return STATUS_OK;
+}

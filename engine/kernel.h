@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kernel says *how* a node is computed on one device by one provider. For every node the tuner
+ * asks all kernels of its operator; each accepts or refuses with a reason that `ridge explain`
+ * prints, the accepting ones are checked against the reference and timed, the fastest is kept.
+ * The reference is always last and always accepts.
+ *
+ *   supports   required  accept (STATUS_OK) or refuse (UNSUPPORTED with a reason)
+ *   variants   optional  how many tunings there are for this query (tile sizes, packing ...)
+ *   workspace  optional  scratch bytes for launch, 64-byte aligned
+ *   prepare    optional  once: packs constant weights, fills `state`
+ *   launch     required  the timed part: allocates nothing, takes no lock, cannot fail
+ *   release    optional  gives back what prepare made
+ *
+ * Native kernels are written once against engine/kernels/lib/simd.h and compiled for every
+ * instruction set: `REGISTER_KERNEL(softmax_rows)` becomes softmax_rows_scalar, _avx2, _avx512.
+ * The smallest example is engine/kernels/cpu/copy_plain.c. tests/ops proves every kernel on every
+ * case of its operator, with guard zones round each tensor.
+ */
+#ifndef ENGINE_KERNEL_H
+#define ENGINE_KERNEL_H
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "base/registry.h"
+#include "engine/graph.h"
+#include "engine/tensor.h"
+
+/* Ordered: a CPU that has one has all before it. */
+enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
+
+enum { KERNEL_ABI = 1, ALIGN_TENSOR = 64 };
+
+/* One node, lowered: descs are in memory order of this executable. */
+struct kernel_query {
+    const struct node *node; /* operator, attributes, posts */
+    int in_count, out_count; /* in includes the operands of posts */
+    const struct desc *in;   /* dtype DTYPE_NONE: absent */
+    const struct desc *out;
+    const void *const *fixed; /* per input: contents known now (constant weight, in in[i]'s
+                                 layout), or NULL: comes with each launch. A fixed input whose
+                                 packed form is all that launch needs is not kept in memory
+                                 otherwise: see kernel.packs */
+    int threads;
+};
+
+struct kernel_args {
+    const void *const *in;
+    void *const *out;
+    void *workspace;
+    struct pool *pool;
+    void *stream; /* device queue; NULL on CPUs */
+};
+
+struct kernel_state; /* each kernel defines its own */
+
+struct kernel {
+    const char *name;
+    const char *provider;    /* "native", "onednn", "openblas", "reference" */
+    const char *device;      /* NULL: "cpu" */
+    const char *const *ops;  /* operators it computes, NULL-terminated; NULL: all */
+    enum isa isa;            /* least instruction set */
+    double rel_error;        /* own bound if larger than the operator's (Winograd: 1e-3); 0: none */
+    unsigned packs;          /* bit i: when input i is fixed, launch does not read in[i] */
+    bool own_threads;        /* brings its own threads (OpenMP): the pool is parked around it */
+    bool distrusted;         /* first call on a new signature runs in a forked child */
+    enum status (*supports)(const struct kernel_query *q, struct error *why);
+    int (*variants)(const struct kernel_query *q);
+    /* A few words on variant v for `ridge explain`, e.g. "12x32 kc256"; may be absent. */
+    void (*describe)(const struct kernel_query *q, int variant, char *text, size_t size);
+    size_t (*workspace)(const struct kernel_query *q, int variant);
+    enum status (*prepare)(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err);
+    void (*launch)(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args);
+    void (*release)(struct kernel_state *state);
+};
+
+#define OPS(...) (const char *const[]) { __VA_ARGS__, NULL }
+
+/* Native kernels: the symbol, the name and the instruction set follow the compilation. */
+#if defined(__AVX512F__)
+#define KERNEL_ISA        ISA_AVX512
+#define KERNEL_NAME(name) name##_avx512
+#elif defined(__AVX2__)
+#define KERNEL_ISA        ISA_AVX2
+#define KERNEL_NAME(name) name##_avx2
+#else
+#define KERNEL_ISA        ISA_SCALAR
+#define KERNEL_NAME(name) name##_scalar
+#endif
+#define KERNEL_CAT_(a, b)    a##b
+#define KERNEL_CAT(a, b)     KERNEL_CAT_(a, b)
+#define KERNEL_TEXT_(text)   #text
+#define KERNEL_TEXT(text)    KERNEL_TEXT_(text)
+#define KERNEL_SYMBOL(name)  KERNEL_CAT(kernel_, KERNEL_NAME(name))
+/* Use as: REGISTER_KERNEL(softmax_rows) = { NATIVE(softmax_rows), .ops = OPS("Softmax"), ... }; */
+#define REGISTER_KERNEL(name)                                                                      \
+    extern const struct kernel KERNEL_SYMBOL(name);                                                \
+    const struct kernel KERNEL_SYMBOL(name)
+#define NATIVE(kernel)                                                                             \
+    .name = KERNEL_TEXT(KERNEL_NAME(kernel)), .provider = "native", .isa = KERNEL_ISA
+
+/* All kernels built in, then those of loaded plug-ins; the reference last. */
+int kernel_count(void);
+const struct kernel *kernel_at(int index);
+bool kernel_computes(const struct kernel *kernel, const struct op *op);
+
+/* The best instruction set of this CPU, lowered by RIDGE_ISA=scalar|avx2|avx512. */
+enum isa isa_detect(void);
+const char *isa_name(enum isa isa);
+
+/* ---- helpers for supports() ---- */
+const struct desc *query_in(const struct kernel_query *q, int i); /* NULL: absent */
+bool query_all_dtype(const struct kernel_query *q, enum dtype dtype); /* present in and out */
+/* Refuses unless all inputs and outputs are f32 and plain, and the node has no posts. */
+enum status query_plain_f32(const struct kernel_query *q, struct error *why);
+
+#endif

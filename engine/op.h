@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An operator says *what* is computed: shapes, cost, a plain reference, its test cases. *How* it is
+ * computed fast is said by kernels (engine/kernel.h). One file per operator in engine/ops/, named
+ * after it in snake case; the smallest example is engine/ops/identity.c.
+ *
+ *   infer      required  fills dtype and shape of every output from the inputs
+ *   cost       optional  absent: moves data only (no FLOPs); bytes are counted by the graph
+ *   reference  required  computes the outputs; floats are double, everything else is int64_t
+ *   gradient   optional  adds nodes that compute the inputs' gradients (roadmap: training)
+ *   cases      required  at least one; tests run each through every kernel that accepts it
+ */
+#ifndef ENGINE_OP_H
+#define ENGINE_OP_H
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "base/registry.h"
+#include "engine/graph.h"
+#include "engine/tensor.h"
+
+/* ---- shape inference ---- */
+
+struct infer {
+    const struct node *node;
+    const struct value *const *in; /* NULL: absent */
+    struct value *const *out;      /* NULL: not wanted; set dtype and shape */
+    int in_count, out_count;
+};
+
+/* Contents of a 1-D (or scalar) integer input that is known now; UNSUPPORTED when it is not. */
+enum status infer_ints(const struct infer *c, int input, int64_t *values, int max, int *count,
+                       struct error *err);
+/* Contents of a float or integer input that is known now, as doubles. */
+enum status infer_floats(const struct infer *c, int input, double *values, int max, int *count,
+                         struct error *err);
+/* Whether input exists and is present. */
+bool infer_has(const struct infer *c, int input);
+/* Sets an output if it is wanted. */
+void infer_set(const struct infer *c, int output, enum dtype dtype, const struct shape *shape);
+
+/* Shape rules shared by many operators. */
+enum status infer_same(const struct infer *c, struct error *err);      /* out 0 = in 0 */
+enum status infer_broadcast(const struct infer *c, struct error *err); /* all inputs, in 0's type */
+enum status infer_compare(const struct infer *c, struct error *err);   /* broadcast, bool result */
+
+/* ---- cost ---- */
+
+/* What a node costs by the stated convention (docs/method.md): FMA = 2, elementwise once per
+ * output element with a weight per operator; transcendental calls are counted apart as well. */
+struct cost {
+    double macs;             /* multiply-accumulates of matrix products and convolutions */
+    double elementwise;      /* other FLOPs */
+    double transcendentals;  /* calls of exp, log, tanh, erf, sqrt, division ... */
+};
+
+/* ---- reference ---- */
+
+/* A tensor of the reference: row-major, logical shape. Floats (f16, bf16, f32, f64) are held as
+ * double in f, integers and bool as int64_t in i (u64: same bits). The caller rounds results. */
+struct ref_tensor {
+    enum dtype dtype;
+    struct shape shape;
+    int64_t count;
+    double *f;
+    int64_t *i;
+};
+
+struct ref_call {
+    const struct node *node;
+    const struct ref_tensor *const *in; /* NULL: absent */
+    struct ref_tensor *const *out;      /* NULL: not wanted; zeroed, shape from infer */
+    int in_count, out_count;            /* the operator's own inputs, without posts */
+    struct pool *pool;                  /* may be NULL */
+};
+
+/* Element i as a double whatever the type. */
+double ref_get(const struct ref_tensor *tensor, int64_t i);
+void ref_set(const struct ref_tensor *tensor, int64_t i, double value);
+/* Index into `from` for element i of a tensor of shape `of` under broadcasting. */
+int64_t ref_broadcast_index(const struct shape *of, int64_t i, const struct shape *from);
+
+/* ---- test cases ---- */
+
+/* Inputs are written "f32[2,3] i64[2]=0,1 - f32[4]{0.5:2}": type and shape, then either literal
+ * contents (row-major, a single literal repeats), or {low:high} for uniform random ones (default
+ * {-1:1}; integers {0:10}). "-" is an absent input. Inputs with literal contents are constants of
+ * the graph, the others are run-time inputs; "f32[4,3]!" makes a random input a constant weight.
+ * Attributes: "axis=1 pads=[0,1] mode=\"linear\" alpha=0.5" (a dot makes it a float). */
+struct op_case {
+    const char *name;
+    const char *inputs;
+    const char *attrs; /* may be NULL */
+    int outputs;       /* wanted outputs; 0 means 1 */
+    double tolerance;  /* 0: the operator's */
+};
+
+/* How an operator bears channels-last memory. */
+enum layout_rule {
+    LAYOUT_RULE_PLAIN = 0,    /* inputs and outputs are plain */
+    LAYOUT_RULE_ANY,          /* elementwise: any layout, the same for all; broadcast by strides */
+    LAYOUT_RULE_AXIS,         /* works on logical axes by strides: any one layout, kept */
+    LAYOUT_RULE_CHANNELS_LAST /* input 0 and output 0 want NHWC (conv, pooling, batch norm ...) */
+};
+
+struct op {
+    const char *name;   /* ONNX name: "LayerNormalization" */
+    const char *domain; /* NULL: ONNX; "ridge": ours */
+    int inputs_min, inputs_max, outputs_min, outputs_max; /* *_max -1: any number */
+    const char *const *attrs; /* names it understands, NULL-terminated; NULL: none */
+    unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
+    enum layout_rule layout;
+    bool alias;       /* output 0 is input 0 with another shape: no work when plain */
+    bool random;      /* not a function of its inputs: never folded */
+    enum status (*infer)(const struct infer *c, struct error *err);
+    void (*cost)(const struct infer *c, struct cost *cost);
+    enum status (*reference)(const struct ref_call *call, struct error *err);
+    enum status (*gradient)(struct graph *g, int node, const int *out_grads, int *in_grads);
+    double tolerance; /* norm-wise relative error that a f32 kernel may have; 0: 1e-5 */
+    const struct op_case *cases;
+    int case_count;
+};
+
+#define OP_CASES(array) .cases = (array), .case_count = ARRAY_COUNT(array)
+
+const struct op *op_find(const char *name, const char *domain); /* domain NULL: ONNX */
+int op_count(void);
+const struct op *op_at(int index); /* alphabetical */
+
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/exe.h"
+
+void ref_place(struct ref_tensor *tensor, void *memory)
+{
+    tensor->f = dtype_is_float(tensor->dtype) ? memory : NULL;
+    tensor->i = dtype_is_float(tensor->dtype) ? NULL : memory;
+}
+
+static void load_one(const struct ref_tensor *t, int64_t k, const void *data, int64_t at)
+{
+    switch (t->dtype) {
+    case DTYPE_F32: t->f[k] = (double)((const float *)data)[at]; break;
+    case DTYPE_F64: t->f[k] = ((const double *)data)[at]; break;
+    case DTYPE_F16: t->f[k] = (double)half_to_float(((const uint16_t *)data)[at]); break;
+    case DTYPE_BF16: t->f[k] = (double)bfloat_to_float(((const uint16_t *)data)[at]); break;
+    case DTYPE_I8: t->i[k] = ((const int8_t *)data)[at]; break;
+    case DTYPE_U8: t->i[k] = ((const uint8_t *)data)[at]; break;
+    case DTYPE_I16: t->i[k] = ((const int16_t *)data)[at]; break;
+    case DTYPE_U16: t->i[k] = ((const uint16_t *)data)[at]; break;
+    case DTYPE_I32: t->i[k] = ((const int32_t *)data)[at]; break;
+    case DTYPE_U32: t->i[k] = ((const uint32_t *)data)[at]; break;
+    case DTYPE_I64:
+    case DTYPE_U64: t->i[k] = ((const int64_t *)data)[at]; break;
+    case DTYPE_BOOL: t->i[k] = ((const uint8_t *)data)[at] != 0; break;
+    case DTYPE_NONE:
+    case DTYPE_COUNT: break;
+    }
+}
+
+static void store_one(const struct ref_tensor *t, int64_t k, void *data, int64_t at)
+{
+    switch (t->dtype) {
+    case DTYPE_F32: ((float *)data)[at] = (float)t->f[k]; break;
+    case DTYPE_F64: ((double *)data)[at] = t->f[k]; break;
+    case DTYPE_F16: ((uint16_t *)data)[at] = half_from_float((float)t->f[k]); break;
+    case DTYPE_BF16: ((uint16_t *)data)[at] = bfloat_from_float((float)t->f[k]); break;
+    case DTYPE_I8: ((int8_t *)data)[at] = (int8_t)t->i[k]; break;
+    case DTYPE_U8: ((uint8_t *)data)[at] = (uint8_t)t->i[k]; break;
+    case DTYPE_I16: ((int16_t *)data)[at] = (int16_t)t->i[k]; break;
+    case DTYPE_U16: ((uint16_t *)data)[at] = (uint16_t)t->i[k]; break;
+    case DTYPE_I32: ((int32_t *)data)[at] = (int32_t)t->i[k]; break;
+    case DTYPE_U32: ((uint32_t *)data)[at] = (uint32_t)t->i[k]; break;
+    case DTYPE_I64:
+    case DTYPE_U64: ((int64_t *)data)[at] = t->i[k]; break;
+    case DTYPE_BOOL: ((uint8_t *)data)[at] = t->i[k] != 0; break;
+    case DTYPE_NONE:
+    case DTYPE_COUNT: break;
+    }
+}
+
+/* Calls one() for every element k (row-major) with its place in memory. */
+#define FOR_EACH_PLACE(desc, k, at, one)                                                           \
+    do {                                                                                           \
+        int64_t index_[RANK_MAX] = {0}, count_ = shape_count(&(desc)->shape);                      \
+        for (int64_t k = 0, at = 0; k < count_; k++) {                                             \
+            one;                                                                                   \
+            for (int d_ = (desc)->shape.rank - 1; d_ >= 0; d_--) {                                 \
+                at += (desc)->stride[d_];                                                          \
+                if (++index_[d_] < (desc)->shape.dim[d_])                                          \
+                    break;                                                                         \
+                at -= (desc)->stride[d_] * (desc)->shape.dim[d_];                                  \
+                index_[d_] = 0;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+void ref_load(const struct ref_tensor *tensor, const struct desc *desc, const void *data)
+{
+    FOR_EACH_PLACE(desc, k, at, load_one(tensor, k, data, at));
+}
+
+void ref_store(const struct ref_tensor *tensor, const struct desc *desc, void *data)
+{
+    FOR_EACH_PLACE(desc, k, at, store_one(tensor, k, data, at));
+}
+
+void ref_wrap(const struct ref_tensor *t)
+{
+    int bits = (int)dtype_size(t->dtype) * 8;
+    if (!t->i || bits == 64)
+        return;
+    for (int64_t k = 0; k < t->count; k++) {
+        uint64_t low = (uint64_t)t->i[k] & ((UINT64_C(1) << bits) - 1);
+        bool negative = !dtype_is_unsigned(t->dtype) && low >> (bits - 1);
+        t->i[k] = negative ? (int64_t)(low | ~UINT64_C(0) << bits) : (int64_t)low;
+        if (t->dtype == DTYPE_BOOL)
+            t->i[k] = low != 0;
+    }
+}
+
+double act_value(enum act act, float fa, float fb, double x)
+{
+    double a = (double)fa, b = (double)fb;
+    switch (act) {
+    case ACT_NONE: return x;
+    case ACT_RELU: return x < 0 ? 0 : x;
+    case ACT_CLIP: return x < a ? a : x > b ? b : x;
+    case ACT_LEAKY_RELU: return x < 0 ? a * x : x;
+    case ACT_SIGMOID: return 1 / (1 + exp(-x));
+    case ACT_TANH: return tanh(x);
+    case ACT_GELU_ERF: return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+    case ACT_GELU_TANH:
+        return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case ACT_SILU: return x / (1 + exp(-x));
+    case ACT_HARD_SIGMOID: return fmin(fmax(a * x + b, 0), 1);
+    case ACT_HARD_SWISH: return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case ACT_ELU: return x < 0 ? a * expm1(x) : x;
+    case ACT_COUNT: break;
+    }
+    return x;
+}
+
+void ref_posts(const struct node *node, const struct ref_tensor *const *in,
+               const struct ref_tensor *out)
+{
+    for (int p = 0; p < node->post_count; p++) {
+        const struct post *post = &node->posts[p];
+        const struct ref_tensor *operand = post->kind == POST_ACT ? NULL : in[post->input];
+        for (int64_t k = 0; k < out->count; k++) {
+            double x = out->f[k];
+            double y =
+                operand ? operand->f[ref_broadcast_index(&out->shape, k, &operand->shape)] : 0;
+            out->f[k] = post->kind == POST_ACT   ? act_value(post->act, post->a, post->b, x)
+                        : post->kind == POST_ADD ? x + y
+                                                 : x * y;
+        }
+    }
+}
+
+/* ---- the reference as a kernel ---- */
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    (void)q;
+    (void)why;
+    return STATUS_OK;
+}
+
+static size_t slot_bytes(const struct desc *desc)
+{
+    return ((size_t)shape_count(&desc->shape) * 8 + 63) & ~(size_t)63;
+}
+
+static size_t head_bytes(const struct kernel_query *q)
+{
+    size_t count = (size_t)(q->in_count + q->out_count);
+    return (count * (sizeof(struct ref_tensor) + sizeof(void *)) + 63) & ~(size_t)63;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    size_t bytes = head_bytes(q);
+    for (int k = 0; k < q->in_count; k++)
+        bytes += slot_bytes(&q->in[k]);
+    for (int k = 0; k < q->out_count; k++)
+        bytes += slot_bytes(&q->out[k]);
+    return bytes;
+}
+
+static char *place_all(const struct desc *descs, int count, struct ref_tensor *tensors,
+                       struct ref_tensor **pointers, char *memory)
+{
+    for (int k = 0; k < count; k++) {
+        pointers[k] = descs[k].dtype == DTYPE_NONE ? NULL : &tensors[k];
+        tensors[k] = (struct ref_tensor){.dtype = descs[k].dtype, .shape = descs[k].shape,
+                                         .count = shape_count(&descs[k].shape)};
+        ref_place(&tensors[k], memory);
+        memory += slot_bytes(&descs[k]);
+    }
+    return memory;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    int total = q->in_count + q->out_count;
+    struct ref_tensor *tensors = args->workspace;
+    struct ref_tensor **pointers = (void *)(tensors + total);
+    struct ref_tensor **in = pointers, **out = pointers + q->in_count;
+    char *memory = (char *)args->workspace + head_bytes(q);
+    memory = place_all(q->in, q->in_count, tensors, in, memory);
+    place_all(q->out, q->out_count, tensors + q->in_count, out, memory);
+    for (int k = 0; k < q->in_count; k++)
+        if (in[k])
+            ref_load(in[k], &q->in[k], args->in[k]);
+    for (int k = 0; k < q->out_count; k++)
+        if (out[k])
+            memset(out[k]->f ? (void *)out[k]->f : out[k]->i, 0, (size_t)out[k]->count * 8);
+    struct ref_call call = {.node = q->node, .in = (const struct ref_tensor *const *)in,
+                            .out = out, .in_count = q->node->op_inputs,
+                            .out_count = q->out_count, .pool = args->pool};
+    struct error err;
+    if (q->node->op->reference(&call, &err) != STATUS_OK)
+        for (int64_t k = 0; out[0]->f && k < out[0]->count; k++)
+            out[0]->f[k] = (double)NAN; /* seen by every check; the error is the caller's to ask */
+    if (q->node->post_count)
+        ref_posts(q->node, call.in, out[0]);
+    for (int k = 0; k < q->out_count; k++)
+        if (out[k])
+            ref_store(out[k], &q->out[k], args->out[k]);
+}
+
+const struct kernel kernel_reference = {
+    .name = "reference",
+    .provider = "reference",
+    .supports = supports,
+    .workspace = workspace,
+    .launch = launch,
+};
+
+/* ---- whole graphs in double ---- */
+
+static enum status ref_alloc(struct ref_tensor *t, enum dtype dtype, const struct shape *shape,
+                             struct error *err)
+{
+    *t = (struct ref_tensor){.dtype = dtype, .shape = *shape, .count = shape_count(shape)};
+    void *memory = calloc((size_t)t->count + 1, 8);
+    if (!memory)
+        return FAIL_NO_MEMORY(err);
+    ref_place(t, memory);
+    return STATUS_OK;
+}
+
+void ref_release(struct ref_tensor *tensor)
+{
+    free(tensor->f);
+    free(tensor->i);
+    tensor->f = NULL;
+    tensor->i = NULL;
+}
+
+enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const struct shape *shape,
+                          const void *data, struct error *err)
+{
+    TRY(ref_alloc(tensor, dtype, shape, err));
+    for (int64_t k = 0; k < tensor->count; k++)
+        load_one(tensor, k, data, k);
+    return STATUS_OK;
+}
+
+void ref_to_data(const struct ref_tensor *tensor, void *data)
+{
+    for (int64_t k = 0; k < tensor->count; k++)
+        store_one(tensor, k, data, k);
+}
+
+double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b)
+{
+    double worst = 0, largest = 0;
+    if (a->count != b->count)
+        return INFINITY;
+    for (int64_t k = 0; k < a->count; k++) {
+        if (a->i || b->i) {
+            if (ref_get(a, k) != ref_get(b, k))
+                return 1;
+            continue;
+        }
+        if (a->f[k] == b->f[k] || (isnan(a->f[k]) && isnan(b->f[k])))
+            continue;
+        double difference = fabs(a->f[k] - b->f[k]);
+        if (!(difference <= 1e300))
+            return INFINITY;
+        worst = fmax(worst, difference);
+    }
+    for (int64_t k = 0; b->f && k < b->count; k++)
+        if (isfinite(b->f[k]))
+            largest = fmax(largest, fabs(b->f[k]));
+    return worst > 0 ? worst / fmax(largest, 1e-30) : 0;
+}
+
+struct run {
+    const struct graph *g;
+    struct ref_tensor *values; /* per value; count < 0: not there */
+    int *last_use;             /* node that reads it last; node_count for outputs */
+    struct ref_tensor **slots; /* room for the arguments of the widest node */
+    struct pool *pool;
+};
+
+static enum status materialise(struct run *run, int v, struct error *err)
+{
+    const struct value *value = &run->g->values[v];
+    struct ref_tensor *t = &run->values[v];
+    if (t->f || t->i)
+        return STATUS_OK;
+    size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+    void *raw = malloc(bytes + 1);
+    if (!raw)
+        return FAIL_NO_MEMORY(err);
+    value_materialise(value, raw);
+    enum status status = ref_from_data(t, value->dtype, &value->shape, raw, err);
+    free(raw);
+    return status;
+}
+
+static enum status run_node(struct run *run, int n, struct error *err)
+{
+    const struct node *node = &run->g->nodes[n];
+    struct ref_tensor **in = run->slots, **out = run->slots + node->input_count;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        in[k] = v == NONE ? NULL : &run->values[v];
+        if (v != NONE)
+            TRY(materialise(run, v, err));
+    }
+    for (int k = 0; k < node->output_count; k++) {
+        int v = node->outputs[k];
+        out[k] = v == NONE ? NULL : &run->values[v];
+        if (v != NONE)
+            TRY(ref_alloc(out[k], run->g->values[v].dtype, &run->g->values[v].shape, err));
+    }
+    struct ref_call call = {.node = node, .in = (const struct ref_tensor *const *)in,
+                            .out = out, .in_count = node->op_inputs,
+                            .out_count = node->output_count, .pool = run->pool};
+    if (node->op->reference(&call, err) != STATUS_OK)
+        return error_context(err, "node \"%s\" (%s)", node->name, node->op->name);
+    if (node->post_count)
+        ref_posts(node, call.in, out[0]);
+    for (int k = 0; k < node->output_count; k++)
+        if (out[k])
+            ref_wrap(out[k]);
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k] != NONE && run->last_use[node->inputs[k]] == n)
+            ref_release(&run->values[node->inputs[k]]);
+    for (int k = 0; k < node->output_count; k++)
+        if (out[k] && run->last_use[node->outputs[k]] < n)
+            ref_release(out[k]);
+    return STATUS_OK;
+}
+
+static enum status run_graph(struct run *run, const struct ref_tensor *inputs,
+                             struct ref_tensor *outputs, struct error *err)
+{
+    const struct graph *g = run->g;
+    for (int v = 0; v < g->value_count; v++)
+        run->last_use[v] = NONE;
+    for (int n = 0; n < g->node_count; n++)
+        for (int k = 0; k < g->nodes[n].input_count; k++)
+            if (g->nodes[n].inputs[k] != NONE)
+                run->last_use[g->nodes[n].inputs[k]] = n;
+    for (int k = 0; k < g->output_count; k++)
+        run->last_use[g->outputs[k]] = g->node_count;
+    for (int k = 0; inputs && k < g->input_count; k++) {
+        struct ref_tensor *t = &run->values[g->inputs[k]];
+        TRY(ref_alloc(t, inputs[k].dtype, &inputs[k].shape, err));
+        memcpy(t->f ? (void *)t->f : t->i, inputs[k].f ? (void *)inputs[k].f : inputs[k].i,
+               (size_t)t->count * 8);
+    }
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            TRY(run_node(run, n, err));
+    for (int k = 0; k < g->output_count; k++) {
+        TRY(materialise(run, g->outputs[k], err));
+        const struct ref_tensor *t = &run->values[g->outputs[k]];
+        TRY(ref_alloc(&outputs[k], t->dtype, &t->shape, err));
+        memcpy(outputs[k].f ? (void *)outputs[k].f : outputs[k].i, t->f ? (void *)t->f : t->i,
+               (size_t)t->count * 8);
+    }
+    return STATUS_OK;
+}
+
+enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
+                          struct ref_tensor *outputs, struct pool *pool, struct error *err)
+{
+    size_t values = (size_t)graph->value_count + 1, widest = 1;
+    for (int n = 0; n < graph->node_count; n++) {
+        size_t width = (size_t)(graph->nodes[n].input_count + graph->nodes[n].output_count);
+        widest = width > widest ? width : widest;
+    }
+    struct run run = {.g = graph, .pool = pool, .values = calloc(values, sizeof(*run.values)),
+                      .last_use = calloc(values, sizeof(int)),
+                      .slots = calloc(widest, sizeof(*run.slots))};
+    memset(outputs, 0, (size_t)graph->output_count * sizeof(*outputs));
+    enum status status = run.values && run.last_use && run.slots
+                             ? run_graph(&run, inputs, outputs, err)
+                             : FAIL_NO_MEMORY(err);
+    for (int v = 0; run.values && v < graph->value_count; v++)
+        ref_release(&run.values[v]);
+    for (int k = 0; status != STATUS_OK && k < graph->output_count; k++)
+        ref_release(&outputs[k]);
+    free(run.values);
+    free(run.last_use);
+    free(run.slots);
+    return status;
+}

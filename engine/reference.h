@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between native tensors and those of the reference. The reference kernel, reference_run and the
+ * judges of other kernels share these. */
+#ifndef ENGINE_REFERENCE_H
+#define ENGINE_REFERENCE_H
+
+#include "engine/kernel.h"
+#include "engine/op.h"
+
+/* Storage for `tensor` (dtype, shape and count set) inside memory of count * 8 bytes. */
+void ref_place(struct ref_tensor *tensor, void *memory);
+/* Native memory of any layout into a placed tensor, and back (rounded to the type). */
+void ref_load(const struct ref_tensor *tensor, const struct desc *desc, const void *data);
+void ref_store(const struct ref_tensor *tensor, const struct desc *desc, void *data);
+/* Integers wrap to the width of their type, as the hardware would. */
+void ref_wrap(const struct ref_tensor *tensor);
+double act_value(enum act act, float a, float b, double x);
+/* Applies node->posts to out; in has all inputs of the node. */
+void ref_posts(const struct node *node, const struct ref_tensor *const *in,
+               const struct ref_tensor *out);
+
+/* The kernel that computes every node through its operator's reference. Always accepts. */
+extern const struct kernel kernel_reference;
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A workload builds the graph of one network. One file per workload, named after it; it reads like
+ * the figure of its paper and stays under 250 lines. Blocks that several share are in
+ * workloads/lib/. The smallest example is workloads/recommendation/ncf.c.
+ *
+ * On the command line a workload is NAME or NAME:param=value,param=value; a path that ends in .onnx
+ * stands wherever a name may stand (workload_open).
+ */
+#ifndef WORKLOADS_WORKLOAD_H
+#define WORKLOADS_WORKLOAD_H
+
+#include "base/registry.h"
+#include "engine/graph.h"
+
+enum { PARAM_MAX = 12 };
+
+struct param {
+    const char *name;
+    const char *value;          /* default, as text */
+    const char *const *choices; /* NULL-terminated; NULL: a positive integer */
+    const char *help;
+};
+
+struct workload_config {
+    int64_t batch;
+    const struct param *params;
+    const char *values[PARAM_MAX]; /* in the order of params */
+};
+
+struct workload {
+    const char *name;
+    const char *domain; /* vision, recommendation, language, micro, synthetic */
+    const char *task;   /* "image classification" */
+    const char *summary;
+    const char *source;        /* paper and where the details were read */
+    const struct param *params; /* name NULL ends; NULL: none */
+    int64_t table1_batch;      /* batch of AI Matrix Table I */
+    int64_t batch;             /* default */
+    /* Adds inputs, nodes and outputs; errors stick to the graph. */
+    void (*build)(struct graph *g, const struct workload_config *config);
+};
+
+int64_t config_int(const struct workload_config *config, const char *name);
+const char *config_text(const struct workload_config *config, const char *name);
+
+int workload_count(void);
+const struct workload *workload_at(int index);
+const struct workload *workload_find(const char *name);
+
+/* "resnet50:version=1.5" or "model.onnx" -> a checked graph. batch 0: the workload's default (for
+ * a file: what its symbolic first dimension is set to, 1). */
+enum status workload_open(const char *spec, int64_t batch, struct graph **out, struct error *err);
+
+#endif
