@@ -2,100 +2,229 @@
 # Ridge: one Makefile, not recursive. `make help` lists what it can do.
 
 # ---- 1. knobs ----
-CONFIG ?= release
-CC     ?= gcc
-B      := build/$(CONFIG)
+VERSION := 0.1.0
+CONFIG  ?= release
 ifeq ($(origin CC),default)
 CC := gcc
 endif
+B      := build/$(CONFIG)
+JOBS   ?= $(shell nproc 2>/dev/null || echo 1)
+# Optional libraries: auto (use it if it is there), 0 (leave it out), 1 (insist).
+WITH_ONEDNN   ?= auto
+WITH_OPENBLAS ?= auto
 
-WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion \
-        -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings -Wcast-qual -Wundef \
-        -Wformat=2 -Wimplicit-fallthrough -fno-common
-OPT_release := -O2 -g
-OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-OPT_tsan    := -O1 -g -fsanitize=thread
-OPT_have-not := $(OPT_release)
-OPT_clang   := -O2 -g
-OPT  := $(OPT_$(CONFIG))
-CPPFLAGS += -I. -I$(B)/gen -D_POSIX_C_SOURCE=200809L
-CFLAGS_ALL = $(WARN) $(if $(WERROR),-Werror) $(OPT) -fPIE $(CFLAGS)
-LDLIBS_ALL = -pthread -lm -ldl -lprotobuf-c $(LDLIBS)
-LDFLAGS_ALL = $(OPT) -pie $(LDFLAGS)
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
+        -Wmissing-prototypes -Wvla -Wwrite-strings -Wcast-qual -Wundef -Wformat=2 \
+        -Wimplicit-fallthrough
+SANITIZE := -O1 -g -fno-omit-frame-pointer
+OPT_release  := -O2 -g
+OPT_debug    := -O0 -g3
+OPT_have-not := -O2 -g
+OPT_clang    := -O2 -g
+OPT_asan     := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=undefined
+OPT_tsan     := $(SANITIZE) -fsanitize=thread
+OPT  = $(OPT_$(CONFIG))
+CPPFLAGS_ALL = -I. -I$(B)/gen -D_POSIX_C_SOURCE=200809L $(CPPFLAGS)
+CFLAGS_ALL   = -std=c11 $(WARN) $(if $(WERROR),-Werror) -fno-common $(OPT) $(CFLAGS)
+LDFLAGS_ALL  = $(OPT) $(LDFLAGS)
+LDLIBS_ALL   = -pthread -lm -ldl -lprotobuf-c $(LDLIBS)
+COMPILE      = $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP
 
-# Instruction sets that native kernels are compiled for: suffix and flags.
-ISAS := scalar
-ifeq ($(shell uname -m),x86_64)
-ISAS += avx2 avx512
-endif
+# Instruction sets that native kernels are compiled for.
+ISAS := scalar $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
 ISA_scalar := -O3 -fno-math-errno
-ISA_avx2   := -O3 -mavx2 -mfma -mf16c -fno-math-errno
-ISA_avx512 := -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c -mprefer-vector-width=512 -fno-math-errno
+ISA_avx2   := -O3 -fno-math-errno -mavx2 -mfma -mf16c
+ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
-# ---- 2. sources ----
-CORE_DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib workloads/vision \
-             workloads/recommendation workloads/language harness harness/cmd
-CORE_SRC   := $(sort $(wildcard $(addsuffix /*.c,$(CORE_DIRS))))
-KERNEL_SRC := $(sort $(wildcard engine/kernels/cpu/*.c))
-KLIB_SRC   := $(sort $(wildcard engine/kernels/lib/*.c))
-MAIN_OBJ   := $(B)/harness/main.o
-CORE_OBJ   := $(filter-out $(MAIN_OBJ),$(CORE_SRC:%.c=$(B)/%.o)) $(B)/gen/onnx.pb-c.o
-SIMD_OBJ   := $(foreach isa,$(ISAS),$(patsubst %.c,$(B)/%.$(isa).o,$(KERNEL_SRC) $(KLIB_SRC)))
-OBJ        := $(CORE_OBJ) $(SIMD_OBJ)
+# Goals that only start other makes: nothing is probed for them.
+SHALLOW := all run test test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
+DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
+SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: all run test check clean help
-all: ridge
-
-# ---- 3. registries: one line per file of a folder ----
-names = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1))))))
-GEN := $(addprefix $(B)/gen/,op_list.inc kernel_list.inc workload_list.inc command_list.inc)
-LIST_op       := $(call names,engine/ops)
-LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(foreach i,$(ISAS),$(k)_$(i)))
-LIST_workload := $(call names,workloads/vision workloads/recommendation workloads/language)
-LIST_command  := $(call names,harness/cmd)
-
-# Rewritten only when the list changes.
-$(B)/gen/%_list.inc: FORCE
-	@mkdir -p $(@D)
-	@printf 'X(%s)\n' $(LIST_$*) > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
-.PHONY: FORCE
+.PHONY: $(SHALLOW) features binary test-programs FORCE
+all:
+	$(SUBMAKE) binary
 FORCE:
 
-ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto))
-$(B)/gen/onnx.pb-c.c $(B)/gen/onnx.pb-c.h &: $(ONNX_PROTO)
-	@mkdir -p $(B)/gen
-	@cd $(dir $(ONNX_PROTO)) && protoc-c --c_out=$(abspath $(B)/gen) onnx.proto
+# ---- 2. features: a plug-in per optional library ----
+FEATURES := ONEDNN OPENBLAS
+PLUGIN_ONEDNN    := onednn
+HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
+CALL_ONEDNN      := dnnl_version()->major
+LIBS_ONEDNN      := -ldnnl
+PACKAGE_ONEDNN   := libdnnl-dev
+PLUGIN_OPENBLAS  := openblas
+HEADER_OPENBLAS  := cblas.h
+CALL_OPENBLAS    := openblas_get_config()[0]
+LIBS_OPENBLAS    := $(or $(shell pkg-config --cflags --libs openblas 2>/dev/null),-lopenblas)
+PACKAGE_OPENBLAS := libopenblas-pthread-dev
 
-# ---- 4. rules ----
-ridge: $(B)/ridge
-	@cmp -s $< $@ || cp $< $@
+# Not optional: reads ONNX files.
+HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
+CALL_PROTOBUF_C    := protobuf_c_version()[0]
+LIBS_PROTOBUF_C    := -lprotobuf-c
+PACKAGE_PROTOBUF_C := libprotobuf-c-dev protobuf-c-compiler libonnx-dev
+PLUGIN_PROTOBUF_C  := protobuf-c
+WITH_PROTOBUF_C    := 1
 
-$(B)/ridge: $(MAIN_OBJ) $(OBJ)
-	@echo "LINK $@"
-	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+PROBES := PROTOBUF_C $(FEATURES)
+KNOBS  := $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f))
+ifneq ($(DEEP),)
+include $(B)/gen/features.mk
+endif
+$(B)/gen/knobs: FORCE
+	@mkdir -p $(@D); echo '$(KNOBS)' | cmp -s - $@ || echo '$(KNOBS)' > $@
+$(B)/gen/features.mk: $(B)/gen/knobs tools/probe.sh
+	@rm -f $(@D)/*.new $(B)/plugins/*.so; touch $(@D)/absent_plugins.inc.new
+	@echo "Libraries ($(B)):" >&2
+	@$(foreach f,$(PROBES),CC='$(CC)' tools/probe.sh $(@D) $f $(WITH_$f) $(HEADER_$f) \
+	    '$(CALL_$f)' '$(LIBS_$f)' '$(PACKAGE_$f)' $(PLUGIN_$f) &&) true
+	@mv $(@D)/absent_plugins.inc.new $(@D)/absent_plugins.inc; mv $@.new $@
+$(B)/gen/absent_plugins.inc: $(B)/gen/features.mk
+PRESENT := $(foreach f,$(FEATURES),$(if $(HAVE_$f),$f))
+features: $(B)/gen/features.mk
+	@cat $^ $(B)/gen/absent_plugins.inc; ls $(B)/gen/probe.*.log
 
-$(B)/gen/onnx.pb-c.o: $(B)/gen/onnx.pb-c.c
-	@$(CC) -I$(B)/gen $(OPT) -fPIE -c -o $@ $<
+# ---- 3. sources ----
+DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib workloads/vision \
+        workloads/recommendation workloads/language harness harness/cmd
+SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
+SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
+MAIN_OBJ   := $(B)/harness/main.o
+OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
+              $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
+              $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o
+PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c),\
+                $(B)/plugins/$(PLUGIN_$f).so))
+TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
+TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
+TEST_LIST   = $(TEST_BIN) $(sort $(wildcard tests/cli/*.sh))
+FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
-$(B)/%.o: %.c | $(GEN) $(B)/gen/onnx.pb-c.h
-	@mkdir -p $(@D)
-	@echo "CC   $<"
-	@$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+# ---- 4. registries: one line per file of a folder ----
+names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1))))))
+LIST_op       := $(call names,engine/ops)
+LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
+LIST_workload := $(call names,workloads/vision workloads/recommendation workloads/language)
+LIST_command  := $(call names,harness/cmd)
+GEN := $(patsubst %,$(B)/gen/%_list.inc,op kernel workload command) $(B)/gen/onnx.pb-c.h \
+       $(B)/gen/absent_plugins.inc
 
-define isa_rule
-$(B)/%.$(1).o: %.c | $(GEN)
-	@mkdir -p $$(@D)
-	@echo "CC   $$< ($(1))"
-	@$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(ISA_$(1)) -MMD -MP -c -o $$@ $$<
-endef
-$(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
-
+# Generated files are rewritten only when their contents change.
+replace = cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(B)/gen/%_list.inc: FORCE
+	@mkdir -p $(@D); printf '%s\n' $(LIST_$*:%='X(%)') > $@.new; $(replace)
 $(B)/engine/op.o: $(B)/gen/op_list.inc
 $(B)/engine/kernel.o: $(B)/gen/kernel_list.inc
 $(B)/workloads/workload.o: $(B)/gen/workload_list.inc
 $(B)/harness/command.o: $(B)/gen/command_list.inc
 
+COMMIT = $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$(shell \
+           git diff --quiet HEAD 2>/dev/null || echo -dirty)
+$(B)/gen/build_info.c: FORCE
+	@mkdir -p $(@D); { echo '#include "base/build_info.h"'; \
+	echo 'const struct build_info build_info = {"$(VERSION)", "$(COMMIT)", "$(CONFIG)",'; \
+	echo '    "$(shell $(CC) --version | head -1)", "$(strip $(CFLAGS_ALL))",'; \
+	echo '    "$(strip $(ISAS))", "$(foreach f,$(PRESENT),$(PLUGIN_$f))"};'; } > $@.new; $(replace)
+
+ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
+$(B)/gen/onnx.pb-c.c $(B)/gen/onnx.pb-c.h &: $(ONNX_PROTO)
+	@mkdir -p $(B)/gen
+	@test -n "$<" || { echo "onnx.proto not found: apt-get install libonnx-dev" >&2; exit 1; }
+	@command -v protoc-c >/dev/null || \
+	    { echo "protoc-c not found: apt-get install protobuf-c-compiler" >&2; exit 1; }
+	@cd $(dir $<) && protoc-c --c_out=$(abspath $(B)/gen) $(notdir $<)
+
+# ---- 5. rules ----
+binary: $(B)/ridge $(PLUGIN_SO) $(if $(filter build/release,$(B)),ridge)
+ridge: $(B)/ridge
+	@ln -sf $< $@
+
+$(B)/ridge: $(MAIN_OBJ) $(OBJ)
+	@echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(LDLIBS_ALL)
+
+$(B)/libridge.a: $(OBJ)
+	@rm -f $@; ar rcsT $@ $^
+
+$(B)/gen/%.o: $(B)/gen/%.c
+	@$(CC) -I. -I$(B)/gen $(OPT) -fPIE -c -o $@ $<
+
+$(B)/%.o: %.c | $(GEN)
+	@mkdir -p $(@D); echo "CC   $<"
+	@$(COMPILE) -fPIE -c -o $@ $<
+
+define isa_rule
+$(B)/%.$(1).o: %.c | $(GEN)
+	@mkdir -p $$(@D); echo "CC   $$< ($(1))"
+	@$(COMPILE) -fPIE $(ISA_$(1)) -c -o $$@ $$<
+endef
+$(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
+
+# A plug-in sees nothing of ridge but its header: what it leaves undefined must be in its library.
+define plugin_rule
+$(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c))
+	@mkdir -p $$(@D); echo "LINK $$@"
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $$@ $$^ $(3) -lm
+endef
+$(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
+$(B)/pic/%.o: %.c | $(GEN)
+	@mkdir -p $(@D); echo "CC   $< (plug-in)"
+	@$(COMPILE) -fPIC -fvisibility=hidden -c -o $@ $<
+
+test-programs: $(TEST_BIN)
+$(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
+	@echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
+
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
+# ---- 6. habits ----
+NETS := resnet50 bert_large wide_deep ncf
+run:
+	@./setup.sh run
+	$(SUBMAKE) binary
+	./ridge run $(NETS)
+	./ridge verify $(NETS)
+
+# T=pattern runs only the test programs whose path contains it; CONFIG=asan and so on as usual.
+test:
+	@./setup.sh test
+	$(SUBMAKE) binary test-programs
+	@tools/run_tests.sh $(B) '$(T)' $(TEST_LIST)
+test-long:
+	$(SUBMAKE) test LONG=1
+asan:
+	$(SUBMAKE) test CONFIG=asan
+# No plug-ins: ThreadSanitizer knows nothing of the synchronisation inside libraries and OpenMP.
+tsan:
+	$(SUBMAKE) test CONFIG=tsan WITH_ONEDNN=0 WITH_OPENBLAS=0
+have-not:
+	$(SUBMAKE) test CONFIG=have-not WITH_ONEDNN=0 WITH_OPENBLAS=0
+clang:
+	$(SUBMAKE) binary test-programs CONFIG=clang CC=clang WERROR=1
+
+check:
+	@./setup.sh check
+	@tools/check.sh
+fmt:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+setup:
+	./setup.sh all
 clean:
 	rm -rf build ridge
+
+help:
+	@echo "make            builds ./ridge"
+	@echo "make run        installs what is missing, builds, measures and verifies $(NETS)"
+	@echo "make test       all tests; T=pattern picks some; the last line sums them up"
+	@echo "make test-long  the same with the long cases"
+	@echo "make asan tsan  all tests under the sanitizers"
+	@echo "make have-not   all tests without any optional library"
+	@echo "make clang      builds everything with clang, warnings being errors"
+	@echo "make check      style, floors, headers, globals, sizes, names, static analysis"
+	@echo "make fmt        clang-format over all files"
+	@echo "make features   which optional libraries were found; setup: installs all packages"
+	@echo "Knobs: CONFIG=release|debug|asan|tsan  CC=gcc|clang  WERROR=1  JOBS=n"
+	@echo "       $(foreach f,$(FEATURES),WITH_$f=auto|0|1)"

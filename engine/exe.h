@@ -20,12 +20,14 @@ struct exe_options {
     enum isa isa;          /* highest instruction set allowed */
     const char *providers; /* NULL: all; "native,onednn"; the reference is always there */
     const char *cache;     /* tuner cache file; NULL: none is read or written */
+    bool retune;           /* time everything although the cache knows */
     bool no_tune;          /* take the first accepting kernel instead of timing */
     bool no_fuse;          /* compile the graph as it is */
     bool keep_values;      /* every value keeps its own memory (for verification and dumps) */
     double max_error;      /* refuse kernels with a larger own bound; 0: no limit */
     const char *only;      /* tests: only the kernel of this name, or the reference */
     int only_variant;      /* with only; -1: tune over all */
+    struct pool *pool;     /* borrowed; NULL: the executable makes its own of `threads` */
 };
 
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,

@@ -103,6 +103,9 @@ enum layout_rule {
     LAYOUT_RULE_CHANNELS_LAST /* input 0 and output 0 want NHWC (conv, pooling, batch norm ...) */
 };
 
+struct move;
+struct op_args;
+
 struct op {
     const char *name;   /* ONNX name: "LayerNormalization" */
     const char *domain; /* NULL: ONNX; "ridge": ours */
@@ -111,6 +114,7 @@ struct op {
     unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
     enum layout_rule layout;
     bool alias;       /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue;    /* its kernels can apply node->posts: passes fuse into it */
     bool random;      /* not a function of its inputs: never folded */
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);
@@ -119,6 +123,15 @@ struct op {
     double tolerance; /* norm-wise relative error that a f32 kernel may have; 0: 1e-5 */
     const struct op_case *cases;
     int case_count;
+    /* Data-dependent sizes: outputs are padded with zeros to their maximum, and one output more
+     * than ONNX has (its index; 0: none) is an i64 scalar that says how many entries are real. */
+    int count_output;
+    /* Axis of `output` along which that many entries are real; -1: the output is never padded. */
+    int (*count_axis)(const struct infer *c, int output);
+    /* The operator only moves elements: where to. Copy kernels and reference_move read this.
+     * One move per input where inputs_max is -1 (Concat), else one per output. */
+    enum status (*move)(const struct op_args *args, int part, struct move *move,
+                        struct error *err);
 };
 
 #define OP_CASES(array) .cases = (array), .case_count = ARRAY_COUNT(array)

@@ -3,63 +3,107 @@
  * The interface between ridge and a plug-in: a shared object that brings kernels (and, later,
  * devices, profilers and communicators) which need a library or an accelerator of their own.
  *
- * A plug-in exports one function, ridge_plugin. Ridge calls it once after dlopen with what the host
- * offers; the plug-in answers with a table that stays valid until the program ends, or with NULL
- * and a reason (library too old, no device). Nothing else of ridge may be called: the functions of
- * struct plugin_host and the inline data of engine/kernel.h are the whole contract. Structs grow at
- * their end only; a plug-in built against another PLUGIN_ABI is refused with both numbers.
- * A complete plug-in that lives outside the tree: tests/plugin_sample/.
+ * A plug-in is one file, <name>.so, that exports one function, ridge_plugin. Life cycle:
+ *   1. ridge opens the file with RTLD_NOW | RTLD_LOCAL. A library it needs and cannot have makes it
+ *      ABSENT, with the linker's message as the reason.
+ *   2. ridge calls ridge_plugin once, with what the host offers. The plug-in compares host->abi
+ *      with its own PLUGIN_ABI, looks at its library and device, reads the environment, and answers
+ *      with a table that stays valid until the program ends, or with NULL and a reason.
+ *   3. ridge checks the table (ABI, name, each kernel's mandatory fields) and copies the kernels.
+ *   4. Their hooks are called as engine/kernel.h says, by one thread at a time for one state. The
+ *      first call on a new signature runs in a forked child if the kernel is `distrusted`.
+ * It is never closed: libraries with threads of their own do not survive that.
+ *
+ * The whole contract is this file's first half, the inline data of engine/kernel.h, and what those
+ * include; no other symbol of ridge can be reached. Structs grow at their end only, and `size`
+ * says how much of one the other side has: a plug-in built before a field existed has it zeroed.
+ * Any other change raises PLUGIN_ABI, and the other number is refused. A complete plug-in that
+ * lives outside the tree: tests/plugin_sample/. How to write one: docs/plugins.md.
  */
 #ifndef ENGINE_PLUGIN_H
 #define ENGINE_PLUGIN_H
 
 #include "engine/kernel.h"
+#include "engine/matmul_shape.h"
+#include "engine/window.h"
 
 enum { PLUGIN_ABI = 1 };
 
+/* What a plug-in may call. Valid until the program ends. */
 struct plugin_host {
-    int abi; /* PLUGIN_ABI of the host */
-    size_t size;
+    int abi;     /* PLUGIN_ABI of the host; look at it before anything else */
+    size_t size; /* of this struct in the host */
+    /* The node: engine/graph.h. */
     const struct attr *(*node_attr)(const struct node *node, const char *name);
     int64_t (*node_int)(const struct node *node, const char *name, int64_t fallback);
     double (*node_float)(const struct node *node, const char *name, double fallback);
     const char *(*node_string)(const struct node *node, const char *name, const char *fallback);
     int (*node_ints)(const struct node *node, const char *name, int64_t *values, int max);
     const char *(*node_op)(const struct node *node); /* operator's ONNX name */
+    /* Memory: engine/tensor.h. */
     bool (*desc_is_plain)(const struct desc *desc);
     bool (*desc_is_nhwc)(const struct desc *desc);
+    bool (*desc_is_dense)(const struct desc *desc);
+    bool (*desc_same_memory)(const struct desc *a, const struct desc *b);
+    /* Threads: base/pool.h. */
     void (*pool_run)(struct pool *pool, int64_t tiles, pool_work *work, void *context);
     int (*pool_threads)(const struct pool *pool);
-    enum status (*refuse)(struct error *why, enum status code, const char *format, ...);
+    /* Fills why (which may be NULL) and returns code: `return host->refuse(why, ...)`. */
+    __attribute__((format(printf, 3, 4))) enum status (*refuse)(struct error *why, enum status code,
+                                                                const char *format, ...);
+    /* Geometry that many kernels need: engine/matmul_shape.h, engine/window.h. */
+    struct matmul_shape (*matmul_shape)(const struct node *node, const struct desc *a,
+                                        const struct desc *b, const struct desc *c);
+    struct matmul_offset (*matmul_offset)(const struct matmul_shape *shape, int64_t index);
+    enum status (*window)(const struct node *node, const struct shape *x, const int64_t *kernel,
+                          struct window *window, struct error *why);
 };
 
+/* What a plug-in answers with. */
 struct plugin {
-    int abi; /* PLUGIN_ABI the plug-in was built with */
-    size_t size;
-    const char *name;    /* "onednn": what --providers calls it */
-    const char *version; /* of the library behind it; part of the tuner's key */
+    int abi;             /* PLUGIN_ABI the plug-in was built with */
+    size_t size;         /* sizeof(struct plugin) there */
+    size_t kernel_size;  /* sizeof(struct kernel) there */
+    const char *name;    /* the file's name without .so, and every kernel's provider */
+    const char *version; /* of the library behind it, with choices that change speed ("0.3.21
+                            Haswell"); part of the tuner's key */
     const struct kernel *const *kernels;
     int kernel_count;
 };
 
+/* The one export. It may be called in a program that will fork: start no threads here. */
 typedef const struct plugin *ridge_plugin_entry(const struct plugin_host *host, struct error *why);
-extern ridge_plugin_entry ridge_plugin;
+extern __attribute__((visibility("default"))) ridge_plugin_entry ridge_plugin;
 
-/* ---- host side ---- */
+/* ---- host side: nothing below is for plug-ins ---- */
 
-enum plugin_state { PLUGIN_LOADED, PLUGIN_REFUSED, PLUGIN_ABSENT };
+enum plugin_state {
+    PLUGIN_LOADED,
+    PLUGIN_REFUSED, /* opened, but it or ridge said no */
+    PLUGIN_ABSENT,  /* not built, or a library it needs is missing */
+};
 
 struct plugin_info {
-    const char *name, *path;
+    const char *name;
+    const char *path; /* NULL: not built */
     enum plugin_state state;
     const char *version; /* LOADED */
     const char *reason;  /* REFUSED, ABSENT */
 };
 
-/* Opens every *.so in the plug-in folders (beside the program, RIDGE_PLUGIN_PATH) once; `wanted`
- * is a --providers list or NULL for all. Called by commands before any executable is made. */
+/* Opens every *.so in the plug-in folders: those of RIDGE_PLUGIN_PATH (separated by colons),
+ * plugins/ beside the program, build/release/plugins/ beside the program; of two with one name the
+ * first counts. `wanted` is a --providers list ("native,onednn") or NULL for all; what is not
+ * wanted is not opened. Called by commands before any executable, pool or thread is made: plug-ins
+ * read the process's CPU mask. A later call opens only what was not wanted before. */
 void plugins_load(const char *wanted);
 int plugin_info_count(void);
 const struct plugin_info *plugin_info_at(int index);
+/* Version of a loaded plug-in; NULL when there is none of that name. */
+const char *plugin_version(const char *name);
+
+/* Kernels of all loaded plug-ins, in order of loading; kernel_at() goes on with these. */
+int plugin_kernel_count(void);
+const struct kernel *plugin_kernel_at(int index);
 
 #endif

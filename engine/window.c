@@ -5,11 +5,15 @@
  */
 #include "engine/window.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/op.h"
 
 enum auto_pad { PAD_NOTSET, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID };
+
+/* Sizes stay below this, so that no product of two of them overflows. */
+#define SIZE_LIMIT INT64_C(0x7fffffff)
 
 /* An attribute with one integer per spatial dimension (or two: pads); kept as it is if absent. */
 static enum status read_ints(const struct node *node, const char *name, int want, int64_t least,
@@ -23,7 +27,7 @@ static enum status read_ints(const struct node *node, const char *name, int want
         return FAIL(err, STATUS_FAILED, "%s: attribute %s has %d entries, the input needs %d",
                     node->op->name, name, count, want);
     for (int k = 0; k < want; k++) {
-        if (read[k] < least)
+        if (read[k] < least || read[k] > SIZE_LIMIT)
             return FAIL(err, STATUS_FAILED, "%s: attribute %s has the entry %lld, least is %lld",
                         node->op->name, name, (long long)read[k], (long long)least);
         values[k] = read[k];
@@ -63,6 +67,8 @@ static enum status read_window(const struct node *node, const struct shape *x,
         w->stride[k] = w->dilation[k] = 1;
         w->kernel[k] = kernel ? kernel[k] : 0;
         w->in[k] = x->dim[k + 2];
+        if (w->in[k] > SIZE_LIMIT || w->kernel[k] > SIZE_LIMIT)
+            return UNSUPPORTED(err, "%s: spatial size %lld", node->op->name, (long long)w->in[k]);
     }
     TRY(read_ints(node, "kernel_shape", rank, 1, w->kernel, err));
     TRY(read_ints(node, "strides", rank, 1, w->stride, err));
@@ -174,4 +180,78 @@ enum status window_transposed_from_node(const struct node *node, const struct sh
                         k, (long long)window->out[k]);
     }
     return STATUS_OK;
+}
+
+struct window window_to_3d(const struct window *window)
+{
+    struct window w = {.rank = SPATIAL_MAX, .group = window->group};
+    int lead = SPATIAL_MAX - window->rank;
+    for (int k = 0; k < SPATIAL_MAX; k++) {
+        int at = k - lead;
+        w.kernel[k] = at < 0 ? 1 : window->kernel[at];
+        w.stride[k] = at < 0 ? 1 : window->stride[at];
+        w.dilation[k] = at < 0 ? 1 : window->dilation[at];
+        w.pad_begin[k] = at < 0 ? 0 : window->pad_begin[at];
+        w.pad_end[k] = at < 0 ? 0 : window->pad_end[at];
+        w.in[k] = at < 0 ? 1 : window->in[at];
+        w.out[k] = at < 0 ? 1 : window->out[at];
+    }
+    return w;
+}
+
+static int64_t product(const int64_t *size, int count)
+{
+    int64_t total = 1;
+    for (int k = 0; k < count; k++)
+        total *= size[k];
+    return total;
+}
+
+int64_t window_in_count(const struct window *window)
+{
+    return product(window->in, window->rank);
+}
+
+int64_t window_out_count(const struct window *window)
+{
+    return product(window->out, window->rank);
+}
+
+int64_t window_taps(const struct window *window)
+{
+    return product(window->kernel, window->rank);
+}
+
+/* Where tap `tap` of output `out` lies along dimension k; -1: in the padding. */
+static int64_t source_at(const struct window *w, int k, int64_t tap, int64_t out, bool transposed)
+{
+    int64_t at = out * w->stride[k] - w->pad_begin[k] + tap * w->dilation[k];
+    if (transposed) {
+        at = out + w->pad_begin[k] - tap * w->dilation[k];
+        if (at < 0 || at % w->stride[k] != 0)
+            return -1;
+        at /= w->stride[k];
+    }
+    return at < 0 || at >= w->in[k] ? -1 : at;
+}
+
+int64_t *window_offsets(const struct window *window, bool transposed)
+{
+    int64_t taps = window_taps(window), positions = window_out_count(window);
+    int64_t *table = malloc((size_t)(taps * positions) * sizeof(*table));
+    if (!table)
+        return NULL;
+    for (int64_t i = 0; i < taps * positions; i++) {
+        int64_t tap = i / positions, out = i % positions, offset = 0, step = 1;
+        for (int k = window->rank - 1; k >= 0 && offset >= 0; k--) {
+            int64_t at =
+                source_at(window, k, tap % window->kernel[k], out % window->out[k], transposed);
+            tap /= window->kernel[k];
+            out /= window->out[k];
+            offset = at < 0 ? -1 : offset + at * step;
+            step *= window->in[k];
+        }
+        table[i] = offset;
+    }
+    return table;
 }

@@ -22,9 +22,21 @@ struct window {
 enum status window_from_node(const struct node *node, const struct shape *x, const int64_t *kernel,
                              struct window *window, struct error *err);
 /* The same for ConvTranspose: pads are cut off the result, output_shape decides them if given.
- * kernel: spatial sizes of the weights. */
+ * kernel: spatial sizes of the weights. out = stride (in - 1) + output_padding + reach - pads,
+ * reach = (kernel - 1) dilation + 1, gives the output_padding that makes pads explicit. */
 enum status window_transposed_from_node(const struct node *node, const struct shape *x,
                                         const int64_t *kernel, struct window *window,
                                         struct error *err);
+
+/* The same window with rank 3: leading dimensions of size 1. */
+struct window window_to_3d(const struct window *window);
+int64_t window_in_count(const struct window *window);  /* input positions of one channel */
+int64_t window_out_count(const struct window *window); /* output positions */
+int64_t window_taps(const struct window *window);      /* positions of the kernel */
+
+/* For the references: table[tap * out_count + position] is the offset into one input channel
+ * that the output position sees through the tap, -1 in the padding. transposed: the offsets of
+ * ConvTranspose. free() it; NULL: out of memory. */
+int64_t *window_offsets(const struct window *window, bool transposed);
 
 #endif

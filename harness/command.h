@@ -27,6 +27,7 @@ struct command {
     const char *help;    /* paragraphs; may be NULL */
     const struct option *options; /* may be NULL */
     size_t values_size;  /* of the struct that options point into */
+    int words_min;       /* fewer words are a usage error */
     /* words: what is left after options. values: the filled struct, zeroed before. */
     int (*main)(int word_count, char **words, const void *values);
 };
@@ -34,6 +35,11 @@ struct command {
 int command_count(void);
 const struct command *command_at(int index);
 const struct command *command_find(const char *name);
+
+/* Runs `ridge words...`: finds the command, parses its options, answers -h. An exit code. */
+int command_run(int word_count, char **words);
+/* Usage, options and text of a command, as `ridge NAME -h` prints them. */
+void command_print_help(const struct command *command);
 
 /* Prints "ridge: message" to stderr and turns a status into an exit code. */
 int command_fail(const struct error *err);

@@ -71,6 +71,15 @@ SIMD_INLINE vi vi_shift_right(vi a, int n) { return _mm512_srai_epi32(a, (unsign
 SIMD_INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 SIMD_INLINE float vf_max_of(vf a) { return _mm512_reduce_max_ps(a); }
 SIMD_INLINE float vf_min_of(vf a) { return _mm512_reduce_min_ps(a); }
+SIMD_INLINE vf vf_scale(vf a, vf n) { return _mm512_scalef_ps(a, n); } /* a 2^n, n integral, any finite n */
+SIMD_INLINE vi vi_load(const int32_t *p) { return _mm512_loadu_si512(p); }
+SIMD_INLINE void vi_store(int32_t *p, vi v) { _mm512_storeu_si512(p, v); }
+SIMD_INLINE vm vm_and(vm a, vm b) { return (vm)(a & b); }
+SIMD_INLINE vm vm_or(vm a, vm b) { return (vm)(a | b); }
+SIMD_INLINE vm vm_not(vm a) { return (vm)~a; }
+SIMD_INLINE unsigned vm_bits(vm m) { return m; } /* bit i: lane i */
+SIMD_INLINE vm vm_load_bool(const uint8_t *p) { __m128i b = _mm_loadu_si128((const __m128i *)(const void *)p); return _mm_test_epi8_mask(b, b); }
+SIMD_INLINE void vm_store_bool(uint8_t *p, vm m) { _mm_storeu_si128((__m128i *)(void *)p, _mm_maskz_set1_epi8(m, 1)); }
 /* clang-format on */
 
 #elif defined(__AVX2__)
@@ -127,6 +136,25 @@ SIMD_INLINE __m128 simd_fold_add(vf a) { return _mm_add_ps(_mm256_castps256_ps12
 SIMD_INLINE float vf_sum(vf a) { __m128 s = simd_fold_add(a); s = _mm_add_ps(s, _mm_movehl_ps(s, s)); return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1))); }
 SIMD_INLINE float vf_max_of(vf a) { __m128 s = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1)); s = _mm_max_ps(s, _mm_movehl_ps(s, s)); return _mm_cvtss_f32(_mm_max_ss(s, _mm_shuffle_ps(s, s, 1))); }
 SIMD_INLINE float vf_min_of(vf a) { __m128 s = _mm_min_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1)); s = _mm_min_ps(s, _mm_movehl_ps(s, s)); return _mm_cvtss_f32(_mm_min_ss(s, _mm_shuffle_ps(s, s, 1))); }
+SIMD_INLINE vf vf_scale(vf a, vf n)
+{
+    __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1); /* |n| <= 252 */
+    __m256 low = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, _mm256_set1_epi32(127)), 23));
+    half = _mm256_sub_epi32(whole, half);
+    return _mm256_mul_ps(_mm256_mul_ps(a, low), _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, _mm256_set1_epi32(127)), 23)));
+}
+SIMD_INLINE vi vi_load(const int32_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+SIMD_INLINE void vi_store(int32_t *p, vi v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
+SIMD_INLINE vm vm_and(vm a, vm b) { return _mm256_and_si256(a, b); }
+SIMD_INLINE vm vm_or(vm a, vm b) { return _mm256_or_si256(a, b); }
+SIMD_INLINE vm vm_not(vm a) { return _mm256_xor_si256(a, _mm256_set1_epi32(-1)); }
+SIMD_INLINE unsigned vm_bits(vm m) { return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(m)); }
+SIMD_INLINE vm vm_load_bool(const uint8_t *p) { return _mm256_cmpgt_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)), _mm256_setzero_si256()); }
+SIMD_INLINE void vm_store_bool(uint8_t *p, vm m)
+{
+    __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1)));
+}
 /* clang-format on */
 
 #else
@@ -172,14 +200,23 @@ SIMD_INLINE vi vi_bits(vf a) { vi bits; memcpy(&bits, &a, sizeof(bits)); return 
 SIMD_INLINE vf vf_bits(vi a) { vf value; memcpy(&value, &a, sizeof(value)); return value; }
 SIMD_INLINE vf vf_exp2i(vi n) { return vf_bits((vi)((uint32_t)(n + 127) << 23)); }
 SIMD_INLINE vi vi_set1(int32_t x) { return x; }
-SIMD_INLINE vi vi_add(vi a, vi b) { return a + b; }
-SIMD_INLINE vi vi_sub(vi a, vi b) { return a - b; }
+SIMD_INLINE vi vi_add(vi a, vi b) { return (vi)((uint32_t)a + (uint32_t)b); }
+SIMD_INLINE vi vi_sub(vi a, vi b) { return (vi)((uint32_t)a - (uint32_t)b); }
 SIMD_INLINE vi vi_and(vi a, vi b) { return a & b; }
 SIMD_INLINE vi vi_or(vi a, vi b) { return a | b; }
 SIMD_INLINE vi vi_shift_right(vi a, int n) { return a >> n; }
 SIMD_INLINE float vf_sum(vf a) { return a; }
 SIMD_INLINE float vf_max_of(vf a) { return a; }
 SIMD_INLINE float vf_min_of(vf a) { return a; }
+SIMD_INLINE vf vf_scale(vf a, vf n) { vi whole = vi_from_vf(n), half = whole >> 1; return a * vf_exp2i(half) * vf_exp2i(whole - half); }
+SIMD_INLINE vi vi_load(const int32_t *p) { return *p; }
+SIMD_INLINE void vi_store(int32_t *p, vi v) { *p = v; }
+SIMD_INLINE vm vm_and(vm a, vm b) { return a & b; }
+SIMD_INLINE vm vm_or(vm a, vm b) { return a | b; }
+SIMD_INLINE vm vm_not(vm a) { return ~a; }
+SIMD_INLINE unsigned vm_bits(vm m) { return (unsigned)m & 1u; }
+SIMD_INLINE vm vm_load_bool(const uint8_t *p) { return -(*p != 0); }
+SIMD_INLINE void vm_store_bool(uint8_t *p, vm m) { *p = m ? 1 : 0; }
 /* clang-format on */
 
 #endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A tensor seen as [outer, size, inner] round the axis that an operator works along: element k of
+ * line (o, i) is at (o * size + k) * inner + i.
+ */
+#ifndef ENGINE_AXIS_H
+#define ENGINE_AXIS_H
+
+#include "engine/op.h"
+
+struct axis {
+    int64_t outer, size, inner;
+};
+
+struct axis axis_at(const struct shape *shape, int axis);
+/* Softmax and LogSoftmax: the attribute `axis`, default -1; with flatten = 1 (set for opsets
+ * before 13) everything from the axis on is one line and the default is 1. */
+enum status axis_of_softmax(const struct node *node, const struct shape *shape, struct axis *axis,
+                            struct error *err);
+
+#endif

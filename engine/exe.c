@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "engine/exe.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "engine/compile.h"
+
+enum { HUGE_BYTES = 2 << 20 };
+
+void *memory_alloc(size_t bytes)
+{
+    size_t align = bytes >= HUGE_BYTES ? HUGE_BYTES : ALIGN_TENSOR;
+    size_t size = (bytes + align) & ~(align - 1); /* never 0, and slack for whole vectors */
+    void *memory = aligned_alloc(align, size);
+    if (memory && bytes >= HUGE_BYTES)
+        madvise(memory, size, MADV_HUGEPAGE); /* only advice */
+    return memory;
+}
+
+void memory_free(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+}
+
+/* ---- linking: every tensor gets its address ---- */
+
+static enum status place_value(struct exe *exe, int v, struct error *err)
+{
+    struct place *place = &exe->places[v];
+    if (place->root != v || place->memory)
+        return STATUS_OK;
+    const struct value *value = &exe->g->values[v];
+    if (place->offset >= 0) {
+        place->memory = exe->memory + place->offset;
+        return STATUS_OK;
+    }
+    if (value->kind == VALUE_RESULT || (value_is_fixed(value) && !place->kept && !place->used))
+        return STATUS_OK;
+    if (value_is_fixed(value) && place->used && !place->kept) {
+        bool output = false; /* a weight that is itself an output of the graph */
+        for (int k = 0; k < exe->g->output_count; k++)
+            output = output || exe->places[exe->g->outputs[k]].root == v;
+        if (!output)
+            return STATUS_OK;
+    }
+    place->memory = memory_alloc(place->bytes);
+    if (!place->memory)
+        return FAIL_NO_MEMORY(err);
+    place->owned = true;
+    value_materialise(value, place->memory);
+    return STATUS_OK;
+}
+
+static void *address(const struct exe *exe, int v)
+{
+    return v == NONE ? NULL : exe->places[exe->places[v].root].memory;
+}
+
+static void link_step(struct exe *exe, struct step *step)
+{
+    const struct node *node = step->query.node;
+    for (int k = 0; k < node->input_count; k++)
+        step->in[k] = address(exe, node->inputs[k]);
+    for (int k = 0; k < node->output_count; k++)
+        step->out[k] = address(exe, node->outputs[k]);
+    step->args = (struct kernel_args){.in = step->in, .out = step->out, .pool = exe->pool};
+    if (step->workspace_offset >= 0)
+        step->args.workspace = exe->memory + step->workspace_offset;
+}
+
+enum status exe_link(struct exe *exe, struct error *err)
+{
+    exe->memory = memory_alloc(exe->sizes.arena_bytes);
+    if (!exe->memory)
+        return FAIL(err, STATUS_NO_MEMORY, "the plan needs %.1f MB for activations",
+                    (double)exe->sizes.arena_bytes * 1e-6);
+    memset(exe->memory, 0, exe->sizes.arena_bytes); /* page faults belong here, not in runs */
+    for (int v = 0; v < exe->g->value_count; v++) {
+        TRY(place_value(exe, v, err));
+        if (value_is_fixed(&exe->g->values[v]) && exe->places[v].memory)
+            exe->sizes.weight_bytes += exe->places[v].bytes;
+    }
+    for (int s = 0; s < exe->step_count; s++)
+        link_step(exe, &exe->steps[s]);
+    return STATUS_OK;
+}
+
+/* ---- life cycle ---- */
+
+static enum status compile(struct exe *exe, const struct graph *graph, struct error *err)
+{
+    exe->g = graph_copy(graph);
+    if (!exe->g)
+        return FAIL_NO_MEMORY(err);
+    if (!exe->pool) {
+        TRY(pool_new(exe->options.threads, &exe->pool, err));
+        exe->owns_pool = true;
+    }
+    TRY(passes_run(exe->g, &exe->options, err));
+    TRY(lower_graph(exe, err));
+    TRY(tune_steps(exe, err));
+    TRY(memory_plan(exe, err));
+    return exe_link(exe, err);
+}
+
+enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
+                    struct error *err)
+{
+    *out = NULL;
+    TRY(graph_check(graph, err));
+    struct exe *exe = calloc(1, sizeof(*exe));
+    if (!exe)
+        return FAIL_NO_MEMORY(err);
+    exe->options = *options;
+    exe->pool = options->pool;
+    enum status status = compile(exe, graph, err);
+    if (status != STATUS_OK) {
+        exe_free(exe);
+        return status;
+    }
+    *out = exe;
+    return STATUS_OK;
+}
+
+void exe_free(struct exe *exe)
+{
+    if (!exe)
+        return;
+    for (int s = 0; s < exe->step_count; s++)
+        if (exe->steps[s].state && exe->steps[s].kernel->release)
+            exe->steps[s].kernel->release(exe->steps[s].state);
+    for (int v = 0; exe->places && v < exe->g->value_count; v++)
+        if (exe->places[v].owned)
+            memory_free(exe->places[v].memory, exe->places[v].bytes);
+    memory_free(exe->memory, exe->sizes.arena_bytes);
+    if (exe->owns_pool)
+        pool_free(exe->pool);
+    graph_free(exe->g);
+    arena_release(&exe->arena);
+    free(exe);
+}
+
+void *exe_input(struct exe *exe, int i)
+{
+    return address(exe, exe->g->inputs[i]);
+}
+
+const void *exe_output(const struct exe *exe, int i)
+{
+    return address(exe, exe->g->outputs[i]);
+}
+
+static inline void run_step(struct exe *exe, const struct step *step)
+{
+    if (step->kernel->own_threads)
+        pool_park(exe->pool);
+    step->kernel->launch(step->state, &step->query, &step->args);
+}
+
+void exe_run(struct exe *exe)
+{
+    const struct step *end = exe->steps + exe->step_count;
+    for (const struct step *step = exe->steps; step < end; step++)
+        run_step(exe, step);
+}
+
+/* ---- what was decided ---- */
+
+const struct graph *exe_graph(const struct exe *exe)
+{
+    return exe->g;
+}
+
+int exe_step_count(const struct exe *exe)
+{
+    return exe->step_count;
+}
+
+struct exe_step exe_step_at(const struct exe *exe, int index)
+{
+    const struct step *step = &exe->steps[index];
+    return (struct exe_step){.node = step->query.node, .kernel = step->kernel,
+                             .variant = step->variant, .query = &step->query,
+                             .cost = step->cost, .bytes_in = step->bytes_in,
+                             .bytes_out = step->bytes_out, .candidates = step->candidates,
+                             .candidate_count = step->candidate_count};
+}
+
+struct exe_memory exe_memory(const struct exe *exe)
+{
+    return exe->sizes;
+}
+
+struct pool *exe_pool(struct exe *exe)
+{
+    return exe->pool;
+}
+
+void exe_time_steps(struct exe *exe, int repeats, double *times)
+{
+    double *samples = calloc((size_t)exe->step_count * (size_t)repeats + 1, sizeof(*samples));
+    if (!samples)
+        return;
+    for (int r = 0; r < repeats; r++) {
+        for (int s = 0; s < exe->step_count; s++) {
+            uint64_t start = clock_now_ns();
+            run_step(exe, &exe->steps[s]);
+            samples[s * repeats + r] = (double)(clock_now_ns() - start);
+        }
+    }
+    for (int s = 0; s < exe->step_count; s++) {
+        stats_sort(samples + s * repeats, repeats);
+        times[s] = stats_median(samples + s * repeats, repeats);
+    }
+    free(samples);
+}

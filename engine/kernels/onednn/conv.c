@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Direct convolution on the layouts of the graph, epilogue fused. On channels-last images oneDNN
+ * 2.6 runs batch-reduce GEMM kernels ("brgconv"), at 86 to 98 % of the FMA peak on most layers of
+ * ResNet-50; depthwise and small groups reach a third of that. */
+#include "engine/kernels/onednn/lib/conv.h"
+
+static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
+{
+    struct conv conv;
+    struct step_attr attr;
+    dnnl_convolution_desc_t desc;
+    struct plan_step *step;
+    struct grouping grouping = grouping_identity(q->out[0].shape.rank);
+    STEP(conv_from_query(q, &conv, why));
+    STEP(conv_desc(&conv, dnnl_convolution_direct, &conv.src, &conv.dst, &desc, why));
+    STEP(step_attr_new(&attr, why));
+    STEP(posts_append(q, &grouping, &attr, why));
+    STEP(plan_step(plan, &desc, &attr, &step, why));
+    step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &conv.src);
+    step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &conv.dst);
+    conv_weights(&conv, step);
+    return STATUS_OK;
+}
+
+ONEDNN_KERNEL(conv, build, PLAN_VARIANTS, .ops = OPS("Conv"), .packs = 1u << 1);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * oneDNN (version 2's C API) as ridge sees it. A kernel file next door describes its node as steps:
+ * primitives of oneDNN with the tensors they read and write. Everything else is the same for all
+ * kernels and lives here: choosing an implementation, packing weights, scratch memory, launching.
+ *
+ *   static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
+ *   {
+ *       ... plan_step(plan, &op_desc, attributes, &step, why); step_in(step, DNNL_ARG_SRC, ...);
+ *   }
+ *   ONEDNN_KERNEL(relu, build, 1, .ops = OPS("Relu"));
+ *
+ * Variant v of a kernel is the v-th implementation that oneDNN offers for the op descriptor,
+ * without those it calls "ref": they exist to be complete and are up to 300 times slower, and
+ * oneDNN falls back to them without a word.
+ */
+#ifndef ENGINE_KERNELS_ONEDNN_LIB_ADAPTER_H
+#define ENGINE_KERNELS_ONEDNN_LIB_ADAPTER_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "engine/plugin.h"
+
+extern const struct plugin_host *onednn_host;
+extern dnnl_engine_t onednn_engine;
+
+/* Turns a failed call of oneDNN into a refusal; returns UNSUPPORTED, or NO_MEMORY. */
+enum status onednn_refuse(struct error *why, dnnl_status_t status, const char *call);
+#define DNNL_TRY(call, why)                                                                        \
+    do {                                                                                           \
+        dnnl_status_t dnnl_status_ = (call);                                                       \
+        if (dnnl_status_ != dnnl_success)                                                          \
+            return onednn_refuse(why, dnnl_status_, #call);                                        \
+    } while (0)
+#define REFUSE(why, ...) onednn_host->refuse(why, STATUS_UNSUPPORTED, __VA_ARGS__)
+
+/* ---- threads: lib/team.c ---- */
+
+/* OpenMP threads of the calling thread from now on. In prepare: team_ready, which also pins
+ * them; around launches: team_begin and team_end. */
+void team_remember_cpus(void); /* once, before anybody pins */
+void team_threads(int threads); /* enough to ask about implementations: they depend on it */
+void team_ready(int threads);
+void team_begin(int threads);
+void team_end(int threads);
+
+/* ---- plans: lib/plan.c, lib/launch.c ---- */
+
+enum { STEP_ARGS = 12, PLAN_STEPS = 4, PLAN_VARIANTS = 3 };
+
+enum source {
+    SOURCE_IN,     /* input `index` of the query */
+    SOURCE_OUT,    /* output `index` */
+    SOURCE_WORK,   /* workspace at byte `index` */
+    SOURCE_PACKED, /* own memory, filled from `data` at prepare */
+};
+
+struct step_arg {
+    int arg; /* DNNL_ARG_* */
+    enum source source;
+    size_t index;
+    dnnl_memory_desc_t md;   /* as launch sees it */
+    dnnl_memory_desc_t from; /* PACKED: layout of data */
+    const void *data;        /* PACKED: borrowed until prepare ends */
+};
+
+struct plan_step {
+    dnnl_primitive_desc_t pd; /* owned by the plan */
+    struct step_arg args[STEP_ARGS];
+    int arg_count;
+};
+
+/* A node as oneDNN computes it: steps in order. */
+struct plan {
+    int variant; /* wanted: this many implementations are skipped */
+    struct plan_step steps[PLAN_STEPS];
+    int step_count;
+    size_t work_bytes;
+    void *temporary[PLAN_STEPS * 2]; /* freed with the plan */
+    int temporary_count;
+};
+
+typedef enum status plan_build(const struct kernel_query *q, struct plan *plan, struct error *why);
+
+/* Attributes of a step, with its post-ops; freed by plan_step. Scratch memory is the caller's. */
+struct step_attr {
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t ops;
+    struct step_arg args[POST_MAX]; /* operands of post-ops */
+    int arg_count;
+};
+
+enum status step_attr_new(struct step_attr *attr, struct error *why);
+void step_attr_free(struct step_attr *attr);
+
+/* Adds the primitive of op_desc; takes attr (also when it fails). Only the first step of a plan
+ * follows plan->variant. */
+enum status plan_step(struct plan *plan, const void *op_desc, struct step_attr *attr,
+                      struct plan_step **step, struct error *why);
+/* Adds a conversion between two layouts of one tensor; its arguments are DNNL_ARG_FROM and _TO. */
+enum status plan_reorder(struct plan *plan, const dnnl_memory_desc_t *from,
+                         const dnnl_memory_desc_t *to, struct plan_step **step, struct error *why);
+size_t plan_work(struct plan *plan, size_t bytes); /* offset of new workspace memory */
+void *plan_temporary(struct plan *plan, size_t bytes); /* lives as long as the plan; or NULL */
+
+void step_io(struct plan_step *step, int arg, enum source source, size_t index,
+             const dnnl_memory_desc_t *md);
+/* Constant data in layout `from`, kept in the layout that the implementation asked for. */
+void step_packed(struct plan_step *step, int arg, const dnnl_memory_desc_t *from, const void *data);
+
+/* The layout that the step's implementation wants for an argument. */
+dnnl_memory_desc_t step_md(const struct plan_step *step, int arg);
+
+/* Variant `variant` of a node; plan_free it when this is OK. */
+enum status plan_make(plan_build *build, const struct kernel_query *q, int variant,
+                      struct plan *plan, struct error *why);
+void plan_free(struct plan *plan);
+
+/* The hooks of every kernel. */
+enum status plan_supports(plan_build *build, const struct kernel_query *q, struct error *why);
+int plan_variants(plan_build *build, const struct kernel_query *q, int max);
+void plan_describe(plan_build *build, const struct kernel_query *q, int variant, char *text,
+                   size_t size);
+size_t plan_workspace(plan_build *build, const struct kernel_query *q, int variant);
+enum status plan_prepare(plan_build *build, const struct kernel_query *q, int variant,
+                         struct kernel_state **state, size_t *state_bytes, struct error *err);
+void plan_launch(const struct kernel_state *state, const struct kernel_query *q,
+                 const struct kernel_args *args);
+void plan_release(struct kernel_state *state);
+
+/* ---- tensors and epilogues: lib/tensor.c ---- */
+
+/* Logical shape and strides as they are; a scalar has rank 1. Refuses what is not f32. */
+enum status md_from_desc(const struct desc *desc, dnnl_memory_desc_t *md, struct error *why);
+dnnl_memory_desc_t md_strided(int rank, const int64_t *dims, const int64_t *strides);
+dnnl_memory_desc_t md_any(int rank, const int64_t *dims);
+
+/* How the dimensions of output 0 are grouped into those of the primitive's result: dimension k of
+ * the result is made of the output's dimensions first[k] .. first[k + 1] - 1 (none: size 1). */
+struct grouping {
+    int rank;
+    int first[RANK_MAX + 2];
+};
+
+struct grouping grouping_identity(int rank);
+/* Puts the node's posts behind the post-ops that attr has already. */
+enum status posts_append(const struct kernel_query *q, const struct grouping *grouping,
+                         struct step_attr *attr, struct error *why);
+enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double alpha, double beta,
+                         struct error *why);
+/* One binary post-op whose operand is input `input`, laid out as md. */
+enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
+                        const dnnl_memory_desc_t *md, struct error *why);
+
+/* ---- helpers for build functions ---- */
+
+const struct desc *in_desc(const struct kernel_query *q, int input); /* NULL: absent */
+const void *in_fixed(const struct kernel_query *q, int input);       /* NULL: not known now */
+bool is_op(const struct kernel_query *q, const char *name);
+
+/* Defines kernel `onednn_<symbol>` from its build function. */
+#define ONEDNN_KERNEL(symbol, build, most_variants, ...)                                           \
+    static enum status symbol##_supports(const struct kernel_query *q, struct error *why)          \
+    {                                                                                              \
+        return plan_supports(build, q, why);                                                       \
+    }                                                                                              \
+    static int symbol##_variants(const struct kernel_query *q)                                     \
+    {                                                                                              \
+        return plan_variants(build, q, most_variants);                                             \
+    }                                                                                              \
+    static void symbol##_describe(const struct kernel_query *q, int variant, char *text,           \
+                                  size_t size)                                                     \
+    {                                                                                              \
+        plan_describe(build, q, variant, text, size);                                              \
+    }                                                                                              \
+    static size_t symbol##_workspace(const struct kernel_query *q, int variant)                    \
+    {                                                                                              \
+        return plan_workspace(build, q, variant);                                                  \
+    }                                                                                              \
+    static enum status symbol##_prepare(const struct kernel_query *q, int variant,                 \
+                                        struct kernel_state **state, size_t *state_bytes,          \
+                                        struct error *err)                                         \
+    {                                                                                              \
+        return plan_prepare(build, q, variant, state, state_bytes, err);                           \
+    }                                                                                              \
+    REGISTER(kernel, onednn_##symbol) = {.name = "onednn_" #symbol,                                \
+                                         .provider = "onednn",                                     \
+                                         .own_threads = true,                                      \
+                                         .distrusted = true,                                       \
+                                         .supports = symbol##_supports,                            \
+                                         .variants = symbol##_variants,                            \
+                                         .describe = symbol##_describe,                            \
+                                         .workspace = symbol##_workspace,                          \
+                                         .prepare = symbol##_prepare,                              \
+                                         .launch = plan_launch,                                    \
+                                         .release = plan_release,                                  \
+                                         __VA_ARGS__}
+
+#endif

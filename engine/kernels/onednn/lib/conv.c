@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/onednn/lib/conv.h"
+
+/* Weights [O, I / G, k...] as oneDNN wants them for groups: [G, O / G, I / G, k...]. */
+static void set_weights(const struct desc *w, int64_t group, struct conv *conv)
+{
+    int64_t dim[RANK_MAX + 1], stride[RANK_MAX + 1];
+    int rank = w->shape.rank, shift = group > 1;
+    for (int k = 0; k < rank; k++) {
+        dim[k + shift] = w->shape.dim[k];
+        stride[k + shift] = w->stride[k];
+    }
+    if (shift) {
+        dim[0] = group;
+        dim[1] = w->shape.dim[0] / group;
+        stride[0] = dim[1] * w->stride[0];
+    }
+    conv->weights = md_strided(rank + shift, dim, stride);
+    conv->weights_any = md_any(rank + shift, dim);
+}
+
+enum status conv_from_query(const struct kernel_query *q, struct conv *conv, struct error *why)
+{
+    const struct desc *x = in_desc(q, 0), *w = in_desc(q, 1), *bias = in_desc(q, 2);
+    *conv = (struct conv){.spatial = x->shape.rank - 2,
+                          .has_bias = q->node->op_inputs > 2 && bias,
+                          .weights_data = in_fixed(q, 1)};
+    if (conv->spatial < 1 || conv->spatial > SPATIAL_MAX)
+        return REFUSE(why, "rank %d", x->shape.rank);
+    struct window window;
+    enum status status = onednn_host->window(q->node, &x->shape, &w->shape.dim[2], &window, why);
+    if (status == STATUS_OK)
+        status = md_from_desc(x, &conv->src, why);
+    if (status == STATUS_OK)
+        status = md_from_desc(&q->out[0], &conv->dst, why);
+    if (status == STATUS_OK)
+        status = md_from_desc(w, &conv->weights, why);
+    if (status == STATUS_OK && conv->has_bias)
+        status = md_from_desc(bias, &conv->bias, why);
+    if (status != STATUS_OK)
+        return status;
+    set_weights(w, window.group, conv);
+    for (int k = 0; k < conv->spatial; k++) {
+        conv->stride[k] = window.stride[k];
+        conv->dilation[k] = window.dilation[k] - 1;
+        conv->pad_begin[k] = window.pad_begin[k];
+        conv->pad_end[k] = window.pad_end[k];
+    }
+    return STATUS_OK;
+}
+
+enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_memory_desc_t *src,
+                      const dnnl_memory_desc_t *dst, dnnl_convolution_desc_t *desc,
+                      struct error *why)
+{
+    DNNL_TRY(dnnl_dilated_convolution_forward_desc_init(
+                 desc, dnnl_forward_inference, kind, src,
+                 conv->weights_data ? &conv->weights_any : &conv->weights,
+                 conv->has_bias ? &conv->bias : NULL, dst, conv->stride, conv->dilation,
+                 conv->pad_begin, conv->pad_end),
+             why);
+    return STATUS_OK;
+}
+
+void conv_weights(const struct conv *conv, struct plan_step *step)
+{
+    if (conv->weights_data)
+        step_packed(step, DNNL_ARG_WEIGHTS, &conv->weights, conv->weights_data);
+    else
+        step_io(step, DNNL_ARG_WEIGHTS, SOURCE_IN, 1, &conv->weights);
+    if (conv->has_bias)
+        step_io(step, DNNL_ARG_BIAS, SOURCE_IN, 2, &conv->bias);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A Conv node in oneDNN's terms, shared by the direct and the Winograd kernel. */
+#ifndef ENGINE_KERNELS_ONEDNN_LIB_CONV_H
+#define ENGINE_KERNELS_ONEDNN_LIB_CONV_H
+
+#include "engine/kernels/onednn/lib/adapter.h"
+
+struct conv {
+    int spatial; /* 1 to 3 */
+    bool has_bias;
+    dnnl_memory_desc_t src, dst, bias;
+    dnnl_memory_desc_t weights; /* as the node has them: [O, I, k] or [G, O / G, I, k] */
+    dnnl_memory_desc_t weights_any;
+    const void *weights_data; /* NULL: they come with each launch */
+    dnnl_dims_t stride, dilation, pad_begin, pad_end;
+};
+
+enum status conv_from_query(const struct kernel_query *q, struct conv *conv, struct error *why);
+/* The descriptor; weights are in the layout that oneDNN likes best if they are known now. */
+enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_memory_desc_t *src,
+                      const dnnl_memory_desc_t *dst, dnnl_convolution_desc_t *desc,
+                      struct error *why);
+/* Weights and bias of the step. */
+void conv_weights(const struct conv *conv, struct plan_step *step);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans: choosing implementations, and the hooks that only ask about a kernel. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels/onednn/lib/adapter.h"
+
+/* ---- building ---- */
+
+enum status step_attr_new(struct step_attr *attr, struct error *why)
+{
+    *attr = (struct step_attr){0};
+    DNNL_TRY(dnnl_primitive_attr_create(&attr->attr), why);
+    DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(attr->attr, dnnl_scratchpad_mode_user), why);
+    DNNL_TRY(dnnl_post_ops_create(&attr->ops), why);
+    return STATUS_OK;
+}
+
+void step_attr_free(struct step_attr *attr)
+{
+    if (attr->ops)
+        dnnl_post_ops_destroy(attr->ops);
+    if (attr->attr)
+        dnnl_primitive_attr_destroy(attr->attr);
+    *attr = (struct step_attr){0};
+}
+
+void plan_free(struct plan *plan)
+{
+    for (int k = 0; k < plan->step_count; k++)
+        dnnl_primitive_desc_destroy(plan->steps[k].pd);
+    for (int k = 0; k < plan->temporary_count; k++)
+        free(plan->temporary[k]);
+    *plan = (struct plan){0};
+}
+
+static const char *implementation(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return name ? name : "?";
+}
+
+static bool is_slow(const char *name)
+{
+    return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL;
+}
+
+/* The variant-th implementation that is not slow. */
+static enum status choose(const void *op_desc, const_dnnl_primitive_attr_t attr, int variant,
+                          dnnl_primitive_desc_t *pd, struct error *why)
+{
+    dnnl_primitive_desc_iterator_t at = NULL;
+    dnnl_status_t status =
+        dnnl_primitive_desc_iterator_create(&at, op_desc, attr, onednn_engine, NULL);
+    if (status != dnnl_success)
+        return REFUSE(why, "oneDNN has no implementation");
+    *pd = NULL;
+    while (status == dnnl_success) {
+        dnnl_primitive_desc_t found = dnnl_primitive_desc_iterator_fetch(at);
+        if (found && !is_slow(implementation(found)) && variant-- == 0) {
+            *pd = found;
+            break;
+        }
+        dnnl_primitive_desc_destroy(found);
+        status = dnnl_primitive_desc_iterator_next(at);
+    }
+    dnnl_primitive_desc_iterator_destroy(at);
+    return *pd ? STATUS_OK : REFUSE(why, "oneDNN has only its slow reference for it");
+}
+
+size_t plan_work(struct plan *plan, size_t bytes)
+{
+    size_t offset = plan->work_bytes;
+    plan->work_bytes += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    return offset;
+}
+
+void *plan_temporary(struct plan *plan, size_t bytes)
+{
+    if (plan->temporary_count == ARRAY_COUNT(plan->temporary))
+        return NULL;
+    void *memory = calloc(bytes ? bytes : 1, 1);
+    if (memory)
+        plan->temporary[plan->temporary_count++] = memory;
+    return memory;
+}
+
+dnnl_memory_desc_t step_md(const struct plan_step *step, int arg)
+{
+    const dnnl_memory_desc_t *md =
+        dnnl_primitive_desc_query_md(step->pd, dnnl_query_exec_arg_md, arg);
+    return md ? *md : (dnnl_memory_desc_t){0};
+}
+
+void step_io(struct plan_step *step, int arg, enum source source, size_t index,
+             const dnnl_memory_desc_t *md)
+{
+    step->args[step->arg_count++] =
+        (struct step_arg){.arg = arg, .source = source, .index = index, .md = *md};
+}
+
+void step_packed(struct plan_step *step, int arg, const dnnl_memory_desc_t *from, const void *data)
+{
+    step->args[step->arg_count++] = (struct step_arg){.arg = arg,
+                                                      .source = SOURCE_PACKED,
+                                                      .md = step_md(step, arg),
+                                                      .from = *from,
+                                                      .data = data};
+}
+
+/* Takes pd into the plan with its scratch memory. */
+static struct plan_step *add_step(struct plan *plan, dnnl_primitive_desc_t pd)
+{
+    struct plan_step *step = &plan->steps[plan->step_count++];
+    *step = (struct plan_step){.pd = pd};
+    dnnl_memory_desc_t scratch = step_md(step, DNNL_ARG_SCRATCHPAD);
+    size_t bytes = dnnl_memory_desc_get_size(&scratch);
+    if (bytes)
+        step_io(step, DNNL_ARG_SCRATCHPAD, SOURCE_WORK, plan_work(plan, bytes), &scratch);
+    return step;
+}
+
+static enum status new_step(struct plan *plan, const void *op_desc, struct step_attr *attr,
+                            struct plan_step **step, struct error *why)
+{
+    DNNL_TRY(dnnl_primitive_attr_set_post_ops(attr->attr, attr->ops), why);
+    int variant = plan->step_count == 0 ? plan->variant : 0;
+    dnnl_primitive_desc_t pd;
+    enum status status = choose(op_desc, attr->attr, variant, &pd, why);
+    if (status != STATUS_OK)
+        return status;
+    *step = add_step(plan, pd);
+    for (int k = 0; k < attr->arg_count; k++)
+        (*step)->args[(*step)->arg_count++] = attr->args[k];
+    return STATUS_OK;
+}
+
+enum status plan_step(struct plan *plan, const void *op_desc, struct step_attr *attr,
+                      struct plan_step **step, struct error *why)
+{
+    enum status status = new_step(plan, op_desc, attr, step, why);
+    step_attr_free(attr);
+    return status;
+}
+
+enum status plan_reorder(struct plan *plan, const dnnl_memory_desc_t *from,
+                         const dnnl_memory_desc_t *to, struct plan_step **step, struct error *why)
+{
+    struct step_attr attr;
+    dnnl_primitive_desc_t pd;
+    enum status status = step_attr_new(&attr, why);
+    if (status == STATUS_OK && dnnl_reorder_primitive_desc_create(&pd, from, onednn_engine, to,
+                                                                  onednn_engine, attr.attr))
+        status = REFUSE(why, "oneDNN cannot convert between its layouts");
+    else if (status == STATUS_OK)
+        *step = add_step(plan, pd);
+    step_attr_free(&attr);
+    return status;
+}
+
+/* ---- hooks ---- */
+
+enum status plan_make(plan_build *build, const struct kernel_query *q, int variant,
+                      struct plan *plan, struct error *why)
+{
+    *plan = (struct plan){.variant = variant};
+    enum status status = build(q, plan, why);
+    if (status != STATUS_OK)
+        plan_free(plan);
+    return status;
+}
+
+enum status plan_supports(plan_build *build, const struct kernel_query *q, struct error *why)
+{
+    struct plan plan;
+    team_threads(q->threads);
+    enum status status = plan_make(build, q, 0, &plan, why);
+    plan_free(&plan);
+    return status;
+}
+
+int plan_variants(plan_build *build, const struct kernel_query *q, int max)
+{
+    struct plan plan;
+    int count = 1;
+    team_threads(q->threads);
+    while (count < max && plan_make(build, q, count, &plan, NULL) == STATUS_OK) {
+        plan_free(&plan);
+        count++;
+    }
+    return count;
+}
+
+void plan_describe(plan_build *build, const struct kernel_query *q, int variant, char *text,
+                   size_t size)
+{
+    struct plan plan;
+    size_t used = 0;
+    text[0] = '\0';
+    team_threads(q->threads);
+    if (plan_make(build, q, variant, &plan, NULL) != STATUS_OK)
+        return;
+    for (int k = 0; k < plan.step_count && used < size; k++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", k ? "+" : "",
+                                 implementation(plan.steps[k].pd));
+    plan_free(&plan);
+}
+
+size_t plan_workspace(plan_build *build, const struct kernel_query *q, int variant)
+{
+    struct plan plan;
+    team_threads(q->threads);
+    if (plan_make(build, q, variant, &plan, NULL) != STATUS_OK)
+        return 0;
+    size_t bytes = plan.work_bytes;
+    plan_free(&plan);
+    return bytes;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ridge's tensors and epilogues in oneDNN's terms. */
+#include <string.h>
+
+#include "engine/kernels/onednn/lib/adapter.h"
+
+const struct desc *in_desc(const struct kernel_query *q, int input)
+{
+    return input < q->in_count && q->in[input].dtype != DTYPE_NONE ? &q->in[input] : NULL;
+}
+
+const void *in_fixed(const struct kernel_query *q, int input)
+{
+    return q->fixed && in_desc(q, input) ? q->fixed[input] : NULL;
+}
+
+bool is_op(const struct kernel_query *q, const char *name)
+{
+    return strcmp(onednn_host->node_op(q->node), name) == 0;
+}
+
+/* ---- memory descriptors ---- */
+
+/* Cannot fail for ranks up to RANK_MAX + 2 and positive sizes; a zeroed md is refused later. */
+dnnl_memory_desc_t md_strided(int rank, const int64_t *dims, const int64_t *strides)
+{
+    dnnl_memory_desc_t md;
+    if (dnnl_memory_desc_init_by_strides(&md, rank, dims, dnnl_f32, strides) != dnnl_success)
+        memset(&md, 0, sizeof(md));
+    return md;
+}
+
+dnnl_memory_desc_t md_any(int rank, const int64_t *dims)
+{
+    dnnl_memory_desc_t md;
+    if (dnnl_memory_desc_init_by_tag(&md, rank, dims, dnnl_f32, dnnl_format_tag_any) !=
+        dnnl_success)
+        memset(&md, 0, sizeof(md));
+    return md;
+}
+
+enum status md_from_desc(const struct desc *desc, dnnl_memory_desc_t *md, struct error *why)
+{
+    if (desc->dtype != DTYPE_F32)
+        return REFUSE(why, "only f32");
+    for (int k = 0; k < desc->shape.rank; k++)
+        if (desc->shape.dim[k] == 0)
+            return REFUSE(why, "empty tensor");
+    static const int64_t one[] = {1};
+    if (desc->shape.rank == 0)
+        *md = md_strided(1, one, one);
+    else
+        *md = md_strided(desc->shape.rank, desc->shape.dim, desc->stride);
+    return md->ndims ? STATUS_OK : REFUSE(why, "strides that oneDNN does not know");
+}
+
+/* ---- epilogues ---- */
+
+struct eltwise {
+    dnnl_alg_kind_t kind; /* 0: oneDNN 2.6 has none */
+    double alpha, beta;
+};
+
+static struct eltwise eltwise_of(const struct post *post)
+{
+    double a = (double)post->a, b = (double)post->b;
+    switch (post->act) {
+    case ACT_RELU: return (struct eltwise){dnnl_eltwise_relu, 0, 0};
+    case ACT_CLIP: return (struct eltwise){dnnl_eltwise_clip, a, b};
+    case ACT_LEAKY_RELU: return (struct eltwise){dnnl_eltwise_relu, a, 0};
+    case ACT_SIGMOID: return (struct eltwise){dnnl_eltwise_logistic, 0, 0};
+    case ACT_TANH: return (struct eltwise){dnnl_eltwise_tanh, 0, 0};
+    case ACT_GELU_ERF: return (struct eltwise){dnnl_eltwise_gelu_erf, 0, 0};
+    case ACT_GELU_TANH: return (struct eltwise){dnnl_eltwise_gelu_tanh, 0, 0};
+    case ACT_SILU: return (struct eltwise){dnnl_eltwise_swish, 1, 0};
+    case ACT_HARD_SWISH: return (struct eltwise){dnnl_eltwise_hardswish, 0, 0};
+    case ACT_ELU: return (struct eltwise){dnnl_eltwise_elu, a, 0};
+    default: return (struct eltwise){0};
+    }
+}
+
+enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double alpha, double beta,
+                         struct error *why)
+{
+    DNNL_TRY(dnnl_post_ops_append_eltwise(attr->ops, 1.0f, kind, (float)alpha, (float)beta), why);
+    return STATUS_OK;
+}
+
+static enum status append_act(const struct post *post, struct step_attr *attr, struct error *why)
+{
+    struct eltwise e = eltwise_of(post);
+    /* hard sigmoid: the line a x + b, then the clip to [0, 1] */
+    if (post->act == ACT_HARD_SIGMOID) {
+        enum status status =
+            post_eltwise(attr, dnnl_eltwise_linear, (double)post->a, (double)post->b, why);
+        return status ? status : post_eltwise(attr, dnnl_eltwise_clip, 0, 1, why);
+    }
+    if (post->act == ACT_NONE)
+        return STATUS_OK;
+    if (!e.kind)
+        return REFUSE(why, "no such activation in the epilogue");
+    return post_eltwise(attr, e.kind, e.alpha, e.beta, why);
+}
+
+struct grouping grouping_identity(int rank)
+{
+    struct grouping grouping = {.rank = rank > 0 ? rank : 1};
+    for (int k = 0; k <= rank; k++)
+        grouping.first[k] = k;
+    return grouping;
+}
+
+/* One dimension of the result seen in the operand: its size and stride over the output's
+ * dimensions first .. end - 1, which must be all broadcast or run on without a gap. */
+static enum status group_operand(const struct kernel_query *q, const struct desc *operand,
+                                 int first, int end, int64_t *dim, int64_t *stride,
+                                 struct error *why)
+{
+    const struct shape *out = &q->out[0].shape;
+    int shift = operand->shape.rank - out->rank;
+    *dim = *stride = 1;
+    bool begun = false, broadcast = false;
+    for (int k = end - 1; k >= first; k--) {
+        bool full = k + shift >= 0 && operand->shape.dim[k + shift] != 1;
+        if (out->dim[k] == 1)
+            continue;
+        if (begun && (full == broadcast || (full && operand->stride[k + shift] != *dim * *stride)))
+            return REFUSE(why, "operand of the epilogue is broadcast inside a folded dimension");
+        if (!begun && full)
+            *stride = operand->stride[k + shift];
+        begun = true;
+        broadcast = !full;
+        if (full)
+            *dim *= out->dim[k];
+    }
+    return STATUS_OK;
+}
+
+/* Strides of dimensions of size 1 as in a dense tensor: oneDNN compares them in places. */
+static void tidy_strides(int rank, const int64_t *dim, int64_t *stride)
+{
+    int64_t past = 1;
+    for (int k = rank - 1; k >= 0; k--) {
+        if (dim[k] == 1)
+            stride[k] = past;
+        past = stride[k] * dim[k] > past ? stride[k] * dim[k] : past;
+    }
+}
+
+static enum status append_binary(const struct kernel_query *q, const struct grouping *grouping,
+                                 const struct post *post, struct step_attr *attr,
+                                 struct error *why)
+{
+    const struct desc *operand = in_desc(q, post->input);
+    if (!operand || operand->dtype != DTYPE_F32)
+        return REFUSE(why, "operand of the epilogue is not f32");
+    if (operand->shape.rank > q->out[0].shape.rank)
+        return REFUSE(why, "operand of the epilogue has a larger rank than the output");
+    int64_t dim[RANK_MAX + 2], stride[RANK_MAX + 2];
+    for (int k = 0; k < grouping->rank; k++) {
+        enum status status = group_operand(q, operand, grouping->first[k], grouping->first[k + 1],
+                                           &dim[k], &stride[k], why);
+        if (status != STATUS_OK)
+            return status;
+    }
+    tidy_strides(grouping->rank, dim, stride);
+    dnnl_memory_desc_t md = md_strided(grouping->rank, dim, stride);
+    return post_binary(attr, post->kind == POST_ADD ? dnnl_binary_add : dnnl_binary_mul,
+                       post->input, &md, why);
+}
+
+enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
+                        const dnnl_memory_desc_t *md, struct error *why)
+{
+    if (attr->arg_count == POST_MAX)
+        return REFUSE(why, "epilogue with more than %d operands", POST_MAX);
+    int place = dnnl_post_ops_len(attr->ops);
+    DNNL_TRY(dnnl_post_ops_append_binary(attr->ops, kind, md), why);
+    attr->args[attr->arg_count++] =
+        (struct step_arg){.arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1,
+                          .source = SOURCE_IN,
+                          .index = (size_t)input,
+                          .md = *md};
+    return STATUS_OK;
+}
+
+enum status posts_append(const struct kernel_query *q, const struct grouping *grouping,
+                         struct step_attr *attr, struct error *why)
+{
+    for (int k = 0; k < q->node->post_count; k++) {
+        const struct post *post = &q->node->posts[k];
+        enum status status = post->kind == POST_ACT
+                                 ? append_act(post, attr, why)
+                                 : append_binary(q, grouping, post, attr, why);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}

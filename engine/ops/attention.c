@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Attention (ridge): softmax(scale Q K' + mask) V for each head. Inputs q, k, v and an additive
+ * mask that broadcasts to [batch, heads, queries, keys]. Vaswani et al., 2017, section 3.2. */
+#include "engine/attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/ref_gemm.h"
+
+static const char *const attrs[] = {"heads", "scale", NULL};
+
+static const struct shape *shape_or_null(const struct infer *c, int input)
+{
+    return infer_has(c, input) ? &c->in[input]->shape : NULL;
+}
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct attention_shape s;
+    TRY(attention_shape_from(c->node, &c->in[0]->shape, shape_or_null(c, 1), shape_or_null(c, 2),
+                             &s, err));
+    if (infer_has(c, 3)) {
+        struct shape scores = shape_of(s.batch, s.heads, s.queries, s.keys), both;
+        char text[96], text_scores[96];
+        if (!shape_broadcast(&scores, &c->in[3]->shape, &both) || !shape_equal(&scores, &both))
+            return FAIL(err, STATUS_FAILED, "Attention: mask %s does not broadcast to %s",
+                        shape_text(&c->in[3]->shape, text), shape_text(&scores, text_scores));
+    }
+    struct shape y = shape_of(s.batch, s.queries, s.heads * s.head_size);
+    infer_set(c, 0, c->in[0]->dtype, &y);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    struct attention_shape s;
+    if (attention_shape_from(c->node, &c->in[0]->shape, shape_or_null(c, 1), shape_or_null(c, 2),
+                             &s, NULL) != STATUS_OK)
+        return;
+    double scores = (double)(s.batch * s.heads) * (double)(s.queries * s.keys);
+    cost->macs = 2 * scores * (double)s.head_size;
+    cost->elementwise = (infer_has(c, 3) ? 7 : 6) * scores; /* softmax 5, scale 1, mask 1 */
+    cost->transcendentals = scores;
+}
+
+/* Scores of one batch element, [heads, queries, keys]. */
+struct scores {
+    const struct attention_shape *shape;
+    const struct ref_tensor *mask;
+    int64_t batch;
+    double *data;
+};
+
+static double mask_at(const struct scores *s, int64_t row, int64_t key)
+{
+    const struct attention_shape *a = s->shape;
+    if (!s->mask)
+        return 0;
+    struct shape of = shape_of(a->batch, a->heads, a->queries, a->keys);
+    int64_t at = (s->batch * a->heads * a->queries + row) * a->keys + key;
+    return s->mask->f[ref_broadcast_index(&of, at, &s->mask->shape)];
+}
+
+static void softmax_row(void *context, int64_t row, int thread)
+{
+    (void)thread;
+    const struct scores *s = context;
+    int64_t keys = s->shape->keys;
+    double *line = s->data + row * keys, most = (double)-INFINITY, sum = 0;
+    for (int64_t k = 0; k < keys; k++) {
+        line[k] = s->shape->scale * line[k] + mask_at(s, row, k);
+        most = fmax(most, line[k]);
+    }
+    for (int64_t k = 0; k < keys; k++)
+        sum += line[k] = exp(line[k] - most);
+    for (int64_t k = 0; k < keys; k++)
+        line[k] /= sum;
+}
+
+/* scores = Q K', then softmax, then Y = scores V; all heads of one batch element at once. */
+static void attend(const struct ref_call *call, const struct scores *s, struct ref_gemm *items)
+{
+    const struct attention_shape *a = s->shape;
+    int64_t size = a->head_size, area = a->queries * a->keys, width = a->heads * size;
+    const double *q = call->in[0]->f + a->q_start + s->batch * a->queries * a->q_row;
+    const double *k = call->in[a->packed ? 0 : 1]->f + a->k_start + s->batch * a->keys * a->k_row;
+    const double *v = call->in[a->packed ? 0 : 2]->f + a->v_start + s->batch * a->keys * a->v_row;
+    double *y = call->out[0]->f + s->batch * a->queries * width;
+    for (int64_t h = 0; h < a->heads; h++)
+        items[h] = (struct ref_gemm){.m = a->queries,
+                                     .n = a->keys,
+                                     .k = size,
+                                     .a = q + h * size,
+                                     .a_row = a->q_row,
+                                     .a_col = 1,
+                                     .b = k + h * size,
+                                     .b_row = 1,
+                                     .b_col = a->k_row,
+                                     .c = s->data + h * area,
+                                     .c_row = a->keys};
+    for (int64_t i = 0; i < a->heads * area; i++)
+        s->data[i] = 0;
+    ref_gemm_run(call->pool, items, a->heads);
+    struct scores rows = *s;
+    pool_run(call->pool, a->heads * a->queries, softmax_row, &rows);
+    for (int64_t h = 0; h < a->heads; h++)
+        items[h] = (struct ref_gemm){.m = a->queries,
+                                     .n = size,
+                                     .k = a->keys,
+                                     .a = s->data + h * area,
+                                     .a_row = a->keys,
+                                     .a_col = 1,
+                                     .b = v + h * size,
+                                     .b_row = a->v_row,
+                                     .b_col = 1,
+                                     .c = y + h * size,
+                                     .c_row = width};
+    ref_gemm_run(call->pool, items, a->heads);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *k = call->in_count > 1 ? call->in[1] : NULL;
+    const struct ref_tensor *v = call->in_count > 2 ? call->in[2] : NULL;
+    struct attention_shape a;
+    TRY(attention_shape_from(call->node, &call->in[0]->shape, k ? &k->shape : NULL,
+                             v ? &v->shape : NULL, &a, err));
+    struct scores scores = {.shape = &a, .mask = call->in_count > 3 ? call->in[3] : NULL};
+    scores.data = malloc((size_t)(a.heads * a.queries * a.keys) * sizeof(double) + 1);
+    struct ref_gemm *items = calloc((size_t)a.heads, sizeof(*items));
+    bool fine = scores.data && items;
+    for (int64_t b = 0; fine && b < a.batch; b++) {
+        scores.batch = b;
+        attend(call, &scores, items);
+    }
+    free(items);
+    free(scores.data);
+    return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+static const struct op_case cases[] = {
+    {.name = "two heads", .inputs = "f32[2,9,32] f32[2,9,32] f32[2,9,32]", .attrs = "heads=2"},
+    {.name = "packed", .inputs = "f32[2,17,96]", .attrs = "heads=4"},
+    {.name = "packed, head size 64", .inputs = "f32[1,33,384]{-2:2}", .attrs = "heads=2"},
+    {.name = "scale",
+     .inputs = "f32[1,7,24] f32[1,7,24] f32[1,7,24]",
+     .attrs = "heads=3 scale=0.5"},
+    {.name = "padding mask", .inputs = "f32[2,16,192] - - f32[2,1,1,16]{-9:0}", .attrs = "heads=2"},
+    {.name = "full mask",
+     .inputs = "f32[2,5,16] f32[2,5,16] f32[2,5,16] f32[2,2,5,5]{-3:3}",
+     .attrs = "heads=2"},
+    {.name = "one mask for all",
+     .inputs = "f32[2,6,16] f32[2,6,16] f32[2,6,16] f32[6,6]{-3:3}",
+     .attrs = "heads=4"},
+    {.name = "cross attention",
+     .inputs = "f32[2,5,48] f32[2,21,48] f32[2,21,48]",
+     .attrs = "heads=3"},
+    {.name = "one query", .inputs = "f32[3,1,40] f32[3,30,40] f32[3,30,40]", .attrs = "heads=5"},
+    {.name = "sequence of 130", .inputs = "f32[1,130,96]{-2:2}", .attrs = "heads=1"},
+};
+
+REGISTER(op, attention) = {
+    .name = "Attention",
+    .domain = "ridge",
+    .inputs_min = 1,
+    .inputs_max = 4,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

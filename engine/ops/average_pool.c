@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * AveragePool. The divisor counts elements of the input, or with count_include_pad also padding;
+ * what a window of ceil_mode sees beyond the padding never counts. */
+#include "engine/pooling.h"
+
+static const char *const attrs[] = {"auto_pad",     "ceil_mode", "count_include_pad", "dilations",
+                                    "kernel_shape", "pads",      "strides",           NULL};
+
+/* Taps that lie inside the padded input. */
+static int64_t padded_taps(const struct window *w, int64_t position)
+{
+    int64_t count = 1;
+    for (int k = w->rank - 1; k >= 0; k--) {
+        int64_t start = position % w->out[k] * w->stride[k], inside = 0;
+        position /= w->out[k];
+        for (int64_t t = 0; t < w->kernel[k]; t++)
+            if (start + t * w->dilation[k] < w->pad_begin[k] + w->in[k] + w->pad_end[k])
+                inside++;
+        count *= inside;
+    }
+    return count;
+}
+
+static double mean(const struct pooling *p, const double *x, int64_t position)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t t = 0; t < p->taps; t++) {
+        int64_t at = p->offsets[t * p->positions + position];
+        if (at < 0)
+            continue;
+        sum += x[at];
+        count++;
+    }
+    if (node_int(p->node, "count_include_pad", 0))
+        count = padded_taps(&p->window, position);
+    return sum / (double)count;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    return pooling_reference(call, mean, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    pooling_cost(c, 1, cost);
+}
+
+static const struct op_case cases[] = {
+    {.name = "2x2 stride 2",
+     .inputs = "f32[2,5,8,10]",
+     .attrs = "kernel_shape=[2,2] strides=[2,2]"},
+    {.name = "3x3, pads not counted",
+     .inputs = "f32[1,35,9,10]",
+     .attrs = "kernel_shape=[3,3] pads=[1,1,1,1]"},
+    {.name = "3x3, pads counted",
+     .inputs = "f32[1,16,9,10]",
+     .attrs = "kernel_shape=[3,3] pads=[1,1,1,1] count_include_pad=1"},
+    {.name = "ceil",
+     .inputs = "f32[1,3,13,12]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] ceil_mode=1"},
+    {.name = "ceil, pads counted",
+     .inputs = "f32[1,3,12,12]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1] ceil_mode=1 count_include_pad=1"},
+    {.name = "same upper",
+     .inputs = "f32[1,3,11,8]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] auto_pad=\"SAME_UPPER\""},
+    {.name = "same lower, pads counted",
+     .inputs = "f32[1,3,11,8]",
+     .attrs = "kernel_shape=[3,2] strides=[2,3] auto_pad=\"SAME_LOWER\" count_include_pad=1"},
+    {.name = "dilation", .inputs = "f32[1,3,12,13]", .attrs = "kernel_shape=[3,2] dilations=[2,3]"},
+    {.name = "7x7 to one", .inputs = "f32[2,20,7,7]", .attrs = "kernel_shape=[7,7]"},
+    {.name = "1-D", .inputs = "f32[2,4,21]", .attrs = "kernel_shape=[5] strides=[3] pads=[2,2]"},
+    {.name = "3-D",
+     .inputs = "f32[1,3,6,7,8]",
+     .attrs = "kernel_shape=[2,3,2] strides=[2,1,2] pads=[0,1,0,0,1,0]"},
+};
+
+REGISTER(op, average_pool) = {
+    .name = "AveragePool",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .infer = pooling_infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

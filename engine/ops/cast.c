@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between numbers and bool; strings are not supported. A conversion costs no FLOPs. */
+#include "engine/op_args.h"
+#include "engine/op_unary.h"
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    int64_t code = node_int(c->node, "to", 0);
+    enum dtype to = dtype_from_onnx(code);
+    if (to == DTYPE_NONE)
+        return UNSUPPORTED(err, "Cast to ONNX type %lld (attribute to) is not supported",
+                           (long long)code);
+    infer_set(c, 0, to, &c->in[0]->shape);
+    return STATUS_OK;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    cast_reference(call->in[0], call->out[0]);
+    return STATUS_OK;
+}
+
+static const char *const attrs[] = {"to", NULL};
+
+/* to: 1 f32, 2 u8, 3 i8, 6 i32, 7 i64, 9 bool, 10 f16, 11 f64, 13 u64, 16 bf16. */
+static const struct op_case cases[] = {
+    {.name = "f32_f16", .inputs = "f32[67]{-3:3}", .attrs = "to=10"},
+    {.name = "f32_f16_special", .inputs = "f32[5]=nan,inf,-inf,70000,1e-7", .attrs = "to=10"},
+    {.name = "f16_f32", .inputs = "f16[67]{-3:3}", .attrs = "to=1"},
+    {.name = "f32_bf16", .inputs = "f32[67]{-3:3}", .attrs = "to=16"},
+    {.name = "bf16_ties", .inputs = "f32[4]=1.00390625,1.01171875,inf,nan", .attrs = "to=16"},
+    {.name = "bf16_f32", .inputs = "bf16[67]{-3:3}", .attrs = "to=1"},
+    {.name = "f32_f64", .inputs = "f32[67]{-3:3}", .attrs = "to=11"},
+    {.name = "f64_f32", .inputs = "f64[67]{-3:3}", .attrs = "to=1"},
+    {.name = "f32_i32", .inputs = "f32[8]=-2.75,-0.5,0.5,1.999,100,-100,2e9,0", .attrs = "to=6"},
+    {.name = "f32_i64", .inputs = "f32[8]=-2.75,-0.5,0.5,1.999,100,-100,4e18,0", .attrs = "to=7"},
+    {.name = "f32_u8", .inputs = "f32[5]=0.75,1.5,254.9,255,0", .attrs = "to=2"},
+    {.name = "f32_bool", .inputs = "f32[5]=0,-0,0.25,-3,nan", .attrs = "to=9"},
+    {.name = "i64_f32", .inputs = "i64[4]=0,-5,16777217,1000000", .attrs = "to=1"},
+    {.name = "u64_f32", .inputs = "u64[2]=18446744073709551615,7", .attrs = "to=1"},
+    {.name = "i32_i8", .inputs = "i32[5]=0,127,128,-129,1000", .attrs = "to=3"},
+    {.name = "i8_u64", .inputs = "i8[2]=-1,5", .attrs = "to=13"},
+    {.name = "i64_bool", .inputs = "i64[4]=0,1,256,-1", .attrs = "to=9"},
+    {.name = "bool_f32", .inputs = "bool[67]", .attrs = "to=1"},
+    {.name = "bool_i64", .inputs = "bool[67]", .attrs = "to=7"},
+    {.name = "i32_f32_image", .inputs = "i32[2,5,3,7]{-50:50}", .attrs = "to=1"},
+    {.name = "same", .inputs = "f32[2,5,3,7]", .attrs = "to=1"},
+};
+
+REGISTER(op, cast) = {
+    .name = "Cast",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .layout = LAYOUT_RULE_ANY,
+    .infer = infer,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Conv: 1 to 3 spatial dimensions, groups, dilation, all paddings. Inputs x, weights, bias. */
+#include "engine/op.h"
+#include "engine/ref_conv.h"
+
+static const char *const attrs[] = {"auto_pad", "dilations", "group", "kernel_shape",
+                                    "pads",     "strides",   NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    const struct shape *x = &c->in[0]->shape, *weights = &c->in[1]->shape;
+    struct window w;
+    char text_x[96], text_w[96];
+    if (x->rank != weights->rank || x->rank < 3)
+        return FAIL(err, STATUS_FAILED, "Conv: input %s, weights %s: ranks must agree, 3 or more",
+                    shape_text(x, text_x), shape_text(weights, text_w));
+    TRY(window_from_node(c->node, x, weights->dim + 2, &w, err));
+    if (x->dim[1] != weights->dim[1] * w.group || weights->dim[0] % w.group != 0)
+        return FAIL(err, STATUS_FAILED, "Conv: input %s, weights %s, group %lld do not go together",
+                    shape_text(x, text_x), shape_text(weights, text_w), (long long)w.group);
+    if (infer_has(c, 2) && shape_count(&c->in[2]->shape) != weights->dim[0])
+        return FAIL(err, STATUS_FAILED, "Conv: bias has %lld elements, weights give %lld channels",
+                    (long long)shape_count(&c->in[2]->shape), (long long)weights->dim[0]);
+    struct shape y = {.rank = x->rank, .dim = {x->dim[0], weights->dim[0]}};
+    for (int k = 0; k < w.rank; k++)
+        y.dim[2 + k] = w.out[k];
+    infer_set(c, 0, c->in[0]->dtype, &y);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    const struct shape *weights = &c->in[1]->shape;
+    double outputs = (double)shape_count(&c->out[0]->shape);
+    cost->macs = outputs * (double)shape_span(weights, 1, weights->rank);
+    cost->elementwise = infer_has(c, 2) ? outputs : 0;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0], *weights = call->in[1];
+    bool bias = call->in_count > 2 && call->in[2];
+    struct window w;
+    TRY(window_from_node(call->node, &x->shape, weights->shape.dim + 2, &w, err));
+    struct ref_conv conv = {.window = window_to_3d(&w),
+                            .images = x->shape.dim[0],
+                            .in_channels = x->shape.dim[1],
+                            .out_channels = weights->shape.dim[0],
+                            .x = x->f,
+                            .weights = weights->f,
+                            .y = call->out[0]->f};
+    ref_conv_bias(&conv, bias ? call->in[2]->f : NULL);
+    return ref_conv_run(&conv, call->pool, err);
+}
+
+static const struct op_case cases[] = {
+    {.name = "3x3 same, bias",
+     .inputs = "f32[1,16,14,14] f32[32,16,3,3]! f32[32]!",
+     .attrs = "pads=[1,1,1,1]"},
+    {.name = "3x3 stride 2", .inputs = "f32[2,8,13,15] f32[24,8,3,3]!", .attrs = "strides=[2,2]"},
+    {.name = "1x1", .inputs = "f32[1,40,9,7] f32[17,40,1,1]! f32[17]!"},
+    {.name = "1x1 stride 2", .inputs = "f32[2,16,8,8] f32[33,16,1,1]!", .attrs = "strides=[2,2]"},
+    {.name = "7x7 stride 2, 3 channels",
+     .inputs = "f32[1,3,32,30] f32[64,3,7,7]! f32[64]!",
+     .attrs = "pads=[3,3,3,3] strides=[2,2]"},
+    {.name = "many channels",
+     .inputs = "f32[1,256,7,7] f32[128,256,3,3]! f32[128]!",
+     .attrs = "pads=[1,1,1,1]"},
+    {.name = "one input channel",
+     .inputs = "f32[1,1,28,28] f32[6,1,5,5]! f32[6]!",
+     .attrs = "pads=[2,2,2,2]"},
+    {.name = "one output channel", .inputs = "f32[1,19,6,5] f32[1,19,3,3]!"},
+    {.name = "run-time weights", .inputs = "f32[2,5,9,9] f32[7,5,3,3] f32[7]"},
+    {.name = "group 2", .inputs = "f32[1,8,9,9] f32[6,4,3,3]!", .attrs = "group=2"},
+    {.name = "group 32",
+     .inputs = "f32[1,128,7,7] f32[128,4,3,3]! f32[128]!",
+     .attrs = "group=32 pads=[1,1,1,1]"},
+    {.name = "depthwise",
+     .inputs = "f32[2,35,12,11] f32[35,1,3,3]! f32[35]!",
+     .attrs = "group=35 pads=[1,1,1,1]"},
+    {.name = "depthwise 5x5 stride 2",
+     .inputs = "f32[1,16,15,15] f32[16,1,5,5]!",
+     .attrs = "group=16 pads=[2,2,2,2] strides=[2,2]"},
+    {.name = "depthwise, multiplier 3",
+     .inputs = "f32[1,5,8,8] f32[15,1,3,3]!",
+     .attrs = "group=5"},
+    {.name = "dilation 6",
+     .inputs = "f32[1,16,19,19] f32[16,16,3,3]! f32[16]!",
+     .attrs = "dilations=[6,6] pads=[6,6,6,6]"},
+    {.name = "dilation (1,2), stride (2,1)",
+     .inputs = "f32[1,4,10,12] f32[8,4,3,2]!",
+     .attrs = "dilations=[1,2] strides=[2,1] pads=[0,1,2,1]"},
+    {.name = "asymmetric pads",
+     .inputs = "f32[1,3,10,10] f32[8,3,3,3]!",
+     .attrs = "pads=[0,1,1,0] strides=[2,2]"},
+    {.name = "same upper",
+     .inputs = "f32[1,3,15,10] f32[8,3,4,4]!",
+     .attrs = "auto_pad=\"SAME_UPPER\" strides=[2,3]"},
+    {.name = "same lower",
+     .inputs = "f32[1,3,15,10] f32[8,3,4,4]!",
+     .attrs = "auto_pad=\"SAME_LOWER\" strides=[2,3]"},
+    {.name = "valid",
+     .inputs = "f32[1,3,9,9] f32[8,3,4,2]!",
+     .attrs = "auto_pad=\"VALID\" kernel_shape=[4,2]"},
+    {.name = "kernel wider than the input",
+     .inputs = "f32[1,2,2,2] f32[3,2,5,5]!",
+     .attrs = "pads=[2,2,2,2]"},
+    {.name = "1 x k and k x 1",
+     .inputs = "f32[1,12,9,17] f32[20,12,1,7]!",
+     .attrs = "pads=[0,3,0,3]"},
+    {.name = "1-D",
+     .inputs = "f32[2,6,33] f32[10,6,5]! f32[10]!",
+     .attrs = "pads=[2,2] strides=[2]"},
+    {.name = "1-D dilated", .inputs = "f32[1,3,40] f32[4,3,3]!", .attrs = "dilations=[4]"},
+    {.name = "3-D",
+     .inputs = "f32[1,3,6,7,8] f32[5,3,3,2,3]! f32[5]!",
+     .attrs = "pads=[1,0,1,1,1,1] strides=[1,2,1]"},
+    {.name = "3-D group", .inputs = "f32[1,4,5,5,5] f32[6,2,2,2,2]!", .attrs = "group=2"},
+};
+
+REGISTER(op, conv) = {
+    .name = "Conv",
+    .inputs_min = 2,
+    .inputs_max = 3,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Integers are divided towards zero, as C does. */
+#include "engine/op_binary.h"
+
+static double value(double a, double b)
+{
+    return a / b;
+}
+
+static int64_t integer(int64_t a, int64_t b, enum dtype dtype)
+{
+    if (b == 0)
+        return 0; /* ONNX leaves it open; the reference must not trap */
+    if (dtype == DTYPE_U64)
+        return (int64_t)((uint64_t)a / (uint64_t)b);
+    return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; /* the least i64 / -1 wraps */
+}
+
+static const struct op_case cases[] = {
+    {.name = "same", .inputs = "f32[2,3,4] f32[2,3,4]{0.5:2}"},
+    {.name = "image", .inputs = "f32[2,5,3,7] f32[2,5,3,7]{0.5:2}"},
+    {.name = "channels", .inputs = "f32[2,5,3,7] f32[5,1,1]{0.5:2}!"},
+    {.name = "row", .inputs = "f32[6,33] f32[33]{0.5:2}!"},
+    {.name = "scalar", .inputs = "f32[2,5,3,7] f32[]=0.5"},
+    {.name = "left", .inputs = "f32[5] f32[3,1]{0.5:2}"},
+    {.name = "both", .inputs = "f32[2,1,3,1] f32[4,1,7]{0.5:2}"},
+    {.name = "per_image", .inputs = "f32[2,5,3,7] f32[2,5,1,1]{0.5:2}"},
+    {.name = "double", .inputs = "f64[3,5] f64[5]{0.5:2}"},
+    {.name = "half", .inputs = "f16[3,5] f16[5]{0.5:2}"},
+    {.name = "empty", .inputs = "f32[0,3] f32[3]"},
+    {.name = "special",
+     .inputs = "f32[2,5]=1,nan,inf,-inf,0,-1,-0,inf,2,3 f32[5]=inf,1,-inf,0,nan"},
+    {.name = "bytes", .inputs = "u8[4]=0,7,200,255 u8[4]=3,2,7,16"},
+    {.name = "signed", .inputs = "i32[6]=7,-7,7,-7,0,-2147483648 i32[6]=2,2,-2,-2,5,3"},
+    {.name = "wide", .inputs = "i64[2,3]{-90:90} i64[3]{1:9}"},
+    {.name = "unsigned", .inputs = "u64[2]=18446744073709551615,9 u64[1]=2"},
+};
+
+BINARY_OP(div, "Div", cases, .value = value, .integer = integer, .types = OP_NUMBER,
+          .elementwise = 1, .transcendentals = 1);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GlobalMaxPool: the largest element of each channel. */
+#include "engine/pooling.h"
+
+static double value(const double *x, int64_t count, const struct node *node)
+{
+    (void)node;
+    double most = x[0];
+    for (int64_t k = 1; k < count; k++)
+        most = x[k] > most ? x[k] : most;
+    return most;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    pooling_reference_global(call, value);
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "image", .inputs = "f32[2,37,7,7]"},
+    {.name = "odd sizes", .inputs = "f32[1,5,13,3]"},
+    {.name = "one element", .inputs = "f32[3,16,1,1]"},
+    {.name = "1-D", .inputs = "f32[2,6,29]"},
+    {.name = "3-D", .inputs = "f32[2,3,4,5,6]"},
+};
+
+REGISTER(op, global_max_pool) = {
+    .name = "GlobalMaxPool",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .infer = pooling_infer_global,
+    .reference = reference,
+    OP_CASES(cases),
+};

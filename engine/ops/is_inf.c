@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/op_unary.h"
+
+#include <math.h>
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    TRY(op_check_type(c, 0, OP_FLOAT, err));
+    infer_set(c, 0, DTYPE_BOOL, &c->in[0]->shape);
+    return STATUS_OK;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    bool negative = node_int(call->node, "detect_negative", 1) != 0;
+    bool positive = node_int(call->node, "detect_positive", 1) != 0;
+    for (int64_t k = 0; k < call->in[0]->count; k++) {
+        double x = call->in[0]->f[k];
+        call->out[0]->i[k] = isinf(x) && (x < 0 ? negative : positive);
+    }
+    return STATUS_OK;
+}
+
+static const char *const attrs[] = {"detect_negative", "detect_positive", NULL};
+
+static const struct op_case cases[] = {
+    {.name = "special", .inputs = "f32[6]=nan,inf,-inf,0,1,inf"},
+    {.name = "positive", .inputs = "f32[3]=nan,inf,-inf", .attrs = "detect_negative=0"},
+    {.name = "negative", .inputs = "f32[3]=nan,inf,-inf", .attrs = "detect_positive=0"},
+    {.name = "image", .inputs = "f32[2,5,3,7]"},
+    {.name = "double", .inputs = "f64[3]=nan,0,inf"},
+};
+
+REGISTER(op, is_inf) = {
+    .name = "IsInf",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .layout = LAYOUT_RULE_ANY,
+    .infer = infer,
+    .reference = reference,
+    OP_CASES(cases),
+};

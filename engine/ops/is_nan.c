@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/op_unary.h"
+
+#include <math.h>
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    TRY(op_check_type(c, 0, OP_FLOAT, err));
+    infer_set(c, 0, DTYPE_BOOL, &c->in[0]->shape);
+    return STATUS_OK;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    for (int64_t k = 0; k < call->in[0]->count; k++)
+        call->out[0]->i[k] = isnan(call->in[0]->f[k]);
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "special", .inputs = "f32[6]=nan,inf,-inf,0,1,nan"},
+    {.name = "image", .inputs = "f32[2,5,3,7]"},
+    {.name = "double", .inputs = "f64[3]=nan,0,inf"},
+};
+
+REGISTER(op, is_nan) = {
+    .name = "IsNaN",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .layout = LAYOUT_RULE_ANY,
+    .infer = infer,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * LayerNormalization over the axes from `axis` on; outputs 1 and 2: mean and 1 / deviation. */
+#include <math.h>
+
+#include "engine/op.h"
+
+static const char *const attrs[] = {"axis", "epsilon", "stash_type", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    const struct shape *x = &c->in[0]->shape;
+    int axis = shape_axis(x, node_int(c->node, "axis", -1));
+    if (axis < 0)
+        return FAIL(err, STATUS_FAILED, "LayerNormalization: axis %lld of a tensor of rank %d",
+                    (long long)node_int(c->node, "axis", -1), x->rank);
+    for (int k = 1; k < 3 && k < c->in_count; k++) {
+        struct shape both;
+        char text[96], text_x[96];
+        if (c->in[k] && (!shape_broadcast(x, &c->in[k]->shape, &both) || !shape_equal(&both, x)))
+            return FAIL(err, STATUS_FAILED,
+                        "LayerNormalization: input %d of shape %s does not broadcast to %s", k,
+                        shape_text(&c->in[k]->shape, text), shape_text(x, text_x));
+    }
+    struct shape stash = *x;
+    for (int k = axis; k < stash.rank; k++)
+        stash.dim[k] = 1;
+    enum dtype type = node_int(c->node, "stash_type", 1) == 16 ? DTYPE_BF16 : DTYPE_F32;
+    infer_set(c, 0, c->in[0]->dtype, x);
+    infer_set(c, 1, type, &stash);
+    infer_set(c, 2, type, &stash);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    const struct shape *x = &c->in[0]->shape;
+    int axis = shape_axis(x, node_int(c->node, "axis", -1));
+    cost->elementwise = 8 * (double)shape_count(x);
+    cost->transcendentals = (double)shape_span(x, 0, axis);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    const struct ref_tensor *x = call->in[0], *scale = call->in[1], *y = call->out[0];
+    const struct ref_tensor *bias = call->in_count > 2 ? call->in[2] : NULL;
+    int axis = shape_axis(&x->shape, node_int(call->node, "axis", -1));
+    int64_t rows = shape_span(&x->shape, 0, axis);
+    int64_t count = shape_span(&x->shape, axis, x->shape.rank);
+    double epsilon = node_float(call->node, "epsilon", 1e-5);
+    for (int64_t row = 0; row < rows; row++) {
+        const double *line = x->f + row * count;
+        double sum = 0, squares = 0;
+        for (int64_t k = 0; k < count; k++)
+            sum += line[k];
+        double mean = sum / (double)count;
+        for (int64_t k = 0; k < count; k++)
+            squares += (line[k] - mean) * (line[k] - mean);
+        double inverse = 1 / sqrt(squares / (double)count + epsilon);
+        for (int64_t k = row * count; k < (row + 1) * count; k++) {
+            y->f[k] = (x->f[k] - mean) * inverse *
+                      scale->f[ref_broadcast_index(&x->shape, k, &scale->shape)];
+            if (bias)
+                y->f[k] += bias->f[ref_broadcast_index(&x->shape, k, &bias->shape)];
+        }
+        if (call->out_count > 1 && call->out[1])
+            call->out[1]->f[row] = mean;
+        if (call->out_count > 2 && call->out[2])
+            call->out[2]->f[row] = inverse;
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "last axis", .inputs = "f32[2,9,67] f32[67]! f32[67]!"},
+    {.name = "hidden size", .inputs = "f32[5,768] f32[768]! f32[768]!", .attrs = "epsilon=1.0e-12"},
+    {.name = "no bias", .inputs = "f32[7,33] f32[33]!"},
+    {.name = "offset far from zero",
+     .inputs = "f32[4,128]{99:101} f32[128]! f32[128]!",
+     .tolerance = 1e-3},
+    {.name = "axis 1", .inputs = "f32[3,4,5,2] f32[4,5,2]! f32[4,5,2]!", .attrs = "axis=1"},
+    {.name = "axis 0", .inputs = "f32[6,5] f32[6,5]! f32[6,5]!", .attrs = "axis=0"},
+    {.name = "three outputs", .inputs = "f32[4,3,16] f32[16]! f32[16]!", .outputs = 3},
+    {.name = "parameters at run time", .inputs = "f32[4,20] f32[20] f32[20]"},
+};
+
+REGISTER(op, layer_normalization) = {
+    .name = "LayerNormalization",
+    .inputs_min = 2,
+    .inputs_max = 3,
+    .outputs_min = 1,
+    .outputs_max = 3,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

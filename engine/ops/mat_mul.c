@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MatMul: numpy.matmul, also for integers. */
+#include <stdlib.h>
+
+#include "engine/matmul_shape.h"
+#include "engine/ref_gemm.h"
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct shape y;
+    if (c->in[0]->dtype != c->in[1]->dtype)
+        return FAIL(err, STATUS_FAILED, "MatMul: %s times %s", dtype_name(c->in[0]->dtype),
+                    dtype_name(c->in[1]->dtype));
+    TRY(matmul_infer(c->node, &c->in[0]->shape, &c->in[1]->shape, &y, err));
+    infer_set(c, 0, c->in[0]->dtype, &y);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    const struct shape *a = &c->in[0]->shape;
+    cost->macs = (double)shape_count(&c->out[0]->shape) * (double)a->dim[a->rank - 1];
+}
+
+static struct matmul_shape shape_of_call(const struct ref_call *call)
+{
+    struct desc a = desc_dense(DTYPE_F64, &call->in[0]->shape, LAYOUT_PLAIN);
+    struct desc b = desc_dense(DTYPE_F64, &call->in[1]->shape, LAYOUT_PLAIN);
+    struct desc c = desc_dense(DTYPE_F64, &call->out[0]->shape, LAYOUT_PLAIN);
+    return matmul_shape_from(call->node, &a, &b, &c);
+}
+
+/* Unsigned arithmetic, so that overflow wraps; the caller cuts to the type's width. */
+static void multiply_ints(const struct ref_call *call, const struct matmul_shape *s)
+{
+    for (int64_t t = 0; t < s->batch; t++) {
+        struct matmul_offset at = matmul_offset_of(s, t);
+        const int64_t *a = call->in[0]->i + at.a, *b = call->in[1]->i + at.b;
+        for (int64_t i = 0; i < s->m * s->n; i++) {
+            int64_t row = i / s->n, column = i % s->n;
+            uint64_t sum = 0;
+            for (int64_t k = 0; k < s->k; k++)
+                sum += (uint64_t)a[row * s->a_row + k * s->a_col] *
+                       (uint64_t)b[k * s->b_row + column * s->b_col];
+            call->out[0]->i[at.c + row * s->c_row + column * s->c_col] = (int64_t)sum;
+        }
+    }
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    struct matmul_shape s = shape_of_call(call);
+    if (!dtype_is_float(call->in[0]->dtype)) {
+        multiply_ints(call, &s);
+        return STATUS_OK;
+    }
+    struct ref_gemm *items = calloc((size_t)s.batch + 1, sizeof(*items));
+    if (!items)
+        return FAIL_NO_MEMORY(err);
+    for (int64_t t = 0; t < s.batch; t++) {
+        struct matmul_offset at = matmul_offset_of(&s, t);
+        items[t] = (struct ref_gemm){.m = s.m,
+                                     .n = s.n,
+                                     .k = s.k,
+                                     .a = call->in[0]->f + at.a,
+                                     .a_row = s.a_row,
+                                     .a_col = s.a_col,
+                                     .b = call->in[1]->f + at.b,
+                                     .b_row = s.b_row,
+                                     .b_col = s.b_col,
+                                     .c = call->out[0]->f + at.c,
+                                     .c_row = s.c_row};
+    }
+    ref_gemm_run(call->pool, items, s.batch);
+    free(items);
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "2-D", .inputs = "f32[33,70] f32[70,45]!"},
+    {.name = "2-D, both at run time", .inputs = "f32[16,32] f32[32,48]"},
+    {.name = "one row", .inputs = "f32[1,130] f32[130,67]!"},
+    {.name = "one column", .inputs = "f32[65,130] f32[130,1]!"},
+    {.name = "long sums", .inputs = "f32[6,1031] f32[1031,40]!"},
+    {.name = "k is 1", .inputs = "f32[9,1] f32[1,20]!"},
+    {.name = "wide", .inputs = "f32[128,64] f32[64,512]!"},
+    {.name = "batch", .inputs = "f32[3,2,17,20] f32[3,2,20,9]"},
+    {.name = "batch by constant matrix", .inputs = "f32[2,7,24] f32[24,36]!"},
+    {.name = "broadcast batches", .inputs = "f32[4,1,5,6] f32[3,6,7]"},
+    {.name = "matrix by batch", .inputs = "f32[5,6] f32[3,6,7]"},
+    {.name = "vector by vector", .inputs = "f32[19] f32[19]"},
+    {.name = "vector by matrix", .inputs = "f32[19] f32[19,6]!"},
+    {.name = "matrix by vector", .inputs = "f32[7,19] f32[19]"},
+    {.name = "vector by batch", .inputs = "f32[6] f32[2,6,5]"},
+    {.name = "batch by vector", .inputs = "f32[2,5,6] f32[6]"},
+    {.name = "integers", .inputs = "i32[4,5]{-9:9} i32[5,3]{-9:9}"},
+};
+
+REGISTER(op, mat_mul) = {
+    .name = "MatMul",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MaxPool, with dilation and the indices of the maxima. The first of equal elements wins. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/pooling.h"
+
+static const char *const attrs[] = {"auto_pad", "ceil_mode",     "dilations", "kernel_shape",
+                                    "pads",     "storage_order", "strides",   NULL};
+
+/* storage_order 1 numbers the elements of a channel with the first spatial dimension fastest. */
+static int64_t column_major(const struct window *w, int64_t offset)
+{
+    int64_t index = 0;
+    for (int k = w->rank - 1; k >= 0; k--) {
+        index = index * w->in[k] + offset % w->in[k];
+        offset /= w->in[k];
+    }
+    return index;
+}
+
+/* Offset of the largest element that the position sees; -1: it sees padding only. */
+static int64_t largest(const struct ref_tensor *x, int64_t base, const int64_t *offset,
+                       const struct window *w)
+{
+    int64_t best = -1, positions = window_out_count(w), taps = window_taps(w);
+    for (int64_t t = 0; t < taps; t++) {
+        int64_t at = offset[t * positions];
+        if (at >= 0 && (best < 0 || ref_get(x, base + at) > ref_get(x, base + best)))
+            best = at;
+    }
+    return best;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0], *y = call->out[0];
+    const struct ref_tensor *indices = call->out_count > 1 ? call->out[1] : NULL;
+    struct window w;
+    TRY(window_from_node(call->node, &x->shape, NULL, &w, err));
+    bool columns = node_int(call->node, "storage_order", 0) != 0;
+    int64_t *offsets = window_offsets(&w, false);
+    if (!offsets)
+        return FAIL_NO_MEMORY(err);
+    int64_t positions = window_out_count(&w), plane = window_in_count(&w);
+    for (int64_t i = 0; i < y->count; i++) {
+        int64_t base = i / positions * plane;
+        int64_t best = largest(x, base, offsets + i % positions, &w);
+        if (best < 0 && y->f)
+            y->f[i] = (double)-INFINITY;
+        if (best < 0)
+            continue;
+        ref_set(y, i, ref_get(x, base + best));
+        if (indices)
+            indices->i[i] = base + (columns ? column_major(&w, best) : best);
+    }
+    free(offsets);
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "2x2 stride 2",
+     .inputs = "f32[2,5,8,10]",
+     .attrs = "kernel_shape=[2,2] strides=[2,2]"},
+    {.name = "3x3 stride 2, pads",
+     .inputs = "f32[1,37,15,14]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]"},
+    {.name = "3x3 stride 1, negative inputs",
+     .inputs = "f32[1,16,7,7]{-3:-1}",
+     .attrs = "kernel_shape=[3,3] pads=[1,1,1,1]"},
+    {.name = "ceil, last window dropped",
+     .inputs = "f32[1,4,6,9]",
+     .attrs = "kernel_shape=[2,3] strides=[3,2] pads=[1,0,1,0] ceil_mode=1"},
+    {.name = "ceil",
+     .inputs = "f32[1,3,13,13]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] ceil_mode=1"},
+    {.name = "same upper",
+     .inputs = "f32[1,3,11,8]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] auto_pad=\"SAME_UPPER\""},
+    {.name = "same lower",
+     .inputs = "f32[1,3,11,8]",
+     .attrs = "kernel_shape=[3,2] strides=[2,3] auto_pad=\"SAME_LOWER\""},
+    {.name = "dilation", .inputs = "f32[1,3,12,13]", .attrs = "kernel_shape=[3,2] dilations=[2,3]"},
+    {.name = "indices",
+     .inputs = "f32[2,3,7,8]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]",
+     .outputs = 2},
+    {.name = "indices, column major",
+     .inputs = "f32[2,3,7,8]",
+     .attrs = "kernel_shape=[3,3] strides=[2,2] storage_order=1",
+     .outputs = 2},
+    {.name = "1-D", .inputs = "f32[2,4,21]", .attrs = "kernel_shape=[5] strides=[3] pads=[2,2]"},
+    {.name = "3-D",
+     .inputs = "f32[1,3,6,7,8]",
+     .attrs = "kernel_shape=[2,3,2] strides=[2,1,2] pads=[0,1,0,0,1,0]"},
+    {.name = "bytes", .inputs = "u8[1,3,8,8]{0:255}", .attrs = "kernel_shape=[2,2] strides=[2,2]"},
+};
+
+REGISTER(op, max_pool) = {
+    .name = "MaxPool",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 2,
+    .attrs = attrs,
+    .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .infer = pooling_infer,
+    .reference = reference,
+    OP_CASES(cases),
+};

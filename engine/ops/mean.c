@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sum of the inputs over their number: n - 1 additions and one product per element. */
+#include "engine/op_binary.h"
+
+static double value(double a, double b)
+{
+    return a + b;
+}
+
+static const struct binary mean = {.value = value, .elementwise = 1};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    return binary_infer(c, &mean, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    op_cost_each(c, c->in_count, 0, cost);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    TRY(binary_reference(call, &mean));
+    for (int64_t k = 0; k < call->out[0]->count; k++)
+        call->out[0]->f[k] /= call->in_count;
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "one", .inputs = "f32[2,3,4]"},
+    {.name = "two", .inputs = "f32[2,5,3,7] f32[2,5,3,7]"},
+    {.name = "three", .inputs = "f32[2,3] f32[2,3] f32[2,3]"},
+    {.name = "three_broadcast", .inputs = "f32[2,1,4] f32[3,1] f32[]=0.25"},
+    {.name = "double", .inputs = "f64[3,5] f64[5]"},
+    {.name = "special", .inputs = "f32[4]=nan,inf,-inf,1 f32[4]=1,-inf,2,3"},
+};
+
+REGISTER(op, mean) = {
+    .name = "Mean",
+    .inputs_min = 1,
+    .inputs_max = -1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .layout = LAYOUT_RULE_ANY,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pad: more elements before and after each axis, or fewer where a pad is negative. Attributes
+ * before opset 11, then inputs; axes (opset 18) name the padded axes. Elements are cut off first;
+ * what is left is then padded: with a constant, its border (edge), its mirror image (reflect), or
+ * itself (wrap, opset 19). */
+#include <string.h>
+
+#include "engine/move.h"
+
+static const char *const attrs[] = {"mode", "pads", "value", "paddings", NULL};
+
+/* One axis: `size` elements from `first` of the input stand at `begin` of the output. */
+struct span {
+    int64_t first, size, begin, total;
+};
+
+static enum status spans_of(const struct op_args *args, struct span *spans, struct error *err)
+{
+    struct int_list pads, axes;
+    const struct shape *x = args_in(args, 0);
+    TRY(args_ints(args, 1, node_attr(args->node, "pads") ? "pads" : "paddings", &pads, err));
+    TRY(args_ints(args, 3, NULL, &axes, err));
+    int count = axes.count < 0 ? x->rank : axes.count;
+    if (pads.count != 2 * count)
+        return FAIL(err, STATUS_FAILED, "%d pads for %d axes", pads.count, count);
+    for (int k = 0; k < x->rank; k++)
+        spans[k] = (struct span){.size = x->dim[k], .total = x->dim[k]};
+    for (int k = 0; k < count; k++) {
+        int axis = shape_axis(x, axes.count < 0 ? k : axes.at[k]);
+        if (axis < 0)
+            return FAIL(err, STATUS_FAILED, "axis %lld of Pad is outside rank %d",
+                        (long long)axes.at[k], x->rank);
+        int64_t before = pads.at[k], after = pads.at[count + k];
+        struct span *span = &spans[axis];
+        span->first = before < 0 ? -before : 0;
+        span->begin = before > 0 ? before : 0;
+        span->size = x->dim[axis] - span->first + (after < 0 ? after : 0);
+        span->total = span->begin + span->size + (after > 0 ? after : 0);
+        if (span->size < 0)
+            return FAIL(err, STATUS_FAILED, "pads %lld and %lld cut more than axis %d has",
+                        (long long)before, (long long)after, axis);
+    }
+    return STATUS_OK;
+}
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct op_args args = args_of_infer(c);
+    struct span spans[RANK_MAX];
+    struct shape y = c->in[0]->shape;
+    const char *mode = node_string(c->node, "mode", "constant");
+    bool constant = strcmp(mode, "constant") == 0;
+    if (!constant && strcmp(mode, "edge") && strcmp(mode, "reflect") && strcmp(mode, "wrap"))
+        return UNSUPPORTED(err, "mode \"%s\" of Pad", mode);
+    TRY(spans_of(&args, spans, err));
+    for (int k = 0; k < y.rank; k++) {
+        y.dim[k] = spans[k].total;
+        if (!constant && spans[k].size == 0 && spans[k].total)
+            return FAIL(err, STATUS_FAILED, "axis %d is empty: mode \"%s\" has nothing to repeat",
+                        k, mode);
+    }
+    infer_set(c, 0, c->in[0]->dtype, &y);
+    return STATUS_OK;
+}
+
+/* What mode "constant" keeps of the input; the rest of the output is the constant. */
+static enum status move(const struct op_args *args, int part, struct move *m, struct error *err)
+{
+    (void)part;
+    struct span spans[RANK_MAX];
+    if (strcmp(node_string(args->node, "mode", "constant"), "constant") != 0)
+        return UNSUPPORTED(err, "only mode constant is a plain copy");
+    TRY(spans_of(args, spans, err));
+    move_over(m, args_in(args, 0));
+    for (int k = 0; k < m->loop_count; k++) {
+        m->loops[k].extent = spans[k].size;
+        m->in_start[k] = spans[k].first;
+        m->out_start[k] = spans[k].begin;
+    }
+    return STATUS_OK;
+}
+
+static int64_t wrapped(int64_t at, int64_t period)
+{
+    return (at % period + period) % period;
+}
+
+/* Element of the kept span that stands at `at`, counted from the span's first one. */
+static int64_t source(const char *mode, int64_t at, int64_t size)
+{
+    if (strcmp(mode, "edge") == 0)
+        return at < 0 ? 0 : at >= size ? size - 1 : at;
+    if (strcmp(mode, "wrap") == 0)
+        return wrapped(at, size);
+    if (size == 1)
+        return 0;
+    int64_t folded = wrapped(at, 2 * (size - 1));
+    return folded < size ? folded : 2 * (size - 1) - folded;
+}
+
+static void fill(const struct ref_call *call)
+{
+    const struct ref_tensor *y = call->out[0];
+    const struct ref_tensor *given = call->in_count > 2 ? call->in[2] : NULL;
+    double value = node_float(call->node, "value", 0);
+    for (int64_t k = 0; k < y->count; k++) {
+        if (given && given->count)
+            ref_copy(y, k, given, 0);
+        else
+            ref_set(y, k, value);
+    }
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    struct op_args args = args_of_ref(call);
+    struct span spans[RANK_MAX];
+    const struct ref_tensor *x = call->in[0], *y = call->out[0];
+    const char *mode = node_string(call->node, "mode", "constant");
+    if (strcmp(mode, "constant") == 0) {
+        fill(call);
+        return reference_move(call, err);
+    }
+    TRY(spans_of(&args, spans, err));
+    for (int64_t k = 0; k < y->count; k++) {
+        int64_t rest = k, from = 0, stride = 1;
+        for (int d = x->shape.rank - 1; d >= 0; d--) {
+            const struct span *span = &spans[d];
+            int64_t at = rest % span->total - span->begin;
+            from += (span->first + source(mode, at, span->size)) * stride;
+            stride *= x->shape.dim[d];
+            rest /= span->total;
+        }
+        ref_copy(y, k, x, from);
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "constant", .inputs = "f32[2,3,4] i64[6]=0,1,2,1,0,3 f32[]=1.5"},
+    {.name = "attribute", .inputs = "f32[1,2,5,6]", .attrs = "pads=[0,0,1,1,0,0,1,1] value=-0.5"},
+    {.name = "image", .inputs = "f32[2,16,7,7] i64[8]=0,0,1,2,0,0,2,1"},
+    {.name = "cut", .inputs = "f32[6,8] i64[4]=-1,2,-2,-3"},
+    {.name = "integers", .inputs = "i64[2,3] i64[4]=1,0,0,2 i64[]=7"},
+    {.name = "axes", .inputs = "f32[2,3,4] i64[2]=1,2 f32[]=0 i64[1]=-2"},
+    {.name = "edge", .inputs = "f32[2,3,4] i64[6]=1,2,0,0,1,5", .attrs = "mode=\"edge\""},
+    {.name = "reflect", .inputs = "f32[1,2,4,5] i64[8]=0,0,3,2,0,0,1,4",
+     .attrs = "mode=\"reflect\""},
+    {.name = "reflect_cut", .inputs = "f32[7] i64[2]=-2,3", .attrs = "mode=\"reflect\""},
+    {.name = "wrap", .inputs = "f32[3,4] i64[4]=1,5,0,2", .attrs = "mode=\"wrap\""},
+};
+
+REGISTER(op, pad) = {
+    .name = "Pad",
+    .inputs_min = 1,
+    .inputs_max = 4,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .const_inputs = 1u << 1 | 1u << 3,
+    .layout = LAYOUT_RULE_AXIS,
+    .infer = infer,
+    .move = move,
+    .reference = reference,
+    OP_CASES(cases),
+};

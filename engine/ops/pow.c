@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Base and exponent may differ in type; the result has the type of the base. Integer powers of
+ * integers are exact and wrap; a negative exponent truncates 1 / a^n towards zero. */
+#include "engine/op_binary.h"
+
+#include <math.h>
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct shape shape;
+    char a[96], b[96];
+    TRY(op_check_type(c, 0, OP_NUMBER, err));
+    TRY(op_check_type(c, 1, OP_NUMBER, err));
+    if (!shape_broadcast(&c->in[0]->shape, &c->in[1]->shape, &shape))
+        return FAIL(err, STATUS_FAILED, "shapes %s and %s of Pow do not broadcast",
+                    shape_text(&c->in[0]->shape, a), shape_text(&c->in[1]->shape, b));
+    infer_set(c, 0, c->in[0]->dtype, &shape);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    op_cost_each(c, 1, 1, cost);
+}
+
+/* By squaring; unsigned arithmetic wraps without undefined behaviour. */
+static int64_t integer_power(int64_t base, uint64_t exponent)
+{
+    uint64_t result = 1, square = (uint64_t)base;
+    for (; exponent; exponent >>= 1) {
+        if (exponent & 1)
+            result *= square;
+        square *= square;
+    }
+    return (int64_t)result;
+}
+
+static int64_t power_of_integer(const struct ref_tensor *x, int64_t a, const struct ref_tensor *y,
+                                int64_t b)
+{
+    if (y->f) {
+        double power = pow(ref_get(x, a), y->f[b]);
+        return power > -0x1p63 && power < 0x1p63 ? (int64_t)power : 0;
+    }
+    int64_t base = x->i[a], exponent = y->i[b];
+    if (exponent >= 0 || dtype_is_unsigned(y->dtype))
+        return integer_power(base, (uint64_t)exponent);
+    if (base == 1)
+        return 1;
+    if (base == -1 && !dtype_is_unsigned(x->dtype))
+        return exponent % 2 ? -1 : 1;
+    return 0;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    const struct ref_tensor *x = call->in[0], *y = call->in[1], *out = call->out[0];
+    struct walk a, b;
+    walk_start(&a, &out->shape, &x->shape, 0);
+    walk_start(&b, &out->shape, &y->shape, 0);
+    for (int64_t k = 0; k < out->count; k++, walk_next(&a), walk_next(&b)) {
+        if (out->f)
+            out->f[k] = pow(x->f[a.at], ref_get(y, b.at));
+        else
+            out->i[k] = power_of_integer(x, a.at, y, b.at);
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "same", .inputs = "f32[2,3,4]{0.1:3} f32[2,3,4]{-2:2}"},
+    {.name = "image", .inputs = "f32[2,5,3,7]{0.1:3} f32[2,5,3,7]{-2:2}"},
+    {.name = "square", .inputs = "f32[2,5,3,7]{-3:3} f32[]=2"},
+    {.name = "cube", .inputs = "f32[67]{-3:3} f32[]=3"},
+    {.name = "root", .inputs = "f32[67]{0:3} f32[]=0.5"},
+    {.name = "inverse", .inputs = "f32[67]{0.5:3} f32[]=-1"},
+    {.name = "broadcast", .inputs = "f32[5]{0.1:3} f32[3,1]"},
+    {.name = "double", .inputs = "f64[3,5]{0.1:3} f64[5]"},
+    {.name = "special", .inputs = "f32[8]=nan,inf,0,-8,-2,1,0,-inf f32[8]=1,-1,-1,0.5,3,nan,0,2"},
+    {.name = "float_int", .inputs = "f32[3]=1,2,3 i64[3]=4,5,-6"},
+    {.name = "float_u32", .inputs = "f32[3]=1,2,3 u32[3]=4,5,6"},
+    {.name = "int_float", .inputs = "i32[3]=1,2,3 f32[3]=4,5,6"},
+    {.name = "int_int", .inputs = "i64[6]=1,2,-3,-1,2,3 i64[6]=4,62,5,-3,-1,39"},
+};
+
+REGISTER(op, pow) = {
+    .name = "Pow",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .layout = LAYOUT_RULE_ANY,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

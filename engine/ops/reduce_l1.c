@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceL1: the sum of magnitudes. */
+#include <math.h>
+
+#include "engine/reduce.h"
+
+static double fold(const double *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += fabs(x[k]);
+    return sum;
+}
+
+static int64_t fold_int(const int64_t *x, int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += x[k] < 0 ? -x[k] : x[k];
+    return sum;
+}
+
+REDUCE_OP(reduce_l1, "ReduceL1", fold, fold_int, .elementwise = 2);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceLogSum: the logarithm of the sum. */
+#include <math.h>
+
+#include "engine/reduce.h"
+
+static double fold(const double *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += x[k];
+    return log(sum);
+}
+
+REDUCE_OP(reduce_log_sum, "ReduceLogSum", fold, NULL, .elementwise = 1);

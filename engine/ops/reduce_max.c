@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceMax: the largest element; minus infinity of none. */
+#include <math.h>
+
+#include "engine/reduce.h"
+
+static double fold(const double *x, int64_t n)
+{
+    double most = (double)-INFINITY;
+    for (int64_t k = 0; k < n; k++)
+        most = x[k] > most || isnan(x[k]) ? x[k] : most;
+    return most;
+}
+
+static int64_t fold_int(const int64_t *x, int64_t n)
+{
+    int64_t most = INT64_MIN;
+    for (int64_t k = 0; k < n; k++)
+        most = x[k] > most ? x[k] : most;
+    return most;
+}
+
+REDUCE_OP(reduce_max, "ReduceMax", fold, fold_int, .elementwise = 0);

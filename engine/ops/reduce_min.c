@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ReduceMin: the smallest element; infinity of none. */
+#include <math.h>
+
+#include "engine/reduce.h"
+
+static double fold(const double *x, int64_t n)
+{
+    double least = (double)INFINITY;
+    for (int64_t k = 0; k < n; k++)
+        least = x[k] < least || isnan(x[k]) ? x[k] : least;
+    return least;
+}
+
+static int64_t fold_int(const int64_t *x, int64_t n)
+{
+    int64_t least = INT64_MAX;
+    for (int64_t k = 0; k < n; k++)
+        least = x[k] < least ? x[k] : least;
+    return least;
+}
+
+REDUCE_OP(reduce_min, "ReduceMin", fold, fold_int, .elementwise = 0);

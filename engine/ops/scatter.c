@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Scatter: what ScatterElements was called before opset 11. */
+#include "engine/op_index.h"
+
+static const char *const attrs[] = {"axis", NULL};
+
+static const struct op_case cases[] = {
+    {.name = "rows", .inputs = "f32[3,3] i64[2,3]=1,0,2,0,2,1 f32[2,3]"},
+    {.name = "columns", .inputs = "f32[1,5] i64[1,2]=1,3 f32[1,2]", .attrs = "axis=1"},
+};
+
+REGISTER(op, scatter) = {
+    .name = "Scatter",
+    .inputs_min = 3,
+    .inputs_max = 3,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = scatter_elements_infer,
+    .reference = scatter_elements_reference,
+    OP_CASES(cases),
+};

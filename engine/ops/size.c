@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Size: the number of elements. */
+#include "engine/op.h"
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    (void)err;
+    struct shape y = shape_scalar();
+    infer_set(c, 0, DTYPE_I64, &y);
+    return STATUS_OK;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    call->out[0]->i[0] = call->in[0]->count;
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "tensor", .inputs = "f32[2,3,4]"},
+    {.name = "scalar", .inputs = "i64[]"},
+    {.name = "empty", .inputs = "f32[3,0]"},
+};
+
+REGISTER(op, size) = {
+    .name = "Size",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .infer = infer,
+    .reference = reference,
+    OP_CASES(cases),
+};

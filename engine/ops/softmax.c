@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Softmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on. */
+#include <math.h>
+
+#include "engine/axis.h"
+
+static const char *const attrs[] = {"axis", "flatten", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct axis axis;
+    TRY(axis_of_softmax(c->node, &c->in[0]->shape, &axis, err));
+    return infer_same(c, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    double count = (double)shape_count(&c->out[0]->shape);
+    cost->elementwise = 5 * count;
+    cost->transcendentals = count;
+}
+
+static void line(const double *x, double *y, const struct axis *axis)
+{
+    double most = (double)-INFINITY, sum = 0;
+    for (int64_t k = 0; k < axis->size; k++)
+        most = fmax(most, x[k * axis->inner]);
+    for (int64_t k = 0; k < axis->size; k++)
+        sum += y[k * axis->inner] = exp(x[k * axis->inner] - most);
+    for (int64_t k = 0; k < axis->size; k++)
+        y[k * axis->inner] /= sum;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    struct axis axis;
+    TRY(axis_of_softmax(call->node, &call->in[0]->shape, &axis, err));
+    for (int64_t k = 0; k < axis.outer * axis.inner; k++) {
+        int64_t start = k / axis.inner * axis.size * axis.inner + k % axis.inner;
+        line(call->in[0]->f + start, call->out[0]->f + start, &axis);
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "rows", .inputs = "f32[9,67]{-5:5}"},
+    {.name = "long rows", .inputs = "f32[3,1000]{-5:5}"},
+    {.name = "short rows", .inputs = "f32[40,3]{-5:5}"},
+    {.name = "large values", .inputs = "f32[4,33]{-300:300}"},
+    {.name = "one element", .inputs = "f32[5,1]"},
+    {.name = "vector", .inputs = "f32[31]"},
+    {.name = "scores", .inputs = "f32[2,4,16,16]{-5:5}"},
+    {.name = "axis 1", .inputs = "f32[2,21,5,7]{-5:5}", .attrs = "axis=1"},
+    {.name = "axis 0", .inputs = "f32[19,6]{-5:5}", .attrs = "axis=0"},
+    {.name = "axis -2", .inputs = "f32[2,9,12]{-5:5}", .attrs = "axis=-2"},
+    {.name = "flattened", .inputs = "f32[3,4,5]{-5:5}", .attrs = "flatten=1"},
+    {.name = "flattened, axis 2", .inputs = "f32[3,4,5,2]{-5:5}", .attrs = "flatten=1 axis=2"},
+};
+
+REGISTER(op, softmax) = {
+    .name = "Softmax",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Trilu: the upper (default) or lower triangle of matrices; k moves the diagonal to the right. */
+#include "engine/move.h"
+
+static const char *const attrs[] = {"upper", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    if (c->in[0]->shape.rank < 2)
+        return FAIL(err, STATUS_FAILED, "Trilu of rank %d; it takes matrices",
+                    c->in[0]->shape.rank);
+    return infer_same(c, err);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    const struct ref_tensor *x = call->in[0];
+    int64_t rows = x->shape.dim[x->shape.rank - 2], columns = x->shape.dim[x->shape.rank - 1];
+    int64_t diagonal = call->in_count > 1 && call->in[1] ? call->in[1]->i[0] : 0;
+    bool upper = node_int(call->node, "upper", 1) != 0;
+    for (int64_t k = 0; k < x->count; k++) {
+        int64_t row = k / columns % rows, column = k % columns;
+        if (upper ? column >= row + diagonal : column <= row + diagonal)
+            ref_copy(call->out[0], k, x, k);
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "upper", .inputs = "f32[4,5]"},
+    {.name = "lower", .inputs = "f32[2,5,5]", .attrs = "upper=0"},
+    {.name = "right", .inputs = "i64[3,4,5] i64[]=2"},
+    {.name = "left", .inputs = "f32[6,3] i64[]=-2", .attrs = "upper=0"},
+    {.name = "beyond", .inputs = "f32[3,3] i64[]=-7"},
+};
+
+REGISTER(op, trilu) = {
+    .name = "Trilu",
+    .inputs_min = 1,
+    .inputs_max = 2,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/compile.h"
+#include "engine/passes/rewrite.h"
+
+struct pass_row {
+    const char *name;
+    graph_pass *run;
+    bool always; /* also with no_fuse: what kernels rely on */
+};
+
+static const struct pass_row rows[] = {
+    {"normalise", pass_normalise, true},
+    {"fold_batch_norm", pass_fold_batch_norm, false},
+    {"fuse_epilogue", pass_fuse_epilogue, false},
+};
+
+enum status passes_run(struct graph *g, const struct exe_options *options, struct error *err)
+{
+    for (int k = 0; k < ARRAY_COUNT(rows); k++) {
+        if (options->no_fuse && !rows[k].always)
+            continue;
+        if (rows[k].run(g, err) != STATUS_OK)
+            return error_context(err, "pass %s", rows[k].name);
+        graph_compact(g);
+        if (graph_check(g, err) != STATUS_OK)
+            return error_context(err, "after pass %s", rows[k].name);
+    }
+    return STATUS_OK;
+}

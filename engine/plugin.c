@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds, opens and checks plug-ins. What was found is kept for the life of the process in one
+ * table, because kernels are listed by functions without a handle (engine/kernel.h). */
+#define _GNU_SOURCE
+#include "engine/plugin.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "engine/op.h"
+
+/* Plug-ins that the build left out: ABSENT("onednn", "dnnl.h not found: apt-get ...") each. */
+struct left_out {
+    const char *name, *reason;
+};
+
+static const struct left_out left_out[] = {
+#if __has_include("absent_plugins.inc")
+#define ABSENT(name, reason) {name, reason},
+#include "absent_plugins.inc"
+#undef ABSENT
+#endif
+    {NULL, NULL},
+};
+
+struct plugin_table {
+    struct arena arena;
+    struct plugin_info *infos;
+    struct kernel **kernels; /* copies: a field that the plug-in did not know is zero */
+    size_t info_cap, kernel_cap;
+    int info_count, kernel_count;
+};
+
+static struct plugin_table table;
+
+/* ---- what the host offers ---- */
+
+static const char *node_op(const struct node *node)
+{
+    return node->op->name;
+}
+
+__attribute__((format(printf, 3, 4))) static enum status refuse(struct error *why, enum status code,
+                                                                const char *format, ...)
+{
+    if (!why)
+        return code;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->message, sizeof(why->message), format, args);
+    va_end(args);
+    why->code = code;
+    why->file = "plug-in";
+    why->line = 0;
+    return code;
+}
+
+static const struct plugin_host host = {
+    .abi = PLUGIN_ABI,
+    .size = sizeof(struct plugin_host),
+    .node_attr = node_attr,
+    .node_int = node_int,
+    .node_float = node_float,
+    .node_string = node_string,
+    .node_ints = node_ints,
+    .node_op = node_op,
+    .desc_is_plain = desc_is_plain,
+    .desc_is_nhwc = desc_is_nhwc,
+    .desc_is_dense = desc_is_dense,
+    .desc_same_memory = desc_same_memory,
+    .pool_run = pool_run,
+    .pool_threads = pool_threads,
+    .refuse = refuse,
+    .matmul_shape = matmul_shape_from,
+    .matmul_offset = matmul_offset_of,
+    .window = window_from_node,
+};
+
+/* ---- the table ---- */
+
+int plugin_info_count(void)
+{
+    return table.info_count;
+}
+
+const struct plugin_info *plugin_info_at(int index)
+{
+    return &table.infos[index];
+}
+
+int plugin_kernel_count(void)
+{
+    return table.kernel_count;
+}
+
+const struct kernel *plugin_kernel_at(int index)
+{
+    return table.kernels[index];
+}
+
+static const struct plugin_info *info_of(const char *name)
+{
+    for (int k = 0; k < table.info_count; k++)
+        if (strcmp(table.infos[k].name, name) == 0)
+            return &table.infos[k];
+    return NULL;
+}
+
+const char *plugin_version(const char *name)
+{
+    const struct plugin_info *info = info_of(name);
+    return info && info->state == PLUGIN_LOADED ? info->version : NULL;
+}
+
+/* Copies the strings. Without memory the entry is lost, and with it the plug-in: not an error. */
+static void add_info(struct plugin_info info)
+{
+    size_t need = (size_t)table.info_count + 1;
+    struct plugin_info *infos =
+        arena_grow(&table.arena, table.infos, &table.info_cap, need, sizeof(*infos));
+    if (!infos)
+        return;
+    table.infos = infos;
+    info.name = arena_strdup(&table.arena, info.name);
+    info.path = info.path ? arena_strdup(&table.arena, info.path) : NULL;
+    info.version = info.version ? arena_strdup(&table.arena, info.version) : NULL;
+    info.reason = info.reason ? arena_strdup(&table.arena, info.reason) : NULL;
+    if (info.name)
+        table.infos[table.info_count++] = info;
+}
+
+static enum status add_kernel(const struct kernel *kernel, size_t kernel_size, struct error *why)
+{
+    size_t need = (size_t)table.kernel_count + 1;
+    struct kernel **kernels =
+        arena_grow(&table.arena, table.kernels, &table.kernel_cap, need, sizeof(struct kernel *));
+    if (!kernels)
+        return FAIL_NO_MEMORY(why);
+    table.kernels = kernels;
+    struct kernel *copy = arena_alloc(&table.arena, sizeof(*copy));
+    if (!copy)
+        return FAIL_NO_MEMORY(why);
+    memcpy(copy, kernel, kernel_size < sizeof(*copy) ? kernel_size : sizeof(*copy));
+    table.kernels[table.kernel_count++] = copy;
+    return STATUS_OK;
+}
+
+/* ---- opening one ---- */
+
+static enum status check_kernel(const struct plugin *plugin, const struct kernel *kernel,
+                                struct error *why)
+{
+    if (!kernel || !kernel->name || !kernel->provider)
+        return UNSUPPORTED(why, "one of its kernels has no name or provider");
+    if (strcmp(kernel->provider, plugin->name) != 0)
+        return UNSUPPORTED(why, "its kernel %s says provider \"%s\", not \"%s\"", kernel->name,
+                           kernel->provider, plugin->name);
+    if (!kernel->ops || !kernel->supports || !kernel->launch)
+        return UNSUPPORTED(why, "its kernel %s lacks ops, supports or launch", kernel->name);
+    return STATUS_OK;
+}
+
+static enum status check_plugin(const struct plugin *plugin, const char *name, struct error *why)
+{
+    if (plugin->abi != PLUGIN_ABI)
+        return UNSUPPORTED(why, "built for plug-in interface %d, this ridge has %d: rebuild it",
+                           plugin->abi, PLUGIN_ABI);
+    if (plugin->size < offsetof(struct plugin, kernel_count) ||
+        plugin->kernel_size < offsetof(struct kernel, release))
+        return UNSUPPORTED(why,
+                           "its tables are too short (%zu and %zu bytes): set size and "
+                           "kernel_size",
+                           plugin->size, plugin->kernel_size);
+    if (!plugin->name || strcmp(plugin->name, name) != 0)
+        return UNSUPPORTED(why, "it calls itself \"%s\", its file says \"%s\"",
+                           plugin->name ? plugin->name : "", name);
+    for (int k = 0; k < plugin->kernel_count; k++)
+        TRY(check_kernel(plugin, plugin->kernels[k], why));
+    return STATUS_OK;
+}
+
+static enum status take_plugin(void *library, const char *name, const char **version,
+                               struct error *why)
+{
+    void *symbol = dlsym(library, "ridge_plugin");
+    if (!symbol)
+        return UNSUPPORTED(why, "does not export ridge_plugin: not a plug-in of ridge");
+    ridge_plugin_entry *entry;
+    memcpy(&entry, &symbol, sizeof(entry)); /* POSIX's way round ISO C's rule on casts */
+    const struct plugin *plugin = entry(&host, why);
+    if (!plugin)
+        return STATUS_UNSUPPORTED;
+    TRY(check_plugin(plugin, name, why));
+    for (int k = 0; k < plugin->kernel_count; k++)
+        TRY(add_kernel(plugin->kernels[k], plugin->kernel_size, why));
+    *version = plugin->version ? plugin->version : "";
+    return STATUS_OK;
+}
+
+/* Some libraries pin the thread that loads them (OpenMP under OMP_PROC_BIND): undone here, because
+ * the thread pool spreads over the mask it finds. */
+static void *open_library(const char *path)
+{
+    cpu_set_t mask;
+    bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (known)
+        sched_setaffinity(0, sizeof(mask), &mask);
+    return library;
+}
+
+static void load_file(const char *path, const char *name)
+{
+    struct plugin_info info = {.name = name, .path = path, .state = PLUGIN_ABSENT};
+    struct error why = {.message = "it gave no reason"};
+    void *library = open_library(path);
+    if (!library) {
+        info.reason = dlerror();
+        add_info(info);
+        return;
+    }
+    if (take_plugin(library, name, &info.version, &why) == STATUS_OK) {
+        info.state = PLUGIN_LOADED;
+    } else {
+        info.state = PLUGIN_REFUSED;
+        info.reason = why.message;
+    }
+    add_info(info);
+}
+
+/* ---- finding them ---- */
+
+static bool is_wanted(const char *wanted, const char *name)
+{
+    if (!wanted)
+        return true;
+    size_t length = strlen(name);
+    for (const char *at = wanted; *at;) {
+        size_t word = strcspn(at, ", ");
+        if (word == length && strncmp(at, name, length) == 0)
+            return true;
+        at += word + (at[word] != '\0');
+    }
+    return false;
+}
+
+static int is_library(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && dot != entry->d_name && strcmp(dot, ".so") == 0;
+}
+
+/* Returns whether there is such a folder. */
+static bool load_folder(const char *folder, const char *wanted)
+{
+    struct dirent **files = NULL;
+    int count = scandir(folder, &files, is_library, alphasort);
+    for (int k = 0; k < count; k++) {
+        size_t length = strlen(files[k]->d_name) - strlen(".so");
+        char *name = arena_printf(&table.arena, "%.*s", (int)length, files[k]->d_name);
+        char *path = arena_printf(&table.arena, "%s/%s", folder, files[k]->d_name);
+        if (name && path && is_wanted(wanted, name) && !info_of(name))
+            load_file(path, name);
+        free(files[k]);
+    }
+    free(files);
+    return count >= 0;
+}
+
+static void load_path(const char *path, const char *wanted)
+{
+    for (const char *at = path; *at;) {
+        size_t length = strcspn(at, ":");
+        char *folder = arena_printf(&table.arena, "%.*s", (int)length, at);
+        if (folder && length && !load_folder(folder, wanted) && !info_of(folder))
+            add_info((struct plugin_info){.name = folder,
+                                          .path = folder,
+                                          .state = PLUGIN_ABSENT,
+                                          .reason = "RIDGE_PLUGIN_PATH names it, but there is no "
+                                                    "such folder"});
+        at += length + (at[length] != '\0');
+    }
+}
+
+static void load_beside_program(const char *wanted)
+{
+    char program[4096];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (length <= 0)
+        return;
+    program[length] = '\0';
+    char *slash = strrchr(program, '/');
+    if (!slash)
+        return;
+    *slash = '\0';
+    static const char *const folders[] = {"plugins", "build/release/plugins"};
+    for (int k = 0; k < ARRAY_COUNT(folders); k++) {
+        char *folder = arena_printf(&table.arena, "%s/%s", program, folders[k]);
+        if (folder)
+            load_folder(folder, wanted);
+    }
+}
+
+void plugins_load(const char *wanted)
+{
+    const char *path = getenv("RIDGE_PLUGIN_PATH");
+    /* OpenMP's threads spin for 3 to 15 ms after a region by default, on the CPUs that the next
+     * kernel's threads want. 20000 rounds are about 0.2 ms to 1 ms; read when libgomp is loaded. */
+    setenv("GOMP_SPINCOUNT", "20000", 0);
+    load_path(path ? path : "", wanted);
+    load_beside_program(wanted);
+    for (const struct left_out *absent = left_out; absent->name; absent++)
+        if (is_wanted(wanted, absent->name) && !info_of(absent->name))
+            add_info((struct plugin_info){
+                .name = absent->name, .state = PLUGIN_ABSENT, .reason = absent->reason});
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/compile.h"
+#include "engine/plugin.h"
+
+static void put_attr(FILE *out, const struct attr *attr)
+{
+    fprintf(out, " %s=", attr->name);
+    switch (attr->kind) {
+    case ATTR_INT: fprintf(out, "%lld", (long long)attr->i); break;
+    case ATTR_FLOAT: fprintf(out, "%.9g", attr->f); break;
+    case ATTR_STRING: fputs(attr->s, out); break;
+    case ATTR_INTS:
+        for (int k = 0; k < attr->count; k++)
+            fprintf(out, "%lld,", (long long)attr->ints[k]);
+        break;
+    case ATTR_FLOATS:
+        for (int k = 0; k < attr->count; k++)
+            fprintf(out, "%.9g,", attr->floats[k]);
+        break;
+    case ATTR_STRINGS:
+    case ATTR_TENSOR:
+    case ATTR_GRAPH: fputs("?", out); break;
+    }
+}
+
+static void put_desc(FILE *out, const struct desc *desc, bool fixed)
+{
+    fprintf(out, " %s%s", dtype_name(desc->dtype), fixed ? "!" : "");
+    for (int k = 0; k < desc->shape.rank; k++)
+        fprintf(out, ":%lld/%lld", (long long)desc->shape.dim[k], (long long)desc->stride[k]);
+}
+
+static const char *cpu_model(char *text, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    text[0] = 0;
+    while (file && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, "model name", 10) == 0 || strncmp(line, "model\t", 6) == 0) {
+            size_t used = strlen(text);
+            snprintf(text + used, size - used, "%s", line);
+        }
+        if (line[0] == '\n')
+            break;
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+char *step_signature(const struct exe *exe, const struct step *step, struct arena *arena)
+{
+    char *text = NULL, model[256];
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    const struct node *node = step->query.node;
+    fprintf(out, "%s", node->op->name);
+    for (int k = 0; k < node->attr_count; k++)
+        put_attr(out, &node->attrs[k]);
+    for (int k = 0; k < node->post_count; k++)
+        fprintf(out, " post%d:%d(%g,%g)@%d", node->posts[k].kind, node->posts[k].act,
+                (double)node->posts[k].a, (double)node->posts[k].b, node->posts[k].input);
+    for (int k = 0; k < step->query.in_count; k++)
+        put_desc(out, &step->query.in[k],
+                 node->inputs[k] != NONE && value_is_fixed(&exe->g->values[node->inputs[k]]));
+    fputs(" ->", out);
+    for (int k = 0; k < step->query.out_count; k++)
+        put_desc(out, &step->query.out[k], false);
+    fprintf(out, " threads=%d isa=%s providers=%s error=%g cpu=%s", step->query.threads,
+            isa_name(exe->options.isa), exe->options.providers ? exe->options.providers : "all",
+            exe->options.max_error, cpu_model(model, sizeof(model)));
+    for (int k = 0; k < plugin_info_count(); k++)
+        if (plugin_info_at(k)->state == PLUGIN_LOADED)
+            fprintf(out, " %s=%s", plugin_info_at(k)->name, plugin_info_at(k)->version);
+    fclose(out);
+    char *copy = text ? arena_strdup(arena, text) : NULL;
+    free(text);
+    return copy;
+}

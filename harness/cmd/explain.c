@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge explain: what the compiler decided for every node, and what every kernel said to it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "harness/command.h"
+#include "harness/model_options.h"
+#include "harness/peak.h"
+
+enum { REPEATS = 9 };
+
+struct explain_options {
+    struct model_options model;
+    bool json, all;
+};
+
+static const struct option options[] = {
+    MODEL_OPTIONS(struct explain_options),
+    {"all", 'a', OPTION_FLAG, offsetof(struct explain_options, all), NULL,
+     "every candidate's time and every refusal; implies --retune"},
+    {"json", 0, OPTION_FLAG, offsetof(struct explain_options, json), NULL, "machine-readable"},
+    {.name = NULL},
+};
+
+static double flops_of(const struct exe_step *step)
+{
+    return 2 * step->cost.macs + step->cost.elementwise;
+}
+
+static void describe(const struct exe_step *step, char *text, size_t size)
+{
+    text[0] = 0;
+    if (step->kernel->describe)
+        step->kernel->describe(step->query, step->variant, text, size);
+}
+
+static void print_candidates(const struct exe_step *step)
+{
+    for (int k = 0; k < step->candidate_count; k++) {
+        const struct candidate *c = &step->candidates[k];
+        if (c->reason[0])
+            printf("      - %-28s %s\n", c->kernel->name, c->reason);
+        else if (c->time_ns > 0)
+            printf("      %c %-28s %-18s %10.1f us\n", c->chosen ? '*' : ' ', c->kernel->name,
+                   c->text, c->time_ns * 1e-3);
+        else
+            printf("      %c %-28s %-18s not timed\n", c->chosen ? '*' : ' ', c->kernel->name,
+                   c->text);
+    }
+}
+
+static void print_step(const struct exe_step *step, double ns, double total, double peak)
+{
+    char text[48], shape[96];
+    describe(step, text, sizeof(text));
+    double flops = flops_of(step), bytes = step->bytes_in + step->bytes_out;
+    printf("%-32.32s %-10.10s %-22s %9.1f us %5.1f %% %8.1f GF/s %5.1f %% %7.1f GB/s  %s %s",
+           step->node->name, step->node->op->name, shape_text(&step->query->out[0].shape, shape),
+           ns * 1e-3, 100 * ns / total, flops / ns, 100 * flops / ns * 1e9 / peak, bytes / ns,
+           step->kernel->name, text);
+    for (int p = 0; p < step->node->post_count; p++)
+        printf(" +%s", step->node->posts[p].kind == POST_ACT   ? "act"
+                       : step->node->posts[p].kind == POST_ADD ? "add"
+                                                               : "mul");
+    printf("\n");
+}
+
+static void json_step(struct json *json, const struct exe_step *step, double ns)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "node", step->node->name);
+    json_text(json, "op", step->node->op->name);
+    json_text(json, "kernel", step->kernel->name);
+    json_text(json, "provider", step->kernel->provider);
+    json_int(json, "variant", step->variant);
+    json_number(json, "time_us", ns * 1e-3);
+    json_number(json, "flops", flops_of(step));
+    json_number(json, "bytes", step->bytes_in + step->bytes_out);
+    json_open(json, "candidates", '[');
+    for (int k = 0; k < step->candidate_count; k++) {
+        const struct candidate *c = &step->candidates[k];
+        json_open(json, NULL, '{');
+        json_text(json, "kernel", c->kernel->name);
+        json_text(json, "variant", c->text);
+        json_bool(json, "chosen", c->chosen);
+        if (c->time_ns > 0)
+            json_number(json, "time_us", c->time_ns * 1e-3);
+        json_text(json, "refused", c->reason[0] ? c->reason : NULL);
+        json_close(json);
+    }
+    json_close(json);
+    json_close(json);
+}
+
+static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
+{
+    struct json json;
+    double total = 0, peak = peak_fma_f32(exe_pool(exe), isa_detect());
+    struct exe_memory memory = exe_memory(exe);
+    for (int s = 0; s < exe_step_count(exe); s++)
+        total += times[s];
+    if (o->json) {
+        json_begin(&json, stdout);
+        json_open(&json, NULL, '[');
+    }
+    for (int s = 0; s < exe_step_count(exe); s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        if (o->json) {
+            json_step(&json, &step, times[s]);
+            continue;
+        }
+        print_step(&step, times[s], total, peak);
+        if (o->all)
+            print_candidates(&step);
+    }
+    if (o->json) {
+        json_close(&json);
+        return;
+    }
+    printf("\n%d steps, %.3f ms in all; FMA peak %.1f GFLOP/s\n", exe_step_count(exe), total * 1e-6,
+           peak * 1e-9);
+    printf("memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",
+           (double)memory.arena_bytes * 1e-6, (double)memory.unshared_bytes * 1e-6,
+           (double)memory.weight_bytes * 1e-6);
+}
+
+static int explain_main(int word_count, char **words, const void *values)
+{
+    struct explain_options o = *(const struct explain_options *)values;
+    (void)word_count;
+    o.model.retune = o.model.retune || o.all || o.json;
+    struct error err = {0};
+    struct graph *graph;
+    struct exe *exe;
+    if (model_open(words[0], &o.model, &graph, &exe, &err) != STATUS_OK)
+        return command_fail(&err);
+    double *times = calloc((size_t)exe_step_count(exe) + 1, sizeof(*times));
+    if (times) {
+        exe_run(exe);
+        exe_time_steps(exe, REPEATS, times);
+        print_all(exe, &o, times);
+    }
+    free(times);
+    exe_free(exe);
+    graph_free(graph);
+    return EXIT_FINE;
+}
+
+REGISTER(command, explain) = {
+    .name = "explain",
+    .summary = "show the kernel of every node and why it was chosen",
+    .usage = "MODEL [options]",
+    .help = "Per node: time, share of the whole, rate, share of the FMA peak, streamed bytes per\n"
+            "second, the chosen kernel with its variant, and what was fused into it.",
+    .options = options,
+    .values_size = sizeof(struct explain_options),
+    .words_min = 1,
+    .main = explain_main,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The smallest command, and the template for a new one. */
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/build_info.h"
+#include "base/json.h"
+#include "harness/command.h"
+
+struct values {
+    bool json;
+};
+
+static const struct option options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct values, json), NULL, "print JSON"},
+    {0},
+};
+
+static void print_json(void)
+{
+    struct json j;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    json_text(&j, "version", build_info.version);
+    json_text(&j, "commit", build_info.commit);
+    json_text(&j, "config", build_info.config);
+    json_text(&j, "compiler", build_info.compiler);
+    json_text(&j, "flags", build_info.flags);
+    json_text(&j, "isas", build_info.isas);
+    json_text(&j, "features", build_info.features);
+    json_close(&j);
+}
+
+static int version(int word_count, char **words, const void *values)
+{
+    const struct values *v = values;
+    if (word_count) {
+        fprintf(stderr, "ridge version: takes no word, got \"%s\"\n", words[0]);
+        return EXIT_USAGE;
+    }
+    if (v->json)
+        print_json();
+    else
+        printf("ridge %s (%s, %s)\n%s\n", build_info.version, build_info.commit, build_info.config,
+               build_info.compiler);
+    return EXIT_FINE;
+}
+
+REGISTER(command, version) = {
+    .name = "version",
+    .summary = "Prints version, commit and compiler",
+    .usage = "[--json]",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .main = version,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/model_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/plugin.h"
+#include "workloads/workload.h"
+
+const char *tuner_cache_path(char *path, size_t size)
+{
+    const char *named = getenv("RIDGE_CACHE"), *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (named)
+        snprintf(path, size, "%s", named);
+    else if (cache)
+        snprintf(path, size, "%s/ridge/tuner.txt", cache);
+    else
+        snprintf(path, size, "%s/.cache/ridge/tuner.txt", home ? home : ".");
+    return path;
+}
+
+static enum status isa_wanted(const char *name, enum isa *isa, struct error *err)
+{
+    *isa = isa_detect();
+    for (int k = 0; name && k < ISA_COUNT; k++) {
+        if (strcmp(name, isa_name((enum isa)k)) != 0)
+            continue;
+        if (k > (int)*isa)
+            return FAIL(err, STATUS_FAILED, "this CPU has no %s, only %s", name, isa_name(*isa));
+        *isa = (enum isa)k;
+        return STATUS_OK;
+    }
+    return name ? FAIL(err, STATUS_FAILED, "--isa \"%s\" is not scalar, avx2 or avx512", name)
+                : STATUS_OK;
+}
+
+enum status model_exe_options(const struct model_options *m, struct exe_options *options,
+                              char *path, size_t path_size, struct error *err)
+{
+    *options = (struct exe_options){.threads = (int)m->threads,
+                                    .providers = m->providers,
+                                    .cache = m->cache ? m->cache : tuner_cache_path(path, path_size),
+                                    .retune = m->retune,
+                                    .no_tune = m->no_tune,
+                                    .no_fuse = m->no_fuse,
+                                    .max_error = m->no_winograd ? 1e-5 : m->max_error,
+                                    .only_variant = NONE};
+    if (m->batch < 0 || m->threads < 0)
+        return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
+    return isa_wanted(m->isa, &options->isa, err);
+}
+
+enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
+                       struct exe **exe, struct error *err)
+{
+    char path[512];
+    struct exe_options options;
+    *graph = NULL;
+    *exe = NULL;
+    TRY(model_exe_options(m, &options, path, sizeof(path), err));
+    plugins_load(m->providers);
+    TRY(workload_open(spec, m->batch, graph, err));
+    enum status status = exe_new(*graph, &options, exe, err);
+    if (status != STATUS_OK) {
+        graph_free(*graph);
+        *graph = NULL;
+    }
+    return status;
+}

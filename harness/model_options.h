@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options that every command understands which compiles a model: put MODEL_OPTIONS(struct values)
+ * into its option table and `struct model_options model` first into its values. */
+#ifndef HARNESS_MODEL_OPTIONS_H
+#define HARNESS_MODEL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/options.h"
+#include "engine/exe.h"
+
+struct model_options {
+    int64_t batch, threads;
+    const char *providers, *isa, *cache;
+    double max_error;
+    bool retune, no_tune, no_fuse, no_winograd;
+};
+
+#define MODEL_OPTIONS(type)                                                                        \
+    {"batch", 'b', OPTION_INT, offsetof(type, model.batch), "N", "images, sequences or rows"},     \
+        {"threads", 't', OPTION_INT, offsetof(type, model.threads), "N", "default: every CPU"},    \
+        {"providers", 'p', OPTION_TEXT, offsetof(type, model.providers), "LIST",                   \
+         "kernels of these only: native,onednn,openblas"},                                         \
+        {"isa", 0, OPTION_TEXT, offsetof(type, model.isa), "NAME",                                 \
+         "highest instruction set: scalar, avx2, avx512"},                                         \
+        {"max-error", 0, OPTION_FLOAT, offsetof(type, model.max_error), "X",                       \
+         "refuse kernels with a larger stated relative error"},                                    \
+        {"no-winograd", 0, OPTION_FLAG, offsetof(type, model.no_winograd), NULL,                   \
+         "the same as --max-error 1e-5"},                                                          \
+        {"retune", 0, OPTION_FLAG, offsetof(type, model.retune), NULL,                             \
+         "time all kernels although the tuner's cache knows"},                                     \
+        {"no-tune", 0, OPTION_FLAG, offsetof(type, model.no_tune), NULL,                           \
+         "take the first kernel that accepts"},                                                    \
+        {"no-fuse", 0, OPTION_FLAG, offsetof(type, model.no_fuse), NULL,                           \
+         "compile the graph as it is"},                                                            \
+        {"cache", 0, OPTION_TEXT, offsetof(type, model.cache), "FILE", "tuner's cache"}
+
+/* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
+const char *tuner_cache_path(char *path, size_t size);
+
+/* Checked and completed; path is room for the default cache path. */
+enum status model_exe_options(const struct model_options *m, struct exe_options *options,
+                              char *path, size_t path_size, struct error *err);
+
+/* Opens the plug-ins, builds the graph and compiles it. exe_free and graph_free when done. */
+enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
+                       struct exe **exe, struct error *err);
+
+#endif

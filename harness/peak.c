@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/peak.h"
+
+#include "base/clock.h"
+#include "engine/kernels/lib/fma_peak.h"
+
+enum { BURSTS = 7, THREADS_MAX = 1024 };
+
+typedef double fma_function(int64_t rounds, float *sink);
+
+struct burst {
+    fma_function *run;
+    int64_t rounds;
+    double flops[THREADS_MAX];
+    float sink[THREADS_MAX];
+};
+
+static void work(void *context, int64_t tile, int thread)
+{
+    struct burst *burst = context;
+    (void)thread;
+    burst->flops[tile] = burst->run(burst->rounds, &burst->sink[tile]);
+}
+
+static fma_function *function_of(enum isa isa)
+{
+#if defined(__x86_64__)
+    if (isa == ISA_AVX512)
+        return fma_peak_avx512;
+    if (isa == ISA_AVX2)
+        return fma_peak_avx2;
+#endif
+    (void)isa;
+    return fma_peak_scalar;
+}
+
+double peak_fma_f32(struct pool *pool, enum isa isa)
+{
+    static const int64_t rounds = 60000; /* about 2 ms */
+    struct burst burst = {.run = function_of(isa), .rounds = rounds};
+    int threads = pool_threads(pool) < THREADS_MAX ? pool_threads(pool) : THREADS_MAX;
+    double best = 0;
+    for (int k = 0; k < BURSTS; k++) {
+        uint64_t start = clock_now_ns();
+        pool_run(pool, threads, work, &burst);
+        double ns = (double)(clock_now_ns() - start), flops = 0;
+        for (int t = 0; t < threads; t++)
+            flops += burst.flops[t];
+        best = flops / ns * 1e9 > best ? flops / ns * 1e9 : best;
+    }
+    return best;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/kernel_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/op.h"
+
+/* Memory between two guard zones. */
+struct guarded {
+    unsigned char *base, *data;
+    size_t bytes;
+};
+
+struct tensor_memory {
+    struct guarded memory;
+    void *original; /* inputs: contents in memory order; outputs: those of the first run */
+    void *plain;    /* outputs: row-major contents */
+};
+
+struct kernel_case {
+    struct kernel_setup setup;
+    struct arena arena;
+    struct kernel_query query;
+    struct desc *in_desc, *out_desc;
+    struct tensor_memory *in, *out;
+    const void **fixed, **in_args;
+    void **out_args;
+    struct guarded workspace;
+};
+
+/* ---- guarded memory ---- */
+
+static enum status guarded_new(struct guarded *g, size_t bytes, struct error *err)
+{
+    size_t size = (bytes + 2 * GUARD_BYTES + 63) / 64 * 64;
+    g->base = aligned_alloc(64, size);
+    if (!g->base)
+        return FAIL_NO_MEMORY(err);
+    memset(g->base, GUARD_BYTE, size);
+    g->data = g->base + GUARD_BYTES;
+    g->bytes = bytes;
+    return STATUS_OK;
+}
+
+static void guarded_free(struct guarded *g)
+{
+    free(g->base);
+    *g = (struct guarded){0};
+}
+
+static enum status guards_intact(const struct guarded *g, const char *what, int index,
+                                 struct error *err)
+{
+    for (int k = 0; g->base && k < GUARD_BYTES; k++) {
+        if (g->base[GUARD_BYTES - 1 - k] != GUARD_BYTE)
+            return FAIL(err, STATUS_INVALID, "wrote %d bytes before the start of %s %d", k + 1,
+                        what, index);
+        if (g->data[g->bytes + (size_t)k] != GUARD_BYTE)
+            return FAIL(err, STATUS_INVALID, "wrote %d bytes behind the end of %s %d", k + 1, what,
+                        index);
+    }
+    return STATUS_OK;
+}
+
+/* ---- layouts ---- */
+
+const char *plan_name(enum layout_plan plan)
+{
+    static const char *const names[PLAN_COUNT] = {"plain", "nhwc", "stem"};
+    return names[plan];
+}
+
+static bool is_image(const struct shape *shape)
+{
+    struct desc desc = desc_dense(DTYPE_F32, shape, shape->rank >= 3 ? LAYOUT_NHWC : LAYOUT_PLAIN);
+    return shape->rank >= 3 && !desc_is_plain(&desc);
+}
+
+static enum layout layout_of(const struct graph *g, enum layout_plan plan, int value, int input)
+{
+    const struct value *v = &g->values[value];
+    bool plain = plan == PLAN_PLAIN || v->shape.rank < 3 || value_is_fixed(v) ||
+                 (plan == PLAN_STEM && input == 0);
+    return plain ? LAYOUT_PLAIN : LAYOUT_NHWC;
+}
+
+bool plan_applies(const struct graph *g, enum layout_plan plan)
+{
+    const struct node *node = &g->nodes[0];
+    const struct value *x =
+        node->input_count && node->inputs[0] != NONE ? &g->values[node->inputs[0]] : NULL;
+    bool channels_last = node->op->layout == LAYOUT_RULE_CHANNELS_LAST;
+    if (plan == PLAN_PLAIN)
+        return true;
+    if (!x || node->op->layout == LAYOUT_RULE_PLAIN || x->shape.rank < 3)
+        return false;
+    if (channels_last && (node->output_count > 1 || value_is_fixed(x)))
+        return false;
+    if (plan == PLAN_STEM)
+        return channels_last && x->shape.dim[1] <= 4;
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE && is_image(&g->values[node->outputs[k]].shape))
+            return true;
+    return !value_is_fixed(x) && is_image(&x->shape);
+}
+
+static bool decides_shape(const struct node *node, int input)
+{
+    return input < 32 && node->op->const_inputs >> input & 1;
+}
+
+bool has_constants(const struct graph *g)
+{
+    const struct node *node = &g->nodes[0];
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k] != NONE && value_is_fixed(&g->values[node->inputs[k]]) &&
+            !decides_shape(node, k))
+            return true;
+    return false;
+}
+
+/* Copies between row-major memory and a layout, element by element. */
+static void convert(const struct desc *desc, void *strided, void *plain, bool to_plain)
+{
+    size_t size = dtype_size(desc->dtype);
+    int64_t count = shape_count(&desc->shape);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at = 0, rest = k;
+        for (int d = desc->shape.rank - 1; d >= 0; d--) {
+            at += rest % desc->shape.dim[d] * desc->stride[d];
+            rest /= desc->shape.dim[d];
+        }
+        char *s = (char *)strided + (size_t)at * size, *p = (char *)plain + (size_t)k * size;
+        memcpy(to_plain ? p : s, to_plain ? s : p, size);
+    }
+}
+
+/* ---- making ---- */
+
+static enum status make_input(struct kernel_case *c, int k, struct error *err)
+{
+    const struct graph *g = c->setup.graph;
+    const struct node *node = &g->nodes[0];
+    int v = node->inputs[k];
+    if (v == NONE)
+        return STATUS_OK;
+    const struct value *value = &g->values[v];
+    struct desc *desc = &c->in_desc[k];
+    *desc = desc_dense(value->dtype, &value->shape, layout_of(g, c->setup.plan, v, k));
+    size_t bytes = desc_bytes(desc);
+    void *plain = arena_alloc(&c->arena, bytes + 1);
+    c->in[k].original = arena_alloc(&c->arena, bytes + 1);
+    if (!plain || !c->in[k].original)
+        return FAIL_NO_MEMORY(err);
+    TRY(guarded_new(&c->in[k].memory, bytes, err));
+    value_materialise(value, plain);
+    convert(desc, c->in[k].original, plain, false);
+    memcpy(c->in[k].memory.data, c->in[k].original, bytes);
+    if (value_is_fixed(value) && (!c->setup.at_run_time || decides_shape(node, k)))
+        c->fixed[k] = c->in[k].memory.data;
+    return STATUS_OK;
+}
+
+static enum status make_output(struct kernel_case *c, int k, struct error *err)
+{
+    const struct graph *g = c->setup.graph;
+    int v = g->nodes[0].outputs[k];
+    if (v == NONE)
+        return STATUS_OK;
+    struct desc *desc = &c->out_desc[k];
+    *desc =
+        desc_dense(g->values[v].dtype, &g->values[v].shape, layout_of(g, c->setup.plan, v, NONE));
+    size_t bytes = desc_bytes(desc);
+    c->out[k].original = arena_alloc(&c->arena, bytes + 1);
+    c->out[k].plain = arena_alloc(&c->arena, bytes + 1);
+    if (!c->out[k].original || !c->out[k].plain)
+        return FAIL_NO_MEMORY(err);
+    TRY(guarded_new(&c->out[k].memory, bytes, err));
+    c->out_args[k] = c->out[k].memory.data;
+    return STATUS_OK;
+}
+
+static enum status make(struct kernel_case *c, struct error *err)
+{
+    const struct node *node = &c->setup.graph->nodes[0];
+    size_t ins = (size_t)node->input_count + 1, outs = (size_t)node->output_count + 1;
+    c->in_desc = arena_array(&c->arena, ins, sizeof(*c->in_desc));
+    c->out_desc = arena_array(&c->arena, outs, sizeof(*c->out_desc));
+    c->in = arena_array(&c->arena, ins, sizeof(*c->in));
+    c->out = arena_array(&c->arena, outs, sizeof(*c->out));
+    c->fixed = arena_array(&c->arena, ins, sizeof(*c->fixed));
+    c->in_args = arena_array(&c->arena, ins, sizeof(*c->in_args));
+    c->out_args = arena_array(&c->arena, outs, sizeof(*c->out_args));
+    if (!c->in_desc || !c->out_desc || !c->in || !c->out || !c->fixed || !c->in_args ||
+        !c->out_args)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < node->input_count; k++)
+        TRY(make_input(c, k, err));
+    for (int k = 0; k < node->output_count; k++)
+        TRY(make_output(c, k, err));
+    c->query = (struct kernel_query){.node = node,
+                                     .in_count = node->input_count,
+                                     .out_count = node->output_count,
+                                     .in = c->in_desc,
+                                     .out = c->out_desc,
+                                     .fixed = c->fixed,
+                                     .threads = pool_threads(c->setup.pool)};
+    return c->setup.kernel->supports(&c->query, err);
+}
+
+enum status kernel_case_new(const struct kernel_setup *setup, struct kernel_case **out,
+                            struct error *err)
+{
+    *out = NULL;
+    struct kernel_case *c = calloc(1, sizeof(*c));
+    if (!c)
+        return FAIL_NO_MEMORY(err);
+    c->setup = *setup;
+    enum status status = make(c, err);
+    if (status == STATUS_OK)
+        *out = c;
+    else
+        kernel_case_free(c);
+    return status;
+}
+
+void kernel_case_free(struct kernel_case *c)
+{
+    if (!c)
+        return;
+    const struct node *node = &c->setup.graph->nodes[0];
+    for (int k = 0; c->in && k < node->input_count; k++)
+        guarded_free(&c->in[k].memory);
+    for (int k = 0; c->out && k < node->output_count; k++)
+        guarded_free(&c->out[k].memory);
+    guarded_free(&c->workspace);
+    arena_release(&c->arena);
+    free(c);
+}
+
+int kernel_case_variants(const struct kernel_case *c)
+{
+    const struct kernel *kernel = c->setup.kernel;
+    return kernel->variants ? kernel->variants(&c->query) : 1;
+}
+
+const void *kernel_case_output(const struct kernel_case *c, int k)
+{
+    return c->out[k].plain;
+}
+
+/* ---- running ---- */
+
+static bool is_packed(const struct kernel_case *c, int k)
+{
+    return c->fixed[k] && k < 32 && c->setup.kernel->packs >> k & 1;
+}
+
+/* Outputs and workspace hold what an earlier step left: another byte in each run, so that what a
+ * kernel forgets to write, or reads before it writes, differs between the runs. */
+static void launch(struct kernel_case *c, struct kernel_state *state, int left_over)
+{
+    struct kernel_args args = {.in = c->in_args,
+                               .out = c->out_args,
+                               .workspace = c->workspace.data,
+                               .pool = c->setup.pool};
+    for (int k = 0; k < c->query.out_count; k++)
+        if (c->out_args[k])
+            memset(c->out_args[k], left_over, c->out[k].memory.bytes);
+    memset(c->workspace.data, left_over, c->workspace.bytes);
+    if (c->setup.kernel->own_threads)
+        pool_park(c->setup.pool);
+    c->setup.kernel->launch(state, &c->query, &args);
+}
+
+static enum status check_inputs(const struct kernel_case *c, struct error *err)
+{
+    for (int k = 0; k < c->query.in_count; k++) {
+        const struct guarded *memory = &c->in[k].memory;
+        TRY(guards_intact(memory, "input", k, err));
+        if (memory->base && !is_packed(c, k) &&
+            memcmp(memory->data, c->in[k].original, memory->bytes) != 0)
+            return FAIL(err, STATUS_INVALID, "changed input %d", k);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_outputs(const struct kernel_case *c, struct error *err)
+{
+    for (int k = 0; k < c->query.out_count; k++) {
+        const struct tensor_memory *out = &c->out[k];
+        if (!out->memory.base)
+            continue;
+        TRY(guards_intact(&out->memory, "output", k, err));
+        if (memcmp(out->memory.data, out->original, out->memory.bytes) != 0)
+            return FAIL(err, STATUS_INVALID,
+                        "output %d differs between two runs: something is not written, or memory "
+                        "is read before it is written",
+                        k);
+        convert(&c->out_desc[k], out->memory.data, out->plain, true);
+    }
+    return guards_intact(&c->workspace, "workspace", 0, err);
+}
+
+static enum status launch_twice(struct kernel_case *c, struct kernel_state *state,
+                                struct error *err)
+{
+    for (int k = 0; k < c->query.in_count; k++) {
+        c->in_args[k] = is_packed(c, k) ? NULL : c->in[k].memory.data;
+        if (is_packed(c, k)) /* the executable gives this memory back */
+            memset(c->in[k].memory.data, 0xFF, c->in[k].memory.bytes);
+    }
+    launch(c, state, 0xFF);
+    for (int k = 0; k < c->query.out_count; k++)
+        if (c->out_args[k])
+            memcpy(c->out[k].original, c->out_args[k], c->out[k].memory.bytes);
+    launch(c, state, 0x11);
+    TRY(check_inputs(c, err));
+    return check_outputs(c, err);
+}
+
+enum status kernel_case_run(struct kernel_case *c, int variant, struct error *err)
+{
+    const struct kernel *kernel = c->setup.kernel;
+    struct kernel_state *state = NULL;
+    size_t state_bytes = 0;
+    for (int k = 0; k < c->query.in_count; k++)
+        if (c->in[k].memory.base)
+            memcpy(c->in[k].memory.data, c->in[k].original, c->in[k].memory.bytes);
+    guarded_free(&c->workspace);
+    TRY(guarded_new(&c->workspace, kernel->workspace ? kernel->workspace(&c->query, variant) : 0,
+                    err));
+    if (kernel->prepare)
+        TRY(kernel->prepare(&c->query, variant, &state, &state_bytes, err));
+    enum status status = launch_twice(c, state, err);
+    if (state && kernel->release)
+        kernel->release(state);
+    return status;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workloads/lib/layers.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const char *name_of(struct graph *g, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    const char *copy = arena_strdup(&g->arena, text);
+    return copy ? copy : "";
+}
+
+static int64_t dim_of(const struct graph *g, int x, int axis)
+{
+    if (g->failed || x == NONE)
+        return 1;
+    const struct shape *shape = &g->values[x].shape;
+    return shape->dim[axis < 0 ? shape->rank + axis : axis];
+}
+
+static struct fill uniform(double bound)
+{
+    return (struct fill){.kind = FILL_UNIFORM, .a = -bound, .b = bound};
+}
+
+static int weight(struct graph *g, const char *name, const char *part, struct shape shape,
+                  struct fill fill)
+{
+    return graph_param(g, name_of(g, "%s.%s", name, part), DTYPE_F32, shape, fill);
+}
+
+int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
+{
+    int64_t in = dim_of(g, x, 1), k = c->kernel, stride = c->stride ? c->stride : 1;
+    double bound = sqrt(6.0 / (double)(in * k * k)); /* He: variance 2 / fan in */
+    int w = weight(g, c->name, "weight", shape_of(c->out, in, k, k), uniform(bound));
+    int b = c->bias ? weight(g, c->name, "bias", shape_of(c->out), uniform(0.05)) : NONE;
+    return graph_node(g, "Conv", c->name, c->bias ? 3 : 2, (const int[]){x, w, b},
+                      ATTRS(attr_ints_of("kernel_shape", k, k),
+                            attr_ints_of("strides", stride, stride),
+                            attr_ints_of("pads", c->pad, c->pad, c->pad, c->pad)));
+}
+
+int batch_norm(struct graph *g, int x, const char *name, double epsilon, double gain)
+{
+    struct shape channels = shape_of(dim_of(g, x, 1));
+    struct fill scale = {.kind = FILL_UNIFORM, .a = 0.8 * gain, .b = 1.2 * gain};
+    struct fill spread = {.kind = FILL_UNIFORM, .a = 0.8, .b = 1.2};
+    int s = weight(g, name, "weight", channels, scale);
+    int b = weight(g, name, "bias", channels, uniform(0.1));
+    int mean = weight(g, name, "running_mean", channels, uniform(0.1));
+    int var = weight(g, name, "running_var", channels, spread);
+    return graph_node(g, "BatchNormalization", name, INPUTS(x, s, b, mean, var),
+                      ATTRS(attr_float("epsilon", epsilon)));
+}
+
+int layer_norm(struct graph *g, int x, const char *name, double epsilon)
+{
+    struct shape width = shape_of(dim_of(g, x, -1));
+    struct fill spread = {.kind = FILL_UNIFORM, .a = 0.8, .b = 1.2};
+    int s = weight(g, name, "weight", width, spread);
+    int b = weight(g, name, "bias", width, uniform(0.1));
+    return graph_node(g, "LayerNormalization", name, INPUTS(x, s, b),
+                      ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));
+}
+
+int relu(struct graph *g, int x)
+{
+    return graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS);
+}
+
+int sigmoid(struct graph *g, int x)
+{
+    return graph_node(g, "Sigmoid", NULL, INPUTS(x), NO_ATTRS);
+}
+
+int add(struct graph *g, int a, int b)
+{
+    return graph_node(g, "Add", NULL, INPUTS(a, b), NO_ATTRS);
+}
+
+int mul(struct graph *g, int a, int b)
+{
+    return graph_node(g, "Mul", NULL, INPUTS(a, b), NO_ATTRS);
+}
+
+int gelu_tanh(struct graph *g, int x)
+{
+    int cube = graph_node(g, "Pow", NULL, INPUTS(x, graph_const_f32(g, 3.0f)), NO_ATTRS);
+    int inner = add(g, x, mul(g, cube, graph_const_f32(g, 0.044715f)));
+    inner = mul(g, inner, graph_const_f32(g, 0.7978845608f));
+    int bell = graph_node(g, "Tanh", NULL, INPUTS(inner), NO_ATTRS);
+    bell = add(g, bell, graph_const_f32(g, 1.0f));
+    return mul(g, mul(g, x, graph_const_f32(g, 0.5f)), bell);
+}
+
+int max_pool(struct graph *g, int x, struct window2d w)
+{
+    return graph_node(g, "MaxPool", NULL, INPUTS(x),
+                      ATTRS(attr_ints_of("kernel_shape", w.kernel, w.kernel),
+                            attr_ints_of("strides", w.stride, w.stride),
+                            attr_ints_of("pads", w.top, w.left, w.bottom, w.right)));
+}
+
+int global_average_pool(struct graph *g, int x)
+{
+    return graph_node(g, "GlobalAveragePool", NULL, INPUTS(x), NO_ATTRS);
+}
+
+int flatten(struct graph *g, int x)
+{
+    return graph_node(g, "Flatten", NULL, INPUTS(x), ATTRS(attr_int("axis", 1)));
+}
+
+int dense(struct graph *g, int x, const char *name, int64_t out)
+{
+    int64_t in = dim_of(g, x, -1);
+    double bound = sqrt(6.0 / (double)(in + out)); /* Glorot */
+    int w = weight(g, name, "weight", shape_of(in, out), uniform(bound));
+    int b = weight(g, name, "bias", shape_of(out), uniform(0.05));
+    return add(g, graph_node(g, "MatMul", name, INPUTS(x, w), NO_ATTRS), b);
+}
+
+int embedding(struct graph *g, int ids, const char *name, int64_t rows, int64_t width)
+{
+    int table = weight(g, name, "weight", shape_of(rows, width), uniform(0.5));
+    return graph_node(g, "Gather", name, INPUTS(table, ids), ATTRS(attr_int("axis", 0)));
+}
+
+int reshape(struct graph *g, int x, int rank, const int64_t *dim)
+{
+    return graph_node(g, "Reshape", NULL, INPUTS(x, graph_const_i64(g, rank, dim)), NO_ATTRS);
+}
+
+int transpose(struct graph *g, int x, int rank, const int64_t *perm)
+{
+    return graph_node(g, "Transpose", NULL, INPUTS(x), ATTRS(attr_ints("perm", rank, perm)));
+}
+
+int concat(struct graph *g, int64_t axis, int count, const int *values)
+{
+    return graph_node(g, "Concat", NULL, count, values, ATTRS(attr_int("axis", axis)));
+}
+
+int cast(struct graph *g, int x, enum dtype to)
+{
+    /* ONNX's numbers of the types that graphs here cast to */
+    int64_t code = to == DTYPE_F32 ? 1 : to == DTYPE_I32 ? 6 : to == DTYPE_I64 ? 7 : 9;
+    return graph_node(g, "Cast", NULL, INPUTS(x), ATTRS(attr_int("to", code)));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Layers in the words of papers. Each adds ONNX nodes and seeded weights to the graph and returns
+ * the value of its result; names become the names of nodes and weights ("conv1.weight"). Weights are
+ * drawn so that activations keep their size through the net (He et al. 2015 before ReLU, Glorot
+ * otherwise). Designated arguments: conv2d(g, x, .name = "conv1", .out = 64, .kernel = 7). */
+#ifndef WORKLOADS_LIB_LAYERS_H
+#define WORKLOADS_LIB_LAYERS_H
+
+#include "engine/graph.h"
+
+struct conv2d {
+    const char *name;
+    int64_t out;                /* channels */
+    int64_t kernel;             /* square */
+    int64_t stride;             /* 0: 1 */
+    int64_t pad;                /* all sides */
+    bool bias;
+};
+int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
+#define conv2d(g, x, ...) layer_conv2d((g), (x), &(const struct conv2d){__VA_ARGS__})
+
+/* gain: mean of the scale weights. */
+int batch_norm(struct graph *g, int x, const char *name, double epsilon, double gain);
+int layer_norm(struct graph *g, int x, const char *name, double epsilon);
+
+int relu(struct graph *g, int x);
+int sigmoid(struct graph *g, int x);
+int add(struct graph *g, int a, int b);
+int mul(struct graph *g, int a, int b);
+/* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), as BERT's code has it. */
+int gelu_tanh(struct graph *g, int x);
+
+struct window2d {
+    int64_t kernel, stride;
+    int64_t top, left, bottom, right; /* pads */
+};
+int max_pool(struct graph *g, int x, struct window2d w);
+int global_average_pool(struct graph *g, int x);
+int flatten(struct graph *g, int x); /* [N, rest] */
+
+/* x [..., K] times weights [K, out] plus bias: MatMul and Add. */
+int dense(struct graph *g, int x, const char *name, int64_t out);
+/* Rows of a new table [rows, width]; ids of any integer type. */
+int embedding(struct graph *g, int ids, const char *name, int64_t rows, int64_t width);
+int reshape(struct graph *g, int x, int rank, const int64_t *dim);
+int transpose(struct graph *g, int x, int rank, const int64_t *perm);
+int concat(struct graph *g, int64_t axis, int count, const int *values);
+int cast(struct graph *g, int x, enum dtype to);
+
+/* printf into the graph's memory: "layer%d.query". */
+__attribute__((format(printf, 2, 3))) const char *name_of(struct graph *g, const char *format, ...);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workloads/workload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "engine/onnx/onnx.h"
+
+#define X(name) extern const struct workload workload_##name;
+#include "workload_list.inc"
+#undef X
+
+static const struct workload *const workloads[] = {
+#define X(name) &workload_##name,
+#include "workload_list.inc"
+#undef X
+};
+
+int workload_count(void)
+{
+    return ARRAY_COUNT(workloads);
+}
+
+const struct workload *workload_at(int index)
+{
+    return workloads[index];
+}
+
+const struct workload *workload_find(const char *name)
+{
+    for (int k = 0; k < ARRAY_COUNT(workloads); k++)
+        if (strcmp(workloads[k]->name, name) == 0)
+            return workloads[k];
+    return NULL;
+}
+
+const char *config_text(const struct workload_config *config, const char *name)
+{
+    for (int k = 0; config->params && config->params[k].name; k++)
+        if (strcmp(config->params[k].name, name) == 0)
+            return config->values[k];
+    return "";
+}
+
+int64_t config_int(const struct workload_config *config, const char *name)
+{
+    return strtoll(config_text(config, name), NULL, 10);
+}
+
+static enum status unknown_workload(const char *name, struct error *err)
+{
+    const char *names[ARRAY_COUNT(workloads)];
+    for (int k = 0; k < ARRAY_COUNT(workloads); k++)
+        names[k] = workloads[k]->name;
+    const char *near = nearest_word(name, names, ARRAY_COUNT(workloads));
+    return FAIL(err, STATUS_FAILED, "workload \"%s\" is not known%s%s%s; see `ridge list`", name,
+                near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static enum status check_value(const struct workload *w, const struct param *p, const char *value,
+                               struct error *err)
+{
+    if (!p->choices) {
+        char *end;
+        errno = 0;
+        long long number = strtoll(value, &end, 10);
+        if (!*value || *end || errno || number < 1 || number > 1 << 30)
+            return FAIL(err, STATUS_FAILED, "%s: %s=\"%s\" must be a positive integer", w->name,
+                        p->name, value);
+        return STATUS_OK;
+    }
+    for (const char *const *choice = p->choices; *choice; choice++)
+        if (strcmp(*choice, value) == 0)
+            return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "%s: %s=\"%s\" is not one of its values (%s, %s ...)", w->name,
+                p->name, value, p->choices[0], p->choices[1] ? p->choices[1] : "");
+}
+
+static enum status set_param(const struct workload *w, struct workload_config *config, char *word,
+                             struct error *err)
+{
+    char *equals = strchr(word, '=');
+    if (!equals)
+        return FAIL(err, STATUS_FAILED, "%s: \"%s\" should be PARAMETER=VALUE", w->name, word);
+    *equals = 0;
+    for (int k = 0; w->params && w->params[k].name; k++) {
+        if (strcmp(w->params[k].name, word) != 0)
+            continue;
+        config->values[k] = equals + 1;
+        return check_value(w, &w->params[k], equals + 1, err);
+    }
+    return FAIL(err, STATUS_FAILED, "%s has no parameter \"%s\"; see `ridge list workloads`",
+                w->name, word);
+}
+
+/* spec is cut up in place: NAME:param=value,param=value */
+static enum status build(char *spec, int64_t batch, struct graph **out, struct error *err)
+{
+    char *colon = strchr(spec, ':');
+    if (colon)
+        *colon = 0;
+    const struct workload *w = workload_find(spec);
+    if (!w)
+        return unknown_workload(spec, err);
+    struct workload_config config = {.batch = batch ? batch : w->batch, .params = w->params};
+    for (int k = 0; w->params && w->params[k].name; k++)
+        config.values[k] = w->params[k].value;
+    char *save = NULL;
+    for (char *word = colon ? strtok_r(colon + 1, ",", &save) : NULL; word;
+         word = strtok_r(NULL, ",", &save))
+        TRY(set_param(w, &config, word, err));
+    struct graph *g = graph_new(w->name);
+    if (!g)
+        return FAIL_NO_MEMORY(err);
+    w->build(g, &config);
+    enum status status = graph_check(g, err);
+    if (status != STATUS_OK) {
+        graph_free(g);
+        return error_context(err, "workload %s", w->name);
+    }
+    *out = g;
+    return STATUS_OK;
+}
+
+static bool is_file(const char *spec)
+{
+    size_t length = strlen(spec);
+    return length > 5 && strcmp(spec + length - 5, ".onnx") == 0;
+}
+
+enum status workload_open(const char *spec, int64_t batch, struct graph **out, struct error *err)
+{
+    *out = NULL;
+    if (is_file(spec)) {
+        struct onnx_import_options options = {.batch = batch};
+        return onnx_import(spec, &options, out, err);
+    }
+    char *copy = strdup(spec);
+    if (!copy)
+        return FAIL_NO_MEMORY(err);
+    enum status status = build(copy, batch, out, err);
+    free(copy);
+    return status;
+}
