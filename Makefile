@@ -41,6 +41,7 @@ SHALLOW := all run test test-long check asan tsan fuzz have-not clang oracle fmt
 DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
+.SECONDARY:
 .PHONY: $(SHALLOW) features binary test-programs FORCE
 all:
 	$(SUBMAKE) binary
@@ -51,7 +52,8 @@ FEATURES := ONEDNN OPENBLAS
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
-LIBS_ONEDNN      := -ldnnl
+LIBS_ONEDNN      := -ldnnl -fopenmp
+CFLAGS_onednn    := -fopenmp
 PACKAGE_ONEDNN   := libdnnl-dev
 PLUGIN_OPENBLAS  := openblas
 HEADER_OPENBLAS  := cblas.h
@@ -108,17 +110,15 @@ LIST_op       := $(call names,engine/ops)
 LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
 LIST_workload := $(call names,workloads/vision workloads/recommendation workloads/language)
 LIST_command  := $(call names,harness/cmd)
-GEN := $(patsubst %,$(B)/gen/%_list.inc,op kernel workload command) $(B)/gen/onnx.pb-c.h \
+$(foreach f,$(FEATURES),$(eval LIST_$(PLUGIN_$f) := $(call names,engine/kernels/$(PLUGIN_$f))))
+LISTS := op kernel workload command $(foreach f,$(FEATURES),$(PLUGIN_$f))
+GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 
 # Generated files are rewritten only when their contents change.
 replace = cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(B)/gen/%_list.inc: FORCE
 	@mkdir -p $(@D); printf '%s\n' $(LIST_$*:%='X(%)') > $@.new; $(replace)
-$(B)/engine/op.o: $(B)/gen/op_list.inc
-$(B)/engine/kernel.o: $(B)/gen/kernel_list.inc
-$(B)/workloads/workload.o: $(B)/gen/workload_list.inc
-$(B)/harness/command.o: $(B)/gen/command_list.inc
 
 COMMIT = $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$(shell \
            git diff --quiet HEAD 2>/dev/null || echo -dirty)
@@ -164,14 +164,14 @@ $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 
 # A plug-in sees nothing of ridge but its header: what it leaves undefined must be in its library.
 define plugin_rule
-$(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c))
+$(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c))
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(B)/pic/%.o: %.c | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
-	@$(COMPILE) -fPIC -fvisibility=hidden -c -o $@ $<
+	@$(COMPILE) -fPIC -fvisibility=hidden $(CFLAGS_$(word 3,$(subst /, ,$*))) -c -o $@ $<
 
 test-programs: $(TEST_BIN)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a

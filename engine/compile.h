@@ -19,6 +19,7 @@ struct place {
     int64_t offset;    /* roots in the arena; -1: elsewhere */
     void *memory;
     bool owned;        /* memory was allocated for this value alone */
+    int pending;       /* fixed: steps that have still to be prepared with it */
     bool kept;         /* fixed: some launch reads it, not only a packed form */
 };
 

@@ -27,6 +27,9 @@ void graph_free(struct graph *g)
         return;
     if (g->owned_free)
         g->owned_free(g->owned);
+    for (int v = 0; v < g->value_count; v++)
+        if (g->values[v].data_owned)
+            free((void *)(uintptr_t)g->values[v].data);
     arena_release(&g->arena);
     free(g);
 }

@@ -62,6 +62,8 @@ enum status graph_check(const struct graph *g, struct error *err)
 static bool copy_values(struct graph *to, const struct graph *from)
 {
     for (int v = 0; v < from->value_count; v++)
+        to->values[v].data_owned = false;
+    for (int v = 0; v < from->value_count; v++)
         if (!(to->values[v].name = arena_strdup(&to->arena, from->values[v].name)))
             return false;
     return true;

@@ -287,8 +287,11 @@ static enum status make_steps(struct exe *exe, struct error *err)
             continue;
         }
         TRY(add_step(exe, n, err));
-        for (int k = 0; k < node->input_count; k++)
+        for (int k = 0; k < node->input_count; k++) {
             touch(exe, node->inputs[k], exe->step_count - 1);
+            if (node->inputs[k] != NONE)
+                exe->places[node->inputs[k]].pending++;
+        }
         for (int k = 0; k < node->output_count; k++)
             touch(exe, node->outputs[k], exe->step_count - 1);
     }

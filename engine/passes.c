@@ -11,7 +11,12 @@ struct pass_row {
 static const struct pass_row rows[] = {
     {"normalise", pass_normalise, true},
     {"fold_batch_norm", pass_fold_batch_norm, false},
+    {"find_gelu", pass_find_gelu, false},
+    {"find_layer_norm", pass_find_layer_norm, false},
+    {"find_attention", pass_find_attention, false},
     {"fuse_epilogue", pass_fuse_epilogue, false},
+    {"merge_qkv", pass_merge_qkv, false},
+    {"fuse_epilogue again", pass_fuse_epilogue, false}, /* the merged product's bias */
 };
 
 enum status passes_run(struct graph *g, const struct exe_options *options, struct error *err)

@@ -143,11 +143,16 @@ void fixed_end(struct exe *exe, struct step *step)
         struct place *place = &exe->places[v];
         bool packed = k < 32 && step->kernel->packs >> k & 1;
         place->kept = place->kept || !packed;
-        if (!place->kept && place->owned) {
+        if (--place->pending > 0 || place->kept)
+            continue;
+        struct value *value = &exe->g->values[v];
+        if (place->owned)
             memory_free(place->memory, place->bytes);
-            place->memory = NULL;
-            place->owned = false;
-        }
+        if (value->data_owned)
+            free((void *)(uintptr_t)value->data);
+        value->data = value->data_owned ? NULL : value->data;
+        value->data_owned = place->owned = false;
+        place->memory = NULL;
     }
 }
 

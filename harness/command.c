@@ -104,6 +104,9 @@ static int run_command(const struct command *command, int count, char **words)
     void *values = calloc(1, command->values_size ? command->values_size : 1);
     enum status status = values ? options_parse(command->options, &count, words, values, &err)
                                 : FAIL_NO_MEMORY(&err);
+    if (status == STATUS_OK && count < command->words_min)
+        status = FAIL(&err, STATUS_FAILED, "usage: ridge %s %s (-h explains)", command->name,
+                      command->usage ? command->usage : "");
     int code = EXIT_USAGE;
     if (status == STATUS_OK)
         code = command->main(count, words, values);
@@ -117,7 +120,7 @@ static int run_command(const struct command *command, int count, char **words)
     return code;
 }
 
-int command_run(int word_count, char **words)
+int commands_dispatch(int word_count, char **words)
 {
     if (word_count == 0)
         return print_welcome();

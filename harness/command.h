@@ -37,7 +37,7 @@ const struct command *command_at(int index);
 const struct command *command_find(const char *name);
 
 /* Runs `ridge words...`: finds the command, parses its options, answers -h. An exit code. */
-int command_run(int word_count, char **words);
+int commands_dispatch(int word_count, char **words);
 /* Usage, options and text of a command, as `ridge NAME -h` prints them. */
 void command_print_help(const struct command *command);
 

@@ -5,5 +5,5 @@
 
 int main(int argc, char **argv)
 {
-    return command_run(argc - 1, argv + 1);
+    return commands_dispatch(argc - 1, argv + 1);
 }

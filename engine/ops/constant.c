@@ -62,6 +62,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 }
 
 static const struct op_case cases[] = {
+    {.name = "tensor", .inputs = "", .attrs = "value=f16[2,2]=1,2,3,-4"},
     {.name = "int", .inputs = "", .attrs = "value_int=-3"},
     {.name = "ints", .inputs = "", .attrs = "value_ints=[1,2,-9]"},
     {.name = "float", .inputs = "", .attrs = "value_float=0.5"},

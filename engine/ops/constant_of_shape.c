@@ -41,6 +41,8 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static const struct op_case cases[] = {
     {.name = "matrix", .inputs = "i64[2]=3,5"},
+    {.name = "integer", .inputs = "i64[3]=2,1,4", .attrs = "value=i64[1]=-7"},
+    {.name = "scalar", .inputs = "i64[0]=", .attrs = "value=f32[1]=2.5"},
     {.name = "empty", .inputs = "i64[2]=0,5"},
 };
 

@@ -126,6 +126,7 @@ REGISTER(op, conv) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .epilogue = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -88,6 +88,7 @@ REGISTER(op, gemm) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .epilogue = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -102,6 +102,7 @@ REGISTER(op, mat_mul) = {
     .inputs_max = 2,
     .outputs_min = 1,
     .outputs_max = 1,
+    .epilogue = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -54,6 +54,7 @@ static const struct op_case cases[] = {
     {.name = "merge", .inputs = "f32[2,3,4] i64[2]=6,4"},
     {.name = "unknown", .inputs = "f32[2,3,4] i64[3]=4,-1,2"},
     {.name = "keep", .inputs = "f32[2,3,4] i64[4]=0,-1,1,2"},
+    {.name = "scalar", .inputs = "i32[1,1] i64[0]="},
     {.name = "empty", .inputs = "f32[0,3] i64[2]=3,0", .attrs = "allowzero=1"},
 };
 

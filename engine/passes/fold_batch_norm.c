@@ -32,23 +32,18 @@ static bool foldable(const struct graph *g, const struct node *bn, const struct 
     return g->values[conv->inputs[1]].dtype == DTYPE_F32;
 }
 
-static int add_weights(struct graph *g, const char *name, const struct shape *shape, void *data)
-{
-    int v = graph_param(g, name, DTYPE_F32, *shape, (struct fill){0});
-    if (v != NONE)
-        g->values[v].data = data;
-    return v;
-}
-
 static enum status fold_values(struct graph *g, const struct node *conv, const struct norm *norm,
                                int *weights, int *bias, struct error *err)
 {
     const struct value *w = &g->values[conv->inputs[1]];
     int64_t count = shape_count(&w->shape), per_channel = count / norm->channels;
-    float *data = arena_array(&g->arena, (size_t)count, sizeof(*data));
-    float *offset = arena_array(&g->arena, (size_t)norm->channels, sizeof(*offset));
-    if (!data || !offset)
+    float *data = malloc((size_t)count * sizeof(*data) + 1);
+    float *offset = calloc((size_t)norm->channels + 1, sizeof(*offset));
+    if (!data || !offset) {
+        free(data);
+        free(offset);
         return FAIL_NO_MEMORY(err);
+    }
     value_materialise(w, data);
     bool has_bias = conv->op_inputs > 2 && conv->inputs[2] != NONE;
     if (has_bias)
@@ -63,9 +58,9 @@ static enum status fold_values(struct graph *g, const struct node *conv, const s
     struct shape shape = w->shape, channels = shape_of(norm->channels);
     char name[256];
     snprintf(name, sizeof(name), "%.200s.folded_weight", conv->name);
-    *weights = add_weights(g, name, &shape, data);
+    *weights = rewrite_weight(g, name, shape, data);
     snprintf(name, sizeof(name), "%.200s.folded_bias", conv->name);
-    *bias = add_weights(g, name, &channels, offset);
+    *bias = rewrite_weight(g, name, channels, offset);
     return *weights == NONE || *bias == NONE ? FAIL_NO_MEMORY(err) : STATUS_OK;
 }
 

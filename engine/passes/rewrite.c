@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/passes/rewrite.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct node *rewrite_producer(const struct graph *g, int value, const char *op)
@@ -74,4 +75,16 @@ void rewrite_replace(struct graph *g, int old, int fresh)
     for (int k = 0; k < g->output_count; k++)
         if (g->outputs[k] == old)
             g->outputs[k] = fresh;
+}
+
+int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data)
+{
+    int v = data ? graph_param(g, name, DTYPE_F32, shape, (struct fill){0}) : NONE;
+    if (v == NONE) {
+        free(data);
+        return NONE;
+    }
+    g->values[v].data = data;
+    g->values[v].data_owned = true;
+    return v;
 }

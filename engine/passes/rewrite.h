@@ -30,4 +30,7 @@ bool rewrite_with_scalar(const struct graph *g, const struct node *node, double 
 /* All readers of `old`, and the graph's outputs, read `fresh` from now on. */
 void rewrite_replace(struct graph *g, int old, int fresh);
 
+/* A new weight whose contents were malloc'd; the graph takes them, also when it fails (NONE). */
+int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data);
+
 #endif

@@ -33,7 +33,7 @@ static int help(int word_count, char **words, const void *values)
     }
     if (word_count > 0) {
         char flag[] = "-h", *ask[] = {words[0], flag};
-        return command_run(2, ask);
+        return commands_dispatch(2, ask);
     }
     printf("Usage: ridge COMMAND [options]\n\nCommands:\n");
     for (int k = 0; k < command_count(); k++)

@@ -19,7 +19,7 @@ struct run_options {
     struct model_options model;
     int64_t samples;
     double seconds;
-    bool json;
+    bool json, on_request;
 };
 
 static const struct option options[] = {
@@ -28,6 +28,8 @@ static const struct option options[] = {
      "at least so many (default 15)"},
     {"seconds", 's', OPTION_FLOAT, offsetof(struct run_options, seconds), "X",
      "at least so long (default 1)"},
+    {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
+     "one sample (ms) per line read from standard input: lets another program take turns"},
     {"json", 0, OPTION_FLAG, offsetof(struct run_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -92,6 +94,28 @@ static enum status measure(const char *spec, const struct run_options *o, struct
     return STATUS_OK;
 }
 
+static int serve(const char *spec, const struct run_options *o)
+{
+    struct error err = {0};
+    struct graph *graph;
+    struct exe *exe;
+    char line[64];
+    if (model_open(spec, &o->model, &graph, &exe, &err) != STATUS_OK)
+        return command_fail(&err);
+    exe_run(exe);
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin)) {
+        uint64_t start = clock_now_ns();
+        exe_run(exe);
+        printf("%.6f\n", (double)(clock_now_ns() - start) * 1e-6);
+        fflush(stdout);
+    }
+    exe_free(exe);
+    graph_free(graph);
+    return EXIT_FINE;
+}
+
 static void print_json(struct json *json, const struct result *r)
 {
     json_open(json, NULL, '{');
@@ -123,6 +147,8 @@ static int run_main(int word_count, char **words, const void *values)
     const struct run_options *o = values;
     struct json json;
     int exit_code = EXIT_FINE;
+    if (o->on_request)
+        return serve(words[0], o);
     if (o->json) {
         json_begin(&json, stdout);
         json_open(&json, NULL, '[');
@@ -131,7 +157,7 @@ static int run_main(int word_count, char **words, const void *values)
                "samples", "median ms", "min ms", "p90 ms", "GFLOP/s", "of peak");
     }
     for (int k = 0; k < word_count; k++) {
-        struct result result;
+        struct result result = {0};
         struct error err = {0};
         if (measure(words[k], o, &result, &err) != STATUS_OK)
             exit_code = command_fail(&err);

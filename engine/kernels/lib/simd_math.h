@@ -9,7 +9,7 @@
  *
  *   vf_exp 1.0         vf_exp_fast 2.3 (x <= 0 only; 0 below -87.7)       vf_expm1 1.6
  *   vf_log 0.9         vf_log1p 1.3 (x >= 0 only)                         vf_tanh 6
- *   vf_erf 7           vf_sigmoid, vf_silu 3.4 (0 below -88)
+ *   vf_erf 7.5         vf_sigmoid, vf_silu 3.4 (0 below -88)
  *   vf_sin, vf_cos 1.6 for |x| < pi; beyond, 1e-7 absolute
  *   vf_gelu_erf, vf_gelu_tanh: 2.5e-7 of max(|x|, 1), for Phi(x) cancels where x < 0
  *

@@ -8,15 +8,14 @@
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     struct conv conv;
-    struct step_attr attr;
     dnnl_convolution_desc_t desc;
     struct plan_step *step;
     struct grouping grouping = grouping_identity(q->out[0].shape.rank);
-    STEP(conv_from_query(q, &conv, why));
-    STEP(conv_desc(&conv, dnnl_convolution_direct, &conv.src, &conv.dst, &desc, why));
-    STEP(step_attr_new(&attr, why));
-    STEP(posts_append(q, &grouping, &attr, why));
-    STEP(plan_step(plan, &desc, &attr, &step, why));
+    TRY(conv_from_query(q, &conv, why));
+    TRY(conv_desc(&conv, dnnl_convolution_direct, &conv.src, &conv.dst, &desc, why));
+    TRY(plan_attr(plan, why));
+    TRY(posts_append(q, &grouping, &plan->attr, why));
+    TRY(plan_step(plan, &desc, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &conv.src);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &conv.dst);
     conv_weights(&conv, step);

@@ -6,7 +6,9 @@
  *
  *   static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
  *   {
- *       ... plan_step(plan, &op_desc, attributes, &step, why); step_in(step, DNNL_ARG_SRC, ...);
+ *       TRY(plan_attr(plan, why));
+ *       TRY(plan_step(plan, &op_desc, &step, why));
+ *       step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &src);
  *   }
  *   ONEDNN_KERNEL(relu, build, 1, .ops = OPS("Relu"));
  *
@@ -38,7 +40,7 @@ enum status onednn_refuse(struct error *why, dnnl_status_t status, const char *c
 
 /* OpenMP threads of the calling thread from now on. In prepare: team_ready, which also pins
  * them; around launches: team_begin and team_end. */
-void team_remember_cpus(void); /* once, before anybody pins */
+void team_remember_cpus(void);  /* once, before anybody pins */
 void team_threads(int threads); /* enough to ask about implementations: they depend on it */
 void team_ready(int threads);
 void team_begin(int threads);
@@ -46,7 +48,7 @@ void team_end(int threads);
 
 /* ---- plans: lib/plan.c, lib/launch.c ---- */
 
-enum { STEP_ARGS = 12, PLAN_STEPS = 4, PLAN_VARIANTS = 3 };
+enum { STEP_ARGS = 12, PLAN_STEPS = 4, PLAN_VARIANTS = 3, PLAN_TEMPORARIES = 8 };
 
 enum source {
     SOURCE_IN,     /* input `index` of the query */
@@ -70,38 +72,38 @@ struct plan_step {
     int arg_count;
 };
 
+/* Attributes of the step that is being described, and the operands of its post-ops. */
+struct step_attr {
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t ops;
+    struct step_arg args[POST_MAX];
+    int arg_count;
+};
+
 /* A node as oneDNN computes it: steps in order. */
 struct plan {
-    int variant; /* wanted: this many implementations are skipped */
+    int variant; /* wanted: this many implementations of the first step are skipped */
+    struct step_attr attr;
     struct plan_step steps[PLAN_STEPS];
     int step_count;
     size_t work_bytes;
-    void *temporary[PLAN_STEPS * 2]; /* freed with the plan */
+    void *temporary[PLAN_TEMPORARIES]; /* freed with the plan */
     int temporary_count;
 };
 
 typedef enum status plan_build(const struct kernel_query *q, struct plan *plan, struct error *why);
 
-/* Attributes of a step, with its post-ops; freed by plan_step. Scratch memory is the caller's. */
-struct step_attr {
-    dnnl_primitive_attr_t attr;
-    dnnl_post_ops_t ops;
-    struct step_arg args[POST_MAX]; /* operands of post-ops */
-    int arg_count;
-};
-
-enum status step_attr_new(struct step_attr *attr, struct error *why);
-void step_attr_free(struct step_attr *attr);
-
-/* Adds the primitive of op_desc; takes attr (also when it fails). Only the first step of a plan
- * follows plan->variant. */
-enum status plan_step(struct plan *plan, const void *op_desc, struct step_attr *attr,
-                      struct plan_step **step, struct error *why);
-/* Adds a conversion between two layouts of one tensor; its arguments are DNNL_ARG_FROM and _TO. */
+/* A step: plan_attr, post-ops into plan->attr, plan_step with the op descriptor, then step_io and
+ * step_packed for each argument. A build function that fails leaves the plan to its caller. */
+enum status plan_attr(struct plan *plan, struct error *why);
+enum status plan_step(struct plan *plan, const void *op_desc, struct plan_step **step,
+                      struct error *why);
+/* A step that converts between two layouts; its arguments are DNNL_ARG_FROM and DNNL_ARG_TO. */
 enum status plan_reorder(struct plan *plan, const dnnl_memory_desc_t *from,
                          const dnnl_memory_desc_t *to, struct plan_step **step, struct error *why);
-size_t plan_work(struct plan *plan, size_t bytes); /* offset of new workspace memory */
-void *plan_temporary(struct plan *plan, size_t bytes); /* lives as long as the plan; or NULL */
+void plan_last_first(struct plan *plan);               /* the last step becomes the first */
+size_t plan_work(struct plan *plan, size_t bytes);     /* offset of new workspace memory */
+void *plan_temporary(struct plan *plan, size_t bytes); /* zeroed, lives as long; NULL: none */
 
 void step_io(struct plan_step *step, int arg, enum source source, size_t index,
              const dnnl_memory_desc_t *md);
@@ -143,9 +145,11 @@ struct grouping {
 };
 
 struct grouping grouping_identity(int rank);
-/* Puts the node's posts behind the post-ops that attr has already. */
+/* Puts the node's posts, or one of them, behind the post-ops that attr has already. */
 enum status posts_append(const struct kernel_query *q, const struct grouping *grouping,
                          struct step_attr *attr, struct error *why);
+enum status post_append(const struct kernel_query *q, const struct grouping *grouping,
+                        const struct post *post, struct step_attr *attr, struct error *why);
 enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double alpha, double beta,
                          struct error *why);
 /* One binary post-op whose operand is input `input`, laid out as md. */
@@ -157,6 +161,7 @@ enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
 const struct desc *in_desc(const struct kernel_query *q, int input); /* NULL: absent */
 const void *in_fixed(const struct kernel_query *q, int input);       /* NULL: not known now */
 bool is_op(const struct kernel_query *q, const char *name);
+bool same_shape(const struct shape *a, const struct shape *b);
 
 /* Defines kernel `onednn_<symbol>` from its build function. */
 #define ONEDNN_KERNEL(symbol, build, most_variants, ...)                                           \

@@ -28,17 +28,12 @@ enum status conv_from_query(const struct kernel_query *q, struct conv *conv, str
     if (conv->spatial < 1 || conv->spatial > SPATIAL_MAX)
         return REFUSE(why, "rank %d", x->shape.rank);
     struct window window;
-    enum status status = onednn_host->window(q->node, &x->shape, &w->shape.dim[2], &window, why);
-    if (status == STATUS_OK)
-        status = md_from_desc(x, &conv->src, why);
-    if (status == STATUS_OK)
-        status = md_from_desc(&q->out[0], &conv->dst, why);
-    if (status == STATUS_OK)
-        status = md_from_desc(w, &conv->weights, why);
-    if (status == STATUS_OK && conv->has_bias)
-        status = md_from_desc(bias, &conv->bias, why);
-    if (status != STATUS_OK)
-        return status;
+    TRY(onednn_host->window(q->node, &x->shape, &w->shape.dim[2], &window, why));
+    TRY(md_from_desc(x, &conv->src, why));
+    TRY(md_from_desc(&q->out[0], &conv->dst, why));
+    TRY(md_from_desc(w, &conv->weights, why));
+    if (conv->has_bias)
+        TRY(md_from_desc(bias, &conv->bias, why));
     set_weights(w, window.group, conv);
     for (int k = 0; k < conv->spatial; k++) {
         conv->stride[k] = window.stride[k];

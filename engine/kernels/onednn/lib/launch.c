@@ -10,7 +10,6 @@
 
 enum { HUGE_PAGE = 2 << 20 };
 
-
 struct ready_arg {
     enum source source;
     size_t index;
@@ -84,9 +83,7 @@ static enum status ready_arg(struct kernel_state *state, struct ready_step *step
     ready->packed = packed_new(size);
     if (!ready->packed)
         return onednn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    enum status status = pack(state, arg, ready->packed, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(pack(state, arg, ready->packed, err));
     DNNL_TRY(dnnl_memory_set_data_handle(exec->memory, ready->packed), err);
     return STATUS_OK;
 }
@@ -99,11 +96,8 @@ static enum status make_ready(struct kernel_state *state, const struct plan *pla
         const struct plan_step *from = &plan->steps[s];
         struct ready_step *to = &state->steps[state->step_count++];
         DNNL_TRY(dnnl_primitive_create(&to->primitive, from->pd), err);
-        for (int k = 0; k < from->arg_count; k++) {
-            enum status status = ready_arg(state, to, &from->args[k], bytes, err);
-            if (status != STATUS_OK)
-                return status;
-        }
+        for (int k = 0; k < from->arg_count; k++)
+            TRY(ready_arg(state, to, &from->args[k], bytes, err));
     }
     return STATUS_OK;
 }
@@ -113,13 +107,11 @@ enum status plan_prepare(plan_build *build, const struct kernel_query *q, int va
 {
     struct plan plan;
     team_ready(q->threads);
-    enum status status = plan_make(build, q, variant, &plan, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(plan_make(build, q, variant, &plan, err));
     *state = calloc(1, sizeof(**state));
     *state_bytes = sizeof(**state);
-    status = *state ? make_ready(*state, &plan, state_bytes, err)
-                    : onednn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status = *state ? make_ready(*state, &plan, state_bytes, err)
+                                : onednn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     plan_free(&plan);
     if (status != STATUS_OK) {
         plan_release(*state);
@@ -153,10 +145,17 @@ static dnnl_status_t launch_step(const struct ready_step *step, dnnl_stream_t st
         const struct ready_arg *arg = &step->args[k];
         void *memory;
         switch (arg->source) {
-        case SOURCE_IN: memory = (void *)(uintptr_t)args->in[arg->index]; break;
-        case SOURCE_OUT: memory = args->out[arg->index]; break;
-        case SOURCE_WORK: memory = (char *)args->workspace + arg->index; break;
-        default: continue;
+        case SOURCE_IN:
+            memory = (void *)(uintptr_t)args->in[arg->index];
+            break;
+        case SOURCE_OUT:
+            memory = args->out[arg->index];
+            break;
+        case SOURCE_WORK:
+            memory = (char *)args->workspace + arg->index;
+            break;
+        default:
+            continue;
         }
         dnnl_memory_set_data_handle(step->exec[k].memory, memory);
     }

@@ -9,22 +9,22 @@
 
 /* ---- building ---- */
 
-enum status step_attr_new(struct step_attr *attr, struct error *why)
+enum status plan_attr(struct plan *plan, struct error *why)
 {
-    *attr = (struct step_attr){0};
+    struct step_attr *attr = &plan->attr;
     DNNL_TRY(dnnl_primitive_attr_create(&attr->attr), why);
     DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(attr->attr, dnnl_scratchpad_mode_user), why);
     DNNL_TRY(dnnl_post_ops_create(&attr->ops), why);
     return STATUS_OK;
 }
 
-void step_attr_free(struct step_attr *attr)
+static void attr_free(struct plan *plan)
 {
-    if (attr->ops)
-        dnnl_post_ops_destroy(attr->ops);
-    if (attr->attr)
-        dnnl_primitive_attr_destroy(attr->attr);
-    *attr = (struct step_attr){0};
+    if (plan->attr.ops)
+        dnnl_post_ops_destroy(plan->attr.ops);
+    if (plan->attr.attr)
+        dnnl_primitive_attr_destroy(plan->attr.attr);
+    plan->attr = (struct step_attr){0};
 }
 
 void plan_free(struct plan *plan)
@@ -33,6 +33,7 @@ void plan_free(struct plan *plan)
         dnnl_primitive_desc_destroy(plan->steps[k].pd);
     for (int k = 0; k < plan->temporary_count; k++)
         free(plan->temporary[k]);
+    attr_free(plan);
     *plan = (struct plan){0};
 }
 
@@ -104,11 +105,8 @@ void step_io(struct plan_step *step, int arg, enum source source, size_t index,
 
 void step_packed(struct plan_step *step, int arg, const dnnl_memory_desc_t *from, const void *data)
 {
-    step->args[step->arg_count++] = (struct step_arg){.arg = arg,
-                                                      .source = SOURCE_PACKED,
-                                                      .md = step_md(step, arg),
-                                                      .from = *from,
-                                                      .data = data};
+    step->args[step->arg_count++] = (struct step_arg){
+        .arg = arg, .source = SOURCE_PACKED, .md = step_md(step, arg), .from = *from, .data = data};
 }
 
 /* Takes pd into the plan with its scratch memory. */
@@ -123,42 +121,40 @@ static struct plan_step *add_step(struct plan *plan, dnnl_primitive_desc_t pd)
     return step;
 }
 
-static enum status new_step(struct plan *plan, const void *op_desc, struct step_attr *attr,
-                            struct plan_step **step, struct error *why)
+enum status plan_step(struct plan *plan, const void *op_desc, struct plan_step **step,
+                      struct error *why)
 {
+    struct step_attr *attr = &plan->attr;
     DNNL_TRY(dnnl_primitive_attr_set_post_ops(attr->attr, attr->ops), why);
     int variant = plan->step_count == 0 ? plan->variant : 0;
     dnnl_primitive_desc_t pd;
-    enum status status = choose(op_desc, attr->attr, variant, &pd, why);
-    if (status != STATUS_OK)
-        return status;
+    TRY(choose(op_desc, attr->attr, variant, &pd, why));
     *step = add_step(plan, pd);
     for (int k = 0; k < attr->arg_count; k++)
         (*step)->args[(*step)->arg_count++] = attr->args[k];
+    attr_free(plan);
     return STATUS_OK;
-}
-
-enum status plan_step(struct plan *plan, const void *op_desc, struct step_attr *attr,
-                      struct plan_step **step, struct error *why)
-{
-    enum status status = new_step(plan, op_desc, attr, step, why);
-    step_attr_free(attr);
-    return status;
 }
 
 enum status plan_reorder(struct plan *plan, const dnnl_memory_desc_t *from,
                          const dnnl_memory_desc_t *to, struct plan_step **step, struct error *why)
 {
-    struct step_attr attr;
     dnnl_primitive_desc_t pd;
-    enum status status = step_attr_new(&attr, why);
-    if (status == STATUS_OK && dnnl_reorder_primitive_desc_create(&pd, from, onednn_engine, to,
-                                                                  onednn_engine, attr.attr))
-        status = REFUSE(why, "oneDNN cannot convert between its layouts");
-    else if (status == STATUS_OK)
-        *step = add_step(plan, pd);
-    step_attr_free(&attr);
-    return status;
+    TRY(plan_attr(plan, why));
+    DNNL_TRY(dnnl_reorder_primitive_desc_create(&pd, from, onednn_engine, to, onednn_engine,
+                                                plan->attr.attr),
+             why);
+    *step = add_step(plan, pd);
+    attr_free(plan);
+    return STATUS_OK;
+}
+
+void plan_last_first(struct plan *plan)
+{
+    struct plan_step last = plan->steps[plan->step_count - 1];
+    memmove(&plan->steps[1], &plan->steps[0],
+            (size_t)(plan->step_count - 1) * sizeof(plan->steps[0]));
+    plan->steps[0] = last;
 }
 
 /* ---- hooks ---- */
@@ -177,9 +173,9 @@ enum status plan_supports(plan_build *build, const struct kernel_query *q, struc
 {
     struct plan plan;
     team_threads(q->threads);
-    enum status status = plan_make(build, q, 0, &plan, why);
+    TRY(plan_make(build, q, 0, &plan, why));
     plan_free(&plan);
-    return status;
+    return STATUS_OK;
 }
 
 int plan_variants(plan_build *build, const struct kernel_query *q, int max)

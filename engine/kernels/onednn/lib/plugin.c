@@ -22,13 +22,13 @@ static char version[64];
 
 enum status onednn_refuse(struct error *why, dnnl_status_t status, const char *call)
 {
-    static const char *const names[] = {"success", "out of memory", "invalid arguments",
+    static const char *const names[] = {"success",       "out of memory", "invalid arguments",
                                         "unimplemented", "iterator ends", "runtime error",
                                         "not required"};
     const char *name = status >= 0 && status < ARRAY_COUNT(names) ? names[status] : "?";
-    return onednn_host->refuse(
-        why, status == dnnl_out_of_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED, "%.*s: %s",
-        (int)strcspn(call, "("), call, name);
+    return onednn_host->refuse(why,
+                               status == dnnl_out_of_memory ? STATUS_NO_MEMORY : STATUS_UNSUPPORTED,
+                               "%.*s: %s", (int)strcspn(call, "("), call, name);
 }
 
 static const struct plugin table = {

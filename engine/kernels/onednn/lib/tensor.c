@@ -20,22 +20,36 @@ bool is_op(const struct kernel_query *q, const char *name)
     return strcmp(onednn_host->node_op(q->node), name) == 0;
 }
 
+bool same_shape(const struct shape *a, const struct shape *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int k = 0; k < a->rank; k++)
+        if (a->dim[k] != b->dim[k])
+            return false;
+    return true;
+}
+
 /* ---- memory descriptors ---- */
 
-/* Cannot fail for ranks up to RANK_MAX + 2 and positive sizes; a zeroed md is refused later. */
+/* A desc that oneDNN rejects comes back zeroed: it has no dimensions, and no primitive takes it. */
 dnnl_memory_desc_t md_strided(int rank, const int64_t *dims, const int64_t *strides)
 {
+    dnnl_dims_t dim = {0}, stride = {0};
     dnnl_memory_desc_t md;
-    if (dnnl_memory_desc_init_by_strides(&md, rank, dims, dnnl_f32, strides) != dnnl_success)
+    memcpy(dim, dims, (size_t)rank * sizeof(*dims));
+    memcpy(stride, strides, (size_t)rank * sizeof(*strides));
+    if (dnnl_memory_desc_init_by_strides(&md, rank, dim, dnnl_f32, stride) != dnnl_success)
         memset(&md, 0, sizeof(md));
     return md;
 }
 
 dnnl_memory_desc_t md_any(int rank, const int64_t *dims)
 {
+    dnnl_dims_t dim = {0};
     dnnl_memory_desc_t md;
-    if (dnnl_memory_desc_init_by_tag(&md, rank, dims, dnnl_f32, dnnl_format_tag_any) !=
-        dnnl_success)
+    memcpy(dim, dims, (size_t)rank * sizeof(*dims));
+    if (dnnl_memory_desc_init_by_tag(&md, rank, dim, dnnl_f32, dnnl_format_tag_any) != dnnl_success)
         memset(&md, 0, sizeof(md));
     return md;
 }
@@ -66,17 +80,28 @@ static struct eltwise eltwise_of(const struct post *post)
 {
     double a = (double)post->a, b = (double)post->b;
     switch (post->act) {
-    case ACT_RELU: return (struct eltwise){dnnl_eltwise_relu, 0, 0};
-    case ACT_CLIP: return (struct eltwise){dnnl_eltwise_clip, a, b};
-    case ACT_LEAKY_RELU: return (struct eltwise){dnnl_eltwise_relu, a, 0};
-    case ACT_SIGMOID: return (struct eltwise){dnnl_eltwise_logistic, 0, 0};
-    case ACT_TANH: return (struct eltwise){dnnl_eltwise_tanh, 0, 0};
-    case ACT_GELU_ERF: return (struct eltwise){dnnl_eltwise_gelu_erf, 0, 0};
-    case ACT_GELU_TANH: return (struct eltwise){dnnl_eltwise_gelu_tanh, 0, 0};
-    case ACT_SILU: return (struct eltwise){dnnl_eltwise_swish, 1, 0};
-    case ACT_HARD_SWISH: return (struct eltwise){dnnl_eltwise_hardswish, 0, 0};
-    case ACT_ELU: return (struct eltwise){dnnl_eltwise_elu, a, 0};
-    default: return (struct eltwise){0};
+    case ACT_RELU:
+        return (struct eltwise){dnnl_eltwise_relu, 0, 0};
+    case ACT_CLIP:
+        return (struct eltwise){dnnl_eltwise_clip, a, b};
+    case ACT_LEAKY_RELU:
+        return (struct eltwise){dnnl_eltwise_relu, a, 0};
+    case ACT_SIGMOID:
+        return (struct eltwise){dnnl_eltwise_logistic, 0, 0};
+    case ACT_TANH:
+        return (struct eltwise){dnnl_eltwise_tanh, 0, 0};
+    case ACT_GELU_ERF:
+        return (struct eltwise){dnnl_eltwise_gelu_erf, 0, 0};
+    case ACT_GELU_TANH:
+        return (struct eltwise){dnnl_eltwise_gelu_tanh, 0, 0};
+    case ACT_SILU:
+        return (struct eltwise){dnnl_eltwise_swish, 1, 0};
+    case ACT_HARD_SWISH:
+        return (struct eltwise){dnnl_eltwise_hardswish, 0, 0};
+    case ACT_ELU:
+        return (struct eltwise){dnnl_eltwise_elu, a, 0};
+    default:
+        return (struct eltwise){0};
     }
 }
 
@@ -92,9 +117,8 @@ static enum status append_act(const struct post *post, struct step_attr *attr, s
     struct eltwise e = eltwise_of(post);
     /* hard sigmoid: the line a x + b, then the clip to [0, 1] */
     if (post->act == ACT_HARD_SIGMOID) {
-        enum status status =
-            post_eltwise(attr, dnnl_eltwise_linear, (double)post->a, (double)post->b, why);
-        return status ? status : post_eltwise(attr, dnnl_eltwise_clip, 0, 1, why);
+        TRY(post_eltwise(attr, dnnl_eltwise_linear, (double)post->a, (double)post->b, why));
+        return post_eltwise(attr, dnnl_eltwise_clip, 0, 1, why);
     }
     if (post->act == ACT_NONE)
         return STATUS_OK;
@@ -149,8 +173,7 @@ static void tidy_strides(int rank, const int64_t *dim, int64_t *stride)
 }
 
 static enum status append_binary(const struct kernel_query *q, const struct grouping *grouping,
-                                 const struct post *post, struct step_attr *attr,
-                                 struct error *why)
+                                 const struct post *post, struct step_attr *attr, struct error *why)
 {
     const struct desc *operand = in_desc(q, post->input);
     if (!operand || operand->dtype != DTYPE_F32)
@@ -158,12 +181,9 @@ static enum status append_binary(const struct kernel_query *q, const struct grou
     if (operand->shape.rank > q->out[0].shape.rank)
         return REFUSE(why, "operand of the epilogue has a larger rank than the output");
     int64_t dim[RANK_MAX + 2], stride[RANK_MAX + 2];
-    for (int k = 0; k < grouping->rank; k++) {
-        enum status status = group_operand(q, operand, grouping->first[k], grouping->first[k + 1],
-                                           &dim[k], &stride[k], why);
-        if (status != STATUS_OK)
-            return status;
-    }
+    for (int k = 0; k < grouping->rank; k++)
+        TRY(group_operand(q, operand, grouping->first[k], grouping->first[k + 1], &dim[k],
+                          &stride[k], why));
     tidy_strides(grouping->rank, dim, stride);
     dnnl_memory_desc_t md = md_strided(grouping->rank, dim, stride);
     return post_binary(attr, post->kind == POST_ADD ? dnnl_binary_add : dnnl_binary_mul,
@@ -185,16 +205,17 @@ enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
     return STATUS_OK;
 }
 
+enum status post_append(const struct kernel_query *q, const struct grouping *grouping,
+                        const struct post *post, struct step_attr *attr, struct error *why)
+{
+    return post->kind == POST_ACT ? append_act(post, attr, why)
+                                  : append_binary(q, grouping, post, attr, why);
+}
+
 enum status posts_append(const struct kernel_query *q, const struct grouping *grouping,
                          struct step_attr *attr, struct error *why)
 {
-    for (int k = 0; k < q->node->post_count; k++) {
-        const struct post *post = &q->node->posts[k];
-        enum status status = post->kind == POST_ACT
-                                 ? append_act(post, attr, why)
-                                 : append_binary(q, grouping, post, attr, why);
-        if (status != STATUS_OK)
-            return status;
-    }
+    for (int k = 0; k < q->node->post_count; k++)
+        TRY(post_append(q, grouping, &q->node->posts[k], attr, why));
     return STATUS_OK;
 }

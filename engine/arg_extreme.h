@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What ArgMax and ArgMin share: the place of the extreme element along one axis. */
+#ifndef ENGINE_ARG_EXTREME_H
+#define ENGINE_ARG_EXTREME_H
+
+#include "engine/op.h"
+
+extern const char *const arg_attrs[];
+
+enum status arg_infer(const struct infer *c, struct error *err);
+void arg_cost(const struct infer *c, struct cost *cost);
+enum status arg_reference(const struct ref_call *call, bool largest, struct error *err);
+/* x[a] < x[b], whatever the type. */
+bool ref_less(const struct ref_tensor *x, int64_t a, int64_t b);
+
+static const struct op_case arg_cases[] __attribute__((unused)) = {
+    {.name = "first", .inputs = "f32[5,7]"},
+    {.name = "last", .inputs = "f32[3,67]", .attrs = "axis=-1 keepdims=0"},
+    {.name = "classes", .inputs = "f32[2,21,5,4]", .attrs = "axis=1"},
+    {.name = "ties", .inputs = "f32[3,4]=1,2,2,1,3,3,1,1,0,0,0,0", .attrs = "axis=1"},
+    {.name = "last_tie",
+     .inputs = "i32[2,4]=1,2,2,1,3,3,1,1",
+     .attrs = "axis=1 select_last_index=1"},
+    {.name = "bytes", .inputs = "u8[4,9]{0:200}", .attrs = "axis=1 keepdims=0"},
+    {.name = "vector", .inputs = "f32[130]", .attrs = "keepdims=0"},
+};
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 64 }; /* inputs or outputs whose descriptions fit on the stack */
+
+static double value_bytes(const struct value *value)
+{
+    return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* Picks elements of input 0 by position: reads what it writes, not the whole. */
+static bool picks(const struct op *op)
+{
+    static const char *const names[] = {"Gather",       "GatherElements", "GatherND",
+                                        "EmbeddingBag", "Slice",          NULL};
+    return is_one_of(op->name, names);
+}
+
+/* Puts elements elsewhere, which a kernel can do while it reads or writes them anyway. */
+static bool moves(const struct op *op)
+{
+    static const char *const names[] = {"Concat",  "Transpose", "Reorder",      "Split",
+                                        "Slice",   "Expand",    "DepthToSpace", "SpaceToDepth",
+                                        "Dropout", NULL};
+    return op->alias || is_one_of(op->name, names);
+}
+
+/* A fused activation costs what the operator costs that it stands for. */
+static const char *const act_ops[ACT_COUNT] = {
+    [ACT_RELU] = "Relu",
+    [ACT_CLIP] = "Clip",
+    [ACT_LEAKY_RELU] = "LeakyRelu",
+    [ACT_SIGMOID] = "Sigmoid",
+    [ACT_TANH] = "Tanh",
+    [ACT_GELU_ERF] = "Gelu",
+    [ACT_GELU_TANH] = "Gelu",
+    [ACT_SILU] = "Sigmoid", /* and a multiplication */
+    [ACT_HARD_SIGMOID] = "HardSigmoid",
+    [ACT_HARD_SWISH] = "HardSwish",
+    [ACT_ELU] = "Elu",
+};
+
+static void add_act(struct value *out, enum act act, struct cost *work)
+{
+    const struct op *op = act_ops[act] ? op_find(act_ops[act], NULL) : NULL;
+    if (!op || !op->cost)
+        return;
+    struct attr form = attr_string("approximate", act == ACT_GELU_TANH ? "tanh" : "none");
+    struct node node = {.op = op, .attr_count = 1, .attrs = &form};
+    const struct value *in[] = {out};
+    struct infer c = {.node = &node, .in = in, .out = &out, .in_count = 1, .out_count = 1};
+    struct cost price = {0};
+    op->cost(&c, &price);
+    work->elementwise += price.elementwise;
+    work->transcendentals += price.transcendentals;
+}
+
+static void add_posts(const struct graph *g, const struct node *node, struct cost *work)
+{
+    struct value *out = &g->values[node->outputs[0]];
+    for (int k = 0; k < node->post_count; k++) {
+        const struct post *post = &node->posts[k];
+        if (post->kind == POST_ACT)
+            add_act(out, post->act, work);
+        if (post->kind != POST_ACT || post->act == ACT_SILU)
+            work->elementwise += (double)shape_count(&out->shape);
+    }
+}
+
+static void add_work(const struct graph *g, const struct node *node, struct cost *work)
+{
+    const struct value *in[SLOTS] = {NULL};
+    struct value *out[SLOTS] = {NULL};
+    int in_count = node->op_inputs < SLOTS ? node->op_inputs : SLOTS;
+    int out_count = node->output_count < SLOTS ? node->output_count : SLOTS;
+    for (int k = 0; k < in_count; k++)
+        in[k] = node->inputs[k] == NONE ? NULL : &g->values[node->inputs[k]];
+    for (int k = 0; k < out_count; k++)
+        out[k] = node->outputs[k] == NONE ? NULL : &g->values[node->outputs[k]];
+    struct infer c = {
+        .node = node, .in = in, .out = out, .in_count = in_count, .out_count = out_count};
+    if (node->op->cost)
+        node->op->cost(&c, work);
+    add_posts(g, node, work);
+}
+
+/* Bytes that a picking node takes out of input 0. */
+static double picked_bytes(const struct graph *g, const struct node *node)
+{
+    const struct value *table = &g->values[node->inputs[0]];
+    double picked = value_bytes(&g->values[node->outputs[0]]);
+    if (strcmp(node->op->name, "EmbeddingBag") == 0)
+        picked = (double)shape_count(&g->values[node->inputs[1]].shape) *
+                 (double)shape_span(&table->shape, 1, table->shape.rank) *
+                 (double)dtype_size(table->dtype);
+    return fmin(picked, value_bytes(table));
+}
+
+/* Bytes that input k costs; what only decides a shape costs none. */
+static double input_bytes(const struct graph *g, const struct node *node, int k)
+{
+    if (node->inputs[k] == NONE || (k < 32 && node->op->const_inputs >> k & 1))
+        return 0;
+    return k == 0 && picks(node->op) ? picked_bytes(g, node)
+                                     : value_bytes(&g->values[node->inputs[k]]);
+}
+
+static bool reads_no_data(const struct op *op)
+{
+    return op->alias || strcmp(op->name, "Shape") == 0 || strcmp(op->name, "Size") == 0;
+}
+
+void node_cost(const struct graph *g, int n, struct node_cost *cost)
+{
+    const struct node *node = &g->nodes[n];
+    *cost = (struct node_cost){.flops = 0};
+    add_work(g, node, &cost->work);
+    cost->flops = 2 * cost->work.macs + cost->work.elementwise;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v != NONE && g->values[v].kind == VALUE_PARAM && !value_is_buffer(g, v))
+            cost->params += (double)shape_count(&g->values[v].shape);
+        if (!reads_no_data(node->op))
+            cost->bytes_read += input_bytes(g, node, k);
+    }
+    for (int k = 0; k < node->output_count && !node->op->alias; k++)
+        if (node->outputs[k] != NONE)
+            cost->bytes_written += value_bytes(&g->values[node->outputs[k]]);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool value_is_buffer(const struct graph *g, int v)
+{
+    const char *name = g->values[v].name;
+    return ends_with(name, "running_mean") || ends_with(name, "running_var");
+}
+
+/* ---- compulsory bytes ---- */
+
+struct tally {
+    const struct graph *g;
+    int *uses;      /* per value: readers, graph outputs included */
+    double *picked; /* per value: bytes that picking nodes take */
+    bool *whole;    /* per value: some node reads all of it */
+    bool *buffer;   /* per value: input 3 or 4 of a batch normalisation */
+    bool *fused;    /* per value: swallowed by the node that reads it */
+};
+
+static void tally_node(struct tally *t, const struct node *node)
+{
+    bool norm = strcmp(node->op->name, "BatchNormalization") == 0;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v == NONE)
+            continue;
+        t->uses[v]++;
+        t->buffer[v] |= norm && (k == 3 || k == 4);
+        if (k == 0 && picks(node->op))
+            t->picked[v] += picked_bytes(t->g, node);
+        else if (k >= 32 || !(node->op->const_inputs >> k & 1))
+            t->whole[v] = true;
+    }
+}
+
+/* The value that holds the elements of v before they were renamed or permuted, if nobody else reads
+ * them on the way; NONE otherwise. */
+static int sole_source(const struct tally *t, int v)
+{
+    for (;;) {
+        const struct value *value = &t->g->values[v];
+        if (value->kind != VALUE_RESULT || t->uses[v] != 1)
+            return NONE;
+        const struct node *node = &t->g->nodes[value->producer];
+        if (!moves(node->op))
+            return v;
+        if (!node->op->alias && strcmp(node->op->name, "Transpose") != 0)
+            return NONE; /* parts of several values */
+        v = node->inputs[0];
+    }
+}
+
+/* Bias, batch norm, activation, residual addition, scaling: done where input 0 or 1 was made. */
+static void tally_fusion(struct tally *t, const struct node *node)
+{
+    bool epilogue = strcmp(node->op->name, "BatchNormalization") == 0 ||
+                    (node->op->layout == LAYOUT_RULE_ANY && !moves(node->op));
+    if (!epilogue || node->outputs[0] == NONE)
+        return;
+    int64_t count = shape_count(&t->g->values[node->outputs[0]].shape);
+    for (int k = 0; k < node->op_inputs && k < 2; k++) {
+        int v = node->inputs[k] == NONE ? NONE : sole_source(t, node->inputs[k]);
+        if (v != NONE && shape_count(&t->g->values[v].shape) == count) {
+            t->fused[v] = true;
+            return;
+        }
+    }
+}
+
+static double compulsory_of(const struct tally *t, int v)
+{
+    const struct value *value = &t->g->values[v];
+    double bytes = value_bytes(value);
+    if (value->kind != VALUE_RESULT)
+        return t->whole[v] ? bytes : fmin(bytes, t->picked[v]);
+    const struct node *node = &t->g->nodes[value->producer];
+    return node->dead || moves(node->op) || t->fused[v] ? 0 : bytes;
+}
+
+static void tally_values(struct tally *t, struct graph_cost *cost)
+{
+    const struct graph *g = t->g;
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            tally_node(t, &g->nodes[n]);
+    for (int k = 0; k < g->output_count; k++)
+        t->uses[g->outputs[k]]++;
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            tally_fusion(t, &g->nodes[n]);
+    for (int v = 0; v < g->value_count; v++) {
+        if (g->values[v].kind == VALUE_PARAM && t->uses[v]) {
+            bool buffer = t->buffer[v] || value_is_buffer(g, v);
+            *(buffer ? &cost->buffers : &cost->params) += (double)shape_count(&g->values[v].shape);
+        }
+        if (t->uses[v])
+            cost->bytes_compulsory += compulsory_of(t, v);
+    }
+}
+
+static void tally_free(struct tally *t)
+{
+    free(t->uses);
+    free(t->picked);
+    free(t->whole);
+    free(t->buffer);
+    free(t->fused);
+}
+
+void graph_cost(const struct graph *g, struct graph_cost *cost)
+{
+    *cost = (struct graph_cost){.flops = 0};
+    const struct shape *first = g->input_count ? &g->values[g->inputs[0]].shape : NULL;
+    cost->batch = first && first->rank ? first->dim[0] : 1;
+    for (int n = 0; n < g->node_count; n++) {
+        struct node_cost node;
+        if (g->nodes[n].dead)
+            continue;
+        node_cost(g, n, &node);
+        cost->work.macs += node.work.macs;
+        cost->work.elementwise += node.work.elementwise;
+        cost->work.transcendentals += node.work.transcendentals;
+        cost->flops += node.flops;
+        cost->bytes_streamed += node.bytes_read + node.bytes_written;
+    }
+    size_t count = (size_t)g->value_count + 1;
+    struct tally t = {.g = g,
+                      .uses = calloc(count, sizeof(*t.uses)),
+                      .picked = calloc(count, sizeof(*t.picked)),
+                      .whole = calloc(count, sizeof(*t.whole)),
+                      .buffer = calloc(count, sizeof(*t.buffer)),
+                      .fused = calloc(count, sizeof(*t.fused))};
+    if (t.uses && t.picked && t.whole && t.buffer && t.fused)
+        tally_values(&t, cost);
+    else
+        cost->params = cost->buffers = cost->bytes_compulsory = NAN;
+    tally_free(&t);
+}

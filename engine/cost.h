@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a graph costs by counting, before anything runs: FLOPs and two kinds of bytes.
+ *
+ *   FLOPs       2 x multiply-accumulates + elementwise work by the convention of docs/method.md.
+ *   streamed    every node reads its inputs and weights and writes its outputs once; nodes that
+ *               only rename memory (Reshape ...) move nothing, look-ups read the rows they pick.
+ *   compulsory  every tensor crosses the memory bus once: weights, graph inputs, and each
+ *               activation that remains when bias, batch norm, activation, residual addition and
+ *               scaling happen inside the kernel that made the value; concatenation, reshape and
+ *               permutation move nothing. No implementation that keeps activations in DRAM moves
+ *               less.
+ */
+#ifndef ENGINE_COST_H
+#define ENGINE_COST_H
+
+#include "engine/graph.h"
+#include "engine/op.h"
+
+struct node_cost {
+    struct cost work;                 /* with the node's fused posts */
+    double flops;                     /* 2 macs + elementwise */
+    double bytes_read, bytes_written; /* streamed */
+    double params;                    /* elements of the weights it reads, without buffers */
+};
+
+struct graph_cost {
+    int64_t batch;    /* first dimension of the first input; 1 without */
+    struct cost work; /* sums over all nodes */
+    double flops;
+    double params;                           /* elements of trainable weights, each once */
+    double buffers;                          /* elements of running means and variances */
+    double bytes_streamed, bytes_compulsory; /* compulsory: NAN when out of memory */
+};
+
+void node_cost(const struct graph *g, int node, struct node_cost *cost);
+void graph_cost(const struct graph *g, struct graph_cost *cost);
+/* A running mean or variance: kept with the weights, but no parameter. */
+bool value_is_buffer(const struct graph *g, int value);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrix products over the micro-kernels of gemm_tile.h: which blocks, in which order, by which
+ * thread. A[m][taps * k] times B[taps * k][n], B packed in panels, any number of batches.
+ *
+ * C is cut into a grid of chunks, one per task of the pool. Within a chunk the reduction goes in
+ * blocks of block_k, so that a panel of B (block_k x panel columns) and the rows of A stay in the
+ * second cache; then for each panel all row tiles. Rows are spread evenly over the tiles (49 rows
+ * in tiles of 12 are 10, 10, 10, 10, 9), so no thin tile is left. `copy` gathers a chunk's rows of
+ * A into dense memory first: it pays when many panels read them, or when their distance is a large
+ * power of two and they fight for the same sets of the first cache.
+ *
+ * Life cycle: gemm_plan once; gemm_pack_b once per constant B; gemm_run per launch.
+ */
+#ifndef ENGINE_KERNELS_LIB_GEMM_H
+#define ENGINE_KERNELS_LIB_GEMM_H
+
+#include "base/pool.h"
+#include "engine/kernels/lib/gemm_tile.h"
+
+/* What the caller decides. */
+struct gemm_size {
+    int64_t batch, m, n;
+    int64_t taps, k;     /* k: elements per tap */
+    int vectors;         /* width of a panel in vectors */
+    int rows;            /* rows of a tile; 0: the most there is */
+    int64_t block_k;     /* at most so many of taps * k in a pass; 0: all */
+    bool copy;
+    int threads;
+};
+
+struct gemm_plan {
+    struct gemm_size size;
+    int64_t tiles, panels;           /* of C */
+    int64_t chunk_rows, chunk_columns; /* how many chunks C is cut into */
+    int64_t row_tiles;               /* most tiles in a chunk */
+    int64_t taps_block, k_block;     /* a pass is taps_block taps of k_block elements */
+    size_t pointer_bytes, copy_bytes; /* scratch per thread */
+};
+
+#define gemm_plan_for SIMD_FN(gemm_plan_for)
+struct gemm_plan gemm_plan_for(const struct gemm_size *size);
+#define gemm_workspace SIMD_FN(gemm_workspace)
+size_t gemm_workspace(const struct gemm_plan *plan); /* all threads */
+
+/* Floats of packed B (one batch) or of a padded bias. */
+#define gemm_packed_floats SIMD_FN(gemm_packed_floats)
+int64_t gemm_packed_floats(const struct gemm_plan *plan);
+#define gemm_bias_floats SIMD_FN(gemm_bias_floats)
+int64_t gemm_bias_floats(const struct gemm_plan *plan);
+
+/* Element (tap, k, n) of B is at b[tap * tap_stride + k * row_stride + n * column_stride]. */
+struct gemm_source_b {
+    const float *b;
+    int64_t tap, row, column;
+    float scale;
+};
+/* Packs panels [first, last). */
+#define gemm_pack_b SIMD_FN(gemm_pack_b)
+void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from, int64_t first,
+                 int64_t last, float *packed);
+
+/* Writes the addresses of rows [row, row + count) of A: rows[tap * step + i]. */
+typedef void gemm_rows_fn(const void *source, int64_t batch, int64_t row, int64_t count,
+                          const float **rows, int64_t step);
+
+struct gemm_call {
+    gemm_rows_fn *rows;
+    const void *source; /* for rows */
+    const float *b;     /* packed */
+    int64_t b_batch;    /* floats between the packed B of two batches; 0: the same for all */
+    const float *bias;  /* padded to panels; NULL: none */
+    float *c;
+    int64_t c_row;
+    const struct gemm_post *post; /* NULL: none */
+    const void *const *in;        /* operands of posts: kernel_args.in */
+    int batch_rank;               /* batches as dimensions, for c and the operands */
+    const int64_t *batch_dim, *c_batch;
+    void *workspace;
+};
+
+#define gemm_run SIMD_FN(gemm_run)
+void gemm_run(const struct gemm_plan *plan, const struct gemm_call *call, struct pool *pool);
+
+/* Memory for packed weights: aligned to a cache line, in huge pages when large. */
+#define gemm_alloc SIMD_FN(gemm_alloc)
+void *gemm_alloc(size_t bytes);
+
+#endif

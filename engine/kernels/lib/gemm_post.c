@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/lib/gemm_post.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "engine/kernels/lib/simd_math.h"
+
+/* ---- translation ---- */
+
+/* Stride of the operand along output dimension d; 0 where it is broadcast. */
+static int64_t stride_along(const struct desc *operand, int rank, int d)
+{
+    int at = d - (rank - operand->shape.rank);
+    return at < 0 || operand->shape.dim[at] == 1 ? 0 : operand->stride[at];
+}
+
+/* The common stride of all row dimensions together; false when there is none. */
+static bool row_stride(const struct desc *operand, const struct desc *out,
+                       const struct gemm_axes *axes, int64_t *stride)
+{
+    int64_t expected = 0, rows = 1;
+    *stride = 0;
+    for (int k = axes->row_count - 1; k >= 0; k--) {
+        int64_t size = out->shape.dim[axes->row[k]];
+        if (size == 1)
+            continue;
+        int64_t here = stride_along(operand, out->shape.rank, axes->row[k]);
+        if (rows == 1)
+            *stride = here;
+        else if (here != expected)
+            return false;
+        expected = here * size;
+        rows *= size;
+    }
+    return true;
+}
+
+static enum status place_operand(const struct kernel_query *q, const struct gemm_axes *axes,
+                                 struct gemm_step *step, struct error *why)
+{
+    const struct desc *operand = query_in(q, step->input), *out = &q->out[0];
+    if (!operand || operand->dtype != DTYPE_F32)
+        return UNSUPPORTED(why, "operand %d of the epilogue is not f32", step->input);
+    if (operand->shape.rank > out->shape.rank)
+        return UNSUPPORTED(why, "operand %d of the epilogue has a larger rank", step->input);
+    int rank = out->shape.rank;
+    step->column = axes->column == NONE ? 0 : stride_along(operand, rank, axes->column);
+    if (axes->column != NONE && out->shape.dim[axes->column] == 1)
+        step->column = 0;
+    if (step->column > 1 || !row_stride(operand, out, axes, &step->row))
+        return UNSUPPORTED(why, "operand %d of the epilogue does not follow rows and columns",
+                           step->input);
+    for (int k = 0; k < axes->batch_count; k++)
+        step->batch[k] = stride_along(operand, rank, axes->batch[k]);
+    return STATUS_OK;
+}
+
+static void from_act(const struct post *post, struct gemm_step *step)
+{
+    step->act = post->act;
+    step->a = post->a;
+    step->b = post->b;
+    step->kind = GEMM_ACT;
+    if (post->act == ACT_RELU || post->act == ACT_CLIP)
+        step->kind = GEMM_CLAMP;
+    if (post->act == ACT_LEAKY_RELU)
+        step->kind = GEMM_LEAKY;
+    if (post->act == ACT_RELU) {
+        step->a = 0.0f;
+        step->b = INFINITY;
+    }
+}
+
+static void count_light(struct gemm_post *post)
+{
+    post->light = 0;
+    while (post->light < post->count && post->steps[post->light].kind != GEMM_ACT)
+        post->light++;
+}
+
+enum status gemm_post_from(const struct kernel_query *q, const struct gemm_axes *axes,
+                           struct gemm_post *post, struct error *why)
+{
+    *post = (struct gemm_post){0};
+    for (int k = 0; k < q->node->post_count; k++) {
+        const struct post *from = &q->node->posts[k];
+        struct gemm_step step = {.kind = GEMM_ADD, .a = 1.0f, .input = from->input};
+        if (from->kind == POST_ACT) {
+            if (from->act == ACT_NONE)
+                continue;
+            from_act(from, &step);
+            step.input = NONE;
+        } else {
+            step.kind = from->kind == POST_ADD ? GEMM_ADD : GEMM_MUL;
+            TRY(place_operand(q, axes, &step, why));
+        }
+        post->steps[post->count++] = step;
+    }
+    count_light(post);
+    return STATUS_OK;
+}
+
+enum status gemm_post_bias(const struct kernel_query *q, const struct gemm_axes *axes, int input,
+                           float scale, struct gemm_post *post, struct error *why)
+{
+    struct gemm_step step = {.kind = GEMM_ADD, .a = scale, .input = input};
+    TRY(place_operand(q, axes, &step, why));
+    memmove(post->steps + 1, post->steps, (size_t)post->count * sizeof(step));
+    post->steps[0] = step;
+    post->count++;
+    count_light(post);
+    return STATUS_OK;
+}
+
+bool gemm_post_take_bias(const struct kernel_query *q, struct gemm_post *post, float *bias,
+                         int64_t columns)
+{
+    const struct gemm_step *first = &post->steps[0];
+    if (!post->count || first->kind != GEMM_ADD || first->row || !q->fixed[first->input])
+        return false;
+    for (int k = 0; k < RANK_MAX; k++)
+        if (first->batch[k])
+            return false;
+    const float *from = q->fixed[first->input];
+    for (int64_t n = 0; n < columns; n++)
+        bias[n] = first->a * from[n * first->column];
+    post->count--;
+    memmove(post->steps, post->steps + 1, (size_t)post->count * sizeof(*first));
+    count_light(post);
+    return true;
+}
+
+/* ---- the second pass ---- */
+
+SIMD_INLINE vf one_step(const struct gemm_step *s, const float *operand, vm mask, vf x)
+{
+    vf other = vf_zero();
+    if (s->kind <= GEMM_MUL)
+        other = s->column ? vf_load_m(operand, mask) : vf_set1(*operand);
+    switch (s->kind) {
+    case GEMM_ADD: return vf_fma(vf_set1(s->a), other, x);
+    case GEMM_MUL: return vf_mul(other, x);
+    case GEMM_CLAMP: return vf_min(vf_set1(s->b), vf_max(vf_set1(s->a), x));
+    case GEMM_LEAKY: return vf_select(vf_lt(x, vf_zero()), vf_mul(vf_set1(s->a), x), x);
+    case GEMM_ACT: break;
+    }
+    return vf_act(x, s->act, s->a, s->b);
+}
+
+void gemm_post_heavy(const struct gemm_post *post, const float *const *operands, float *c,
+                     int64_t c_row, int64_t rows, int64_t columns)
+{
+    for (int k = post->light; k < post->count; k++) {
+        const struct gemm_step *s = &post->steps[k];
+        const float *operand = operands[k];
+        for (int64_t m = 0; m < rows; m++) {
+            for (int64_t n = 0; n < columns; n += VL) {
+                vm mask = vm_first(columns - n);
+                const float *at = operand ? operand + m * s->row + n * s->column : NULL;
+                vf x = vf_load_m(c + m * c_row + n, mask);
+                vf_store_m(c + m * c_row + n, mask, one_step(s, at, mask, x));
+            }
+        }
+    }
+}

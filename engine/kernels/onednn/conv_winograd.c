@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Winograd convolution, F(2x2, 3x3) and F(4x4, 3x3), AVX-512 only. "auto" never picks it although
+ * it is 1.4 to 3 times faster than direct on many 3x3 layers, so it is asked for by name. It works
+ * on images in blocks of 16 channels: source, residual and result are converted on the way, two or
+ * three passes over the images that the saved multiplications have to pay for.
+ * Error against float64 on He-initialised weights: up to 9e-7 of the output's RMS. */
+#include "engine/kernels/onednn/lib/conv.h"
+
+/* The residual must be added before the result leaves the registers, which this implementation can
+ * do only to what the destination holds. */
+static enum status append_posts(const struct kernel_query *q, struct plan *plan, int *residual,
+                                struct error *why)
+{
+    *residual = NONE;
+    for (int k = 0; k < q->node->post_count; k++) {
+        const struct post *post = &q->node->posts[k];
+        if (post->kind == POST_ACT) {
+            TRY(post_append(q, NULL, post, &plan->attr, why));
+            continue;
+        }
+        const struct desc *operand = in_desc(q, post->input);
+        if (post->kind != POST_ADD || *residual != NONE || !operand ||
+            !same_shape(&operand->shape, &q->out[0].shape))
+            return REFUSE(why, "Winograd adds one tensor of the output's size in its epilogue");
+        DNNL_TRY(dnnl_post_ops_append_sum(plan->attr.ops, 1.0f), why);
+        *residual = post->input;
+    }
+    return STATUS_OK;
+}
+
+struct blocked {
+    dnnl_memory_desc_t src, dst; /* as the implementation wants them */
+    enum source src_source, dst_source;
+    size_t src_index, dst_index;
+};
+
+/* Where source and result of the convolution live: in place when the layouts agree. */
+static struct blocked place(const struct conv *conv, const struct plan_step *step,
+                            struct plan *plan)
+{
+    struct blocked b = {.src = step_md(step, DNNL_ARG_SRC), .dst = step_md(step, DNNL_ARG_DST)};
+    b.src_source = dnnl_memory_desc_equal(&b.src, &conv->src) ? SOURCE_IN : SOURCE_WORK;
+    b.dst_source = dnnl_memory_desc_equal(&b.dst, &conv->dst) ? SOURCE_OUT : SOURCE_WORK;
+    if (b.src_source == SOURCE_WORK)
+        b.src_index = plan_work(plan, dnnl_memory_desc_get_size(&b.src));
+    if (b.dst_source == SOURCE_WORK)
+        b.dst_index = plan_work(plan, dnnl_memory_desc_get_size(&b.dst));
+    return b;
+}
+
+static enum status convert_before(struct plan *plan, int input, const dnnl_memory_desc_t *from,
+                                  enum source to_source, size_t to_index,
+                                  const dnnl_memory_desc_t *to, struct error *why)
+{
+    struct plan_step *step;
+    TRY(plan_reorder(plan, from, to, &step, why));
+    step_io(step, DNNL_ARG_FROM, SOURCE_IN, (size_t)input, from);
+    step_io(step, DNNL_ARG_TO, to_source, to_index, to);
+    plan_last_first(plan);
+    return STATUS_OK;
+}
+
+static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
+{
+    struct conv conv;
+    dnnl_convolution_desc_t desc;
+    struct plan_step *step;
+    int residual;
+    TRY(conv_from_query(q, &conv, why));
+    if (!conv.weights_data)
+        return REFUSE(why, "weights change from run to run");
+    dnnl_memory_desc_t src = md_any(conv.src.ndims, conv.src.dims);
+    dnnl_memory_desc_t dst = md_any(conv.dst.ndims, conv.dst.dims);
+    TRY(conv_desc(&conv, dnnl_convolution_winograd, &src, &dst, &desc, why));
+    TRY(plan_attr(plan, why));
+    TRY(append_posts(q, plan, &residual, why));
+    TRY(plan_step(plan, &desc, &step, why));
+    struct blocked b = place(&conv, step, plan);
+    step_io(step, DNNL_ARG_SRC, b.src_source, b.src_index, &b.src);
+    step_io(step, DNNL_ARG_DST, b.dst_source, b.dst_index, &b.dst);
+    conv_weights(&conv, step);
+    if (b.dst_source == SOURCE_WORK) {
+        TRY(plan_reorder(plan, &b.dst, &conv.dst, &step, why));
+        step_io(step, DNNL_ARG_FROM, SOURCE_WORK, b.dst_index, &b.dst);
+        step_io(step, DNNL_ARG_TO, SOURCE_OUT, 0, &conv.dst);
+    }
+    if (b.src_source == SOURCE_WORK)
+        TRY(convert_before(plan, 0, &conv.src, b.src_source, b.src_index, &b.src, why));
+    if (residual == NONE)
+        return STATUS_OK;
+    dnnl_memory_desc_t operand;
+    TRY(md_from_desc(in_desc(q, residual), &operand, why));
+    return convert_before(plan, residual, &operand, b.dst_source, b.dst_index, &b.dst, why);
+}
+
+ONEDNN_KERNEL(conv_winograd, build, 2, .ops = OPS("Conv"), .packs = 1u << 1, .rel_error = 1e-4);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MatMul and Gemm with a constant matrix, on oneDNN's inner product: the same mathematics as its
+ * matmul by other code with other blocking, better for some small row counts. */
+#include "engine/kernels/onednn/lib/gemm.h"
+
+static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
+{
+    struct gemm gemm;
+    dnnl_inner_product_desc_t desc;
+    struct plan_step *step;
+    TRY(gemm_from_query(q, &gemm, why));
+    if (!gemm.b_data || gemm.c.ndims != 2)
+        return REFUSE(why, "inner product needs one constant matrix");
+    /* Its weights are [N, K]: B transposed by its strides. */
+    int64_t dims[2] = {gemm.shape.n, gemm.shape.k};
+    int64_t strides[2] = {gemm.shape.b_col ? gemm.shape.b_col : 1, gemm.shape.b_row};
+    dnnl_memory_desc_t weights = md_strided(2, dims, strides), any = md_any(2, dims);
+    DNNL_TRY(dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_inference, &gemm.a, &any,
+                                                  NULL, &gemm.c),
+             why);
+    TRY(plan_attr(plan, why));
+    TRY(gemm_posts(q, &gemm, plan, why));
+    TRY(plan_step(plan, &desc, &step, why));
+    step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &gemm.a);
+    step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &gemm.c);
+    step_packed(step, DNNL_ARG_WEIGHTS, &weights, gemm.b_data);
+    return STATUS_OK;
+}
+
+ONEDNN_KERNEL(inner_product, build, 2, .ops = OPS("MatMul", "Gemm"), .packs = 1u << 1);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A MatMul or Gemm node in oneDNN's terms: C = A B per batch, then alpha and beta C, then posts. */
+#ifndef ENGINE_KERNELS_ONEDNN_LIB_GEMM_H
+#define ENGINE_KERNELS_ONEDNN_LIB_GEMM_H
+
+#include "engine/kernels/onednn/lib/adapter.h"
+
+struct gemm {
+    struct matmul_shape shape;
+    dnnl_memory_desc_t a, b, c; /* [batch..., M, K], [batch..., K, N], [batch..., M, N] */
+    dnnl_memory_desc_t b_any;
+    const void *b_data; /* NULL: B comes with each launch */
+    struct grouping grouping;
+};
+
+enum status gemm_from_query(const struct kernel_query *q, struct gemm *gemm, struct error *why);
+/* Gemm's alpha and C, and the node's posts, as post-ops of the step. */
+enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, struct plan *plan,
+                       struct error *why);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ArgMax: where the largest element of each line along an axis is; the first of equal ones, or the
+ * last with select_last_index. */
+#include "engine/arg_extreme.h"
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    return arg_reference(call, true, err);
+}
+
+REGISTER(op, arg_max) = {
+    .name = "ArgMax",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = arg_attrs,
+    .infer = arg_infer,
+    .cost = arg_cost,
+    .reference = reference,
+    OP_CASES(arg_cases),
+};

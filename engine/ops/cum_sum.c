@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * CumSum: running sums along an axis (a scalar input), without the element itself (exclusive)
+ * or from the end (reverse). */
+#include "engine/axis.h"
+
+static const char *const attrs[] = {"exclusive", "reverse", NULL};
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0], *y = call->out[0];
+    int which = shape_axis(&x->shape, call->in[1]->i[0]);
+    if (which < 0)
+        return FAIL(err, STATUS_FAILED, "axis %lld of CumSum is outside a tensor of rank %d",
+                    (long long)call->in[1]->i[0], x->shape.rank);
+    struct axis axis = axis_at(&x->shape, which);
+    bool exclusive = node_int(call->node, "exclusive", 0) != 0;
+    bool reverse = node_int(call->node, "reverse", 0) != 0;
+    for (int64_t line = 0; line < axis.outer * axis.inner; line++) {
+        int64_t base = line / axis.inner * axis.size * axis.inner + line % axis.inner;
+        double sum = 0;
+        uint64_t sum_int = 0;
+        for (int64_t k = 0; k < axis.size; k++) {
+            int64_t at = base + (reverse ? axis.size - 1 - k : k) * axis.inner;
+            double before = sum;
+            uint64_t before_int = sum_int;
+            sum += x->f ? x->f[at] : 0;
+            sum_int += x->i ? (uint64_t)x->i[at] : 0;
+            if (y->f)
+                y->f[at] = exclusive ? before : sum;
+            else
+                y->i[at] = (int64_t)(exclusive ? before_int : sum_int);
+        }
+    }
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    if (dtype_is_float(c->in[0]->dtype))
+        cost->elementwise += (double)shape_count(&c->in[0]->shape);
+}
+
+static const struct op_case cases[] = {
+    {.name = "vector", .inputs = "f32[20] i64[]=0"},
+    {.name = "exclusive", .inputs = "f32[3,7] i32[]=1", .attrs = "exclusive=1"},
+    {.name = "reverse", .inputs = "f32[2,5,4] i64[]=-2", .attrs = "reverse=1"},
+    {.name = "both", .inputs = "i64[4,3] i64[]=0", .attrs = "reverse=1 exclusive=1"},
+};
+
+REGISTER(op, cum_sum) = {
+    .name = "CumSum",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer_same,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

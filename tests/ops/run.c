@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Proves every kernel on every case of its operator: alone, between guard zones, in each layout
+ * that an executable may bring about, with one thread and two, with constants known before or not,
+ * with fused epilogues; then through an executable. All of it against the operator's reference in
+ * double. A kernel may refuse; --verbose says why.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "engine/exe.h"
+#include "engine/kernel.h"
+#include "engine/op.h"
+#include "engine/op_case.h"
+#include "tests/lib/compare.h"
+#include "tests/lib/kernel_case.h"
+#include "tests/lib/posts.h"
+
+enum { POOLS = 2 };
+
+struct settings {
+    const char *filter, *isa, *kernel;
+    bool verbose, help;
+};
+
+struct tally {
+    int cases, passed, failed, refused;
+    double worst; /* relative error as a part of what is allowed */
+};
+
+struct suite {
+    struct settings settings;
+    enum isa isa;
+    struct pool *pools[POOLS]; /* pools[k] has k + 1 threads */
+    struct tally op, total;
+};
+
+/* One graph and what it must give. */
+struct subject {
+    const struct op *op;
+    const struct op_case *c;
+    const char *posts; /* NULL: none */
+    struct graph *g;
+    struct ref_tensor *want; /* per graph output, rounded to its type */
+};
+
+static const struct option table[] = {
+    {"filter", 'f', OPTION_TEXT, offsetof(struct settings, filter), "TEXT",
+     "only cases whose OP/CASE contains TEXT"},
+    {"isa", 'i', OPTION_TEXT, offsetof(struct settings, isa), "NAME",
+     "highest instruction set: scalar, avx2 or avx512"},
+    {"kernel", 'k', OPTION_TEXT, offsetof(struct settings, kernel), "NAME", "only this kernel"},
+    {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
+     "print refusals and a table per operator"},
+    {"help", 'h', OPTION_FLAG, offsetof(struct settings, help), NULL, "print this"},
+    {.name = NULL},
+};
+
+/* ---- counting ---- */
+
+static void print_subject(const struct subject *s)
+{
+    printf("%s/%s%s%s", s->op->name, s->c->name, s->posts ? "+" : "", s->posts ? s->posts : "");
+}
+
+static void count_result(struct suite *suite, const struct subject *s, enum status status,
+                         const char *how, const struct error *err)
+{
+    if (status == STATUS_OK) {
+        suite->op.passed++;
+        return;
+    }
+    suite->op.failed++;
+    printf("not ok - ");
+    print_subject(s);
+    printf(" %s: %s\n", how, err->message);
+}
+
+static void count_refusal(struct suite *suite, const struct subject *s, const char *how,
+                          const struct error *why)
+{
+    suite->op.refused++;
+    if (!suite->settings.verbose)
+        return;
+    printf("# refused ");
+    print_subject(s);
+    printf(" %s: %s\n", how, why->message);
+}
+
+/* ---- comparing ---- */
+
+/* own: the bound that the kernel asks for. One rounding to the type is always allowed. */
+static double tolerance_of(const struct subject *s, double own, enum dtype dtype)
+{
+    double bound = s->op->tolerance > 0 ? s->op->tolerance : 1e-5;
+    double rounding = dtype == DTYPE_F16 ? 1e-3 : dtype == DTYPE_BF16 ? 8e-3 : 0;
+    bound = own > bound ? own : bound;
+    bound = s->c->tolerance > bound ? s->c->tolerance : bound;
+    return rounding > bound ? rounding : bound;
+}
+
+/* Outputs of data-dependent size: only as many rows as the count beside them says. */
+static void limit_rows(const struct subject *s, int output, struct comparison *c)
+{
+    const struct value *value = &s->g->values[s->g->outputs[output]];
+    c->axis = NONE;
+    for (int k = 0; value->count != NONE && k < s->g->output_count; k++) {
+        if (s->g->outputs[k] == value->count) {
+            c->axis = value->count_axis;
+            c->rows = s->want[k].i[0];
+        }
+    }
+}
+
+static enum status check_output(struct suite *suite, const struct subject *s, int output,
+                                const void *data, double own, struct error *err)
+{
+    struct ref_tensor got;
+    const struct ref_tensor *want = &s->want[output];
+    double error = 0;
+    TRY(ref_from_data(&got, want->dtype, &want->shape, data, err));
+    struct comparison c = {
+        .got = &got, .want = want, .tolerance = tolerance_of(s, own, want->dtype)};
+    limit_rows(s, output, &c);
+    enum status status = compare_tensors(&c, &error, err);
+    if (error / c.tolerance > suite->op.worst)
+        suite->op.worst = error / c.tolerance;
+    ref_release(&got);
+    return status == STATUS_OK ? status : error_context(err, "output %d", output);
+}
+
+/* ---- one kernel alone ---- */
+
+static enum status run_variant(struct suite *suite, const struct subject *s, struct kernel_case *kc,
+                               int variant, const struct kernel *kernel, struct error *err)
+{
+    TRY(kernel_case_run(kc, variant, err));
+    for (int k = 0; k < s->g->output_count; k++)
+        TRY(check_output(suite, s, k, kernel_case_output(kc, k), kernel->rel_error, err));
+    return STATUS_OK;
+}
+
+/* Returns whether the kernel accepted. */
+static bool test_setup(struct suite *suite, const struct subject *s,
+                       const struct kernel_setup *setup)
+{
+    char how[160];
+    struct error err = {0};
+    struct kernel_case *kc = NULL;
+    const struct kernel *kernel = setup->kernel;
+    int threads = pool_threads(setup->pool);
+    snprintf(how, sizeof(how), "%s %s%s, %d thread%s", kernel->name, plan_name(setup->plan),
+             setup->at_run_time ? ", constants at run time" : "", threads, threads > 1 ? "s" : "");
+    enum status status = kernel_case_new(setup, &kc, &err);
+    if (status == STATUS_UNSUPPORTED)
+        count_refusal(suite, s, how, &err);
+    else if (status != STATUS_OK)
+        count_result(suite, s, status, how, &err);
+    for (int v = 0; kc && v < kernel_case_variants(kc); v++) {
+        char text[200];
+        snprintf(text, sizeof(text), "%s, variant %d", how, v);
+        status = run_variant(suite, s, kc, v, kernel, &err);
+        if (status == STATUS_UNSUPPORTED)
+            count_refusal(suite, s, text, &err);
+        else
+            count_result(suite, s, status, text, &err);
+    }
+    bool accepted = kc != NULL;
+    kernel_case_free(kc);
+    return accepted;
+}
+
+static bool test_kernel_alone(struct suite *suite, const struct subject *s,
+                              const struct kernel *kernel)
+{
+    bool accepted = false;
+    for (int plan = 0; plan < PLAN_COUNT; plan++) {
+        if (!plan_applies(s->g, (enum layout_plan)plan))
+            continue;
+        for (int late = 0; late <= has_constants(s->g); late++) {
+            for (int p = 0; p < POOLS; p++) {
+                struct kernel_setup setup = {.graph = s->g,
+                                             .kernel = kernel,
+                                             .plan = (enum layout_plan)plan,
+                                             .at_run_time = late,
+                                             .pool = suite->pools[p]};
+                accepted = test_setup(suite, s, &setup) || accepted;
+            }
+        }
+    }
+    return accepted;
+}
+
+/* ---- through an executable ---- */
+
+/* The loosest bound among what the passes made of the node. */
+static double bound_of_steps(const struct exe *exe)
+{
+    double bound = 0;
+    for (int k = 0; k < exe_step_count(exe); k++) {
+        struct exe_step step = exe_step_at(exe, k);
+        double op = step.node->op->tolerance, kernel = step.kernel->rel_error;
+        bound = op > bound ? op : bound;
+        bound = kernel > bound ? kernel : bound;
+    }
+    return bound;
+}
+
+static enum status run_exe(struct suite *suite, const struct subject *s, struct exe *exe,
+                           struct error *err)
+{
+    for (int run = 0; run < 2; run++) {
+        exe_run(exe);
+        for (int k = 0; k < s->g->output_count; k++)
+            TRY(check_output(suite, s, k, exe_output(exe, k), bound_of_steps(exe), err));
+    }
+    return STATUS_OK;
+}
+
+/* only NULL: all passes, and the first kernel that accepts each step. */
+static void test_exe(struct suite *suite, const struct subject *s, const char *only)
+{
+    char how[160];
+    struct error err = {0};
+    struct exe *exe = NULL;
+    struct exe_options options = {.isa = suite->isa,
+                                  .no_tune = true,
+                                  .no_fuse = only,
+                                  .only = only,
+                                  .pool = suite->pools[POOLS - 1]};
+    snprintf(how, sizeof(how), "executable with %s", only ? only : "all passes");
+    enum status status = exe_new(s->g, &options, &exe, &err);
+    if (status == STATUS_OK)
+        status = run_exe(suite, s, exe, &err);
+    exe_free(exe);
+    count_result(suite, s, status, how, &err);
+}
+
+/* ---- subjects ---- */
+
+static bool kernel_wanted(const struct suite *suite, const struct kernel *kernel,
+                          const struct op *op)
+{
+    const char *name = suite->settings.kernel;
+    return kernel_computes(kernel, op) && kernel->isa <= suite->isa &&
+           (!kernel->device || strcmp(kernel->device, "cpu") == 0) &&
+           (!name || strcmp(name, kernel->name) == 0);
+}
+
+static void test_subject(struct suite *suite, const struct subject *s)
+{
+    for (int k = 0; k < kernel_count(); k++) {
+        const struct kernel *kernel = kernel_at(k);
+        if (kernel_wanted(suite, kernel, s->op) && test_kernel_alone(suite, s, kernel))
+            test_exe(suite, s, kernel->name);
+    }
+    if (!suite->settings.kernel)
+        test_exe(suite, s, NULL);
+}
+
+/* The reference's result of the plain case, with the posts on top, as the output type holds it. */
+static enum status expect(struct subject *s, struct error *err)
+{
+    const int outputs = s->g->output_count;
+    s->want = arena_array(&s->g->arena, (size_t)outputs + 1, sizeof(*s->want));
+    struct graph *plain = op_case_graph(s->op, s->c, err);
+    if (!plain || !s->want) {
+        graph_free(plain);
+        return s->want ? err->code : FAIL_NO_MEMORY(err);
+    }
+    enum status status = reference_run(plain, NULL, s->want, NULL, err);
+    graph_free(plain);
+    TRY(status);
+    TRY(posts_expect(s->g, &s->want[0], err));
+    for (int k = 0; k < outputs; k++) {
+        struct ref_tensor *want = &s->want[k], exact = *want;
+        void *rounded = arena_array(&s->g->arena, (size_t)want->count + 1, 8);
+        if (!rounded)
+            return FAIL_NO_MEMORY(err);
+        ref_to_data(&exact, rounded);
+        status = ref_from_data(want, exact.dtype, &exact.shape, rounded, err);
+        ref_release(&exact);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+static enum status open_subject(struct subject *s, int posts, struct error *err)
+{
+    s->posts = posts == NONE ? NULL : posts_name(posts);
+    s->g = op_case_graph(s->op, s->c, err);
+    if (!s->g)
+        return err->code;
+    if (posts != NONE)
+        TRY(posts_add(posts, s->g, err));
+    return expect(s, err);
+}
+
+static void close_subject(struct subject *s)
+{
+    for (int k = 0; s->want && k < s->g->output_count; k++)
+        ref_release(&s->want[k]);
+    graph_free(s->g);
+}
+
+static void test_case(struct suite *suite, const struct op *op, const struct op_case *c)
+{
+    suite->op.cases++;
+    for (int posts = NONE; posts < posts_count(); posts++) {
+        struct error err = {0};
+        struct subject s = {.op = op, .c = c};
+        enum status status = open_subject(&s, posts, &err);
+        if (status == STATUS_OK)
+            test_subject(suite, &s);
+        else if (posts == NONE || status != STATUS_UNSUPPORTED)
+            count_result(suite, &s, status, "reference", &err);
+        close_subject(&s);
+    }
+}
+
+static void test_op(struct suite *suite, const struct op *op)
+{
+    suite->op = (struct tally){0};
+    for (int k = 0; k < op->case_count; k++) {
+        char name[160];
+        const char *filter = suite->settings.filter;
+        snprintf(name, sizeof(name), "%s/%s", op->name, op->cases[k].name);
+        if (!filter || strstr(name, filter))
+            test_case(suite, op, &op->cases[k]);
+    }
+    const struct tally *t = &suite->op;
+    if (suite->settings.verbose && t->cases)
+        printf("# %-28s %4d cases %6d passed %5d failed %6d refused, worst error %5.1f %%\n",
+               op->name, t->cases, t->passed, t->failed, t->refused, 100 * t->worst);
+    suite->total.cases += t->cases;
+    suite->total.passed += t->passed;
+    suite->total.failed += t->failed;
+    suite->total.refused += t->refused;
+    fflush(stdout);
+}
+
+/* ---- the program ---- */
+
+static enum status choose_isa(struct suite *suite, struct error *err)
+{
+    const char *wanted = suite->settings.isa;
+    suite->isa = isa_detect();
+    if (!wanted)
+        return STATUS_OK;
+    for (int k = 0; k < ISA_COUNT; k++) {
+        if (strcmp(wanted, isa_name((enum isa)k)) != 0)
+            continue;
+        if (k > (int)suite->isa)
+            return UNSUPPORTED(err, "this CPU has no %s", wanted);
+        suite->isa = (enum isa)k;
+        return STATUS_OK;
+    }
+    return FAIL(err, STATUS_FAILED, "--isa \"%s\": it may be scalar, avx2 or avx512", wanted);
+}
+
+static enum status run_all(struct suite *suite, struct error *err)
+{
+    TRY(choose_isa(suite, err));
+    for (int k = 0; k < POOLS; k++)
+        TRY(pool_new(k + 1, &suite->pools[k], err));
+    for (int k = 0; k < op_count(); k++)
+        test_op(suite, op_at(k));
+    if (!suite->total.passed && !suite->total.failed)
+        return FAIL(err, STATUS_FAILED, "no case and kernel match the options");
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct suite suite = {0};
+    struct error err = {0};
+    enum status status = options_parse(table, &argc, argv, &suite.settings, &err);
+    if (status == STATUS_OK && suite.settings.help) {
+        char text[2048];
+        options_usage(table, text, sizeof(text));
+        printf("usage: %s [options]\n%s", argv[0], text);
+        return 0;
+    }
+    if (status == STATUS_OK)
+        status = run_all(&suite, &err);
+    for (int k = 0; k < POOLS; k++)
+        pool_free(suite.pools[k]);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "%s: %s\n", argv[0], err.message);
+        return 2;
+    }
+    printf("%d passed, %d failed\n", suite.total.passed, suite.total.failed);
+    return suite.total.failed ? 1 : 0;
+}

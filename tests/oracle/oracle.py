@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two judges that nobody here wrote: ONNX Runtime and OpenVINO, on the models that Ridge exports.
+
+For every model and batch: export, run all three on the same inputs, compare outputs, then time them
+sample by sample in turn (same threads, pinned, one after the other), so that a change of the machine's
+speed meets all alike. Prints one table; exits 1 when an output differs by more than the bound.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnxruntime as ort
+
+try:
+    import openvino as ov
+except ImportError:
+    ov = None
+
+MODELS = [
+    ("resnet50", 1), ("resnet50", 32), ("resnet50:version=1.5", 1),
+    ("bert_base", 1), ("bert_large", 1), ("bert_large", 2),
+    ("wide_deep", 1), ("wide_deep", 2048),
+    ("ncf", 1), ("ncf", 256),
+    ("ncf:embedding=gather", 1), ("ncf:embedding=gather", 256),
+]
+
+
+class Ridge:
+    """`ridge run --on-request`: one sample per line on its standard input."""
+
+    def __init__(self, program, model, batch, threads, extra):
+        command = [program, "run", model, "--on-request", "--threads", str(threads)] + extra
+        if batch:
+            command += ["--batch", str(batch)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        if not self.process.stdout.readline():
+            raise SystemExit(f"{' '.join(command)} failed")
+
+    def sample(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Runtime:
+    def __init__(self, path, inputs, threads):
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        self.session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.inputs = inputs
+
+    def run(self):
+        return self.session.run(None, self.inputs)
+
+    def sample(self):
+        start = time.perf_counter()
+        self.run()
+        return (time.perf_counter() - start) * 1e3
+
+    def close(self):
+        self.session = None
+
+
+class OpenVino:
+    def __init__(self, path, inputs, threads):
+        core = ov.Core()
+        settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
+                    "INFERENCE_PRECISION_HINT": "f32"}
+        self.model = core.compile_model(core.read_model(path), "CPU", settings)
+        self.request = self.model.create_infer_request()
+        for port in self.model.inputs:
+            self.request.set_tensor(port, ov.Tensor(inputs[port.get_any_name()]))
+
+    def sample(self):
+        start = time.perf_counter()
+        self.request.infer()
+        return (time.perf_counter() - start) * 1e3
+
+    def close(self):
+        self.request = self.model = None
+
+
+def load_inputs(folder):
+    return {name[:-4]: np.load(os.path.join(folder, name)) for name in os.listdir(folder)}
+
+
+def largest_error(session, folder, got):
+    """Norm-wise, over all outputs."""
+    worst = 0.0
+    for meta, theirs in zip(session.get_outputs(), got):
+        ours = np.load(os.path.join(folder, meta.name.replace("/", "_") + ".npy"))
+        if ours.shape != theirs.shape:
+            return math.inf
+        scale = max(float(np.abs(theirs).max()), 1e-30)
+        error = float(np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max()) / scale
+        worst = max(worst, error if math.isfinite(error) else math.inf)
+    return worst
+
+
+def prepare(args, model, batch, folder):
+    """Exports a model (or takes a file as it is) and runs Ridge on it; path, inputs, outputs."""
+    inputs, outputs = os.path.join(folder, "in"), os.path.join(folder, "out")
+    path = model if model.endswith(".onnx") else os.path.join(folder, "model.onnx")
+    size = ["--batch", str(batch)] if batch else []
+    subprocess.run([args.ridge, "export", model, "--output", os.path.join(folder, "model.onnx"),
+                    "--inputs-dir", inputs] + size, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([args.ridge, "infer", model, "--output-dir", outputs, "--threads",
+                    str(args.threads)] + size, check=True, stdout=subprocess.DEVNULL)
+    return path, load_inputs(inputs), outputs
+
+
+def take_turns(engines, samples, seconds):
+    times = {name: [] for name in engines}
+    for engine in engines.values():
+        engine.sample()
+        engine.sample()
+    began = time.time()
+    while len(times["ridge"]) < samples or (time.time() - began < seconds
+                                            and len(times["ridge"]) < 400):
+        for name, engine in engines.items():
+            engine.sample()  # its own caches and threads are warm again
+            times[name].append(engine.sample())
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def judge(args, model, batch):
+    with tempfile.TemporaryDirectory(dir=args.work) as folder:
+        path, inputs, outputs = prepare(args, model, batch, folder)
+        runtime = Runtime(path, inputs, args.threads)
+        inputs = {i.name: inputs[i.name] for i in runtime.session.get_inputs()}
+        runtime.inputs = inputs
+        error = largest_error(runtime.session, outputs, runtime.run())
+        row = {"model": model, "batch": batch, "error": error}
+        if args.check_only:
+            return row
+        size = 0 if model.endswith(".onnx") else batch
+        engines = {"ridge": Ridge(args.ridge, model, size, args.threads, []),
+                   "native": Ridge(args.ridge, model, size, args.threads,
+                                   ["--providers", "native"]),
+                   "ort": runtime}
+        if ov:
+            engines["openvino"] = OpenVino(path, inputs, args.threads)
+        row.update(take_turns(engines, args.samples, args.seconds))
+        for engine in engines.values():
+            engine.close()
+        return row
+
+
+def mean_ratio(rows, other, ours="ridge"):
+    ratios = [row[other] / row[ours] for row in rows if other in row and ours in row]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def print_table(rows, check_only):
+    print(f"{'model':<36} {'batch':>5} {'error':>9}", end="")
+    print("" if check_only else f" {'ridge ms':>9} {'native':>9} {'ORT':>9} {'OpenVINO':>9}"
+          f" {'/ORT':>6} {'/OV':>6} {'nat/ORT':>7}")
+    for row in rows:
+        print(f"{row['model'][-36:]:<36} {row['batch']:>5} {row['error']:>9.1e}", end="")
+        if not check_only:
+            vino = row.get("openvino", math.nan)
+            print(f" {row['ridge']:>9.3f} {row['native']:>9.3f} {row['ort']:>9.3f} {vino:>9.3f}"
+                  f" {row['ort'] / row['ridge']:>6.2f} {vino / row['ridge']:>6.2f}"
+                  f" {row['ort'] / row['native']:>7.2f}", end="")
+        print()
+    if not check_only:
+        print(f"geometric mean: {mean_ratio(rows, 'ort'):.2f} x ONNX Runtime,"
+              f" {mean_ratio(rows, 'openvino'):.2f} x OpenVINO; native only"
+              f" {mean_ratio(rows, 'ort', 'native'):.2f} x ONNX Runtime")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", help="NAME@BATCH or FILE.onnx (default: all)")
+    parser.add_argument("--ridge", default="./ridge")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--samples", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--bound", type=float, default=1e-4)
+    parser.add_argument("--check-only", action="store_true", help="compare, do not time")
+    parser.add_argument("--work", default=None, help="folder for exported models")
+    parser.add_argument("--json", help="write the rows to this file as well")
+    args = parser.parse_args()
+    chosen = [(m.split("@")[0], int(m.split("@")[1]) if "@" in m else 1) for m in args.models]
+    rows, wrong = [], 0
+    for model, batch in chosen or MODELS:
+        rows.append(judge(args, model, batch))
+        print(f"{model} batch {batch}: error {rows[-1]['error']:.1e}", file=sys.stderr)
+        wrong += not rows[-1]["error"] <= args.bound
+    print_table(rows, args.check_only)
+    print(f"{len(rows) - wrong} passed, {wrong} failed")
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
