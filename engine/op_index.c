@@ -99,9 +99,10 @@ enum status scatter_elements_infer(const struct infer *c, struct error *err)
     TRY(args_axis(&args, x, 0, &axis, err));
     char a[96], b[96];
     if (!shape_equal(at, &c->in[2]->shape) || at->rank != x->rank)
-        return FAIL(err, STATUS_FAILED, "indices %s and updates %s of %s differ or have another "
-                    "rank than the data", shape_text(at, a), shape_text(&c->in[2]->shape, b),
-                    c->node->op->name);
+        return FAIL(err, STATUS_FAILED,
+                    "indices %s and updates %s of %s differ or have another "
+                    "rank than the data",
+                    shape_text(at, a), shape_text(&c->in[2]->shape, b), c->node->op->name);
     for (int k = 0; k < x->rank; k++)
         if (k != axis && at->dim[k] > x->dim[k])
             return FAIL(err, STATUS_FAILED, "indices %s of %s reach beyond data %s",

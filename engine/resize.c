@@ -24,8 +24,8 @@ static enum status words_of(const struct node *node, struct resize *r, struct er
 {
     static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear", NULL};
     static const char *const coordinates[] = {
-        "half_pixel",           "pytorch_half_pixel",   "align_corners",         "asymmetric",
-        "tf_half_pixel_for_nn", "tf_crop_and_resize",   "half_pixel_symmetric",  NULL};
+        "half_pixel",           "pytorch_half_pixel", "align_corners",        "asymmetric",
+        "tf_half_pixel_for_nn", "tf_crop_and_resize", "half_pixel_symmetric", NULL};
     static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil", NULL};
     int mode, coordinate, rounding;
@@ -68,8 +68,8 @@ static enum status axes_of(const struct op_args *args, const struct shape *x, st
     return STATUS_OK;
 }
 
-static enum status numbers_of(const struct op_args *args, const struct resize *r,
-                              struct numbers *n, struct error *err)
+static enum status numbers_of(const struct op_args *args, const struct resize *r, struct numbers *n,
+                              struct error *err)
 {
     TRY(axes_of(args, args_in(args, 0), n, err));
     n->sizes.count = -1;

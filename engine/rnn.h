@@ -13,6 +13,7 @@
 #include "engine/op.h"
 
 enum { RNN_ACTIVATIONS_MAX = 3 };
+enum { RNN_X, RNN_W, RNN_R, RNN_BIAS, RNN_LENGTHS, RNN_H, RNN_C, RNN_PEEPHOLE }; /* inputs */
 
 struct rnn_shape {
     int64_t steps, batch, input, hidden; /* T, B, I, H */
@@ -43,7 +44,7 @@ struct rnn_step {
     const struct rnn_shape *shape;
     const double *const *x; /* [B]: x W' + w's bias, [G H]; NULL: the sequence has ended */
     double *recurrent;      /* [B, G H]: r's bias + h R' after rnn_recur */
-    double *h, *c;          /* [B, H]: the state, to be updated */
+    double *h, *c; /* [B, H]: the state, to be updated; c is scratch for cells without memory */
     const double *weights;  /* r of this direction, [G H, H] */
     const double *bias;     /* r's half, [G H]; NULL: none */
     const double *peephole; /* [3 H] or NULL */

@@ -9,8 +9,8 @@ static void merge(const int64_t *from, int64_t *to, const int64_t bounds[3], sor
 {
     int64_t left = bounds[0], right = bounds[1];
     for (int64_t k = bounds[0]; k < bounds[2]; k++) {
-        bool take_right = left >= bounds[1] ||
-                          (right < bounds[2] && before(context, from[right], from[left]));
+        bool take_right =
+            left >= bounds[1] || (right < bounds[2] && before(context, from[right], from[left]));
         to[k] = from[take_right ? right++ : left++];
     }
 }

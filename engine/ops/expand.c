@@ -14,8 +14,8 @@ static enum status infer(const struct infer *c, struct error *err)
     struct shape shape = shape_from(want.count, want.at);
     if (!shape_broadcast(&c->in[0]->shape, &shape, &y)) {
         char a[96], b[96];
-        return FAIL(err, STATUS_FAILED, "%s does not expand to %s",
-                    shape_text(&c->in[0]->shape, a), shape_text(&shape, b));
+        return FAIL(err, STATUS_FAILED, "%s does not expand to %s", shape_text(&c->in[0]->shape, a),
+                    shape_text(&shape, b));
     }
     infer_set(c, 0, c->in[0]->dtype, &y);
     return STATUS_OK;

@@ -15,7 +15,8 @@ static enum status pooled_shape(const struct op_args *args, struct shape *shape,
     TRY(args_ints(args, NONE, "kernel_shape", &kernel, err));
     TRY(args_ints(args, NONE, "strides", &strides, err));
     TRY(args_ints(args, NONE, "pads", &pads, err));
-    if (spatial < 1 || kernel.count != spatial || (strides.count >= 0 && strides.count != spatial) ||
+    if (spatial < 1 || kernel.count != spatial ||
+        (strides.count >= 0 && strides.count != spatial) ||
         (pads.count >= 0 && pads.count != 2 * spatial))
         return FAIL(err, STATUS_FAILED,
                     "MaxUnpool of rank %d with %d kernel sizes, %d strides and %d pads",

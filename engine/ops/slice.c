@@ -22,7 +22,8 @@ static struct range range_of(int64_t dim, int64_t start, int64_t end, int64_t st
     end = clamp(end < 0 ? end + dim : end, low, high);
     int64_t way = step > 0 ? end - start : start - end;
     int64_t each = step > 0 ? step : -step;
-    return (struct range){.start = start, .step = step, .count = way > 0 ? (way - 1) / each + 1 : 0};
+    return (struct range){
+        .start = start, .step = step, .count = way > 0 ? (way - 1) / each + 1 : 0};
 }
 
 static enum status ranges_of(const struct op_args *args, struct range *ranges, struct error *err)

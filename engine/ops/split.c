@@ -11,8 +11,7 @@ struct part {
     int64_t start, size;
 };
 
-static enum status find(const struct op_args *args, int index, struct part *part,
-                        struct error *err)
+static enum status find(const struct op_args *args, int index, struct part *part, struct error *err)
 {
     struct int_list sizes;
     const struct shape *x = args_in(args, 0);

@@ -28,8 +28,11 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
     *m = (struct move){.loop_count = 2 * x->rank};
     for (int k = 0; k < x->rank; k++) {
         int64_t size = x->dim[k];
-        m->loops[2 * k] = (struct move_loop){.extent = size ? y->dim[k] / size : 0, .in_axis = k,
-                                             .out_axis = k, .in_step = 0, .out_step = size};
+        m->loops[2 * k] = (struct move_loop){.extent = size ? y->dim[k] / size : 0,
+                                             .in_axis = k,
+                                             .out_axis = k,
+                                             .in_step = 0,
+                                             .out_step = size};
         m->loops[2 * k + 1] = (struct move_loop){
             .extent = size, .in_axis = k, .out_axis = k, .in_step = 1, .out_step = 1};
     }

@@ -65,7 +65,9 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int64_t *best = malloc((size_t)(k + 1) * sizeof(*best));
     if (!best)
         return FAIL_NO_MEMORY(err);
-    struct line line = {.x = x, .stride = axis.inner, .size = axis.size,
+    struct line line = {.x = x,
+                        .stride = axis.inner,
+                        .size = axis.size,
                         .largest = node_int(call->node, "largest", 1) != 0};
     for (int64_t n = 0; n < axis.outer * axis.inner; n++) {
         int64_t outer = n / axis.inner, inner = n % axis.inner;

@@ -138,8 +138,11 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int64_t *memory = malloc((size_t)(size + 1) * 5 * sizeof(*memory));
     if (!memory)
         return FAIL_NO_MEMORY(err);
-    struct work w = {.order = memory, .scratch = memory + size, .first = memory + 2 * size,
-                     .times = memory + 3 * size, .which = memory + 4 * size};
+    struct work w = {.order = memory,
+                     .scratch = memory + size,
+                     .first = memory + 2 * size,
+                     .times = memory + 3 * size,
+                     .which = memory + 4 * size};
     number_slices(&s, &w);
     for (int64_t u = 0; u < w.different; u++)
         w.order[u] = u;
@@ -160,7 +163,9 @@ static const struct op_case cases[] = {
     {.name = "unsorted", .inputs = "i64[20]", .attrs = "sorted=0", .outputs = OUTPUTS},
     {.name = "flat", .inputs = "i32[4,5]{0:6}", .outputs = OUTPUTS},
     {.name = "rows", .inputs = "i32[12,2]{0:3}", .attrs = "axis=0", .outputs = OUTPUTS},
-    {.name = "columns", .inputs = "f32[2,3,2]=0,1,0,1,2,1,0,1,0,1,2,1", .attrs = "axis=1",
+    {.name = "columns",
+     .inputs = "f32[2,3,2]=0,1,0,1,2,1,0,1,0,1,2,1",
+     .attrs = "axis=1",
      .outputs = OUTPUTS},
     {.name = "last", .inputs = "u8[2,9]{0:2}", .attrs = "axis=-1 sorted=0", .outputs = OUTPUTS},
 };

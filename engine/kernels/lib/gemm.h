@@ -34,7 +34,9 @@ struct gemm_plan {
     int64_t tiles, panels;           /* of C */
     int64_t chunk_rows, chunk_columns; /* how many chunks C is cut into */
     int64_t row_tiles;               /* most tiles in a chunk */
+    int64_t rows_even, rows_rest;    /* a tile has rows_even rows, the first rows_rest one more */
     int64_t taps_block, k_block;     /* a pass is taps_block taps of k_block elements */
+    int64_t copy_row;                /* floats between copied rows */
     size_t pointer_bytes, copy_bytes; /* scratch per thread */
 };
 
@@ -43,6 +45,9 @@ struct gemm_plan gemm_plan_for(const struct gemm_size *size);
 #define gemm_workspace SIMD_FN(gemm_workspace)
 size_t gemm_workspace(const struct gemm_plan *plan); /* all threads */
 
+/* Vectors in a panel: size.vectors, but for the last one. */
+#define gemm_panel_vectors SIMD_FN(gemm_panel_vectors)
+int64_t gemm_panel_vectors(const struct gemm_plan *plan, int64_t panel);
 /* Floats of packed B (one batch) or of a padded bias. */
 #define gemm_packed_floats SIMD_FN(gemm_packed_floats)
 int64_t gemm_packed_floats(const struct gemm_plan *plan);

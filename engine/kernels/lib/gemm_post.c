@@ -133,34 +133,74 @@ bool gemm_post_take_bias(const struct kernel_query *q, struct gemm_post *post, f
 
 /* ---- the second pass ---- */
 
-SIMD_INLINE vf one_step(const struct gemm_step *s, const float *operand, vm mask, vf x)
+/* One step over all rows; kind and act are constants, so that no test is left in the loops. */
+SIMD_INLINE vf one_step(const struct gemm_step *s, enum gemm_step_kind kind, enum act act, vf other,
+                        vf x)
 {
-    vf other = vf_zero();
-    if (s->kind <= GEMM_MUL)
-        other = s->column ? vf_load_m(operand, mask) : vf_set1(*operand);
-    switch (s->kind) {
+    switch (kind) {
     case GEMM_ADD: return vf_fma(vf_set1(s->a), other, x);
     case GEMM_MUL: return vf_mul(other, x);
     case GEMM_CLAMP: return vf_min(vf_set1(s->b), vf_max(vf_set1(s->a), x));
     case GEMM_LEAKY: return vf_select(vf_lt(x, vf_zero()), vf_mul(vf_set1(s->a), x), x);
     case GEMM_ACT: break;
     }
-    return vf_act(x, s->act, s->a, s->b);
+    return vf_act(x, act, s->a, s->b);
+}
+
+struct area {
+    float *c;
+    int64_t c_row, rows, columns;
+};
+
+SIMD_INLINE void step_over(const struct gemm_step *s, enum gemm_step_kind kind, enum act act,
+                           const float *operand, const struct area *area)
+{
+    vm mask = vm_first(area->columns % VL);
+    int64_t full = area->columns - area->columns % VL;
+    for (int64_t m = 0; m < area->rows; m++) {
+        float *c = area->c + m * area->c_row;
+        const float *row = operand ? operand + m * s->row : NULL;
+        vf other = row && !s->column ? vf_set1(*row) : vf_zero();
+        for (int64_t n = 0; n < full; n += VL) {
+            if (kind <= GEMM_MUL && s->column)
+                other = vf_load(row + n);
+            vf_store(c + n, one_step(s, kind, act, other, vf_load(c + n)));
+        }
+        if (full == area->columns)
+            continue;
+        if (kind <= GEMM_MUL && s->column)
+            other = vf_load_m(row + full, mask);
+        vf_store_m(c + full, mask, one_step(s, kind, act, other, vf_load_m(c + full, mask)));
+    }
+}
+
+static void act_over(const struct gemm_step *s, const struct area *area)
+{
+    switch (s->act) {
+    case ACT_SIGMOID: step_over(s, GEMM_ACT, ACT_SIGMOID, NULL, area); break;
+    case ACT_TANH: step_over(s, GEMM_ACT, ACT_TANH, NULL, area); break;
+    case ACT_GELU_ERF: step_over(s, GEMM_ACT, ACT_GELU_ERF, NULL, area); break;
+    case ACT_GELU_TANH: step_over(s, GEMM_ACT, ACT_GELU_TANH, NULL, area); break;
+    case ACT_SILU: step_over(s, GEMM_ACT, ACT_SILU, NULL, area); break;
+    case ACT_HARD_SIGMOID: step_over(s, GEMM_ACT, ACT_HARD_SIGMOID, NULL, area); break;
+    case ACT_HARD_SWISH: step_over(s, GEMM_ACT, ACT_HARD_SWISH, NULL, area); break;
+    case ACT_ELU: step_over(s, GEMM_ACT, ACT_ELU, NULL, area); break;
+    default: step_over(s, GEMM_ACT, s->act, NULL, area); break;
+    }
 }
 
 void gemm_post_heavy(const struct gemm_post *post, const float *const *operands, float *c,
                      int64_t c_row, int64_t rows, int64_t columns)
 {
+    struct area area = {c, c_row, rows, columns};
     for (int k = post->light; k < post->count; k++) {
         const struct gemm_step *s = &post->steps[k];
-        const float *operand = operands[k];
-        for (int64_t m = 0; m < rows; m++) {
-            for (int64_t n = 0; n < columns; n += VL) {
-                vm mask = vm_first(columns - n);
-                const float *at = operand ? operand + m * s->row + n * s->column : NULL;
-                vf x = vf_load_m(c + m * c_row + n, mask);
-                vf_store_m(c + m * c_row + n, mask, one_step(s, at, mask, x));
-            }
+        switch (s->kind) {
+        case GEMM_ADD: step_over(s, GEMM_ADD, ACT_NONE, operands[k], &area); break;
+        case GEMM_MUL: step_over(s, GEMM_MUL, ACT_NONE, operands[k], &area); break;
+        case GEMM_CLAMP: step_over(s, GEMM_CLAMP, ACT_NONE, NULL, &area); break;
+        case GEMM_LEAKY: step_over(s, GEMM_LEAKY, ACT_NONE, NULL, &area); break;
+        case GEMM_ACT: act_over(s, &area); break;
         }
     }
 }

@@ -50,7 +50,7 @@ SIMD_INLINE void sum_up(const struct gemm_tile *t, int mr, int nv, sums acc)
     for (int64_t tap = 0; tap < t->taps; tap++) {
         const float *a[GEMM_ROWS_MAX];
         UNROLL for (int m = 0; m < mr; m++)
-            a[m] = t->rows[tap * t->row_step + m] + count;
+            a[m] = t->rows[tap * t->row_step + m] + t->first + count;
         _Pragma("GCC unroll 1") for (int64_t k = -count; k < 0; k++, b += nv * VL)
             multiply(a, b, k, mr, nv, acc);
     }

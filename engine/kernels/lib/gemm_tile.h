@@ -33,7 +33,7 @@ struct gemm_tile {
     const float *const *rows; /* [taps][row_step] */
     int64_t row_step;
     int64_t taps;
-    int64_t k;           /* elements per tap */
+    int64_t first, k;    /* k elements per tap, from element `first` of each row on */
     const float *b;      /* panel [taps * k][vectors * VL] */
     float *c;            /* rows c_row apart */
     int64_t c_row;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise operators of two inputs, the second broadcast to the first. */
+ * Elementwise operators of two inputs, the second broadcast to the first. Max and Min are left out:
+ * oneDNN's give the other operand for NaN. */
 #include <string.h>
 
 #include "engine/kernels/onednn/lib/adapter.h"
@@ -54,6 +55,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     size_t first = !same_shape(&q->in[0].shape, &out->shape);
     if (!same_shape(&q->in[first].shape, &out->shape) || (first && !binary->commutes))
         return REFUSE(why, "the first operand is broadcast");
+    TRY(posts_keep_nan(q, why));
     TRY(widened(&q->in[first], out->shape.rank, &src[0], why));
     TRY(widened(&q->in[!first], out->shape.rank, &src[1], why));
     TRY(md_from_desc(out, &dst, why));
@@ -67,4 +69,4 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     return STATUS_OK;
 }
 
-ONEDNN_KERNEL(binary, build, 1, .ops = OPS("Add", "Sub", "Mul", "Div", "Max", "Min"));
+ONEDNN_KERNEL(binary, build, 1, .ops = OPS("Add", "Sub", "Mul", "Div"));

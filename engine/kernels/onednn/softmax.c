@@ -3,6 +3,23 @@
  * Softmax and LogSoftmax along one axis. */
 #include "engine/kernels/onednn/lib/adapter.h"
 
+/* Opsets before 13 join the dimensions from the axis on: rows of a plain tensor. */
+static enum status flattened(const struct kernel_query *q, int *axis, struct grouping *grouping,
+                             dnnl_memory_desc_t *md, struct error *why)
+{
+    const struct desc *x = &q->in[0];
+    if (!onednn_host->desc_is_plain(x) || !onednn_host->desc_is_plain(&q->out[0]))
+        return REFUSE(why, "flattened axes of a tensor that is not plain");
+    int64_t dims[2] = {1, 1}, strides[2] = {1, 1};
+    for (int k = 0; k < x->shape.rank; k++)
+        dims[k >= *axis] *= x->shape.dim[k];
+    strides[0] = dims[1];
+    *md = md_strided(2, dims, strides);
+    *grouping = (struct grouping){.rank = 2, .first = {0, *axis, x->shape.rank}};
+    *axis = 1;
+    return STATUS_OK;
+}
+
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     dnnl_memory_desc_t src, dst;
@@ -11,12 +28,19 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct grouping grouping = grouping_identity(q->out[0].shape.rank);
     TRY(md_from_desc(&q->in[0], &src, why));
     TRY(md_from_desc(&q->out[0], &dst, why));
-    int64_t axis = onednn_host->node_int(q->node, "axis", -1);
+    bool flat = onednn_host->node_int(q->node, "flatten", 0) != 0;
+    int axis = (int)onednn_host->node_int(q->node, "axis", flat ? 1 : -1);
     axis += axis < 0 ? src.ndims : 0;
+    if (flat)
+        TRY(flattened(q, &axis, &grouping, &src, why));
+    if (flat)
+        dst = src;
+    if (is_op(q, "LogSoftmax") && src.dims[axis] == 1)
+        return REFUSE(why, "its log(1) is 1e-6, the whole result of an axis of length 1");
     dnnl_alg_kind_t kind = is_op(q, "Softmax") ? dnnl_softmax_accurate : dnnl_softmax_log;
-    DNNL_TRY(dnnl_softmax_v2_forward_desc_init(&desc, dnnl_forward_inference, kind, &src, &dst,
-                                               (int)axis),
-             why);
+    DNNL_TRY(
+        dnnl_softmax_v2_forward_desc_init(&desc, dnnl_forward_inference, kind, &src, &dst, axis),
+        why);
     TRY(plan_attr(plan, why));
     TRY(posts_append(q, &grouping, &plan->attr, why));
     TRY(plan_step(plan, &desc, &step, why));

@@ -65,15 +65,18 @@ enum status gemm_from_query(const struct kernel_query *q, struct gemm *gemm, str
 enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, struct plan *plan,
                        struct error *why)
 {
+    struct step_attr *attr = &plan->attr;
     double alpha = is_op(q, "Gemm") ? onednn_host->node_float(q->node, "alpha", 1) : 1;
     double beta = is_op(q, "Gemm") ? onednn_host->node_float(q->node, "beta", 1) : 1;
-    bool has_c = q->node->op_inputs > 2 && in_desc(q, 2);
-    if (alpha != 1)
-        TRY(post_eltwise(&plan->attr, dnnl_eltwise_linear, alpha, 0, why));
-    if (has_c && beta != 1)
-        return REFUSE(why, "beta %g", beta);
+    bool add_c = q->node->op_inputs > 2 && in_desc(q, 2) && beta != 0;
+    /* Post-ops have no factor for their operand: alpha A B + beta C = beta (alpha / beta A B + C)
+     */
+    if (alpha != 1 || (add_c && beta != 1))
+        TRY(post_eltwise(attr, dnnl_eltwise_linear, add_c ? alpha / beta : alpha, 0, why));
     struct post add = {.kind = POST_ADD, .input = 2};
-    if (has_c)
-        TRY(post_append(q, &gemm->grouping, &add, &plan->attr, why));
-    return posts_append(q, &gemm->grouping, &plan->attr, why);
+    if (add_c)
+        TRY(post_append(q, &gemm->grouping, &add, attr, why));
+    if (add_c && beta != 1)
+        TRY(post_eltwise(attr, dnnl_eltwise_linear, beta, 0, why));
+    return posts_append(q, &gemm->grouping, attr, why);
 }

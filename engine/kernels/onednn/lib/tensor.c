@@ -143,7 +143,8 @@ static enum status group_operand(const struct kernel_query *q, const struct desc
 {
     const struct shape *out = &q->out[0].shape;
     int shift = operand->shape.rank - out->rank;
-    *dim = *stride = 1;
+    *dim = 1;
+    *stride = end > first && end - 1 + shift >= 0 ? operand->stride[end - 1 + shift] : 1;
     bool begun = false, broadcast = false;
     for (int k = end - 1; k >= first; k--) {
         bool full = k + shift >= 0 && operand->shape.dim[k + shift] != 1;
@@ -161,17 +162,6 @@ static enum status group_operand(const struct kernel_query *q, const struct desc
     return STATUS_OK;
 }
 
-/* Strides of dimensions of size 1 as in a dense tensor: oneDNN compares them in places. */
-static void tidy_strides(int rank, const int64_t *dim, int64_t *stride)
-{
-    int64_t past = 1;
-    for (int k = rank - 1; k >= 0; k--) {
-        if (dim[k] == 1)
-            stride[k] = past;
-        past = stride[k] * dim[k] > past ? stride[k] * dim[k] : past;
-    }
-}
-
 static enum status append_binary(const struct kernel_query *q, const struct grouping *grouping,
                                  const struct post *post, struct step_attr *attr, struct error *why)
 {
@@ -184,7 +174,6 @@ static enum status append_binary(const struct kernel_query *q, const struct grou
     for (int k = 0; k < grouping->rank; k++)
         TRY(group_operand(q, operand, grouping->first[k], grouping->first[k + 1], &dim[k],
                           &stride[k], why));
-    tidy_strides(grouping->rank, dim, stride);
     dnnl_memory_desc_t md = md_strided(grouping->rank, dim, stride);
     return post_binary(attr, post->kind == POST_ADD ? dnnl_binary_add : dnnl_binary_mul,
                        post->input, &md, why);
@@ -210,6 +199,17 @@ enum status post_append(const struct kernel_query *q, const struct grouping *gro
 {
     return post->kind == POST_ACT ? append_act(post, attr, why)
                                   : append_binary(q, grouping, post, attr, why);
+}
+
+enum status posts_keep_nan(const struct kernel_query *q, struct error *why)
+{
+    for (int k = 0; k < q->node->post_count; k++) {
+        const struct post *post = &q->node->posts[k];
+        if (post->kind == POST_ACT &&
+            (post->act == ACT_RELU || post->act == ACT_CLIP || post->act == ACT_HARD_SIGMOID))
+            return REFUSE(why, "its relu and clip turn NaN into a number");
+    }
+    return STATUS_OK;
 }
 
 enum status posts_append(const struct kernel_query *q, const struct grouping *grouping,

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/lib/chain_run.h"
+
+#include <string.h>
+
+#include "engine/kernels/lib/tile_fn.h"
+
+enum {
+    TILE_SCRATCH = 1024,    /* elements of a tile when several share the first cache */
+    TILE_DIRECT = 8192,     /* when nothing is kept in between */
+    ITEM_CHEAP = 32768,     /* elements that a thread takes at a time: about 2 us of copying */
+    ITEM_DEAR = 8192,       /* the same with calls of exp and the like */
+    STREAM_BYTES = 16 << 20 /* outputs beyond this are not found in the caches again */
+};
+
+/* ---- plan ---- */
+
+static enum chain_form form_of(const struct strided *s, int k)
+{
+    if (strided_is_scalar(s, k))
+        return CHAIN_SCALAR;
+    if (strided_is_full(s, k))
+        return CHAIN_FULL;
+    return strided_is_vector(s, k) ? CHAIN_VECTOR : CHAIN_STRIDED;
+}
+
+static int last_use(const struct chain *chain, int step)
+{
+    int last = step;
+    for (int s = step + 1; s < chain->count; s++)
+        if (chain->steps[s].a == chain->inputs + step || chain->steps[s].b == chain->inputs + step)
+            last = s;
+    return last;
+}
+
+/* A step may write where an operand that it is the last to read lies. */
+static void assign_slots(struct chain_plan *plan)
+{
+    const struct chain *chain = &plan->chain;
+    int free_from[CHAIN_STEPS] = {0}, count = 0;
+    for (int s = 0; s < chain->count; s++) {
+        int slot = 0;
+        while (slot < count && free_from[slot] > s)
+            slot++;
+        count = slot == count ? count + 1 : count;
+        free_from[slot] = last_use(chain, s);
+        plan->slot[s] = slot;
+    }
+    bool direct = chain->count == 1 && !plan->stream;
+    plan->slots = direct ? 0 : count;
+}
+
+static bool is_dear(const struct chain *chain)
+{
+    double calls = 0;
+    for (int s = 0; s < chain->count; s++)
+        calls += chain_info(chain->steps[s].code)->transcendentals;
+    return calls > 0;
+}
+
+static int64_t div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* All inputs are read where they lie, also across rows. */
+static bool lies_flat(const struct chain_plan *plan)
+{
+    for (int k = 0; k < plan->chain.inputs; k++)
+        if (plan->form[k] == CHAIN_VECTOR || plan->form[k] == CHAIN_STRIDED)
+            return false;
+    return true;
+}
+
+static void cut_tiles(struct chain_plan *plan)
+{
+    const struct strided *s = &plan->space;
+    bool direct = plan->slots == 0 && (lies_flat(plan) || s->row >= TILE_DIRECT);
+    plan->tile = direct ? TILE_DIRECT : TILE_SCRATCH;
+    if (s->row >= plan->tile || s->rows == 1) {
+        plan->tile_rows = 0;
+        plan->tiles_per_row = div_up(s->row, plan->tile);
+        plan->tiles = plan->tiles_per_row * s->rows;
+    } else {
+        plan->tile_rows = s->row ? plan->tile / s->row : 1;
+        plan->tiles = div_up(s->rows, plan->tile_rows);
+    }
+    int64_t size = plan->tile_rows ? plan->tile_rows * s->row : plan->tile;
+    int64_t item = is_dear(&plan->chain) ? ITEM_DEAR : ITEM_CHEAP;
+    plan->tiles_per_item = size > 0 && size < item ? item / size : 1;
+    plan->items = div_up(plan->tiles, plan->tiles_per_item);
+}
+
+/* Inputs whose elements do not lie in a tile as the vector loops want them. */
+static void choose_spreads(struct chain_plan *plan)
+{
+    for (int k = 0; k < plan->chain.inputs; k++) {
+        int64_t inner = plan->space.stride[k + 1][plan->space.rank - 1];
+        bool cut_fits = plan->tile_rows == 0 && (inner == 0 || inner == 1);
+        bool fits = cut_fits || plan->form[k] == CHAIN_FULL || plan->form[k] == CHAIN_SCALAR ||
+                    plan->form[k] == CHAIN_UNUSED;
+        plan->spread[k] = fits ? -1 : plan->slots++;
+    }
+}
+
+static enum status check_tensors(const struct kernel_query *q, struct error *why)
+{
+    if (q->out_count != 1 || !query_all_dtype(q, DTYPE_F32))
+        return UNSUPPORTED(why, "only f32");
+    if (q->in_count > CHAIN_INPUTS)
+        return UNSUPPORTED(why, "%d inputs, at most %d", q->in_count, (int)CHAIN_INPUTS);
+    if (!desc_is_dense(&q->out[0]))
+        return UNSUPPORTED(why, "the output has gaps");
+    return STATUS_OK;
+}
+
+enum status SIMD_FN(chain_plan_make)(const struct kernel_query *q, struct chain_plan *plan,
+                                     struct error *why)
+{
+    const float *scalars[CHAIN_INPUTS] = {0};
+    const struct desc *descs[STRIDED_OPERANDS] = {&q->out[0]};
+    *plan = (struct chain_plan){0};
+    TRY(check_tensors(q, why));
+    for (int k = 0; k < q->in_count; k++) {
+        descs[k + 1] = query_in(q, k);
+        if (descs[k + 1] && q->fixed && q->fixed[k] && shape_count(&q->in[k].shape) == 1)
+            scalars[k] = q->fixed[k];
+    }
+    TRY(chain_from_node(q->node, scalars, &plan->chain, why));
+    strided_init(&plan->space, descs, q->in_count + 1);
+    for (int k = 0; k < q->in_count; k++)
+        if (chain_reads(&plan->chain, k))
+            plan->form[k] = form_of(&plan->space, k + 1);
+    plan->stream = desc_bytes(&q->out[0]) > STREAM_BYTES;
+    assign_slots(plan);
+    cut_tiles(plan);
+    choose_spreads(plan);
+    return STATUS_OK;
+}
+
+size_t SIMD_FN(chain_workspace)(const struct chain_plan *plan, int threads)
+{
+    int64_t tile = plan->tile_rows ? plan->tile_rows * plan->space.row : plan->tile;
+    tile = div_up(tile, 16) * 16;
+    return (size_t)(threads * plan->slots * tile) * sizeof(float);
+}
+
+/* ---- run ---- */
+
+struct run {
+    const struct chain_plan *plan;
+    const struct kernel_args *args;
+};
+
+/* What a thread works on. */
+struct tile {
+    float *scratch;
+    int64_t scratch_tile; /* elements from one scratch tile to the next */
+    int64_t first, count; /* elements of the space */
+    int64_t row, column;  /* of the first */
+};
+
+static void spread_rows(const struct strided *s, int k, const float *x, const struct tile *t,
+                        float *y)
+{
+    int64_t inner = s->stride[k][s->rank - 1];
+    for (int64_t done = 0; done < t->count; done += s->row, y += s->row) {
+        const float *row = x + strided_at(s, k, t->row + done / s->row);
+        if (inner == 1)
+            memcpy(y, row, (size_t)s->row * sizeof(float));
+        else
+            SIMD_FN(tile_gather)(y, row, s->row, inner);
+    }
+}
+
+/* Where input k of the tile can be read, and whether it is one value. */
+static const float *input_of(const struct run *run, int k, const struct tile *t, bool *scalar)
+{
+    const struct chain_plan *plan = run->plan;
+    const struct strided *s = &plan->space;
+    const float *x = run->args->in[k];
+    int64_t inner = s->stride[k + 1][s->rank - 1];
+    *scalar = plan->form[k] == CHAIN_SCALAR || (plan->tile_rows == 0 && inner == 0);
+    if (plan->form[k] == CHAIN_SCALAR)
+        return x;
+    if (plan->form[k] == CHAIN_FULL)
+        return x + t->first;
+    float *spread = t->scratch + plan->spread[k] * t->scratch_tile;
+    if (plan->tile_rows)
+        return spread; /* filled by prepare_tile */
+    x += strided_at(s, k + 1, t->row) + t->column * inner;
+    if (plan->spread[k] < 0)
+        return x;
+    SIMD_FN(tile_gather)(spread, x, t->count, inner);
+    return spread;
+}
+
+/* Tiles of whole rows: a vector is the same in every tile, so once per item is enough. */
+static void prepare_tile(const struct run *run, const struct tile *t, bool first_of_item)
+{
+    const struct chain_plan *plan = run->plan;
+    for (int k = 0; plan->tile_rows && k < plan->chain.inputs; k++) {
+        if (plan->spread[k] < 0 || (plan->form[k] == CHAIN_VECTOR && !first_of_item))
+            continue;
+        spread_rows(&plan->space, k + 1, run->args->in[k], t,
+                    t->scratch + plan->spread[k] * t->scratch_tile);
+    }
+}
+
+struct operand {
+    const float *at;
+    bool scalar;
+};
+
+static void run_step(const struct chain_plan *plan, int s, struct operand *operands,
+                     const struct tile *t, float *y)
+{
+    const struct chain_step *step = &plan->chain.steps[s];
+    bool two = chain_info(step->code)->operands == 2;
+    const struct operand *a = &operands[step->a], *b = two ? &operands[step->b] : a;
+    bool scalar = a->scalar && b->scalar;
+    struct tile_operands x = {a->at, b->at, 0};
+    if (a->scalar)
+        x.scalars |= TILE_A_SCALAR;
+    if (b->scalar)
+        x.scalars |= TILE_B_SCALAR;
+    SIMD_FN(tile_fns)[step->code](y, &x, scalar ? 1 : t->count, step);
+    operands[plan->chain.inputs + s] = (struct operand){y, scalar};
+}
+
+static void finish(const struct operand *result, const struct tile *t, float *out, bool stream)
+{
+    if (result->scalar) {
+        struct tile_operands x = {result->at, result->at, TILE_A_SCALAR | TILE_B_SCALAR};
+        SIMD_FN(tile_fns)[CHAIN_COPY](out, &x, t->count, NULL);
+    } else if (stream) {
+        SIMD_FN(tile_stream)(out, result->at, t->count);
+    }
+}
+
+static void run_tile(const struct run *run, const struct tile *t)
+{
+    const struct chain_plan *plan = run->plan;
+    const struct chain *chain = &plan->chain;
+    struct operand operands[CHAIN_INPUTS + CHAIN_STEPS];
+    float *out = (float *)run->args->out[0] + t->first;
+    for (int k = 0; k < chain->inputs; k++)
+        if (plan->form[k] != CHAIN_UNUSED)
+            operands[k].at = input_of(run, k, t, &operands[k].scalar);
+    for (int s = 0; s < chain->count; s++) {
+        bool to_out = s == chain->count - 1 && !plan->stream;
+        run_step(plan, s, operands, t, to_out ? out : t->scratch + plan->slot[s] * t->scratch_tile);
+    }
+    finish(&operands[chain->inputs + chain->count - 1], t, out, plan->stream);
+}
+
+static void run_item(void *context, int64_t item, int thread)
+{
+    const struct run *run = context;
+    const struct chain_plan *plan = run->plan;
+    const struct strided *s = &plan->space;
+    int64_t first = item * plan->tiles_per_item;
+    int64_t last = first + plan->tiles_per_item;
+    size_t own = SIMD_FN(chain_workspace)(plan, 1);
+    struct tile t = {.scratch = (float *)((char *)run->args->workspace + (size_t)thread * own)};
+    t.scratch_tile = plan->slots ? (int64_t)(own / sizeof(float)) / plan->slots : 0;
+    last = last < plan->tiles ? last : plan->tiles;
+    for (int64_t k = first; k < last; k++) {
+        if (plan->tile_rows) {
+            int64_t rows = s->rows - k * plan->tile_rows;
+            t.row = k * plan->tile_rows;
+            t.count = (rows < plan->tile_rows ? rows : plan->tile_rows) * s->row;
+        } else {
+            t.row = k / plan->tiles_per_row;
+            t.column = k % plan->tiles_per_row * plan->tile;
+            t.count = s->row - t.column < plan->tile ? s->row - t.column : plan->tile;
+        }
+        t.first = t.row * s->row + t.column;
+        prepare_tile(run, &t, k == first);
+        run_tile(run, &t);
+    }
+    if (plan->stream)
+        simd_fence();
+}
+
+void SIMD_FN(chain_run)(const struct chain_plan *plan, const struct kernel_args *args)
+{
+    struct run run = {plan, args};
+    pool_run(args->pool, plan->items, run_item, &run);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/lib/gemm.h"
+
+#include <string.h>
+
+struct job {
+    const struct gemm_plan *plan;
+    const struct gemm_call *call;
+    bool rows_first; /* neighbouring tasks share columns of B (the larger operand), not rows of A */
+};
+
+/* One task: tiles [tile0, tile1) by panels [panel0, panel1) of one batch. */
+struct chunk {
+    const struct gemm_plan *plan;
+    const struct gemm_call *call;
+    int64_t batch, tile0, tile1, panel0, panel1;
+    const float **rows;   /* per tile [taps][rows] */
+    const float **copied; /* per tile [rows]: into copy */
+    float *copy;
+    const float *b;
+    float *c;
+    const float *operands[GEMM_STEP_MAX];
+};
+
+/* A pass over the reduction: taps [tap, tap + taps), elements [first, first + k) of each. */
+struct pass {
+    int64_t tap, taps, first, k;
+};
+
+static int64_t split(int64_t count, int64_t parts, int64_t index)
+{
+    int64_t base = count / parts, rest = count % parts;
+    return index * base + (index < rest ? index : rest);
+}
+
+static int64_t tile_row(const struct gemm_plan *p, int64_t tile)
+{
+    return tile * p->rows_even + (tile < p->rows_rest ? tile : p->rows_rest);
+}
+
+/* ---- setting up ---- */
+
+static void locate_batch(struct chunk *k)
+{
+    const struct gemm_call *call = k->call;
+    int64_t left = k->batch, c = 0, operand[GEMM_STEP_MAX] = {0};
+    int steps = call->post ? call->post->count : 0;
+    for (int d = call->batch_rank - 1; d >= 0; d--) {
+        int64_t at = left % call->batch_dim[d];
+        left /= call->batch_dim[d];
+        c += at * call->c_batch[d];
+        for (int s = 0; s < steps; s++)
+            operand[s] += at * call->post->steps[s].batch[d];
+    }
+    k->c = call->c + c;
+    k->b = call->b + k->batch * call->b_batch;
+    for (int s = 0; s < steps; s++) {
+        int input = call->post->steps[s].input;
+        k->operands[s] = input < 0 ? NULL : (const float *)call->in[input] + operand[s];
+    }
+}
+
+static void locate_chunk(const struct job *job, int64_t task, int thread, struct chunk *k)
+{
+    const struct gemm_plan *p = job->plan;
+    int64_t grid = p->chunk_rows * p->chunk_columns, at = task % grid;
+    int64_t row = job->rows_first ? at % p->chunk_rows : at / p->chunk_columns;
+    int64_t column = job->rows_first ? at / p->chunk_rows : at % p->chunk_columns;
+    k->plan = p;
+    k->call = job->call;
+    k->batch = task / grid;
+    k->tile0 = split(p->tiles, p->chunk_rows, row);
+    k->tile1 = split(p->tiles, p->chunk_rows, row + 1);
+    k->panel0 = split(p->panels, p->chunk_columns, column);
+    k->panel1 = split(p->panels, p->chunk_columns, column + 1);
+    size_t stride = p->pointer_bytes + p->copy_bytes + ALIGN_TENSOR;
+    char *scratch = (char *)job->call->workspace + (size_t)thread * stride;
+    k->rows = (const float **)(void *)scratch;
+    k->copied = k->rows + p->row_tiles * p->size.rows * p->size.taps;
+    k->copy = (float *)(void *)(scratch + p->pointer_bytes);
+}
+
+static void point_rows(const struct chunk *k)
+{
+    const struct gemm_plan *p = k->plan;
+    int64_t step = p->size.rows;
+    for (int64_t tile = k->tile0; tile < k->tile1; tile++) {
+        int64_t row = tile_row(p, tile), at = tile - k->tile0;
+        k->call->rows(k->call->source, k->batch, row, tile_row(p, tile + 1) - row,
+                      k->rows + at * step * p->size.taps, step);
+        for (int64_t m = 0; p->size.copy && m < step; m++)
+            k->copied[at * step + m] = k->copy + (at * step + m) * p->copy_row;
+    }
+}
+
+static void copy_rows(const struct chunk *k, const struct pass *pass)
+{
+    const struct gemm_plan *p = k->plan;
+    int64_t step = p->size.rows;
+    for (int64_t tile = k->tile0; tile < k->tile1; tile++) {
+        int64_t count = tile_row(p, tile + 1) - tile_row(p, tile), at = tile - k->tile0;
+        const float **rows = k->rows + at * step * p->size.taps + pass->tap * step;
+        for (int64_t m = 0; m < count; m++)
+            for (int64_t t = 0; t < pass->taps; t++)
+                memcpy(k->copy + (at * step + m) * p->copy_row + t * pass->k,
+                       rows[t * step + m] + pass->first, (size_t)pass->k * sizeof(float));
+    }
+}
+
+/* ---- computing ---- */
+
+/* Operands of the epilogue at element (row, column) of C. */
+static void move_operands(const struct chunk *k, const struct gemm_post *post, int64_t row,
+                          int64_t column, const float **operands)
+{
+    for (int s = 0; s < post->count; s++) {
+        const struct gemm_step *step = &post->steps[s];
+        operands[s] = k->operands[s];
+        if (operands[s])
+            operands[s] += row * step->row + column * step->column;
+    }
+}
+
+static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
+{
+    const struct gemm_plan *p = k->plan;
+    const struct gemm_call *call = k->call;
+    const float *operands[GEMM_STEP_MAX];
+    bool copy = p->size.copy, last = pass->tap + pass->taps == p->size.taps &&
+                                     pass->first + pass->k == p->size.k;
+    int64_t full = (int64_t)p->size.vectors * VL, column = panel * full, step = p->size.rows;
+    int vectors = (int)gemm_panel_vectors(p, panel);
+    int64_t left = p->size.n - column - (vectors - 1) * VL;
+    int64_t before = (pass->tap * p->size.k + pass->first) * vectors * VL;
+    struct gemm_tile tile = {.row_step = step,
+                             .taps = copy ? 1 : pass->taps,
+                             .first = copy ? 0 : pass->first,
+                             .k = copy ? pass->taps * pass->k : pass->k,
+                             .b = k->b + column * p->size.taps * p->size.k + before,
+                             .c_row = call->c_row,
+                             .bias = call->bias ? call->bias + column : NULL,
+                             .last = left < VL ? left : VL,
+                             .resume = before > 0,
+                             .post = last ? call->post : NULL,
+                             .operands = operands};
+    for (int64_t index = k->tile0; index < k->tile1; index++) {
+        int64_t row = tile_row(p, index), count = tile_row(p, index + 1) - row;
+        int64_t at = (index - k->tile0) * step;
+        tile.c = k->c + row * call->c_row + column;
+        tile.rows = copy ? k->copied + at : k->rows + at * p->size.taps + pass->tap * step;
+        if (tile.post)
+            move_operands(k, tile.post, row, column, operands);
+        gemm_tile_for((int)count, vectors)(&tile);
+    }
+}
+
+static void run_pass(const struct chunk *k, const struct pass *pass)
+{
+    if (k->plan->size.copy)
+        copy_rows(k, pass);
+    for (int64_t panel = k->panel0; panel < k->panel1; panel++)
+        run_panel(k, pass, panel);
+}
+
+static void run_chunk(void *context, int64_t task, int thread)
+{
+    const struct job *job = context;
+    const struct gemm_size *s = &job->plan->size;
+    struct chunk k;
+    locate_chunk(job, task, thread, &k);
+    locate_batch(&k);
+    point_rows(&k);
+    for (int64_t tap = 0; tap < s->taps; tap += job->plan->taps_block) {
+        for (int64_t first = 0; first < s->k; first += job->plan->k_block) {
+            struct pass pass = {tap, job->plan->taps_block, first, job->plan->k_block};
+            if (pass.taps > s->taps - tap)
+                pass.taps = s->taps - tap;
+            if (pass.k > s->k - first)
+                pass.k = s->k - first;
+            run_pass(&k, &pass);
+        }
+    }
+}
+
+void gemm_run(const struct gemm_plan *plan, const struct gemm_call *call, struct pool *pool)
+{
+    const struct gemm_size *s = &plan->size;
+    struct job job = {.plan = plan, .call = call, .rows_first = s->n > s->m};
+    pool_run(pool, s->batch * plan->chunk_rows * plan->chunk_columns, run_chunk, &job);
+}

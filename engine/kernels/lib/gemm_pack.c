@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "engine/kernels/lib/gemm.h"
+
+enum { HUGE_PAGE = 2 << 20 };
+
+void *gemm_alloc(size_t bytes)
+{
+    size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN_TENSOR;
+    size_t size = (bytes / align + 1) * align;
+    void *memory = aligned_alloc(align, size);
+    if (memory && align == HUGE_PAGE)
+        madvise(memory, size, MADV_HUGEPAGE); /* only advice */
+    return memory;
+}
+
+/* Panels are full width but for the last, which has as many vectors as it needs. */
+int64_t gemm_panel_vectors(const struct gemm_plan *plan, int64_t panel)
+{
+    int64_t left = plan->size.n - panel * plan->size.vectors * VL;
+    int64_t vectors = (left + VL - 1) / VL;
+    return vectors < plan->size.vectors ? vectors : plan->size.vectors;
+}
+
+int64_t gemm_packed_floats(const struct gemm_plan *plan)
+{
+    int64_t vectors = (plan->size.n + VL - 1) / VL;
+    return vectors * VL * plan->size.taps * plan->size.k;
+}
+
+static void pack_row(const float *from, int64_t stride, int64_t count, float scale, float *to,
+                     int64_t width)
+{
+    for (int64_t n = 0; n < count; n++)
+        to[n] = scale * from[n * stride];
+    for (int64_t n = count; n < width; n++)
+        to[n] = 0.0f;
+}
+
+/* When a column of B is dense and a row is not, 16 elements of each column are read at a time. */
+static void pack_columns(const float *from, const struct gemm_source_b *b, int64_t k, int64_t count,
+                         int64_t width, float *to)
+{
+    for (int64_t k0 = 0; k0 < k; k0 += 16) {
+        int64_t k1 = k0 + 16 < k ? k0 + 16 : k;
+        for (int64_t n = 0; n < width; n++)
+            for (int64_t i = k0; i < k1; i++)
+                to[i * width + n] =
+                    n < count ? b->scale * from[i * b->row + n * b->column] : 0.0f;
+    }
+}
+
+void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from, int64_t first,
+                 int64_t last, float *packed)
+{
+    const struct gemm_size *s = &plan->size;
+    int64_t full = (int64_t)s->vectors * VL;
+    for (int64_t panel = first; panel < last; panel++) {
+        int64_t width = gemm_panel_vectors(plan, panel) * VL, left = s->n - panel * full;
+        int64_t count = left < width ? left : width;
+        float *to = packed + panel * full * s->taps * s->k;
+        for (int64_t tap = 0; tap < s->taps; tap++, to += s->k * width) {
+            const float *b = from->b + tap * from->tap + panel * full * from->column;
+            if (from->column != 1) {
+                pack_columns(b, from, s->k, count, width, to);
+                continue;
+            }
+            for (int64_t k = 0; k < s->k; k++)
+                pack_row(b + k * from->row, 1, count, from->scale, to + k * width, width);
+        }
+    }
+}

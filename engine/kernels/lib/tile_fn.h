@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One loop per step of an elementwise expression (engine/chain.h): y[i] = f(a[i], b[i]) for i < n.
+ * y may be a or b. Which operands are a single value for all i is said by `scalars`; operators of
+ * one operand never get a scalar one with n > 1, but for CHAIN_COPY, which then fills.
+ */
+#ifndef ENGINE_KERNELS_LIB_TILE_FN_H
+#define ENGINE_KERNELS_LIB_TILE_FN_H
+
+#include "engine/chain.h"
+#include "engine/kernels/lib/simd.h"
+
+enum { TILE_A_SCALAR = 1, TILE_B_SCALAR = 2 };
+
+struct tile_operands {
+    const float *a, *b;
+    unsigned scalars;
+};
+
+typedef void tile_fn(float *y, const struct tile_operands *x, int64_t n,
+                     const struct chain_step *step);
+
+extern tile_fn *const SIMD_FN(tile_fns)[CHAIN_CODE_COUNT];
+
+/* Past the caches where y is aligned; end a series with simd_fence. */
+void SIMD_FN(tile_stream)(float *y, const float *x, int64_t n);
+/* y[i] = x[i stride] */
+void SIMD_FN(tile_gather)(float *y, const float *x, int64_t n, int64_t stride);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * InstanceNormalization: each channel of each image to mean 0 and deviation 1, then scale, bias. */
+#include <math.h>
+
+#include "engine/op.h"
+
+static const char *const attrs[] = {"epsilon", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    const struct shape *x = &c->in[0]->shape;
+    if (x->rank < 3)
+        return FAIL(err, STATUS_FAILED, "InstanceNormalization: input of rank %d, not 3 or more",
+                    x->rank);
+    for (int k = 1; k < 3; k++)
+        if (shape_count(&c->in[k]->shape) != x->dim[1])
+            return FAIL(err, STATUS_FAILED,
+                        "InstanceNormalization: input %d has %lld elements for %lld channels", k,
+                        (long long)shape_count(&c->in[k]->shape), (long long)x->dim[1]);
+    return infer_same(c, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    cost->elementwise = 8 * (double)shape_count(&c->in[0]->shape);
+    cost->transcendentals = (double)shape_span(&c->in[0]->shape, 0, 2);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    const struct ref_tensor *x = call->in[0];
+    int64_t plane = shape_span(&x->shape, 2, x->shape.rank), channels = x->shape.dim[1];
+    double epsilon = node_float(call->node, "epsilon", 1e-5);
+    for (int64_t p = 0; p < x->shape.dim[0] * channels; p++) {
+        double sum = 0, squares = 0;
+        for (int64_t k = 0; k < plane; k++)
+            sum += x->f[p * plane + k];
+        double mean = sum / (double)plane;
+        for (int64_t k = 0; k < plane; k++)
+            squares += (x->f[p * plane + k] - mean) * (x->f[p * plane + k] - mean);
+        double factor = call->in[1]->f[p % channels] / sqrt(squares / (double)plane + epsilon);
+        for (int64_t k = p * plane; k < (p + 1) * plane; k++)
+            call->out[0]->f[k] = (x->f[k] - mean) * factor + call->in[2]->f[p % channels];
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "image", .inputs = "f32[2,19,6,7] f32[19]! f32[19]!"},
+    {.name = "epsilon", .inputs = "f32[1,4,5,5] f32[4]! f32[4]!", .attrs = "epsilon=0.01"},
+    {.name = "rank_3", .inputs = "f32[2,5,31] f32[5]! f32[5]!"},
+    {.name = "rank_5", .inputs = "f32[1,3,2,3,4] f32[3] f32[3]"},
+};
+
+REGISTER(op, instance_normalization) = {
+    .name = "InstanceNormalization",
+    .inputs_min = 3,
+    .inputs_max = 3,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * RMSNormalization: x / sqrt(mean x^2 + epsilon) * scale over the axes from `axis` on. Zhang and
+ * Sennrich 2019. */
+#include <math.h>
+
+#include "engine/op.h"
+#include "engine/op_args.h"
+
+static const char *const attrs[] = {"axis", "epsilon", "stash_type", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    const struct shape *x = &c->in[0]->shape, *scale = &c->in[1]->shape;
+    struct op_args args = args_of_infer(c);
+    struct shape both;
+    char text[96], text_x[96];
+    int axis;
+    TRY(args_axis(&args, x, -1, &axis, err));
+    if (!shape_broadcast(x, scale, &both) || !shape_equal(&both, x))
+        return FAIL(err, STATUS_FAILED, "RMSNormalization: scale %s does not broadcast to %s",
+                    shape_text(scale, text), shape_text(x, text_x));
+    return infer_same(c, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    const struct shape *x = &c->in[0]->shape;
+    cost->elementwise = 4 * (double)shape_count(x);
+    cost->transcendentals = (double)shape_span(x, 0, shape_axis(x, node_int(c->node, "axis", -1)));
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    const struct ref_tensor *x = call->in[0], *scale = call->in[1];
+    int axis = shape_axis(&x->shape, node_int(call->node, "axis", -1));
+    int64_t count = shape_span(&x->shape, axis, x->shape.rank);
+    double epsilon = node_float(call->node, "epsilon", 1e-5);
+    for (int64_t row = 0; row < shape_span(&x->shape, 0, axis); row++) {
+        double squares = 0;
+        for (int64_t k = row * count; k < (row + 1) * count; k++)
+            squares += x->f[k] * x->f[k];
+        double inverse = 1 / sqrt(squares / (double)count + epsilon);
+        for (int64_t k = row * count; k < (row + 1) * count; k++)
+            call->out[0]->f[k] =
+                x->f[k] * inverse * scale->f[ref_broadcast_index(&x->shape, k, &scale->shape)];
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "last_axis", .inputs = "f32[2,9,67] f32[67]!"},
+    {.name = "axis_1", .inputs = "f32[3,4,5,2] f32[4,5,2]!", .attrs = "axis=1"},
+    {.name = "epsilon", .inputs = "f32[5,64]{-0.01:0.01} f32[64]!", .attrs = "epsilon=0.001"},
+    {.name = "scale_at_run_time", .inputs = "f32[4,33] f32[33]"},
+};
+
+REGISTER(op, rms_normalization) = {
+    .name = "RMSNormalization",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

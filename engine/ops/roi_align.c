@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * RoiAlign (He et al., Mask R-CNN, 2017): regions of feature maps as small images of one size; each
+ * element is the mean (or largest) of samples on a grid in its bin. As in ONNX Runtime, mode "max"
+ * takes the largest weighted corner, not the largest interpolated sample. Before opset 16 there was
+ * no coordinate_transformation_mode; the importer then sets it to "output_half_pixel". */
+#include <math.h>
+#include <string.h>
+
+#include "engine/op.h"
+
+static const char *const attrs[] = {"mode",
+                                    "output_height",
+                                    "output_width",
+                                    "sampling_ratio",
+                                    "spatial_scale",
+                                    "coordinate_transformation_mode",
+                                    NULL};
+
+struct roi_align {
+    bool max, half_pixel;
+    int64_t out_height, out_width, ratio, height, width;
+    double scale;
+};
+
+static enum status settings_of(const struct node *node, const struct shape *x, struct roi_align *r,
+                               struct error *err)
+{
+    const char *mode = node_string(node, "mode", "avg");
+    const char *coordinate = node_string(node, "coordinate_transformation_mode", "half_pixel");
+    *r = (struct roi_align){.max = strcmp(mode, "max") == 0,
+                            .half_pixel = strcmp(coordinate, "half_pixel") == 0,
+                            .out_height = node_int(node, "output_height", 1),
+                            .out_width = node_int(node, "output_width", 1),
+                            .ratio = node_int(node, "sampling_ratio", 0),
+                            .height = x->dim[2],
+                            .width = x->dim[3],
+                            .scale = node_float(node, "spatial_scale", 1)};
+    if ((!r->max && strcmp(mode, "avg")) ||
+        (!r->half_pixel && strcmp(coordinate, "output_half_pixel")))
+        return UNSUPPORTED(err, "mode \"%s\" with coordinates \"%s\" of RoiAlign", mode,
+                           coordinate);
+    if (r->out_height < 1 || r->out_width < 1 || r->ratio < 0)
+        return FAIL(err, STATUS_FAILED, "RoiAlign to %lld x %lld with sampling_ratio %lld",
+                    (long long)r->out_height, (long long)r->out_width, (long long)r->ratio);
+    return STATUS_OK;
+}
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    const struct shape *x = &c->in[0]->shape, *rois = &c->in[1]->shape;
+    struct roi_align r;
+    if (x->rank != 4 || rois->rank != 2 || rois->dim[1] != 4 ||
+        shape_count(&c->in[2]->shape) != rois->dim[0]) {
+        char a[96], b[96];
+        return FAIL(err, STATUS_FAILED, "RoiAlign takes [N,C,H,W] and [R,4], not %s and %s",
+                    shape_text(x, a), shape_text(rois, b));
+    }
+    TRY(settings_of(c->node, x, &r, err));
+    struct shape y = shape_of(rois->dim[0], x->dim[1], r.out_height, r.out_width);
+    infer_set(c, 0, c->in[0]->dtype, &y);
+    return STATUS_OK;
+}
+
+/* One region along one axis. */
+struct side {
+    double start, bin;
+    int64_t grid;
+};
+
+static struct side side_of(const struct roi_align *r, double low, double high, int64_t out)
+{
+    double offset = r->half_pixel ? 0.5 : 0;
+    double size = (high - low) * r->scale;
+    if (!r->half_pixel && size < 1)
+        size = 1;
+    return (struct side){.start = low * r->scale - offset,
+                         .bin = size / (double)out,
+                         .grid = r->ratio ? r->ratio : (int64_t)ceil(size / (double)out)};
+}
+
+/* The two elements round a sample, their weights; false when it lies outside. */
+struct pair {
+    int64_t at[2];
+    double weight[2];
+};
+
+static bool pair_at(double at, int64_t size, struct pair *pair)
+{
+    if (at < -1 || at > (double)size)
+        return false;
+    at = at < 0 ? 0 : at;
+    int64_t low = (int64_t)at;
+    double t = at - (double)low;
+    if (low >= size - 1) {
+        low = size - 1;
+        t = 0;
+    }
+    *pair = (struct pair){.at = {low, low < size - 1 ? low + 1 : low}, .weight = {1 - t, t}};
+    return true;
+}
+
+static double sample_at(const struct roi_align *r, const double *plane, double y, double x)
+{
+    struct pair rows, columns;
+    if (!pair_at(y, r->height, &rows) || !pair_at(x, r->width, &columns))
+        return 0;
+    double sum = 0, largest = -INFINITY;
+    for (int k = 0; k < 4; k++) {
+        double part = rows.weight[k / 2] * columns.weight[k % 2] *
+                      plane[rows.at[k / 2] * r->width + columns.at[k % 2]];
+        sum += part;
+        largest = part > largest ? part : largest;
+    }
+    return r->max ? largest : sum;
+}
+
+static double element(const struct roi_align *r, const double *plane, const struct side *rows,
+                      const struct side *columns, int64_t at)
+{
+    double sum = 0, largest = -INFINITY;
+    int64_t row = at / r->out_width, column = at % r->out_width;
+    int64_t count = rows->grid * columns->grid;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t i = k / columns->grid, j = k % columns->grid;
+        double y = rows->start + rows->bin * ((double)row + ((double)i + 0.5) / (double)rows->grid);
+        double x = columns->start +
+                   columns->bin * ((double)column + ((double)j + 0.5) / (double)columns->grid);
+        double value = sample_at(r, plane, y, x);
+        sum += value;
+        largest = value > largest ? value : largest;
+    }
+    if (count < 1)
+        return 0;
+    return r->max ? largest : sum / (double)count;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0], *rois = call->in[1], *y = call->out[0];
+    struct roi_align r;
+    TRY(settings_of(call->node, &x->shape, &r, err));
+    int64_t channels = x->shape.dim[1], places = r.out_height * r.out_width;
+    for (int64_t n = 0; n < rois->shape.dim[0]; n++) {
+        const double *box = rois->f + n * 4;
+        int64_t image = call->in[2]->i[n];
+        if (image < 0 || image >= x->shape.dim[0])
+            return FAIL(err, STATUS_FAILED, "region %lld is of image %lld of %lld", (long long)n,
+                        (long long)image, (long long)x->shape.dim[0]);
+        struct side columns = side_of(&r, box[0], box[2], r.out_width);
+        struct side rows = side_of(&r, box[1], box[3], r.out_height);
+        for (int64_t k = 0; k < channels * places; k++) {
+            const double *plane = x->f + (image * channels + k / places) * r.height * r.width;
+            y->f[n * channels * places + k] = element(&r, plane, &rows, &columns, k % places);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A sample is one bilinear interpolation (7) and one addition; where sampling_ratio 0 leaves the
+ * number of samples to the data, 2 x 2 are counted, as detectors use it. */
+static void cost(const struct infer *c, struct cost *cost)
+{
+    int64_t ratio = node_int(c->node, "sampling_ratio", 0);
+    double samples = ratio ? (double)(ratio * ratio) : 4;
+    cost->elementwise += 8 * samples * (double)shape_count(&c->out[0]->shape);
+}
+
+static const struct op_case cases[] = {
+    {.name = "mean",
+     .inputs = "f32[2,3,10,12] f32[3,4]=0,0,9,9,2,3,7,5,-1,4,12,11 i64[3]=0,1,1",
+     .attrs = "output_height=3 output_width=4 sampling_ratio=2 spatial_scale=0.9"},
+    {.name = "adaptive",
+     .inputs = "f32[1,2,8,8] f32[2,4]=1,1,30,25,4,4,4.5,4.5 i64[2]=0",
+     .attrs = "output_height=2 output_width=2 spatial_scale=0.25 "
+              "coordinate_transformation_mode=\"output_half_pixel\""},
+    {.name = "largest",
+     .inputs = "f32[1,2,8,8] f32[1,4]=1,0,6,7 i64[1]=0",
+     .attrs = "mode=\"max\" output_height=2 output_width=3 sampling_ratio=2"},
+};
+
+REGISTER(op, roi_align) = {
+    .name = "RoiAlign",
+    .inputs_min = 3,
+    .inputs_max = 3,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge graph: the network as it is built, before any pass, with what it costs by counting. The
+ * text is stable: the same model gives the same lines on every machine, so two dumps can be
+ * compared with diff. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "engine/cost.h"
+#include "harness/command.h"
+#include "workloads/workload.h"
+
+struct graph_options {
+    int64_t batch;
+    bool json, dot;
+};
+
+static const struct option options[] = {
+    {"batch", 'b', OPTION_INT, offsetof(struct graph_options, batch), "N",
+     "images, sequences or rows"},
+    {"json", 0, OPTION_FLAG, offsetof(struct graph_options, json), NULL, "machine-readable"},
+    {"dot", 0, OPTION_FLAG, offsetof(struct graph_options, dot), NULL,
+     "for Graphviz: ridge graph MODEL --dot | dot -Tsvg"},
+    {.name = NULL},
+};
+
+static const char *value_name(const struct graph *g, int value)
+{
+    return value == NONE ? "-" : g->values[value].name;
+}
+
+/* ---- text ---- */
+
+static void print_value(const struct graph *g, int v)
+{
+    char shape[96];
+    const struct value *value = &g->values[v];
+    printf("%s %s%s", value->name, dtype_name(value->dtype), shape_text(&value->shape, shape));
+}
+
+static void print_values(const struct graph *g, const int *values, int count)
+{
+    for (int k = 0; k < count; k++) {
+        printf("%s", k ? ", " : "");
+        if (values[k] == NONE)
+            printf("-");
+        else
+            print_value(g, values[k]);
+    }
+}
+
+static void print_attr(const struct attr *attr)
+{
+    char shape[96];
+    printf(" %s=", attr->name);
+    switch (attr->kind) {
+    case ATTR_INT:
+        printf("%" PRId64, attr->i);
+        break;
+    case ATTR_FLOAT:
+        printf("%.9g", attr->f);
+        break;
+    case ATTR_STRING:
+        printf("\"%s\"", attr->s);
+        break;
+    case ATTR_INTS:
+        for (int k = 0; k < attr->count; k++)
+            printf("%s%" PRId64, k ? "," : "[", attr->ints[k]);
+        printf("%s", attr->count ? "]" : "[]");
+        break;
+    case ATTR_FLOATS:
+        for (int k = 0; k < attr->count; k++)
+            printf("%s%.9g", k ? "," : "[", attr->floats[k]);
+        printf("%s", attr->count ? "]" : "[]");
+        break;
+    case ATTR_STRINGS:
+        for (int k = 0; k < attr->count; k++)
+            printf("%s\"%s\"", k ? "," : "[", attr->strings[k]);
+        printf("%s", attr->count ? "]" : "[]");
+        break;
+    case ATTR_TENSOR:
+        printf("%s%s", dtype_name(attr->desc.dtype), shape_text(&attr->desc.shape, shape));
+        break;
+    case ATTR_GRAPH:
+        printf("graph");
+        break;
+    }
+}
+
+static void print_node(const struct graph *g, int n)
+{
+    const struct node *node = &g->nodes[n];
+    struct node_cost cost;
+    node_cost(g, n, &cost);
+    printf("%s: %s(", node->name, node->op->name);
+    print_values(g, node->inputs, node->input_count);
+    printf(") -> ");
+    print_values(g, node->outputs, node->output_count);
+    for (int k = 0; k < node->attr_count; k++)
+        print_attr(&node->attrs[k]);
+    printf("  # flops %.0f bytes %.0f\n", cost.flops, cost.bytes_read + cost.bytes_written);
+}
+
+static void print_text(const struct graph *g)
+{
+    struct graph_cost cost;
+    graph_cost(g, &cost);
+    for (int k = 0; k < g->input_count; k++) {
+        printf("input ");
+        print_value(g, g->inputs[k]);
+        printf("\n");
+    }
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            print_node(g, n);
+    for (int k = 0; k < g->output_count; k++) {
+        printf("output ");
+        print_value(g, g->outputs[k]);
+        printf("\n");
+    }
+    printf("# %s: batch %" PRId64 ", %d nodes, %.0f parameters, %.0f buffers\n", g->name,
+           cost.batch, g->node_count, cost.params, cost.buffers);
+    printf("# %.6g MACs, %.6g FLOPs, %.6g transcendental calls\n", cost.work.macs, cost.flops,
+           cost.work.transcendentals);
+    printf("# %.6g bytes compulsory, %.6g bytes streamed; FLOP/byte %.4g and %.4g\n",
+           cost.bytes_compulsory, cost.bytes_streamed, cost.flops / cost.bytes_compulsory,
+           cost.flops / cost.bytes_streamed);
+}
+
+/* ---- JSON ---- */
+
+static void json_names(struct json *json, const struct graph *g, const char *key, const int *values,
+                       int count)
+{
+    json_open(json, key, '[');
+    for (int k = 0; k < count; k++)
+        json_text(json, NULL, values[k] == NONE ? NULL : value_name(g, values[k]));
+    json_close(json);
+}
+
+static void json_node(struct json *json, const struct graph *g, int n)
+{
+    const struct node *node = &g->nodes[n];
+    const struct value *out = &g->values[node->outputs[0]];
+    struct node_cost cost;
+    node_cost(g, n, &cost);
+    json_open(json, NULL, '{');
+    json_text(json, "name", node->name);
+    json_text(json, "op", node->op->name);
+    json_text(json, "domain", node->op->domain ? node->op->domain : "ai.onnx");
+    json_names(json, g, "inputs", node->inputs, node->input_count);
+    json_names(json, g, "outputs", node->outputs, node->output_count);
+    json_ints(json, "shape", out->shape.dim, out->shape.rank);
+    json_text(json, "dtype", dtype_name(out->dtype));
+    json_number(json, "macs", cost.work.macs);
+    json_number(json, "flops", cost.flops);
+    json_number(json, "transcendentals", cost.work.transcendentals);
+    json_number(json, "bytes", cost.bytes_read + cost.bytes_written);
+    json_number(json, "params", cost.params);
+    json_close(json);
+}
+
+static void json_value(struct json *json, const struct value *value)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "name", value->name);
+    json_text(json, "dtype", dtype_name(value->dtype));
+    json_ints(json, "shape", value->shape.dim, value->shape.rank);
+    json_close(json);
+}
+
+static void print_json(const struct graph *g, const char *spec)
+{
+    struct json json;
+    struct graph_cost cost;
+    graph_cost(g, &cost);
+    json_begin(&json, stdout);
+    json_open(&json, NULL, '{');
+    json_text(&json, "workload", spec);
+    json_int(&json, "batch", cost.batch);
+    json_number(&json, "params", cost.params);
+    json_number(&json, "buffers", cost.buffers);
+    json_number(&json, "macs", cost.work.macs);
+    json_number(&json, "flops_model", cost.flops);
+    json_number(&json, "transcendentals", cost.work.transcendentals);
+    json_number(&json, "bytes_compulsory", cost.bytes_compulsory);
+    json_number(&json, "bytes_streamed", cost.bytes_streamed);
+    json_open(&json, "inputs", '[');
+    for (int k = 0; k < g->input_count; k++)
+        json_value(&json, &g->values[g->inputs[k]]);
+    json_close(&json);
+    json_open(&json, "outputs", '[');
+    for (int k = 0; k < g->output_count; k++)
+        json_value(&json, &g->values[g->outputs[k]]);
+    json_close(&json);
+    json_open(&json, "nodes", '[');
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            json_node(&json, g, n);
+    json_close(&json);
+    json_close(&json);
+}
+
+/* ---- Graphviz ---- */
+
+static void print_quoted(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static void print_edge(const struct graph *g, int from, const char *to)
+{
+    char shape[96];
+    const struct value *value = &g->values[from];
+    printf("  ");
+    print_quoted(value->producer == NONE ? value->name : g->nodes[value->producer].name);
+    printf(" -> ");
+    print_quoted(to);
+    printf(" [label=\"%s\"];\n", shape_text(&value->shape, shape));
+}
+
+static void print_dot(const struct graph *g)
+{
+    printf("digraph ");
+    print_quoted(g->name);
+    printf(" {\n  node [shape=box];\n");
+    for (int n = 0; n < g->node_count; n++) {
+        const struct node *node = &g->nodes[n];
+        if (node->dead)
+            continue;
+        printf("  ");
+        print_quoted(node->name);
+        printf(" [label=\"%s\"];\n", node->op->name);
+        for (int k = 0; k < node->input_count; k++)
+            if (node->inputs[k] != NONE && !value_is_fixed(&g->values[node->inputs[k]]))
+                print_edge(g, node->inputs[k], node->name);
+    }
+    for (int k = 0; k < g->output_count; k++)
+        print_edge(g, g->outputs[k], g->values[g->outputs[k]].name);
+    printf("}\n");
+}
+
+static int graph_main(int word_count, char **words, const void *values)
+{
+    const struct graph_options *o = values;
+    struct error err = {.code = STATUS_OK};
+    struct graph *g;
+    if (word_count > 1) {
+        fprintf(stderr, "ridge graph: one model at a time, got \"%s\" as well\n", words[1]);
+        return EXIT_USAGE;
+    }
+    if (workload_open(words[0], o->batch, &g, &err) != STATUS_OK)
+        return command_fail(&err);
+    if (o->json)
+        print_json(g, words[0]);
+    else if (o->dot)
+        print_dot(g);
+    else
+        print_text(g);
+    graph_free(g);
+    return EXIT_FINE;
+}
+
+REGISTER(command, graph) = {
+    .name = "graph",
+    .summary = "print a model's nodes, shapes, FLOPs and bytes",
+    .usage = "MODEL [options]",
+    .help = "MODEL is a workload (`ridge list`), with parameters as NAME:param=value, or an ONNX\n"
+            "file. One line per node: name: operator(inputs) -> outputs attributes # cost.\n"
+            "FLOPs count a multiply-add as 2. Streamed bytes: every node reads its inputs and\n"
+            "writes its outputs once. Compulsory bytes: every tensor crosses the bus once and\n"
+            "elementwise work happens inside the kernel before it.",
+    .options = options,
+    .values_size = sizeof(struct graph_options),
+    .words_min = 1,
+    .main = graph_main,
+};

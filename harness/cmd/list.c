@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge list: the catalogues, which are the folders of the source tree. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "engine/kernel.h"
+#include "engine/op.h"
+#include "engine/plugin.h"
+#include "harness/command.h"
+#include "workloads/workload.h"
+
+struct list_options {
+    bool json;
+};
+
+static const struct option options[] = {
+    {"json", 0, OPTION_FLAG, offsetof(struct list_options, json), NULL, "machine-readable"},
+    {.name = NULL},
+};
+
+/* ---- workloads ---- */
+
+static void workloads_json(struct json *json)
+{
+    for (int k = 0; k < workload_count(); k++) {
+        const struct workload *w = workload_at(k);
+        json_open(json, NULL, '{');
+        json_text(json, "name", w->name);
+        json_text(json, "domain", w->domain);
+        json_text(json, "task", w->task);
+        json_text(json, "summary", w->summary);
+        json_text(json, "source", w->source);
+        json_int(json, "batch", w->batch);
+        json_int(json, "table1_batch", w->table1_batch);
+        json_open(json, "precision", '['); /* every workload is built in fp32 ... */
+        json_text(json, NULL, "fp32");
+        json_close(json);
+        json_open(json, "modes", '['); /* ... and no operator has a gradient yet */
+        json_text(json, NULL, "inference");
+        json_close(json);
+        json_open(json, "params", '[');
+        for (const struct param *p = w->params; p && p->name; p++) {
+            json_open(json, NULL, '{');
+            json_text(json, "name", p->name);
+            json_text(json, "default", p->value);
+            json_open(json, "choices", '[');
+            for (const char *const *choice = p->choices; choice && *choice; choice++)
+                json_text(json, NULL, *choice);
+            json_close(json);
+            json_text(json, "help", p->help);
+            json_close(json);
+        }
+        json_close(json);
+        json_close(json);
+    }
+}
+
+static void workloads_table(struct table *t)
+{
+    table_column(t, "workload", TABLE_LEFT);
+    table_column(t, "domain", TABLE_LEFT);
+    table_column(t, "batch", TABLE_RIGHT);
+    table_column(t, "Table I", TABLE_RIGHT);
+    table_column(t, "parameters", TABLE_LEFT);
+    table_column(t, "what", TABLE_LEFT);
+    for (int k = 0; k < workload_count(); k++) {
+        const struct workload *w = workload_at(k);
+        char text[256] = "";
+        size_t used = 0;
+        for (const struct param *p = w->params; p && p->name && used < sizeof(text); p++)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s=%s", used ? "," : ":",
+                                     p->name, p->value);
+        table_cell(t, "%s", w->name);
+        table_cell(t, "%s", w->domain);
+        table_cell(t, "%lld", (long long)w->batch);
+        table_cell(t, "%lld", (long long)w->table1_batch);
+        table_cell(t, "%s", text);
+        table_cell(t, "%s", w->summary);
+    }
+}
+
+/* ---- operators ---- */
+
+static int kernels_of(const struct op *op)
+{
+    int count = 0;
+    for (int k = 0; k < kernel_count(); k++)
+        count += kernel_at(k)->ops && kernel_computes(kernel_at(k), op);
+    return count;
+}
+
+static void ops_json(struct json *json)
+{
+    for (int k = 0; k < op_count(); k++) {
+        const struct op *op = op_at(k);
+        json_open(json, NULL, '{');
+        json_text(json, "name", op->name);
+        json_text(json, "domain", op->domain ? op->domain : "ai.onnx");
+        json_int(json, "inputs_min", op->inputs_min);
+        json_int(json, "inputs_max", op->inputs_max);
+        json_open(json, "attributes", '[');
+        for (const char *const *name = op->attrs; name && *name; name++)
+            json_text(json, NULL, *name);
+        json_close(json);
+        json_int(json, "kernels", kernels_of(op));
+        json_int(json, "cases", op->case_count);
+        json_bool(json, "gradient", op->gradient);
+        json_close(json);
+    }
+}
+
+static void ops_table(struct table *t)
+{
+    table_column(t, "operator", TABLE_LEFT);
+    table_column(t, "domain", TABLE_LEFT);
+    table_column(t, "kernels", TABLE_RIGHT);
+    table_column(t, "cases", TABLE_RIGHT);
+    table_column(t, "attributes", TABLE_LEFT);
+    for (int k = 0; k < op_count(); k++) {
+        const struct op *op = op_at(k);
+        char text[256] = "";
+        size_t used = 0;
+        for (const char *const *name = op->attrs; name && *name && used < sizeof(text); name++)
+            used +=
+                (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "", *name);
+        table_cell(t, "%s", op->name);
+        table_cell(t, "%s", op->domain ? op->domain : "onnx");
+        table_cell(t, "%d", kernels_of(op));
+        table_cell(t, "%d", op->case_count);
+        table_cell(t, "%s", text);
+    }
+}
+
+/* ---- kernels ---- */
+
+static void kernels_json(struct json *json)
+{
+    for (int k = 0; k < kernel_count(); k++) {
+        const struct kernel *kernel = kernel_at(k);
+        json_open(json, NULL, '{');
+        json_text(json, "name", kernel->name);
+        json_text(json, "provider", kernel->provider);
+        json_text(json, "device", kernel->device ? kernel->device : "cpu");
+        json_text(json, "isa", isa_name(kernel->isa));
+        json_open(json, "ops", '[');
+        for (const char *const *op = kernel->ops; op && *op; op++)
+            json_text(json, NULL, *op);
+        json_close(json);
+        if (kernel->rel_error > 0)
+            json_number(json, "rel_error", kernel->rel_error);
+        else
+            json_null(json, "rel_error");
+        json_close(json);
+    }
+}
+
+static void kernels_table(struct table *t)
+{
+    table_column(t, "kernel", TABLE_LEFT);
+    table_column(t, "provider", TABLE_LEFT);
+    table_column(t, "isa", TABLE_LEFT);
+    table_column(t, "operators", TABLE_LEFT);
+    for (int k = 0; k < kernel_count(); k++) {
+        const struct kernel *kernel = kernel_at(k);
+        char text[256] = "";
+        size_t used = 0;
+        for (const char *const *op = kernel->ops; op && *op && used < sizeof(text); op++)
+            used +=
+                (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "", *op);
+        table_cell(t, "%s", kernel->name);
+        table_cell(t, "%s", kernel->provider);
+        table_cell(t, "%s", isa_name(kernel->isa));
+        table_cell(t, "%s", kernel->ops ? text : "all");
+    }
+}
+
+/* ---- plug-ins ---- */
+
+static const char *state_name(enum plugin_state state)
+{
+    static const char *const names[] = {"loaded", "refused", "absent"};
+    return names[state];
+}
+
+static void plugins_json(struct json *json)
+{
+    for (int k = 0; k < plugin_info_count(); k++) {
+        const struct plugin_info *info = plugin_info_at(k);
+        json_open(json, NULL, '{');
+        json_text(json, "name", info->name);
+        json_text(json, "state", state_name(info->state));
+        json_text(json, "version", info->state == PLUGIN_LOADED ? info->version : NULL);
+        json_text(json, "path", info->path);
+        json_text(json, "reason", info->state == PLUGIN_LOADED ? NULL : info->reason);
+        json_close(json);
+    }
+}
+
+static void plugins_table(struct table *t)
+{
+    table_column(t, "plug-in", TABLE_LEFT);
+    table_column(t, "state", TABLE_LEFT);
+    table_column(t, "version, or why not", TABLE_LEFT);
+    for (int k = 0; k < plugin_info_count(); k++) {
+        const struct plugin_info *info = plugin_info_at(k);
+        table_cell(t, "%s", info->name);
+        table_cell(t, "%s", state_name(info->state));
+        table_cell(t, "%s", info->state == PLUGIN_LOADED ? info->version : info->reason);
+    }
+}
+
+/* ---- the command ---- */
+
+struct catalogue {
+    const char *name;
+    void (*json)(struct json *json);
+    void (*table)(struct table *table);
+};
+
+static const struct catalogue catalogues[] = {
+    {"workloads", workloads_json, workloads_table},
+    {"ops", ops_json, ops_table},
+    {"kernels", kernels_json, kernels_table},
+    {"plugins", plugins_json, plugins_table},
+};
+
+static const struct catalogue *catalogue_find(const char *name)
+{
+    for (int k = 0; k < ARRAY_COUNT(catalogues); k++)
+        if (strcmp(catalogues[k].name, name) == 0)
+            return &catalogues[k];
+    return NULL;
+}
+
+static int list_main(int word_count, char **words, const void *values)
+{
+    const struct list_options *o = values;
+    const struct catalogue *catalogue = catalogue_find(word_count ? words[0] : "workloads");
+    if (!catalogue || word_count > 1) {
+        fprintf(stderr, "ridge list: \"%s\" is none of workloads, ops, kernels, plugins\n",
+                words[word_count - 1]);
+        return EXIT_USAGE;
+    }
+    plugins_load(NULL);
+    if (o->json) {
+        struct json json;
+        json_begin(&json, stdout);
+        json_open(&json, NULL, '[');
+        catalogue->json(&json);
+        json_close(&json);
+        return EXIT_FINE;
+    }
+    struct table table = {.column_count = 0};
+    catalogue->table(&table);
+    table_print(&table, stdout);
+    table_release(&table);
+    return EXIT_FINE;
+}
+
+REGISTER(command, list) = {
+    .name = "list",
+    .summary = "list workloads, operators, kernels or plug-ins",
+    .usage = "[workloads|ops|kernels|plugins] [--json]",
+    .help = "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
+            "\"Table I\" is the batch of that table in the AI Matrix paper.",
+    .options = options,
+    .values_size = sizeof(struct list_options),
+    .main = list_main,
+};

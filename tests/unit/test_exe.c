@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Executables: passes, layouts, memory, and that a run allocates nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/compile.h"
+#include "engine/exe.h"
+#include "engine/op.h"
+#include "workloads/lib/layers.h"
+#include "workloads/workload.h"
+
+static struct fill noise(void)
+{
+    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
+}
+
+static struct exe_options quick(void)
+{
+    return (struct exe_options){.threads = 2, .isa = isa_detect(), .no_tune = true,
+                                .only_variant = NONE};
+}
+
+/* Largest relative error of all outputs against the graph's float64 reference. */
+static double error_of(const struct graph *g, const struct exe_options *options)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct ref_tensor expected[8];
+    double worst = 0;
+    if (exe_new(g, options, &exe, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(reference_run(g, NULL, expected, NULL, &err), STATUS_OK);
+    exe_run(exe);
+    for (int k = 0; k < g->output_count; k++) {
+        const struct value *v = &g->values[g->outputs[k]];
+        struct ref_tensor got;
+        assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
+                         STATUS_OK);
+        double e = ref_rel_error(&got, &expected[k]);
+        worst = e > worst ? e : worst;
+        ref_release(&got);
+        ref_release(&expected[k]);
+    }
+    exe_free(exe);
+    return worst;
+}
+
+static int count_ops(const struct graph *g, const char *op)
+{
+    int count = 0;
+    for (int n = 0; n < g->node_count; n++)
+        count += strcmp(g->nodes[n].op->name, op) == 0;
+    return count;
+}
+
+static void model_runs_right(const char *spec)
+{
+    struct error err = {0};
+    struct graph *g;
+    struct exe_options options = quick();
+    if (workload_open(spec, 2, &g, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_true(error_of(g, &options) <= 1e-3);
+    options.no_fuse = true;
+    assert_true(error_of(g, &options) <= 1e-3);
+    options.no_fuse = false;
+    options.keep_values = true;
+    assert_true(error_of(g, &options) <= 1e-3);
+    graph_free(g);
+}
+
+static void small_resnet_runs_right(void **state)
+{
+    (void)state;
+    model_runs_right("resnet50:image=64,version=1.5");
+}
+
+static void small_bert_runs_right(void **state)
+{
+    (void)state;
+    model_runs_right("bert_base:tokens=8");
+}
+
+static void recommenders_run_right(void **state)
+{
+    (void)state;
+    model_runs_right("wide_deep");
+    model_runs_right("ncf:embedding=gather");
+}
+
+static void passes_find_their_patterns(void **state)
+{
+    (void)state;
+    struct error err;
+    struct graph *g;
+    struct exe_options options = quick();
+    assert_int_equal(workload_open("bert_base:tokens=8", 1, &g, &err), STATUS_OK);
+    assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
+    assert_int_equal(count_ops(g, "Attention"), 12);
+    assert_int_equal(count_ops(g, "Softmax"), 0);
+    assert_int_equal(count_ops(g, "Tanh") + count_ops(g, "Gelu"), 0); /* in epilogues */
+    assert_int_equal(count_ops(g, "MatMul"), 12 * 4 + 1);
+    graph_free(g);
+    assert_int_equal(workload_open("resnet50", 1, &g, &err), STATUS_OK);
+    assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
+    assert_int_equal(count_ops(g, "BatchNormalization") + count_ops(g, "Relu") +
+                         count_ops(g, "Add"),
+                     0);
+    assert_int_equal(count_ops(g, "Conv"), 53);
+    graph_free(g);
+}
+
+/* A residual that is read twice, and outputs that are also read inside, must stay intact. */
+static void shared_values_are_not_fused_away(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("shared");
+    struct exe_options options = quick();
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 6, 6), noise());
+    int a = conv2d(g, x, .name = "a", .out = 8, .kernel = 3, .pad = 1);
+    int b = relu(g, a);
+    int c = conv2d(g, b, .name = "c", .out = 8, .kernel = 1);
+    int d = add(g, c, a);
+    graph_output(g, a);
+    graph_output(g, d);
+    graph_output(g, flatten(g, relu(g, d)));
+    graph_output(g, flatten(g, x));
+    assert_true(error_of(g, &options) <= 1e-5);
+    graph_free(g);
+}
+
+static void memory_plan_shares(void **state)
+{
+    (void)state;
+    struct error err;
+    struct graph *g;
+    struct exe *exe;
+    struct exe_options options = quick();
+    assert_int_equal(workload_open("resnet50:image=64", 2, &g, &err), STATUS_OK);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    struct exe_memory memory = exe_memory(exe);
+    assert_true(memory.arena_bytes < memory.unshared_bytes / 4);
+    exe_free(exe);
+    graph_free(g);
+}
+
+/* No two tensors that live at the same time overlap: each writes its own pattern. */
+static void planned_blocks_do_not_overlap(void **state)
+{
+    (void)state;
+    struct error err;
+    struct graph *g;
+    struct exe *exe;
+    struct exe_options options = quick();
+    assert_int_equal(workload_open("bert_base:tokens=8", 1, &g, &err), STATUS_OK);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    for (int a = 0; a < exe->g->value_count; a++) {
+        const struct place *p = &exe->places[a];
+        for (int b = 0; p->offset >= 0 && b < a; b++) {
+            const struct place *q = &exe->places[b];
+            if (q->offset < 0 || p->first > q->last || q->first > p->last)
+                continue;
+            assert_true(p->offset + (int64_t)p->bytes <= q->offset ||
+                        q->offset + (int64_t)q->bytes <= p->offset);
+        }
+    }
+    exe_free(exe);
+    graph_free(g);
+}
+
+static void steady_run_allocates_nothing(void **state)
+{
+    (void)state;
+    struct error err;
+    struct graph *g;
+    struct exe *exe;
+    struct exe_options options = quick();
+    options.providers = "native";
+    assert_int_equal(workload_open("resnet50:image=64", 1, &g, &err), STATUS_OK);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    exe_run(exe);
+    for (int s = 0; s < exe_step_count(exe); s++) /* references may allocate: none may be left */
+        assert_string_not_equal(exe_step_at(exe, s).kernel->provider, "reference");
+    struct mallinfo2 before = mallinfo2();
+    for (int k = 0; k < 10; k++)
+        exe_run(exe);
+    struct mallinfo2 after = mallinfo2();
+    assert_int_equal(before.uordblks, after.uordblks);
+    assert_int_equal(before.hblks, after.hblks);
+    exe_free(exe);
+    graph_free(g);
+}
+
+static void tuner_remembers(void **state)
+{
+    (void)state;
+    struct error err;
+    struct exe *exe;
+    char path[] = "/tmp/ridge-tuner-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    struct graph *g = graph_new("tuned");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 64), noise());
+    graph_output(g, dense(g, x, "fc", 32));
+    struct exe_options options = quick();
+    options.no_tune = false;
+    options.cache = path;
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    char kernel[64];
+    strncpy(kernel, exe_step_at(exe, 0).kernel->name, sizeof(kernel) - 1);
+    kernel[sizeof(kernel) - 1] = 0;
+    exe_free(exe);
+    struct tune_cache cache;
+    tune_cache_load(&cache, path);
+    assert_int_equal(cache.count, 1);
+    assert_string_equal(cache.entries[0].kernel, kernel);
+    tune_cache_release(&cache);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    assert_string_equal(exe_step_at(exe, 0).kernel->name, kernel);
+    exe_free(exe);
+    graph_free(g);
+    remove(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_resnet_runs_right),
+        cmocka_unit_test(small_bert_runs_right),
+        cmocka_unit_test(recommenders_run_right),
+        cmocka_unit_test(passes_find_their_patterns),
+        cmocka_unit_test(shared_values_are_not_fused_away),
+        cmocka_unit_test(memory_plan_shares),
+        cmocka_unit_test(planned_blocks_do_not_overlap),
+        cmocka_unit_test(steady_run_allocates_nothing),
+        cmocka_unit_test(tuner_remembers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

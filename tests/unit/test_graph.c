@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "engine/exe.h"
+#include "engine/graph.h"
+#include "engine/op.h"
+
+static struct fill noise(void)
+{
+    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
+}
+
+static void first_error_sticks(void **state)
+{
+    (void)state;
+    struct error err;
+    struct graph *g = graph_new("broken");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3), noise());
+    int y = graph_input(g, "y", DTYPE_F32, shape_of(2, 4), noise());
+    int z = graph_node(g, "Add", "sum", INPUTS(x, y), NO_ATTRS);
+    assert_int_equal(z, NONE);
+    assert_int_equal(graph_node(g, "NoSuchOperator", NULL, INPUTS(z), NO_ATTRS), NONE);
+    graph_output(g, z);
+    assert_int_not_equal(graph_check(g, &err), STATUS_OK);
+    assert_non_null(strstr(err.message, "sum"));
+    assert_non_null(strstr(err.message, "[2,3]"));
+    graph_free(g);
+}
+
+static void names_stay_unique(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("names");
+    int a = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
+    int b = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
+    assert_string_not_equal(g->values[a].name, g->values[b].name);
+    for (int k = 0; k < 1000; k++)
+        graph_const_f32(g, (float)k);
+    assert_int_equal(graph_find_value(g, "x"), a);
+    graph_rename(g, b, "other");
+    assert_int_equal(graph_find_value(g, "other"), b);
+    assert_int_equal(graph_find_value(g, "nothing"), NONE);
+    graph_free(g);
+}
+
+static void compact_sorts_and_drops(void **state)
+{
+    (void)state;
+    struct error err;
+    struct graph *g = graph_new("order");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
+    int used = graph_node(g, "Relu", "used", INPUTS(x), NO_ATTRS);
+    graph_node(g, "Relu", "unused", INPUTS(x), NO_ATTRS);
+    int late = graph_node(g, "Neg", "late", INPUTS(x), NO_ATTRS);
+    graph_output(g, used);
+    g->nodes[0].inputs[0] = late; /* reads a node behind it, as passes leave it */
+    graph_compact(g);
+    assert_int_equal(graph_check(g, &err), STATUS_OK);
+    assert_int_equal(g->node_count, 2);
+    assert_string_equal(g->nodes[0].name, "late");
+    assert_string_equal(g->nodes[1].name, "used");
+    graph_free(g);
+}
+
+static void copies_are_independent(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("original");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
+    graph_output(g, graph_node(g, "Relu", "node", INPUTS(x), NO_ATTRS));
+    struct graph *copy = graph_copy(g);
+    graph_node(copy, "Neg", NULL, INPUTS(x), NO_ATTRS);
+    copy->nodes[0].inputs[0] = NONE;
+    assert_int_equal(g->node_count, 1);
+    assert_int_equal(g->nodes[0].inputs[0], x);
+    graph_free(g);
+    assert_string_equal(copy->nodes[0].name, "node");
+    graph_free(copy);
+}
+
+static void fills_do_not_depend_on_neighbours(void **state)
+{
+    (void)state;
+    float whole[64], again[64];
+    struct value value = {.name = "w", .dtype = DTYPE_F32, .shape = shape_of(64), .fill = noise()};
+    value_materialise(&value, whole);
+    value_materialise(&value, again);
+    assert_memory_equal(whole, again, sizeof(whole));
+    value.name = "v";
+    value_materialise(&value, again);
+    assert_memory_not_equal(whole, again, sizeof(whole));
+    for (int k = 0; k < 64; k++)
+        assert_true(whole[k] >= -1 && whole[k] < 1);
+}
+
+static void indices_stay_in_range(void **state)
+{
+    (void)state;
+    int32_t ids[4096];
+    enum fill_kind kinds[] = {FILL_INDEX, FILL_ZIPF};
+    for (int k = 0; k < 2; k++) {
+        struct value value = {.name = "ids", .dtype = DTYPE_I32, .shape = shape_of(4096),
+                              .fill = {.kind = kinds[k], .a = 0, .b = 37}};
+        value_materialise(&value, ids);
+        bool seen[37] = {false};
+        for (int i = 0; i < 4096; i++) {
+            assert_in_range(ids[i], 0, 36);
+            seen[ids[i]] = true;
+        }
+        for (int i = 0; i < 37; i++)
+            assert_true(seen[i]);
+    }
+}
+
+static void half_floats_round_to_even(void **state)
+{
+    (void)state;
+    assert_int_equal(half_from_float(1.0f), 0x3c00);
+    assert_int_equal(half_from_float(65504.0f), 0x7bff);
+    assert_int_equal(half_from_float(65520.0f), 0x7c00);
+    assert_int_equal(half_from_float(0x1p-24f), 1);
+    assert_int_equal(half_from_float(0x1p-25f), 0);
+    assert_int_equal(half_from_float(-2.0f), 0xc000);
+    assert_int_equal(bfloat_from_float(1.00390625f), 0x3f80); /* tie: to even */
+    for (unsigned bits = 0; bits < 0x7c00; bits++)
+        assert_int_equal(half_from_float(half_to_float((uint16_t)bits)), bits);
+}
+
+static void strides_of_layouts(void **state)
+{
+    (void)state;
+    struct shape shape = shape_of(2, 3, 4, 5), pooled = shape_of(2, 8, 1, 1);
+    struct desc plain = desc_dense(DTYPE_F32, &shape, LAYOUT_PLAIN);
+    struct desc nhwc = desc_dense(DTYPE_F32, &shape, LAYOUT_NHWC);
+    assert_int_equal(plain.stride[1], 20);
+    assert_int_equal(nhwc.stride[1], 1);
+    assert_int_equal(nhwc.stride[3], 3);
+    assert_int_equal(nhwc.stride[0], 60);
+    assert_true(desc_is_plain(&plain) && !desc_is_nhwc(&plain));
+    assert_true(desc_is_nhwc(&nhwc) && !desc_is_plain(&nhwc));
+    struct desc both = desc_dense(DTYPE_F32, &pooled, LAYOUT_NHWC);
+    assert_true(desc_is_plain(&both) && desc_is_nhwc(&both));
+    assert_int_equal(desc_bytes(&nhwc), 120 * sizeof(float));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_error_sticks),
+        cmocka_unit_test(names_stay_unique),
+        cmocka_unit_test(compact_sorts_and_drops),
+        cmocka_unit_test(copies_are_independent),
+        cmocka_unit_test(fills_do_not_depend_on_neighbours),
+        cmocka_unit_test(indices_stay_in_range),
+        cmocka_unit_test(half_floats_round_to_even),
+        cmocka_unit_test(strides_of_layouts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
