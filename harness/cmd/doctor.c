@@ -101,12 +101,7 @@ static void check_build(struct report *r)
 static void check_cache(struct report *r)
 {
     char folder[sizeof(r->cache)];
-    if (!tuner_cache_path(r->cache, sizeof(r->cache))) {
-        r->cache[0] = '\0';
-        advise(&r->advice, "the tuner has no cache file and tunes at every start: set HOME or "
-                           "RIDGE_CACHE=/some/file");
-        return;
-    }
+    tuner_cache_path(r->cache, sizeof(r->cache));
     r->cache_exists = access(r->cache, F_OK) == 0;
     snprintf(folder, sizeof(folder), "%s", r->cache);
     char *slash = strrchr(folder, '/');
@@ -184,8 +179,7 @@ static void print_text(const struct report *r)
         printf("  %-14s %s\n", info->name,
                info->state == PLUGIN_LOADED ? info->version : "absent, see below");
     }
-    printf("tuner\n  %-14s %s%s\n", "cache", r->cache[0] ? r->cache : "none",
-           r->cache[0] && !r->cache_exists ? " (not there yet)" : "");
+    printf("tuner\n  %-14s %s%s\n", "cache", r->cache, !r->cache_exists ? " (not there yet)" : "");
     for (int k = 0; k < r->advice.count; k++)
         printf("%s  - %s\n", k ? "" : "advice\n", r->advice.text[k]);
     for (int k = 0; k < r->missing.count; k++)
@@ -261,7 +255,7 @@ static void print_json(const struct report *r)
         json_close(&json);
     }
     json_close(&json);
-    json_text(&json, "tuner_cache", r->cache[0] ? r->cache : NULL);
+    json_text(&json, "tuner_cache", r->cache);
     json_advice(&json, "advice", &r->advice);
     json_advice(&json, "missing", &r->missing);
     json_close(&json);
@@ -274,10 +268,8 @@ static int doctor_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge doctor: takes no word, got \"%s\"\n", words[0]);
         return EXIT_USAGE;
     }
-    static const struct report empty;
-    struct report r = empty;
+    struct report r = {.isa = isa_detect()};
     host_probe(&r.host);
-    r.isa = isa_detect();
     plugins_load(NULL);
     check_machine(&r);
     check_build(&r);
