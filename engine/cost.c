@@ -152,64 +152,85 @@ bool value_is_buffer(const struct graph *g, int v)
     return ends_with(name, "running_mean") || ends_with(name, "running_var");
 }
 
-/* ---- compulsory bytes ---- */
+/* ---- compulsory bytes ----
+ *
+ * Elementwise work is done in the kernel that made its operand, so nodes form groups, named after
+ * their first node. Only values that cross from one group to another need memory. */
 
 struct tally {
     const struct graph *g;
-    int *uses;      /* per value: readers, graph outputs included */
+    int *group;     /* per value: first node of its group; NONE: inputs, weights, concatenations */
+    int *holder;    /* per value: the value whose memory it shows, renamed or permuted */
     double *picked; /* per value: bytes that picking nodes take */
-    bool *whole;    /* per value: some node reads all of it */
+    bool *whole;    /* per value: read all over by a node of another group */
     bool *buffer;   /* per value: input 3 or 4 of a batch normalisation */
-    bool *fused;    /* per value: swallowed by the node that reads it */
 };
 
-static void tally_node(struct tally *t, const struct node *node)
+static bool is_elementwise(const struct op *op)
+{
+    return (op->layout == LAYOUT_RULE_ANY && !moves(op)) ||
+           strcmp(op->name, "BatchNormalization") == 0;
+}
+
+static bool shows_input(const struct node *node)
+{
+    return node->op->alias || strcmp(node->op->name, "Transpose") == 0;
+}
+
+/* The group of the operand that is made last, if node can be done there: the operand is as large
+ * as the result, and all others exist before. NONE: the node starts a group of its own. */
+static int group_to_join(const struct tally *t, const struct node *node)
+{
+    const struct graph *g = t->g;
+    int last = NONE;
+    if (!is_elementwise(node->op) || node->outputs[0] == NONE)
+        return NONE;
+    int64_t count = shape_count(&g->values[node->outputs[0]].shape);
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v != NONE && shape_count(&g->values[v].shape) == count && t->group[v] > last)
+            last = t->group[v];
+    }
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v != NONE && t->group[v] != last && g->values[v].producer >= last)
+            return NONE;
+    }
+    return last;
+}
+
+static void tally_group(struct tally *t, int n)
+{
+    const struct node *node = &t->g->nodes[n];
+    bool shows = shows_input(node);
+    int joined = group_to_join(t, node);
+    for (int k = 0; k < node->output_count; k++) {
+        int v = node->outputs[k];
+        if (v == NONE)
+            continue;
+        t->group[v] = shows             ? t->group[node->inputs[0]]
+                      : moves(node->op) ? NONE
+                      : joined != NONE  ? joined
+                                        : n;
+        if (shows && k == 0)
+            t->holder[v] = t->holder[node->inputs[0]];
+    }
+}
+
+static void tally_reads(struct tally *t, const struct node *node)
 {
     bool norm = strcmp(node->op->name, "BatchNormalization") == 0;
+    int group = node->outputs[0] == NONE ? NONE : t->group[node->outputs[0]];
     for (int k = 0; k < node->input_count; k++) {
         int v = node->inputs[k];
         if (v == NONE)
             continue;
-        t->uses[v]++;
         t->buffer[v] |= norm && (k == 3 || k == 4);
-        if (k == 0 && picks(node->op))
+        bool inside = is_elementwise(node->op) && group != NONE && group == t->group[v];
+        if (k == 0 && picks(node->op) && t->g->values[v].kind != VALUE_RESULT)
             t->picked[v] += picked_bytes(t->g, node);
-        else if (k >= 32 || !(node->op->const_inputs >> k & 1))
-            t->whole[v] = true;
-    }
-}
-
-/* The value that holds the elements of v before they were renamed or permuted, if nobody else reads
- * them on the way; NONE otherwise. */
-static int sole_source(const struct tally *t, int v)
-{
-    for (;;) {
-        const struct value *value = &t->g->values[v];
-        if (value->kind != VALUE_RESULT || t->uses[v] != 1)
-            return NONE;
-        const struct node *node = &t->g->nodes[value->producer];
-        if (!moves(node->op))
-            return v;
-        if (!node->op->alias && strcmp(node->op->name, "Transpose") != 0)
-            return NONE; /* parts of several values */
-        v = node->inputs[0];
-    }
-}
-
-/* Bias, batch norm, activation, residual addition, scaling: done where input 0 or 1 was made. */
-static void tally_fusion(struct tally *t, const struct node *node)
-{
-    bool epilogue = strcmp(node->op->name, "BatchNormalization") == 0 ||
-                    (node->op->layout == LAYOUT_RULE_ANY && !moves(node->op));
-    if (!epilogue || node->outputs[0] == NONE)
-        return;
-    int64_t count = shape_count(&t->g->values[node->outputs[0]].shape);
-    for (int k = 0; k < node->op_inputs && k < 2; k++) {
-        int v = node->inputs[k] == NONE ? NONE : sole_source(t, node->inputs[k]);
-        if (v != NONE && shape_count(&t->g->values[v].shape) == count) {
-            t->fused[v] = true;
-            return;
-        }
+        else if (!inside && (k >= 32 || !(node->op->const_inputs >> k & 1)))
+            t->whole[t->holder[v]] = true;
     }
 }
 
@@ -219,38 +240,40 @@ static double compulsory_of(const struct tally *t, int v)
     double bytes = value_bytes(value);
     if (value->kind != VALUE_RESULT)
         return t->whole[v] ? bytes : fmin(bytes, t->picked[v]);
-    const struct node *node = &t->g->nodes[value->producer];
-    return node->dead || moves(node->op) || t->fused[v] ? 0 : bytes;
+    return t->whole[v] && !moves(t->g->nodes[value->producer].op) ? bytes : 0;
 }
 
 static void tally_values(struct tally *t, struct graph_cost *cost)
 {
     const struct graph *g = t->g;
-    for (int n = 0; n < g->node_count; n++)
-        if (!g->nodes[n].dead)
-            tally_node(t, &g->nodes[n]);
-    for (int k = 0; k < g->output_count; k++)
-        t->uses[g->outputs[k]]++;
-    for (int n = 0; n < g->node_count; n++)
-        if (!g->nodes[n].dead)
-            tally_fusion(t, &g->nodes[n]);
     for (int v = 0; v < g->value_count; v++) {
-        if (g->values[v].kind == VALUE_PARAM && t->uses[v]) {
-            bool buffer = t->buffer[v] || value_is_buffer(g, v);
-            *(buffer ? &cost->buffers : &cost->params) += (double)shape_count(&g->values[v].shape);
-        }
-        if (t->uses[v])
-            cost->bytes_compulsory += compulsory_of(t, v);
+        t->group[v] = NONE;
+        t->holder[v] = v;
+    }
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            tally_group(t, n);
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead && !shows_input(&g->nodes[n]))
+            tally_reads(t, &g->nodes[n]);
+    for (int k = 0; k < g->output_count; k++)
+        t->whole[t->holder[g->outputs[k]]] = true;
+    for (int v = 0; v < g->value_count; v++) {
+        cost->bytes_compulsory += compulsory_of(t, v);
+        if (g->values[v].kind != VALUE_PARAM || (!t->whole[v] && t->picked[v] <= 0))
+            continue;
+        bool buffer = t->buffer[v] || value_is_buffer(g, v);
+        *(buffer ? &cost->buffers : &cost->params) += (double)shape_count(&g->values[v].shape);
     }
 }
 
 static void tally_free(struct tally *t)
 {
-    free(t->uses);
+    free(t->group);
+    free(t->holder);
     free(t->picked);
     free(t->whole);
     free(t->buffer);
-    free(t->fused);
 }
 
 void graph_cost(const struct graph *g, struct graph_cost *cost)
@@ -271,12 +294,12 @@ void graph_cost(const struct graph *g, struct graph_cost *cost)
     }
     size_t count = (size_t)g->value_count + 1;
     struct tally t = {.g = g,
-                      .uses = calloc(count, sizeof(*t.uses)),
+                      .group = calloc(count, sizeof(*t.group)),
+                      .holder = calloc(count, sizeof(*t.holder)),
                       .picked = calloc(count, sizeof(*t.picked)),
                       .whole = calloc(count, sizeof(*t.whole)),
-                      .buffer = calloc(count, sizeof(*t.buffer)),
-                      .fused = calloc(count, sizeof(*t.fused))};
-    if (t.uses && t.picked && t.whole && t.buffer && t.fused)
+                      .buffer = calloc(count, sizeof(*t.buffer))};
+    if (t.group && t.holder && t.picked && t.whole && t.buffer)
         tally_values(&t, cost);
     else
         cost->params = cost->buffers = cost->bytes_compulsory = NAN;
