@@ -21,6 +21,7 @@ OPT_release  := -O2 -g
 OPT_debug    := -O0 -g3
 OPT_have-not := -O2 -g
 OPT_clang    := -O2 -g
+OPT_werror   := -O2 -g
 OPT_asan     := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=undefined
 OPT_tsan     := $(SANITIZE) -fsanitize=thread
 OPT  = $(OPT_$(CONFIG))
@@ -42,7 +43,7 @@ DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
 .SECONDARY:
-.PHONY: $(SHALLOW) features binary test-programs FORCE
+.PHONY: $(SHALLOW) features binary tidy test-programs FORCE
 all:
 	$(SUBMAKE) binary
 FORCE:
@@ -172,6 +173,13 @@ $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(
 $(B)/pic/%.o: %.c | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
 	@$(COMPILE) -fPIC -fvisibility=hidden $(CFLAGS_$(word 3,$(subst /, ,$*))) -c -o $@ $<
+
+# clang-tidy of one file, after its object, so that a changed header counts.
+TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)))
+tidy: $(TIDY)
+$(B)/%.tidy: %.c $(B)/%.o .clang-tidy
+	@clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -std=c11 2>/dev/null
+	@touch $@
 
 test-programs: $(TEST_BIN)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/axis.h"
 
+#include <math.h>
+
 struct axis axis_at(const struct shape *shape, int axis)
 {
     return (struct axis){.outer = shape_span(shape, 0, axis),
@@ -27,4 +29,21 @@ enum status axis_of_softmax(const struct node *node, const struct shape *shape, 
         axis->inner = 1;
     }
     return STATUS_OK;
+}
+
+int64_t axis_line(const struct axis *axis, int64_t l)
+{
+    return l / axis->inner * axis->size * axis->inner + l % axis->inner;
+}
+
+void axis_log_softmax(const struct axis *axis, const double *x, double *y)
+{
+    int64_t end = axis->size * axis->inner;
+    double most = (double)-INFINITY, sum = 0;
+    for (int64_t k = 0; k < end; k += axis->inner)
+        most = fmax(most, x[k]);
+    for (int64_t k = 0; k < end; k += axis->inner)
+        sum += exp(x[k] - most);
+    for (int64_t k = 0; k < end; k += axis->inner)
+        y[k] = x[k] - most - log(sum);
 }

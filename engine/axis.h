@@ -18,4 +18,9 @@ struct axis axis_at(const struct shape *shape, int axis);
 enum status axis_of_softmax(const struct node *node, const struct shape *shape, struct axis *axis,
                             struct error *err);
 
+/* The offset of element 0 of line l, 0 <= l < outer * inner. */
+int64_t axis_line(const struct axis *axis, int64_t l);
+/* y = x - log sum exp x along one line. */
+void axis_log_softmax(const struct axis *axis, const double *x, double *y);
+
 #endif

@@ -267,14 +267,15 @@ static double combine(const struct ref_tensor *x, const struct resize_taps *taps
     }
 }
 
-/* Whole numbers stay in range: uint8 images. */
-static double rounded(enum dtype dtype, double value)
+/* Whole numbers are cut off, as ONNX Runtime does, but 80.9999 (weights are floats) is 81; cubic
+ * overshoot stays in the range of a byte. */
+static double whole(enum dtype dtype, double value)
 {
     if (dtype_is_float(dtype))
         return value;
     if (dtype == DTYPE_U8)
         value = value < 0 ? 0 : value > 255 ? 255 : value;
-    return dtype == DTYPE_U8 || dtype == DTYPE_I8 ? rint(value) : trunc(value);
+    return fabs(value - rint(value)) < 0x1p-10 ? rint(value) : trunc(value);
 }
 
 enum status resize_reference(const struct ref_call *call, struct error *err)
@@ -292,7 +293,7 @@ enum status resize_reference(const struct ref_call *call, struct error *err)
         for (int d = 0; d < r.rank; d++)
             outside = outside || taps[d].outside;
         double value = outside ? r.extrapolation : combine(x, taps);
-        ref_set(y, k, rounded(y->dtype, value));
+        ref_set(y, k, whole(y->dtype, value));
         for (int d = r.rank - 1; d >= 0; d--) {
             bool wraps = ++index[d] == r.axes[d].out;
             index[d] = wraps ? 0 : index[d];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conv: 1 to 3 spatial dimensions, groups, dilation, all paddings. Inputs x, weights, bias. */
+#include "engine/conv_shape.h"
 #include "engine/op.h"
 #include "engine/ref_conv.h"
 
@@ -8,22 +9,12 @@ static const char *const attrs[] = {"auto_pad", "dilations", "group", "kernel_sh
 
 static enum status infer(const struct infer *c, struct error *err)
 {
-    const struct shape *x = &c->in[0]->shape, *weights = &c->in[1]->shape;
     struct window w;
-    char text_x[96], text_w[96];
-    if (x->rank != weights->rank || x->rank < 3)
-        return FAIL(err, STATUS_FAILED, "Conv: input %s, weights %s: ranks must agree, 3 or more",
-                    shape_text(x, text_x), shape_text(weights, text_w));
-    TRY(window_from_node(c->node, x, weights->dim + 2, &w, err));
-    if (x->dim[1] != weights->dim[1] * w.group || weights->dim[0] % w.group != 0)
-        return FAIL(err, STATUS_FAILED, "Conv: input %s, weights %s, group %lld do not go together",
-                    shape_text(x, text_x), shape_text(weights, text_w), (long long)w.group);
-    if (infer_has(c, 2) && shape_count(&c->in[2]->shape) != weights->dim[0])
+    struct shape y;
+    TRY(conv_shape_from(c->node, &c->in[0]->shape, &c->in[1]->shape, &w, &y, err));
+    if (infer_has(c, 2) && shape_count(&c->in[2]->shape) != y.dim[1])
         return FAIL(err, STATUS_FAILED, "Conv: bias has %lld elements, weights give %lld channels",
-                    (long long)shape_count(&c->in[2]->shape), (long long)weights->dim[0]);
-    struct shape y = {.rank = x->rank, .dim = {x->dim[0], weights->dim[0]}};
-    for (int k = 0; k < w.rank; k++)
-        y.dim[2 + k] = w.out[k];
+                    (long long)shape_count(&c->in[2]->shape), (long long)y.dim[1]);
     infer_set(c, 0, c->in[0]->dtype, &y);
     return STATUS_OK;
 }

@@ -88,7 +88,7 @@ static double place(const struct sampler *s, double given, int64_t size)
         at = rint(at);
     if (at >= low && at <= high)
         return at;
-    if (s->padding == BORDER)
+    if (s->padding == BORDER && s->sampling != CUBIC) /* cubic: only its elements are clamped */
         return at < 0 ? 0 : at > (double)(size - 1) ? (double)(size - 1) : at;
     return s->padding == REFLECTION ? reflect(at, low, high) : at;
 }

@@ -3,6 +3,7 @@
  * per channel (opset 21) or per group (opset 18): their length tells. Wu and He 2018. */
 #include <math.h>
 
+#include "engine/moments.h"
 #include "engine/op.h"
 
 static const char *const attrs[] = {"epsilon", "num_groups", "stash_type", NULL};
@@ -46,18 +47,12 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int64_t plane = shape_span(&x->shape, 2, x->shape.rank), size = channels / groups * plane;
     double epsilon = node_float(call->node, "epsilon", 1e-5);
     for (int64_t g = 0; g < x->shape.dim[0] * groups; g++) {
-        const double *line = x->f + g * size;
-        double sum = 0, squares = 0;
-        for (int64_t k = 0; k < size; k++)
-            sum += line[k];
-        double mean = sum / (double)size;
-        for (int64_t k = 0; k < size; k++)
-            squares += (line[k] - mean) * (line[k] - mean);
-        double inverse = 1 / sqrt(squares / (double)size + epsilon);
+        struct moments m = moments_of(x->f + g * size, size);
+        double inverse = 1 / sqrt(m.variance + epsilon);
         for (int64_t k = g * size; k < (g + 1) * size; k++) {
             int64_t channel = k / plane % channels;
             call->out[0]->f[k] =
-                (x->f[k] - mean) * inverse * of_channel(call->in[1], channel, channels) +
+                (x->f[k] - m.mean) * inverse * of_channel(call->in[1], channel, channels) +
                 of_channel(call->in[2], channel, channels);
         }
     }

@@ -2,6 +2,7 @@
  * InstanceNormalization: each channel of each image to mean 0 and deviation 1, then scale, bias. */
 #include <math.h>
 
+#include "engine/moments.h"
 #include "engine/op.h"
 
 static const char *const attrs[] = {"epsilon", NULL};
@@ -33,15 +34,10 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int64_t plane = shape_span(&x->shape, 2, x->shape.rank), channels = x->shape.dim[1];
     double epsilon = node_float(call->node, "epsilon", 1e-5);
     for (int64_t p = 0; p < x->shape.dim[0] * channels; p++) {
-        double sum = 0, squares = 0;
-        for (int64_t k = 0; k < plane; k++)
-            sum += x->f[p * plane + k];
-        double mean = sum / (double)plane;
-        for (int64_t k = 0; k < plane; k++)
-            squares += (x->f[p * plane + k] - mean) * (x->f[p * plane + k] - mean);
-        double factor = call->in[1]->f[p % channels] / sqrt(squares / (double)plane + epsilon);
+        struct moments m = moments_of(x->f + p * plane, plane);
+        double factor = call->in[1]->f[p % channels] / sqrt(m.variance + epsilon);
         for (int64_t k = p * plane; k < (p + 1) * plane; k++)
-            call->out[0]->f[k] = (x->f[k] - mean) * factor + call->in[2]->f[p % channels];
+            call->out[0]->f[k] = (x->f[k] - m.mean) * factor + call->in[2]->f[p % channels];
     }
     return STATUS_OK;
 }

@@ -2,6 +2,7 @@
  * LayerNormalization over the axes from `axis` on; outputs 1 and 2: mean and 1 / deviation. */
 #include <math.h>
 
+#include "engine/moments.h"
 #include "engine/op.h"
 
 static const char *const attrs[] = {"axis", "epsilon", "stash_type", NULL};
@@ -49,22 +50,16 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int64_t count = shape_span(&x->shape, axis, x->shape.rank);
     double epsilon = node_float(call->node, "epsilon", 1e-5);
     for (int64_t row = 0; row < rows; row++) {
-        const double *line = x->f + row * count;
-        double sum = 0, squares = 0;
-        for (int64_t k = 0; k < count; k++)
-            sum += line[k];
-        double mean = sum / (double)count;
-        for (int64_t k = 0; k < count; k++)
-            squares += (line[k] - mean) * (line[k] - mean);
-        double inverse = 1 / sqrt(squares / (double)count + epsilon);
+        struct moments m = moments_of(x->f + row * count, count);
+        double inverse = 1 / sqrt(m.variance + epsilon);
         for (int64_t k = row * count; k < (row + 1) * count; k++) {
-            y->f[k] = (x->f[k] - mean) * inverse *
+            y->f[k] = (x->f[k] - m.mean) * inverse *
                       scale->f[ref_broadcast_index(&x->shape, k, &scale->shape)];
             if (bias)
                 y->f[k] += bias->f[ref_broadcast_index(&x->shape, k, &bias->shape)];
         }
         if (call->out_count > 1 && call->out[1])
-            call->out[1]->f[row] = mean;
+            call->out[1]->f[row] = m.mean;
         if (call->out_count > 2 && call->out[2])
             call->out[2]->f[row] = inverse;
     }

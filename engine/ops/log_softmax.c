@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LogSoftmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on.
  */
-#include <math.h>
-
 #include "engine/axis.h"
 
 static const char *const attrs[] = {"axis", "flatten", NULL};
@@ -21,24 +19,13 @@ static void cost(const struct infer *c, struct cost *cost)
     cost->transcendentals = count;
 }
 
-static void line(const double *x, double *y, const struct axis *axis)
-{
-    double most = (double)-INFINITY, sum = 0;
-    for (int64_t k = 0; k < axis->size; k++)
-        most = fmax(most, x[k * axis->inner]);
-    for (int64_t k = 0; k < axis->size; k++)
-        sum += exp(x[k * axis->inner] - most);
-    for (int64_t k = 0; k < axis->size; k++)
-        y[k * axis->inner] = x[k * axis->inner] - most - log(sum);
-}
-
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct axis axis;
     TRY(axis_of_softmax(call->node, &call->in[0]->shape, &axis, err));
     for (int64_t k = 0; k < axis.outer * axis.inner; k++) {
-        int64_t start = k / axis.inner * axis.size * axis.inner + k % axis.inner;
-        line(call->in[0]->f + start, call->out[0]->f + start, &axis);
+        int64_t start = axis_line(&axis, k);
+        axis_log_softmax(&axis, call->in[0]->f + start, call->out[0]->f + start);
     }
     return STATUS_OK;
 }

@@ -33,7 +33,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
     struct axis axis = axis_at(shape, shape_axis(shape, node_int(call->node, "axis", -1)));
     bool squares = node_int(call->node, "p", 2) == 2;
     for (int64_t l = 0; l < axis.outer * axis.inner; l++) {
-        int64_t start = l / axis.inner * axis.size * axis.inner + l % axis.inner;
+        int64_t start = axis_line(&axis, l);
         const double *x = call->in[0]->f + start;
         double sum = 0;
         for (int64_t k = 0; k < axis.size; k++)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MatMul: numpy.matmul, also for integers. */
-#include <stdlib.h>
-
 #include "engine/matmul_shape.h"
-#include "engine/ref_gemm.h"
+#include "engine/ref_matmul.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -49,31 +47,14 @@ static void multiply_ints(const struct ref_call *call, const struct matmul_shape
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    struct matmul_shape s = shape_of_call(call);
-    if (!dtype_is_float(call->in[0]->dtype)) {
+    const struct ref_tensor *a = call->in[0], *b = call->in[1];
+    if (!dtype_is_float(a->dtype)) {
+        struct matmul_shape s = shape_of_call(call);
         multiply_ints(call, &s);
         return STATUS_OK;
     }
-    struct ref_gemm *items = calloc((size_t)s.batch + 1, sizeof(*items));
-    if (!items)
-        return FAIL_NO_MEMORY(err);
-    for (int64_t t = 0; t < s.batch; t++) {
-        struct matmul_offset at = matmul_offset_of(&s, t);
-        items[t] = (struct ref_gemm){.m = s.m,
-                                     .n = s.n,
-                                     .k = s.k,
-                                     .a = call->in[0]->f + at.a,
-                                     .a_row = s.a_row,
-                                     .a_col = s.a_col,
-                                     .b = call->in[1]->f + at.b,
-                                     .b_row = s.b_row,
-                                     .b_col = s.b_col,
-                                     .c = call->out[0]->f + at.c,
-                                     .c_row = s.c_row};
-    }
-    ref_gemm_run(call->pool, items, s.batch);
-    free(items);
-    return STATUS_OK;
+    struct ref_matrix left = {&a->shape, a->f}, right = {&b->shape, b->f};
+    return ref_matmul(call, &left, &right, call->out[0]->f, err);
 }
 
 static const struct op_case cases[] = {

@@ -36,7 +36,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
     struct axis axis;
     TRY(axis_of_softmax(call->node, &call->in[0]->shape, &axis, err));
     for (int64_t k = 0; k < axis.outer * axis.inner; k++) {
-        int64_t start = k / axis.inner * axis.size * axis.inner + k % axis.inner;
+        int64_t start = axis_line(&axis, k);
         line(call->in[0]->f + start, call->out[0]->f + start, &axis);
     }
     return STATUS_OK;

@@ -49,16 +49,24 @@ static void guarded_free(struct guarded *g)
     *g = (struct guarded){0};
 }
 
+static void guards_paint(const struct guarded *g)
+{
+    if (!g->base)
+        return;
+    memset(g->base, GUARD_BYTE, GUARD_BYTES);
+    memset(g->data + g->bytes, GUARD_BYTE, GUARD_BYTES);
+}
+
 static enum status guards_intact(const struct guarded *g, const char *what, int index,
                                  struct error *err)
 {
     for (int k = 0; g->base && k < GUARD_BYTES; k++) {
         if (g->base[GUARD_BYTES - 1 - k] != GUARD_BYTE)
-            return FAIL(err, STATUS_INVALID, "wrote %d bytes before the start of %s %d", k + 1,
-                        what, index);
+            return FAIL(err, STATUS_INVALID, "wrote before the start of %s %d, %d bytes away", what,
+                        index, k + 1);
         if (g->data[g->bytes + (size_t)k] != GUARD_BYTE)
-            return FAIL(err, STATUS_INVALID, "wrote %d bytes behind the end of %s %d", k + 1, what,
-                        index);
+            return FAIL(err, STATUS_INVALID, "wrote behind the end of %s %d, %d bytes away", what,
+                        index, k);
     }
     return STATUS_OK;
 }
@@ -320,14 +328,24 @@ static enum status launch_twice(struct kernel_case *c, struct kernel_state *stat
     return check_outputs(c, err);
 }
 
+/* What an earlier variant broke must not count against this one. */
+static void repair(struct kernel_case *c)
+{
+    for (int k = 0; k < c->query.in_count; k++) {
+        guards_paint(&c->in[k].memory);
+        if (c->in[k].memory.base)
+            memcpy(c->in[k].memory.data, c->in[k].original, c->in[k].memory.bytes);
+    }
+    for (int k = 0; k < c->query.out_count; k++)
+        guards_paint(&c->out[k].memory);
+}
+
 enum status kernel_case_run(struct kernel_case *c, int variant, struct error *err)
 {
     const struct kernel *kernel = c->setup.kernel;
     struct kernel_state *state = NULL;
     size_t state_bytes = 0;
-    for (int k = 0; k < c->query.in_count; k++)
-        if (c->in[k].memory.base)
-            memcpy(c->in[k].memory.data, c->in[k].original, c->in[k].memory.bytes);
+    repair(c);
     guarded_free(&c->workspace);
     TRY(guarded_new(&c->workspace, kernel->workspace ? kernel->workspace(&c->query, variant) : 0,
                     err));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/chain_run.h"
 
-#include <string.h>
-
 #include "engine/kernels/lib/tile_fn.h"
 
 enum {
@@ -160,16 +158,40 @@ struct tile {
     int64_t row, column;  /* of the first */
 };
 
+/* n elements of a row from x on, whose step is 0, 1 or more. */
+static void spread_row(float *y, const float *x, int64_t n, int64_t step)
+{
+    if (step > 1) {
+        SIMD_FN(tile_gather)(y, x, n, step);
+        return;
+    }
+    int64_t i = 0;
+    vf all = vf_set1(*x);
+    for (; i + VL <= n; i += VL)
+        vf_store(y + i, step ? vf_load(x + i) : all);
+    vm rest = vm_first(n - i);
+    vf_store_m(y + i, rest, step ? vf_load_m(x + i, rest) : all);
+}
+
+/* Whole rows of the tile; the index of the outer dimensions is counted on, not divided out. */
 static void spread_rows(const struct strided *s, int k, const float *x, const struct tile *t,
                         float *y)
 {
-    int64_t inner = s->stride[k][s->rank - 1];
+    int64_t index[RANK_MAX], row = t->row;
+    for (int d = s->rank - 2; d >= 0; d--) {
+        index[d] = row % s->dim[d];
+        row /= s->dim[d];
+        x += index[d] * s->stride[k][d];
+    }
     for (int64_t done = 0; done < t->count; done += s->row, y += s->row) {
-        const float *row = x + strided_at(s, k, t->row + done / s->row);
-        if (inner == 1)
-            memcpy(y, row, (size_t)s->row * sizeof(float));
-        else
-            SIMD_FN(tile_gather)(y, row, s->row, inner);
+        spread_row(y, x, s->row, s->stride[k][s->rank - 1]);
+        for (int d = s->rank - 2; d >= 0; d--) {
+            x += s->stride[k][d];
+            if (++index[d] < s->dim[d])
+                break;
+            x -= s->stride[k][d] * s->dim[d];
+            index[d] = 0;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #include "engine/kernels/lib/gemm.h"
 
 #include <string.h>
+#include <stdlib.h>
 
 struct job {
     const struct gemm_plan *plan;
@@ -140,6 +141,7 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
                              .c_row = call->c_row,
                              .bias = call->bias ? call->bias + column : NULL,
                              .last = left < VL ? left : VL,
+                             .stream = getenv("STREAM") && last && call->post->light==call->post->count,
                              .resume = before > 0,
                              .post = last ? call->post : NULL,
                              .operands = operands};

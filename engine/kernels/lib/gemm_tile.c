@@ -115,6 +115,12 @@ SIMD_INLINE void finish(const struct gemm_tile *t, int mr, int nv, sums acc)
 
 SIMD_INLINE void store(const struct gemm_tile *t, int mr, int nv, sums acc)
 {
+    if (t->stream) {
+        UNROLL for (int m = 0; m < mr; m++)
+            UNROLL for (int n = 0; n < nv; n++)
+                vf_stream(t->c + m * t->c_row + n * VL, acc[m][n]);
+        return;
+    }
     if (t->last == VL) {
         UNROLL for (int m = 0; m < mr; m++)
             UNROLL for (int n = 0; n < nv; n++)

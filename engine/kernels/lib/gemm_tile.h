@@ -39,6 +39,7 @@ struct gemm_tile {
     int64_t c_row;
     const float *bias;   /* [vectors * VL]; NULL: zero */
     int64_t last;        /* columns in the last vector, 1 .. VL */
+    bool stream;         /* past the caches; c and c_row aligned to vectors, last == VL */
     bool resume;         /* c holds the sums of earlier k */
     const struct gemm_post *post; /* NULL: more k will come */
     const float *const *operands; /* per step of post, for the tile's first element */

@@ -69,14 +69,12 @@ enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, st
     double alpha = is_op(q, "Gemm") ? onednn_host->node_float(q->node, "alpha", 1) : 1;
     double beta = is_op(q, "Gemm") ? onednn_host->node_float(q->node, "beta", 1) : 1;
     bool add_c = q->node->op_inputs > 2 && in_desc(q, 2) && beta != 0;
-    /* Post-ops have no factor for their operand: alpha A B + beta C = beta (alpha / beta A B + C)
-     */
-    if (alpha != 1 || (add_c && beta != 1))
-        TRY(post_eltwise(attr, dnnl_eltwise_linear, add_c ? alpha / beta : alpha, 0, why));
+    if (add_c && beta != 1)
+        return REFUSE(why, "beta %g", beta); /* post-ops have no factor for their operand */
+    if (alpha != 1)
+        TRY(post_eltwise(attr, dnnl_eltwise_linear, alpha, 0, why));
     struct post add = {.kind = POST_ADD, .input = 2};
     if (add_c)
         TRY(post_append(q, &gemm->grouping, &add, attr, why));
-    if (add_c && beta != 1)
-        TRY(post_eltwise(attr, dnnl_eltwise_linear, beta, 0, why));
     return posts_append(q, &gemm->grouping, attr, why);
 }

@@ -105,9 +105,27 @@ static struct eltwise eltwise_of(const struct post *post)
     }
 }
 
+/* Two generated epilogues of one kind share their table of constants: both would take the
+ * parameters of one of them (seen with two dnnl_eltwise_linear). */
+static bool has_eltwise(const struct step_attr *attr, dnnl_alg_kind_t kind)
+{
+    for (int k = 0; k < dnnl_post_ops_len(attr->ops); k++) {
+        float scale, alpha, beta;
+        dnnl_alg_kind_t other;
+        if (dnnl_post_ops_get_kind(attr->ops, k) == dnnl_eltwise &&
+            dnnl_post_ops_get_params_eltwise(attr->ops, k, &scale, &other, &alpha, &beta) ==
+                dnnl_success &&
+            other == kind)
+            return true;
+    }
+    return false;
+}
+
 enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double alpha, double beta,
                          struct error *why)
 {
+    if (has_eltwise(attr, kind))
+        return REFUSE(why, "oneDNN 2.6 mixes up two epilogues of one kind");
     DNNL_TRY(dnnl_post_ops_append_eltwise(attr->ops, 1.0f, kind, (float)alpha, (float)beta), why);
     return STATUS_OK;
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A whole file as read-only memory. Mapped, not read: weights of gigabytes cost no copy, and pages
+ * that are not looked at cost nothing. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct file {
+    const void *data; /* NULL when empty */
+    size_t size;
+};
+
+/* Regular files only; the message names the path and what was wrong with it. */
+enum status file_map(const char *path, struct file *file, struct error *err);
+void file_unmap(struct file *file); /* a zeroed struct file is fine */
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * EmbeddingBag: rows of a table summed or averaged per bag. Rows lie at random in memory, so what
+ * counts is how many cache misses are under way: rows are prefetched 32 indices ahead, also past
+ * the end of a bag, and the usual row widths get loops of constant length with the sum in
+ * registers.
+ */
+#include <string.h>
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd.h"
+
+enum {
+    AHEAD = 32,       /* indices; twice as far as memory latency at full bandwidth needs */
+    LINE_FLOATS = 16, /* of a cache line */
+    TILE_ROWS = 2048, /* rows that a thread sums at a time */
+};
+
+struct job {
+    const float *table;
+    const void *indices;
+    bool wide; /* i64 indices */
+    float *y;
+    int64_t bags, bag, width, rows, bags_per_tile;
+    float factor;
+};
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (q->in[0].dtype != DTYPE_F32 || (q->in[1].dtype != DTYPE_I32 && q->in[1].dtype != DTYPE_I64))
+        return UNSUPPORTED(why, "only an f32 table and i32 or i64 indices");
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->in[1]) || !desc_is_plain(&q->out[0]))
+        return UNSUPPORTED(why, "only plain tensors");
+    return STATUS_OK;
+}
+
+/* Out of range reads row 0: the reference, which ran before, has refused such a table. */
+SIMD_INLINE const float *row_at(const struct job *job, int64_t i, int64_t width)
+{
+    int64_t row =
+        job->wide ? ((const int64_t *)job->indices)[i] : ((const int32_t *)job->indices)[i];
+    return job->table + (row >= 0 && row < job->rows ? row : 0) * width;
+}
+
+SIMD_INLINE void prefetch_row(const struct job *job, int64_t i, int64_t width)
+{
+    if (i >= job->bags * job->bag)
+        return;
+    const float *row = row_at(job, i, width);
+    for (int64_t k = 0; k < width; k += LINE_FLOATS)
+        simd_prefetch(row + k);
+}
+
+/* Constant width: at most 8 vectors of sums, which the compiler keeps in registers. */
+SIMD_INLINE void sum_bag(const struct job *job, int64_t bag, int64_t width)
+{
+    enum { MOST = 128 / VL > 8 ? 8 : 128 / VL };
+    int64_t first = bag * job->bag, last = first + job->bag;
+    float *y = job->y + bag * width;
+    vf factor = vf_set1(job->factor);
+    for (int64_t part = 0; part < width; part += (int64_t)MOST * VL) {
+        vf sum[MOST];
+        for (int v = 0; v < MOST; v++)
+            sum[v] = vf_zero();
+        for (int64_t i = first; i < last; i++) {
+            const float *row = row_at(job, i, width) + part;
+            if (part == 0)
+                prefetch_row(job, i + AHEAD, width);
+            for (int v = 0; v < MOST && part + v * VL < width; v++)
+                sum[v] = vf_add(sum[v], vf_load_m(row + v * VL, vm_first(width - part - v * VL)));
+        }
+        for (int v = 0; v < MOST && part + v * VL < width; v++)
+            vf_store_m(y + part + v * VL, vm_first(width - part - v * VL), vf_mul(sum[v], factor));
+    }
+}
+
+static void run_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    int64_t first = tile * job->bags_per_tile, last = first + job->bags_per_tile;
+    last = last < job->bags ? last : job->bags;
+    for (int64_t bag = first; bag < last; bag++) {
+        switch (job->width) {
+        case 8:
+            sum_bag(job, bag, 8);
+            break;
+        case 16:
+            sum_bag(job, bag, 16);
+            break;
+        case 32:
+            sum_bag(job, bag, 32);
+            break;
+        case 64:
+            sum_bag(job, bag, 64);
+            break;
+        case 128:
+            sum_bag(job, bag, 128);
+            break;
+        default:
+            sum_bag(job, bag, job->width);
+        }
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const struct shape *table = &q->in[0].shape, *indices = &q->in[1].shape;
+    bool mean = strcmp(node_string(q->node, "mode", "sum"), "mean") == 0;
+    struct job job = {
+        .table = args->in[0],
+        .indices = args->in[1],
+        .wide = q->in[1].dtype == DTYPE_I64,
+        .y = args->out[0],
+        .bags = indices->dim[0],
+        .bag = indices->dim[1],
+        .width = table->dim[1],
+        .rows = table->dim[0],
+    };
+    job.factor = mean ? 1.0f / (float)job.bag : 1.0f;
+    job.bags_per_tile = job.bag && job.bag < TILE_ROWS ? TILE_ROWS / job.bag : 1;
+    pool_run(args->pool, (job.bags + job.bags_per_tile - 1) / job.bags_per_tile, run_tile, &job);
+}
+
+REGISTER_KERNEL(embedding_bag) = {
+    NATIVE(embedding_bag),
+    .ops = OPS("EmbeddingBag"),
+    .supports = supports,
+    .launch = launch,
+};

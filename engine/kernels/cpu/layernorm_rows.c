@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LayerNormalization: mean, then the sum of squared deviations, then the result. Two sweeps for
+ * the variance are as exact as Welford's recurrence and cost less, for a row stays in the first
+ * cache. The output may be the input's memory.
+ */
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd.h"
+
+enum { TILE_ELEMENTS = 8192 };
+
+struct job {
+    const float *x, *scale, *bias; /* bias may be NULL */
+    float *y, *mean, *inverse;     /* mean and inverse deviation may be NULL */
+    int64_t rows, size, rows_per_tile;
+    float epsilon;
+};
+
+/* scale and bias must have one element per element of a row. */
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    TRY(query_plain_f32(q, why));
+    const struct shape *x = &q->in[0].shape;
+    int axis = shape_axis(x, node_int(q->node, "axis", -1));
+    for (int k = 1; k < q->in_count; k++) {
+        const struct desc *in = query_in(q, k);
+        if (in && shape_count(&in->shape) != shape_span(x, axis, x->rank))
+            return UNSUPPORTED(why, "input %d is broadcast within a row", k);
+    }
+    return STATUS_OK;
+}
+
+static float row_mean(const float *x, int64_t n)
+{
+    vf s0 = vf_zero(), s1 = vf_zero(), s2 = vf_zero(), s3 = vf_zero();
+    int64_t i = 0;
+    for (; i + 4 * VL <= n; i += 4 * VL) {
+        s0 = vf_add(s0, vf_load(x + i));
+        s1 = vf_add(s1, vf_load(x + i + VL));
+        s2 = vf_add(s2, vf_load(x + i + 2 * VL));
+        s3 = vf_add(s3, vf_load(x + i + 3 * VL));
+    }
+    for (; i < n; i += VL)
+        s0 = vf_add(s0, vf_load_m(x + i, vm_first(n - i)));
+    return vf_sum(vf_add(vf_add(s0, s1), vf_add(s2, s3))) / (float)n;
+}
+
+static float row_variance(const float *x, int64_t n, float mean)
+{
+    vf m = vf_set1(mean), s0 = vf_zero(), s1 = vf_zero(), s2 = vf_zero(), s3 = vf_zero();
+    int64_t i = 0;
+    for (; i + 4 * VL <= n; i += 4 * VL) {
+        vf d0 = vf_sub(vf_load(x + i), m), d1 = vf_sub(vf_load(x + i + VL), m);
+        vf d2 = vf_sub(vf_load(x + i + 2 * VL), m), d3 = vf_sub(vf_load(x + i + 3 * VL), m);
+        s0 = vf_fma(d0, d0, s0);
+        s1 = vf_fma(d1, d1, s1);
+        s2 = vf_fma(d2, d2, s2);
+        s3 = vf_fma(d3, d3, s3);
+    }
+    for (; i < n; i += VL) {
+        vm rest = vm_first(n - i);
+        vf d = vf_select(rest, vf_sub(vf_load_m(x + i, rest), m), vf_zero());
+        s0 = vf_fma(d, d, s0);
+    }
+    return vf_sum(vf_add(vf_add(s0, s1), vf_add(s2, s3))) / (float)n;
+}
+
+static void row_scale(const struct job *job, const float *x, float *y, float mean, float inverse)
+{
+    vf m = vf_set1(mean), f = vf_set1(inverse);
+    int64_t n = job->size, i = 0;
+    for (; i + VL <= n; i += VL) {
+        vf z = vf_mul(vf_sub(vf_load(x + i), m), f);
+        vf shift = job->bias ? vf_load(job->bias + i) : vf_zero();
+        vf_store(y + i, vf_fma(z, vf_load(job->scale + i), shift));
+    }
+    if (i < n) {
+        vm rest = vm_first(n - i);
+        vf z = vf_mul(vf_sub(vf_load_m(x + i, rest), m), f);
+        vf shift = job->bias ? vf_load_m(job->bias + i, rest) : vf_zero();
+        vf_store_m(y + i, rest, vf_fma(z, vf_load_m(job->scale + i, rest), shift));
+    }
+}
+
+static void run_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
+    last = last < job->rows ? last : job->rows;
+    for (int64_t row = first; row < last; row++) {
+        const float *x = job->x + row * job->size;
+        float mean = row_mean(x, job->size);
+        float inverse = 1.0f / sqrtf(row_variance(x, job->size, mean) + job->epsilon);
+        row_scale(job, x, job->y + row * job->size, mean, inverse);
+        if (job->mean)
+            job->mean[row] = mean;
+        if (job->inverse)
+            job->inverse[row] = inverse;
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const struct shape *x = &q->in[0].shape;
+    int axis = shape_axis(x, node_int(q->node, "axis", -1));
+    struct job job = {
+        .x = args->in[0],
+        .scale = args->in[1],
+        .bias = query_in(q, 2) ? args->in[2] : NULL,
+        .y = args->out[0],
+        .mean = q->out_count > 1 ? args->out[1] : NULL,
+        .inverse = q->out_count > 2 ? args->out[2] : NULL,
+        .rows = shape_span(x, 0, axis),
+        .size = shape_span(x, axis, x->rank),
+        .epsilon = (float)node_float(q->node, "epsilon", 1e-5),
+    };
+    if (job.size == 0)
+        return;
+    job.rows_per_tile = job.size < TILE_ELEMENTS ? TILE_ELEMENTS / job.size : 1;
+    pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
+}
+
+REGISTER_KERNEL(layernorm_rows) = {
+    NATIVE(layernorm_rows),
+    .ops = OPS("LayerNormalization"),
+    .supports = supports,
+    .launch = launch,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Softmax and LogSoftmax along an axis that is not the last: one vector works on as many
+ * neighbouring lines, and walks down the axis.
+ */
+#include <string.h>
+
+#include "engine/axis.h"
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd_math.h"
+
+struct job {
+    const float *x;
+    float *y;
+    struct axis axis;
+    int64_t blocks; /* vectors per inner dimension */
+    bool log;
+};
+
+static enum status axis_of(const struct kernel_query *q, struct axis *axis, struct error *why)
+{
+    TRY(query_plain_f32(q, why));
+    return axis_of_softmax(q->node, &q->in[0].shape, axis, why);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct axis axis;
+    TRY(axis_of(q, &axis, why));
+    if (axis.inner == 1)
+        return UNSUPPORTED(why, "the axis is the last one");
+    return STATUS_OK;
+}
+
+/* Lanes outside the mask compute on zeros and are not stored. */
+static void run_block(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    int64_t size = job->axis.size, step = job->axis.inner, column = tile % job->blocks * VL;
+    int64_t start = tile / job->blocks * size * step + column;
+    const float *x = job->x + start;
+    float *y = job->y + start;
+    vm lanes = vm_first(step - column);
+    vf most = vf_set1(-INFINITY), sum = vf_zero();
+    for (int64_t k = 0; k < size; k++)
+        most = vf_max(most, vf_load_m(x + k * step, lanes));
+    for (int64_t k = 0; k < size; k++) {
+        vf e = vf_exp_fast(vf_sub(vf_load_m(x + k * step, lanes), most));
+        sum = vf_add(sum, e);
+        if (!job->log)
+            vf_store_m(y + k * step, lanes, e);
+    }
+    vf factor = vf_div(vf_set1(1.0f), sum), shift = vf_add(most, vf_log(sum));
+    for (int64_t k = 0; k < size; k++) {
+        vf value = job->log ? vf_sub(vf_load_m(x + k * step, lanes), shift)
+                            : vf_mul(vf_load_m(y + k * step, lanes), factor);
+        vf_store_m(y + k * step, lanes, value);
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct job job = {.x = args->in[0], .y = args->out[0]};
+    if (axis_of(q, &job.axis, NULL) != STATUS_OK)
+        return;
+    job.blocks = (job.axis.inner + VL - 1) / VL;
+    job.log = strcmp(q->node->op->name, "LogSoftmax") == 0;
+    pool_run(args->pool, job.axis.outer * job.blocks, run_block, &job);
+}
+
+REGISTER_KERNEL(softmax_columns) = {
+    NATIVE(softmax_columns),
+    .ops = OPS("Softmax", "LogSoftmax"),
+    .supports = supports,
+    .launch = launch,
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Softmax and LogSoftmax along contiguous lines: maximum, exponentials and their sum, scaling;
+ * a line of usual length stays in the first cache between the three sweeps.
+ */
+#include <string.h>
+
+#include "engine/axis.h"
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd_math.h"
+
+enum { TILE_ELEMENTS = 8192 };
+
+struct job {
+    const float *x;
+    float *y;
+    int64_t rows, size, rows_per_tile;
+    bool log;
+};
+
+static enum status axis_of(const struct kernel_query *q, struct axis *axis, struct error *why)
+{
+    TRY(query_plain_f32(q, why));
+    return axis_of_softmax(q->node, &q->in[0].shape, axis, why);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct axis axis;
+    TRY(axis_of(q, &axis, why));
+    if (axis.inner != 1)
+        return UNSUPPORTED(why, "the axis is not the last one");
+    return STATUS_OK;
+}
+
+static float line_max(const float *x, int64_t n)
+{
+    vf low = vf_set1(-INFINITY), m0 = low, m1 = low, m2 = low, m3 = low;
+    int64_t i = 0;
+    for (; i + 4 * VL <= n; i += 4 * VL) {
+        m0 = vf_max(m0, vf_load(x + i));
+        m1 = vf_max(m1, vf_load(x + i + VL));
+        m2 = vf_max(m2, vf_load(x + i + 2 * VL));
+        m3 = vf_max(m3, vf_load(x + i + 3 * VL));
+    }
+    for (; i + VL <= n; i += VL)
+        m0 = vf_max(m0, vf_load(x + i));
+    if (i < n) {
+        vm rest = vm_first(n - i);
+        m1 = vf_max(m1, vf_select(rest, vf_load_m(x + i, rest), low));
+    }
+    return vf_max_of(vf_max(vf_max(m0, m1), vf_max(m2, m3)));
+}
+
+/* y = e^(x - most) unless y is NULL; returns the sum. */
+SIMD_INLINE float line_exp(const float *x, float *y, int64_t n, float most)
+{
+    vf shift = vf_set1(most), s0 = vf_zero(), s1 = vf_zero();
+    int64_t i = 0;
+    for (; i + 2 * VL <= n; i += 2 * VL) {
+        vf e0 = vf_exp_fast(vf_sub(vf_load(x + i), shift));
+        vf e1 = vf_exp_fast(vf_sub(vf_load(x + i + VL), shift));
+        s0 = vf_add(s0, e0);
+        s1 = vf_add(s1, e1);
+        if (y) {
+            vf_store(y + i, e0);
+            vf_store(y + i + VL, e1);
+        }
+    }
+    for (; i < n; i += VL) {
+        vm rest = vm_first(n - i);
+        vf e = vf_exp_fast(vf_sub(vf_load_m(x + i, rest), shift));
+        s0 = vf_add(s0, vf_select(rest, e, vf_zero()));
+        if (y)
+            vf_store_m(y + i, rest, e);
+    }
+    return vf_sum(vf_add(s0, s1));
+}
+
+/* y = x factor + shift */
+static void line_affine(const float *x, float *y, int64_t n, float factor, float shift)
+{
+    vf f = vf_set1(factor), s = vf_set1(shift);
+    int64_t i = 0;
+    for (; i + VL <= n; i += VL)
+        vf_store(y + i, vf_fma(vf_load(x + i), f, s));
+    if (i < n) {
+        vm rest = vm_first(n - i);
+        vf_store_m(y + i, rest, vf_fma(vf_load_m(x + i, rest), f, s));
+    }
+}
+
+static void softmax_line(const float *x, float *y, int64_t n)
+{
+    float sum = line_exp(x, y, n, line_max(x, n));
+    line_affine(y, y, n, 1.0f / sum, 0.0f);
+}
+
+static void log_softmax_line(const float *x, float *y, int64_t n)
+{
+    float most = line_max(x, n), sum = line_exp(x, NULL, n, most);
+    line_affine(x, y, n, 1.0f, -(most + logf(sum)));
+}
+
+static void run_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
+    last = last < job->rows ? last : job->rows;
+    for (int64_t row = first; row < last; row++) {
+        const float *x = job->x + row * job->size;
+        float *y = job->y + row * job->size;
+        if (job->log)
+            log_softmax_line(x, y, job->size);
+        else
+            softmax_line(x, y, job->size);
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct axis axis;
+    struct job job = {.x = args->in[0], .y = args->out[0]};
+    if (axis_of(q, &axis, NULL) != STATUS_OK || axis.size == 0)
+        return;
+    job.rows = axis.outer;
+    job.size = axis.size;
+    job.rows_per_tile = axis.size < TILE_ELEMENTS ? TILE_ELEMENTS / axis.size : 1;
+    job.log = strcmp(q->node->op->name, "LogSoftmax") == 0;
+    pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
+}
+
+REGISTER_KERNEL(softmax_rows) = {
+    NATIVE(softmax_rows),
+    .ops = OPS("Softmax", "LogSoftmax"),
+    .supports = supports,
+    .launch = launch,
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ConvInteger: Conv of (x - x's zero point) and (weights - theirs) in i32. Doubles hold the sums
+ * exactly: 2^37 products of bytes fit into 53 bits. */
+#include <stdlib.h>
+
+#include "engine/conv_shape.h"
+#include "engine/quantize.h"
+#include "engine/ref_conv.h"
+
+static const char *const attrs[] = {"auto_pad", "dilations", "group", "kernel_shape",
+                                    "pads",     "strides",   NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct window w;
+    struct shape y;
+    TRY(conv_shape_from(c->node, &c->in[0]->shape, &c->in[1]->shape, &w, &y, err));
+    infer_set(c, 0, DTYPE_I32, &y);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    const struct shape *weights = &c->in[1]->shape;
+    cost->macs =
+        (double)shape_count(&c->out[0]->shape) * (double)shape_span(weights, 1, weights->rank);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0], *weights = call->in[1], *y = call->out[0];
+    struct window w;
+    TRY(window_from_node(call->node, &x->shape, weights->shape.dim + 2, &w, err));
+    double *xs = quantize_centred(x, call->in_count > 2 ? call->in[2] : NULL, 1);
+    double *ws = quantize_centred(weights, call->in_count > 3 ? call->in[3] : NULL, 0);
+    double *sums = calloc((size_t)y->count + 1, sizeof(*sums));
+    struct ref_conv conv = {.window = window_to_3d(&w),
+                            .images = x->shape.dim[0],
+                            .in_channels = x->shape.dim[1],
+                            .out_channels = weights->shape.dim[0],
+                            .x = xs,
+                            .weights = ws,
+                            .y = sums};
+    enum status status =
+        xs && ws && sums ? ref_conv_run(&conv, call->pool, err) : FAIL_NO_MEMORY(err);
+    for (int64_t i = 0; status == STATUS_OK && i < y->count; i++)
+        y->i[i] = (int64_t)sums[i];
+    free(sums);
+    free(ws);
+    free(xs);
+    return status;
+}
+
+static const struct op_case cases[] = {
+    {.name = "no_zero_points",
+     .inputs = "u8[1,3,8,8]{0:256} u8[4,3,3,3]{0:256}!",
+     .attrs = "pads=[1,1,1,1]"},
+    {.name = "zero_points", .inputs = "u8[2,5,7,6]{0:256} i8[4,5,3,3]{-128:128}! u8[]=130 i8[]=3"},
+    {.name = "zero_point_per_channel",
+     .inputs = "u8[1,4,7,7]{0:256} u8[3,4,3,3]{0:256}! u8[]=7 u8[3]=1,2,3",
+     .attrs = "strides=[2,2]"},
+};
+
+REGISTER(op, conv_integer) = {
+    .name = "ConvInteger",
+    .inputs_min = 2,
+    .inputs_max = 4,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * DequantizeLinear: (x - zero point) * scale; scales as in QuantizeLinear. */
+#include "engine/op_args.h"
+#include "engine/quantize.h"
+
+static const char *const attrs[] = {"axis", "block_size", "output_dtype", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct quantize_scales scales;
+    int64_t code = node_int(c->node, "output_dtype", 0);
+    enum dtype type = code ? dtype_from_onnx(code) : c->in[1]->dtype;
+    if (!dtype_is_float(type))
+        return UNSUPPORTED(err, "DequantizeLinear to %s", dtype_name(type));
+    TRY(quantize_scales_from(c->node, &c->in[0]->shape, &c->in[1]->shape, &scales, err));
+    infer_set(c, 0, type, &c->in[0]->shape);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    cost->elementwise = 2 * (double)shape_count(&c->in[0]->shape);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0], *scale = call->in[1];
+    const struct ref_tensor *zero_point = call->in_count > 2 ? call->in[2] : NULL;
+    struct quantize_scales scales;
+    TRY(quantize_scales_from(call->node, &x->shape, &scale->shape, &scales, err));
+    for (int64_t i = 0; i < x->count; i++) {
+        int64_t at = quantize_scales_index(&scales, i);
+        double offset = zero_point ? ref_get(zero_point, at) : 0;
+        call->out[0]->f[i] = (ref_get(x, i) - offset) * scale->f[at];
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "u8", .inputs = "u8[3,67]{0:256} f32[]=0.07 u8[]=128"},
+    {.name = "i8", .inputs = "i8[3,67]{-128:128} f32[]=0.07 i8[]=-3"},
+    {.name = "i32", .inputs = "i32[40]{-5000:5000} f32[]=0.001"},
+    {.name = "per_channel",
+     .inputs = "i8[2,3,5,4]{-128:128} f32[3]=0.1,0.05,0.2 i8[3]=0,5,-5",
+     .attrs = "axis=1"},
+    {.name = "per_row", .inputs = "u8[4,9]{0:256} f32[4]=0.1,0.2,0.3,0.4", .attrs = "axis=0"},
+    {.name = "blocked",
+     .inputs = "u8[2,6]{0:256} f32[2,3]=0.1,0.2,0.05,0.3,0.07,0.15 u8[2,3]=128",
+     .attrs = "axis=1 block_size=2"},
+};
+
+REGISTER(op, dequantize_linear) = {
+    .name = "DequantizeLinear",
+    .inputs_min = 2,
+    .inputs_max = 3,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

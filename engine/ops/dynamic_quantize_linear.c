@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * DynamicQuantizeLinear: f32 to u8 with scale and zero point from the range of x, which is widened
+ * to hold 0. Outputs y, scale, zero point. Computed in f32, since ties decide the results. */
+#include <math.h>
+
+#include "engine/quantize.h"
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    (void)err;
+    struct shape scalar = shape_scalar();
+    infer_set(c, 0, DTYPE_U8, &c->in[0]->shape);
+    infer_set(c, 1, DTYPE_F32, &scalar);
+    infer_set(c, 2, DTYPE_U8, &scalar);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    cost->elementwise = 2 * (double)shape_count(&c->in[0]->shape);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    const struct ref_tensor *x = call->in[0];
+    float low = 0, high = 0;
+    for (int64_t i = 0; i < x->count; i++) {
+        low = fminf(low, (float)x->f[i]);
+        high = fmaxf(high, (float)x->f[i]);
+    }
+    float scale = high == low ? 1 : (high - low) / 255;
+    int64_t zero_point = quantize_saturate(DTYPE_U8, (double)(-low / scale));
+    for (int64_t i = 0; i < x->count && call->out[0]; i++) {
+        double quotient = (double)((float)x->f[i] / scale);
+        call->out[0]->i[i] = quantize_saturate(DTYPE_U8, rint(quotient) + (double)zero_point);
+    }
+    if (call->out_count > 1 && call->out[1])
+        call->out[1]->f[0] = (double)scale;
+    if (call->out_count > 2 && call->out[2])
+        call->out[2]->i[0] = zero_point;
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "both_signs", .inputs = "f32[5,67]{-3:5}", .outputs = 3},
+    {.name = "positive", .inputs = "f32[40]{1:5}", .outputs = 3},
+    {.name = "negative", .inputs = "f32[40]{-5:-1}", .outputs = 3},
+    {.name = "zeros", .inputs = "f32[9]=0", .outputs = 3},
+};
+
+REGISTER(op, dynamic_quantize_linear) = {
+    .name = "DynamicQuantizeLinear",
+    .inputs_min = 1,
+    .inputs_max = 1,
+    .outputs_min = 1,
+    .outputs_max = 3,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MatMulInteger: (a - its zero point) (b - its zero point) in i32. Zero points are scalars, one per
+ * row of a, one per column of b, or broadcast. */
+#include <stdlib.h>
+
+#include "engine/matmul_shape.h"
+#include "engine/quantize.h"
+#include "engine/ref_matmul.h"
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    struct shape y;
+    TRY(matmul_infer(c->node, &c->in[0]->shape, &c->in[1]->shape, &y, err));
+    infer_set(c, 0, DTYPE_I32, &y);
+    return STATUS_OK;
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    const struct shape *a = &c->in[0]->shape;
+    cost->macs = (double)shape_count(&c->out[0]->shape) * (double)a->dim[a->rank - 1];
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
+    int rows = a->shape.rank > 1 ? -2 : -1;
+    double *as = quantize_centred(a, call->in_count > 2 ? call->in[2] : NULL, rows);
+    double *bs = quantize_centred(b, call->in_count > 3 ? call->in[3] : NULL, -1);
+    double *sums = calloc((size_t)y->count + 1, sizeof(*sums));
+    struct ref_matrix left = {&a->shape, as}, right = {&b->shape, bs};
+    enum status status =
+        as && bs && sums ? ref_matmul(call, &left, &right, sums, err) : FAIL_NO_MEMORY(err);
+    for (int64_t i = 0; status == STATUS_OK && i < y->count; i++)
+        y->i[i] = (int64_t)sums[i];
+    free(sums);
+    free(bs);
+    free(as);
+    return status;
+}
+
+static const struct op_case cases[] = {
+    {.name = "no_zero_points", .inputs = "u8[9,33]{0:256} i8[33,20]{-128:128}!"},
+    {.name = "scalars", .inputs = "u8[5,40]{0:256} u8[40,7]{0:256} u8[]=128 u8[]=100"},
+    {.name = "per_row_and_column",
+     .inputs = "u8[3,8]{0:256} i8[8,4]{-128:128} u8[3]=1,2,200 i8[4]=-7,0,5,1"},
+    {.name = "batch", .inputs = "i8[2,3,8]{-128:128} i8[2,8,5]{-128:128} i8[]=3"},
+};
+
+REGISTER(op, mat_mul_integer) = {
+    .name = "MatMulInteger",
+    .inputs_min = 2,
+    .inputs_max = 4,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

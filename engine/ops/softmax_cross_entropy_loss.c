@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * SoftmaxCrossEntropyLoss: minus the log softmax of each label; output 1: the log softmax. */
+#include <stdlib.h>
+
+#include "engine/axis.h"
+#include "engine/loss.h"
+
+static const char *const attrs[] = {"ignore_index", "reduction", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    infer_set(c, 1, c->in[0]->dtype, &c->in[0]->shape);
+    return loss_infer(c, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    double count = (double)shape_count(&c->in[0]->shape);
+    cost->elementwise = 5 * count + 2 * (double)shape_count(&c->in[1]->shape);
+    cost->transcendentals = count;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0];
+    struct axis axis = axis_at(&x->shape, 1);
+    double *log_prob = malloc((size_t)x->count * sizeof(*log_prob) + 1);
+    if (!log_prob)
+        return FAIL_NO_MEMORY(err);
+    for (int64_t l = 0; l < axis.outer * axis.inner; l++) {
+        int64_t start = axis_line(&axis, l);
+        axis_log_softmax(&axis, x->f + start, log_prob + start);
+    }
+    enum status status = loss_reference(call, log_prob, err);
+    for (int64_t i = 0; call->out_count > 1 && call->out[1] && i < x->count; i++)
+        call->out[1]->f[i] = log_prob[i];
+    free(log_prob);
+    return status;
+}
+
+static const struct op_case cases[] = {
+    {.name = "mean", .inputs = "f32[9,17]{-5:5} i64[9]{0:17}", .outputs = 2},
+    {.name = "sum", .inputs = "f32[9,17]{-5:5} i64[9]{0:17}", .attrs = "reduction=\"sum\""},
+    {.name = "none",
+     .inputs = "f32[3,5,4,2]{-5:5} i64[3,4,2]{0:5}",
+     .attrs = "reduction=\"none\"",
+     .outputs = 2},
+    {.name = "weights", .inputs = "f32[3,5,7]{-5:5} i32[3,7]{0:5} f32[5]{0.1:2}"},
+    {.name = "ignored",
+     .inputs = "f32[4,5]{-5:5} i64[4]=1,-1,4,-1 f32[5]{0.1:2}",
+     .attrs = "ignore_index=-1"},
+};
+
+REGISTER(op, softmax_cross_entropy_loss) = {
+    .name = "SoftmaxCrossEntropyLoss",
+    .inputs_min = 2,
+    .inputs_max = 3,
+    .outputs_min = 1,
+    .outputs_max = 2,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    OP_CASES(cases),
+};

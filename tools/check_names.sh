@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Names and forbidden words: an operator's file is its ONNX name in snake case; every source says
+# its licence; no unsafe function, no note to self, no path of somebody's machine.
+set -u
+bad=0
+complain() {
+    echo "$1"
+    bad=1
+}
+
+for file in engine/ops/*.c; do
+    base=$(basename "$file" .c)
+    grep -o '"[A-Z][A-Za-z0-9]*"' "$file" | tr -d '"' | sed 's/NaN/Nan/
+        s/\([a-z0-9]\)\([A-Z]\)/\1_\2/g; s/\([A-Z]\)\([A-Z][a-z]\)/\1_\2/g' |
+        tr 'A-Z' 'a-z' | grep -qx "$base" ||
+        complain "$file: names no operator that is \"$base\" in snake case"
+done
+
+sources=$(find base engine workloads harness tests tools .ci Makefile setup.sh -type f \
+    \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name Makefile -o -path '.ci/*' \) |
+    LC_ALL=C sort)
+for file in $sources; do
+    head -3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
+        complain "$file: no SPDX line on top"
+done
+
+# Prints what a pattern finds; comments and strings count too.
+forbid() { # pattern, files, explanation
+    # shellcheck disable=SC2086
+    found=$(grep -nE "$1" $2 /dev/null) && complain "$found
+    ^ $3"
+}
+c_files=$(echo "$sources" | grep '\.[ch]$')
+forbid '\<(strcpy|strcat|sprintf|vsprintf|strtok|gmtime|localtime|atoi|atol|atof|rand|srand|alloca|gets)[ ]*\(' \
+    "$c_files" "banned function: use the bounded or reentrant form"
+notes='TO''DO|FIX''ME|XX''X|HA''CK'
+forbid "\\<($notes)\\>" "$sources" "notes to self belong into the issue tracker"
+forbid '/(home|work|root|Users)/[a-z]' "$sources" "path of somebody's machine"
+forbid 'typedef struct' "$c_files" "structs are named, not hidden behind a typedef"
+exit $bad
