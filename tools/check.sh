@@ -28,11 +28,12 @@ build() { # configuration, compiler
 }
 
 format() {
-    echo "$sources" | xargs clang-format --dry-run -Werror
+    echo "$sources" | xargs clang-format --dry-run 2>&1 | sed -n 's/^\([^: ]*\):.*/\1/p' | uniq -c |
+        awk '{ print $2 ": " $1 " places; make fmt" } END { exit NR > 0 }'
 }
 
 scripts() {
-    shellcheck setup.sh tools/*.sh tests/cli/*.sh .ci/run
+    shellcheck -e SC2016 setup.sh tools/*.sh tests/cli/*.sh .ci/run
 }
 
 static() {

@@ -13,7 +13,7 @@ for file in engine/ops/*.c; do
     base=$(basename "$file" .c)
     grep -o '"[A-Z][A-Za-z0-9]*"' "$file" | tr -d '"' | sed 's/NaN/Nan/
         s/\([a-z0-9]\)\([A-Z]\)/\1_\2/g; s/\([A-Z]\)\([A-Z][a-z]\)/\1_\2/g' |
-        tr 'A-Z' 'a-z' | grep -qx "$base" ||
+        tr '[:upper:]' '[:lower:]' | grep -qx "$base" ||
         complain "$file: names no operator that is \"$base\" in snake case"
 done
 
