@@ -15,7 +15,7 @@ struct fold_limits {
 };
 
 /* What folding does without being asked: results that are cheap to make and to keep. */
-#define FOLD_SMALL ((struct fold_limits){.elements = 64 * 1024, .flops = 64e6})
+#define FOLD_SMALL ((struct fold_limits){.elements = 64 * 1024, .flops = 4e6})
 /* For contents that must be known, such as those that decide a shape. */
 #define FOLD_LARGE ((struct fold_limits){.elements = (int64_t)1 << 28, .flops = 4e9})
 

@@ -165,12 +165,22 @@ static const struct step *same_before(const struct exe *exe, const struct step *
     return NULL;
 }
 
+/* The signature and who competes: a new kernel or variant makes old winners void. */
+static uint64_t key_of(const struct step *step)
+{
+    uint64_t key = random_hash(step->signature);
+    for (int k = 0; k < step->candidate_count; k++) {
+        const struct candidate *c = &step->candidates[k];
+        if (c->kernel != &kernel_reference && !c->reason[0])
+            key = (key ^ random_hash(c->kernel->name) ^ random_hash(c->text)) * 0x100000001b3u;
+    }
+    return key;
+}
+
 static void choose_known(struct exe *exe, struct step *step, const struct tune_cache *cache)
 {
     const struct tune_entry *entry =
-        exe->options.retune || exe->options.only
-            ? NULL
-            : tune_cache_find(cache, random_hash(step->signature));
+        exe->options.retune || exe->options.only ? NULL : tune_cache_find(cache, key_of(step));
     struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
     if (!c && (exe->options.no_tune || exe->options.only))
         for (int k = 0; k < step->candidate_count && !c; k++)
@@ -196,9 +206,10 @@ static enum status choose(struct exe *exe, struct step *step, struct tune_cache 
         return STATUS_OK;
     struct trial t = *trial;
     t.step = step;
+    uint64_t key = key_of(step); /* before the trial adds reasons */
     TRY(trial_run(&t, err));
     struct candidate *c = chosen_of(step);
-    struct tune_entry entry = {.key = random_hash(step->signature), .variant = c->variant,
+    struct tune_entry entry = {.key = key, .variant = c->variant,
                                .time_ns = c->time_ns};
     snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
     tune_cache_put(cache, &entry);

@@ -11,7 +11,9 @@ shift 2
 logs=$build/test-logs
 limit=${RIDGE_TEST_TIMEOUT:-600}
 passed=0 failed=0 bad=""
-export RIDGE_BUILD="$build"
+# Tests find the plug-ins of this build, and leave the tuner cache of the user alone.
+export RIDGE_BUILD="$build" RIDGE="$build/ridge"
+export RIDGE_PLUGIN_PATH="$build/plugins" RIDGE_CACHE="$build/test-cache.txt"
 mkdir -p "$logs"
 
 # Prints "passed failed" for a log.

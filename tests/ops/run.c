@@ -14,6 +14,7 @@
 #include "engine/kernel.h"
 #include "engine/op.h"
 #include "engine/op_case.h"
+#include "engine/plugin.h"
 #include "tests/lib/compare.h"
 #include "tests/lib/kernel_case.h"
 #include "tests/lib/posts.h"
@@ -21,7 +22,7 @@
 enum { POOLS = 2 };
 
 struct settings {
-    const char *filter, *isa, *kernel;
+    const char *filter, *isa, *kernel, *providers;
     bool verbose, help;
 };
 
@@ -52,6 +53,8 @@ static const struct option table[] = {
     {"isa", 'i', OPTION_TEXT, offsetof(struct settings, isa), "NAME",
      "highest instruction set: scalar, avx2 or avx512"},
     {"kernel", 'k', OPTION_TEXT, offsetof(struct settings, kernel), "NAME", "only this kernel"},
+    {"providers", 'p', OPTION_TEXT, offsetof(struct settings, providers), "LIST",
+     "only kernels of these, e.g. native,onednn"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
      "print refusals and a table per operator"},
     {"help", 'h', OPTION_FLAG, offsetof(struct settings, help), NULL, "print this"},
@@ -229,6 +232,7 @@ static void test_exe(struct suite *suite, const struct subject *s, const char *o
                                   .no_tune = true,
                                   .no_fuse = only,
                                   .only = only,
+                                  .providers = suite->settings.providers,
                                   .pool = suite->pools[POOLS - 1]};
     snprintf(how, sizeof(how), "executable with %s", only ? only : "all passes");
     enum status status = exe_new(s->g, &options, &exe, &err);
@@ -240,13 +244,23 @@ static void test_exe(struct suite *suite, const struct subject *s, const char *o
 
 /* ---- subjects ---- */
 
+static bool listed(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; at && (at = strstr(at, word)); at += length)
+        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
+            return true;
+    return !list;
+}
+
 static bool kernel_wanted(const struct suite *suite, const struct kernel *kernel,
                           const struct op *op)
 {
     const char *name = suite->settings.kernel;
     return kernel_computes(kernel, op) && kernel->isa <= suite->isa &&
            (!kernel->device || strcmp(kernel->device, "cpu") == 0) &&
-           (!name || strcmp(name, kernel->name) == 0);
+           (!name || strcmp(name, kernel->name) == 0) &&
+           listed(suite->settings.providers, kernel->provider);
 }
 
 static void test_subject(struct suite *suite, const struct subject *s)
@@ -362,9 +376,28 @@ static enum status choose_isa(struct suite *suite, struct error *err)
     return FAIL(err, STATUS_FAILED, "--isa \"%s\": it may be scalar, avx2 or avx512", wanted);
 }
 
-static enum status run_all(struct suite *suite, struct error *err)
+/* Plug-ins lie in BUILD/plugins, this program in BUILD/tests/ops. */
+static void load_plugins(const struct suite *suite, const char *program)
+{
+    char folder[4096];
+    const char *slash = strrchr(program, '/');
+    int length = slash ? (int)(slash - program) : 1;
+    snprintf(folder, sizeof(folder), "%.*s/../../plugins", length, slash ? program : ".");
+    setenv("RIDGE_PLUGIN_PATH", folder, 0);
+    plugins_load(suite->settings.providers);
+    for (int k = 0; k < plugin_info_count(); k++) {
+        const struct plugin_info *info = plugin_info_at(k);
+        if (info->state == PLUGIN_LOADED)
+            printf("# plug-in %s %s\n", info->name, info->version);
+        else
+            printf("# no plug-in %s: %s\n", info->name, info->reason);
+    }
+}
+
+static enum status run_all(struct suite *suite, const char *program, struct error *err)
 {
     TRY(choose_isa(suite, err));
+    load_plugins(suite, program);
     for (int k = 0; k < POOLS; k++)
         TRY(pool_new(k + 1, &suite->pools[k], err));
     for (int k = 0; k < op_count(); k++)
@@ -386,7 +419,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (status == STATUS_OK)
-        status = run_all(&suite, &err);
+        status = run_all(&suite, argv[0], &err);
     for (int k = 0; k < POOLS; k++)
         pool_free(suite.pools[k]);
     if (status != STATUS_OK) {

@@ -23,30 +23,21 @@ struct tuning {
     bool other_copy; /* the opposite of what looks right */
 };
 
+/* Best guesses first. */
 #if defined(__AVX512F__)
 static const struct tuning tunings[] = {
-    {4, 6, 512, false}, {3, 8, 512, false}, {2, 12, 512, false}, {3, 9, 512, false},
-    {4, 6, 256, false}, {3, 8, 256, false}, {2, 12, 256, false}, {2, 14, 512, false},
-    {4, 6, 512, true},  {3, 8, 512, true},  {2, 12, 512, true},  {3, 9, 512, true},
-    {4, 6, 256, true},  {3, 8, 256, true},  {2, 12, 256, true}, {2, 14, 512, true},
+    {4, 6, 512, false},  {3, 8, 512, false}, {3, 9, 512, false}, {2, 12, 512, false},
+    {4, 6, 256, false},  {3, 8, 256, false}, {4, 6, 512, true},  {3, 8, 512, true},
+    {2, 12, 256, false}, {2, 14, 512, true},
 };
 #elif defined(__AVX2__)
 static const struct tuning tunings[] = {
-    {2, 6, 512, false}, {3, 4, 512, false}, {2, 6, 256, false}, {3, 4, 256, false},
-    {2, 6, 512, true},
+    {2, 6, 512, false}, {3, 4, 512, false}, {2, 6, 256, false},
+    {3, 4, 256, false}, {2, 6, 512, true},  {3, 4, 512, true},
 };
 #else
 static const struct tuning tunings[] = {{4, 4, 256, false}, {4, 3, 256, false}};
 #endif
-
-/* Rows this far apart share the sets of the first cache (64 sets of 64 bytes) with each other. */
-static bool rows_collide(int64_t row_floats, int rows)
-{
-    int64_t bytes = row_floats * (int64_t)sizeof(float), sets = 1;
-    while (sets < 64 && bytes * sets % 4096)
-        sets *= 2;
-    return rows > 4 * sets;
-}
 
 /* ---- the query as a product ---- */
 
@@ -132,21 +123,27 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
+/* Large results are streamed, but for the last two variants. */
+static bool is_large(const struct kernel_query *q)
+{
+    return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
+}
+
 static struct gemm_plan plan_of(const struct kernel_query *q, const struct matmul_shape *s,
                                 int variant)
 {
-    const struct tuning *t = &tunings[variant];
-    bool collide = s->m >= t->rows && s->k >= 64 && rows_collide(s->a_row, t->rows);
+    const struct tuning *t = &tunings[variant % ARRAY_COUNT(tunings)];
+    bool collide = s->m >= t->rows && s->k >= 64 && gemm_rows_collide(s->a_row, t->rows);
     struct gemm_size size = {.batch = s->batch, .m = s->m, .n = s->n, .taps = 1, .k = s->k,
                              .vectors = t->vectors, .rows = t->rows, .block_k = t->block_k,
-                             .copy = collide != t->other_copy, .threads = q->threads};
+                             .copy = collide != t->other_copy, .threads = q->threads,
+                             .stream = is_large(q) && variant < ARRAY_COUNT(tunings)};
     return gemm_plan_for(&size);
 }
 
 static int variants(const struct kernel_query *q)
 {
-    (void)q;
-    return ARRAY_COUNT(tunings);
+    return ARRAY_COUNT(tunings) + (is_large(q) ? 2 : 0);
 }
 
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
@@ -154,9 +151,7 @@ static void describe(const struct kernel_query *q, int variant, char *text, size
     struct product p;
     product_from(q, &p, NULL);
     struct gemm_plan plan = plan_of(q, &p.shape, variant);
-    snprintf(text, size, "%dx%d k%lld%s grid %lldx%lld", plan.size.rows, plan.size.vectors * VL,
-             (long long)(plan.taps_block * plan.k_block), plan.size.copy ? " copy" : "",
-             (long long)plan.chunk_rows, (long long)plan.chunk_columns);
+    gemm_describe(&plan, text, size);
 }
 
 static size_t workspace(const struct kernel_query *q, int variant)

@@ -2,18 +2,19 @@
 #include "engine/kernels/lib/gemm.h"
 
 #include <string.h>
-#include <stdlib.h>
 
 struct job {
     const struct gemm_plan *plan;
     const struct gemm_call *call;
     bool rows_first; /* neighbouring tasks share columns of B (the larger operand), not rows of A */
+    bool stream;
 };
 
 /* One task: tiles [tile0, tile1) by panels [panel0, panel1) of one batch. */
 struct chunk {
     const struct gemm_plan *plan;
     const struct gemm_call *call;
+    bool stream;
     int64_t batch, tile0, tile1, panel0, panel1;
     const float **rows;   /* per tile [taps][rows] */
     const float **copied; /* per tile [rows]: into copy */
@@ -69,6 +70,7 @@ static void locate_chunk(const struct job *job, int64_t task, int thread, struct
     int64_t column = job->rows_first ? at / p->chunk_rows : at % p->chunk_columns;
     k->plan = p;
     k->call = job->call;
+    k->stream = job->stream;
     k->batch = task / grid;
     k->tile0 = split(p->tiles, p->chunk_rows, row);
     k->tile1 = split(p->tiles, p->chunk_rows, row + 1);
@@ -141,7 +143,7 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
                              .c_row = call->c_row,
                              .bias = call->bias ? call->bias + column : NULL,
                              .last = left < VL ? left : VL,
-                             .stream = getenv("STREAM") && last && call->post->light==call->post->count,
+                             .stream = k->stream && last && left >= VL,
                              .resume = before > 0,
                              .post = last ? call->post : NULL,
                              .operands = operands};
@@ -182,11 +184,25 @@ static void run_chunk(void *context, int64_t task, int thread)
             run_pass(&k, &pass);
         }
     }
+    if (k.stream)
+        simd_fence();
+}
+
+/* Whether all rows of C start on a vector's boundary and no second pass will read them. */
+static bool can_stream(const struct gemm_plan *plan, const struct gemm_call *call)
+{
+    if (!plan->size.stream || (uintptr_t)call->c % (VL * sizeof(float)) || call->c_row % VL)
+        return false;
+    for (int d = 0; d < call->batch_rank; d++)
+        if (call->c_batch[d] % VL)
+            return false;
+    return !call->post || call->post->light == call->post->count;
 }
 
 void gemm_run(const struct gemm_plan *plan, const struct gemm_call *call, struct pool *pool)
 {
     const struct gemm_size *s = &plan->size;
     struct job job = {.plan = plan, .call = call, .rows_first = s->n > s->m};
+    job.stream = can_stream(plan, call);
     pool_run(pool, s->batch * plan->chunk_rows * plan->chunk_columns, run_chunk, &job);
 }

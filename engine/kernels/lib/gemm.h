@@ -26,8 +26,12 @@ struct gemm_size {
     int rows;            /* rows of a tile; 0: the most there is */
     int64_t block_k;     /* at most so many of taps * k in a pass; 0: all */
     bool copy;
+    bool stream;         /* write C past the caches where that is possible */
     int threads;
 };
+
+/* Outputs from here on leave the last cache before they are read: worth streaming. */
+enum { GEMM_STREAM_BYTES = 16 << 20 };
 
 struct gemm_plan {
     struct gemm_size size;
@@ -44,6 +48,10 @@ struct gemm_plan {
 struct gemm_plan gemm_plan_for(const struct gemm_size *size);
 #define gemm_workspace SIMD_FN(gemm_workspace)
 size_t gemm_workspace(const struct gemm_plan *plan); /* all threads */
+
+/* "6x64 k512 copy grid 4x3", for kernel.describe. */
+#define gemm_describe SIMD_FN(gemm_describe)
+void gemm_describe(const struct gemm_plan *plan, char *text, size_t size);
 
 /* Vectors in a panel: size.vectors, but for the last one. */
 #define gemm_panel_vectors SIMD_FN(gemm_panel_vectors)
@@ -86,6 +94,10 @@ struct gemm_call {
 
 #define gemm_run SIMD_FN(gemm_run)
 void gemm_run(const struct gemm_plan *plan, const struct gemm_call *call, struct pool *pool);
+
+/* Whether rows so many floats apart fight for the sets of a first cache (64 sets, 8 ways). */
+#define gemm_rows_collide SIMD_FN(gemm_rows_collide)
+bool gemm_rows_collide(int64_t row_floats, int rows);
 
 /* Memory for packed weights: aligned to a cache line, in huge pages when large. */
 #define gemm_alloc SIMD_FN(gemm_alloc)

@@ -5,6 +5,8 @@
  * as for 100352 x 64 on 2; the constants are cycles and need not be exact. */
 #include "engine/kernels/lib/gemm.h"
 
+#include <stdio.h>
+
 /* Rows of A that a chunk reads again for each panel: half of a second cache of 512 KiB. */
 enum { CHUNK_BYTES = 256 << 10, CHUNK_CYCLES = 600, TILE_CYCLES = 40 };
 
@@ -89,6 +91,15 @@ struct gemm_plan gemm_plan_for(const struct gemm_size *size)
     return p;
 }
 
+void gemm_describe(const struct gemm_plan *plan, char *text, size_t size)
+{
+    const struct gemm_size *s = &plan->size;
+    snprintf(text, size, "%dx%d k%lld%s%s grid %lldx%lld", s->rows, s->vectors * VL,
+             (long long)(plan->taps_block * plan->k_block), s->copy ? " copy" : "",
+             s->stream ? " stream" : "", (long long)plan->chunk_rows,
+             (long long)plan->chunk_columns);
+}
+
 size_t gemm_workspace(const struct gemm_plan *plan)
 {
     return (plan->pointer_bytes + plan->copy_bytes + ALIGN_TENSOR) * (size_t)plan->size.threads;
@@ -97,4 +108,12 @@ size_t gemm_workspace(const struct gemm_plan *plan)
 int64_t gemm_bias_floats(const struct gemm_plan *plan)
 {
     return plan->panels * plan->size.vectors * VL;
+}
+
+bool gemm_rows_collide(int64_t row_floats, int rows)
+{
+    int64_t bytes = row_floats * (int64_t)sizeof(float), sets = 1;
+    while (sets < 64 && bytes * sets % 4096)
+        sets *= 2;
+    return rows > 9 * sets;
 }

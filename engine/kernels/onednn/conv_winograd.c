@@ -7,28 +7,6 @@
  * Error against float64 on He-initialised weights: up to 9e-7 of the output's RMS. */
 #include "engine/kernels/onednn/lib/conv.h"
 
-/* The residual must be added before the result leaves the registers, which this implementation can
- * do only to what the destination holds. */
-static enum status append_posts(const struct kernel_query *q, struct plan *plan, int *residual,
-                                struct error *why)
-{
-    *residual = NONE;
-    for (int k = 0; k < q->node->post_count; k++) {
-        const struct post *post = &q->node->posts[k];
-        if (post->kind == POST_ACT) {
-            TRY(post_append(q, NULL, post, &plan->attr, why));
-            continue;
-        }
-        const struct desc *operand = in_desc(q, post->input);
-        if (post->kind != POST_ADD || *residual != NONE || !operand ||
-            !same_shape(&operand->shape, &q->out[0].shape))
-            return REFUSE(why, "Winograd adds one tensor of the output's size in its epilogue");
-        DNNL_TRY(dnnl_post_ops_append_sum(plan->attr.ops, 1.0f), why);
-        *residual = post->input;
-    }
-    return STATUS_OK;
-}
-
 struct blocked {
     dnnl_memory_desc_t src, dst; /* as the implementation wants them */
     enum source src_source, dst_source;
@@ -74,7 +52,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     dnnl_memory_desc_t dst = md_any(conv.dst.ndims, conv.dst.dims);
     TRY(conv_desc(&conv, dnnl_convolution_winograd, &src, &dst, &desc, why));
     TRY(plan_attr(plan, why));
-    TRY(append_posts(q, plan, &residual, why));
+    TRY(conv_posts_in_place(q, plan, &residual, why));
     TRY(plan_step(plan, &desc, &step, why));
     struct blocked b = place(&conv, step, plan);
     step_io(step, DNNL_ARG_SRC, b.src_source, b.src_index, &b.src);

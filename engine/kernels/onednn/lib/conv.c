@@ -57,6 +57,26 @@ enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_
     return STATUS_OK;
 }
 
+enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan, int *residual,
+                                struct error *why)
+{
+    *residual = NONE;
+    for (int k = 0; k < q->node->post_count; k++) {
+        const struct post *post = &q->node->posts[k];
+        if (post->kind == POST_ACT) {
+            TRY(post_append(q, NULL, post, &plan->attr, why));
+            continue;
+        }
+        const struct desc *operand = in_desc(q, post->input);
+        if (post->kind != POST_ADD || *residual != NONE || !operand ||
+            !same_shape(&operand->shape, &q->out[0].shape))
+            return REFUSE(why, "it can add one tensor of the output's size, no more");
+        DNNL_TRY(dnnl_post_ops_append_sum(plan->attr.ops, 1.0f), why);
+        *residual = post->input;
+    }
+    return STATUS_OK;
+}
+
 void conv_weights(const struct conv *conv, struct plan_step *step)
 {
     if (conv->weights_data)

@@ -21,6 +21,10 @@ enum status conv_from_query(const struct kernel_query *q, struct conv *conv, str
 enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_memory_desc_t *src,
                       const dnnl_memory_desc_t *dst, dnnl_convolution_desc_t *desc,
                       struct error *why);
+/* The posts of an implementation that can add a residual only to what its destination holds: one
+ * tensor of the output's size. *residual: the input that must be copied there first, or NONE. */
+enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan, int *residual,
+                                struct error *why);
 /* Weights and bias of the step. */
 void conv_weights(const struct conv *conv, struct plan_step *step);
 

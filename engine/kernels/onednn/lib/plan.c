@@ -49,27 +49,41 @@ static bool is_slow(const char *name)
     return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL;
 }
 
-/* The variant-th implementation that is not slow. */
-static enum status choose(const void *op_desc, const_dnnl_primitive_attr_t attr, int variant,
-                          dnnl_primitive_desc_t *pd, struct error *why)
+/* The variant-th implementation that is not slow; NULL when there are not so many. */
+static dnnl_primitive_desc_t find(const void *op_desc, const_dnnl_primitive_attr_t attr,
+                                  int variant)
 {
     dnnl_primitive_desc_iterator_t at = NULL;
     dnnl_status_t status =
         dnnl_primitive_desc_iterator_create(&at, op_desc, attr, onednn_engine, NULL);
-    if (status != dnnl_success)
-        return REFUSE(why, "oneDNN has no implementation");
-    *pd = NULL;
     while (status == dnnl_success) {
         dnnl_primitive_desc_t found = dnnl_primitive_desc_iterator_fetch(at);
         if (found && !is_slow(implementation(found)) && variant-- == 0) {
-            *pd = found;
-            break;
+            dnnl_primitive_desc_iterator_destroy(at);
+            return found;
         }
         dnnl_primitive_desc_destroy(found);
         status = dnnl_primitive_desc_iterator_next(at);
     }
     dnnl_primitive_desc_iterator_destroy(at);
-    return *pd ? STATUS_OK : REFUSE(why, "oneDNN has only its slow reference for it");
+    return NULL;
+}
+
+/* An iterator that finds its first item in oneDNN's cache of primitives does not step on from it
+ * but starts again (2.6.3): the cache must be empty when more than the first item is wanted. It is
+ * kept otherwise, so that equal layers share their code. */
+static enum status choose(const void *op_desc, const_dnnl_primitive_attr_t attr, int variant,
+                          dnnl_primitive_desc_t *pd, struct error *why)
+{
+    int capacity = 0;
+    if (variant > 0) {
+        DNNL_TRY(dnnl_get_primitive_cache_capacity(&capacity), why);
+        DNNL_TRY(dnnl_set_primitive_cache_capacity(0), why);
+    }
+    *pd = find(op_desc, attr, variant);
+    if (variant > 0)
+        DNNL_TRY(dnnl_set_primitive_cache_capacity(capacity), why);
+    return *pd ? STATUS_OK : REFUSE(why, "oneDNN has nothing but its slow reference for it");
 }
 
 size_t plan_work(struct plan *plan, size_t bytes)

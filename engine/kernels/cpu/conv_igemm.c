@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Convolution as an implicit matrix product: rows are output pixels, the reduction runs over taps
+ * and input channels, and what would be an im2col matrix is only a pointer per pixel and tap, made
+ * for one block of rows at a time (the idea of XNNPACK's indirection buffer). Padding reads a row
+ * of zeros. A 1x1 convolution is the same with one tap. Any stride, dilation and padding, 1 to 3
+ * spatial dimensions; groups whose channels fill whole vectors. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels/lib/conv_shape.h"
+#include "engine/kernels/lib/gemm.h"
+
+struct kernel_state {
+    struct conv_shape shape;
+    struct gemm_plan plan;
+    struct gemm_post post;
+    float *packed, *bias, *zeros;
+};
+
+struct tuning {
+    int vectors, rows;
+    int64_t block_k;
+    bool other_copy; /* the opposite of what looks right */
+};
+
+/* Best guesses first. */
+#if defined(__AVX512F__)
+static const struct tuning tunings[] = {
+    {4, 6, 512, false}, {3, 8, 512, false}, {2, 12, 512, false}, {3, 9, 512, false},
+    {4, 6, 256, false}, {3, 8, 256, false}, {2, 12, 256, false}, {4, 6, 512, true},
+    {3, 8, 512, true},  {2, 12, 512, true},
+};
+#elif defined(__AVX2__)
+static const struct tuning tunings[] = {
+    {2, 6, 512, false}, {3, 4, 512, false}, {2, 6, 256, false},
+    {3, 4, 256, false}, {2, 6, 512, true},  {3, 4, 512, true},
+};
+#else
+static const struct tuning tunings[] = {{4, 4, 256, false}, {4, 3, 256, false}};
+#endif
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct conv_shape s;
+    TRY(conv_shape_from(q, false, &s, why));
+    if (s.window.group > 1)
+        return UNSUPPORTED(why, "groups");
+    return STATUS_OK;
+}
+
+/* Large results are streamed, but for the last two variants. */
+static bool is_large(const struct kernel_query *q)
+{
+    return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
+}
+
+static struct gemm_plan plan_of(const struct kernel_query *q, const struct conv_shape *s,
+                                int variant)
+{
+    const struct tuning *t = &tunings[variant % ARRAY_COUNT(tunings)];
+    int64_t step = s->x_at[SPATIAL_MAX - 1] * s->window.stride[SPATIAL_MAX - 1];
+    bool collide = s->channels >= 64 && gemm_rows_collide(step, t->rows);
+    struct gemm_size size = {.batch = conv_batches(s), .m = conv_rows(s), .n = s->out_channels,
+                             .taps = window_taps(&s->window), .k = s->channels,
+                             .vectors = t->vectors, .rows = t->rows, .block_k = t->block_k,
+                             .copy = collide != t->other_copy, .threads = q->threads,
+                             .stream = is_large(q) && variant < ARRAY_COUNT(tunings)};
+    return gemm_plan_for(&size);
+}
+
+static int variants(const struct kernel_query *q)
+{
+    return ARRAY_COUNT(tunings) + (is_large(q) ? 2 : 0);
+}
+
+static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+{
+    struct conv_shape s;
+    conv_shape_from(q, false, &s, NULL);
+    struct gemm_plan plan = plan_of(q, &s, variant);
+    gemm_describe(&plan, text, size);
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    struct conv_shape s;
+    conv_shape_from(q, false, &s, NULL);
+    struct gemm_plan plan = plan_of(q, &s, variant);
+    return gemm_workspace(&plan);
+}
+
+static void release(struct kernel_state *state)
+{
+    if (!state)
+        return;
+    free(state->packed);
+    free(state->bias);
+    free(state->zeros);
+    free(state);
+}
+
+/* Weights [M, C, taps] become B[tap][c][m], one tap at a time. */
+static void pack_weights(struct kernel_state *state, const float *weights)
+{
+    const struct conv_shape *s = &state->shape;
+    struct gemm_source_b from = {.b = weights, .tap = 1, .row = s->w_in, .column = s->w_out,
+                                 .scale = 1.0f};
+    gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
+                           size_t *state_bytes, struct error *err)
+{
+    struct kernel_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return FAIL_NO_MEMORY(err);
+    conv_shape_from(q, false, &state->shape, NULL);
+    state->plan = plan_of(q, &state->shape, variant);
+    state->post = state->shape.post;
+    size_t packed_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
+    size_t bias_bytes = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
+    size_t zero_bytes = (size_t)(state->shape.channels + VL) * sizeof(float);
+    state->packed = gemm_alloc(packed_bytes);
+    state->bias = gemm_alloc(bias_bytes);
+    state->zeros = gemm_alloc(zero_bytes);
+    if (!state->packed || !state->bias || !state->zeros) {
+        release(state);
+        return FAIL_NO_MEMORY(err);
+    }
+    pack_weights(state, q->fixed[1]);
+    memset(state->zeros, 0, zero_bytes);
+    memset(state->bias, 0, bias_bytes);
+    gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
+    *state_bytes = packed_bytes + bias_bytes + zero_bytes;
+    *out = state;
+    return STATUS_OK;
+}
+
+/* ---- rows ---- */
+
+struct rows_source {
+    const struct kernel_state *state;
+    const float *x;
+};
+
+/* Where in one dimension the window of an output position begins, walked like an odometer. */
+struct walk {
+    int64_t image, at[SPATIAL_MAX];
+};
+
+static struct walk walk_to(const struct conv_shape *s, int64_t image, int64_t pixel)
+{
+    struct walk w = {.image = image + pixel / s->pixels};
+    pixel %= s->pixels;
+    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
+        w.at[d] = pixel % s->window.out[d];
+        pixel /= s->window.out[d];
+    }
+    return w;
+}
+
+static void walk_on(const struct conv_shape *s, struct walk *w)
+{
+    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
+        if (++w->at[d] < s->window.out[d])
+            return;
+        w->at[d] = 0;
+    }
+    w->image++;
+}
+
+/* Pointers for all taps of one output pixel, whose first tap lies at `first`. */
+static void point_taps(const struct kernel_state *state, const float *image, const int64_t *first,
+                       const float **to, int64_t step)
+{
+    const struct conv_shape *s = &state->shape;
+    const struct window *w = &s->window;
+    for (int64_t a = 0; a < w->kernel[0]; a++) {
+        int64_t z = first[0] + a * w->dilation[0];
+        for (int64_t b = 0; b < w->kernel[1]; b++) {
+            int64_t y = first[1] + b * w->dilation[1];
+            bool inside = (uint64_t)z < (uint64_t)w->in[0] && (uint64_t)y < (uint64_t)w->in[1];
+            const float *line = image + z * s->x_at[0] + y * s->x_at[1];
+            int64_t x = first[2];
+            for (int64_t c = 0; c < w->kernel[2]; c++, x += w->dilation[2], to += step)
+                *to = inside && (uint64_t)x < (uint64_t)w->in[2] ? line + x * s->x_at[2]
+                                                                 : state->zeros;
+        }
+    }
+}
+
+static void rows(const void *source, int64_t batch, int64_t row, int64_t count, const float **to,
+                 int64_t step)
+{
+    const struct rows_source *from = source;
+    const struct conv_shape *s = &from->state->shape;
+    struct walk walk = walk_to(s, batch, row);
+    for (int64_t m = 0; m < count; m++, walk_on(s, &walk)) {
+        int64_t first[SPATIAL_MAX];
+        for (int d = 0; d < SPATIAL_MAX; d++)
+            first[d] = walk.at[d] * s->window.stride[d] - s->window.pad_begin[d];
+        point_taps(from->state, from->x + walk.image * s->x_image, first, to + m, step);
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)q;
+    const struct conv_shape *s = &state->shape;
+    struct rows_source source = {state, args->in[0]};
+    struct gemm_call call = {.rows = rows,
+                             .source = &source,
+                             .b = state->packed,
+                             .bias = state->bias,
+                             .c = args->out[0],
+                             .c_row = s->y_pixel,
+                             .post = &state->post,
+                             .in = args->in,
+                             .batch_rank = !s->folded,
+                             .batch_dim = &s->images,
+                             .c_batch = &s->y_image,
+                             .workspace = args->workspace};
+    gemm_run(&state->plan, &call, args->pool);
+}
+
+REGISTER_KERNEL(conv_igemm) = {
+    NATIVE(conv_igemm),
+    .ops = OPS("Conv"),
+    .packs = 1u << 1 | 1u << 2,
+    .supports = supports,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
+    .release = release,
+};

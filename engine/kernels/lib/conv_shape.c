@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/lib/conv_shape.h"
+
+#include <string.h>
+
+/* Strides of the spatial dimensions, the last of them last; missing ones are 0. */
+static void spatial_strides(const struct desc *desc, int rank, int64_t *to)
+{
+    for (int k = 0; k < SPATIAL_MAX; k++)
+        to[k] = k < SPATIAL_MAX - rank ? 0 : desc->stride[2 + k - (SPATIAL_MAX - rank)];
+}
+
+static enum status read_memory(const struct kernel_query *q, bool nchw, struct conv_shape *s,
+                               struct error *why)
+{
+    const struct desc *x = &q->in[0], *w = &q->in[1], *y = &q->out[0];
+    int rank = x->shape.rank - 2;
+    s->x_image = x->stride[0];
+    s->x_channel = x->shape.dim[1] == 1 ? 1 : x->stride[1];
+    spatial_strides(x, rank, s->x_at);
+    s->y_image = y->stride[0];
+    spatial_strides(y, rank, s->y_at);
+    s->w_out = w->stride[0];
+    s->w_in = w->stride[1];
+    spatial_strides(w, rank, s->w_at);
+    if (s->x_channel != 1 && !nchw)
+        return UNSUPPORTED(why, "channels of the input are not dense");
+    if (y->stride[1] != 1 && y->shape.dim[1] > 1)
+        return UNSUPPORTED(why, "channels of the result are not dense");
+    int64_t expected = 0;
+    s->y_pixel = 0;
+    for (int k = SPATIAL_MAX - 1; k >= 0; k--) {
+        if (s->window.out[k] == 1)
+            continue;
+        if (!s->y_pixel)
+            s->y_pixel = s->y_at[k];
+        else if (s->y_at[k] != expected)
+            return UNSUPPORTED(why, "pixels of the result are not evenly spaced");
+        expected = s->y_at[k] * s->window.out[k];
+    }
+    if (!s->y_pixel)
+        s->y_pixel = s->out_channels;
+    return STATUS_OK;
+}
+
+static enum status read_posts(const struct kernel_query *q, bool folded, struct conv_shape *s,
+                              struct error *why)
+{
+    struct gemm_axes axes = {.column = 1};
+    if (folded)
+        axes.row[axes.row_count++] = 0;
+    else
+        axes.batch[axes.batch_count++] = 0;
+    for (int d = 2; d < q->out[0].shape.rank; d++)
+        axes.row[axes.row_count++] = d;
+    s->axes = axes;
+    s->folded = folded;
+    return gemm_post_from(q, &axes, &s->post, why);
+}
+
+/* The bias is a vector [M]; as an epilogue operand it would broadcast along the last dimension. */
+static void prepend_bias(struct conv_shape *s)
+{
+    struct gemm_step step = {.kind = GEMM_ADD, .a = 1.0f, .input = 2, .column = 1};
+    memmove(s->post.steps + 1, s->post.steps, (size_t)s->post.count * sizeof(step));
+    s->post.steps[0] = step;
+    s->post.count++;
+    s->post.light++;
+}
+
+enum status conv_shape_from(const struct kernel_query *q, bool nchw, struct conv_shape *s,
+                            struct error *why)
+{
+    *s = (struct conv_shape){0};
+    if (!query_all_dtype(q, DTYPE_F32))
+        return UNSUPPORTED(why, "only f32");
+    if (!q->fixed[1])
+        return UNSUPPORTED(why, "weights are not constant");
+    const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape;
+    struct window window;
+    TRY(window_from_node(q->node, x, w->dim + 2, &window, why));
+    s->window = window_to_3d(&window);
+    s->images = x->dim[0];
+    s->channels = x->dim[1];
+    s->out_channels = w->dim[0];
+    s->group_in = w->dim[1];
+    s->group_out = w->dim[0] / window.group;
+    s->pixels = window_out_count(&s->window);
+    if (shape_count(x) == 0 || shape_count(&q->out[0].shape) == 0)
+        return UNSUPPORTED(why, "an empty tensor");
+    TRY(read_memory(q, nchw, s, why));
+    bool even = s->images == 1 || s->y_image == s->pixels * s->y_pixel;
+    if (!even || read_posts(q, true, s, why) != STATUS_OK)
+        TRY(read_posts(q, false, s, why));
+    s->bias = q->node->op_inputs > 2 && query_in(q, 2);
+    if (s->bias)
+        prepend_bias(s);
+    return STATUS_OK;
+}
+
+int64_t conv_batches(const struct conv_shape *s)
+{
+    return s->folded ? 1 : s->images;
+}
+
+int64_t conv_rows(const struct conv_shape *s)
+{
+    return s->folded ? s->images * s->pixels : s->pixels;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/pool.h"
+
+enum { TILES = 1000, THREADS = 4 };
+
+struct job {
+    _Atomic int done[TILES];
+    _Atomic int per_thread[THREADS];
+    _Atomic int outside; /* calls with a thread or tile that cannot be */
+    int threads;
+    int64_t tiles;
+};
+
+static void count(void *context, int64_t tile, int thread)
+{
+    struct job *job = context;
+    if (tile < 0 || tile >= job->tiles || thread < 0 || thread >= job->threads) {
+        atomic_fetch_add(&job->outside, 1);
+        return;
+    }
+    atomic_fetch_add(&job->done[tile], 1);
+    atomic_fetch_add(&job->per_thread[thread], 1);
+}
+
+static struct pool *pool_of(int threads)
+{
+    struct pool *pool;
+    struct error err;
+    assert_int_equal(pool_new(threads, &pool, &err), STATUS_OK);
+    return pool;
+}
+
+static void run_once(struct pool *pool, struct job *job, int64_t tiles)
+{
+    memset(job, 0, sizeof(*job));
+    job->threads = pool_threads(pool);
+    job->tiles = tiles;
+    pool_run(pool, tiles, count, job);
+    assert_int_equal(atomic_load(&job->outside), 0);
+    for (int64_t k = 0; k < tiles; k++)
+        assert_int_equal(atomic_load(&job->done[k]), 1);
+}
+
+static void every_tile_once(void **state)
+{
+    (void)state;
+    static struct job job;
+    for (int threads = 1; threads <= THREADS; threads++) {
+        struct pool *pool = pool_of(threads);
+        assert_int_equal(pool_threads(pool), threads);
+        for (int round = 0; round < 300; round++)
+            run_once(pool, &job, round % 3 ? round : TILES);
+        pool_free(pool);
+    }
+}
+
+static void without_a_pool_the_caller_works(void **state)
+{
+    (void)state;
+    static struct job job;
+    assert_int_equal(pool_threads(NULL), 1);
+    run_once(NULL, &job, 17);
+    assert_int_equal(atomic_load(&job.per_thread[0]), 17);
+    pool_park(NULL);
+    pool_free(NULL);
+}
+
+static void parked_and_sleeping_workers_wake(void **state)
+{
+    (void)state;
+    static struct job job;
+    struct pool *pool = pool_of(THREADS);
+    for (int round = 0; round < 20; round++) {
+        run_once(pool, &job, TILES);
+        if (round % 2)
+            pool_park(pool);
+        else
+            usleep(1000); /* longer than workers spin: they go to sleep by themselves */
+    }
+    pool_park(pool);
+    pool_park(pool); /* twice is harmless */
+    pool_free(pool); /* also while they sleep */
+}
+
+static void wait_for_all(void *context, int64_t tile, int thread)
+{
+    _Atomic int *arrived = context;
+    (void)tile;
+    (void)thread;
+    atomic_fetch_add(arrived, 1);
+    for (int spins = 0; atomic_load(arrived) < THREADS && spins < 5000; spins++)
+        usleep(1000);
+}
+
+/* Each tile waits until all have begun: one thread alone would never get there. */
+static void tiles_run_at_the_same_time(void **state)
+{
+    (void)state;
+    _Atomic int arrived = 0;
+    struct pool *pool = pool_of(THREADS);
+    pool_run(pool, THREADS, wait_for_all, (void *)&arrived);
+    assert_int_equal(atomic_load(&arrived), THREADS);
+    pool_free(pool);
+}
+
+static void one_thread_per_cpu_by_default(void **state)
+{
+    (void)state;
+    struct pool *pool = pool_of(0);
+    assert_true(pool_threads(pool) >= 1);
+    assert_true(pool_threads(pool) <= sysconf(_SC_NPROCESSORS_CONF));
+    pool_free(pool);
+}
+
+static void pools_come_and_go(void **state)
+{
+    (void)state;
+    static struct job job;
+    for (int round = 0; round < 100; round++) {
+        struct pool *pool = pool_of(2 + round % 3);
+        if (round % 2)
+            run_once(pool, &job, 8);
+        pool_free(pool);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tile_once),
+        cmocka_unit_test(without_a_pool_the_caller_works),
+        cmocka_unit_test(parked_and_sleeping_workers_wake),
+        cmocka_unit_test(tiles_run_at_the_same_time),
+        cmocka_unit_test(one_thread_per_cpu_by_default),
+        cmocka_unit_test(pools_come_and_go),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/random.h"
+
+/* Known answers of Philox 4x32-10 from the Random123 distribution (kat_vectors): counter and key
+ * all zero; all ones is not reachable here, since counter words 2 and 3 are always zero. */
+static void matches_the_known_answer(void **state)
+{
+    (void)state;
+    uint32_t word[4];
+    random_words(0, 0, word);
+    assert_int_equal(word[0], 0x6627e8d5u);
+    assert_int_equal(word[1], 0xe169c58du);
+    assert_int_equal(word[2], 0xbc57ac4cu);
+    assert_int_equal(word[3], 0x9b00dbd8u);
+}
+
+static void numbers_depend_on_seed_and_index_alone(void **state)
+{
+    (void)state;
+    double forward[64], same = 0;
+    for (int k = 0; k < 64; k++)
+        forward[k] = random_uniform(5, (uint64_t)k);
+    for (int k = 63; k >= 0; k--)
+        assert_true(random_uniform(5, (uint64_t)k) == forward[k]);
+    for (int k = 0; k < 64; k++)
+        same += random_uniform(6, (uint64_t)k) == forward[k];
+    assert_true(same < 1);
+    assert_true(random_uniform(5, 1ull << 40) != random_uniform(5, 0));
+}
+
+struct moments {
+    double mean, variance, correlation, low, high;
+};
+
+static struct moments moments_of(double (*draw)(uint64_t, uint64_t), uint64_t seed)
+{
+    enum { COUNT = 200000 };
+    struct moments m = {.low = INFINITY, .high = -INFINITY};
+    double last = 0, sum = 0, squares = 0, products = 0;
+    for (uint64_t k = 0; k < COUNT; k++) {
+        double x = draw(seed, k);
+        sum += x;
+        squares += x * x;
+        products += x * last;
+        last = x;
+        m.low = x < m.low ? x : m.low;
+        m.high = x > m.high ? x : m.high;
+    }
+    m.mean = sum / COUNT;
+    m.variance = squares / COUNT - m.mean * m.mean;
+    m.correlation = (products / COUNT - m.mean * m.mean) / m.variance;
+    return m;
+}
+
+/* Bounds are five standard errors of 200 000 draws. */
+static void uniform_is_uniform(void **state)
+{
+    (void)state;
+    struct moments m = moments_of(random_uniform, 42);
+    assert_true(m.low >= 0 && m.high < 1);
+    assert_true(m.low < 1e-4 && m.high > 1 - 1e-4);
+    assert_true(fabs(m.mean - 0.5) < 5 * 0.2887 / 447.2);
+    assert_true(fabs(m.variance - 1.0 / 12) < 5 * 0.0745 / 447.2);
+    assert_true(fabs(m.correlation) < 5 / 447.2);
+}
+
+static void normal_is_normal(void **state)
+{
+    (void)state;
+    struct moments m = moments_of(random_normal, 43);
+    assert_true(fabs(m.mean) < 5 / 447.2);
+    assert_true(fabs(m.variance - 1) < 5 * 1.4142 / 447.2);
+    assert_true(fabs(m.correlation) < 5 / 447.2);
+    assert_true(m.high > 3.5 && m.high < 7);
+    assert_true(isfinite(m.low) && isfinite(m.high));
+}
+
+static void names_give_streams(void **state)
+{
+    (void)state;
+    assert_true(random_hash("") == 0xcbf29ce484222325u);
+    assert_true(random_hash("a") == 0xaf63dc4c8601ec8cu); /* FNV-1a test vectors */
+    assert_true(random_hash("foobar") == 0x85944171f73967e8u);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matches_the_known_answer),
+        cmocka_unit_test(numbers_depend_on_seed_and_index_alone),
+        cmocka_unit_test(uniform_is_uniform),
+        cmocka_unit_test(normal_is_normal),
+        cmocka_unit_test(names_give_streams),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
