@@ -82,7 +82,7 @@ $(B)/gen/features.mk: $(B)/gen/knobs tools/probe.sh
 	@echo "Libraries ($(B)):" >&2
 	@$(foreach f,$(PROBES),CC='$(CC)' tools/probe.sh $(@D) $f $(WITH_$f) $(HEADER_$f) \
 	    '$(CALL_$f)' '$(LIBS_$f)' '$(PACKAGE_$f)' $(PLUGIN_$f) &&) true
-	@mv $(@D)/absent_plugins.inc.new $(@D)/absent_plugins.inc; mv $@.new $@
+	@mv $@.new $@; mv $(@D)/absent_plugins.inc.new $(@D)/absent_plugins.inc; touch $(@D)/absent_plugins.inc
 $(B)/gen/absent_plugins.inc: $(B)/gen/features.mk
 PRESENT := $(foreach f,$(FEATURES),$(if $(HAVE_$f),$f))
 features: $(B)/gen/features.mk

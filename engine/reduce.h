@@ -55,18 +55,18 @@ extern const char *const reduce_attrs[];
 
 static const struct op_case reduce_cases[] __attribute__((unused)) = {
     {.name = "all", .inputs = "f32[3,4,5]{0.5:2}"},
-    {.name = "last axis", .inputs = "f32[7,67]{0.5:2}", .attrs = "axes=[-1]"},
-    {.name = "first axis", .inputs = "f32[33,20]{0.5:2}", .attrs = "axes=[0] keepdims=0"},
-    {.name = "middle axis", .inputs = "f32[3,21,17]{0.5:2}", .attrs = "axes=[1]"},
-    {.name = "image to channels",
+    {.name = "last_axis", .inputs = "f32[7,67]{0.5:2}", .attrs = "axes=[-1]"},
+    {.name = "first_axis", .inputs = "f32[33,20]{0.5:2}", .attrs = "axes=[0] keepdims=0"},
+    {.name = "middle_axis", .inputs = "f32[3,21,17]{0.5:2}", .attrs = "axes=[1]"},
+    {.name = "image_to_channels",
      .inputs = "f32[2,19,7,6]{0.5:2}",
      .attrs = "axes=[2,3] keepdims=0"},
-    {.name = "two far axes", .inputs = "f32[4,5,6,3]{0.5:2}", .attrs = "axes=[0,2]"},
-    {.name = "axes as input", .inputs = "f32[4,5,6]{0.5:2} i64[2]=-1,0", .attrs = "keepdims=0"},
-    {.name = "no axes, nothing to do",
+    {.name = "two_far_axes", .inputs = "f32[4,5,6,3]{0.5:2}", .attrs = "axes=[0,2]"},
+    {.name = "axes_as_input", .inputs = "f32[4,5,6]{0.5:2} i64[2]=-1,0", .attrs = "keepdims=0"},
+    {.name = "no_axes_nothing_to_do",
      .inputs = "f32[4,5]{0.5:2} i64[0]",
      .attrs = "noop_with_empty_axes=1"},
-    {.name = "negative elements", .inputs = "f32[6,31]{1:3}", .attrs = "axes=[1]"},
+    {.name = "above_one", .inputs = "f32[6,31]{1:3}", .attrs = "axes=[1]"},
     {.name = "vector", .inputs = "f32[129]{0.5:2}", .attrs = "keepdims=0"},
 };
 

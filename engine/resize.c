@@ -60,8 +60,10 @@ static enum status axes_of(const struct op_args *args, const struct shape *x, st
     struct int_list axes;
     TRY(args_ints(args, NONE, "axes", &axes, err));
     n->axis_count = axes.count < 0 ? x->rank : axes.count;
-    for (int k = 0; k < n->axis_count; k++) {
-        n->axis[k] = axes.count < 0 ? k : k < RANK_MAX ? shape_axis(x, axes.at[k]) : -1;
+    if (n->axis_count > x->rank)
+        return FAIL(err, STATUS_FAILED, "%d axes of Resize for rank %d", n->axis_count, x->rank);
+    for (int k = 0; k < n->axis_count && k < RANK_MAX; k++) {
+        n->axis[k] = axes.count < 0 ? k : shape_axis(x, axes.at[k]);
         if (n->axis[k] < 0)
             return FAIL(err, STATUS_FAILED, "axes of Resize do not fit rank %d", x->rank);
     }

@@ -160,8 +160,8 @@ static double time_it(struct trial *t, const struct candidate *c, struct kernel_
         double ns = run_once(t, c->kernel, state, workspace);
         least = ns < least ? ns : least;
         spent += ns;
-        if (k > 0 && least > 2 * best)
-            break;
+        if (least > (k > 0 ? 1.25 : 1.5) * best)
+            break; /* it will not win */
     }
     return least;
 }

@@ -43,8 +43,8 @@ static Onnx__AttributeProto *unpack_default(const ProtobufCMessageUnknownField *
 
 /* What bodies may refer to: attributes of the call, then defaults. */
 struct call_attrs {
-    Onnx__AttributeProto **list, **defaults; /* defaults are ours to free */
-    size_t count, default_count;
+    Onnx__AttributeProto **list;
+    size_t count;
 };
 
 static enum status collect_attrs(struct importer *im, const struct scope *scope,
@@ -53,8 +53,7 @@ static enum status collect_attrs(struct importer *im, const struct scope *scope,
 {
     size_t most = node->n_attribute + function->base.n_unknown_fields + 1;
     attrs->list = arena_array(&im->scratch, most, sizeof(*attrs->list));
-    attrs->defaults = arena_array(&im->scratch, most, sizeof(*attrs->defaults));
-    if (!attrs->list || !attrs->defaults)
+    if (!attrs->list)
         return FAIL_NO_MEMORY(err);
     for (size_t k = 0; k < node->n_attribute; k++) {
         const Onnx__AttributeProto *resolved = scope_resolve(scope, node->attribute[k]);
@@ -71,7 +70,7 @@ static enum status collect_attrs(struct importer *im, const struct scope *scope,
         Onnx__AttributeProto *made = unpack_default(&function->base.unknown_fields[k]);
         if (!made)
             continue;
-        attrs->defaults[attrs->default_count++] = made;
+        TRY(onnx_memory_keep(im->memory, made, err)); /* constants may point into it */
         if (!has_attr(attrs->list, attrs->count, text_of(made->name)))
             attrs->list[attrs->count++] = made;
     }
@@ -119,7 +118,5 @@ enum status import_call(struct importer *im, struct scope *scope, const Onnx__No
     if (status == STATUS_OK)
         status = import_body(im, scope, &body, node, function, err);
     im->depth--;
-    for (size_t k = 0; k < attrs.default_count; k++)
-        onnx__attribute_proto__free_unpacked(attrs.defaults[k], NULL);
     return status;
 }

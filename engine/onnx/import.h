@@ -33,6 +33,7 @@ struct importer {
     struct onnx_memory *memory;
     struct arena scratch; /* gone after the import */
     int inlined, depth;
+    bool batch_used; /* some dimension took options->batch */
 };
 
 /* Names to values; looks outward through parents (subgraphs see the graph around them). */

@@ -31,10 +31,26 @@ void onnx_memory_free(void *owned)
         return;
     for (struct external_file *file = memory->files; file; file = file->next)
         file_unmap(&file->file);
+    for (struct kept_attribute *kept = memory->attributes; kept; kept = kept->next)
+        onnx__attribute_proto__free_unpacked(kept->attribute, NULL);
     if (memory->model)
         onnx__model_proto__free_unpacked(memory->model, NULL);
     arena_release(&memory->arena);
     free(memory);
+}
+
+enum status onnx_memory_keep(struct onnx_memory *memory, Onnx__AttributeProto *attribute,
+                             struct error *err)
+{
+    struct kept_attribute *kept = arena_alloc(&memory->arena, sizeof(*kept));
+    if (!kept) {
+        onnx__attribute_proto__free_unpacked(attribute, NULL);
+        return FAIL_NO_MEMORY(err);
+    }
+    kept->attribute = attribute;
+    kept->next = memory->attributes;
+    memory->attributes = kept;
+    return STATUS_OK;
 }
 
 bool onnx_shape_sane(const struct shape *shape)

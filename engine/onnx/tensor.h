@@ -5,6 +5,7 @@
 #define ENGINE_ONNX_TENSOR_H
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "engine/tensor.h"
 #include "onnx.pb-c.h"
@@ -18,16 +19,25 @@ struct external_file {
     struct external_file *next;
 };
 
+struct kept_attribute {
+    Onnx__AttributeProto *attribute;
+    struct kept_attribute *next;
+};
+
 /* What tensors of a graph point into: lives as long as the graph (graph->owned). */
 struct onnx_memory {
     struct arena arena;
     Onnx__ModelProto *model;
     const char *directory; /* of external data; NULL: there may be none */
     struct external_file *files;
+    struct kept_attribute *attributes; /* unpacked apart from the model */
 };
 
 struct onnx_memory *onnx_memory_new(const char *directory); /* NULL: out of memory */
 void onnx_memory_free(void *memory);
+/* Takes the attribute over, also when it fails. */
+enum status onnx_memory_keep(struct onnx_memory *memory, Onnx__AttributeProto *attribute,
+                             struct error *err);
 
 /* false when a dimension is negative or the number of elements is not sensible. */
 bool onnx_shape_sane(const struct shape *shape);

@@ -52,24 +52,30 @@ struct scores {
     double *data;
 };
 
-static double mask_at(const struct scores *s, int64_t row, int64_t key)
+/* The first mask element of a row of scores and the distance to the next one. */
+static const double *mask_row(const struct scores *s, int64_t row, int64_t *step)
 {
+    static const double zero = 0;
     const struct attention_shape *a = s->shape;
-    if (!s->mask)
-        return 0;
+    const struct ref_tensor *mask = s->mask;
+    *step = 0;
+    if (!mask)
+        return &zero;
     struct shape of = shape_of(a->batch, a->heads, a->queries, a->keys);
-    int64_t at = (s->batch * a->heads * a->queries + row) * a->keys + key;
-    return s->mask->f[ref_broadcast_index(&of, at, &s->mask->shape)];
+    int64_t at = (s->batch * a->heads * a->queries + row) * a->keys;
+    *step = mask->shape.rank > 0 && mask->shape.dim[mask->shape.rank - 1] > 1;
+    return mask->f + ref_broadcast_index(&of, at, &mask->shape);
 }
 
 static void softmax_row(void *context, int64_t row, int thread)
 {
     (void)thread;
     const struct scores *s = context;
-    int64_t keys = s->shape->keys;
+    int64_t keys = s->shape->keys, step;
+    const double *mask = mask_row(s, row, &step);
     double *line = s->data + row * keys, most = (double)-INFINITY, sum = 0;
     for (int64_t k = 0; k < keys; k++) {
-        line[k] = s->shape->scale * line[k] + mask_at(s, row, k);
+        line[k] = s->shape->scale * line[k] + mask[k * step];
         most = fmax(most, line[k]);
     }
     for (int64_t k = 0; k < keys; k++)
@@ -140,24 +146,24 @@ static enum status reference(const struct ref_call *call, struct error *err)
 }
 
 static const struct op_case cases[] = {
-    {.name = "two heads", .inputs = "f32[2,9,32] f32[2,9,32] f32[2,9,32]", .attrs = "heads=2"},
+    {.name = "two_heads", .inputs = "f32[2,9,32] f32[2,9,32] f32[2,9,32]", .attrs = "heads=2"},
     {.name = "packed", .inputs = "f32[2,17,96]", .attrs = "heads=4"},
-    {.name = "packed, head size 64", .inputs = "f32[1,33,384]{-2:2}", .attrs = "heads=2"},
+    {.name = "packed_head_size_64", .inputs = "f32[1,33,384]{-2:2}", .attrs = "heads=2"},
     {.name = "scale",
      .inputs = "f32[1,7,24] f32[1,7,24] f32[1,7,24]",
      .attrs = "heads=3 scale=0.5"},
-    {.name = "padding mask", .inputs = "f32[2,16,192] - - f32[2,1,1,16]{-9:0}", .attrs = "heads=2"},
-    {.name = "full mask",
+    {.name = "padding_mask", .inputs = "f32[2,16,192] - - f32[2,1,1,16]{-9:0}", .attrs = "heads=2"},
+    {.name = "full_mask",
      .inputs = "f32[2,5,16] f32[2,5,16] f32[2,5,16] f32[2,2,5,5]{-3:3}",
      .attrs = "heads=2"},
-    {.name = "one mask for all",
+    {.name = "one_mask_for_all",
      .inputs = "f32[2,6,16] f32[2,6,16] f32[2,6,16] f32[6,6]{-3:3}",
      .attrs = "heads=4"},
-    {.name = "cross attention",
+    {.name = "cross_attention",
      .inputs = "f32[2,5,48] f32[2,21,48] f32[2,21,48]",
      .attrs = "heads=3"},
-    {.name = "one query", .inputs = "f32[3,1,40] f32[3,30,40] f32[3,30,40]", .attrs = "heads=5"},
-    {.name = "sequence of 130", .inputs = "f32[1,130,96]{-2:2}", .attrs = "heads=1"},
+    {.name = "one_query", .inputs = "f32[3,1,40] f32[3,30,40] f32[3,30,40]", .attrs = "heads=5"},
+    {.name = "sequence_of_130", .inputs = "f32[1,130,96]{-2:2}", .attrs = "heads=1"},
 };
 
 REGISTER(op, attention) = {

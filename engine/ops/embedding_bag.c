@@ -51,9 +51,9 @@ static enum status reference(const struct ref_call *call, struct error *err)
 static const struct op_case cases[] = {
     {.name = "sum", .inputs = "f32[50,16]! i32[7,5]{0:50}"},
     {.name = "mean", .inputs = "f32[50,33]! i64[6,4]{0:50}", .attrs = "mode=\"mean\""},
-    {.name = "one index", .inputs = "f32[20,64]! i64[9,1]{0:20}", .attrs = "mode=\"sum\""},
-    {.name = "one column", .inputs = "f32[300,1]! i32[4,37]{0:300}"},
-    {.name = "table at run time", .inputs = "f32[20,8] i32[3,6]{0:20}"},
+    {.name = "one_index", .inputs = "f32[20,64]! i64[9,1]{0:20}", .attrs = "mode=\"sum\""},
+    {.name = "one_column", .inputs = "f32[300,1]! i32[4,37]{0:300}"},
+    {.name = "table_at_run_time", .inputs = "f32[20,8] i32[3,6]{0:20}"},
 };
 
 REGISTER(op, embedding_bag) = {

@@ -64,21 +64,21 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static const struct op_case cases[] = {
     {.name = "plain", .inputs = "f32[9,33] f32[33,40]!"},
-    {.name = "bias row", .inputs = "f32[17,64] f32[64,30]! f32[30]!"},
-    {.name = "transB, bias row",
+    {.name = "bias_row", .inputs = "f32[17,64] f32[64,30]! f32[30]!"},
+    {.name = "transB_bias_row",
      .inputs = "f32[5,2048] f32[1000,2048]! f32[1000]!",
      .attrs = "transB=1"},
-    {.name = "transB, one row", .inputs = "f32[1,512] f32[77,512]! f32[77]!", .attrs = "transB=1"},
+    {.name = "transB_one_row", .inputs = "f32[1,512] f32[77,512]! f32[77]!", .attrs = "transB=1"},
     {.name = "transA", .inputs = "f32[20,11] f32[20,13]! f32[13]!", .attrs = "transA=1"},
-    {.name = "transA, transB", .inputs = "f32[20,11] f32[13,20]", .attrs = "transA=1 transB=1"},
-    {.name = "alpha, beta, full C",
+    {.name = "transA_transB", .inputs = "f32[20,11] f32[13,20]", .attrs = "transA=1 transB=1"},
+    {.name = "alpha_beta_full_C",
      .inputs = "f32[7,8] f32[8,9]! f32[7,9]",
      .attrs = "alpha=0.5 beta=2.0"},
-    {.name = "C is a column", .inputs = "f32[7,8] f32[8,9]! f32[7,1]!"},
-    {.name = "C is a scalar", .inputs = "f32[7,8] f32[8,9] f32[]!", .attrs = "beta=0.25"},
-    {.name = "C of rank 2, one row", .inputs = "f32[7,8] f32[8,9]! f32[1,9]!"},
-    {.name = "beta 0", .inputs = "f32[7,8] f32[8,9] f32[9]", .attrs = "beta=0.0"},
-    {.name = "all at run time", .inputs = "f32[64,65] f32[65,66] f32[66]"},
+    {.name = "C_is_a_column", .inputs = "f32[7,8] f32[8,9]! f32[7,1]!"},
+    {.name = "C_is_a_scalar", .inputs = "f32[7,8] f32[8,9] f32[]!", .attrs = "beta=0.25"},
+    {.name = "C_of_rank_2_one_row", .inputs = "f32[7,8] f32[8,9]! f32[1,9]!"},
+    {.name = "beta_0", .inputs = "f32[7,8] f32[8,9] f32[9]", .attrs = "beta=0.0"},
+    {.name = "all_at_run_time", .inputs = "f32[64,65] f32[65,66] f32[66]"},
 };
 
 REGISTER(op, gemm) = {

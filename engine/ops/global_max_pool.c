@@ -20,10 +20,10 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static const struct op_case cases[] = {
     {.name = "image", .inputs = "f32[2,37,7,7]"},
-    {.name = "odd sizes", .inputs = "f32[1,5,13,3]"},
-    {.name = "one element", .inputs = "f32[3,16,1,1]"},
-    {.name = "1-D", .inputs = "f32[2,6,29]"},
-    {.name = "3-D", .inputs = "f32[2,3,4,5,6]"},
+    {.name = "odd_sizes", .inputs = "f32[1,5,13,3]"},
+    {.name = "one_element", .inputs = "f32[3,16,1,1]"},
+    {.name = "1d", .inputs = "f32[2,6,29]"},
+    {.name = "3d", .inputs = "f32[2,3,4,5,6]"},
 };
 
 REGISTER(op, global_max_pool) = {

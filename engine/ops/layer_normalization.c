@@ -67,16 +67,16 @@ static enum status reference(const struct ref_call *call, struct error *err)
 }
 
 static const struct op_case cases[] = {
-    {.name = "last axis", .inputs = "f32[2,9,67] f32[67]! f32[67]!"},
-    {.name = "hidden size", .inputs = "f32[5,768] f32[768]! f32[768]!", .attrs = "epsilon=1.0e-12"},
-    {.name = "no bias", .inputs = "f32[7,33] f32[33]!"},
-    {.name = "offset far from zero",
+    {.name = "last_axis", .inputs = "f32[2,9,67] f32[67]! f32[67]!"},
+    {.name = "hidden_size", .inputs = "f32[5,768] f32[768]! f32[768]!", .attrs = "epsilon=1.0e-12"},
+    {.name = "no_bias", .inputs = "f32[7,33] f32[33]!"},
+    {.name = "offset_far_from_zero",
      .inputs = "f32[4,128]{99:101} f32[128]! f32[128]!",
      .tolerance = 1e-3},
-    {.name = "axis 1", .inputs = "f32[3,4,5,2] f32[4,5,2]! f32[4,5,2]!", .attrs = "axis=1"},
-    {.name = "axis 0", .inputs = "f32[6,5] f32[6,5]! f32[6,5]!", .attrs = "axis=0"},
-    {.name = "three outputs", .inputs = "f32[4,3,16] f32[16]! f32[16]!", .outputs = 3},
-    {.name = "parameters at run time", .inputs = "f32[4,20] f32[20] f32[20]"},
+    {.name = "axis_1", .inputs = "f32[3,4,5,2] f32[4,5,2]! f32[4,5,2]!", .attrs = "axis=1"},
+    {.name = "axis_0", .inputs = "f32[6,5] f32[6,5]! f32[6,5]!", .attrs = "axis=0"},
+    {.name = "three_outputs", .inputs = "f32[4,3,16] f32[16]! f32[16]!", .outputs = 3},
+    {.name = "parameters_at_run_time", .inputs = "f32[4,20] f32[20] f32[20]"},
 };
 
 REGISTER(op, layer_normalization) = {

@@ -32,17 +32,17 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static const struct op_case cases[] = {
     {.name = "rows", .inputs = "f32[9,67]{-5:5}"},
-    {.name = "long rows", .inputs = "f32[3,1000]{-5:5}"},
-    {.name = "short rows", .inputs = "f32[40,3]{-5:5}"},
-    {.name = "large values", .inputs = "f32[4,33]{-300:300}"},
-    {.name = "one element", .inputs = "f32[5,1]"},
+    {.name = "long_rows", .inputs = "f32[3,1000]{-5:5}"},
+    {.name = "short_rows", .inputs = "f32[40,3]{-5:5}"},
+    {.name = "large_values", .inputs = "f32[4,33]{-300:300}"},
+    {.name = "one_element", .inputs = "f32[5,1]"},
     {.name = "vector", .inputs = "f32[31]"},
     {.name = "scores", .inputs = "f32[2,4,16,16]{-5:5}"},
-    {.name = "axis 1", .inputs = "f32[2,21,5,7]{-5:5}", .attrs = "axis=1"},
-    {.name = "axis 0", .inputs = "f32[19,6]{-5:5}", .attrs = "axis=0"},
-    {.name = "axis -2", .inputs = "f32[2,9,12]{-5:5}", .attrs = "axis=-2"},
+    {.name = "axis_1", .inputs = "f32[2,21,5,7]{-5:5}", .attrs = "axis=1"},
+    {.name = "axis_0", .inputs = "f32[19,6]{-5:5}", .attrs = "axis=0"},
+    {.name = "axis_m2", .inputs = "f32[2,9,12]{-5:5}", .attrs = "axis=-2"},
     {.name = "flattened", .inputs = "f32[3,4,5]{-5:5}", .attrs = "flatten=1"},
-    {.name = "flattened, axis 2", .inputs = "f32[3,4,5,2]{-5:5}", .attrs = "flatten=1 axis=2"},
+    {.name = "flattened_axis_2", .inputs = "f32[3,4,5,2]{-5:5}", .attrs = "flatten=1 axis=2"},
 };
 
 REGISTER(op, log_softmax) = {

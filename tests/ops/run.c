@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/options.h"
 #include "engine/exe.h"
 #include "engine/kernel.h"
@@ -338,6 +339,7 @@ static void test_case(struct suite *suite, const struct op *op, const struct op_
 
 static void test_op(struct suite *suite, const struct op *op)
 {
+    uint64_t start_ns = clock_now_ns();
     suite->op = (struct tally){0};
     for (int k = 0; k < op->case_count; k++) {
         char name[160];
@@ -348,8 +350,10 @@ static void test_op(struct suite *suite, const struct op *op)
     }
     const struct tally *t = &suite->op;
     if (suite->settings.verbose && t->cases)
-        printf("# %-28s %4d cases %6d passed %5d failed %6d refused, worst error %5.1f %%\n",
-               op->name, t->cases, t->passed, t->failed, t->refused, 100 * t->worst);
+        printf("# %-28s %4d cases %6d passed %5d failed %6d refused, worst error %5.1f %%, "
+               "%.2f s\n",
+               op->name, t->cases, t->passed, t->failed, t->refused, 100 * t->worst,
+               (double)(clock_now_ns() - start_ns) * 1e-9);
     suite->total.cases += t->cases;
     suite->total.passed += t->passed;
     suite->total.failed += t->failed;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/pool.h"
@@ -54,6 +55,11 @@ static void run_once(struct pool *pool, struct job *job, int64_t tiles)
         assert_int_equal(atomic_load(&job->done[k]), 1);
 }
 
+static void sleep_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
 static void every_tile_once(void **state)
 {
     (void)state;
@@ -88,31 +94,35 @@ static void parked_and_sleeping_workers_wake(void **state)
         if (round % 2)
             pool_park(pool);
         else
-            usleep(1000); /* longer than workers spin: they go to sleep by themselves */
+            sleep_ms(1); /* longer than workers spin: they go to sleep by themselves */
     }
     pool_park(pool);
     pool_park(pool); /* twice is harmless */
     pool_free(pool); /* also while they sleep */
 }
 
+struct meeting {
+    _Atomic int arrived;
+};
+
 static void wait_for_all(void *context, int64_t tile, int thread)
 {
-    _Atomic int *arrived = context;
+    struct meeting *meeting = context;
     (void)tile;
     (void)thread;
-    atomic_fetch_add(arrived, 1);
-    for (int spins = 0; atomic_load(arrived) < THREADS && spins < 5000; spins++)
-        usleep(1000);
+    atomic_fetch_add(&meeting->arrived, 1);
+    for (int spins = 0; atomic_load(&meeting->arrived) < THREADS && spins < 5000; spins++)
+        sleep_ms(1);
 }
 
 /* Each tile waits until all have begun: one thread alone would never get there. */
 static void tiles_run_at_the_same_time(void **state)
 {
     (void)state;
-    _Atomic int arrived = 0;
+    struct meeting meeting = {.arrived = 0};
     struct pool *pool = pool_of(THREADS);
-    pool_run(pool, THREADS, wait_for_all, (void *)&arrived);
-    assert_int_equal(atomic_load(&arrived), THREADS);
+    pool_run(pool, THREADS, wait_for_all, &meeting);
+    assert_int_equal(atomic_load(&meeting.arrived), THREADS);
     pool_free(pool);
 }
 

@@ -17,6 +17,7 @@ struct kernel_state {
     struct gemm_plan plan;
     struct gemm_post post;
     float *packed, *bias, *zeros;
+    bool linear; /* row m of A is m pixels from the start */
 };
 
 struct tuning {
@@ -110,6 +111,21 @@ static void pack_weights(struct kernel_state *state, const float *weights)
     gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
 }
 
+/* One tap, every pixel, one after the other in memory. */
+static bool is_linear(const struct conv_shape *s)
+{
+    const struct window *w = &s->window;
+    int64_t expected = s->x_at[2];
+    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
+        if (w->kernel[d] != 1 || w->stride[d] != 1 || w->out[d] != w->in[d])
+            return false;
+        if (w->in[d] > 1 && s->x_at[d] != expected)
+            return false;
+        expected *= w->in[d];
+    }
+    return s->images == 1 || !s->folded || s->x_image == expected;
+}
+
 static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
                            size_t *state_bytes, struct error *err)
 {
@@ -119,6 +135,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     conv_shape_from(q, false, &state->shape, NULL);
     state->plan = plan_of(q, &state->shape, variant);
     state->post = state->shape.post;
+    state->linear = is_linear(&state->shape);
     size_t packed_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
     size_t bias_bytes = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
     size_t zero_bytes = (size_t)(state->shape.channels + VL) * sizeof(float);
@@ -145,63 +162,96 @@ struct rows_source {
     const float *x;
 };
 
-/* Where in one dimension the window of an output position begins, walked like an odometer. */
-struct walk {
+/* An output position; its pixels run along the last dimension. */
+struct place {
     int64_t image, at[SPATIAL_MAX];
 };
 
-static struct walk walk_to(const struct conv_shape *s, int64_t image, int64_t pixel)
+static struct place place_of(const struct conv_shape *s, int64_t image, int64_t pixel)
 {
-    struct walk w = {.image = image + pixel / s->pixels};
+    struct place p = {.image = image + pixel / s->pixels};
     pixel %= s->pixels;
     for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
-        w.at[d] = pixel % s->window.out[d];
+        p.at[d] = pixel % s->window.out[d];
         pixel /= s->window.out[d];
     }
-    return w;
+    return p;
 }
 
-static void walk_on(const struct conv_shape *s, struct walk *w)
+/* To the first pixel of the next line. */
+static void next_line(const struct conv_shape *s, struct place *p)
 {
-    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
-        if (++w->at[d] < s->window.out[d])
-            return;
-        w->at[d] = 0;
-    }
-    w->image++;
+    p->at[2] = 0;
+    if (++p->at[1] < s->window.out[1])
+        return;
+    p->at[1] = 0;
+    if (++p->at[0] < s->window.out[0])
+        return;
+    p->at[0] = 0;
+    p->image++;
 }
 
-/* Pointers for all taps of one output pixel, whose first tap lies at `first`. */
-static void point_taps(const struct kernel_state *state, const float *image, const int64_t *first,
+/* One tap of `run` pixels of a line; x is where the first of them reads. */
+static void point_tap(const struct rows_source *from, const float *line, int64_t x, int64_t run,
+                      const float **to)
+{
+    const struct conv_shape *s = &from->state->shape;
+    const float *zeros = from->state->zeros;
+    int64_t in = s->window.in[2], stride = s->window.stride[2], pixel = s->x_at[2];
+    if (x >= 0 && x + (run - 1) * stride < in) {
+        line += x * pixel;
+        for (int64_t m = 0; m < run; m++)
+            to[m] = line + m * stride * pixel;
+        return;
+    }
+    for (int64_t m = 0; m < run; m++, x += stride)
+        to[m] = (uint64_t)x < (uint64_t)in ? line + x * pixel : zeros;
+}
+
+static void point_line(const struct rows_source *from, const struct place *p, int64_t run,
                        const float **to, int64_t step)
 {
-    const struct conv_shape *s = &state->shape;
+    const struct conv_shape *s = &from->state->shape;
     const struct window *w = &s->window;
+    const float *image = from->x + p->image * s->x_image;
+    int64_t first[SPATIAL_MAX];
+    for (int d = 0; d < SPATIAL_MAX; d++)
+        first[d] = p->at[d] * w->stride[d] - w->pad_begin[d];
     for (int64_t a = 0; a < w->kernel[0]; a++) {
         int64_t z = first[0] + a * w->dilation[0];
         for (int64_t b = 0; b < w->kernel[1]; b++) {
             int64_t y = first[1] + b * w->dilation[1];
             bool inside = (uint64_t)z < (uint64_t)w->in[0] && (uint64_t)y < (uint64_t)w->in[1];
             const float *line = image + z * s->x_at[0] + y * s->x_at[1];
-            int64_t x = first[2];
-            for (int64_t c = 0; c < w->kernel[2]; c++, x += w->dilation[2], to += step)
-                *to = inside && (uint64_t)x < (uint64_t)w->in[2] ? line + x * s->x_at[2]
-                                                                 : state->zeros;
+            for (int64_t c = 0; c < w->kernel[2]; c++, to += step) {
+                if (inside)
+                    point_tap(from, line, first[2] + c * w->dilation[2], run, to);
+                for (int64_t m = 0; !inside && m < run; m++)
+                    to[m] = from->state->zeros;
+            }
         }
     }
 }
 
-static void rows(const void *source, int64_t batch, int64_t row, int64_t count, const float **to,
-                 int64_t step)
+static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
 {
-    const struct rows_source *from = source;
+    const struct rows_source *from = wanted->source;
     const struct conv_shape *s = &from->state->shape;
-    struct walk walk = walk_to(s, batch, row);
-    for (int64_t m = 0; m < count; m++, walk_on(s, &walk)) {
-        int64_t first[SPATIAL_MAX];
-        for (int d = 0; d < SPATIAL_MAX; d++)
-            first[d] = walk.at[d] * s->window.stride[d] - s->window.pad_begin[d];
-        point_taps(from->state, from->x + walk.image * s->x_image, first, to + m, step);
+    int64_t count = wanted->count;
+    if (from->state->linear) {
+        const float *x = from->x + wanted->batch * s->x_image + wanted->row * s->x_at[2];
+        for (int64_t m = 0; m < count; m++)
+            to[m] = x + m * s->x_at[2];
+        return;
+    }
+    struct place place = place_of(s, wanted->batch, wanted->row);
+    while (count > 0) {
+        int64_t run = s->window.out[2] - place.at[2];
+        run = run < count ? run : count;
+        point_line(from, &place, run, to, step);
+        next_line(s, &place);
+        to += run;
+        count -= run;
     }
 }
 

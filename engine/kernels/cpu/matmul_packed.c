@@ -209,16 +209,15 @@ struct rows_source {
     const struct matmul_shape *shape;
 };
 
-static void rows(const void *source, int64_t batch, int64_t row, int64_t count, const float **to,
-                 int64_t step)
+static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
 {
-    const struct rows_source *from = source;
+    const struct rows_source *from = wanted->source;
     const struct matmul_shape *s = from->shape;
-    const float *a = from->a + row * s->a_row;
+    const float *a = from->a + wanted->row * s->a_row;
     (void)step;
     if (s->batch_rank)
-        a += matmul_offset_of(s, batch).a;
-    for (int64_t m = 0; m < count; m++)
+        a += matmul_offset_of(s, wanted->batch).a;
+    for (int64_t m = 0; m < wanted->count; m++)
         to[m] = a + m * s->a_row;
 }
 

@@ -21,6 +21,8 @@ struct kernel_state {
     struct side sides[RANK_MAX]; /* outermost first; the last is the line */
     int64_t start;               /* first byte taken of the input */
     int64_t lines, lines_per_tile, tiles;
+    bool value_given; /* as input 2 */
+    char value[8];
 };
 
 static void sort_by_destination(struct side *sides, int count)
@@ -105,6 +107,10 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
         return FAIL_NO_MEMORY(err);
     *state = s;
     *state_bytes = sizeof(*s);
+    float attribute = (float)node_float(q->node, "value", 0);
+    s->value_given = q->node->op_inputs > 2 && query_in(q, 2) && shape_count(&q->in[2].shape);
+    if (q->in[0].dtype == DTYPE_F32)
+        memcpy(s->value, &attribute, sizeof(attribute));
     return plan(q, s, err);
 }
 
@@ -153,13 +159,9 @@ static void tile_work(void *context, int64_t tile, int thread)
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
+    (void)q;
     struct job job = {.state = state, .src = args->in[0], .dst = args->out[0]};
-    float fallback = (float)node_float(q->node, "value", 0);
-    bool given = q->node->op_inputs > 2 && query_in(q, 2) && shape_count(&q->in[2].shape);
-    if (given)
-        memcpy(job.value, args->in[2], (size_t)state->elem);
-    else if (q->in[0].dtype == DTYPE_F32)
-        memcpy(job.value, &fallback, sizeof(fallback));
+    memcpy(job.value, state->value_given ? args->in[2] : state->value, (size_t)state->elem);
     pool_run(args->pool, state->tiles, tile_work, &job);
 }
 

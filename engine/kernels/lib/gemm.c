@@ -19,6 +19,7 @@ struct chunk {
     const float **rows;   /* per tile [taps][rows] */
     const float **copied; /* per tile [rows]: into copy */
     float *copy;
+    void *scratch;        /* of the caller's */
     const float *b;
     float *c;
     const float *operands[GEMM_STEP_MAX];
@@ -81,16 +82,22 @@ static void locate_chunk(const struct job *job, int64_t task, int thread, struct
     k->rows = (const float **)(void *)scratch;
     k->copied = k->rows + p->row_tiles * p->size.rows * p->size.taps;
     k->copy = (float *)(void *)(scratch + p->pointer_bytes);
+    k->scratch = (char *)job->call->scratch + (size_t)thread * job->call->scratch_bytes;
 }
 
 static void point_rows(const struct chunk *k)
 {
     const struct gemm_plan *p = k->plan;
     int64_t step = p->size.rows;
+    struct gemm_rows rows = {k->call->source, k->scratch, k->batch, tile_row(p, k->tile0), 0};
+    rows.count = tile_row(p, k->tile1) - rows.row;
+    if (k->call->begin)
+        k->call->begin(&rows);
     for (int64_t tile = k->tile0; tile < k->tile1; tile++) {
         int64_t row = tile_row(p, tile), at = tile - k->tile0;
-        k->call->rows(k->call->source, k->batch, row, tile_row(p, tile + 1) - row,
-                      k->rows + at * step * p->size.taps, step);
+        rows.row = row;
+        rows.count = tile_row(p, tile + 1) - row;
+        k->call->rows(&rows, k->rows + at * step * p->size.taps, step);
         for (int64_t m = 0; p->size.copy && m < step; m++)
             k->copied[at * step + m] = k->copy + (at * step + m) * p->copy_row;
     }

@@ -73,13 +73,23 @@ struct gemm_source_b {
 void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from, int64_t first,
                  int64_t last, float *packed);
 
-/* Writes the addresses of rows [row, row + count) of A: rows[tap * step + i]. */
-typedef void gemm_rows_fn(const void *source, int64_t batch, int64_t row, int64_t count,
-                          const float **rows, int64_t step);
+/* Rows [row, row + count) of batch `batch` of A. scratch: the thread's, see gemm_call. */
+struct gemm_rows {
+    const void *source;
+    void *scratch;
+    int64_t batch, row, count;
+};
+/* Writes their addresses: to[tap * step + i]. */
+typedef void gemm_rows_fn(const struct gemm_rows *rows, const float **to, int64_t step);
+/* Prepares all rows of a chunk in scratch, before their addresses are asked for. */
+typedef void gemm_begin_fn(const struct gemm_rows *rows);
 
 struct gemm_call {
     gemm_rows_fn *rows;
-    const void *source; /* for rows */
+    gemm_begin_fn *begin; /* NULL: nothing to prepare */
+    const void *source;   /* for rows and begin */
+    void *scratch;        /* for them too: scratch_bytes per thread */
+    size_t scratch_bytes;
     const float *b;     /* packed */
     int64_t b_batch;    /* floats between the packed B of two batches; 0: the same for all */
     const float *bias;  /* padded to panels; NULL: none */

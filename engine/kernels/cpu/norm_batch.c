@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * BatchNormalization with given statistics: y = act(x factor + shift) per channel. The factors are
+ * made at the head of each launch (a few vectors of work), so parameters may come at run time.
+ */
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd_math.h"
+
+enum { TILE_ELEMENTS = 16384 };
+
+struct job {
+    const float *x, *factor, *shift;
+    float *y;
+    int64_t channels, plane; /* plane: elements per channel and image */
+    int64_t rows, rows_per_tile;
+    enum act act;
+    float a, b;
+    bool channels_last; /* a row is all channels of a position; else one channel of an image */
+};
+
+static enum status check_posts(const struct kernel_query *q, struct error *why)
+{
+    const struct node *node = q->node;
+    if (node->post_count > 1 || (node->post_count == 1 && node->posts[0].kind != POST_ACT))
+        return UNSUPPORTED(why, "one activation at most as fused epilogue");
+    return STATUS_OK;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (!query_all_dtype(q, DTYPE_F32))
+        return UNSUPPORTED(why, "only f32");
+    if (node_int(q->node, "training_mode", 0) || q->out_count > 1)
+        return UNSUPPORTED(why, "no training mode");
+    TRY(check_posts(q, why));
+    bool plain = desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0]);
+    bool last = desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
+    return plain || last ? STATUS_OK : UNSUPPORTED(why, "input and output lie differently");
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    return 2 * (size_t)shape_count(&q->in[1].shape) * sizeof(float);
+}
+
+/* Rows of all channels: factor and shift step with x. */
+static void channel_rows(const struct job *job, int64_t first, int64_t last)
+{
+    int64_t n = job->channels;
+    for (int64_t row = first; row < last; row++) {
+        const float *x = job->x + row * n;
+        float *y = job->y + row * n;
+        for (int64_t i = 0; i < n; i += VL) {
+            vm lanes = vm_first(n - i);
+            vf value = vf_fma(vf_load_m(x + i, lanes), vf_load_m(job->factor + i, lanes),
+                              vf_load_m(job->shift + i, lanes));
+            vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+        }
+    }
+}
+
+/* Rows of one channel. */
+static void plane_rows(const struct job *job, int64_t first, int64_t last)
+{
+    int64_t n = job->plane;
+    for (int64_t row = first; row < last; row++) {
+        vf factor = vf_set1(job->factor[row % job->channels]);
+        vf shift = vf_set1(job->shift[row % job->channels]);
+        const float *x = job->x + row * n;
+        float *y = job->y + row * n;
+        for (int64_t i = 0; i < n; i += VL) {
+            vm lanes = vm_first(n - i);
+            vf value = vf_fma(vf_load_m(x + i, lanes), factor, shift);
+            vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+        }
+    }
+}
+
+static void run_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
+    last = last < job->rows ? last : job->rows;
+    if (job->channels_last)
+        channel_rows(job, first, last);
+    else
+        plane_rows(job, first, last);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const struct shape *x = &q->in[0].shape;
+    const float *scale = args->in[1], *bias = args->in[2], *mean = args->in[3];
+    const float *variance = args->in[4];
+    float *factor = args->workspace, *shift = factor + shape_count(&q->in[1].shape);
+    float epsilon = (float)node_float(q->node, "epsilon", 1e-5);
+    struct job job = {.x = args->in[0], .factor = factor, .shift = shift, .y = args->out[0]};
+    job.channels = x->rank > 1 ? x->dim[1] : 1;
+    job.plane = x->rank > 2 ? shape_span(x, 2, x->rank) : x->rank > 1 ? 1 : shape_count(x);
+    if (q->node->post_count) {
+        job.act = q->node->posts[0].act;
+        job.a = q->node->posts[0].a;
+        job.b = q->node->posts[0].b;
+    }
+    for (int64_t c = 0; c < job.channels; c++) {
+        factor[c] = scale[c] / sqrtf(variance[c] + epsilon);
+        shift[c] = bias[c] - mean[c] * factor[c];
+    }
+    job.channels_last = x->rank > 1 && desc_is_nhwc(&q->out[0]) && desc_is_nhwc(&q->in[0]);
+    int64_t row = job.channels_last ? job.channels : job.plane;
+    job.rows = row ? shape_count(x) / row : 0;
+    job.rows_per_tile = row && row < TILE_ELEMENTS ? TILE_ELEMENTS / row : 1;
+    pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
+}
+
+REGISTER_KERNEL(norm_batch) = {
+    NATIVE(norm_batch),   .ops = OPS("BatchNormalization"),
+    .supports = supports, .workspace = workspace,
+    .launch = launch,
+};

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reductions over any axes and the global pools, any dense layout. In memory order the dimensions
+ * join to groups that are kept or reduced by turns. When the innermost group is reduced, a vector
+ * runs along it and is folded at its end; when it is kept, vectors of neighbouring results walk
+ * down the reduced ones. Sums go up in two stages, so that the error grows with the square root of
+ * their length.
+ */
+#include <string.h>
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd_math.h"
+#include "engine/reduce.h"
+#include "engine/strided.h"
+
+enum fold { FOLD_SUM, FOLD_ABS, FOLD_SQUARE, FOLD_MAX, FOLD_MIN, FOLD_PROD };
+enum finish { FINISH_NONE, FINISH_MEAN, FINISH_ROOT, FINISH_LOG };
+
+enum {
+    BLOCK = 8,            /* vectors of results that walk together */
+    PIECE = 128,          /* terms per lane that are summed before they join the total */
+    TILE_ELEMENTS = 16384 /* inputs that a thread takes at a time, about */
+};
+
+static const struct reduction {
+    const char *op;
+    enum fold fold;
+    enum finish finish;
+} reductions[] = {
+    {"GlobalAveragePool", FOLD_SUM, FINISH_MEAN},  {"GlobalMaxPool", FOLD_MAX, FINISH_NONE},
+    {"ReduceL1", FOLD_ABS, FINISH_NONE},           {"ReduceL2", FOLD_SQUARE, FINISH_ROOT},
+    {"ReduceLogSum", FOLD_SUM, FINISH_LOG},        {"ReduceMax", FOLD_MAX, FINISH_NONE},
+    {"ReduceMean", FOLD_SUM, FINISH_MEAN},         {"ReduceMin", FOLD_MIN, FINISH_NONE},
+    {"ReduceProd", FOLD_PROD, FINISH_NONE},        {"ReduceSum", FOLD_SUM, FINISH_NONE},
+    {"ReduceSumSquare", FOLD_SQUARE, FINISH_NONE},
+};
+
+/* Loops over the reduced groups, outermost first. */
+struct loops {
+    int rank;
+    int64_t dim[RANK_MAX], stride[RANK_MAX];
+};
+
+struct job {
+    struct strided space; /* operand 0: input; operand 1: output, stride 0 where reduced */
+    struct reduction reduction;
+    struct loops kept, reduced;   /* without the innermost group */
+    int64_t out_stride[RANK_MAX]; /* of the kept loops */
+    int64_t count;                /* elements per result */
+    bool inner_reduced;
+    int64_t inner, blocks, results_per_tile, results; /* results: of the kept loops */
+    const float *x;
+    float *y;
+};
+
+/* ---- what is reduced ---- */
+
+static enum status reduced_axes(const struct kernel_query *q, bool reduced[RANK_MAX],
+                                struct error *why)
+{
+    const struct shape *x = &q->in[0].shape;
+    const struct desc *axes = query_in(q, 1);
+    if (strncmp(q->node->op->name, "Global", 6) == 0) {
+        for (int d = 0; d < RANK_MAX; d++)
+            reduced[d] = d >= 2;
+        return STATUS_OK;
+    }
+    if (axes && !q->fixed[1])
+        return UNSUPPORTED(why, "axes come at run time");
+    return reduce_axes(q->node, x, axes ? (int)shape_count(&axes->shape) : 0,
+                       axes ? q->fixed[1] : NULL, reduced, why);
+}
+
+/* The output as if all dimensions were kept. */
+static struct desc kept_desc(const struct kernel_query *q, const bool *reduced)
+{
+    const struct desc *x = &q->in[0], *y = &q->out[0];
+    struct desc kept = {.dtype = DTYPE_F32, .shape = x->shape};
+    bool same_rank = y->shape.rank == x->shape.rank;
+    int own = 0;
+    for (int d = 0; d < x->shape.rank; d++) {
+        if (reduced[d]) {
+            kept.shape.dim[d] = 1;
+            own += same_rank;
+        } else {
+            kept.stride[d] = y->stride[own++];
+        }
+    }
+    return kept;
+}
+
+static void add_loop(struct loops *loops, int64_t dim, int64_t stride)
+{
+    loops->dim[loops->rank] = dim;
+    loops->stride[loops->rank++] = stride;
+}
+
+static enum status make_job(const struct kernel_query *q, struct job *job, struct error *why)
+{
+    bool reduced[RANK_MAX];
+    *job = (struct job){.count = 1, .results = 1};
+    TRY(reduced_axes(q, reduced, why));
+    struct desc kept = kept_desc(q, reduced);
+    const struct desc *descs[2] = {&q->in[0], &kept};
+    strided_init(&job->space, descs, 2);
+    const struct strided *s = &job->space;
+    job->inner = s->row;
+    job->inner_reduced = s->stride[1][s->rank - 1] == 0;
+    for (int d = 0; d < s->rank; d++) {
+        bool is_kept = s->stride[1][d] != 0;
+        job->count *= is_kept ? 1 : s->dim[d];
+        if (d == s->rank - 1)
+            break;
+        if (is_kept) {
+            job->out_stride[job->kept.rank] = s->stride[1][d];
+            job->results *= s->dim[d];
+        }
+        add_loop(is_kept ? &job->kept : &job->reduced, s->dim[d], s->stride[0][d]);
+    }
+    for (int k = 0; k < ARRAY_COUNT(reductions); k++)
+        if (strcmp(reductions[k].op, q->node->op->name) == 0)
+            job->reduction = reductions[k];
+    return STATUS_OK;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct job job;
+    if (q->in[0].dtype != DTYPE_F32 || q->node->post_count)
+        return UNSUPPORTED(why, "only f32 without a fused epilogue");
+    if (!desc_is_dense(&q->in[0]) || !desc_is_dense(&q->out[0]) ||
+        (q->in[0].layout != q->out[0].layout && !desc_is_plain(&q->in[0])))
+        return UNSUPPORTED(why, "input and output lie differently");
+    TRY(make_job(q, &job, why));
+    if (job.count == 0 || shape_count(&q->in[0].shape) == 0)
+        return UNSUPPORTED(why, "nothing to reduce");
+    if (job.reduced.rank == 0 && !job.inner_reduced)
+        return UNSUPPORTED(why, "no axis is reduced");
+    return STATUS_OK;
+}
+
+/* ---- folding ---- */
+
+SIMD_INLINE float identity(enum fold fold)
+{
+    return fold == FOLD_MAX ? -INFINITY : fold == FOLD_MIN ? INFINITY : fold == FOLD_PROD;
+}
+
+SIMD_INLINE vf join(vf a, vf x, enum fold fold)
+{
+    switch (fold) {
+    case FOLD_ABS:
+        return vf_add(a, vf_abs(x));
+    case FOLD_SQUARE:
+        return vf_fma(x, x, a);
+    case FOLD_MAX:
+        return vf_max(a, x);
+    case FOLD_MIN:
+        return vf_min(a, x);
+    case FOLD_PROD:
+        return vf_mul(a, x);
+    case FOLD_SUM:
+        break;
+    }
+    return vf_add(a, x);
+}
+
+/* Of two partial results. */
+SIMD_INLINE vf merge(vf a, vf b, enum fold fold)
+{
+    return join(a, b, fold == FOLD_ABS || fold == FOLD_SQUARE ? FOLD_SUM : fold);
+}
+
+static double merge_scalar(double a, double b, enum fold fold)
+{
+    if (fold == FOLD_MAX)
+        return b > a ? b : a;
+    if (fold == FOLD_MIN)
+        return b < a ? b : a;
+    return fold == FOLD_PROD ? a * b : a + b;
+}
+
+static float finish(double value, const struct job *job)
+{
+    switch (job->reduction.finish) {
+    case FINISH_MEAN:
+        return (float)(value / (double)job->count);
+    case FINISH_ROOT:
+        return (float)sqrt(value);
+    case FINISH_LOG:
+        return (float)log(value);
+    case FINISH_NONE:
+        break;
+    }
+    return (float)value;
+}
+
+SIMD_INLINE vf finish_vector(vf value, const struct job *job)
+{
+    switch (job->reduction.finish) {
+    case FINISH_MEAN:
+        return vf_mul(value, vf_set1(1.0f / (float)job->count));
+    case FINISH_ROOT:
+        return vf_sqrt(value);
+    case FINISH_LOG:
+        return vf_log(value);
+    case FINISH_NONE:
+        break;
+    }
+    return value;
+}
+
+/* Lanes of a vector; n <= 4 PIECE VL elements. */
+SIMD_INLINE double fold_piece(const float *x, int64_t n, enum fold fold)
+{
+    vf none = vf_set1(identity(fold)), a0 = none, a1 = none, a2 = none, a3 = none;
+    int64_t i = 0;
+    for (; i + 4 * VL <= n; i += 4 * VL) {
+        a0 = join(a0, vf_load(x + i), fold);
+        a1 = join(a1, vf_load(x + i + VL), fold);
+        a2 = join(a2, vf_load(x + i + 2 * VL), fold);
+        a3 = join(a3, vf_load(x + i + 3 * VL), fold);
+    }
+    for (; i < n; i += VL) {
+        vm rest = vm_first(n - i);
+        a0 = join(a0, vf_select(rest, vf_load_m(x + i, rest), none), fold);
+    }
+    float lanes[VL];
+    vf_store(lanes, merge(merge(a0, a1, fold), merge(a2, a3, fold), fold));
+    double value = (double)lanes[0];
+    for (int k = 1; k < VL; k++)
+        value = merge_scalar(value, (double)lanes[k], fold);
+    return value;
+}
+
+SIMD_INLINE double fold_line(const float *x, int64_t n, enum fold fold)
+{
+    enum { MOST = 4 * PIECE * VL };
+    double value = fold_piece(x, n < MOST ? n : MOST, fold);
+    for (int64_t i = MOST; i < n; i += MOST)
+        value = merge_scalar(value, fold_piece(x + i, n - i < MOST ? n - i : MOST, fold), fold);
+    return value;
+}
+
+/* Steps to the next index of the loops; false after the last. */
+SIMD_INLINE bool advance(const struct loops *loops, int rank, int64_t *index, const float **x)
+{
+    for (int d = rank - 1; d >= 0; d--) {
+        *x += loops->stride[d];
+        if (++index[d] < loops->dim[d])
+            return true;
+        *x -= loops->stride[d] * loops->dim[d];
+        index[d] = 0;
+    }
+    return false;
+}
+
+SIMD_INLINE void reduce_lines(const struct job *job, const float *x, float *y, enum fold fold)
+{
+    int64_t index[RANK_MAX] = {0};
+    double value = fold_line(x, job->inner, fold);
+    while (advance(&job->reduced, job->reduced.rank, index, &x))
+        value = merge_scalar(value, fold_line(x, job->inner, fold), fold);
+    *y = finish(value, job);
+}
+
+/* `vectors` (a constant) of results from x on; the last one masked. */
+SIMD_INLINE void reduce_block(const struct job *job, const float *x, float *y, int vectors, vm last,
+                              enum fold fold)
+{
+    const struct loops *loops = &job->reduced;
+    int64_t inner_dim = loops->dim[loops->rank - 1], step = loops->stride[loops->rank - 1];
+    int64_t index[RANK_MAX] = {0};
+    vf total[BLOCK], none = vf_set1(identity(fold));
+    for (int v = 0; v < vectors; v++)
+        total[v] = none;
+    do {
+        for (int64_t first = 0; first < inner_dim; first += PIECE) {
+            int64_t end = first + PIECE < inner_dim ? first + PIECE : inner_dim;
+            vf sum[BLOCK];
+            for (int v = 0; v < vectors; v++)
+                sum[v] = none;
+            for (int64_t k = first; k < end; k++) {
+                for (int v = 0; v < vectors - 1; v++)
+                    sum[v] = join(sum[v], vf_load(x + k * step + v * VL), fold);
+                const float *at = x + k * step + (vectors - 1) * VL;
+                sum[vectors - 1] = join(sum[vectors - 1], vf_load_m(at, last), fold);
+            }
+            for (int v = 0; v < vectors; v++)
+                total[v] = merge(total[v], sum[v], fold);
+        }
+    } while (advance(loops, loops->rank - 1, index, &x));
+    for (int v = 0; v < vectors; v++)
+        vf_store_m(y + v * VL, v == vectors - 1 ? last : vm_first(VL),
+                   finish_vector(total[v], job));
+}
+
+SIMD_INLINE void reduce_columns(const struct job *job, const float *x, float *y, int64_t block,
+                                enum fold fold)
+{
+    int64_t first = block * BLOCK * VL, n = job->inner - first;
+    x += first;
+    y += first;
+    if (n >= BLOCK * VL) {
+        reduce_block(job, x, y, BLOCK, vm_first(VL), fold);
+        return;
+    }
+    if (n > 4 * VL) {
+        reduce_block(job, x, y, 4, vm_first(VL), fold);
+        x += 4 * VL;
+        y += 4 * VL;
+        n -= 4 * VL;
+    }
+    if (n > 3 * VL)
+        reduce_block(job, x, y, 4, vm_first(n - 3 * VL), fold);
+    else if (n > 2 * VL)
+        reduce_block(job, x, y, 3, vm_first(n - 2 * VL), fold);
+    else if (n > VL)
+        reduce_block(job, x, y, 2, vm_first(n - VL), fold);
+    else
+        reduce_block(job, x, y, 1, vm_first(n), fold);
+}
+
+SIMD_INLINE void reduce_tile(const struct job *job, int64_t tile, enum fold fold)
+{
+    int64_t units = job->results * job->blocks;
+    int64_t first = tile * job->results_per_tile, last = first + job->results_per_tile;
+    for (int64_t unit = first; unit < last && unit < units; unit++) {
+        int64_t rest = unit / job->blocks;
+        const float *x = job->x;
+        float *y = job->y;
+        for (int d = job->kept.rank - 1; d >= 0; d--) {
+            x += rest % job->kept.dim[d] * job->kept.stride[d];
+            y += rest % job->kept.dim[d] * job->out_stride[d];
+            rest /= job->kept.dim[d];
+        }
+        if (job->inner_reduced)
+            reduce_lines(job, x, y, fold);
+        else
+            reduce_columns(job, x, y, unit % job->blocks, fold);
+    }
+}
+
+static void run_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    switch (job->reduction.fold) {
+    case FOLD_SUM:
+        reduce_tile(job, tile, FOLD_SUM);
+        break;
+    case FOLD_ABS:
+        reduce_tile(job, tile, FOLD_ABS);
+        break;
+    case FOLD_SQUARE:
+        reduce_tile(job, tile, FOLD_SQUARE);
+        break;
+    case FOLD_MAX:
+        reduce_tile(job, tile, FOLD_MAX);
+        break;
+    case FOLD_MIN:
+        reduce_tile(job, tile, FOLD_MIN);
+        break;
+    case FOLD_PROD:
+        reduce_tile(job, tile, FOLD_PROD);
+        break;
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct job job;
+    if (make_job(q, &job, NULL) != STATUS_OK)
+        return;
+    job.x = args->in[0];
+    job.y = args->out[0];
+    int64_t width = BLOCK * VL;
+    job.blocks = job.inner_reduced ? 1 : (job.inner + width - 1) / width;
+    int64_t elements = job.count * (job.inner_reduced ? 1 : width);
+    job.results_per_tile = elements < TILE_ELEMENTS ? TILE_ELEMENTS / elements : 1;
+    int64_t units = job.results * job.blocks;
+    pool_run(args->pool, (units + job.results_per_tile - 1) / job.results_per_tile, run_tile, &job);
+}
+
+REGISTER_KERNEL(reduce_axes) = {
+    NATIVE(reduce_axes),
+    .ops = OPS("GlobalAveragePool", "GlobalMaxPool", "ReduceL1", "ReduceL2", "ReduceLogSum",
+               "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
+               "ReduceSumSquare"),
+    .supports = supports,
+    .launch = launch,
+};
