@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "engine/cost.h"
+
+static struct fill noise(void)
+{
+    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
+}
+
+static int image(struct graph *g, int64_t batch)
+{
+    return graph_input(g, "x", DTYPE_F32, shape_of(batch, 8, 4, 4), noise());
+}
+
+static int param(struct graph *g, const char *name, struct shape shape)
+{
+    return graph_param(g, name, DTYPE_F32, shape, noise());
+}
+
+static struct graph_cost cost_of(struct graph *g)
+{
+    struct graph_cost cost;
+    struct error err;
+    if (graph_check(g, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    graph_cost(g, &cost);
+    graph_free(g);
+    return cost;
+}
+
+static int conv(struct graph *g, int x, const char *name, int64_t out)
+{
+    char weight[64];
+    snprintf(weight, sizeof(weight), "%s.weight", name);
+    return graph_node(g, "Conv", name, INPUTS(x, param(g, weight, shape_of(out, 8, 1, 1))),
+                      NO_ATTRS);
+}
+
+/* x [2,8,4,4], 1x1 convolution to 16 channels: 2*16*16*8 MACs, 256 + 128 + 512 floats moved. */
+static void a_convolution_is_counted_by_hand(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("conv");
+    graph_output(g, conv(g, image(g, 2), "c", 16));
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.work.macs == 4096);
+    assert_true(cost.flops == 8192);
+    assert_true(cost.params == 128 && cost.buffers == 0);
+    assert_int_equal(cost.batch, 2);
+    assert_true(cost.bytes_streamed == 4 * (256 + 128 + 512));
+    assert_true(cost.bytes_compulsory == cost.bytes_streamed);
+}
+
+static int batch_norm(struct graph *g, int x)
+{
+    struct shape c = shape_of(8);
+    return graph_node(
+        g, "BatchNormalization", "bn",
+        INPUTS(x, param(g, "scale", c), param(g, "shift", c), param(g, "m", c), param(g, "v", c)),
+        NO_ATTRS);
+}
+
+/* conv, batch norm, residual addition, relu: one tensor is written; the other operand of the
+ * addition is the graph's input. Mean and variance are no parameters. */
+static void fused_work_moves_nothing(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("residual");
+    int x = image(g, 1);
+    int y = batch_norm(g, conv(g, x, "c", 8));
+    y = graph_node(g, "Add", NULL, INPUTS(y, x), NO_ATTRS);
+    graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.params == 64 + 16);
+    assert_true(cost.buffers == 16);
+    assert_true(cost.bytes_compulsory == 4 * (64 + 32 + 128 + 128));
+    assert_true(cost.flops == 2 * 1024 + 128 * (2 + 1 + 1));
+}
+
+/* Both operands of the addition are convolutions: one of them has to be kept. */
+static void one_branch_is_kept(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("branches");
+    int x = image(g, 1), a = conv(g, x, "a", 8), b = conv(g, x, "b", 8);
+    graph_output(g, graph_node(g, "Add", NULL, INPUTS(a, b), NO_ATTRS));
+    assert_true(cost_of(g).bytes_compulsory == 4 * (128 + 2 * 64 + 2 * 128));
+}
+
+/* A gate that depends on the mean over the whole image cannot be applied where the image is made:
+ * the image is kept, and the gated one as well. */
+static void a_gate_from_the_whole_image_waits(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("gate");
+    int y = conv(g, image(g, 1), "c", 8);
+    int gate = graph_node(g, "GlobalAveragePool", NULL, INPUTS(y), NO_ATTRS);
+    gate = graph_node(g, "Sigmoid", NULL, INPUTS(gate), NO_ATTRS);
+    graph_output(g, graph_node(g, "Mul", NULL, INPUTS(y, gate), NO_ATTRS));
+    assert_true(cost_of(g).bytes_compulsory == 4 * (128 + 64 + 128 + 8 + 128));
+}
+
+/* x * sigmoid(x) written out: the operand is read twice, inside one kernel. */
+static void a_diamond_of_elementwise_nodes_is_one_kernel(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("swish");
+    int y = conv(g, image(g, 1), "c", 8);
+    int s = graph_node(g, "Sigmoid", NULL, INPUTS(y), NO_ATTRS);
+    graph_output(g, graph_node(g, "Mul", NULL, INPUTS(y, s), NO_ATTRS));
+    assert_true(cost_of(g).bytes_compulsory == 4 * (128 + 64 + 128));
+}
+
+static void renaming_and_permuting_are_free(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("views");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 6), noise());
+    int y = graph_node(g, "MatMul", NULL, INPUTS(x, param(g, "w", shape_of(6, 6))), NO_ATTRS);
+    y = graph_node(g, "Transpose", NULL, INPUTS(y), NO_ATTRS);
+    y = graph_node(g, "Flatten", NULL, INPUTS(y), NO_ATTRS);
+    graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.bytes_compulsory == 4 * (24 + 36 + 24));
+    /* streamed: the permutation is a node that reads and writes, the renaming is not */
+    assert_true(cost.bytes_streamed == 4 * (24 + 36 + 24 + 2 * 24 + 2 * 24));
+}
+
+static void tables_cost_the_rows_that_are_picked(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("table");
+    int table = param(g, "table", shape_of(1000, 16));
+    int index = graph_input(g, "index", DTYPE_I32, shape_of(8),
+                            (struct fill){.kind = FILL_INDEX, .a = 0, .b = 1000});
+    graph_output(g, graph_node(g, "Gather", NULL, INPUTS(table, index), NO_ATTRS));
+    struct graph_cost cost = cost_of(g);
+    assert_true(cost.params == 16000);
+    assert_true(cost.bytes_compulsory == 4 * (8 * 16 + 8 + 8 * 16));
+    assert_true(cost.bytes_streamed == cost.bytes_compulsory);
+}
+
+/* A fused activation costs the same as the operator. */
+static void posts_cost_what_operators_cost(void **state)
+{
+    (void)state;
+    static const struct {
+        enum act act;
+        const char *op, *form;
+    } rows[] = {
+        {ACT_RELU, "Relu", NULL},
+        {ACT_SIGMOID, "Sigmoid", NULL},
+        {ACT_TANH, "Tanh", NULL},
+        {ACT_LEAKY_RELU, "LeakyRelu", NULL},
+        {ACT_GELU_ERF, "Gelu", "none"},
+        {ACT_GELU_TANH, "Gelu", "tanh"},
+        {ACT_HARD_SWISH, "HardSwish", NULL},
+        {ACT_ELU, "Elu", NULL},
+    };
+    for (int k = 0; k < ARRAY_COUNT(rows); k++) {
+        struct graph *g = graph_new("post");
+        struct node_cost apart, fused, product;
+        struct attr form = attr_string("approximate", rows[k].form ? rows[k].form : "none");
+        int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 6), noise());
+        int y = graph_node(g, "MatMul", NULL, INPUTS(x, param(g, "w", shape_of(6, 5))), NO_ATTRS);
+        graph_output(g, graph_node(g, rows[k].op, NULL, INPUTS(y), rows[k].form ? 1 : 0, &form));
+        assert_int_equal(g->node_count, 2);
+        node_cost(g, 0, &product);
+        node_cost(g, 1, &apart);
+        g->nodes[0].post_count = 1;
+        g->nodes[0].posts[0] = (struct post){.kind = POST_ACT, .act = rows[k].act};
+        node_cost(g, 0, &fused);
+        assert_true(apart.flops > 0);
+        assert_true(fused.flops == product.flops + apart.flops);
+        assert_true(fused.work.transcendentals == apart.work.transcendentals);
+        graph_free(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_convolution_is_counted_by_hand),
+        cmocka_unit_test(fused_work_moves_nothing),
+        cmocka_unit_test(one_branch_is_kept),
+        cmocka_unit_test(a_gate_from_the_whole_image_waits),
+        cmocka_unit_test(a_diamond_of_elementwise_nodes_is_one_kernel),
+        cmocka_unit_test(renaming_and_permuting_are_free),
+        cmocka_unit_test(tables_cost_the_rows_that_are_picked),
+        cmocka_unit_test(posts_cost_what_operators_cost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

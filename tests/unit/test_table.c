@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/table.h"
+
+static void columns_are_as_wide_as_their_widest_cell(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    struct table t = {.column_count = 0};
+    table_column(&t, "name", TABLE_LEFT);
+    table_column(&t, "ms", TABLE_RIGHT);
+    table_column(&t, "note", TABLE_LEFT);
+    for (int k = 0; k < 2; k++) {
+        table_cell(&t, "%s", k ? "bert_large" : "n\xc3\xa9t"); /* one letter of two bytes */
+        table_cell(&t, "%.1f", k ? 12345.6 : 1.0);
+        table_cell(&t, "%s", k ? "x" : "");
+    }
+    table_print(&t, stream);
+    table_release(&t);
+    fclose(stream);
+    assert_string_equal(text, "name             ms  note\n"
+                              "n\xc3\xa9t             1.0  \n"
+                              "bert_large  12345.6  x\n");
+    free(text);
+}
+
+static void a_table_may_be_empty(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    struct table t = {.column_count = 0};
+    table_column(&t, "name", TABLE_LEFT);
+    table_print(&t, stream);
+    table_release(&t);
+    fclose(stream);
+    assert_string_equal(text, "name\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
+        cmocka_unit_test(a_table_may_be_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
