@@ -57,8 +57,7 @@ void *arena_array(struct arena *arena, size_t count, size_t item_bytes)
     return arena_alloc(arena, count * item_bytes);
 }
 
-void *arena_grow(struct arena *arena, void *array, size_t *capacity, size_t need,
-                 size_t item_bytes)
+void *arena_grow(struct arena *arena, void *array, size_t *capacity, size_t need, size_t item_bytes)
 {
     if (need <= *capacity)
         return array;

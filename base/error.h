@@ -25,17 +25,16 @@ struct error {
 };
 
 /* Fills err (which may be NULL) and returns code. Use FAIL, which adds file and line. */
-__attribute__((format(printf, 5, 6))) enum status error_set(struct error *err, enum status code,
-                                                            const char *file, int line,
-                                                            const char *format, ...);
+__attribute__((format(printf, 5, 6))) enum status
+error_set(struct error *err, enum status code, const char *file, int line, const char *format, ...);
 
 /* Puts "text: " before the message and returns the code that err holds. */
 __attribute__((format(printf, 2, 3))) enum status error_context(struct error *err,
                                                                 const char *format, ...);
 
-#define FAIL(err, code, ...)    error_set(err, code, __FILE__, __LINE__, __VA_ARGS__)
-#define FAIL_NO_MEMORY(err)     FAIL(err, STATUS_NO_MEMORY, "out of memory")
-#define UNSUPPORTED(err, ...)   FAIL(err, STATUS_UNSUPPORTED, __VA_ARGS__)
+#define FAIL(err, code, ...)  error_set(err, code, __FILE__, __LINE__, __VA_ARGS__)
+#define FAIL_NO_MEMORY(err)   FAIL(err, STATUS_NO_MEMORY, "out of memory")
+#define UNSUPPORTED(err, ...) FAIL(err, STATUS_UNSUPPORTED, __VA_ARGS__)
 
 #define TRY(call)                                                                                  \
     do {                                                                                           \

@@ -27,9 +27,9 @@ struct worker {
 };
 
 struct pool {
-    _Alignas(CACHE_LINE) _Atomic uint32_t epoch;   /* odd bit unused: counts regions */
-    _Alignas(CACHE_LINE) _Atomic int64_t next;     /* tile to hand out */
-    _Alignas(CACHE_LINE) _Atomic int done;         /* workers finished with this region */
+    _Alignas(CACHE_LINE) _Atomic uint32_t epoch; /* odd bit unused: counts regions */
+    _Alignas(CACHE_LINE) _Atomic int64_t next;   /* tile to hand out */
+    _Alignas(CACHE_LINE) _Atomic int done;       /* workers finished with this region */
     _Alignas(CACHE_LINE) _Atomic int sleeping;
     _Atomic bool stop, park;
     int64_t tiles;
@@ -40,14 +40,17 @@ struct pool {
     cpu_set_t caller_mask;
 };
 
+#if defined(__x86_64__)
 static void relax(void)
 {
-#if defined(__x86_64__)
     __builtin_ia32_pause();
-#else
-    atomic_signal_fence(memory_order_seq_cst);
-#endif
 }
+#else
+static void relax(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+#endif
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
 {

@@ -12,15 +12,15 @@
 /* Where a value of the graph lives. */
 struct place {
     struct desc desc;
-    int root;          /* the value whose memory this is: itself, or what it is an alias of */
-    bool used;         /* some step or output touches it */
-    size_t bytes;      /* roots */
-    int first, last;   /* roots: steps between which the memory must stand */
-    int64_t offset;    /* roots in the arena; -1: elsewhere */
+    int root;        /* the value whose memory this is: itself, or what it is an alias of */
+    bool used;       /* some step or output touches it */
+    size_t bytes;    /* roots */
+    int first, last; /* roots: steps between which the memory must stand */
+    int64_t offset;  /* roots in the arena; -1: elsewhere */
     void *memory;
-    bool owned;        /* memory was allocated for this value alone */
-    int pending;       /* fixed: steps that have still to be prepared with it */
-    bool kept;         /* fixed: some launch reads it, not only a packed form */
+    bool owned;  /* memory was allocated for this value alone */
+    int pending; /* fixed: steps that have still to be prepared with it */
+    bool kept;   /* fixed: some launch reads it, not only a packed form */
 };
 
 struct step {
@@ -60,10 +60,10 @@ typedef enum status graph_pass(struct graph *g, struct error *err);
 /* All passes in order. */
 enum status passes_run(struct graph *g, const struct exe_options *options, struct error *err);
 
-enum status lower_graph(struct exe *exe, struct error *err);  /* places and steps */
-enum status tune_steps(struct exe *exe, struct error *err);   /* kernel, variant, state per step */
-enum status memory_plan(struct exe *exe, struct error *err);  /* offsets */
-enum status exe_link(struct exe *exe, struct error *err);     /* memory and pointers */
+enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
+enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */
+enum status memory_plan(struct exe *exe, struct error *err); /* offsets */
+enum status exe_link(struct exe *exe, struct error *err);    /* memory and pointers */
 
 /* 64-byte aligned, in huge pages when large; free with memory_free. */
 void *memory_alloc(size_t bytes);

@@ -185,10 +185,14 @@ int exe_step_count(const struct exe *exe)
 struct exe_step exe_step_at(const struct exe *exe, int index)
 {
     const struct step *step = &exe->steps[index];
-    return (struct exe_step){.node = step->query.node, .kernel = step->kernel,
-                             .variant = step->variant, .query = &step->query,
-                             .cost = step->cost, .bytes_in = step->bytes_in,
-                             .bytes_out = step->bytes_out, .candidates = step->candidates,
+    return (struct exe_step){.node = step->query.node,
+                             .kernel = step->kernel,
+                             .variant = step->variant,
+                             .query = &step->query,
+                             .cost = step->cost,
+                             .bytes_in = step->bytes_in,
+                             .bytes_out = step->bytes_out,
+                             .candidates = step->candidates,
                              .candidate_count = step->candidate_count};
 }
 

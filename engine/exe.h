@@ -44,9 +44,9 @@ void exe_run(struct exe *exe);
 struct candidate {
     const struct kernel *kernel;
     int variant;
-    double time_ns;  /* median; 0: not timed */
+    double time_ns; /* median; 0: not timed */
     bool chosen;
-    char text[48];   /* describe() */
+    char text[48];    /* describe() */
     char reason[160]; /* why it was refused; empty: accepted */
 };
 
@@ -62,9 +62,9 @@ struct exe_step {
 };
 
 struct exe_memory {
-    size_t arena_bytes;   /* activations and scratch: planned peak */
+    size_t arena_bytes;    /* activations and scratch: planned peak */
     size_t unshared_bytes; /* what activations would take without sharing */
-    size_t weight_bytes;  /* weights as kept: packed or plain */
+    size_t weight_bytes;   /* weights as kept: packed or plain */
 };
 
 const struct graph *exe_graph(const struct exe *exe); /* after the passes */

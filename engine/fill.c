@@ -96,21 +96,48 @@ static double element(const struct source *s, int64_t i)
 static void store(enum dtype dtype, void *dst, int64_t i, double x)
 {
     switch (dtype) {
-    case DTYPE_F32: ((float *)dst)[i] = (float)x; break;
-    case DTYPE_F64: ((double *)dst)[i] = x; break;
-    case DTYPE_F16: ((uint16_t *)dst)[i] = half_from_float((float)x); break;
-    case DTYPE_BF16: ((uint16_t *)dst)[i] = bfloat_from_float((float)x); break;
-    case DTYPE_I8: ((int8_t *)dst)[i] = (int8_t)x; break;
-    case DTYPE_U8: ((uint8_t *)dst)[i] = (uint8_t)x; break;
-    case DTYPE_I16: ((int16_t *)dst)[i] = (int16_t)x; break;
-    case DTYPE_U16: ((uint16_t *)dst)[i] = (uint16_t)x; break;
-    case DTYPE_I32: ((int32_t *)dst)[i] = (int32_t)x; break;
-    case DTYPE_U32: ((uint32_t *)dst)[i] = (uint32_t)x; break;
-    case DTYPE_I64: ((int64_t *)dst)[i] = (int64_t)x; break;
-    case DTYPE_U64: ((uint64_t *)dst)[i] = (uint64_t)x; break;
-    case DTYPE_BOOL: ((uint8_t *)dst)[i] = x != 0; break;
+    case DTYPE_F32:
+        ((float *)dst)[i] = (float)x;
+        break;
+    case DTYPE_F64:
+        ((double *)dst)[i] = x;
+        break;
+    case DTYPE_F16:
+        ((uint16_t *)dst)[i] = half_from_float((float)x);
+        break;
+    case DTYPE_BF16:
+        ((uint16_t *)dst)[i] = bfloat_from_float((float)x);
+        break;
+    case DTYPE_I8:
+        ((int8_t *)dst)[i] = (int8_t)x;
+        break;
+    case DTYPE_U8:
+        ((uint8_t *)dst)[i] = (uint8_t)x;
+        break;
+    case DTYPE_I16:
+        ((int16_t *)dst)[i] = (int16_t)x;
+        break;
+    case DTYPE_U16:
+        ((uint16_t *)dst)[i] = (uint16_t)x;
+        break;
+    case DTYPE_I32:
+        ((int32_t *)dst)[i] = (int32_t)x;
+        break;
+    case DTYPE_U32:
+        ((uint32_t *)dst)[i] = (uint32_t)x;
+        break;
+    case DTYPE_I64:
+        ((int64_t *)dst)[i] = (int64_t)x;
+        break;
+    case DTYPE_U64:
+        ((uint64_t *)dst)[i] = (uint64_t)x;
+        break;
+    case DTYPE_BOOL:
+        ((uint8_t *)dst)[i] = x != 0;
+        break;
     case DTYPE_NONE:
-    case DTYPE_COUNT: break;
+    case DTYPE_COUNT:
+        break;
     }
 }
 

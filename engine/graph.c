@@ -171,8 +171,12 @@ static int add_source(struct graph *g, const char *name, const struct value *sou
 int graph_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
                 struct fill fill)
 {
-    struct value value = {.kind = VALUE_INPUT, .dtype = dtype, .shape = shape, .fill = fill,
-                          .producer = NONE, .count = NONE};
+    struct value value = {.kind = VALUE_INPUT,
+                          .dtype = dtype,
+                          .shape = shape,
+                          .fill = fill,
+                          .producer = NONE,
+                          .count = NONE};
     int index = add_source(g, name, &value);
     if (index != NONE)
         append(g, &g->inputs, &g->input_count, &g->input_cap, index);
@@ -182,8 +186,12 @@ int graph_input(struct graph *g, const char *name, enum dtype dtype, struct shap
 int graph_param(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
                 struct fill fill)
 {
-    struct value value = {.kind = VALUE_PARAM, .dtype = dtype, .shape = shape, .fill = fill,
-                          .producer = NONE, .count = NONE};
+    struct value value = {.kind = VALUE_PARAM,
+                          .dtype = dtype,
+                          .shape = shape,
+                          .fill = fill,
+                          .producer = NONE,
+                          .count = NONE};
     return add_source(g, name, &value);
 }
 
@@ -191,8 +199,8 @@ int graph_const(struct graph *g, const char *name, enum dtype dtype, struct shap
                 const void *data)
 {
     size_t bytes = (size_t)shape_count(&shape) * dtype_size(dtype);
-    struct value value = {.kind = VALUE_CONST, .dtype = dtype, .shape = shape,
-                          .producer = NONE, .count = NONE};
+    struct value value = {
+        .kind = VALUE_CONST, .dtype = dtype, .shape = shape, .producer = NONE, .count = NONE};
     if (g->failed)
         return NONE;
     value.data = arena_copy(&g->arena, data, bytes ? bytes : 1);
@@ -324,8 +332,7 @@ struct request {
 static enum status check_request(const struct graph *g, const struct request *r, struct error *err)
 {
     const struct op *op = r->op;
-    if (r->input_count < op->inputs_min ||
-        (op->inputs_max >= 0 && r->input_count > op->inputs_max))
+    if (r->input_count < op->inputs_min || (op->inputs_max >= 0 && r->input_count > op->inputs_max))
         return FAIL(err, STATUS_FAILED, "%s takes %d to %d inputs, %d given", op->name,
                     op->inputs_min, op->inputs_max, r->input_count);
     if (r->output_count < 1 || (op->outputs_max >= 0 && r->output_count > op->outputs_max))
@@ -372,7 +379,10 @@ static enum status infer_outputs(struct graph *g, const struct node *node, struc
         in[k] = node->inputs[k] == NONE ? NULL : &g->values[node->inputs[k]];
     for (int k = 0; k < node->output_count; k++)
         out[k] = &values[k];
-    struct infer c = {.node = node, .in = in, .out = out, .in_count = node->input_count,
+    struct infer c = {.node = node,
+                      .in = in,
+                      .out = out,
+                      .in_count = node->input_count,
                       .out_count = node->output_count};
     TRY(node->op->infer(&c, err));
     for (int k = 0; k < node->output_count; k++) {
@@ -391,8 +401,8 @@ static enum status add_node(struct graph *g, const struct request *r, int *outpu
 {
     struct error *err = &g->err;
     TRY(check_request(g, r, err));
-    struct node *nodes = arena_grow(&g->arena, g->nodes, &g->node_cap, (size_t)g->node_count + 1,
-                                    sizeof(*nodes));
+    struct node *nodes =
+        arena_grow(&g->arena, g->nodes, &g->node_cap, (size_t)g->node_count + 1, sizeof(*nodes));
     struct value *made = arena_array(&g->arena, (size_t)r->output_count, sizeof(*made));
     if (!nodes || !made)
         return FAIL_NO_MEMORY(err);
@@ -429,13 +439,17 @@ enum status graph_node_many(struct graph *g, const char *op, const char *name, i
         outputs[k] = NONE;
     if (g->failed)
         return g->err.code;
-    struct request r = {.op = op_find(op, NULL), .name = name, .input_count = input_count,
-                        .inputs = inputs, .attr_count = attr_count, .attrs = attrs,
+    struct request r = {.op = op_find(op, NULL),
+                        .name = name,
+                        .input_count = input_count,
+                        .inputs = inputs,
+                        .attr_count = attr_count,
+                        .attrs = attrs,
                         .output_count = output_count};
     if (!r.op)
         r.op = op_find(op, "ridge");
-    enum status status = r.op ? add_node(g, &r, outputs)
-                              : UNSUPPORTED(&g->err, "operator \"%s\" is not known", op);
+    enum status status =
+        r.op ? add_node(g, &r, outputs) : UNSUPPORTED(&g->err, "operator \"%s\" is not known", op);
     if (status != STATUS_OK)
         fail(g);
     return status;

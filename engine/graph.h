@@ -57,7 +57,7 @@ struct value {
     const void *data; /* row-major contents of a const or loaded param; NULL: made by fill */
     struct fill fill;
     bool data_owned; /* data was malloc'd for this graph: freed with it, or once packed */
-    int count;      /* value (i64 scalar) that tells how many rows along count_axis are real; NONE */
+    int count; /* value (i64 scalar) that tells how many rows along count_axis are real; NONE */
     int count_axis; /* outputs of data-dependent size are padded to their maximum */
 };
 
@@ -91,8 +91,8 @@ struct attr {
 enum act {
     ACT_NONE,
     ACT_RELU,
-    ACT_CLIP,         /* min(max(x, a), b) */
-    ACT_LEAKY_RELU,   /* x < 0 ? a x : x */
+    ACT_CLIP,       /* min(max(x, a), b) */
+    ACT_LEAKY_RELU, /* x < 0 ? a x : x */
     ACT_SIGMOID,
     ACT_TANH,
     ACT_GELU_ERF,
@@ -140,7 +140,7 @@ struct graph {
     size_t name_cap;
     struct error err; /* the first error of the builder */
     bool failed;
-    void *owned;                  /* e.g. a mapped ONNX file that values point into */
+    void *owned; /* e.g. a mapped ONNX file that values point into */
     void (*owned_free)(void *owned);
 };
 
@@ -154,7 +154,7 @@ int graph_param(struct graph *g, const char *name, enum dtype dtype, struct shap
 /* data is copied. name NULL: made up. */
 int graph_const(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
                 const void *data);
-int graph_const_f32(struct graph *g, float value);             /* scalar */
+int graph_const_f32(struct graph *g, float value);                    /* scalar */
 int graph_const_i64(struct graph *g, int count, const int64_t *data); /* 1-D; count -1: scalar */
 
 /* Adds a node, infers its outputs, returns its first output. name NULL: made from the op's name. */
@@ -170,10 +170,15 @@ void graph_rename(struct graph *g, int value, const char *name);
 
 /* Wiring of models: graph_op(g, "Add", INPUTS(x, y), ATTRS(attr_int("axis", 1))). */
 #define INPUTS(...)                                                                                \
-    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (const int[]){__VA_ARGS__}
+    (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (const int[])                               \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 #define ATTRS(...)                                                                                 \
-    (int)(sizeof((struct attr[]){__VA_ARGS__}) / sizeof(struct attr)),                             \
-        (const struct attr[]){__VA_ARGS__}
+    (int)(sizeof((struct attr[]){__VA_ARGS__}) / sizeof(struct attr)), (const struct attr[])       \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 #define NO_ATTRS 0, NULL
 
 struct attr attr_int(const char *name, int64_t value);

@@ -143,6 +143,20 @@ static void place(struct visit *v, int root)
     }
 }
 
+/* Marks the producers of a node's inputs; whether one of them was new. */
+static bool mark_producers(const struct graph *g, const struct node *node, unsigned char *needed)
+{
+    bool changed = false;
+    for (int k = 0; k < node->input_count; k++) {
+        int producer = node->inputs[k] == NONE ? NONE : g->values[node->inputs[k]].producer;
+        if (producer == NONE || needed[producer])
+            continue;
+        needed[producer] = 1;
+        changed = true;
+    }
+    return changed;
+}
+
 static void mark_needed(const struct graph *g, unsigned char *needed)
 {
     for (int k = 0; k < g->output_count; k++)
@@ -151,14 +165,8 @@ static void mark_needed(const struct graph *g, unsigned char *needed)
     bool changed = true;
     while (changed) { /* one sweep when nodes are in order; a few otherwise */
         changed = false;
-        for (int n = g->node_count - 1; n >= 0; n--) {
-            for (int k = 0; needed[n] && k < g->nodes[n].input_count; k++) {
-                int v = g->nodes[n].inputs[k];
-                int producer = v == NONE ? NONE : g->values[v].producer;
-                if (producer != NONE && !needed[producer])
-                    needed[producer] = 1, changed = true;
-            }
-        }
+        for (int n = g->node_count - 1; n >= 0; n--)
+            changed = (needed[n] && mark_producers(g, &g->nodes[n], needed)) || changed;
     }
 }
 
@@ -183,7 +191,9 @@ static void apply_order(struct graph *g, const struct visit *v, struct node *scr
 void graph_compact(struct graph *g)
 {
     size_t count = (size_t)g->node_count + 1;
-    struct visit v = {.g = g, .state = calloc(count, 1), .stack = calloc(count, sizeof(int)),
+    struct visit v = {.g = g,
+                      .state = calloc(count, 1),
+                      .stack = calloc(count, sizeof(int)),
                       .order = calloc(count, sizeof(int))};
     unsigned char *needed = calloc(count, 1);
     struct node *scratch = calloc(count, sizeof(*scratch));

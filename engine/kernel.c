@@ -42,18 +42,23 @@ bool kernel_computes(const struct kernel *kernel, const struct op *op)
     return !kernel->ops;
 }
 
+#if defined(__x86_64__)
 static enum isa isa_of_cpu(void)
 {
-#if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         return ISA_AVX512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return ISA_AVX2;
-#endif
     return ISA_SCALAR;
 }
+#else
+static enum isa isa_of_cpu(void)
+{
+    return ISA_SCALAR;
+}
+#endif
 
 const char *isa_name(enum isa isa)
 {

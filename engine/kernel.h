@@ -56,14 +56,14 @@ struct kernel_state; /* each kernel defines its own */
 
 struct kernel {
     const char *name;
-    const char *provider;    /* "native", "onednn", "openblas", "reference" */
-    const char *device;      /* NULL: "cpu" */
-    const char *const *ops;  /* operators it computes, NULL-terminated; NULL: all */
-    enum isa isa;            /* least instruction set */
-    double rel_error;        /* own bound if larger than the operator's (Winograd: 1e-3); 0: none */
-    unsigned packs;          /* bit i: when input i is fixed, launch does not read in[i] */
-    bool own_threads;        /* brings its own threads (OpenMP): the pool is parked around it */
-    bool distrusted;         /* first call on a new signature runs in a forked child */
+    const char *provider;   /* "native", "onednn", "openblas", "reference" */
+    const char *device;     /* NULL: "cpu" */
+    const char *const *ops; /* operators it computes, NULL-terminated; NULL: all */
+    enum isa isa;           /* least instruction set */
+    double rel_error;       /* own bound if larger than the operator's (Winograd: 1e-3); 0: none */
+    unsigned packs;         /* bit i: when input i is fixed, launch does not read in[i] */
+    bool own_threads;       /* brings its own threads (OpenMP): the pool is parked around it */
+    bool distrusted;        /* first call on a new signature runs in a forked child */
     enum status (*supports)(const struct kernel_query *q, struct error *why);
     int (*variants)(const struct kernel_query *q);
     /* A few words on variant v for `ridge explain`, e.g. "12x32 kc256"; may be absent. */
@@ -76,7 +76,11 @@ struct kernel {
     void (*release)(struct kernel_state *state);
 };
 
-#define OPS(...) (const char *const[]) { __VA_ARGS__, NULL }
+#define OPS(...)                                                                                   \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
 
 /* Native kernels: the symbol, the name and the instruction set follow the compilation. */
 #if defined(__AVX512F__)
@@ -89,11 +93,11 @@ struct kernel {
 #define KERNEL_ISA        ISA_SCALAR
 #define KERNEL_NAME(name) name##_scalar
 #endif
-#define KERNEL_CAT_(a, b)    a##b
-#define KERNEL_CAT(a, b)     KERNEL_CAT_(a, b)
-#define KERNEL_TEXT_(text)   #text
-#define KERNEL_TEXT(text)    KERNEL_TEXT_(text)
-#define KERNEL_SYMBOL(name)  KERNEL_CAT(kernel_, KERNEL_NAME(name))
+#define KERNEL_CAT_(a, b)   a##b
+#define KERNEL_CAT(a, b)    KERNEL_CAT_(a, b)
+#define KERNEL_TEXT_(text)  #text
+#define KERNEL_TEXT(text)   KERNEL_TEXT_(text)
+#define KERNEL_SYMBOL(name) KERNEL_CAT(kernel_, KERNEL_NAME(name))
 /* Use as: REGISTER_KERNEL(softmax_rows) = { NATIVE(softmax_rows), .ops = OPS("Softmax"), ... }; */
 #define REGISTER_KERNEL(name)                                                                      \
     extern const struct kernel KERNEL_SYMBOL(name);                                                \
@@ -111,7 +115,7 @@ enum isa isa_detect(void);
 const char *isa_name(enum isa isa);
 
 /* ---- helpers for supports() ---- */
-const struct desc *query_in(const struct kernel_query *q, int i); /* NULL: absent */
+const struct desc *query_in(const struct kernel_query *q, int i);     /* NULL: absent */
 bool query_all_dtype(const struct kernel_query *q, enum dtype dtype); /* present in and out */
 /* Refuses unless all inputs and outputs are f32 and plain, and the node has no posts. */
 enum status query_plain_f32(const struct kernel_query *q, struct error *why);

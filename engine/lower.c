@@ -11,8 +11,8 @@
 
 struct lowering {
     struct graph *g;
-    enum layout *layout;  /* per value */
-    int *reordered[2];    /* per value: its copy in that layout, or NONE */
+    enum layout *layout; /* per value */
+    int *reordered[2];   /* per value: its copy in that layout, or NONE */
     size_t capacity;
     struct arena *arena;
 };
@@ -121,14 +121,16 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
 static enum status layout_node(struct lowering *l, int n, struct error *err)
 {
     switch (l->g->nodes[n].op->layout) {
-    case LAYOUT_RULE_CHANNELS_LAST: return channels_last(l, n, err);
+    case LAYOUT_RULE_CHANNELS_LAST:
+        return channels_last(l, n, err);
     case LAYOUT_RULE_ANY:
     case LAYOUT_RULE_AXIS:
         if (!follows_nhwc(l, n))
             break;
         outputs_get_layout(l, n, LAYOUT_NHWC);
         return inputs_in_layout(l, n, LAYOUT_NHWC, err);
-    case LAYOUT_RULE_PLAIN: break;
+    case LAYOUT_RULE_PLAIN:
+        break;
     }
     return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
 }
@@ -227,7 +229,10 @@ static enum status price(const struct exe *exe, struct step *step, struct error 
         in[k] = node->inputs[k] == NONE ? NULL : &exe->g->values[node->inputs[k]];
     for (int k = 0; k < node->output_count; k++)
         out[k] = node->outputs[k] == NONE ? NULL : &exe->g->values[node->outputs[k]];
-    struct infer c = {.node = node, .in = in, .out = out, .in_count = node->op_inputs,
+    struct infer c = {.node = node,
+                      .in = in,
+                      .out = out,
+                      .in_count = node->op_inputs,
                       .out_count = node->output_count};
     if (node->op->cost)
         node->op->cost(&c, &step->cost);
@@ -253,9 +258,13 @@ static enum status add_step(struct exe *exe, int n, struct error *err)
     fill_descs(exe, node->outputs, node->output_count, out);
     step->node = n;
     step->workspace_offset = -1;
-    step->query = (struct kernel_query){.node = node, .in_count = node->input_count,
-                                        .out_count = node->output_count, .in = in, .out = out,
-                                        .fixed = fixed, .threads = pool_threads(exe->pool)};
+    step->query = (struct kernel_query){.node = node,
+                                        .in_count = node->input_count,
+                                        .out_count = node->output_count,
+                                        .in = in,
+                                        .out = out,
+                                        .fixed = fixed,
+                                        .threads = pool_threads(exe->pool)};
     step->bytes_in = streamed_bytes(in, node->input_count);
     step->bytes_out = streamed_bytes(out, node->output_count);
     exe->step_count++;
@@ -306,8 +315,7 @@ enum status lower_graph(struct exe *exe, struct error *err)
     TRY(assign_layouts(&l, err));
     graph_compact(exe->g);
     TRY(graph_check(exe->g, err));
-    exe->places =
-        arena_array(&exe->arena, (size_t)exe->g->value_count + 1, sizeof(*exe->places));
+    exe->places = arena_array(&exe->arena, (size_t)exe->g->value_count + 1, sizeof(*exe->places));
     if (!exe->places)
         return FAIL_NO_MEMORY(err);
     set_places(exe, l.layout);

@@ -60,13 +60,16 @@ static int collect(struct exe *exe, struct block *blocks)
         if (place->root != v || !place->used || exe->g->values[v].kind != VALUE_RESULT)
             continue;
         int last = exe->options.keep_values ? exe->step_count : place->last;
-        blocks[count++] = (struct block){.bytes = round_up(place->bytes), .first = place->first,
-                                         .last = last, .offset = &place->offset};
+        blocks[count++] = (struct block){.bytes = round_up(place->bytes),
+                                         .first = place->first,
+                                         .last = last,
+                                         .offset = &place->offset};
     }
     for (int s = 0; s < exe->step_count; s++)
         if (exe->steps[s].workspace_bytes)
             blocks[count++] = (struct block){.bytes = round_up(exe->steps[s].workspace_bytes),
-                                             .first = s, .last = s,
+                                             .first = s,
+                                             .last = s,
                                              .offset = &exe->steps[s].workspace_offset};
     return count;
 }

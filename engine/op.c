@@ -71,10 +71,16 @@ enum status infer_ints(const struct infer *c, int input, int64_t *values, int ma
     const struct value *value = c->in[input];
     for (int k = 0; k < *count; k++) {
         switch (value->dtype) {
-        case DTYPE_I64: values[k] = ((const int64_t *)value->data)[k]; break;
-        case DTYPE_I32: values[k] = ((const int32_t *)value->data)[k]; break;
+        case DTYPE_I64:
+            values[k] = ((const int64_t *)value->data)[k];
+            break;
+        case DTYPE_I32:
+            values[k] = ((const int32_t *)value->data)[k];
+            break;
         case DTYPE_U8:
-        case DTYPE_BOOL: values[k] = ((const uint8_t *)value->data)[k]; break;
+        case DTYPE_BOOL:
+            values[k] = ((const uint8_t *)value->data)[k];
+            break;
         default:
             return UNSUPPORTED(err, "input %d must be i64 or i32, not %s", input,
                                dtype_name(value->dtype));
@@ -91,8 +97,12 @@ enum status infer_floats(const struct infer *c, int input, double *values, int m
     int64_t ints[64];
     for (int k = 0; k < *count; k++) {
         switch (value->dtype) {
-        case DTYPE_F32: values[k] = (double)((const float *)value->data)[k]; break;
-        case DTYPE_F64: values[k] = ((const double *)value->data)[k]; break;
+        case DTYPE_F32:
+            values[k] = (double)((const float *)value->data)[k];
+            break;
+        case DTYPE_F64:
+            values[k] = ((const double *)value->data)[k];
+            break;
         case DTYPE_F16:
             values[k] = (double)half_to_float(((const uint16_t *)value->data)[k]);
             break;

@@ -49,9 +49,9 @@ enum status infer_compare(const struct infer *c, struct error *err);   /* broadc
 /* What a node costs by the stated convention (docs/method.md): FMA = 2, elementwise once per
  * output element with a weight per operator; transcendental calls are counted apart as well. */
 struct cost {
-    double macs;             /* multiply-accumulates of matrix products and convolutions */
-    double elementwise;      /* other FLOPs */
-    double transcendentals;  /* calls of exp, log, tanh, erf, sqrt, division ... */
+    double macs;            /* multiply-accumulates of matrix products and convolutions */
+    double elementwise;     /* other FLOPs */
+    double transcendentals; /* calls of exp, log, tanh, erf, sqrt, division ... */
 };
 
 /* ---- reference ---- */
@@ -107,15 +107,15 @@ struct move;
 struct op_args;
 
 struct op {
-    const char *name;   /* ONNX name: "LayerNormalization" */
-    const char *domain; /* NULL: ONNX; "ridge": ours */
+    const char *name;                                     /* ONNX name: "LayerNormalization" */
+    const char *domain;                                   /* NULL: ONNX; "ridge": ours */
     int inputs_min, inputs_max, outputs_min, outputs_max; /* *_max -1: any number */
     const char *const *attrs; /* names it understands, NULL-terminated; NULL: none */
     unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
     enum layout_rule layout;
-    bool alias;       /* output 0 is input 0 with another shape: no work when plain */
-    bool epilogue;    /* its kernels can apply node->posts: passes fuse into it */
-    bool random;      /* not a function of its inputs: never folded */
+    bool alias;    /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue; /* its kernels can apply node->posts: passes fuse into it */
+    bool random;   /* not a function of its inputs: never folded */
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);
     enum status (*reference)(const struct ref_call *call, struct error *err);
@@ -130,8 +130,7 @@ struct op {
     int (*count_axis)(const struct infer *c, int output);
     /* The operator only moves elements: where to. Copy kernels and reference_move read this.
      * One move per input where inputs_max is -1 (Concat), else one per output. */
-    enum status (*move)(const struct op_args *args, int part, struct move *move,
-                        struct error *err);
+    enum status (*move)(const struct op_args *args, int part, struct move *move, struct error *err);
 };
 
 #define OP_CASES(array) .cases = (array), .case_count = ARRAY_COUNT(array)

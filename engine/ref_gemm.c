@@ -45,25 +45,29 @@ REF_CLONES static void multiply_rows(const double *const a[MR], int64_t a_col, i
     *(vec *)c[3] = s3;
 }
 
+/* The same for up to MR x NR sums in C, through a buffer of whole ones. */
+static void multiply_corner(const struct block *t, int64_t i, int64_t j)
+{
+    int rows = t->rows - i < MR ? (int)(t->rows - i) : MR;
+    int columns = t->columns - j < NR ? (int)(t->columns - j) : NR;
+    double *c = t->c + i * t->c_row + j, sums[MR][NR] = {{0}};
+    const double *a[MR];
+    for (int r = 0; r < MR; r++)
+        a[r] = t->a + (i + (r < rows ? r : 0)) * t->a_row;
+    for (int r = 0; r < rows; r++)
+        for (int q = 0; q < columns; q++)
+            sums[r][q] = c[r * t->c_row + q];
+    multiply_rows(a, t->a_col, t->k, t->panels + j * BLOCK_K, sums);
+    for (int r = 0; r < rows; r++)
+        for (int q = 0; q < columns; q++)
+            c[r * t->c_row + q] = sums[r][q];
+}
+
 static void multiply_block(const struct block *t)
 {
-    for (int64_t i = 0; i < t->rows; i += MR) {
-        int rows = t->rows - i < MR ? (int)(t->rows - i) : MR;
-        const double *a[MR];
-        for (int r = 0; r < MR; r++)
-            a[r] = t->a + (i + (r < rows ? r : 0)) * t->a_row;
-        for (int64_t j = 0; j < t->columns; j += NR) {
-            int columns = t->columns - j < NR ? (int)(t->columns - j) : NR;
-            double *c = t->c + i * t->c_row + j, sums[MR][NR] = {{0}};
-            for (int r = 0; r < rows; r++)
-                for (int q = 0; q < columns; q++)
-                    sums[r][q] = c[r * t->c_row + q];
-            multiply_rows(a, t->a_col, t->k, t->panels + j * BLOCK_K, sums);
-            for (int r = 0; r < rows; r++)
-                for (int q = 0; q < columns; q++)
-                    c[r * t->c_row + q] = sums[r][q];
-        }
-    }
+    for (int64_t i = 0; i < t->rows; i += MR)
+        for (int64_t j = 0; j < t->columns; j += NR)
+            multiply_corner(t, i, j);
 }
 
 static void pack_strided(const struct ref_gemm *g, int64_t k0, int64_t count_k, int64_t n0,

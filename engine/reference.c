@@ -16,42 +16,92 @@ void ref_place(struct ref_tensor *tensor, void *memory)
 static void load_one(const struct ref_tensor *t, int64_t k, const void *data, int64_t at)
 {
     switch (t->dtype) {
-    case DTYPE_F32: t->f[k] = (double)((const float *)data)[at]; break;
-    case DTYPE_F64: t->f[k] = ((const double *)data)[at]; break;
-    case DTYPE_F16: t->f[k] = (double)half_to_float(((const uint16_t *)data)[at]); break;
-    case DTYPE_BF16: t->f[k] = (double)bfloat_to_float(((const uint16_t *)data)[at]); break;
-    case DTYPE_I8: t->i[k] = ((const int8_t *)data)[at]; break;
-    case DTYPE_U8: t->i[k] = ((const uint8_t *)data)[at]; break;
-    case DTYPE_I16: t->i[k] = ((const int16_t *)data)[at]; break;
-    case DTYPE_U16: t->i[k] = ((const uint16_t *)data)[at]; break;
-    case DTYPE_I32: t->i[k] = ((const int32_t *)data)[at]; break;
-    case DTYPE_U32: t->i[k] = ((const uint32_t *)data)[at]; break;
+    case DTYPE_F32:
+        t->f[k] = (double)((const float *)data)[at];
+        break;
+    case DTYPE_F64:
+        t->f[k] = ((const double *)data)[at];
+        break;
+    case DTYPE_F16:
+        t->f[k] = (double)half_to_float(((const uint16_t *)data)[at]);
+        break;
+    case DTYPE_BF16:
+        t->f[k] = (double)bfloat_to_float(((const uint16_t *)data)[at]);
+        break;
+    case DTYPE_I8:
+        t->i[k] = ((const int8_t *)data)[at];
+        break;
+    case DTYPE_U8:
+        t->i[k] = ((const uint8_t *)data)[at];
+        break;
+    case DTYPE_I16:
+        t->i[k] = ((const int16_t *)data)[at];
+        break;
+    case DTYPE_U16:
+        t->i[k] = ((const uint16_t *)data)[at];
+        break;
+    case DTYPE_I32:
+        t->i[k] = ((const int32_t *)data)[at];
+        break;
+    case DTYPE_U32:
+        t->i[k] = ((const uint32_t *)data)[at];
+        break;
     case DTYPE_I64:
-    case DTYPE_U64: t->i[k] = ((const int64_t *)data)[at]; break;
-    case DTYPE_BOOL: t->i[k] = ((const uint8_t *)data)[at] != 0; break;
+    case DTYPE_U64:
+        t->i[k] = ((const int64_t *)data)[at];
+        break;
+    case DTYPE_BOOL:
+        t->i[k] = ((const uint8_t *)data)[at] != 0;
+        break;
     case DTYPE_NONE:
-    case DTYPE_COUNT: break;
+    case DTYPE_COUNT:
+        break;
     }
 }
 
 static void store_one(const struct ref_tensor *t, int64_t k, void *data, int64_t at)
 {
     switch (t->dtype) {
-    case DTYPE_F32: ((float *)data)[at] = (float)t->f[k]; break;
-    case DTYPE_F64: ((double *)data)[at] = t->f[k]; break;
-    case DTYPE_F16: ((uint16_t *)data)[at] = half_from_float((float)t->f[k]); break;
-    case DTYPE_BF16: ((uint16_t *)data)[at] = bfloat_from_float((float)t->f[k]); break;
-    case DTYPE_I8: ((int8_t *)data)[at] = (int8_t)t->i[k]; break;
-    case DTYPE_U8: ((uint8_t *)data)[at] = (uint8_t)t->i[k]; break;
-    case DTYPE_I16: ((int16_t *)data)[at] = (int16_t)t->i[k]; break;
-    case DTYPE_U16: ((uint16_t *)data)[at] = (uint16_t)t->i[k]; break;
-    case DTYPE_I32: ((int32_t *)data)[at] = (int32_t)t->i[k]; break;
-    case DTYPE_U32: ((uint32_t *)data)[at] = (uint32_t)t->i[k]; break;
+    case DTYPE_F32:
+        ((float *)data)[at] = (float)t->f[k];
+        break;
+    case DTYPE_F64:
+        ((double *)data)[at] = t->f[k];
+        break;
+    case DTYPE_F16:
+        ((uint16_t *)data)[at] = half_from_float((float)t->f[k]);
+        break;
+    case DTYPE_BF16:
+        ((uint16_t *)data)[at] = bfloat_from_float((float)t->f[k]);
+        break;
+    case DTYPE_I8:
+        ((int8_t *)data)[at] = (int8_t)t->i[k];
+        break;
+    case DTYPE_U8:
+        ((uint8_t *)data)[at] = (uint8_t)t->i[k];
+        break;
+    case DTYPE_I16:
+        ((int16_t *)data)[at] = (int16_t)t->i[k];
+        break;
+    case DTYPE_U16:
+        ((uint16_t *)data)[at] = (uint16_t)t->i[k];
+        break;
+    case DTYPE_I32:
+        ((int32_t *)data)[at] = (int32_t)t->i[k];
+        break;
+    case DTYPE_U32:
+        ((uint32_t *)data)[at] = (uint32_t)t->i[k];
+        break;
     case DTYPE_I64:
-    case DTYPE_U64: ((int64_t *)data)[at] = t->i[k]; break;
-    case DTYPE_BOOL: ((uint8_t *)data)[at] = t->i[k] != 0; break;
+    case DTYPE_U64:
+        ((int64_t *)data)[at] = t->i[k];
+        break;
+    case DTYPE_BOOL:
+        ((uint8_t *)data)[at] = t->i[k] != 0;
+        break;
     case DTYPE_NONE:
-    case DTYPE_COUNT: break;
+    case DTYPE_COUNT:
+        break;
     }
 }
 
@@ -99,20 +149,32 @@ double act_value(enum act act, float fa, float fb, double x)
 {
     double a = (double)fa, b = (double)fb;
     switch (act) {
-    case ACT_NONE: return x;
-    case ACT_RELU: return x < 0 ? 0 : x;
-    case ACT_CLIP: return x < a ? a : x > b ? b : x;
-    case ACT_LEAKY_RELU: return x < 0 ? a * x : x;
-    case ACT_SIGMOID: return 1 / (1 + exp(-x));
-    case ACT_TANH: return tanh(x);
-    case ACT_GELU_ERF: return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+    case ACT_NONE:
+        return x;
+    case ACT_RELU:
+        return x < 0 ? 0 : x;
+    case ACT_CLIP:
+        return x < a ? a : x > b ? b : x;
+    case ACT_LEAKY_RELU:
+        return x < 0 ? a * x : x;
+    case ACT_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case ACT_TANH:
+        return tanh(x);
+    case ACT_GELU_ERF:
+        return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
     case ACT_GELU_TANH:
         return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    case ACT_SILU: return x / (1 + exp(-x));
-    case ACT_HARD_SIGMOID: return fmin(fmax(a * x + b, 0), 1);
-    case ACT_HARD_SWISH: return x * fmin(fmax(x / 6 + 0.5, 0), 1);
-    case ACT_ELU: return x < 0 ? a * expm1(x) : x;
-    case ACT_COUNT: break;
+    case ACT_SILU:
+        return x / (1 + exp(-x));
+    case ACT_HARD_SIGMOID:
+        return fmin(fmax(a * x + b, 0), 1);
+    case ACT_HARD_SWISH:
+        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case ACT_ELU:
+        return x < 0 ? a * expm1(x) : x;
+    case ACT_COUNT:
+        break;
     }
     return x;
 }
@@ -170,7 +232,8 @@ static char *place_all(const struct desc *descs, int count, struct ref_tensor *t
 {
     for (int k = 0; k < count; k++) {
         pointers[k] = descs[k].dtype == DTYPE_NONE ? NULL : &tensors[k];
-        tensors[k] = (struct ref_tensor){.dtype = descs[k].dtype, .shape = descs[k].shape,
+        tensors[k] = (struct ref_tensor){.dtype = descs[k].dtype,
+                                         .shape = descs[k].shape,
                                          .count = shape_count(&descs[k].shape)};
         ref_place(&tensors[k], memory);
         memory += slot_bytes(&descs[k]);
@@ -195,9 +258,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     for (int k = 0; k < q->out_count; k++)
         if (out[k])
             memset(out[k]->f ? (void *)out[k]->f : out[k]->i, 0, (size_t)out[k]->count * 8);
-    struct ref_call call = {.node = q->node, .in = (const struct ref_tensor *const *)in,
-                            .out = out, .in_count = q->node->op_inputs,
-                            .out_count = q->out_count, .pool = args->pool};
+    struct ref_call call = {.node = q->node,
+                            .in = (const struct ref_tensor *const *)in,
+                            .out = out,
+                            .in_count = q->node->op_inputs,
+                            .out_count = q->out_count,
+                            .pool = args->pool};
     struct error err;
     if (q->node->op->reference(&call, &err) != STATUS_OK)
         for (int64_t k = 0; out[0]->f && k < out[0]->count; k++)
@@ -317,9 +383,12 @@ static enum status run_node(struct run *run, int n, struct error *err)
         if (v != NONE)
             TRY(ref_alloc(out[k], run->g->values[v].dtype, &run->g->values[v].shape, err));
     }
-    struct ref_call call = {.node = node, .in = (const struct ref_tensor *const *)in,
-                            .out = out, .in_count = node->op_inputs,
-                            .out_count = node->output_count, .pool = run->pool};
+    struct ref_call call = {.node = node,
+                            .in = (const struct ref_tensor *const *)in,
+                            .out = out,
+                            .in_count = node->op_inputs,
+                            .out_count = node->output_count,
+                            .pool = run->pool};
     if (node->op->reference(&call, err) != STATUS_OK)
         return error_context(err, "node \"%s\" (%s)", node->name, node->op->name);
     if (node->post_count)
@@ -375,7 +444,9 @@ enum status reference_run(const struct graph *graph, const struct ref_tensor *in
         size_t width = (size_t)(graph->nodes[n].input_count + graph->nodes[n].output_count);
         widest = width > widest ? width : widest;
     }
-    struct run run = {.g = graph, .pool = pool, .values = calloc(values, sizeof(*run.values)),
+    struct run run = {.g = graph,
+                      .pool = pool,
+                      .values = calloc(values, sizeof(*run.values)),
                       .last_use = calloc(values, sizeof(int)),
                       .slots = calloc(widest, sizeof(*run.slots))};
     memset(outputs, 0, (size_t)graph->output_count * sizeof(*outputs));

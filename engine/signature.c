@@ -11,9 +11,15 @@ static void put_attr(FILE *out, const struct attr *attr)
 {
     fprintf(out, " %s=", attr->name);
     switch (attr->kind) {
-    case ATTR_INT: fprintf(out, "%lld", (long long)attr->i); break;
-    case ATTR_FLOAT: fprintf(out, "%.9g", attr->f); break;
-    case ATTR_STRING: fputs(attr->s, out); break;
+    case ATTR_INT:
+        fprintf(out, "%lld", (long long)attr->i);
+        break;
+    case ATTR_FLOAT:
+        fprintf(out, "%.9g", attr->f);
+        break;
+    case ATTR_STRING:
+        fputs(attr->s, out);
+        break;
     case ATTR_INTS:
         for (int k = 0; k < attr->count; k++)
             fprintf(out, "%lld,", (long long)attr->ints[k]);
@@ -24,7 +30,9 @@ static void put_attr(FILE *out, const struct attr *attr)
         break;
     case ATTR_STRINGS:
     case ATTR_TENSOR:
-    case ATTR_GRAPH: fputs("?", out); break;
+    case ATTR_GRAPH:
+        fputs("?", out);
+        break;
     }
 }
 

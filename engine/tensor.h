@@ -82,7 +82,8 @@ bool desc_is_nhwc(const struct desc *desc);
 bool desc_same_memory(const struct desc *a, const struct desc *b);
 size_t desc_bytes(const struct desc *desc); /* from first to last element */
 
-/* Element conversions used by the reference and by importers; bf16 and f16 round to nearest even. */
+/* Element conversions used by the reference and by importers; bf16 and f16 round to nearest even.
+ */
 float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
 float bfloat_to_float(uint16_t bits);

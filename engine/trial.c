@@ -83,8 +83,8 @@ static enum status read_output(const struct trial *t, int k, struct ref_tensor *
                                struct error *err)
 {
     const struct desc *desc = &t->step->query.out[k];
-    *r = (struct ref_tensor){.dtype = desc->dtype, .shape = desc->shape,
-                             .count = shape_count(&desc->shape)};
+    *r = (struct ref_tensor){
+        .dtype = desc->dtype, .shape = desc->shape, .count = shape_count(&desc->shape)};
     void *memory = malloc((size_t)r->count * 8 + 8);
     if (!memory)
         return FAIL_NO_MEMORY(err);
@@ -142,8 +142,10 @@ static void evict_caches(struct trial *t)
 static double run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
                        void *workspace)
 {
-    struct kernel_args args = {.in = (const void *const *)t->in, .out = t->out,
-                               .workspace = workspace, .pool = t->exe->pool};
+    struct kernel_args args = {.in = (const void *const *)t->in,
+                               .out = t->out,
+                               .workspace = workspace,
+                               .pool = t->exe->pool};
     if (kernel->own_threads)
         pool_park(t->exe->pool);
     uint64_t start = clock_now_ns();
@@ -186,8 +188,8 @@ static enum status probe(struct trial *t, const struct candidate *c, double boun
     const double *expected[PROBE_OUTPUTS] = {NULL};
     for (int k = 0; k < node->output_count && k < PROBE_OUTPUTS; k++)
         expected[k] = t->expected[k].f;
-    struct probe_data data = {.in = (const void *const *)t->in, .expected = expected,
-                              .tolerance = bound};
+    struct probe_data data = {
+        .in = (const void *const *)t->in, .expected = expected, .tolerance = bound};
     if (node->output_count > PROBE_OUTPUTS)
         return UNSUPPORTED(err, "more outputs than a probe compares");
     return probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);

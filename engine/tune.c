@@ -209,8 +209,7 @@ static enum status choose(struct exe *exe, struct step *step, struct tune_cache 
     uint64_t key = key_of(step); /* before the trial adds reasons */
     TRY(trial_run(&t, err));
     struct candidate *c = chosen_of(step);
-    struct tune_entry entry = {.key = key, .variant = c->variant,
-                               .time_ns = c->time_ns};
+    struct tune_entry entry = {.key = key, .variant = c->variant, .time_ns = c->time_ns};
     snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
     tune_cache_put(cache, &entry);
     return STATUS_OK;

@@ -39,14 +39,15 @@ static enum status isa_wanted(const char *name, enum isa *isa, struct error *err
 enum status model_exe_options(const struct model_options *m, struct exe_options *options,
                               char *path, size_t path_size, struct error *err)
 {
-    *options = (struct exe_options){.threads = (int)m->threads,
-                                    .providers = m->providers,
-                                    .cache = m->cache ? m->cache : tuner_cache_path(path, path_size),
-                                    .retune = m->retune,
-                                    .no_tune = m->no_tune,
-                                    .no_fuse = m->no_fuse,
-                                    .max_error = m->no_winograd ? 1e-5 : m->max_error,
-                                    .only_variant = NONE};
+    *options =
+        (struct exe_options){.threads = (int)m->threads,
+                             .providers = m->providers,
+                             .cache = m->cache ? m->cache : tuner_cache_path(path, path_size),
+                             .retune = m->retune,
+                             .no_tune = m->no_tune,
+                             .no_fuse = m->no_fuse,
+                             .max_error = m->no_winograd ? 1e-5 : m->max_error,
+                             .only_variant = NONE};
     if (m->batch < 0 || m->threads < 0)
         return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
     return isa_wanted(m->isa, &options->isa, err);

@@ -21,21 +21,30 @@ struct model_options {
 #define MODEL_OPTIONS(type)                                                                        \
     {"batch", 'b', OPTION_INT, offsetof(type, model.batch), "N", "images, sequences or rows"},     \
         {"threads", 't', OPTION_INT, offsetof(type, model.threads), "N", "default: every CPU"},    \
-        {"providers", 'p', OPTION_TEXT, offsetof(type, model.providers), "LIST",                   \
-         "kernels of these only: native,onednn,openblas"},                                         \
-        {"isa", 0, OPTION_TEXT, offsetof(type, model.isa), "NAME",                                 \
-         "highest instruction set: scalar, avx2, avx512"},                                         \
-        {"max-error", 0, OPTION_FLOAT, offsetof(type, model.max_error), "X",                       \
-         "refuse kernels with a larger stated relative error"},                                    \
-        {"no-winograd", 0, OPTION_FLAG, offsetof(type, model.no_winograd), NULL,                   \
-         "the same as --max-error 1e-5"},                                                          \
-        {"retune", 0, OPTION_FLAG, offsetof(type, model.retune), NULL,                             \
-         "time all kernels although the tuner's cache knows"},                                     \
-        {"no-tune", 0, OPTION_FLAG, offsetof(type, model.no_tune), NULL,                           \
-         "take the first kernel that accepts"},                                                    \
-        {"no-fuse", 0, OPTION_FLAG, offsetof(type, model.no_fuse), NULL,                           \
-         "compile the graph as it is"},                                                            \
-        {"cache", 0, OPTION_TEXT, offsetof(type, model.cache), "FILE", "tuner's cache"}
+        {"providers", 'p',                                                                         \
+         OPTION_TEXT, offsetof(type, model.providers),                                             \
+         "LIST",      "kernels of these only: native,onednn,openblas"},                            \
+        {"isa",       0,                                                                           \
+         OPTION_TEXT, offsetof(type, model.isa),                                                   \
+         "NAME",      "highest instruction set: scalar, avx2, avx512"},                            \
+        {"max-error",  0,                                                                          \
+         OPTION_FLOAT, offsetof(type, model.max_error),                                            \
+         "X",          "refuse kernels with a larger stated relative error"},                      \
+        {"no-winograd", 0,                                                                         \
+         OPTION_FLAG,   offsetof(type, model.no_winograd),                                         \
+         NULL,          "the same as --max-error 1e-5"},                                           \
+        {"retune",    0,                                                                           \
+         OPTION_FLAG, offsetof(type, model.retune),                                                \
+         NULL,        "time all kernels although the tuner's cache knows"},                        \
+        {"no-tune",   0,                                                                           \
+         OPTION_FLAG, offsetof(type, model.no_tune),                                               \
+         NULL,        "take the first kernel that accepts"},                                       \
+        {"no-fuse",   0,                                                                           \
+         OPTION_FLAG, offsetof(type, model.no_fuse),                                               \
+         NULL,        "compile the graph as it is"},                                               \
+    {                                                                                              \
+        "cache", 0, OPTION_TEXT, offsetof(type, model.cache), "FILE", "tuner's cache"              \
+    }
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
 const char *tuner_cache_path(char *path, size_t size);

@@ -22,22 +22,17 @@ static void work(void *context, int64_t tile, int thread)
     burst->flops[tile] = burst->run(burst->rounds, &burst->sink[tile]);
 }
 
-static fma_function *function_of(enum isa isa)
-{
 #if defined(__x86_64__)
-    if (isa == ISA_AVX512)
-        return fma_peak_avx512;
-    if (isa == ISA_AVX2)
-        return fma_peak_avx2;
+static fma_function *const functions[ISA_COUNT] = {fma_peak_scalar, fma_peak_avx2, fma_peak_avx512};
+#else
+static fma_function *const functions[ISA_COUNT] = {fma_peak_scalar, fma_peak_scalar,
+                                                   fma_peak_scalar};
 #endif
-    (void)isa;
-    return fma_peak_scalar;
-}
 
 double peak_fma_f32(struct pool *pool, enum isa isa)
 {
     static const int64_t rounds = 60000; /* about 2 ms */
-    struct burst burst = {.run = function_of(isa), .rounds = rounds};
+    struct burst burst = {.run = functions[isa], .rounds = rounds};
     int threads = pool_threads(pool) < THREADS_MAX ? pool_threads(pool) : THREADS_MAX;
     double best = 0;
     for (int k = 0; k < BURSTS; k++) {

@@ -33,10 +33,10 @@ struct workload {
     const char *domain; /* vision, recommendation, language, micro, synthetic */
     const char *task;   /* "image classification" */
     const char *summary;
-    const char *source;        /* paper and where the details were read */
+    const char *source;         /* paper and where the details were read */
     const struct param *params; /* name NULL ends; NULL: none */
-    int64_t table1_batch;      /* batch of AI Matrix Table I */
-    int64_t batch;             /* default */
+    int64_t table1_batch;       /* batch of AI Matrix Table I */
+    int64_t batch;              /* default */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
     void (*build)(struct graph *g, const struct workload_config *config);
 };

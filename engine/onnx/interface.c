@@ -38,6 +38,7 @@ static size_t put_all(struct writer *w, const Onnx__GraphProto *graph)
     size_t inputs = w->count;
     for (size_t k = 0; k < graph->n_output; k++)
         put(w, text_of(graph->output[k]->name));
+    put(w, graph->n_node == 1 ? text_of(graph->node[0]->op_type) : "");
     return inputs;
 }
 
@@ -58,7 +59,7 @@ enum status onnx_interface(const void *bytes, size_t size, struct onnx_names *na
     if (names->list) {
         w = (struct writer){.list = names->list, .text = (char *)(names->list + w.count)};
         names->input_count = (int)put_all(&w, model->graph);
-        names->output_count = (int)w.count - names->input_count;
+        names->output_count = (int)w.count - names->input_count - 1;
     }
     onnx__model_proto__free_unpacked(model, NULL);
     return names->list ? STATUS_OK : FAIL_NO_MEMORY(err);

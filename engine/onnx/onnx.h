@@ -50,7 +50,7 @@ enum status onnx_tensor_parse(const void *bytes, size_t size, struct desc *desc,
 /* What a file says about its inputs and outputs; nothing of it is imported. Names are malloc'd as
  * one block: free(names.list). Initialisers that are inputs too are left out. */
 struct onnx_names {
-    char **list; /* inputs, then outputs */
+    char **list; /* inputs, then outputs, then the operator of the only node or "" */
     int input_count, output_count;
 };
 enum status onnx_interface(const void *bytes, size_t size, struct onnx_names *names,

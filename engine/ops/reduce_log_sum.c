@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceLogSum: the logarithm of the sum. */
+ * ReduceLogSum: the logarithm of the sum; minus infinity of none. */
 #include <math.h>
 
 #include "engine/reduce.h"
@@ -9,7 +9,7 @@ static double fold(const double *x, int64_t n)
     double sum = 0;
     for (int64_t k = 0; k < n; k++)
         sum += x[k];
-    return log(sum);
+    return n ? log(sum) : (double)-INFINITY;
 }
 
 REDUCE_OP(reduce_log_sum, "ReduceLogSum", fold, NULL, .elementwise = 1);

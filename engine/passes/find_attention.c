@@ -35,8 +35,8 @@ static bool from_heads(const struct graph *g, int value, const int64_t *perm, in
         return false;
     const struct shape *in = &g->values[cut->inputs[0]].shape;
     const struct shape *out = &g->values[cut->outputs[0]].shape;
-    if (in->rank != 3 || out->rank != 4 || in->dim[0] != out->dim[0] ||
-        in->dim[1] != out->dim[1] || in->dim[2] != out->dim[2] * out->dim[3])
+    if (in->rank != 3 || out->rank != 4 || in->dim[0] != out->dim[0] || in->dim[1] != out->dim[1] ||
+        in->dim[2] != out->dim[2] * out->dim[3])
         return false;
     *heads = out->dim[2];
     *flat = cut->inputs[0];

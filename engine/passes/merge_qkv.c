@@ -23,8 +23,8 @@ static bool projection_of(const struct graph *g, int value, struct projection *p
     if (strcmp(node->op->name, "MatMul") != 0 || node->post_count != 1 ||
         node->posts[0].kind != POST_ADD)
         return false;
-    *p = (struct projection){.matmul = node, .weights = node->inputs[1],
-                             .bias = node->inputs[node->posts[0].input]};
+    *p = (struct projection){
+        .matmul = node, .weights = node->inputs[1], .bias = node->inputs[node->posts[0].input]};
     const struct value *w = &g->values[p->weights], *b = &g->values[p->bias];
     if (!value_is_fixed(w) || !value_is_fixed(b) || w->dtype != DTYPE_F32 || w->shape.rank != 2 ||
         b->shape.rank != 1)

@@ -11,8 +11,8 @@
 
 static bool has_window(const struct op *op)
 {
-    static const char *const names[] = {"Conv", "MaxPool", "AveragePool", "LpPool", "QLinearConv",
-                                        "ConvInteger"};
+    static const char *const names[] = {"Conv",   "MaxPool",     "AveragePool",
+                                        "LpPool", "QLinearConv", "ConvInteger"};
     for (int k = 0; k < ARRAY_COUNT(names); k++)
         if (strcmp(op->name, names[k]) == 0)
             return true;

@@ -52,8 +52,7 @@ bool rewrite_scalar(const struct graph *g, int value, double *number)
     return false;
 }
 
-bool rewrite_with_scalar(const struct graph *g, const struct node *node, double *number,
-                         int *other)
+bool rewrite_with_scalar(const struct graph *g, const struct node *node, double *number, int *other)
 {
     if (!node || node->op_inputs != 2)
         return false;

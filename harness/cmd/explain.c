@@ -122,9 +122,10 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     }
     printf("\n%d steps, %.3f ms in all; FMA peak %.1f GFLOP/s\n", exe_step_count(exe), total * 1e-6,
            peak * 1e-9);
-    printf("memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",
-           (double)memory.arena_bytes * 1e-6, (double)memory.unshared_bytes * 1e-6,
-           (double)memory.weight_bytes * 1e-6);
+    printf(
+        "memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",
+        (double)memory.arena_bytes * 1e-6, (double)memory.unshared_bytes * 1e-6,
+        (double)memory.weight_bytes * 1e-6);
 }
 
 static int explain_main(int word_count, char **words, const void *values)

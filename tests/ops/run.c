@@ -16,15 +16,16 @@
 #include "engine/op.h"
 #include "engine/op_case.h"
 #include "engine/plugin.h"
+#include "tests/lib/child.h"
 #include "tests/lib/compare.h"
 #include "tests/lib/kernel_case.h"
 #include "tests/lib/posts.h"
 
-enum { POOLS = 2 };
+enum { POOLS = 2, CASE_LIMIT_S = 300 };
 
 struct settings {
     const char *filter, *isa, *kernel, *providers;
-    bool verbose, help;
+    bool verbose, no_fork, help;
 };
 
 struct tally {
@@ -32,11 +33,18 @@ struct tally {
     double worst; /* relative error as a part of what is allowed */
 };
 
+/* What a child that runs one case tells its parent, even if it crashes. */
+struct progress {
+    struct tally op; /* of the operator so far */
+    char at[256];    /* what is being tried */
+};
+
 struct suite {
     struct settings settings;
     enum isa isa;
-    struct pool *pools[POOLS]; /* pools[k] has k + 1 threads */
-    struct tally op, total;
+    struct pool *pools[POOLS]; /* in the child; pools[k] has k + 1 threads */
+    struct progress *progress; /* shared */
+    struct tally total;
 };
 
 /* One graph and what it must give. */
@@ -58,39 +66,37 @@ static const struct option table[] = {
      "only kernels of these, e.g. native,onednn"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
      "print refusals and a table per operator"},
+    {"no-fork", 0, OPTION_FLAG, offsetof(struct settings, no_fork), NULL,
+     "stay in one process, for a debugger"},
     {"help", 'h', OPTION_FLAG, offsetof(struct settings, help), NULL, "print this"},
     {.name = NULL},
 };
 
 /* ---- counting ---- */
 
-static void print_subject(const struct subject *s)
+/* Names what is tried from here on; results are counted under it. */
+static void try_at(struct suite *suite, const struct subject *s, const char *how)
 {
-    printf("%s/%s%s%s", s->op->name, s->c->name, s->posts ? "+" : "", s->posts ? s->posts : "");
+    char *at = suite->progress->at;
+    snprintf(at, sizeof(suite->progress->at), "%s/%s%s%s %s", s->op->name, s->c->name,
+             s->posts ? "+" : "", s->posts ? s->posts : "", how);
 }
 
-static void count_result(struct suite *suite, const struct subject *s, enum status status,
-                         const char *how, const struct error *err)
+static void count_result(struct suite *suite, enum status status, const struct error *err)
 {
     if (status == STATUS_OK) {
-        suite->op.passed++;
+        suite->progress->op.passed++;
         return;
     }
-    suite->op.failed++;
-    printf("not ok - ");
-    print_subject(s);
-    printf(" %s: %s\n", how, err->message);
+    suite->progress->op.failed++;
+    printf("not ok - %s: %s\n", suite->progress->at, err->message);
 }
 
-static void count_refusal(struct suite *suite, const struct subject *s, const char *how,
-                          const struct error *why)
+static void count_refusal(struct suite *suite, const struct error *why)
 {
-    suite->op.refused++;
-    if (!suite->settings.verbose)
-        return;
-    printf("# refused ");
-    print_subject(s);
-    printf(" %s: %s\n", how, why->message);
+    suite->progress->op.refused++;
+    if (suite->settings.verbose)
+        printf("# refused %s: %s\n", suite->progress->at, why->message);
 }
 
 /* ---- comparing ---- */
@@ -129,8 +135,8 @@ static enum status check_output(struct suite *suite, const struct subject *s, in
         .got = &got, .want = want, .tolerance = tolerance_of(s, own, want->dtype)};
     limit_rows(s, output, &c);
     enum status status = compare_tensors(&c, &error, err);
-    if (error / c.tolerance > suite->op.worst)
-        suite->op.worst = error / c.tolerance;
+    if (error / c.tolerance > suite->progress->op.worst)
+        suite->progress->op.worst = error / c.tolerance;
     ref_release(&got);
     return status == STATUS_OK ? status : error_context(err, "output %d", output);
 }
@@ -157,19 +163,21 @@ static bool test_setup(struct suite *suite, const struct subject *s,
     int threads = pool_threads(setup->pool);
     snprintf(how, sizeof(how), "%s %s%s, %d thread%s", kernel->name, plan_name(setup->plan),
              setup->at_run_time ? ", constants at run time" : "", threads, threads > 1 ? "s" : "");
+    try_at(suite, s, how);
     enum status status = kernel_case_new(setup, &kc, &err);
     if (status == STATUS_UNSUPPORTED)
-        count_refusal(suite, s, how, &err);
+        count_refusal(suite, &err);
     else if (status != STATUS_OK)
-        count_result(suite, s, status, how, &err);
+        count_result(suite, status, &err);
     for (int v = 0; kc && v < kernel_case_variants(kc); v++) {
         char text[200];
         snprintf(text, sizeof(text), "%s, variant %d", how, v);
+        try_at(suite, s, text);
         status = run_variant(suite, s, kc, v, kernel, &err);
         if (status == STATUS_UNSUPPORTED)
-            count_refusal(suite, s, text, &err);
+            count_refusal(suite, &err);
         else
-            count_result(suite, s, status, text, &err);
+            count_result(suite, status, &err);
     }
     bool accepted = kc != NULL;
     kernel_case_free(kc);
@@ -236,11 +244,12 @@ static void test_exe(struct suite *suite, const struct subject *s, const char *o
                                   .providers = suite->settings.providers,
                                   .pool = suite->pools[POOLS - 1]};
     snprintf(how, sizeof(how), "executable with %s", only ? only : "all passes");
+    try_at(suite, s, how);
     enum status status = exe_new(s->g, &options, &exe, &err);
     if (status == STATUS_OK)
         status = run_exe(suite, s, exe, &err);
     exe_free(exe);
-    count_result(suite, s, status, how, &err);
+    count_result(suite, status, &err);
 }
 
 /* ---- subjects ---- */
@@ -320,27 +329,63 @@ static void close_subject(struct subject *s)
     graph_free(s->g);
 }
 
-static void test_case(struct suite *suite, const struct op *op, const struct op_case *c)
+struct case_job {
+    struct suite *suite;
+    const struct op *op;
+    const struct op_case *c;
+};
+
+static void test_subjects(const struct case_job *job)
 {
-    suite->op.cases++;
+    struct suite *suite = job->suite;
     for (int posts = NONE; posts < posts_count(); posts++) {
         struct error err = {0};
-        struct subject s = {.op = op, .c = c};
+        struct subject s = {.op = job->op, .c = job->c};
+        try_at(suite, &s, "reference");
         enum status status = open_subject(&s, posts, &err);
         if (status == STATUS_OK)
             test_subject(suite, &s);
         else if (posts == NONE || status != STATUS_UNSUPPORTED)
-            count_result(suite, &s, status, "reference", &err);
+            count_result(suite, status, &err);
         close_subject(&s);
         if (posts == NONE && status != STATUS_OK)
             return;
     }
 }
 
+static void test_in_child(void *context)
+{
+    const struct case_job *job = context;
+    struct error err = {0};
+    enum status status = STATUS_OK;
+    for (int k = 0; k < POOLS && status == STATUS_OK; k++)
+        status = pool_new(k + 1, &job->suite->pools[k], &err);
+    if (status == STATUS_OK)
+        test_subjects(job);
+    else
+        count_result(job->suite, status, &err);
+    for (int k = 0; k < POOLS; k++)
+        pool_free(job->suite->pools[k]);
+}
+
+static void test_case(struct suite *suite, const struct op *op, const struct op_case *c)
+{
+    struct error err = {0};
+    struct case_job job = {suite, op, c};
+    suite->progress->op.cases++;
+    if (suite->settings.no_fork) {
+        test_in_child(&job);
+        return;
+    }
+    enum status status = child_run(test_in_child, &job, CASE_LIMIT_S, &err);
+    if (status != STATUS_OK)
+        count_result(suite, status, &err);
+}
+
 static void test_op(struct suite *suite, const struct op *op)
 {
     uint64_t start_ns = clock_now_ns();
-    suite->op = (struct tally){0};
+    *suite->progress = (struct progress){0};
     for (int k = 0; k < op->case_count; k++) {
         char name[160];
         const char *filter = suite->settings.filter;
@@ -348,7 +393,7 @@ static void test_op(struct suite *suite, const struct op *op)
         if (!filter || strstr(name, filter))
             test_case(suite, op, &op->cases[k]);
     }
-    const struct tally *t = &suite->op;
+    const struct tally *t = &suite->progress->op;
     if (suite->settings.verbose && t->cases)
         printf("# %-28s %4d cases %6d passed %5d failed %6d refused, worst error %5.1f %%, "
                "%.2f s\n",
@@ -402,8 +447,9 @@ static enum status run_all(struct suite *suite, const char *program, struct erro
 {
     TRY(choose_isa(suite, err));
     load_plugins(suite, program);
-    for (int k = 0; k < POOLS; k++)
-        TRY(pool_new(k + 1, &suite->pools[k], err));
+    suite->progress = child_shared(sizeof(*suite->progress));
+    if (!suite->progress)
+        return FAIL_NO_MEMORY(err);
     for (int k = 0; k < op_count(); k++)
         test_op(suite, op_at(k));
     if (!suite->total.passed && !suite->total.failed)
@@ -424,8 +470,6 @@ int main(int argc, char **argv)
     }
     if (status == STATUS_OK)
         status = run_all(&suite, argv[0], &err);
-    for (int k = 0; k < POOLS; k++)
-        pool_free(suite.pools[k]);
     if (status != STATUS_OK) {
         fprintf(stderr, "%s: %s\n", argv[0], err.message);
         return 2;

@@ -25,8 +25,8 @@ static struct fill noise(void)
 
 static struct exe_options quick(void)
 {
-    return (struct exe_options){.threads = 2, .isa = isa_detect(), .no_tune = true,
-                                .only_variant = NONE};
+    return (struct exe_options){
+        .threads = 2, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
 }
 
 /* Largest relative error of all outputs against the graph's float64 reference. */
@@ -112,9 +112,8 @@ static void passes_find_their_patterns(void **state)
     graph_free(g);
     assert_int_equal(workload_open("resnet50", 1, &g, &err), STATUS_OK);
     assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
-    assert_int_equal(count_ops(g, "BatchNormalization") + count_ops(g, "Relu") +
-                         count_ops(g, "Add"),
-                     0);
+    assert_int_equal(
+        count_ops(g, "BatchNormalization") + count_ops(g, "Relu") + count_ops(g, "Add"), 0);
     assert_int_equal(count_ops(g, "Conv"), 53);
     graph_free(g);
 }

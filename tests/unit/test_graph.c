@@ -106,7 +106,9 @@ static void indices_stay_in_range(void **state)
     int32_t ids[4096];
     enum fill_kind kinds[] = {FILL_INDEX, FILL_ZIPF};
     for (int k = 0; k < 2; k++) {
-        struct value value = {.name = "ids", .dtype = DTYPE_I32, .shape = shape_of(4096),
+        struct value value = {.name = "ids",
+                              .dtype = DTYPE_I32,
+                              .shape = shape_of(4096),
                               .fill = {.kind = kinds[k], .a = 0, .b = 37}};
         value_materialise(&value, ids);
         bool seen[37] = {false};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Post-norm encoder: x = LN(x + attention(x)); x = LN(x + ffn(x)). Scores are scaled by
- * 1/sqrt(D/G) and get an additive mask (1 - m) (-10000); GELU in its tanh form; LN epsilon 1e-12. */
+ * 1/sqrt(D/G) and get an additive mask (1 - m) (-10000); GELU in its tanh form; LN epsilon 1e-12.
+ */
 #include "workloads/lib/bert.h"
 
 #include <math.h>
@@ -53,9 +54,9 @@ static int embed(struct graph *g, const struct bert *b)
                                (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
     int words = embedding(g, ids, "embeddings.word", b->vocabulary, b->model);
     int types = embedding(g, segments, "embeddings.type", 2, b->model);
-    int table = graph_param(g, "embeddings.position.weight", DTYPE_F32,
-                            shape_of(b->positions, b->model),
-                            (struct fill){.kind = FILL_UNIFORM, .a = -0.5, .b = 0.5});
+    int table =
+        graph_param(g, "embeddings.position.weight", DTYPE_F32, shape_of(b->positions, b->model),
+                    (struct fill){.kind = FILL_UNIFORM, .a = -0.5, .b = 0.5});
     int64_t zero = 0, tokens = b->tokens;
     int first = graph_const_i64(g, 1, &zero), last = graph_const_i64(g, 1, &tokens);
     int positions = graph_node(g, "Slice", NULL, INPUTS(table, first, last), NO_ATTRS);

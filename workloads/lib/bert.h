@@ -6,8 +6,8 @@
 #include "workloads/lib/layers.h"
 
 struct bert {
-    int64_t batch, tokens;                 /* N, T */
-    int64_t layers, model, heads, inner;   /* L, D, G, feed-forward width */
+    int64_t batch, tokens;               /* N, T */
+    int64_t layers, model, heads, inner; /* L, D, G, feed-forward width */
     int64_t vocabulary, positions;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layers in the words of papers. Each adds ONNX nodes and seeded weights to the graph and returns
- * the value of its result; names become the names of nodes and weights ("conv1.weight"). Weights are
- * drawn so that activations keep their size through the net (He et al. 2015 before ReLU, Glorot
+ * the value of its result; names become the names of nodes and weights ("conv1.weight"). Weights
+ * are drawn so that activations keep their size through the net (He et al. 2015 before ReLU, Glorot
  * otherwise). Designated arguments: conv2d(g, x, .name = "conv1", .out = 64, .kernel = 7). */
 #ifndef WORKLOADS_LIB_LAYERS_H
 #define WORKLOADS_LIB_LAYERS_H
@@ -11,10 +11,10 @@
 
 struct conv2d {
     const char *name;
-    int64_t out;                /* channels */
-    int64_t kernel;             /* square */
-    int64_t stride;             /* 0: 1 */
-    int64_t pad;                /* all sides */
+    int64_t out;    /* channels */
+    int64_t kernel; /* square */
+    int64_t stride; /* 0: 1 */
+    int64_t pad;    /* all sides */
     bool bias;
 };
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);

@@ -10,8 +10,8 @@ enum { HASH_ROWS = 1000, OCCUPATION_WIDTH = 8 };
 
 struct column {
     const char *name;
-    int64_t rows;  /* vocabulary or hash buckets */
-    bool one_hot;  /* part of the deep input as well */
+    int64_t rows; /* vocabulary or hash buckets */
+    bool one_hot; /* part of the deep input as well */
 };
 
 enum { EDUCATION, MARITAL, RELATIONSHIP, WORKCLASS, OCCUPATION, CROSS2, CROSS3, COLUMNS };
@@ -75,14 +75,15 @@ static void build(struct graph *g, const struct workload_config *config)
     int school = number(g, "education_num", n, 1, 16);
     int hours = number(g, "hours_per_week", n, 1, 99);
     for (int c = 0; c < COLUMNS; c++)
-        ids[c] = graph_input(g, columns[c].name, DTYPE_I32, shape_of(n),
-                             (struct fill){.kind = FILL_ZIPF, .a = 0, .b = (double)columns[c].rows});
+        ids[c] =
+            graph_input(g, columns[c].name, DTYPE_I32, shape_of(n),
+                        (struct fill){.kind = FILL_ZIPF, .a = 0, .b = (double)columns[c].rows});
     for (int c = 0; c < COLUMNS; c++)
         hot[c] = columns[c].one_hot ? one_hot(g, ids[c], columns[c].rows) : NONE;
 
     int occupation = embedding(g, ids[OCCUPATION], "occupation", HASH_ROWS, OCCUPATION_WIDTH);
-    int features[] = {age,          gain,       loss, hot[EDUCATION],   school,
-                      hours,        hot[MARITAL], occupation, hot[RELATIONSHIP], hot[WORKCLASS]};
+    int features[] = {age,   gain,         loss,       hot[EDUCATION],    school,
+                      hours, hot[MARITAL], occupation, hot[RELATIONSHIP], hot[WORKCLASS]};
     int x = concat(g, 1, ARRAY_COUNT(features), features); /* [N, 51], alphabetical */
     static const int64_t widths[] = {100, 75, 50, 25};
     for (int k = 0; k < ARRAY_COUNT(widths); k++)
@@ -97,7 +98,8 @@ REGISTER(workload, wide_deep) = {
     .name = "wide_deep",
     .domain = "recommendation",
     .task = "click-through prediction",
-    .summary = "Wide & Deep on the census income columns: wide 3049 buckets, deep 51-100-75-50-25-1",
+    .summary =
+        "Wide & Deep on the census income columns: wide 3049 buckets, deep 51-100-75-50-25-1",
     .source = "Cheng et al., DLRS 2016; AI Matrix WideDeep",
     .table1_batch = 2048,
     .batch = 2048,

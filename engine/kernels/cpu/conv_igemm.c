@@ -45,7 +45,7 @@ static const struct tuning tunings[] = {{4, 4, 256, false}, {4, 3, 256, false}};
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     struct conv_shape s;
-    TRY(conv_shape_from(q, false, &s, why));
+    TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
     if (s.window.group > 1)
         return UNSUPPORTED(why, "groups");
     return STATUS_OK;
@@ -79,7 +79,7 @@ static int variants(const struct kernel_query *q)
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
 {
     struct conv_shape s;
-    conv_shape_from(q, false, &s, NULL);
+    conv_shape_from(q, CONV_PLAIN, &s, NULL);
     struct gemm_plan plan = plan_of(q, &s, variant);
     gemm_describe(&plan, text, size);
 }
@@ -87,7 +87,7 @@ static void describe(const struct kernel_query *q, int variant, char *text, size
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     struct conv_shape s;
-    conv_shape_from(q, false, &s, NULL);
+    conv_shape_from(q, CONV_PLAIN, &s, NULL);
     struct gemm_plan plan = plan_of(q, &s, variant);
     return gemm_workspace(&plan);
 }
@@ -132,7 +132,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     struct kernel_state *state = calloc(1, sizeof(*state));
     if (!state)
         return FAIL_NO_MEMORY(err);
-    conv_shape_from(q, false, &state->shape, NULL);
+    conv_shape_from(q, CONV_PLAIN, &state->shape, NULL);
     state->plan = plan_of(q, &state->shape, variant);
     state->post = state->shape.post;
     state->linear = is_linear(&state->shape);

@@ -39,7 +39,7 @@ static const struct tuning tunings[] = {{4, 4}, {4, 3}};
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     struct conv_shape s;
-    TRY(conv_shape_from(q, true, &s, why));
+    TRY(conv_shape_from(q, CONV_PLANES | CONV_BY_IMAGE, &s, why));
     const struct window *w = &s.window;
     if (w->group > 1)
         return UNSUPPORTED(why, "groups");
@@ -194,7 +194,7 @@ static int variants(const struct kernel_query *q)
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
 {
     struct conv_shape s;
-    conv_shape_from(q, true, &s, NULL);
+    conv_shape_from(q, CONV_PLANES | CONV_BY_IMAGE, &s, NULL);
     struct gemm_plan plan = plan_of(q, &s, variant);
     gemm_describe(&plan, text, size);
 }
@@ -202,7 +202,7 @@ static void describe(const struct kernel_query *q, int variant, char *text, size
 static struct kernel_state measured(const struct kernel_query *q, int variant)
 {
     struct kernel_state state = {0};
-    conv_shape_from(q, true, &state.shape, NULL);
+    conv_shape_from(q, CONV_PLANES | CONV_BY_IMAGE, &state.shape, NULL);
     state.plan = plan_of(q, &state.shape, variant);
     state.post = state.shape.post;
     measure_band(&state);

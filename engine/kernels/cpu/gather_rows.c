@@ -54,7 +54,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     s->row_bytes = axis.inner * (int64_t)dtype_size(q->in[0].dtype);
     s->count = shape_count(&q->in[1].shape);
     s->wide = q->in[1].dtype == DTYPE_I64;
-    s->far = (int64_t)desc_bytes(&q->in[0]) > CACHED_BYTES && s->row_bytes >= 16;
+    s->far = (int64_t)desc_bytes(&q->in[0]) > CACHED_BYTES && s->row_bytes > 0;
     int64_t rows = s->row_bytes ? s->outer * s->count : 0;
     int64_t rows_per_thread = (rows + q->threads * 4 - 1) / (q->threads * 4);
     int64_t rows_per_tile = s->row_bytes ? TILE_BYTES / s->row_bytes + 1 : 1;
@@ -71,10 +71,10 @@ struct job {
     char *dst;
 };
 
-/* The row for output row r, or NULL. */
-static const char *row_at(const struct job *job, int64_t r)
+/* The row for output row r, or NULL. Copies are at hand: a store to dst could change *state for all
+ * that the compiler knows. */
+SIMD_INLINE const char *row_at(const struct job *job, const struct kernel_state *s, int64_t r)
 {
-    const struct kernel_state *s = job->state;
     int64_t outer = s->outer == 1 ? 0 : r / s->count, k = r - outer * s->count;
     int64_t at = s->wide ? ((const int64_t *)job->index)[k] : ((const int32_t *)job->index)[k];
     at += at < 0 ? s->size : 0;
@@ -83,23 +83,24 @@ static const char *row_at(const struct job *job, int64_t r)
     return job->table + (outer * s->size + at) * s->row_bytes;
 }
 
-static void prefetch(const struct job *job, int64_t r)
+SIMD_INLINE void prefetch(const char *row, int64_t bytes)
 {
-    const char *row = row_at(job, r);
-    int64_t bytes = job->state->row_bytes < PREFETCH_BYTES ? job->state->row_bytes : PREFETCH_BYTES;
+    bytes = bytes < PREFETCH_BYTES ? bytes : PREFETCH_BYTES;
     for (int64_t k = 0; row && k < bytes; k += LINE_BYTES)
         __builtin_prefetch(row + k, 0, 1);
 }
 
-/* One loop per size of small rows, so that the copy is a move or two. */
-SIMD_INLINE void rows(const struct job *job, int64_t first, int64_t last, int64_t bytes)
+/* Inlined once per size of small rows, so that the copy is a move or two. */
+SIMD_INLINE void rows(const struct job *given, int64_t first, int64_t last, int64_t bytes)
 {
-    int64_t stop = job->state->outer * job->state->count - 1;
+    const struct job job = *given;
+    const struct kernel_state s = *job.state;
+    int64_t stop = s.outer * s.count;
     for (int64_t r = first; r < last; r++) {
-        const char *row = row_at(job, r);
-        char *dst = job->dst + r * bytes;
-        if (job->state->far && r + AHEAD <= stop)
-            prefetch(job, r + AHEAD);
+        const char *row = row_at(&job, &s, r);
+        char *dst = job.dst + r * bytes;
+        if (s.far && r + AHEAD < stop)
+            prefetch(row_at(&job, &s, r + AHEAD), bytes);
         if (row)
             copy_run(dst, row, bytes);
         else

@@ -118,32 +118,48 @@ struct job {
     const struct kernel_state *state;
     const char *src;
     char *dst;
-    char value[8];
+    char value[LINE_BYTES];
 };
 
-static void write_line(const struct job *job, int64_t number)
+/* Where a line is; src counts from the first element taken and may point outside. */
+struct cursor {
+    int64_t index[RANK_MAX], src, dst;
+    int outside; /* sides on which it is padding */
+};
+
+static bool is_padding(const struct side *side, int64_t at)
 {
-    const struct kernel_state *s = job->state;
-    const struct side *line = &s->sides[s->count - 1];
-    const char *src = job->src + s->start;
-    char *dst = job->dst;
-    bool inside = line->size > 0;
+    return at < side->begin || at >= side->begin + side->size;
+}
+
+static void cursor_init(struct cursor *c, const struct kernel_state *s, int64_t line)
+{
     for (int k = s->count - 2; k >= 0; k--) {
         const struct side *side = &s->sides[k];
-        int64_t at = number % side->extent;
-        number /= side->extent;
-        inside = inside && at >= side->begin && at < side->begin + side->size;
-        src += (at - side->begin) * side->src;
-        dst += at * side->dst;
+        c->index[k] = line % side->extent;
+        line /= side->extent;
+        c->src += (c->index[k] - side->begin) * side->src;
+        c->dst += c->index[k] * side->dst;
+        c->outside += is_padding(side, c->index[k]);
     }
-    if (!inside) {
-        copy_fill(dst, job->value, line->extent, s->elem);
-        return;
+}
+
+static void cursor_next(struct cursor *c, const struct kernel_state *s)
+{
+    for (int k = s->count - 2; k >= 0; k--) {
+        const struct side *side = &s->sides[k];
+        c->outside -= is_padding(side, c->index[k]);
+        c->src += side->src;
+        c->dst += side->dst;
+        if (++c->index[k] == side->extent) {
+            c->src -= side->extent * side->src;
+            c->dst -= side->extent * side->dst;
+            c->index[k] = 0;
+        }
+        c->outside += is_padding(side, c->index[k]);
+        if (c->index[k])
+            return;
     }
-    int64_t end = line->begin + line->size;
-    copy_fill(dst, job->value, line->begin, s->elem);
-    copy_run(dst + line->begin * s->elem, src, line->size * s->elem);
-    copy_fill(dst + end * s->elem, job->value, line->extent - end, s->elem);
 }
 
 static void tile_work(void *context, int64_t tile, int thread)
@@ -151,9 +167,23 @@ static void tile_work(void *context, int64_t tile, int thread)
     (void)thread;
     const struct job *job = context;
     const struct kernel_state *s = job->state;
+    const struct side *line = &s->sides[s->count - 1];
     int64_t first = tile * s->lines_per_tile, last = first + s->lines_per_tile;
-    for (int64_t k = first; k < last && k < s->lines; k++)
-        write_line(job, k);
+    int64_t before = line->begin * s->elem, size = line->size * s->elem;
+    int64_t total = line->extent * s->elem;
+    struct cursor c = {.src = s->start};
+    cursor_init(&c, s, first);
+    for (int64_t k = first; k < last && k < s->lines; k++) {
+        char *dst = job->dst + c.dst;
+        if (c.outside || !size) {
+            copy_fill(dst, job->value, total);
+        } else {
+            copy_fill(dst, job->value, before);
+            copy_run(dst + before, job->src + c.src, size);
+            copy_fill(dst + before + size, job->value, total - before - size);
+        }
+        cursor_next(&c, s);
+    }
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -161,7 +191,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)q;
     struct job job = {.state = state, .src = args->in[0], .dst = args->out[0]};
-    memcpy(job.value, state->value_given ? args->in[2] : state->value, (size_t)state->elem);
+    copy_pattern(job.value, state->value_given ? args->in[2] : state->value, state->elem);
     pool_run(args->pool, state->tiles, tile_work, &job);
 }
 

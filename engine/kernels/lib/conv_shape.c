@@ -10,7 +10,7 @@ static void spatial_strides(const struct desc *desc, int rank, int64_t *to)
         to[k] = k < SPATIAL_MAX - rank ? 0 : desc->stride[2 + k - (SPATIAL_MAX - rank)];
 }
 
-static enum status read_memory(const struct kernel_query *q, bool nchw, struct conv_shape *s,
+static enum status read_memory(const struct kernel_query *q, bool planes, struct conv_shape *s,
                                struct error *why)
 {
     const struct desc *x = &q->in[0], *w = &q->in[1], *y = &q->out[0];
@@ -23,7 +23,7 @@ static enum status read_memory(const struct kernel_query *q, bool nchw, struct c
     s->w_out = w->stride[0];
     s->w_in = w->stride[1];
     spatial_strides(w, rank, s->w_at);
-    if (s->x_channel != 1 && !nchw)
+    if (s->x_channel != 1 && !planes)
         return UNSUPPORTED(why, "channels of the input are not dense");
     if (y->stride[1] != 1 && y->shape.dim[1] > 1)
         return UNSUPPORTED(why, "channels of the result are not dense");
@@ -68,7 +68,7 @@ static void prepend_bias(struct conv_shape *s)
     s->post.light++;
 }
 
-enum status conv_shape_from(const struct kernel_query *q, bool nchw, struct conv_shape *s,
+enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struct conv_shape *s,
                             struct error *why)
 {
     *s = (struct conv_shape){0};
@@ -88,9 +88,9 @@ enum status conv_shape_from(const struct kernel_query *q, bool nchw, struct conv
     s->pixels = window_out_count(&s->window);
     if (shape_count(x) == 0 || shape_count(&q->out[0].shape) == 0)
         return UNSUPPORTED(why, "an empty tensor");
-    TRY(read_memory(q, nchw, s, why));
+    TRY(read_memory(q, wishes & CONV_PLANES, s, why));
     bool even = s->images == 1 || s->y_image == s->pixels * s->y_pixel;
-    if (!even || read_posts(q, true, s, why) != STATUS_OK)
+    if (!even || wishes & CONV_BY_IMAGE || read_posts(q, true, s, why) != STATUS_OK)
         TRY(read_posts(q, false, s, why));
     s->bias = q->node->op_inputs > 2 && query_in(q, 2);
     if (s->bias)

@@ -21,11 +21,16 @@ struct conv_shape {
     struct gemm_post post;                      /* begins with the bias if there is one */
 };
 
-/* Fills the shape or says why the node is not for native kernels. nchw: the input may have any
- * channel stride. */
+enum conv_wish {
+    CONV_PLAIN = 0,
+    CONV_PLANES = 1,   /* the input may have any channel stride */
+    CONV_BY_IMAGE = 2, /* never fold images */
+};
+
+/* Fills the shape or says why the node is not for native kernels. */
 #define conv_shape_from SIMD_FN(conv_shape_from)
-enum status conv_shape_from(const struct kernel_query *q, bool nchw, struct conv_shape *shape,
-                            struct error *why);
+enum status conv_shape_from(const struct kernel_query *q, unsigned wishes,
+                            struct conv_shape *shape, struct error *why);
 
 /* Number of products of `folded` images, and their rows. */
 #define conv_batches SIMD_FN(conv_batches)

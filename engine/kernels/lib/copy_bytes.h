@@ -77,13 +77,17 @@ SIMD_INLINE void copy_run_stream(char *dst, const char *src, int64_t n)
     copy_tail(dst + k, src + k, n - k);
 }
 
-/* count elements of `elem` bytes, all like the one at value. */
-SIMD_INLINE void copy_fill(char *dst, const char *value, int64_t count, int elem)
+/* A line full of one element of `elem` bytes. */
+SIMD_INLINE void copy_pattern(char line[LINE_BYTES], const char *value, int elem)
 {
-    char line[LINE_BYTES];
-    int64_t n = count * elem, k = 0;
     for (int j = 0; j < LINE_BYTES; j += elem)
         memcpy(line + j, value, (size_t)elem);
+}
+
+/* n bytes of whole elements, from a pattern. */
+SIMD_INLINE void copy_fill(char *dst, const char line[LINE_BYTES], int64_t n)
+{
+    int64_t k = 0;
     for (; k + LINE_BYTES <= n; k += LINE_BYTES)
         copy_64(dst + k, line);
     copy_tail(dst + k, line, n - k);

@@ -9,6 +9,7 @@ enum {
     TILE_BYTES = 64 << 10,  /* what a thread takes at a time, at least */
     CHUNK_BYTES = 64 << 10, /* runs longer than four of these are cut */
     BLOCK = 64,             /* side of a transposed block, elements */
+    BLOCK_LEAST = 16,       /* a rest smaller than this goes to the block before it */
     BLOCK_ELEMENTS = 4096,  /* of a block with one short side */
 };
 
@@ -59,15 +60,17 @@ static int source_run(const struct copy_plan *plan)
 }
 
 /* Cuts inner part `side` into chunks, counted by a new innermost loop. */
-static void cut(struct copy_plan *plan, int side, int64_t chunk)
+static void cut(struct copy_plan *plan, int side, int64_t chunk, int64_t least)
 {
     struct copy_inner *inner = &plan->inner[side];
-    inner->chunk = chunk;
-    if (chunk >= inner->extent)
+    int64_t count = (inner->extent + chunk - least) / chunk;
+    inner->chunk = inner->extent;
+    if (count <= 1)
         return;
+    inner->chunk = chunk;
     inner->chunk_loop = plan->loop_count;
-    plan->loops[plan->loop_count++] = (struct copy_loop){(inner->extent + chunk - 1) / chunk,
-                                                         inner->src * chunk, inner->dst * chunk};
+    plan->loops[plan->loop_count++] =
+        (struct copy_loop){count, inner->src * chunk, inner->dst * chunk};
 }
 
 static struct copy_inner whole(struct copy_loop loop)
@@ -79,7 +82,8 @@ static void plan_run(struct copy_plan *plan, int64_t bytes)
 {
     plan->how = COPY_RUN;
     plan->inner[0] = (struct copy_inner){bytes, 1, 1, bytes, -1};
-    cut(plan, 0, bytes > 4 * CHUNK_BYTES ? CHUNK_BYTES : bytes);
+    if (bytes > 4 * CHUNK_BYTES)
+        cut(plan, 0, CHUNK_BYTES, 1);
 }
 
 static void plan_transpose(struct copy_plan *plan, int along_source)
@@ -90,34 +94,45 @@ static void plan_transpose(struct copy_plan *plan, int along_source)
     int64_t a = plan->inner[0].extent, b = plan->inner[1].extent;
     int64_t side_a = b < BLOCK ? BLOCK_ELEMENTS / b : BLOCK;
     int64_t side_b = a < BLOCK ? BLOCK_ELEMENTS / a : BLOCK;
-    cut(plan, 1, side_b / 16 * 16);
-    cut(plan, 0, side_a / 16 * 16);
+    cut(plan, 1, side_b / 16 * 16, BLOCK_LEAST);
+    cut(plan, 0, side_a / 16 * 16, BLOCK_LEAST);
 }
 
-/* The longer one of the two innermost loops is done element by element. */
-static void plan_scatter(struct copy_plan *plan)
+static void plan_fill(struct copy_plan *plan)
 {
-    int last = plan->loop_count - 1;
-    if (last > 0 && plan->loops[last].extent < 8 &&
-        plan->loops[last - 1].extent > plan->loops[last].extent)
-        last--;
-    plan->how = COPY_SCATTER;
-    plan->inner[0] = whole(take(plan, last));
-    cut(plan, 0, CHUNK_BYTES / plan->elem);
+    plan->how = COPY_FILL;
+    plan->inner[0] = whole(take(plan, plan->loop_count - 1));
+    cut(plan, 0, CHUNK_BYTES / plan->elem, 1);
+}
+
+/* Element by element: the innermost loop should be a long one. */
+static void plan_elements(struct copy_plan *plan)
+{
+    struct copy_loop *last = &plan->loops[plan->loop_count - 1];
+    if (plan->loop_count > 1 && last->extent < 8 && last[-1].extent > last->extent) {
+        struct copy_loop swap = *last;
+        *last = last[-1];
+        last[-1] = swap;
+    }
+    plan_run(plan, plan->elem);
 }
 
 static void choose(struct copy_plan *plan)
 {
     int last = plan->loop_count - 1;
-    if (last < 0) {
+    const struct copy_loop *inner = &plan->loops[last];
+    if (last < 0)
         plan_run(plan, plan->elem);
-    } else if (plan->loops[last].dst == plan->elem && plan->loops[last].src == plan->elem) {
+    else if (inner->dst != plan->elem)
+        plan_elements(plan);
+    else if (inner->src == plan->elem)
         plan_run(plan, take(plan, last).extent * plan->elem);
-    } else if (plan->loops[last].dst == plan->elem && source_run(plan) >= 0) {
+    else if (source_run(plan) >= 0)
         plan_transpose(plan, source_run(plan));
-    } else {
-        plan_scatter(plan);
-    }
+    else if (inner->src == 0)
+        plan_fill(plan);
+    else
+        plan_elements(plan);
 }
 
 void copy_plan_for(const struct flat_move *move, int elem, bool stream, struct copy_plan *plan)

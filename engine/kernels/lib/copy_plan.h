@@ -2,14 +2,13 @@
  *
  * Copies of elements between two strided memories, planned once: loops are merged as far as the
  * strides allow, then the innermost part becomes one of
- *   run        bytes that lie together on both sides
+ *   run        bytes that lie together on both sides, at least one element
  *   transpose  elements together along one loop in the destination, along another in the source:
  *              square blocks in registers
- *   scatter    anything else, element by element
+ *   fill       one element repeated along the destination
  * A node is a set of such copies (one per input of Concat, one per output of Split). Copies that
- * write the same rows are cut into the same tiles, so that a row's parts meet in the cache.
- *
- * Measured against memcpy by the tests of ridge's own peaks: docs/method.md.
+ * write the same rows are cut into the same tiles, so that a row's parts meet in the cache and no
+ * two threads write to one line at a time.
  */
 #ifndef ENGINE_KERNELS_LIB_COPY_PLAN_H
 #define ENGINE_KERNELS_LIB_COPY_PLAN_H
@@ -18,7 +17,7 @@
 #include "engine/kernels/lib/simd.h"
 #include "engine/move.h"
 
-enum copy_how { COPY_RUN, COPY_TRANSPOSE, COPY_SCATTER };
+enum copy_how { COPY_RUN, COPY_TRANSPOSE, COPY_FILL };
 
 enum { COPY_LOOPS = MOVE_LOOPS + 2 };
 
@@ -26,7 +25,8 @@ struct copy_loop {
     int64_t extent, src, dst; /* strides in bytes */
 };
 
-/* The inner part, cut into chunks by one of the outer loops (chunk_loop; -1: not cut). */
+/* The inner part, cut into chunks by one of the outer loops (chunk_loop; -1: not cut). The last
+ * chunk takes what is left. */
 struct copy_inner {
     int64_t extent, src, dst, chunk;
     int chunk_loop;

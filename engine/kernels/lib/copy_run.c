@@ -91,28 +91,28 @@ static void cursor_advance(struct cursor *c, const struct copy_plan *plan, int64
     }
 }
 
-static int64_t chunk_size(const struct copy_inner *inner, const struct cursor *c)
+static int64_t chunk_size(const struct copy_plan *plan, const struct copy_inner *inner,
+                          const struct cursor *c)
 {
     if (inner->chunk_loop < 0)
         return inner->extent;
-    int64_t left = inner->extent - c->index[inner->chunk_loop] * inner->chunk;
-    return left < inner->chunk ? left : inner->chunk;
+    int64_t at = c->index[inner->chunk_loop];
+    bool last = at == plan->loops[inner->chunk_loop].extent - 1;
+    return last ? inner->extent - at * inner->chunk : inner->chunk;
 }
 
 static void one_unit(const struct copy_plan *plan, const struct cursor *c)
 {
     const struct copy_inner *inner = plan->inner;
-    int64_t size = chunk_size(inner, c);
+    int64_t size = chunk_size(plan, inner, c);
     if (plan->how == COPY_TRANSPOSE) {
         struct copy_block block = {c->src,       c->dst, inner[0].src,
-                                   inner[1].dst, size,   chunk_size(&inner[1], c)};
+                                   inner[1].dst, size,   chunk_size(plan, &inner[1], c)};
         copy_block(&block, plan->elem, plan->stream);
-    } else if (plan->how == COPY_SCATTER) {
-        if (inner[0].src == 0 && inner[0].dst == plan->elem)
-            copy_fill(c->dst, c->src, size, plan->elem);
-        else
-            strided(c->dst, c->src, size, plan->elem,
-                    &(struct copy_loop){0, inner[0].src, inner[0].dst});
+    } else if (plan->how == COPY_FILL) {
+        char line[LINE_BYTES];
+        copy_pattern(line, c->src, plan->elem);
+        copy_fill(c->dst, line, size * plan->elem);
     } else if (plan->stream && size >= 16 * LINE_BYTES) {
         copy_run_stream(c->dst, c->src, size);
     } else {

@@ -154,14 +154,21 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
                              .resume = before > 0,
                              .post = last ? call->post : NULL,
                              .operands = operands};
-    for (int64_t index = k->tile0; index < k->tile1; index++) {
-        int64_t row = tile_row(p, index), count = tile_row(p, index + 1) - row;
-        int64_t at = (index - k->tile0) * step;
-        tile.c = k->c + row * call->c_row + column;
-        tile.rows = copy ? k->copied + at : k->rows + at * p->size.taps + pass->tap * step;
-        if (tile.post)
-            move_operands(k, tile.post, row, column, operands);
-        gemm_tile_for((int)count, vectors)(&tile);
+    gemm_tile_fn *thick = p->rows_rest ? gemm_tile_for((int)p->rows_even + 1, vectors) : NULL;
+    gemm_tile_fn *thin = p->rows_even ? gemm_tile_for((int)p->rows_even, vectors) : NULL;
+    int64_t taps = copy ? 1 : p->size.taps;
+    const float *const *rows = copy ? k->copied : k->rows + pass->tap * step;
+    tile.c = k->c + tile_row(p, k->tile0) * call->c_row + column;
+    if (tile.post)
+        move_operands(k, tile.post, tile_row(p, k->tile0), column, operands);
+    for (int64_t index = k->tile0; index < k->tile1; index++, rows += taps * step) {
+        bool is_thick = index < p->rows_rest;
+        int64_t count = p->rows_even + is_thick;
+        tile.rows = rows;
+        (is_thick ? thick : thin)(&tile);
+        tile.c += count * call->c_row;
+        for (int s = 0; tile.post && s < tile.post->count; s++)
+            operands[s] += count * tile.post->steps[s].row;
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/lib/gemm_post.h"
 
-#include <float.h>
 #include <string.h>
 
 #include "engine/kernels/lib/simd_math.h"
@@ -62,14 +61,12 @@ static void from_act(const struct post *post, struct gemm_step *step)
     step->a = post->a;
     step->b = post->b;
     step->kind = GEMM_ACT;
-    if (post->act == ACT_RELU || post->act == ACT_CLIP)
+    if (post->act == ACT_RELU)
+        step->kind = GEMM_RELU;
+    if (post->act == ACT_CLIP)
         step->kind = GEMM_CLAMP;
     if (post->act == ACT_LEAKY_RELU)
         step->kind = GEMM_LEAKY;
-    if (post->act == ACT_RELU) {
-        step->a = 0.0f;
-        step->b = INFINITY;
-    }
 }
 
 static void count_light(struct gemm_post *post)
@@ -140,6 +137,7 @@ SIMD_INLINE vf one_step(const struct gemm_step *s, enum gemm_step_kind kind, enu
     switch (kind) {
     case GEMM_ADD: return vf_fma(vf_set1(s->a), other, x);
     case GEMM_MUL: return vf_mul(other, x);
+    case GEMM_RELU: return vf_max(vf_zero(), x);
     case GEMM_CLAMP: return vf_min(vf_set1(s->b), vf_max(vf_set1(s->a), x));
     case GEMM_LEAKY: return vf_select(vf_lt(x, vf_zero()), vf_mul(vf_set1(s->a), x), x);
     case GEMM_ACT: break;
@@ -198,6 +196,7 @@ void gemm_post_heavy(const struct gemm_post *post, const float *const *operands,
         switch (s->kind) {
         case GEMM_ADD: step_over(s, GEMM_ADD, ACT_NONE, operands[k], &area); break;
         case GEMM_MUL: step_over(s, GEMM_MUL, ACT_NONE, operands[k], &area); break;
+        case GEMM_RELU: step_over(s, GEMM_RELU, ACT_NONE, NULL, &area); break;
         case GEMM_CLAMP: step_over(s, GEMM_CLAMP, ACT_NONE, NULL, &area); break;
         case GEMM_LEAKY: step_over(s, GEMM_LEAKY, ACT_NONE, NULL, &area); break;
         case GEMM_ACT: act_over(s, &area); break;

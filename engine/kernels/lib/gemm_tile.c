@@ -89,6 +89,12 @@ SIMD_INLINE void mul_step(const struct gemm_step *s, const float *operand,
 SIMD_INLINE void bend_step(const struct gemm_step *s, int mr, int nv, sums acc)
 {
     vf a = vf_set1(s->a), b = vf_set1(s->b);
+    if (s->kind == GEMM_RELU) {
+        UNROLL for (int m = 0; m < mr; m++)
+            UNROLL for (int n = 0; n < nv; n++)
+                acc[m][n] = vf_max(vf_zero(), acc[m][n]);
+        return;
+    }
     if (s->kind == GEMM_CLAMP) {
         UNROLL for (int m = 0; m < mr; m++)
             UNROLL for (int n = 0; n < nv; n++)

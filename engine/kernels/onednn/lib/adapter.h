@@ -48,7 +48,7 @@ void team_end(int threads);
 
 /* ---- plans: lib/plan.c, lib/launch.c ---- */
 
-enum { STEP_ARGS = 12, PLAN_STEPS = 4, PLAN_VARIANTS = 3, PLAN_TEMPORARIES = 8 };
+enum { STEP_ARGS = 12, PLAN_STEPS = 4, PLAN_VARIANTS = 2, PLAN_TEMPORARIES = 8 };
 
 enum source {
     SOURCE_IN,     /* input `index` of the query */
@@ -78,11 +78,14 @@ struct step_attr {
     dnnl_post_ops_t ops;
     struct step_arg args[POST_MAX];
     int arg_count;
+    bool reference;    /* what oneDNN calls "ref" will do */
+    const char *avoid; /* implementations whose name contains this will not; or NULL */
 };
 
 /* A node as oneDNN computes it: steps in order. */
 struct plan {
-    int variant; /* wanted: this many implementations of the first step are skipped */
+    int variant;  /* wanted: this many implementations of the first step are skipped */
+    bool packing; /* constants are read after build: those that are computed must be there */
     struct step_attr attr;
     struct plan_step steps[PLAN_STEPS];
     int step_count;
@@ -107,15 +110,16 @@ void *plan_temporary(struct plan *plan, size_t bytes); /* zeroed, lives as long;
 
 void step_io(struct plan_step *step, int arg, enum source source, size_t index,
              const dnnl_memory_desc_t *md);
-/* Constant data in layout `from`, kept in the layout that the implementation asked for. */
+/* Constant data in layout `from`, kept in the layout that the implementation asked for. data is
+ * read after build, and only in a plan that is `packing`. */
 void step_packed(struct plan_step *step, int arg, const dnnl_memory_desc_t *from, const void *data);
 
 /* The layout that the step's implementation wants for an argument. */
 dnnl_memory_desc_t step_md(const struct plan_step *step, int arg);
 
-/* Variant `variant` of a node; plan_free it when this is OK. */
-enum status plan_make(plan_build *build, const struct kernel_query *q, int variant,
-                      struct plan *plan, struct error *why);
+/* Builds a plan that is zero but for variant and packing; plan_free it when this is OK. */
+enum status plan_make(plan_build *build, const struct kernel_query *q, struct plan *plan,
+                      struct error *why);
 void plan_free(struct plan *plan);
 
 /* The hooks of every kernel. */

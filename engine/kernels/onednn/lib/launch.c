@@ -105,9 +105,9 @@ static enum status make_ready(struct kernel_state *state, const struct plan *pla
 enum status plan_prepare(plan_build *build, const struct kernel_query *q, int variant,
                          struct kernel_state **state, size_t *state_bytes, struct error *err)
 {
-    struct plan plan;
+    struct plan plan = {.variant = variant, .packing = true};
     team_ready(q->threads);
-    TRY(plan_make(build, q, variant, &plan, err));
+    TRY(plan_make(build, q, &plan, err));
     *state = calloc(1, sizeof(**state));
     *state_bytes = sizeof(**state);
     enum status status = *state ? make_ready(*state, &plan, state_bytes, err)

@@ -44,21 +44,22 @@ static const char *implementation(const_dnnl_primitive_desc_t pd)
     return name ? name : "?";
 }
 
-static bool is_slow(const char *name)
+static bool is_avoided(const char *name, const struct step_attr *attr)
 {
-    return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL;
+    if (attr->avoid && strstr(name, attr->avoid))
+        return true;
+    return !attr->reference && (strncmp(name, "ref", 3) == 0 || strstr(name, ":ref"));
 }
 
-/* The variant-th implementation that is not slow; NULL when there are not so many. */
-static dnnl_primitive_desc_t find(const void *op_desc, const_dnnl_primitive_attr_t attr,
-                                  int variant)
+/* The variant-th implementation that will do; NULL when there are not so many. */
+static dnnl_primitive_desc_t find(const void *op_desc, const struct step_attr *attr, int variant)
 {
     dnnl_primitive_desc_iterator_t at = NULL;
     dnnl_status_t status =
-        dnnl_primitive_desc_iterator_create(&at, op_desc, attr, onednn_engine, NULL);
+        dnnl_primitive_desc_iterator_create(&at, op_desc, attr->attr, onednn_engine, NULL);
     while (status == dnnl_success) {
         dnnl_primitive_desc_t found = dnnl_primitive_desc_iterator_fetch(at);
-        if (found && !is_slow(implementation(found)) && variant-- == 0) {
+        if (found && !is_avoided(implementation(found), attr) && variant-- == 0) {
             dnnl_primitive_desc_iterator_destroy(at);
             return found;
         }
@@ -72,7 +73,7 @@ static dnnl_primitive_desc_t find(const void *op_desc, const_dnnl_primitive_attr
 /* An iterator that finds its first item in oneDNN's cache of primitives does not step on from it
  * but starts again (2.6.3): the cache must be empty when more than the first item is wanted. It is
  * kept otherwise, so that equal layers share their code. */
-static enum status choose(const void *op_desc, const_dnnl_primitive_attr_t attr, int variant,
+static enum status choose(const void *op_desc, const struct step_attr *attr, int variant,
                           dnnl_primitive_desc_t *pd, struct error *why)
 {
     int capacity = 0;
@@ -141,8 +142,8 @@ enum status plan_step(struct plan *plan, const void *op_desc, struct plan_step *
     struct step_attr *attr = &plan->attr;
     DNNL_TRY(dnnl_primitive_attr_set_post_ops(attr->attr, attr->ops), why);
     int variant = plan->step_count == 0 ? plan->variant : 0;
-    dnnl_primitive_desc_t pd;
-    TRY(choose(op_desc, attr->attr, variant, &pd, why));
+    dnnl_primitive_desc_t pd = NULL;
+    TRY(choose(op_desc, attr, variant, &pd, why));
     *step = add_step(plan, pd);
     for (int k = 0; k < attr->arg_count; k++)
         (*step)->args[(*step)->arg_count++] = attr->args[k];
@@ -173,10 +174,9 @@ void plan_last_first(struct plan *plan)
 
 /* ---- hooks ---- */
 
-enum status plan_make(plan_build *build, const struct kernel_query *q, int variant,
-                      struct plan *plan, struct error *why)
+enum status plan_make(plan_build *build, const struct kernel_query *q, struct plan *plan,
+                      struct error *why)
 {
-    *plan = (struct plan){.variant = variant};
     enum status status = build(q, plan, why);
     if (status != STATUS_OK)
         plan_free(plan);
@@ -185,21 +185,22 @@ enum status plan_make(plan_build *build, const struct kernel_query *q, int varia
 
 enum status plan_supports(plan_build *build, const struct kernel_query *q, struct error *why)
 {
-    struct plan plan;
+    struct plan plan = {0};
     team_threads(q->threads);
-    TRY(plan_make(build, q, 0, &plan, why));
+    TRY(plan_make(build, q, &plan, why));
     plan_free(&plan);
     return STATUS_OK;
 }
 
 int plan_variants(plan_build *build, const struct kernel_query *q, int max)
 {
-    struct plan plan;
     int count = 1;
     team_threads(q->threads);
-    while (count < max && plan_make(build, q, count, &plan, NULL) == STATUS_OK) {
+    for (; count < max; count++) {
+        struct plan plan = {.variant = count};
+        if (plan_make(build, q, &plan, NULL) != STATUS_OK)
+            return count;
         plan_free(&plan);
-        count++;
     }
     return count;
 }
@@ -207,11 +208,11 @@ int plan_variants(plan_build *build, const struct kernel_query *q, int max)
 void plan_describe(plan_build *build, const struct kernel_query *q, int variant, char *text,
                    size_t size)
 {
-    struct plan plan;
+    struct plan plan = {.variant = variant};
     size_t used = 0;
     text[0] = '\0';
     team_threads(q->threads);
-    if (plan_make(build, q, variant, &plan, NULL) != STATUS_OK)
+    if (plan_make(build, q, &plan, NULL) != STATUS_OK)
         return;
     for (int k = 0; k < plan.step_count && used < size; k++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", k ? "+" : "",
@@ -221,9 +222,9 @@ void plan_describe(plan_build *build, const struct kernel_query *q, int variant,
 
 size_t plan_workspace(plan_build *build, const struct kernel_query *q, int variant)
 {
-    struct plan plan;
+    struct plan plan = {.variant = variant};
     team_threads(q->threads);
-    if (plan_make(build, q, variant, &plan, NULL) != STATUS_OK)
+    if (plan_make(build, q, &plan, NULL) != STATUS_OK)
         return 0;
     size_t bytes = plan.work_bytes;
     plan_free(&plan);

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attention without the matrix of scores in memory. For each head keys and values are packed into
+ * panels once; then, for a handful of queries at a time, scores of a chunk of keys stay in the
+ * first cache between the product with the keys, the softmax and the product with the values.
+ * Over several chunks the softmax runs on as in Milakov and Gimelshein (2018), Dao et al. (2022).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "engine/attention.h"
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd_math.h"
+
+enum {
+    NR = 2 * VL, /* columns of a tile */
+    MR = VL == 16  ? 12
+         : VL == 8 ? 6
+                   : 4,        /* rows: MR x 2 sums fit the registers */
+    CHUNK = 512,               /* keys at a time */
+    SCORE_STRIDE = CHUNK + 16, /* not a power of two: rows in different sets */
+    HEAD_MAX = 256,
+    ITEMS_PER_THREAD = 4,
+};
+
+struct job {
+    struct attention_shape s;
+    const float *q, *k, *v, *mask; /* mask may be NULL */
+    int64_t mask_stride[4];        /* batch, head, query, key */
+    float *y;
+    int64_t width;  /* head size rounded up to whole panels */
+    int64_t blocks; /* of MR queries */
+    int64_t items_per_head;
+    char *workspace;
+    size_t thread_bytes;
+};
+
+/* The workspace of a thread. */
+struct scratch {
+    int64_t *packed_head;      /* which head the panels hold; -1: none */
+    float *keys;               /* [panel][head_size][NR] */
+    float *values;             /* [panel][keys][NR] */
+    float *queries;            /* [head_size][MR], scaled */
+    float *scores;             /* [MR][SCORE_STRIDE] */
+    float *sums;               /* [MR][width]: weighted values so far */
+    float most[MR], total[MR]; /* of each row: maximum, sum of exponentials */
+};
+
+/* ---- set-up ---- */
+
+static enum status shape_of_query(const struct kernel_query *q, struct attention_shape *s,
+                                  struct error *why)
+{
+    const struct desc *k = query_in(q, 1), *v = query_in(q, 2);
+    return attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL,
+                                v ? &v->shape : NULL, s, why);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct attention_shape s;
+    TRY(query_plain_f32(q, why));
+    TRY(shape_of_query(q, &s, why));
+    if (s.head_size > HEAD_MAX)
+        return UNSUPPORTED(why, "head size %lld is above %d", (long long)s.head_size,
+                           (int)HEAD_MAX);
+    return STATUS_OK;
+}
+
+static int64_t round_up(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+static size_t lay_out(const struct attention_shape *s, char *base, struct scratch *scratch)
+{
+    int64_t width = round_up(s->head_size, NR);
+    const int64_t counts[] = {16, /* packed_head, a cache line of its own */
+                              round_up(s->keys, NR) * s->head_size,
+                              s->keys * width,
+                              s->head_size * MR,
+                              (int64_t)MR * SCORE_STRIDE,
+                              MR * width};
+    char *parts[6];
+    size_t at = 0;
+    for (int k = 0; k < 6; k++) {
+        parts[k] = base ? base + at : NULL;
+        at += (size_t)round_up(counts[k], 16) * sizeof(float);
+    }
+    if (scratch) {
+        scratch->packed_head = (int64_t *)(void *)parts[0];
+        scratch->keys = (float *)(void *)parts[1];
+        scratch->values = (float *)(void *)parts[2];
+        scratch->queries = (float *)(void *)parts[3];
+        scratch->scores = (float *)(void *)parts[4];
+        scratch->sums = (float *)(void *)parts[5];
+    }
+    return at;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    struct attention_shape s;
+    if (shape_of_query(q, &s, NULL) != STATUS_OK)
+        return 0;
+    return (size_t)q->threads * lay_out(&s, NULL, NULL);
+}
+
+/* ---- packing ---- */
+
+static void pack_keys(const float *k, int64_t row, int64_t keys, int64_t size, float *to)
+{
+    for (int64_t first = 0; first < keys; first += NR, to += size * NR) {
+        int64_t count = keys - first < NR ? keys - first : NR;
+        for (int64_t j = 0; j < count; j++)
+            for (int64_t d = 0; d < size; d++)
+                to[d * NR + j] = k[(first + j) * row + d];
+        for (int64_t d = 0; count < NR && d < size; d++)
+            memset(to + d * NR + count, 0, (size_t)(NR - count) * sizeof(float));
+    }
+}
+
+static void pack_values(const float *v, int64_t row, int64_t keys, int64_t size, float *to)
+{
+    for (int64_t column = 0; column < size; column += NR)
+        for (int64_t j = 0; j < keys; j++, to += NR) {
+            const float *from = v + j * row + column;
+            vf_store(to, vf_load_m(from, vm_first(size - column)));
+            vf_store(to + VL, vf_load_m(from + VL, vm_first(size - column - VL)));
+        }
+}
+
+static void pack_queries(const struct job *job, const float *q, int64_t rows, float *to)
+{
+    float scale = (float)job->s.scale;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = 0; d < job->s.head_size; d++)
+            to[d * MR + r] = scale * q[r * job->s.q_row + d];
+}
+
+/* ---- products ---- */
+
+/* sums[r] = sum over k of left[k left_step + r left_row] right[k][0 .. NR); rows is a constant. */
+SIMD_INLINE void multiply(const float *left, int64_t left_step, int64_t left_row,
+                          const float *right, int64_t count, vf sums[MR][2], int rows)
+{
+    for (int r = 0; r < rows; r++)
+        sums[r][0] = sums[r][1] = vf_zero();
+    for (int64_t k = 0; k < count; k++) {
+        vf b0 = vf_load(right + k * NR), b1 = vf_load(right + k * NR + VL);
+        for (int r = 0; r < rows; r++) {
+            vf a = vf_set1(left[k * left_step + r * left_row]);
+            sums[r][0] = vf_fma(a, b0, sums[r][0]);
+            sums[r][1] = vf_fma(a, b1, sums[r][1]);
+        }
+    }
+}
+
+/* Scores of `rows` queries from row `first` of the block, against a chunk of keys. */
+SIMD_INLINE void score_rows(const struct job *job, const struct scratch *s, int64_t key,
+                            int64_t count, int first, int rows)
+{
+    int64_t size = job->s.head_size;
+    vf sums[MR][2];
+    for (int64_t j = 0; j < count; j += NR) {
+        multiply(s->queries + first, MR, 1, s->keys + (key + j) * size, size, sums, rows);
+        for (int r = 0; r < rows; r++) {
+            vf_store(s->scores + (first + r) * SCORE_STRIDE + j, sums[r][0]);
+            vf_store(s->scores + (first + r) * SCORE_STRIDE + j + VL, sums[r][1]);
+        }
+    }
+}
+
+/* sums = shrink sums + weights V */
+SIMD_INLINE void weigh_rows(const struct job *job, const struct scratch *s, int64_t key,
+                            int64_t count, const float *shrink, int first, int rows)
+{
+    vf sums[MR][2];
+    for (int64_t column = 0; column < job->width; column += NR) {
+        const float *panel = s->values + column * job->s.keys + key * NR;
+        multiply(s->scores + first * SCORE_STRIDE, 1, SCORE_STRIDE, panel, count, sums, rows);
+        for (int r = 0; r < rows; r++) {
+            float *to = s->sums + (first + r) * job->width + column;
+            vf old = vf_set1(shrink[first + r]);
+            vf_store(to, vf_fma(old, vf_load(to), sums[r][0]));
+            vf_store(to + VL, vf_fma(old, vf_load(to + VL), sums[r][1]));
+        }
+    }
+}
+
+/* Rows in constant pieces, so that their sums stay in registers. shrink NULL: scores. */
+#define BY_PIECES(call)                                                                            \
+    do {                                                                                           \
+        int first = 0;                                                                             \
+        for (; first + MR <= rows; first += MR)                                                    \
+            call(MR);                                                                              \
+        for (; MR > 8 && first + 8 <= rows; first += 8)                                            \
+            call(8);                                                                               \
+        for (; MR > 4 && first + 4 <= rows; first += 4)                                            \
+            call(4);                                                                               \
+        for (; first + 2 <= rows; first += 2)                                                      \
+            call(2);                                                                               \
+        for (; first < rows; first++)                                                              \
+            call(1);                                                                               \
+    } while (0)
+
+static void score_block(const struct job *job, const struct scratch *s, int64_t key, int64_t count,
+                        int rows)
+{
+#define PIECE(n) score_rows(job, s, key, count, first, n)
+    BY_PIECES(PIECE);
+#undef PIECE
+}
+
+static void weigh_block(const struct job *job, const struct scratch *s, int64_t key, int64_t count,
+                        const float *shrink, int rows)
+{
+#define PIECE(n) weigh_rows(job, s, key, count, shrink, first, n)
+    BY_PIECES(PIECE);
+#undef PIECE
+}
+
+/* ---- softmax ---- */
+
+/* Adds the mask (step 0: one value, 1: a row; NULL: none); returns the maximum. */
+static float mask_line(float *x, int64_t n, const float *mask, int64_t step)
+{
+    vf most = vf_set1(-INFINITY), low = most;
+    vf all = mask && !step ? vf_set1(*mask) : vf_zero();
+    for (int64_t i = 0; i < n; i += VL) {
+        vm lanes = vm_first(n - i);
+        vf value = vf_load(x + i); /* whole vectors: the row is padded */
+        if (mask) {
+            value = vf_add(value, step ? vf_load_m(mask + i, lanes) : all);
+            vf_store(x + i, value);
+        }
+        most = vf_max(most, vf_select(lanes, value, low));
+    }
+    return vf_max_of(most);
+}
+
+/* x = e^(x - most); returns the sum. */
+static float exp_line(float *x, int64_t n, float most)
+{
+    vf shift = vf_set1(most), s0 = vf_zero(), s1 = vf_zero();
+    int64_t i = 0;
+    for (; i + 2 * VL <= n; i += 2 * VL) {
+        vf e0 = vf_exp_fast(vf_sub(vf_load(x + i), shift));
+        vf e1 = vf_exp_fast(vf_sub(vf_load(x + i + VL), shift));
+        vf_store(x + i, e0);
+        vf_store(x + i + VL, e1);
+        s0 = vf_add(s0, e0);
+        s1 = vf_add(s1, e1);
+    }
+    for (; i < n; i += VL) {
+        vf e = vf_exp_fast(vf_sub(vf_load(x + i), shift));
+        vf_store(x + i, e);
+        s0 = vf_add(s0, vf_select(vm_first(n - i), e, vf_zero()));
+    }
+    return vf_sum(vf_add(s0, s1));
+}
+
+/* Scores to weights; *shrink is what the sums so far must be multiplied by. A row that has met
+ * nothing but -inf yet keeps weights of zero. */
+static void soften_row(struct scratch *s, int r, int64_t count, const float *mask, int64_t step,
+                       float *shrink)
+{
+    float *scores = s->scores + r * SCORE_STRIDE;
+    float most = mask_line(scores, count, mask, step);
+    most = most > s->most[r] ? most : s->most[r];
+    float shift = most == -INFINITY ? 0 : most;
+    *shrink = expf(s->most[r] - shift);
+    s->total[r] = *shrink * s->total[r] + exp_line(scores, count, shift);
+    s->most[r] = most;
+}
+
+/* ---- blocks ---- */
+
+static void store_rows(const struct job *job, const struct scratch *s, float *y, int rows)
+{
+    int64_t size = job->s.head_size;
+    for (int r = 0; r < rows; r++, y += job->s.heads * size) {
+        vf factor = vf_set1(1.0f / s->total[r]);
+        for (int64_t d = 0; d < size; d += VL)
+            vf_store_m(y + d, vm_first(size - d),
+                       vf_mul(factor, vf_load(s->sums + r * job->width + d)));
+    }
+}
+
+static void run_block(const struct job *job, struct scratch *s, int64_t head, int64_t block)
+{
+    const struct attention_shape *a = &job->s;
+    int64_t b = head / a->heads, h = head % a->heads, query = block * MR;
+    int rows = (int)(a->queries - query < MR ? a->queries - query : MR);
+    const float *mask = job->mask;
+    float shrink[MR] = {0};
+    pack_queries(job, job->q + (b * a->queries + query) * a->q_row + a->q_start + h * a->head_size,
+                 rows, s->queries);
+    memset(s->sums, 0, (size_t)(MR * job->width) * sizeof(float));
+    for (int r = 0; r < rows; r++) {
+        s->most[r] = -INFINITY;
+        s->total[r] = 0;
+    }
+    if (mask)
+        mask += b * job->mask_stride[0] + h * job->mask_stride[1] + query * job->mask_stride[2];
+    for (int64_t key = 0; key < a->keys; key += CHUNK) {
+        int64_t count = a->keys - key < CHUNK ? a->keys - key : CHUNK;
+        score_block(job, s, key, count, rows);
+        for (int r = 0; r < rows; r++) {
+            const float *row = mask;
+            if (mask)
+                row += r * job->mask_stride[2] + key * job->mask_stride[3];
+            soften_row(s, r, count, row, job->mask_stride[3], &shrink[r]);
+        }
+        weigh_block(job, s, key, count, shrink, rows);
+    }
+    store_rows(job, s, job->y + ((b * a->queries + query) * a->heads + h) * a->head_size, rows);
+}
+
+static void run_item(void *context, int64_t item, int thread)
+{
+    const struct job *job = context;
+    const struct attention_shape *a = &job->s;
+    struct scratch s;
+    lay_out(a, job->workspace + (size_t)thread * job->thread_bytes, &s);
+    int64_t head = item / job->items_per_head, part = item % job->items_per_head;
+    if (*s.packed_head != head) {
+        int64_t b = head / a->heads, at = head % a->heads * a->head_size;
+        pack_keys(job->k + b * a->keys * a->k_row + a->k_start + at, a->k_row, a->keys,
+                  a->head_size, s.keys);
+        pack_values(job->v + b * a->keys * a->v_row + a->v_start + at, a->v_row, a->keys,
+                    a->head_size, s.values);
+        *s.packed_head = head;
+    }
+    int64_t first = part * job->blocks / job->items_per_head;
+    int64_t last = (part + 1) * job->blocks / job->items_per_head;
+    for (int64_t block = first; block < last; block++)
+        run_block(job, &s, head, block);
+}
+
+/* Strides of the mask seen as [batch, heads, queries, keys]; 0 where it is broadcast. */
+static void mask_strides(const struct desc *mask, int64_t stride[4])
+{
+    for (int d = 0; d < 4; d++) {
+        int own = d - (4 - mask->shape.rank);
+        stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct job job = {.q = args->in[0], .y = args->out[0], .workspace = args->workspace};
+    if (shape_of_query(q, &job.s, NULL) != STATUS_OK)
+        return;
+    job.k = job.s.packed ? job.q : args->in[1];
+    job.v = job.s.packed ? job.q : args->in[2];
+    if (query_in(q, 3)) {
+        job.mask = args->in[3];
+        mask_strides(&q->in[3], job.mask_stride);
+    }
+    job.width = round_up(job.s.head_size, NR);
+    job.blocks = (job.s.queries + MR - 1) / MR;
+    job.thread_bytes = lay_out(&job.s, NULL, NULL);
+    int64_t heads = job.s.batch * job.s.heads, threads = pool_threads(args->pool);
+    job.items_per_head = heads ? (threads * ITEMS_PER_THREAD + heads - 1) / heads : 1;
+    if (threads == 1 || job.items_per_head < 1)
+        job.items_per_head = 1;
+    if (job.items_per_head > job.blocks)
+        job.items_per_head = job.blocks;
+    for (int64_t t = 0; t < threads; t++) {
+        struct scratch s;
+        lay_out(&job.s, job.workspace + (size_t)t * job.thread_bytes, &s);
+        *s.packed_head = -1;
+    }
+    pool_run(args->pool, heads * job.items_per_head, run_item, &job);
+}
+
+REGISTER_KERNEL(attention_flash) = {
+    NATIVE(attention_flash), .ops = OPS("Attention"), .supports = supports,
+    .workspace = workspace,  .launch = launch,
+};

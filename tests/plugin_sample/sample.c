@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plug-in outside ridge's tree: what a hardware vendor writes, on one page. It brings a Relu on
+ * the CPU. For ridge's own tests the environment adds kernels that misbehave:
+ *   RIDGE_SAMPLE=crash,hang,wrong,bounds,exit,slow   kernels of these names
+ *   RIDGE_SAMPLE=abi | refuse                        the plug-in as a whole
+ *   RIDGE_SAMPLE_DELAY_US=N                          what sample_slow waits, default 1000
+ * Build it with `make INCLUDE=/path/to/ridge`; run ridge with RIDGE_PLUGIN_PATH=this folder. */
+#define _POSIX_C_SOURCE 200809L
+#include "engine/plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHUNK = 4096, KERNELS_MAX = 8 };
+
+/* Everything that changes is set at the entry and read only from then on. */
+static const struct plugin_host *host;
+static const struct kernel *kernels[KERNELS_MAX];
+static struct plugin table;
+static long delay_us;
+
+/* ---- the kernel ---- */
+
+struct relu {
+    const float *x;
+    float *y;
+    int64_t count;
+};
+
+static int64_t count_of(const struct kernel_query *q)
+{
+    int64_t count = 1;
+    for (int k = 0; k < q->in[0].shape.rank; k++)
+        count *= q->in[0].shape.dim[k];
+    return count;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (q->in[0].dtype != DTYPE_F32)
+        return host->refuse(why, STATUS_UNSUPPORTED, "only f32");
+    if (q->node->post_count)
+        return host->refuse(why, STATUS_UNSUPPORTED, "no fused epilogue");
+    if (!host->desc_is_dense(&q->in[0]) || !host->desc_same_memory(&q->in[0], &q->out[0]))
+        return host->refuse(why, STATUS_UNSUPPORTED, "input and output differ in layout");
+    return STATUS_OK;
+}
+
+static void relu_chunk(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct relu *relu = context;
+    int64_t from = tile * CHUNK;
+    int64_t to = from + CHUNK < relu->count ? from + CHUNK : relu->count;
+    for (int64_t k = from; k < to; k++)
+        relu->y[k] = relu->x[k] < 0 ? 0 : relu->x[k]; /* keeps NaN */
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct relu relu = {args->in[0], args->out[0], count_of(q)};
+    host->pool_run(args->pool, (relu.count + CHUNK - 1) / CHUNK, relu_chunk, &relu);
+}
+
+static const struct kernel relu_kernel = {
+    .name = "sample_relu",
+    .provider = "sample",
+    .ops = OPS("Relu"),
+    .supports = supports,
+    .launch = launch,
+};
+
+/* ---- kernels that misbehave ---- */
+
+static void launch_crash(const struct kernel_state *state, const struct kernel_query *q,
+                         const struct kernel_args *args)
+{
+    launch(state, q, args);
+    float *volatile nowhere = NULL;
+    *nowhere = 1;
+}
+
+static void launch_hang(const struct kernel_state *state, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    launch(state, q, args);
+    for (;;)
+        pause();
+}
+
+static void launch_wrong(const struct kernel_state *state, const struct kernel_query *q,
+                         const struct kernel_args *args)
+{
+    launch(state, q, args);
+    float *y = args->out[0];
+    for (int64_t k = 0; k < count_of(q); k++)
+        y[k] *= 1.03125f;
+}
+
+static void launch_bounds(const struct kernel_state *state, const struct kernel_query *q,
+                          const struct kernel_args *args)
+{
+    launch(state, q, args);
+    float *y = args->out[0];
+    y[count_of(q)] = 1;
+}
+
+static void launch_exit(const struct kernel_state *state, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    launch(state, q, args);
+    fprintf(stderr, "first line\nlicence expired\n");
+    _exit(3);
+}
+
+static void launch_slow(const struct kernel_state *state, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    launch(state, q, args);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 < delay_us);
+}
+
+#define MISBEHAVING(how)                                                                           \
+    {                                                                                              \
+        .name = "sample_" #how, .provider = "sample", .distrusted = true, .ops = OPS("Relu"),      \
+        .supports = supports, .launch = launch_##how                                               \
+    }
+
+static const struct kernel misbehaving[] = {
+    MISBEHAVING(crash),  MISBEHAVING(hang), MISBEHAVING(wrong),
+    MISBEHAVING(bounds), MISBEHAVING(exit), MISBEHAVING(slow),
+};
+
+/* ---- the entry ---- */
+
+const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error *why)
+{
+    const char *wanted = getenv("RIDGE_SAMPLE"), *delay = getenv("RIDGE_SAMPLE_DELAY_US");
+    host = ridge;
+    delay_us = delay ? strtol(delay, NULL, 10) : 1000;
+    table = (struct plugin){.abi = PLUGIN_ABI,
+                            .size = sizeof(struct plugin),
+                            .kernel_size = sizeof(struct kernel),
+                            .name = "sample",
+                            .version = "1.0",
+                            .kernels = kernels};
+    kernels[table.kernel_count++] = &relu_kernel;
+    if (ridge->abi != PLUGIN_ABI)
+        return &table; /* the host compares both numbers and refuses */
+    for (int k = 0; wanted && k < ARRAY_COUNT(misbehaving); k++)
+        if (strstr(wanted, strchr(misbehaving[k].name, '_') + 1))
+            kernels[table.kernel_count++] = &misbehaving[k];
+    if (wanted && strstr(wanted, "abi"))
+        table.abi = PLUGIN_ABI + 1;
+    if (wanted && strstr(wanted, "refuse")) {
+        host->refuse(why, STATUS_UNSUPPORTED, "no sample device (looked for %d)", 1);
+        return NULL;
+    }
+    return &table;
+}

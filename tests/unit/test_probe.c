@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trials in a forked child, on the sample plug-in's kernels that misbehave, and on providers with
+ * threads of their own after these have run in the parent. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "engine/op.h"
+#include "engine/plugin.h"
+#include "engine/probe.h"
+#include "tests/lib/sample_plugin.h"
+
+enum { COUNT = 100000, DEADLINE_MS = 20000, SIDE = 192 };
+
+/* A Relu on a vector. */
+struct subject {
+    struct graph *g;
+    struct desc in, out;
+    struct kernel_query q;
+    float x[COUNT];
+    double want[COUNT];
+    const void *ins[1];
+    const double *wants[1];
+    struct probe_data data;
+};
+
+static const struct kernel *kernel(const char *name)
+{
+    for (int k = 0; k < plugin_kernel_count(); k++)
+        if (strcmp(plugin_kernel_at(k)->name, name) == 0)
+            return plugin_kernel_at(k);
+    return NULL;
+}
+
+static struct subject *subject_new(int threads)
+{
+    struct subject *s = calloc(1, sizeof(*s));
+    assert_non_null(s);
+    s->g = graph_new("relu");
+    int x = graph_input(s->g, "x", DTYPE_F32, shape_of(COUNT), (struct fill){0});
+    graph_output(s->g, graph_node(s->g, "Relu", NULL, INPUTS(x), NO_ATTRS));
+    assert_int_equal(graph_check(s->g, NULL), STATUS_OK);
+    s->in = s->out = desc_dense(DTYPE_F32, &s->g->values[x].shape, LAYOUT_PLAIN);
+    s->q = (struct kernel_query){.node = &s->g->nodes[0],
+                                 .in_count = 1,
+                                 .out_count = 1,
+                                 .in = &s->in,
+                                 .out = &s->out,
+                                 .threads = threads};
+    for (int k = 0; k < COUNT; k++) {
+        s->x[k] = (float)(k % 201 - 100);
+        s->want[k] = s->x[k] < 0 ? 0 : (double)s->x[k];
+    }
+    s->x[7] = NAN;
+    s->want[7] = (double)NAN;
+    s->ins[0] = s->x;
+    s->wants[0] = s->want;
+    s->data = (struct probe_data){.in = s->ins, .expected = s->wants, .tolerance = 1e-5};
+    return s;
+}
+
+static void subject_free(struct subject *s)
+{
+    graph_free(s->g);
+    free(s);
+}
+
+/* The sample's kernel `name` comes back UNSUPPORTED with `reason` in the message. */
+static void expect_refusal(const char *name, int deadline_ms, const char *reason)
+{
+    struct subject *s = subject_new(2);
+    struct error why = {0};
+    assert_non_null(kernel(name));
+    enum status status = probe_kernel(kernel(name), &s->q, 0, &s->data, deadline_ms, &why);
+    assert_int_equal(status, STATUS_UNSUPPORTED);
+    if (!strstr(why.message, reason))
+        fail_msg("\"%s\" does not say \"%s\"", why.message, reason);
+    subject_free(s);
+}
+
+static void a_right_kernel_passes(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++) {
+        struct subject *s = subject_new(threads);
+        struct error why = {0};
+        if (probe_kernel(kernel("sample_relu"), &s->q, 0, &s->data, DEADLINE_MS, &why))
+            fail_msg("%s", why.message);
+        subject_free(s);
+    }
+}
+
+/* The caller's pool spins and pins; the child must not wait for its workers. */
+static void it_passes_beside_a_pool(void **state)
+{
+    (void)state;
+    struct pool *pool;
+    assert_int_equal(pool_new(2, &pool, NULL), STATUS_OK);
+    a_right_kernel_passes(state);
+    pool_free(pool);
+}
+
+static void a_crash_is_named(void **state)
+{
+    (void)state;
+    expect_refusal("sample_crash", DEADLINE_MS, "sample_crash died with SIGSEGV in launch");
+}
+
+static void a_hang_ends_at_the_deadline(void **state)
+{
+    (void)state;
+    uint64_t start = clock_now_ns();
+    expect_refusal("sample_hang", 300, "sample_hang did not end within 300 ms");
+    double seconds = (double)(clock_now_ns() - start) * 1e-9;
+    assert_true(seconds >= 0.3 && seconds < 10);
+}
+
+static void wrong_numbers_are_found(void **state)
+{
+    (void)state;
+    expect_refusal("sample_wrong", DEADLINE_MS, "wrong: relative error 3.1e-02 > 1.0e-05");
+}
+
+static void a_write_past_the_end_is_found(void **state)
+{
+    (void)state;
+    expect_refusal("sample_bounds", DEADLINE_MS, "wrote outside output 0");
+}
+
+static void last_words_are_kept(void **state)
+{
+    (void)state;
+    expect_refusal("sample_exit", DEADLINE_MS,
+                   "sample_exit ended the process with code 3 in launch: licence expired");
+}
+
+static void a_slow_kernel_is_right(void **state)
+{
+    (void)state;
+    struct subject *s = subject_new(1);
+    assert_int_equal(probe_kernel(kernel("sample_slow"), &s->q, 0, &s->data, DEADLINE_MS, NULL),
+                     STATUS_OK);
+    subject_free(s);
+}
+
+static void other_devices_are_not_tried(void **state)
+{
+    (void)state;
+    struct subject *s = subject_new(1);
+    struct kernel on_device = *kernel("sample_relu");
+    struct error why = {0};
+    on_device.device = "cuda";
+    assert_int_equal(probe_kernel(&on_device, &s->q, 0, &s->data, DEADLINE_MS, &why),
+                     STATUS_FAILED);
+    assert_non_null(strstr(why.message, "cuda"));
+    subject_free(s);
+}
+
+static void no_child_is_left(void **state)
+{
+    (void)state;
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+/* ---- providers with threads of their own ---- */
+
+struct product {
+    struct graph *g;
+    struct desc in[2], out;
+    struct kernel_query q;
+    float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
+    double want[SIDE * SIDE];
+};
+
+static struct product *product_new(void)
+{
+    struct product *p = calloc(1, sizeof(*p));
+    assert_non_null(p);
+    p->g = graph_new("matmul");
+    int a = graph_input(p->g, "a", DTYPE_F32, shape_of(SIDE, SIDE), (struct fill){0});
+    int b = graph_input(p->g, "b", DTYPE_F32, shape_of(SIDE, SIDE), (struct fill){0});
+    graph_output(p->g, graph_node(p->g, "MatMul", NULL, INPUTS(a, b), NO_ATTRS));
+    assert_int_equal(graph_check(p->g, NULL), STATUS_OK);
+    p->in[0] = p->in[1] = p->out = desc_dense(DTYPE_F32, &p->g->values[a].shape, LAYOUT_PLAIN);
+    p->q = (struct kernel_query){.node = &p->g->nodes[0],
+                                 .in_count = 2,
+                                 .out_count = 1,
+                                 .in = p->in,
+                                 .out = &p->out,
+                                 .threads = 2};
+    for (int k = 0; k < SIDE * SIDE; k++) {
+        p->a[k] = (float)(k % 17 - 8);
+        p->b[k] = (float)(k % 13 - 6);
+    }
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++)
+            for (int k = 0; k < SIDE; k++)
+                p->want[i * SIDE + j] += (double)p->a[i * SIDE + k] * (double)p->b[k * SIDE + j];
+    return p;
+}
+
+static enum status probe_product(const struct kernel *kernel, struct product *p, struct error *why)
+{
+    const void *ins[] = {p->a, p->b};
+    const double *wants[] = {p->want};
+    struct probe_data data = {.in = ins, .expected = wants, .tolerance = 1e-5};
+    return probe_kernel(kernel, &p->q, 0, &data, DEADLINE_MS, why);
+}
+
+static double run_product(const struct kernel *kernel, struct product *p)
+{
+    struct kernel_state *kernel_state = NULL;
+    size_t bytes = 0, scratch = kernel->workspace ? kernel->workspace(&p->q, 0) : 0;
+    void *workspace = aligned_alloc(ALIGN_TENSOR, (scratch / ALIGN_TENSOR + 1) * ALIGN_TENSOR);
+    const void *ins[] = {p->a, p->b};
+    void *outs[] = {p->c};
+    struct kernel_args args = {.in = ins, .out = outs, .workspace = workspace};
+    double worst = 0;
+    if (kernel->prepare)
+        assert_int_equal(kernel->prepare(&p->q, 0, &kernel_state, &bytes, NULL), STATUS_OK);
+    kernel->launch(kernel_state, &p->q, &args);
+    if (kernel->release)
+        kernel->release(kernel_state);
+    free(workspace);
+    for (int k = 0; k < SIDE * SIDE; k++)
+        worst = fmax(worst, fabs((double)p->c[k] - p->want[k]));
+    return worst;
+}
+
+/* The parent's OpenMP or pthread workers do not exist in the child: it must start its own, and the
+ * parent must still have (or restart) its own afterwards. */
+static void try_provider(const char *name)
+{
+    if (!kernel(name))
+        skip();
+    struct product *p = product_new();
+    struct error why = {0};
+    struct pool *pool;
+    assert_int_equal(pool_new(2, &pool, NULL), STATUS_OK);
+    for (int round = 0; round < 3; round++) {
+        if (probe_product(kernel(name), p, &why))
+            fail_msg("round %d: %s", round, why.message);
+        assert_true(run_product(kernel(name), p) < 0.5); /* sums of integers below 10^4 */
+    }
+    pool_free(pool);
+    graph_free(p->g);
+    free(p);
+}
+
+static void onednn_survives_forks(void **state)
+{
+    (void)state;
+    try_provider("onednn_matmul");
+}
+
+static void openblas_survives_forks(void **state)
+{
+    (void)state;
+    try_provider("openblas_matmul");
+}
+
+static int load(void **state)
+{
+    (void)state;
+    char folder[256], path[4096];
+    const char *others = getenv("RIDGE_PLUGIN_PATH");
+    folder_with_sample("sample.so", folder, sizeof(folder));
+    snprintf(path, sizeof(path), "%s:%s", folder, others ? others : "");
+    setenv("RIDGE_PLUGIN_PATH", path, 1);
+    setenv("RIDGE_SAMPLE", "crash,hang,wrong,bounds,exit,slow", 1);
+    setenv("RIDGE_SAMPLE_DELAY_US", "5000", 1);
+    plugins_load(NULL);
+    folder_remove(folder);
+    return kernel("sample_relu") ? 0 : -1;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_kernel_passes),
+        cmocka_unit_test(it_passes_beside_a_pool),
+        cmocka_unit_test(a_crash_is_named),
+        cmocka_unit_test(a_hang_ends_at_the_deadline),
+        cmocka_unit_test(wrong_numbers_are_found),
+        cmocka_unit_test(a_write_past_the_end_is_found),
+        cmocka_unit_test(last_words_are_kept),
+        cmocka_unit_test(a_slow_kernel_is_right),
+        cmocka_unit_test(other_devices_are_not_tried),
+        cmocka_unit_test(onednn_survives_forks),
+        cmocka_unit_test(openblas_survives_forks),
+        cmocka_unit_test(no_child_is_left),
+    };
+    return cmocka_run_group_tests(tests, load, NULL);
+}
