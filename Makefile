@@ -102,6 +102,7 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
 TEST_LIST   = $(TEST_BIN) $(sort $(wildcard tests/cli/*.sh))
+SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
@@ -147,7 +148,7 @@ $(B)/ridge: $(MAIN_OBJ) $(OBJ)
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(LDLIBS_ALL)
 
 $(B)/libridge.a: $(OBJ)
-	@rm -f $@; ar rcsT $@ $^
+	@rm -f $@.new; ar rcsT $@.new $^; mv $@.new $@
 
 $(B)/gen/%.o: $(B)/gen/%.c
 	@$(CC) -I. -I$(B)/gen $(OPT) -fPIE -c -o $@ $<
@@ -170,6 +171,8 @@ $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
+$(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
+	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/pic/%.o: %.c | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
 	@$(COMPILE) -fPIC -fvisibility=hidden $(CFLAGS_$(word 3,$(subst /, ,$*))) -c -o $@ $<
@@ -181,7 +184,7 @@ $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
 	@clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -std=c11 2>/dev/null
 	@touch $@
 
-test-programs: $(TEST_BIN)
+test-programs: $(TEST_BIN) $(SAMPLE_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)

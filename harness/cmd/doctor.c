@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/build_info.h"
@@ -98,21 +99,29 @@ static void check_build(struct report *r)
     }
 }
 
-static void check_cache(struct report *r)
+/* Whether a file of that path could be made: the nearest folder that exists may be written to. */
+static bool is_creatable(const char *path)
 {
-    char folder[sizeof(r->cache)];
-    tuner_cache_path(r->cache, sizeof(r->cache));
-    r->cache_exists = access(r->cache, F_OK) == 0;
-    snprintf(folder, sizeof(folder), "%s", r->cache);
+    char folder[1100];
+    struct stat status;
+    snprintf(folder, sizeof(folder), "%s%s", path[0] == '/' ? "" : "./", path);
     char *slash = strrchr(folder, '/');
-    while (slash && slash != folder && access(folder, F_OK) != 0) { /* nearest folder that exists */
+    while (slash && slash != folder) {
         *slash = '\0';
+        if (stat(folder, &status) == 0)
+            return S_ISDIR(status.st_mode) && access(folder, W_OK) == 0;
         slash = strrchr(folder, '/');
     }
-    if (access(folder, W_OK) != 0)
+    return access("/", W_OK) == 0;
+}
+
+static void check_cache(struct report *r)
+{
+    tuner_cache_path(r->cache, sizeof(r->cache));
+    r->cache_exists = access(r->cache, F_OK) == 0;
+    if (r->cache_exists ? access(r->cache, W_OK) != 0 : !is_creatable(r->cache))
         advise(&r->advice,
-               "the tuner cannot write %s and tunes at every start: set "
-               "RIDGE_CACHE=/some/file",
+               "the tuner cannot write %s and tunes at every start: set RIDGE_CACHE=/some/file",
                r->cache);
 }
 

@@ -257,6 +257,10 @@ static int graph_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge graph: one model at a time, got \"%s\" as well\n", words[1]);
         return EXIT_USAGE;
     }
+    if (o->batch < 0) {
+        fprintf(stderr, "ridge graph: --batch %lld is no batch size\n", (long long)o->batch);
+        return EXIT_USAGE;
+    }
     if (workload_open(words[0], o->batch, &g, &err) != STATUS_OK)
         return command_fail(&err);
     if (o->json)

@@ -47,7 +47,7 @@ static int help(int word_count, char **words, const void *values)
 
 REGISTER(command, help) = {
     .name = "help",
-    .summary = "Lists the commands, or explains one",
+    .summary = "list the commands, or explain one",
     .usage = "[COMMAND]",
     .options = options,
     .values_size = sizeof(struct values),

@@ -48,7 +48,7 @@ static int version(int word_count, char **words, const void *values)
 
 REGISTER(command, version) = {
     .name = "version",
-    .summary = "Prints version, commit and compiler",
+    .summary = "print version, commit and compiler",
     .usage = "[--json]",
     .options = options,
     .values_size = sizeof(struct values),

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The doctor tells what is there, what is not, and why.
+. tests/lib/tap.sh
+
+run ridge doctor
+exits 0
+prints '^machine'
+prints 'CPUs usable'
+prints 'All that is required is there'
+
+run ridge doctor --json
+exits 0
+holds '.machine.cpus_online >= 1 and .machine.memory_bytes > 0 and .machine.isa'
+holds '.build.version and .build.commit and .build.compiler'
+holds 'all(.plugins[]; (.loaded and .version) or (.reason | length > 10))'
+holds '.missing == []'
+
+run ridge doctor --require scalar
+exits 0
+
+run ridge doctor --require scalar,no_such_library --json
+exits 5
+holds '.missing | length == 1 and (.[0] | contains("no_such_library"))'
+
+RIDGE_ISA=scalar
+export RIDGE_ISA
+run ridge doctor --json
+holds '.machine.isa == "scalar"'
+run ridge doctor --require avx2
+exits 5
+unset RIDGE_ISA
+
+# A plug-in that is no plug-in is refused with a reason, and nothing else suffers.
+mkdir "$tap_dir/plugins"
+echo "not an object" >"$tap_dir/plugins/broken.so"
+RIDGE_PLUGIN_PATH=$tap_dir/plugins:${RIDGE_PLUGIN_PATH:-}
+export RIDGE_PLUGIN_PATH
+run ridge doctor --json
+exits 0
+holds '.plugins[] | select(.name == "broken") | .loaded == false and (.reason | length > 0)'
+
+# Where the tuner cannot write, the doctor says so.
+RIDGE_CACHE=/dev/null/cache.txt
+export RIDGE_CACHE
+run ridge doctor --json
+exits 0
+holds '.tuner_cache == "/dev/null/cache.txt"'
+holds '.advice | any(contains("RIDGE_CACHE"))'
+
+finish

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Parameters, FLOPs and bytes of the workloads against published and independently derived figures.
+. tests/lib/tap.sh
+
+# near VALUE WANTED RELATIVE-TOLERANCE as a jq expression
+near() {
+    echo "($1 - $2 | fabs) <= $2 * $3"
+}
+
+# He et al. 2016; 2 x 3.858 GMAC per image for the version with the stride in the 1x1 convolution.
+run ridge graph resnet50 --batch 32 --json
+exits 0
+holds '.params == 25557032 and .buffers == 53120 and .batch == 32'
+holds "$(near .macs 123455078400 1e-4)"
+holds "$(near .flops_model 2.481e11 1e-3)"
+holds "$(near .bytes_compulsory 1.50e9 5e-3)"
+holds '.macs == ([.nodes[].macs] | add)'
+holds "$(near .flops_model '([.nodes[].flops] | add)' 1e-9)"
+holds "$(near .bytes_streamed '([.nodes[].bytes] | add)' 1e-9)"
+holds '.bytes_compulsory < .bytes_streamed'
+holds '[.nodes[] | select(.op == "Conv")] | length == 53'
+holds '.workload == "resnet50" and (.nodes[0] | .name and .inputs and .outputs and .shape and .dtype)'
+
+run ridge graph resnet50:version=1.5 --json
+holds '.params == 25557032'
+holds "$(near .macs 4.0892e9 1e-4)"
+
+run ridge graph bert_large --batch 2 --json
+holds '.params == 334094338'
+holds "$(near .flops_model 4.951e11 1e-3)"
+holds "$(near .bytes_compulsory 3.03e9 5e-3)"
+holds '.transcendentals > 0'
+
+run ridge graph wide_deep --json
+holds '.batch == 2048'
+holds "$(near .flops_model 7.32e7 2e-3)"
+holds "$(near .bytes_compulsory 2.8e6 5e-3)"
+
+run ridge graph ncf --json
+holds "$(near .flops_model 1.606e8 1e-3)"
+holds "$(near .bytes_compulsory 1.1e7 5e-2)"
+
+# The text is the same whenever it is printed, and a line per node.
+run ridge graph ncf
+exits 0
+cp "$output" "$tap_dir/first"
+prints '^# ncf: batch 256, [0-9]+ nodes'
+run ridge graph ncf
+check "the same text again" cmp "$output" "$tap_dir/first"
+run ridge graph ncf -b 1
+check "another batch gives another text" test "$(cksum <"$output")" != "$(cksum <"$tap_dir/first")"
+
+run ridge graph ncf --dot
+exits 0
+prints '^digraph "ncf'
+prints '^}$'
+check "braces and quotes of the dot file are paired" awk '
+    { quotes += gsub(/"/, "") ; opened += gsub(/{/, ""); closed += gsub(/}/, "") }
+    END { exit !(quotes % 2 == 0 && opened == closed) }' "$output"
+
+run ridge graph
+exits 2
+complains 'usage: ridge graph MODEL'
+run ridge graph ncf resnet50
+exits 2
+run ridge graph resnt50
+exits 2
+complains 'did you mean "resnet50"'
+run ridge graph resnet50:version=7
+exits 2
+complains 'version'
+run ridge graph resnet50 --batch -1
+exits 2
+complains 'batch'
+run ridge graph no_such_file.onnx
+exits 2
+complains 'no_such_file.onnx'
+
+finish

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Small runs of the commands that compile a model.
+. tests/lib/tap.sh
+
+run ridge run ncf wide_deep --seconds 0.05 --samples 5 --json
+exits 0
+holds 'length == 2 and .[0].workload == "ncf" and .[1].workload == "wide_deep"'
+holds 'all(.[]; .median_ms > 0 and .min_ms <= .median_ms and .median_ms <= .p90_ms and .samples >= 5)'
+holds 'all(.[]; .peak_fraction > 0 and .peak_fraction < 1.05)'
+
+run ridge run ncf --seconds 0.05 --samples 5 --batch 8 --threads 1
+exits 0
+prints '^ncf +8 +1 '
+
+run ridge verify ncf wide_deep
+exits 0
+prints '^ncf .* ok'
+
+run ridge verify ncf --providers native --isa scalar --no-fuse --no-tune --json
+exits 0
+check "verify prints JSON" jq -e . "$output"
+
+run ridge explain ncf --json
+exits 0
+check "explain prints JSON" jq -e 'all(.[]; .kernel)' "$output"
+
+run ridge explain ncf --all
+exits 0
+prints '\*'
+
+for command in run verify explain; do
+    run ridge "$command"
+    exits 2
+    complains 'usage: ridge'
+    run ridge "$command" resnt50
+    exits 2
+    complains 'did you mean "resnet50"'
+    run ridge "$command" ncf --isa no_such_isa
+    exits 2
+    complains 'no_such_isa'
+    run ridge "$command" ncf --batch x
+    exits 2
+done
+
+finish

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# For tests of the command line: `. tests/lib/tap.sh`, then
+#
+#     run ridge list --json       output, errors and code of the command are kept
+#     exits 0                     each of these is one test
+#     prints '"resnet50"'         a pattern (grep -E) that standard output must contain
+#     complains 'did you mean'    the same for standard error
+#     holds 'length > 3'          a jq expression that must be true of standard output
+#     check "what" command...     any command that must succeed
+#     finish                      at the end
+#
+# RIDGE is the program; tools/run_tests.sh sets it. Tests run in the root of the tree.
+set -u
+RIDGE=${RIDGE:-./ridge}
+tap_count=0
+tap_bad=0
+tap_dir=$(mktemp -d)
+trap 'rm -rf "$tap_dir"' EXIT
+output=$tap_dir/output
+errors=$tap_dir/errors
+tap_what=""
+code=0
+
+tap_result() { # 0 or not, description
+    tap_count=$((tap_count + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $tap_count - $2"
+    else
+        tap_bad=$((tap_bad + 1))
+        echo "not ok $tap_count - $2"
+        echo "# exit code $code"
+        head -5 "$output" | sed 's/^/# stdout: /'
+        head -5 "$errors" | sed 's/^/# stderr: /'
+    fi
+}
+
+run() {
+    tap_what="$*"
+    if [ "$1" = ridge ]; then
+        shift
+        set -- "$RIDGE" "$@"
+    fi
+    "$@" >"$output" 2>"$errors" </dev/null
+    code=$?
+}
+
+exits() {
+    [ "$code" = "$1" ]
+    tap_result $? "$tap_what: exit code $1"
+}
+
+prints() {
+    grep -qE -- "$1" "$output"
+    tap_result $? "$tap_what: prints /$1/"
+}
+
+complains() {
+    grep -qE -- "$1" "$errors"
+    tap_result $? "$tap_what: complains /$1/"
+}
+
+prints_nothing() {
+    [ ! -s "$output" ]
+    tap_result $? "$tap_what: nothing on standard output"
+}
+
+holds() {
+    jq -e "$1" "$output" >"$tap_dir/jq" 2>&1
+    tap_result $? "$tap_what: $1"
+}
+
+check() {
+    what=$1
+    shift
+    "$@" >"$tap_dir/check" 2>&1
+    tap_result $? "$what"
+}
+
+finish() {
+    echo "1..$tap_count"
+    [ "$tap_bad" = 0 ]
+    exit $?
+}
