@@ -6,7 +6,7 @@
 static enum status packed_shape(const struct shape *q, struct attention_shape *s, struct error *err)
 {
     int64_t width = q->dim[2] / 3;
-    if (width * 3 != q->dim[2] || width % s->heads != 0)
+    if (width * 3 != q->dim[2] || width % s->heads != 0 || width < 1)
         return FAIL(err, STATUS_FAILED, "Attention: packed input is %lld wide, not 3 x %lld heads",
                     (long long)q->dim[2], (long long)s->heads);
     s->packed = true;
@@ -24,7 +24,7 @@ static enum status separate_shape(const struct shape *q, const struct shape *k,
 {
     char text_q[96], text_k[96], text_v[96];
     bool fits = k->rank == 3 && shape_equal(k, v) && q->dim[0] == k->dim[0] &&
-                q->dim[2] == k->dim[2] && q->dim[2] % s->heads == 0;
+                q->dim[2] == k->dim[2] && q->dim[2] % s->heads == 0 && q->dim[2] > 0;
     if (!fits)
         return FAIL(err, STATUS_FAILED, "Attention: q %s, k %s, v %s with %lld heads",
                     shape_text(q, text_q), shape_text(k, text_k), shape_text(v, text_v),

@@ -15,8 +15,9 @@ enum status cosine_window_infer(const struct infer *c, struct error *err)
     enum dtype type = dtype_from_onnx(code);
     if (!dtype_is_float(type))
         return UNSUPPORTED(err, "%s: output_datatype %lld", c->node->op->name, (long long)code);
-    if (count != 1 || size < 0)
-        return FAIL(err, STATUS_FAILED, "%s: size has %d elements", c->node->op->name, count);
+    if (count != 1 || size < 0 || size > INT32_MAX)
+        return FAIL(err, STATUS_FAILED, "%s: size must be one number from 0 to %d, not %d, %lld",
+                    c->node->op->name, INT32_MAX, count, (long long)size);
     struct shape y = shape_of(size);
     infer_set(c, 0, type, &y);
     return STATUS_OK;

@@ -13,7 +13,8 @@
 enum auto_pad { PAD_NOTSET, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID };
 
 /* Sizes stay below this, so that no product of two of them overflows. */
-#define SIZE_LIMIT INT64_C(0x7fffffff)
+#define SIZE_LIMIT  INT64_C(0x7fffffff)
+#define COUNT_LIMIT 0x1p40
 
 /* An attribute with one integer per spatial dimension (or two: pads); kept as it is if absent. */
 static enum status read_ints(const struct node *node, const char *name, int want, int64_t least,
@@ -78,7 +79,7 @@ static enum status read_window(const struct node *node, const struct shape *x,
         w->pad_begin[k] = pads[k];
         w->pad_end[k] = pads[rank + k];
         if (w->kernel[k] < 1)
-            return FAIL(err, STATUS_FAILED, "%s: kernel_shape is missing", node->op->name);
+            return FAIL(err, STATUS_FAILED, "%s: kernel_shape is missing or 0", node->op->name);
         if (kernel && w->kernel[k] != kernel[k])
             return FAIL(err, STATUS_FAILED, "%s: kernel_shape says %lld, the weights have %lld",
                         node->op->name, (long long)w->kernel[k], (long long)kernel[k]);
@@ -117,6 +118,20 @@ static void resolve_given(struct window *w, int k, bool ceil_mode)
         w->out[k]--;
 }
 
+/* Counts of taps and positions that fit an int64_t with room to spare. */
+static enum status check_counts(const struct node *node, const struct window *w, struct error *err)
+{
+    double taps = 1, positions = 1;
+    for (int k = 0; k < w->rank; k++) {
+        taps *= (double)w->kernel[k];
+        positions *= (double)w->out[k];
+    }
+    if (taps > COUNT_LIMIT || positions > COUNT_LIMIT)
+        return UNSUPPORTED(err, "%s: %g kernel elements, %g output positions", node->op->name, taps,
+                           positions);
+    return STATUS_OK;
+}
+
 enum status window_from_node(const struct node *node, const struct shape *x, const int64_t *kernel,
                              struct window *window, struct error *err)
 {
@@ -137,7 +152,7 @@ enum status window_from_node(const struct node *node, const struct shape *x, con
                         node->op->name, (long long)reach(window, k), (long long)window->in[k],
                         (long long)window->pad_begin[k], (long long)window->pad_end[k]);
     }
-    return STATUS_OK;
+    return check_counts(node, window, err);
 }
 
 /* out = stride (in - 1) + output_padding + reach - pads, solved for out or for pads. */
@@ -179,7 +194,7 @@ enum status window_transposed_from_node(const struct node *node, const struct sh
             return FAIL(err, STATUS_FAILED, "ConvTranspose: spatial output %d would have size %lld",
                         k, (long long)window->out[k]);
     }
-    return STATUS_OK;
+    return check_counts(node, window, err);
 }
 
 struct window window_to_3d(const struct window *window)
@@ -238,6 +253,8 @@ static int64_t source_at(const struct window *w, int k, int64_t tap, int64_t out
 int64_t *window_offsets(const struct window *window, bool transposed)
 {
     int64_t taps = window_taps(window), positions = window_out_count(window);
+    if ((double)taps * (double)positions > COUNT_LIMIT)
+        return NULL;
     int64_t *table = malloc((size_t)(taps * positions) * sizeof(*table));
     if (!table)
         return NULL;

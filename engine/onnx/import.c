@@ -8,7 +8,7 @@
 #include "engine/onnx/wire.h"
 #include "engine/op_args.h"
 
-enum { OPSET_MIN = 6, OPSET_MAX = 25 };
+enum { OPSET_MIN = 1, OPSET_MAX = 25 };
 
 /* ---- initialisers ---- */
 

@@ -2,7 +2,7 @@
  *
  * Between ONNX files and graphs.
  *
- * Import reads opsets 6 to 17, and newer ones where an operator means the same. Differences of old
+ * Import reads opsets 1 to 17, and newer ones where an operator means the same. Differences of old
  * versions are translated into what engine/ops understands (translate.c), constant subgraphs are
  * computed (engine/fold.h), If, Loop, Scan and local functions are inlined (control.c, function.c).
  * What is left has static shapes, or it is refused with the node and the reason.
@@ -47,13 +47,19 @@ enum status onnx_import_memory(const void *bytes, size_t size, const char *direc
 enum status onnx_tensor_parse(const void *bytes, size_t size, struct desc *desc, void **data,
                               char **tensor_name, struct error *err);
 
-/* What a file says about its inputs and outputs; nothing of it is imported. Names are malloc'd as
- * one block: free(names.list). Initialisers that are inputs too are left out. */
-struct onnx_names {
-    char **list; /* inputs, then outputs, then the operator of the only node or "" */
-    int input_count, output_count;
+/* What a file says about its inputs and outputs; nothing of it is imported. Initialisers that are
+ * inputs too are left out. free(interface.ports) frees all. */
+struct onnx_port {
+    const char *name;
+    enum dtype dtype; /* DTYPE_NONE: no tensor, or of a type that ridge has not */
 };
-enum status onnx_interface(const void *bytes, size_t size, struct onnx_names *names,
+
+struct onnx_interface {
+    struct onnx_port *ports; /* inputs, then outputs */
+    int input_count, output_count;
+    const char *op; /* of the only node; "" when there are more */
+};
+enum status onnx_interface(const void *bytes, size_t size, struct onnx_interface *interface,
                            struct error *err);
 
 /* Weights are written with their contents (made by their fills if need be), beside the file as

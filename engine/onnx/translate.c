@@ -114,6 +114,16 @@ static enum status drop_consumed(struct importer *im, struct draft *d, struct er
     return STATUS_OK;
 }
 
+/* Before 4 the axis could be left out. */
+static enum status concat_axis(struct importer *im, struct draft *d, struct error *err)
+{
+    (void)im;
+    (void)err;
+    if (!draft_attr(d, "axis"))
+        draft_add_attr(d, attr_int("axis", 1));
+    return STATUS_OK;
+}
+
 #define NAMES(...)                                                                                 \
     (const char *const[])                                                                          \
     {                                                                                              \
@@ -129,6 +139,7 @@ static const struct rule rules[] = {
     {NAMES("Dropout"), 7, drop_test_flag},
     {NAMES("Gemm", "RNN", "GRU", "LSTM"), 7, drop_switches},
     {NAMES("RoiAlign"), 16, old_roi_align},
+    {NAMES("Concat"), 4, concat_axis},
     {NULL, 6, drop_consumed},
 };
 

@@ -43,7 +43,7 @@ static enum status plan_of(const struct op_args *args, struct plan *plan, struct
     plan->length = length.count > 0 ? length.at[0]
                    : real_result    ? 2 * (plan->in.size - 1)
                                     : plan->in.size;
-    if (plan->length < 1)
+    if (plan->length < 1 || plan->length > INT32_MAX)
         return FAIL(err, STATUS_FAILED, "DFT: length %lld", (long long)plan->length);
     plan->outputs = plan->onesided && !plan->inverse ? plan->length / 2 + 1 : plan->length;
     return STATUS_OK;

@@ -34,9 +34,9 @@ static enum status reference(const struct ref_call *call, struct error *err)
     for (int64_t i = 0; i < x->count; i++) {
         int64_t channel = i / plane % channels;
         double sum = 0;
-        for (int64_t k = channel - before; k <= channel + after; k++) {
-            if (k < 0 || k >= channels)
-                continue;
+        int64_t first = before < channel ? channel - before : 0;
+        int64_t last = after < channels - channel ? channel + after : channels - 1;
+        for (int64_t k = first; k <= last && k < channels; k++) {
             double value = x->f[i + (k - channel) * plane];
             sum += value * value;
         }

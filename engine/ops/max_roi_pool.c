@@ -30,11 +30,16 @@ struct span {
     int64_t start, size, limit, bins;
 };
 
+static int64_t whole(double corner)
+{
+    return (int64_t)round(fmin(fmax(corner, -1e9), 1e9));
+}
+
 static struct span span_of(double low, double high, int64_t limit, int64_t bins)
 {
     struct span span = {.limit = limit, .bins = bins};
-    span.start = (int64_t)round(low);
-    span.size = (int64_t)round(high) - span.start + 1;
+    span.start = whole(low);
+    span.size = whole(high) - span.start + 1;
     if (span.size < 1)
         span.size = 1;
     return span;
@@ -75,10 +80,10 @@ static enum status reference(const struct ref_call *call, struct error *err)
     int64_t bins = out[2] * out[3], plane = dim[2] * dim[3];
     for (int64_t r = 0; r < out[0]; r++) {
         const double *roi = rois->f + r * 5;
+        if (!(roi[0] >= 0 && roi[0] < (double)dim[0]))
+            return FAIL(err, STATUS_FAILED, "MaxRoiPool: region %lld is in image %g of %lld",
+                        (long long)r, roi[0], (long long)dim[0]);
         int64_t image = (int64_t)roi[0];
-        if (image < 0 || image >= dim[0])
-            return FAIL(err, STATUS_FAILED, "MaxRoiPool: region %lld is in image %lld of %lld",
-                        (long long)r, (long long)image, (long long)dim[0]);
         struct span columns = span_of(roi[1] * scale, roi[3] * scale, dim[3], out[3]);
         struct span rows = span_of(roi[2] * scale, roi[4] * scale, dim[2], out[2]);
         for (int64_t k = 0; k < dim[1] * bins; k++)

@@ -39,6 +39,10 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct ref_tensor *y = call->out[0];
     int64_t bins = y->shape.dim[0], bands = y->shape.dim[1];
+    double low_hertz = ref_get(call->in[LOW], 0), high_hertz = ref_get(call->in[HIGH], 0);
+    if (!(ref_get(call->in[RATE], 0) > 0 && low_hertz >= 0 && high_hertz >= 0 && high_hertz < 1e9))
+        return FAIL(err, STATUS_FAILED, "MelWeightMatrix: sample rate %g, edges %g and %g hertz",
+                    ref_get(call->in[RATE], 0), low_hertz, high_hertz);
     for (int64_t band = 0; band < bands; band++) {
         int64_t low = bin_of_edge(call, band), centre = bin_of_edge(call, band + 1);
         int64_t high = bin_of_edge(call, band + 2);

@@ -2,6 +2,7 @@
 #include "tests/lib/compare.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static bool counts(const struct comparison *c, int64_t k)
 {
@@ -73,4 +74,31 @@ enum status compare_tensors(const struct comparison *c, double *error, struct er
     if (c->got->dtype != c->want->dtype || !shape_equal(&c->got->shape, &c->want->shape))
         return FAIL(err, STATUS_INVALID, "another type or shape than expected");
     return c->want->f ? compare_floats(c, error, err) : compare_integers(c, err);
+}
+
+enum status crop_tensor(const struct ref_tensor *from, const struct shape *shape,
+                        struct ref_tensor *out, struct error *err)
+{
+    for (int d = 0; d < shape->rank; d++)
+        if (shape->rank != from->shape.rank || shape->dim[d] > from->shape.dim[d])
+            return FAIL(err, STATUS_INVALID, "another rank or larger than expected");
+    *out = (struct ref_tensor){.dtype = from->dtype, .shape = *shape, .count = shape_count(shape)};
+    void *memory = calloc((size_t)out->count + 1, 8);
+    if (!memory)
+        return FAIL_NO_MEMORY(err);
+    out->f = from->f ? memory : NULL;
+    out->i = from->f ? NULL : memory;
+    for (int64_t k = 0; k < out->count; k++) {
+        int64_t at = 0, stride = 1, rest = k;
+        for (int d = shape->rank - 1; d >= 0; d--) {
+            at += rest % shape->dim[d] * stride;
+            rest /= shape->dim[d];
+            stride *= from->shape.dim[d];
+        }
+        if (out->f)
+            out->f[k] = from->f[at];
+        else
+            out->i[k] = from->i[at];
+    }
+    return STATUS_OK;
 }

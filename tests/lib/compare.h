@@ -19,4 +19,8 @@ struct comparison {
  */
 enum status compare_tensors(const struct comparison *c, double *error, struct error *err);
 
+/* The leading corner of `from` in the given shape; allocated, ref_release gives it back. */
+enum status crop_tensor(const struct ref_tensor *from, const struct shape *shape,
+                        struct ref_tensor *out, struct error *err);
+
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "tests/lib/sample_plugin.h"
 
 #include <dirent.h>

@@ -14,12 +14,11 @@
 #include "engine/exe.h"
 #include "engine/kernel.h"
 #include "engine/op.h"
-#include "engine/op_case.h"
 #include "engine/plugin.h"
 #include "tests/lib/child.h"
-#include "tests/lib/compare.h"
 #include "tests/lib/kernel_case.h"
 #include "tests/lib/posts.h"
+#include "tests/lib/subject.h"
 
 enum { POOLS = 2, CASE_LIMIT_S = 300 };
 
@@ -45,15 +44,6 @@ struct suite {
     struct pool *pools[POOLS]; /* in the child; pools[k] has k + 1 threads */
     struct progress *progress; /* shared */
     struct tally total;
-};
-
-/* One graph and what it must give. */
-struct subject {
-    const struct op *op;
-    const struct op_case *c;
-    const char *posts; /* NULL: none */
-    struct graph *g;
-    struct ref_tensor *want; /* per graph output, rounded to its type */
 };
 
 static const struct option table[] = {
@@ -99,56 +89,23 @@ static void count_refusal(struct suite *suite, const struct error *why)
         printf("# refused %s: %s\n", suite->progress->at, why->message);
 }
 
-/* ---- comparing ---- */
-
-/* own: the bound that the kernel asks for. One rounding to the type is always allowed. */
-static double tolerance_of(const struct subject *s, double own, enum dtype dtype)
-{
-    double bound = s->op->tolerance > 0 ? s->op->tolerance : 1e-5;
-    double rounding = dtype == DTYPE_F16 ? 1e-3 : dtype == DTYPE_BF16 ? 8e-3 : 0;
-    bound = own > bound ? own : bound;
-    bound = s->c->tolerance > bound ? s->c->tolerance : bound;
-    return rounding > bound ? rounding : bound;
-}
-
-/* Outputs of data-dependent size: only as many rows as the count beside them says. */
-static void limit_rows(const struct subject *s, int output, struct comparison *c)
-{
-    const struct value *value = &s->g->values[s->g->outputs[output]];
-    c->axis = NONE;
-    for (int k = 0; value->count != NONE && k < s->g->output_count; k++) {
-        if (s->g->outputs[k] == value->count) {
-            c->axis = value->count_axis;
-            c->rows = s->want[k].i[0];
-        }
-    }
-}
-
-static enum status check_output(struct suite *suite, const struct subject *s, int output,
-                                const void *data, double own, struct error *err)
-{
-    struct ref_tensor got;
-    const struct ref_tensor *want = &s->want[output];
-    double error = 0;
-    TRY(ref_from_data(&got, want->dtype, &want->shape, data, err));
-    struct comparison c = {
-        .got = &got, .want = want, .tolerance = tolerance_of(s, own, want->dtype)};
-    limit_rows(s, output, &c);
-    enum status status = compare_tensors(&c, &error, err);
-    if (error / c.tolerance > suite->progress->op.worst)
-        suite->progress->op.worst = error / c.tolerance;
-    ref_release(&got);
-    return status == STATUS_OK ? status : error_context(err, "output %d", output);
-}
-
 /* ---- one kernel alone ---- */
+
+static void note_error(struct suite *suite, double part)
+{
+    if (part > suite->progress->op.worst)
+        suite->progress->op.worst = part;
+}
 
 static enum status run_variant(struct suite *suite, const struct subject *s, struct kernel_case *kc,
                                int variant, const struct kernel *kernel, struct error *err)
 {
+    double part = 0;
     TRY(kernel_case_run(kc, variant, err));
-    for (int k = 0; k < s->g->output_count; k++)
-        TRY(check_output(suite, s, k, kernel_case_output(kc, k), kernel->rel_error, err));
+    for (int k = 0; k < s->g->output_count; k++) {
+        TRY(subject_check(s, k, kernel_case_output(kc, k), kernel->rel_error, &part, err));
+        note_error(suite, part);
+    }
     return STATUS_OK;
 }
 
@@ -207,26 +164,16 @@ static bool test_kernel_alone(struct suite *suite, const struct subject *s,
 
 /* ---- through an executable ---- */
 
-/* The loosest bound among what the passes made of the node. */
-static double bound_of_steps(const struct exe *exe)
-{
-    double bound = 0;
-    for (int k = 0; k < exe_step_count(exe); k++) {
-        struct exe_step step = exe_step_at(exe, k);
-        double op = step.node->op->tolerance, kernel = step.kernel->rel_error;
-        bound = op > bound ? op : bound;
-        bound = kernel > bound ? kernel : bound;
-    }
-    return bound;
-}
-
 static enum status run_exe(struct suite *suite, const struct subject *s, struct exe *exe,
                            struct error *err)
 {
+    double part = 0;
     for (int run = 0; run < 2; run++) {
         exe_run(exe);
-        for (int k = 0; k < s->g->output_count; k++)
-            TRY(check_output(suite, s, k, exe_output(exe, k), bound_of_steps(exe), err));
+        for (int k = 0; k < s->g->output_count; k++) {
+            TRY(subject_check_exe(s, k, exe, &part, err));
+            note_error(suite, part);
+        }
     }
     return STATUS_OK;
 }
@@ -273,60 +220,20 @@ static bool kernel_wanted(const struct suite *suite, const struct kernel *kernel
            listed(suite->settings.providers, kernel->provider);
 }
 
+/* Where no pass fuses epilogues only kernels of their own are asked: their supports() is all that
+ * stands between them and a node with posts. */
 static void test_subject(struct suite *suite, const struct subject *s)
 {
+    bool foreign = s->posts && !s->op->epilogue;
     for (int k = 0; k < kernel_count(); k++) {
         const struct kernel *kernel = kernel_at(k);
-        if (kernel_wanted(suite, kernel, s->op) && test_kernel_alone(suite, s, kernel))
+        if (!kernel_wanted(suite, kernel, s->op) || (foreign && !kernel->ops))
+            continue;
+        if (test_kernel_alone(suite, s, kernel) && !foreign)
             test_exe(suite, s, kernel->name);
     }
-    if (!suite->settings.kernel)
+    if (!suite->settings.kernel && !foreign)
         test_exe(suite, s, NULL);
-}
-
-/* The reference's result of the plain case, with the posts on top, as the output type holds it. */
-static enum status expect(struct subject *s, struct error *err)
-{
-    const int outputs = s->g->output_count;
-    s->want = arena_array(&s->g->arena, (size_t)outputs + 1, sizeof(*s->want));
-    struct graph *plain = op_case_graph(s->op, s->c, err);
-    if (!plain || !s->want) {
-        graph_free(plain);
-        return s->want ? err->code : FAIL_NO_MEMORY(err);
-    }
-    enum status status = reference_run(plain, NULL, s->want, NULL, err);
-    graph_free(plain);
-    TRY(status);
-    TRY(posts_expect(s->g, &s->want[0], err));
-    for (int k = 0; k < outputs; k++) {
-        struct ref_tensor *want = &s->want[k], exact = *want;
-        void *rounded = arena_array(&s->g->arena, (size_t)want->count + 1, 8);
-        if (!rounded)
-            return FAIL_NO_MEMORY(err);
-        ref_to_data(&exact, rounded);
-        status = ref_from_data(want, exact.dtype, &exact.shape, rounded, err);
-        ref_release(&exact);
-        TRY(status);
-    }
-    return STATUS_OK;
-}
-
-static enum status open_subject(struct subject *s, int posts, struct error *err)
-{
-    s->posts = posts == NONE ? NULL : posts_name(posts);
-    s->g = op_case_graph(s->op, s->c, err);
-    if (!s->g)
-        return err->code;
-    if (posts != NONE)
-        TRY(posts_add(posts, s->g, err));
-    return expect(s, err);
-}
-
-static void close_subject(struct subject *s)
-{
-    for (int k = 0; s->want && k < s->g->output_count; k++)
-        ref_release(&s->want[k]);
-    graph_free(s->g);
 }
 
 struct case_job {
@@ -340,14 +247,15 @@ static void test_subjects(const struct case_job *job)
     struct suite *suite = job->suite;
     for (int posts = NONE; posts < posts_count(); posts++) {
         struct error err = {0};
-        struct subject s = {.op = job->op, .c = job->c};
+        struct subject s = {
+            .op = job->op, .c = job->c, .posts = posts == NONE ? NULL : posts_name(posts)};
         try_at(suite, &s, "reference");
-        enum status status = open_subject(&s, posts, &err);
+        enum status status = subject_open(&s, job->op, job->c, posts, &err);
         if (status == STATUS_OK)
             test_subject(suite, &s);
         else if (posts == NONE || status != STATUS_UNSUPPORTED)
             count_result(suite, status, &err);
-        close_subject(&s);
+        subject_close(&s);
         if (posts == NONE && status != STATUS_OK)
             return;
     }
@@ -461,6 +369,7 @@ int main(int argc, char **argv)
 {
     struct suite suite = {0};
     struct error err = {0};
+    setvbuf(stdout, NULL, _IOLBF, 0); /* lines survive the crash of a child */
     enum status status = options_parse(table, &argc, argv, &suite.settings, &err);
     if (status == STATUS_OK && suite.settings.help) {
         char text[2048];

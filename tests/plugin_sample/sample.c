@@ -82,7 +82,7 @@ static void launch_crash(const struct kernel_state *state, const struct kernel_q
                          const struct kernel_args *args)
 {
     launch(state, q, args);
-    float *volatile nowhere = NULL;
+    volatile float *volatile nowhere = NULL;
     *nowhere = 1;
 }
 

@@ -63,7 +63,9 @@ SIMD_INLINE void transpose_square(vf r[SIDE])
 
 #endif
 
+/* From DRAM every source row is read in turn, too briefly for the hardware to run ahead. */
 enum { AHEAD_BYTES = 256 };
+
 /* A square that is full: the common case, free of masks. */
 SIMD_INLINE void square(const struct copy_block *b, const char *src, char *dst, bool stream)
 {

@@ -5,137 +5,66 @@
  * vector spilled inside the loop over k with gcc 12 and clang 14. */
 #include "engine/kernels/lib/gemm_tile.h"
 
-#define UNROLL _Pragma("GCC unroll 16")
+#include "engine/kernels/lib/gemm_steps.h"
 
-typedef vf sums[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
-
-/* The columns of vector n that exist: all but in the last vector. */
-SIMD_INLINE vf load_columns(const float *p, const struct gemm_tile *t, int n, int nv)
-{
-    return n < nv - 1 || t->last == VL ? vf_load(p) : vf_load_m(p, vm_first(t->last));
-}
-
-SIMD_INLINE void begin(const struct gemm_tile *t, int mr, int nv, sums acc)
+SIMD_INLINE void begin(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     if (t->resume) {
-        UNROLL for (int m = 0; m < mr; m++)
-            UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = load_columns(t->c + m * t->c_row + n * VL, t, n, nv);
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
+            GEMM_UNROLL for (int n = 0; n < nv; n++)
+                acc[m][n] = gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv);
         return;
     }
-    UNROLL for (int n = 0; n < nv; n++) {
+    GEMM_UNROLL for (int n = 0; n < nv; n++) {
         vf start = t->bias ? vf_load(t->bias + n * VL) : vf_zero();
-        UNROLL for (int m = 0; m < mr; m++)
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
             acc[m][n] = start;
     }
 }
 
 SIMD_INLINE void multiply(const float *const *a, const float *b, int64_t k, int mr, int nv,
-                          sums acc)
+                          gemm_sums acc)
 {
     vf row[GEMM_VECTORS_MAX];
-    UNROLL for (int n = 0; n < nv; n++)
+    GEMM_UNROLL for (int n = 0; n < nv; n++)
         row[n] = vf_load(b + n * VL);
-    UNROLL for (int m = 0; m < mr; m++) {
+    GEMM_UNROLL for (int m = 0; m < mr; m++) {
         vf x = vf_set1(a[m][k]);
-        UNROLL for (int n = 0; n < nv; n++)
+        GEMM_UNROLL for (int n = 0; n < nv; n++)
             acc[m][n] = vf_fma(x, row[n], acc[m][n]);
     }
 }
 
-SIMD_INLINE void sum_up(const struct gemm_tile *t, int mr, int nv, sums acc)
+SIMD_INLINE void sum_up(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     const float *b = t->b;
     int64_t count = t->k;
     for (int64_t tap = 0; tap < t->taps; tap++) {
         const float *a[GEMM_ROWS_MAX];
-        UNROLL for (int m = 0; m < mr; m++)
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
             a[m] = t->rows[tap * t->row_step + m] + t->first + count;
         _Pragma("GCC unroll 1") for (int64_t k = -count; k < 0; k++, b += nv * VL)
             multiply(a, b, k, mr, nv, acc);
     }
 }
 
-SIMD_INLINE void add_step(const struct gemm_step *s, const float *operand,
-                          const struct gemm_tile *t, int mr, int nv, sums acc)
-{
-    vf scale = vf_set1(s->a);
-    if (s->column == 0) {
-        UNROLL for (int m = 0; m < mr; m++)
-            UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_fma(scale, vf_set1(operand[m * s->row]), acc[m][n]);
-        return;
-    }
-    UNROLL for (int m = 0; m < mr; m++)
-        UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_fma(scale, load_columns(operand + m * s->row + n * VL, t, n, nv),
-                               acc[m][n]);
-}
-
-SIMD_INLINE void mul_step(const struct gemm_step *s, const float *operand,
-                          const struct gemm_tile *t, int mr, int nv, sums acc)
-{
-    if (s->column == 0) {
-        UNROLL for (int m = 0; m < mr; m++)
-            UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_mul(vf_set1(operand[m * s->row]), acc[m][n]);
-        return;
-    }
-    UNROLL for (int m = 0; m < mr; m++)
-        UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_mul(load_columns(operand + m * s->row + n * VL, t, n, nv), acc[m][n]);
-}
-
-SIMD_INLINE void bend_step(const struct gemm_step *s, int mr, int nv, sums acc)
-{
-    vf a = vf_set1(s->a), b = vf_set1(s->b);
-    if (s->kind == GEMM_RELU) {
-        UNROLL for (int m = 0; m < mr; m++)
-            UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_max(vf_zero(), acc[m][n]);
-        return;
-    }
-    if (s->kind == GEMM_CLAMP) {
-        UNROLL for (int m = 0; m < mr; m++)
-            UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_min(b, vf_max(a, acc[m][n]));
-        return;
-    }
-    UNROLL for (int m = 0; m < mr; m++)
-        UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_select(vf_lt(acc[m][n], vf_zero()), vf_mul(a, acc[m][n]), acc[m][n]);
-}
-
-SIMD_INLINE void finish(const struct gemm_tile *t, int mr, int nv, sums acc)
-{
-    for (int k = 0; k < t->post->light; k++) {
-        const struct gemm_step *step = &t->post->steps[k];
-        if (step->kind == GEMM_ADD)
-            add_step(step, t->operands[k], t, mr, nv, acc);
-        else if (step->kind == GEMM_MUL)
-            mul_step(step, t->operands[k], t, mr, nv, acc);
-        else
-            bend_step(step, mr, nv, acc);
-    }
-}
-
-SIMD_INLINE void store(const struct gemm_tile *t, int mr, int nv, sums acc)
+SIMD_INLINE void store(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     if (t->stream) {
-        UNROLL for (int m = 0; m < mr; m++)
-            UNROLL for (int n = 0; n < nv; n++)
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
+            GEMM_UNROLL for (int n = 0; n < nv; n++)
                 vf_stream(t->c + m * t->c_row + n * VL, acc[m][n]);
         return;
     }
     if (t->last == VL) {
-        UNROLL for (int m = 0; m < mr; m++)
-            UNROLL for (int n = 0; n < nv; n++)
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
+            GEMM_UNROLL for (int n = 0; n < nv; n++)
                 vf_store(t->c + m * t->c_row + n * VL, acc[m][n]);
         return;
     }
     vm mask = vm_first(t->last);
-    UNROLL for (int m = 0; m < mr; m++) {
-        UNROLL for (int n = 0; n < nv - 1; n++)
+    GEMM_UNROLL for (int m = 0; m < mr; m++) {
+        GEMM_UNROLL for (int n = 0; n < nv - 1; n++)
             vf_store(t->c + m * t->c_row + n * VL, acc[m][n]);
         vf_store_m(t->c + m * t->c_row + (nv - 1) * VL, mask, acc[m][nv - 1]);
     }
@@ -143,11 +72,11 @@ SIMD_INLINE void store(const struct gemm_tile *t, int mr, int nv, sums acc)
 
 SIMD_INLINE void tile(const struct gemm_tile *t, int mr, int nv)
 {
-    sums acc;
+    gemm_sums acc;
     begin(t, mr, nv, acc);
     sum_up(t, mr, nv, acc);
     if (t->post && t->post->light)
-        finish(t, mr, nv, acc);
+        gemm_light_steps(t->post, t->operands, t->last, mr, nv, acc);
     store(t, mr, nv, acc);
     if (t->post && t->post->light < t->post->count)
         gemm_post_heavy(t->post, t->operands, t->c, t->c_row, mr, (nv - 1) * VL + t->last);

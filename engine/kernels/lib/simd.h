@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "engine/tensor.h"
+
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
 /* A function of kernels/lib that is compiled once per instruction set: SIMD_FN(gemm_pack)(...). */
@@ -82,6 +84,8 @@ SIMD_INLINE vm vm_not(vm a) { return (vm)~a; }
 SIMD_INLINE unsigned vm_bits(vm m) { return m; } /* bit i: lane i */
 SIMD_INLINE vm vm_load_bool(const uint8_t *p) { __m128i b = _mm_loadu_si128((const __m128i *)(const void *)p); return _mm_test_epi8_mask(b, b); }
 SIMD_INLINE void vm_store_bool(uint8_t *p, vm m) { _mm_storeu_si128((__m128i *)(void *)p, _mm_maskz_set1_epi8(m, 1)); }
+SIMD_INLINE vf vf_load_half(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p)); }
+SIMD_INLINE void vf_store_half(uint16_t *p, vf v) { _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
 /* clang-format on */
 
 #elif defined(__AVX2__)
@@ -159,6 +163,8 @@ SIMD_INLINE void vm_store_bool(uint8_t *p, vm m)
     __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
     _mm_storel_epi64((__m128i *)(void *)p, _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1)));
 }
+SIMD_INLINE vf vf_load_half(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p)); }
+SIMD_INLINE void vf_store_half(uint16_t *p, vf v) { _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
 /* clang-format on */
 
 #else
@@ -223,6 +229,8 @@ SIMD_INLINE vm vm_not(vm a) { return ~a; }
 SIMD_INLINE unsigned vm_bits(vm m) { return (unsigned)m & 1u; }
 SIMD_INLINE vm vm_load_bool(const uint8_t *p) { return -(*p != 0); }
 SIMD_INLINE void vm_store_bool(uint8_t *p, vm m) { *p = m ? 1 : 0; }
+SIMD_INLINE vf vf_load_half(const uint16_t *p) { return half_to_float(*p); }
+SIMD_INLINE void vf_store_half(uint16_t *p, vf v) { *p = half_from_float(v); }
 /* clang-format on */
 
 #endif

@@ -17,7 +17,8 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     int64_t strides[2] = {gemm.shape.b_col ? gemm.shape.b_col : 1, gemm.shape.b_row};
     dnnl_memory_desc_t weights = md_strided(2, dims, strides), any = md_any(2, dims);
     DNNL_TRY(dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_inference, &gemm.a, &any,
-                                                  NULL, &gemm.c),
+                                                  gemm.bias == NONE ? NULL : &gemm.bias_row,
+                                                  &gemm.c),
              why);
     TRY(plan_attr(plan, why));
     TRY(gemm_posts(q, &gemm, plan, why));
@@ -25,6 +26,8 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &gemm.a);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &gemm.c);
     step_packed(step, DNNL_ARG_WEIGHTS, &weights, gemm.b_data);
+    if (gemm.bias != NONE)
+        step_io(step, DNNL_ARG_BIAS, SOURCE_IN, (size_t)gemm.bias, &gemm.bias_row);
     return STATUS_OK;
 }
 

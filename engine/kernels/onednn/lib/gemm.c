@@ -45,6 +45,38 @@ static struct grouping group_output(const struct kernel_query *q, const struct m
     return grouping;
 }
 
+static double gemm_attribute(const struct kernel_query *q, const char *name)
+{
+    return is_op(q, "Gemm") ? onednn_host->node_float(q->node, name, 1) : 1;
+}
+
+static bool has_c(const struct kernel_query *q)
+{
+    return q->node->op_inputs > 2 && in_desc(q, 2) && gemm_attribute(q, "beta") != 0;
+}
+
+/* What is added to the product first, if that is a plain row of N elements. As a post-op oneDNN
+ * would take a row for a whole tensor when M is 1, and have no fast kernel. */
+static void find_bias(const struct kernel_query *q, struct gemm *gemm)
+{
+    const struct node *node = q->node;
+    int input = has_c(q) ? 2 : NONE;
+    if (input == NONE && node->post_count && node->posts[0].kind == POST_ADD)
+        input = node->posts[0].input;
+    const struct desc *row = input == NONE ? NULL : in_desc(q, input);
+    gemm->bias = NONE;
+    if (!row || row->dtype != DTYPE_F32 || gemm_attribute(q, "alpha") != 1 ||
+        gemm_attribute(q, "beta") != 1 || !onednn_host->desc_is_plain(row))
+        return;
+    int64_t count = 1, one = 1, last = row->shape.rank ? row->shape.dim[row->shape.rank - 1] : 0;
+    for (int k = 0; k < row->shape.rank; k++)
+        count *= row->shape.dim[k];
+    if (count != last || count != gemm->shape.n || q->in[1].shape.rank < 2)
+        return;
+    gemm->bias = input;
+    gemm->bias_row = md_strided(1, &count, &one);
+}
+
 enum status gemm_from_query(const struct kernel_query *q, struct gemm *gemm, struct error *why)
 {
     dnnl_memory_desc_t checked;
@@ -59,6 +91,7 @@ enum status gemm_from_query(const struct kernel_query *q, struct gemm *gemm, str
     matrix_md(&s, a, &gemm->a, NULL);
     matrix_md(&s, b, &gemm->b, &gemm->b_any);
     matrix_md(&s, c, &gemm->c, NULL);
+    find_bias(q, gemm);
     return STATUS_OK;
 }
 
@@ -66,15 +99,16 @@ enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, st
                        struct error *why)
 {
     struct step_attr *attr = &plan->attr;
-    double alpha = is_op(q, "Gemm") ? onednn_host->node_float(q->node, "alpha", 1) : 1;
-    double beta = is_op(q, "Gemm") ? onednn_host->node_float(q->node, "beta", 1) : 1;
-    bool add_c = q->node->op_inputs > 2 && in_desc(q, 2) && beta != 0;
-    if (add_c && beta != 1)
+    double alpha = gemm_attribute(q, "alpha"), beta = gemm_attribute(q, "beta");
+    bool c_is_bias = gemm->bias == 2 && has_c(q);
+    if (has_c(q) && beta != 1)
         return REFUSE(why, "beta %g", beta); /* post-ops have no factor for their operand */
     if (alpha != 1)
         TRY(post_eltwise(attr, dnnl_eltwise_linear, alpha, 0, why));
     struct post add = {.kind = POST_ADD, .input = 2};
-    if (add_c)
+    if (has_c(q) && !c_is_bias)
         TRY(post_append(q, &gemm->grouping, &add, attr, why));
-    return posts_append(q, &gemm->grouping, attr, why);
+    for (int k = gemm->bias != NONE && !c_is_bias; k < q->node->post_count; k++)
+        TRY(post_append(q, &gemm->grouping, &q->node->posts[k], attr, why));
+    return STATUS_OK;
 }

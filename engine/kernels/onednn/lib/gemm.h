@@ -12,10 +12,12 @@ struct gemm {
     dnnl_memory_desc_t b_any;
     const void *b_data; /* NULL: B comes with each launch */
     struct grouping grouping;
+    int bias; /* input that is added as a row first of all, by the primitive itself; or NONE */
+    dnnl_memory_desc_t bias_row; /* [N] */
 };
 
 enum status gemm_from_query(const struct kernel_query *q, struct gemm *gemm, struct error *why);
-/* Gemm's alpha and C, and the node's posts, as post-ops of the step. */
+/* Gemm's alpha and C, and the node's posts, as post-ops of the step; but not the bias. */
 enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, struct plan *plan,
                        struct error *why);
 

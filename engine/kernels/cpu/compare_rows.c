@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Comparisons of f32, i32 and i64, and logic of bool: loops that the compiler makes vectors of.
+ */
+#include <string.h>
+
+#include "engine/kernels/lib/row_loop.h"
+#include "engine/op.h"
+
+#define LOOP(name, type, expression)                                                               \
+    SIMD_INLINE void name##_loop(const struct row *row, int64_t a_step, int64_t b_step)            \
+    {                                                                                              \
+        uint8_t *y = (uint8_t *)row->at[0];                                                        \
+        const type *left = (const type *)(const void *)row->at[1];                                 \
+        const type *right = (const type *)(const void *)row->at[2];                                \
+        for (int64_t i = 0; i < row->count; i++) {                                                 \
+            type a = left[i * a_step], b = right[i * b_step];                                      \
+            y[i] = (expression) ? 1 : 0;                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void name(const struct row *row)                                                        \
+    {                                                                                              \
+        ROW_STEPS_BINARY(name##_loop, row);                                                        \
+    }
+
+#define COMPARISONS(suffix, type)                                                                  \
+    LOOP(equal_##suffix, type, a == b)                                                             \
+    LOOP(greater_##suffix, type, a > b)                                                            \
+    LOOP(greater_or_equal_##suffix, type, a >= b)                                                  \
+    LOOP(less_##suffix, type, a < b)                                                               \
+    LOOP(less_or_equal_##suffix, type, a <= b)
+
+COMPARISONS(f32, float)
+COMPARISONS(i32, int32_t)
+COMPARISONS(i64, int64_t)
+LOOP(equal_bool, uint8_t, !a == !b)
+LOOP(and_bool, uint8_t, (a != 0) & (b != 0))
+LOOP(or_bool, uint8_t, (a != 0) | (b != 0))
+LOOP(xor_bool, uint8_t, !a != !b)
+
+static void not_bool(const struct row *row)
+{
+    const uint8_t *x = (const uint8_t *)row->at[1];
+    uint8_t *y = (uint8_t *)row->at[0];
+    for (int64_t i = 0; i < row->count; i++)
+        y[i] = !x[i * row->step[1]];
+}
+
+static const struct {
+    const char *op;
+    enum dtype dtype;
+    row_fn *run;
+} rows[] = {
+    {"And", DTYPE_BOOL, and_bool},
+    {"Equal", DTYPE_BOOL, equal_bool},
+    {"Equal", DTYPE_F32, equal_f32},
+    {"Equal", DTYPE_I32, equal_i32},
+    {"Equal", DTYPE_I64, equal_i64},
+    {"Greater", DTYPE_F32, greater_f32},
+    {"Greater", DTYPE_I32, greater_i32},
+    {"Greater", DTYPE_I64, greater_i64},
+    {"GreaterOrEqual", DTYPE_F32, greater_or_equal_f32},
+    {"GreaterOrEqual", DTYPE_I32, greater_or_equal_i32},
+    {"GreaterOrEqual", DTYPE_I64, greater_or_equal_i64},
+    {"Less", DTYPE_F32, less_f32},
+    {"Less", DTYPE_I32, less_i32},
+    {"Less", DTYPE_I64, less_i64},
+    {"LessOrEqual", DTYPE_F32, less_or_equal_f32},
+    {"LessOrEqual", DTYPE_I32, less_or_equal_i32},
+    {"LessOrEqual", DTYPE_I64, less_or_equal_i64},
+    {"Not", DTYPE_BOOL, not_bool},
+    {"Or", DTYPE_BOOL, or_bool},
+    {"Xor", DTYPE_BOOL, xor_bool},
+};
+
+static row_fn *find(const struct kernel_query *q)
+{
+    for (int k = 0; k < ARRAY_COUNT(rows); k++)
+        if (rows[k].dtype == q->in[0].dtype && strcmp(rows[k].op, q->node->op->name) == 0)
+            return rows[k].run;
+    return NULL;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (!find(q))
+        return UNSUPPORTED(why, "%s of %s", q->node->op->name, dtype_name(q->in[0].dtype));
+    return row_loop_supports(q, why);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    row_loop_run(q, args, find(q));
+}
+
+REGISTER_KERNEL(compare_rows) = {
+    NATIVE(compare_rows),
+    .ops = OPS("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or",
+               "Xor"),
+    .supports = supports,
+    .launch = launch,
+};

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * 3x3 convolution of stride 1 by Winograd's F(4x4) and F(2x2) (engine/kernels/lib/winograd.h): a
+ * quarter, or 1 / 2.25, of the multiplications. Tiles are taken in blocks; for each block the input
+ * is transformed, `points` matrix products [tiles x C] [C x M] run through the common
+ * micro-kernels, and the result is transformed back through the epilogue.
+ *
+ * Two ways to spread the work: "own", where a thread carries a block through all three steps in its
+ * second cache and streams the transformed weights, and "shared", where all threads do one step of
+ * a larger block together, so that the weights are read once per block. The first wins where there
+ * are many tiles and few channels, the second at 14x14x256 and beyond, or with many threads. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels/lib/conv_shape.h"
+#include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/winograd.h"
+
+enum { CHANNELS_MIN = 8, LINE_FLOATS = 16, TASKS_PER_THREAD = 6 };
+
+struct kernel_state {
+    struct conv_shape shape;
+    struct gemm_post post;
+    struct gemm_plan plan[2];  /* of a whole block, of the last one */
+    int out, points;           /* of a tile */
+    int64_t tiles_y, tiles_x, tiles, block, blocks;
+    bool shared, large; /* large: the result is written past the caches if it is aligned */
+    int64_t v_row, v_step, m_row, m_step; /* floats between tiles and between points */
+    int64_t packed_step;
+    size_t block_bytes;        /* V and M of one block */
+    float *packed, *bias, *zeros;
+};
+
+struct tuning {
+    int out, vectors, rows;
+    bool shared;
+    int64_t block_kib; /* V and M of a block */
+};
+
+/* Best guesses first. */
+#if defined(__AVX512F__)
+static const struct tuning tunings[] = {
+    {4, 4, 6, false, 640},   {4, 2, 12, false, 640}, {4, 4, 6, true, 4096},
+    {4, 2, 12, true, 4096},  {4, 3, 8, false, 1280}, {2, 4, 6, false, 640},
+    {2, 4, 6, true, 4096},   {2, 2, 12, true, 4096},
+};
+#elif defined(__AVX2__)
+static const struct tuning tunings[] = {
+    {4, 2, 6, false, 640}, {4, 2, 6, true, 4096}, {4, 3, 4, false, 1280},
+    {2, 2, 6, false, 640}, {2, 2, 6, true, 4096},
+};
+#else
+static const struct tuning tunings[] = {{4, 4, 4, false, 640}, {2, 4, 4, false, 640}};
+#endif
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct conv_shape s;
+    TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
+    const struct window *w = &s.window;
+    if (w->group > 1)
+        return UNSUPPORTED(why, "groups");
+    if (w->kernel[0] != 1 || w->in[0] != 1 || w->kernel[1] != 3 || w->kernel[2] != 3)
+        return UNSUPPORTED(why, "the kernel is not 3x3");
+    if (w->stride[1] != 1 || w->stride[2] != 1 || w->dilation[1] != 1 || w->dilation[2] != 1)
+        return UNSUPPORTED(why, "stride or dilation is not 1");
+    if (s.channels < CHANNELS_MIN || s.out_channels < CHANNELS_MIN)
+        return UNSUPPORTED(why, "fewer than %d channels", CHANNELS_MIN);
+    return STATUS_OK;
+}
+
+/* ---- sizes ---- */
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* A row of whole vectors and one cache line more, so that rows do not fight for cache sets. */
+static int64_t padded(int64_t channels)
+{
+    return divide_up(channels, LINE_FLOATS) * LINE_FLOATS + LINE_FLOATS;
+}
+
+static struct gemm_plan plan_of(const struct kernel_state *state, const struct tuning *t,
+                                int64_t tiles, int threads)
+{
+    struct gemm_size size = {.batch = state->points, .m = tiles, .n = state->shape.out_channels,
+                             .taps = 1, .k = state->shape.channels, .vectors = t->vectors,
+                             .rows = t->rows, .block_k = 512,
+                             .threads = t->shared ? threads : 1};
+    return gemm_plan_for(&size);
+}
+
+static struct kernel_state sized(const struct kernel_query *q, int variant)
+{
+    const struct tuning *t = &tunings[variant];
+    struct kernel_state s = {.out = t->out, .shared = t->shared};
+    conv_shape_from(q, CONV_PLAIN, &s.shape, NULL);
+    s.post = s.shape.post;
+    s.points = (t->out + 2) * (t->out + 2);
+    s.tiles_y = divide_up(s.shape.window.out[1], t->out);
+    s.tiles_x = divide_up(s.shape.window.out[2], t->out);
+    s.tiles = s.shape.images * s.tiles_y * s.tiles_x;
+    s.v_row = padded(s.shape.channels);
+    s.m_row = padded(s.shape.out_channels);
+    int64_t tile_bytes = s.points * (s.v_row + s.m_row) * (int64_t)sizeof(float);
+    int64_t fit = t->block_kib * 1024 / tile_bytes;
+    fit = fit < t->rows ? t->rows : fit;
+    /* Every thread shall have a block, as long as a block fills a tile of the micro-kernel. */
+    int64_t blocks = divide_up(s.tiles, fit);
+    if (!t->shared)
+        blocks = divide_up(blocks, q->threads) * q->threads;
+    s.block = divide_up(s.tiles, blocks);
+    if (s.block < t->rows)
+        s.block = t->rows < s.tiles ? t->rows : s.tiles;
+    s.blocks = divide_up(s.tiles, s.block);
+    s.plan[0] = plan_of(&s, t, s.block, q->threads);
+    s.plan[1] = plan_of(&s, t, s.tiles - (s.blocks - 1) * s.block, q->threads);
+    s.v_step = s.block * s.v_row;
+    s.m_step = s.block * s.m_row;
+    s.block_bytes = (size_t)(s.points * (s.v_step + s.m_step)) * sizeof(float);
+    s.large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s.shape.out_channels % VL == 0 &&
+              s.shape.y_pixel % VL == 0 && s.shape.y_image % VL == 0 &&
+              s.post.light == s.post.count;
+    s.packed_step = gemm_packed_floats(&s.plan[0]);
+    return s;
+}
+
+static size_t gemm_bytes(const struct kernel_state *s)
+{
+    size_t whole = gemm_workspace(&s->plan[0]), last = gemm_workspace(&s->plan[1]);
+    return whole > last ? whole : last;
+}
+
+static size_t task_bytes(const struct kernel_state *s)
+{
+    return s->block_bytes + gemm_bytes(s);
+}
+
+/* ---- hooks of preparation ---- */
+
+static int variants(const struct kernel_query *q)
+{
+    (void)q;
+    return ARRAY_COUNT(tunings);
+}
+
+static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+{
+    struct kernel_state s = sized(q, variant);
+    const struct gemm_size *g = &s.plan[0].size;
+    snprintf(text, size, "F%d %dx%d %s %lldx%lld", s.out, g->rows, g->vectors * VL,
+             s.shared ? "shared" : "own", (long long)s.blocks, (long long)s.block);
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    struct kernel_state s = sized(q, variant);
+    return task_bytes(&s) * (s.shared ? 1 : (size_t)q->threads);
+}
+
+static void release(struct kernel_state *state)
+{
+    if (!state)
+        return;
+    free(state->packed);
+    free(state->bias);
+    free(state->zeros);
+    free(state);
+}
+
+static enum status pack_weights(struct kernel_state *state, const float *weights,
+                                struct error *err)
+{
+    const struct conv_shape *s = &state->shape;
+    int64_t one = s->channels * s->out_channels;
+    float *u = gemm_alloc((size_t)(one * state->points) * sizeof(float));
+    if (!u)
+        return FAIL_NO_MEMORY(err);
+    winograd_weights(state->out, weights, s->w_out, s->w_in, s->channels, s->out_channels, u);
+    for (int p = 0; p < state->points; p++) {
+        struct gemm_source_b from = {.b = u + p * one, .row = s->out_channels, .column = 1,
+                                     .scale = 1.0f};
+        gemm_pack_b(&state->plan[0], &from, 0, state->plan[0].panels,
+                    state->packed + p * state->packed_step);
+    }
+    free(u);
+    return STATUS_OK;
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
+                           size_t *state_bytes, struct error *err)
+{
+    struct kernel_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return FAIL_NO_MEMORY(err);
+    *state = sized(q, variant);
+    size_t packed_bytes = (size_t)(state->packed_step * state->points) * sizeof(float);
+    size_t bias_bytes = (size_t)padded(state->shape.out_channels) * sizeof(float);
+    size_t zero_bytes = (size_t)padded(state->shape.channels) * sizeof(float);
+    state->packed = gemm_alloc(packed_bytes);
+    state->bias = gemm_alloc(bias_bytes);
+    state->zeros = gemm_alloc(zero_bytes);
+    if (!state->packed || !state->bias || !state->zeros ||
+        pack_weights(state, q->fixed[1], err) != STATUS_OK) {
+        release(state);
+        return FAIL_NO_MEMORY(err);
+    }
+    memset(state->zeros, 0, zero_bytes);
+    memset(state->bias, 0, bias_bytes);
+    gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
+    *state_bytes = packed_bytes + bias_bytes + zero_bytes;
+    *out = state;
+    return STATUS_OK;
+}
+
+/* ---- one block ---- */
+
+struct block {
+    const struct kernel_state *state;
+    const struct kernel_args *args;
+    int64_t first, count; /* tiles */
+    int64_t group;        /* tiles per task */
+    float *v, *m;
+    void *gemm;           /* workspace of the products */
+    bool stream;
+};
+
+struct place {
+    int64_t image, y, x; /* first output pixel of a tile */
+};
+
+static struct place place_of(const struct kernel_state *s, int64_t tile)
+{
+    struct place p = {.x = tile % s->tiles_x * s->out};
+    tile /= s->tiles_x;
+    p.y = tile % s->tiles_y * s->out;
+    p.image = tile / s->tiles_y;
+    return p;
+}
+
+static void input_tile(const struct block *b, int64_t index)
+{
+    const struct kernel_state *s = b->state;
+    const struct window *w = &s->shape.window;
+    struct place p = place_of(s, b->first + index);
+    const float *image = (const float *)b->args->in[0] + p.image * s->shape.x_image;
+    const float *pixels[WINOGRAD_POINTS_MAX];
+    int side = s->out + 2;
+    for (int i = 0; i < side; i++) {
+        int64_t y = p.y + i - w->pad_begin[1];
+        bool inside = (uint64_t)y < (uint64_t)w->in[1];
+        for (int j = 0; j < side; j++) {
+            int64_t x = p.x + j - w->pad_begin[2];
+            bool there = inside && (uint64_t)x < (uint64_t)w->in[2];
+            pixels[i * side + j] =
+                there ? image + y * s->shape.x_at[1] + x * s->shape.x_at[2] : s->zeros;
+        }
+    }
+    winograd_input(s->out, pixels, s->shape.channels, b->v + index * s->v_row, s->v_step);
+}
+
+static void output_tile(const struct block *b, int64_t index)
+{
+    const struct kernel_state *s = b->state;
+    const struct conv_shape *shape = &s->shape;
+    const struct window *w = &shape->window;
+    struct place p = place_of(s, b->first + index);
+    const float *operands[GEMM_STEP_MAX] = {0};
+    int64_t operand_row[GEMM_STEP_MAX] = {0}, pixel = p.y * w->out[2] + p.x;
+    for (int k = 0; k < s->post.count; k++) {
+        const struct gemm_step *step = &s->post.steps[k];
+        operand_row[k] = step->row * w->out[2];
+        if (step->input < 0)
+            continue;
+        int64_t image = shape->folded ? step->row * shape->pixels : step->batch[0];
+        operands[k] = (const float *)b->args->in[step->input] + p.image * image +
+                      pixel * step->row;
+    }
+    int64_t rows = w->out[1] - p.y, columns = w->out[2] - p.x;
+    struct winograd_tile tile = {.m = b->m + index * s->m_row,
+                                 .step = s->m_step,
+                                 .channels = shape->out_channels,
+                                 .bias = s->bias,
+                                 .y = (float *)b->args->out[0] + p.image * shape->y_image +
+                                      pixel * shape->y_pixel,
+                                 .y_row = w->out[2] * shape->y_pixel,
+                                 .y_pixel = shape->y_pixel,
+                                 .rows = rows < s->out ? (int)rows : s->out,
+                                 .columns = columns < s->out ? (int)columns : s->out,
+                                 .post = &s->post,
+                                 .operands = operands,
+                                 .operand_row = operand_row,
+                             .stream = b->stream};
+    winograd_output(s->out, &tile);
+}
+
+static void input_group(void *context, int64_t task, int thread)
+{
+    const struct block *b = context;
+    int64_t end = (task + 1) * b->group;
+    (void)thread;
+    for (int64_t k = task * b->group; k < end && k < b->count; k++)
+        input_tile(b, k);
+}
+
+static void output_group(void *context, int64_t task, int thread)
+{
+    const struct block *b = context;
+    int64_t end = (task + 1) * b->group;
+    (void)thread;
+    for (int64_t k = task * b->group; k < end && k < b->count; k++)
+        output_tile(b, k);
+    if (b->stream)
+        simd_fence();
+}
+
+static void point_rows(const struct gemm_rows *rows, const float **to, int64_t step)
+{
+    const struct block *b = rows->source;
+    const float *v = b->v + rows->batch * b->state->v_step + rows->row * b->state->v_row;
+    (void)step;
+    for (int64_t k = 0; k < rows->count; k++)
+        to[k] = v + k * b->state->v_row;
+}
+
+static void multiply(const struct block *b, struct pool *pool)
+{
+    const struct kernel_state *s = b->state;
+    const struct gemm_plan *plan = &s->plan[b->count != s->block];
+    int64_t points = s->points;
+    struct gemm_call call = {.rows = point_rows,
+                             .source = b,
+                             .b = s->packed,
+                             .b_batch = s->packed_step,
+                             .c = b->m,
+                             .c_row = s->m_row,
+                             .batch_rank = 1,
+                             .batch_dim = &points,
+                             .c_batch = &s->m_step,
+                             .workspace = b->gemm};
+    gemm_run(plan, &call, pool);
+}
+
+static struct block block_at(const struct kernel_state *s, const struct kernel_args *args,
+                             int64_t index, void *memory)
+{
+    struct block b = {.state = s, .args = args, .first = index * s->block, .v = memory};
+    b.count = s->tiles - b.first < s->block ? s->tiles - b.first : s->block;
+    b.m = b.v + s->points * s->v_step;
+    b.gemm = (char *)memory + s->block_bytes;
+    b.stream = s->large && (uintptr_t)args->out[0] % (VL * sizeof(float)) == 0;
+    return b;
+}
+
+struct job {
+    const struct kernel_state *state;
+    const struct kernel_args *args;
+};
+
+static void own_block(void *context, int64_t task, int thread)
+{
+    const struct job *job = context;
+    size_t bytes = task_bytes(job->state);
+    struct block b = block_at(job->state, job->args, task,
+                              (char *)job->args->workspace + (size_t)thread * bytes);
+    b.group = b.count;
+    input_group(&b, 0, thread);
+    multiply(&b, NULL);
+    output_group(&b, 0, thread);
+}
+
+static void shared_block(const struct kernel_state *s, const struct kernel_args *args,
+                         int64_t index)
+{
+    struct block b = block_at(s, args, index, args->workspace);
+    int threads = pool_threads(args->pool);
+    b.group = divide_up(b.count, (int64_t)threads * TASKS_PER_THREAD);
+    int64_t groups = divide_up(b.count, b.group);
+    pool_run(args->pool, groups, input_group, &b);
+    multiply(&b, args->pool);
+    pool_run(args->pool, groups, output_group, &b);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)q;
+    if (!state->shared) {
+        struct job job = {state, args};
+        pool_run(args->pool, state->blocks, own_block, &job);
+        return;
+    }
+    for (int64_t index = 0; index < state->blocks; index++)
+        shared_block(state, args, index);
+}
+
+REGISTER_KERNEL(conv_winograd) = {
+    NATIVE(conv_winograd),
+    .ops = OPS("Conv"),
+    .packs = 1u << 1 | 1u << 2,
+    .rel_error = 2e-5,
+    .supports = supports,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
+    .release = release,
+};

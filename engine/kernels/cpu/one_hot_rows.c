@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OneHot along a new last axis, four-byte elements: every row is filled with "off" and gets its one
+ * "on". A row of thousands of zeros is written at memory speed, short rows at a few cycles each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernel.h"
+
+enum { TILE_BYTES = 32 << 10 };
+
+struct kernel_state {
+    int64_t rows, depth, rows_per_tile, tiles;
+    bool wide; /* 64-bit indices */
+};
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    int64_t axis = node_int(q->node, "axis", -1);
+    if (axis != -1 && axis != q->out[0].shape.rank - 1)
+        return UNSUPPORTED(why, "the new axis is not the last");
+    if (dtype_size(q->out[0].dtype) != 4)
+        return UNSUPPORTED(why, "elements of %zu bytes", dtype_size(q->out[0].dtype));
+    if (q->in[0].dtype != DTYPE_I32 && q->in[0].dtype != DTYPE_I64)
+        return UNSUPPORTED(why, "indices of type %s", dtype_name(q->in[0].dtype));
+    if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->out[0]))
+        return UNSUPPORTED(why, "only plain memory");
+    return q->node->post_count ? UNSUPPORTED(why, "no fused epilogue") : STATUS_OK;
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    struct kernel_state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    s->rows = shape_count(&q->in[0].shape);
+    s->depth = q->out[0].shape.dim[q->out[0].shape.rank - 1];
+    s->wide = q->in[0].dtype == DTYPE_I64;
+    s->rows_per_tile = TILE_BYTES / (s->depth * 4 + 16) + 1;
+    s->tiles = (s->rows + s->rows_per_tile - 1) / s->rows_per_tile;
+    *state = s;
+    *state_bytes = sizeof(*s);
+    return STATUS_OK;
+}
+
+struct job {
+    const struct kernel_state *s;
+    const void *index;
+    uint32_t off, on; /* bits of the two values, whatever their type */
+    uint32_t *dst;
+};
+
+static void fill(uint32_t *dst, uint32_t value, int64_t count)
+{
+    if (value == 0) {
+        memset(dst, 0, (size_t)count * sizeof(*dst));
+        return;
+    }
+    for (int64_t k = 0; k < count; k++)
+        dst[k] = value;
+}
+
+static void work(void *context, int64_t tile, int thread)
+{
+    const struct job *job = context;
+    const struct kernel_state *s = job->s;
+    int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
+    (void)thread;
+    last = last < s->rows ? last : s->rows;
+    fill(job->dst + first * s->depth, job->off, (last - first) * s->depth);
+    for (int64_t row = first; row < last; row++) {
+        int64_t at = s->wide ? ((const int64_t *)job->index)[row]
+                             : (int64_t)((const int32_t *)job->index)[row];
+        at = at < 0 ? at + s->depth : at;
+        if (at >= 0 && at < s->depth)
+            job->dst[row * s->depth + at] = job->on;
+    }
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)q;
+    struct job job = {.s = s, .index = args->in[0], .dst = args->out[0]};
+    memcpy(&job.off, args->in[2], 4);
+    memcpy(&job.on, (const char *)args->in[2] + 4, 4);
+    pool_run(args->pool, s->tiles, work, &job);
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+REGISTER_KERNEL(one_hot_rows) = {
+    NATIVE(one_hot_rows), .ops = OPS("OneHot"), .supports = supports,
+    .prepare = prepare,   .launch = launch,     .release = release,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The light steps of an epilogue on sums that are still in registers: mr rows of nv vectors, both
+ * constants where this is inlined. */
+#ifndef ENGINE_KERNELS_LIB_GEMM_STEPS_H
+#define ENGINE_KERNELS_LIB_GEMM_STEPS_H
+
+#include "engine/kernels/lib/gemm_tile.h"
+
+#define GEMM_UNROLL _Pragma("GCC unroll 16")
+
+typedef vf gemm_sums[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
+
+/* Vector n of nv; the last one has `last` columns. */
+SIMD_INLINE vf gemm_load(const float *p, int64_t last, int n, int nv)
+{
+    return n < nv - 1 || last == VL ? vf_load(p) : vf_load_m(p, vm_first(last));
+}
+
+SIMD_INLINE void gemm_add_step(const struct gemm_step *s, const float *operand, int64_t last,
+                               int mr, int nv, gemm_sums acc)
+{
+    vf scale = vf_set1(s->a);
+    if (s->column == 0) {
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
+            GEMM_UNROLL for (int n = 0; n < nv; n++)
+                acc[m][n] = vf_fma(scale, vf_set1(operand[m * s->row]), acc[m][n]);
+        return;
+    }
+    GEMM_UNROLL for (int m = 0; m < mr; m++)
+        GEMM_UNROLL for (int n = 0; n < nv; n++)
+            acc[m][n] = vf_fma(scale, gemm_load(operand + m * s->row + n * VL, last, n, nv),
+                               acc[m][n]);
+}
+
+SIMD_INLINE void gemm_mul_step(const struct gemm_step *s, const float *operand, int64_t last,
+                               int mr, int nv, gemm_sums acc)
+{
+    if (s->column == 0) {
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
+            GEMM_UNROLL for (int n = 0; n < nv; n++)
+                acc[m][n] = vf_mul(vf_set1(operand[m * s->row]), acc[m][n]);
+        return;
+    }
+    GEMM_UNROLL for (int m = 0; m < mr; m++)
+        GEMM_UNROLL for (int n = 0; n < nv; n++)
+            acc[m][n] = vf_mul(gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
+}
+
+SIMD_INLINE void gemm_bend_step(const struct gemm_step *s, int mr, int nv, gemm_sums acc)
+{
+    vf a = vf_set1(s->a), b = vf_set1(s->b);
+    if (s->kind == GEMM_RELU) {
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
+            GEMM_UNROLL for (int n = 0; n < nv; n++)
+                acc[m][n] = vf_max(vf_zero(), acc[m][n]);
+        return;
+    }
+    if (s->kind == GEMM_CLAMP) {
+        GEMM_UNROLL for (int m = 0; m < mr; m++)
+            GEMM_UNROLL for (int n = 0; n < nv; n++)
+                acc[m][n] = vf_min(b, vf_max(a, acc[m][n]));
+        return;
+    }
+    GEMM_UNROLL for (int m = 0; m < mr; m++)
+        GEMM_UNROLL for (int n = 0; n < nv; n++)
+            acc[m][n] = vf_select(vf_lt(acc[m][n], vf_zero()), vf_mul(a, acc[m][n]), acc[m][n]);
+}
+
+SIMD_INLINE void gemm_light_steps(const struct gemm_post *post, const float *const *operands,
+                                  int64_t last, int mr, int nv, gemm_sums acc)
+{
+    for (int k = 0; k < post->light; k++) {
+        const struct gemm_step *step = &post->steps[k];
+        if (step->kind == GEMM_ADD)
+            gemm_add_step(step, operands[k], last, mr, nv, acc);
+        else if (step->kind == GEMM_MUL)
+            gemm_mul_step(step, operands[k], last, mr, nv, acc);
+        else
+            gemm_bend_step(step, mr, nv, acc);
+    }
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/lib/winograd.h"
+
+#include "engine/kernels/lib/gemm_steps.h"
+
+/* ---- weights ---- */
+
+/* The points of F(4x4) are 0, A, -A, B, -B and infinity. */
+#define A 0.75
+#define B 1.5
+#define WEIGHT_A (1 / (2 * A * A * (A * A - B * B)))
+#define WEIGHT_B (1 / (2 * B * B * (B * B - A * A)))
+
+static const double weights_4[6][3] = {
+    {1 / (A * A * B * B), 0, 0},
+    {WEIGHT_A, WEIGHT_A * A, WEIGHT_A * A * A},
+    {WEIGHT_A, -WEIGHT_A * A, WEIGHT_A * A * A},
+    {WEIGHT_B, WEIGHT_B * B, WEIGHT_B * B * B},
+    {WEIGHT_B, -WEIGHT_B * B, WEIGHT_B * B * B},
+    {0, 0, 1},
+};
+static const double weights_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+
+/* u = G w G^T for one pair of channels; step: between points. */
+static void transform_weights(int side, const double (*g)[3], const float *w, float *u,
+                              int64_t step)
+{
+    for (int i = 0; i < side; i++) {
+        double row[3];
+        for (int x = 0; x < 3; x++)
+            row[x] = g[i][0] * (double)w[x] + g[i][1] * (double)w[3 + x] +
+                     g[i][2] * (double)w[6 + x];
+        for (int j = 0; j < side; j++)
+            u[(i * side + j) * step] =
+                (float)(row[0] * g[j][0] + row[1] * g[j][1] + row[2] * g[j][2]);
+    }
+}
+
+void winograd_weights(int out, const float *weights, int64_t w_out, int64_t w_in, int64_t channels,
+                      int64_t out_channels, float *u)
+{
+    const double(*g)[3] = out == 4 ? weights_4 : weights_2;
+    for (int64_t c = 0; c < channels; c++)
+        for (int64_t m = 0; m < out_channels; m++)
+            transform_weights(out + 2, g, weights + m * w_out + c * w_in,
+                              u + c * out_channels + m, channels * out_channels);
+}
+
+/* ---- input ---- */
+
+/* v = B^T d along one line of a tile; from and to may lie `stride` vectors apart. */
+SIMD_INLINE void input_line_4(const vf *d, int stride, vf *v)
+{
+    vf d0 = d[0], d1 = d[stride], d2 = d[2 * stride], d3 = d[3 * stride], d4 = d[4 * stride],
+       d5 = d[5 * stride];
+    vf a = vf_set1((float)A), b = vf_set1((float)B), a2 = vf_set1((float)(A * A)),
+       b2 = vf_set1((float)(B * B)), sum = vf_set1((float)(A * A + B * B)),
+       product = vf_set1((float)(A * A * B * B));
+    vf even_a = vf_fnma(b2, d2, d4), odd_a = vf_fnma(b2, d1, d3);
+    vf even_b = vf_fnma(a2, d2, d4), odd_b = vf_fnma(a2, d1, d3);
+    v[0] = vf_fma(product, d0, vf_fnma(sum, d2, d4));
+    v[stride] = vf_fma(a, odd_a, even_a);
+    v[2 * stride] = vf_fnma(a, odd_a, even_a);
+    v[3 * stride] = vf_fma(b, odd_b, even_b);
+    v[4 * stride] = vf_fnma(b, odd_b, even_b);
+    v[5 * stride] = vf_fma(product, d1, vf_fnma(sum, d3, d5));
+}
+
+SIMD_INLINE void input_line_2(const vf *d, int stride, vf *v)
+{
+    vf d0 = d[0], d1 = d[stride], d2 = d[2 * stride], d3 = d[3 * stride];
+    v[0] = vf_sub(d0, d2);
+    v[stride] = vf_add(d1, d2);
+    v[2 * stride] = vf_sub(d2, d1);
+    v[3 * stride] = vf_sub(d1, d3);
+}
+
+SIMD_INLINE void input_line(int out, const vf *d, int stride, vf *v)
+{
+    if (out == 4)
+        input_line_4(d, stride, v);
+    else
+        input_line_2(d, stride, v);
+}
+
+SIMD_INLINE void input_vector(int out, const float *const *pixels, int64_t c, vm mask, bool whole,
+                              float *v, int64_t step)
+{
+    vf d[WINOGRAD_POINTS_MAX];
+    int side = out + 2;
+    GEMM_UNROLL for (int x = 0; x < side; x++) {
+        GEMM_UNROLL for (int y = 0; y < side; y++) {
+            const float *p = pixels[y * side + x] + c;
+            d[y * side + x] = whole ? vf_load(p) : vf_load_m(p, mask);
+        }
+        input_line(out, d + x, side, d + x);
+    }
+    GEMM_UNROLL for (int y = 0; y < side; y++) {
+        input_line(out, d + y * side, 1, d + y * side);
+        GEMM_UNROLL for (int x = 0; x < side; x++)
+            vf_store(v + (y * side + x) * step + c, d[y * side + x]);
+    }
+}
+
+SIMD_INLINE void input_tile(int out, const float *const *pixels, int64_t channels, float *v,
+                            int64_t step)
+{
+    int64_t c = 0;
+    for (; c + VL <= channels; c += VL)
+        input_vector(out, pixels, c, vm_first(VL), true, v, step);
+    if (c < channels)
+        input_vector(out, pixels, c, vm_first(channels - c), false, v, step);
+}
+
+void winograd_input(int out, const float *const *pixels, int64_t channels, float *v, int64_t step)
+{
+    if (out == 4)
+        input_tile(4, pixels, channels, v, step);
+    else
+        input_tile(2, pixels, channels, v, step);
+}
+
+/* ---- output ---- */
+
+/* y = A^T m along one line. */
+SIMD_INLINE void output_line_4(const vf *m, int stride, vf *y)
+{
+    vf m1 = m[stride], m2 = m[2 * stride], m3 = m[3 * stride], m4 = m[4 * stride];
+    vf sum = vf_add(m1, m2), difference = vf_sub(m1, m2);
+    vf sum2 = vf_add(m3, m4), difference2 = vf_sub(m3, m4);
+    vf first = vf_add(vf_add(m[0], sum), sum2);
+    vf a = vf_set1((float)A), b = vf_set1((float)B), a2 = vf_set1((float)(A * A)),
+       b2 = vf_set1((float)(B * B)), a3 = vf_set1((float)(A * A * A)),
+       b3 = vf_set1((float)(B * B * B));
+    vf last = vf_fma(a3, difference, vf_fma(b3, difference2, m[5 * stride]));
+    y[0] = first;
+    y[stride] = vf_fma(b, difference2, vf_mul(a, difference));
+    y[2 * stride] = vf_fma(b2, sum2, vf_mul(a2, sum));
+    y[3 * stride] = last;
+}
+
+SIMD_INLINE void output_line_2(const vf *m, int stride, vf *y)
+{
+    vf m1 = m[stride], m2 = m[2 * stride];
+    vf first = vf_add(m[0], vf_add(m1, m2));
+    y[stride] = vf_sub(vf_sub(m1, m2), m[3 * stride]);
+    y[0] = first;
+}
+
+SIMD_INLINE void output_line(int out, const vf *m, int stride, vf *y)
+{
+    if (out == 4)
+        output_line_4(m, stride, y);
+    else
+        output_line_2(m, stride, y);
+}
+
+/* One line of output pixels through the light steps to memory. */
+SIMD_INLINE void finish_line(int out, const struct winograd_tile *t, int row, int64_t c,
+                             int64_t last, const vf *line)
+{
+    gemm_sums sums;
+    const float *operands[GEMM_STEP_MAX];
+    vf bias = vf_load(t->bias + c);
+    GEMM_UNROLL for (int x = 0; x < out; x++)
+        sums[x][0] = vf_add(bias, line[x]);
+    for (int k = 0; k < t->post->light; k++) {
+        const struct gemm_step *s = &t->post->steps[k];
+        operands[k] = t->operands[k];
+        if (operands[k])
+            operands[k] += row * t->operand_row[k] + c * s->column;
+    }
+    float *y = t->y + row * t->y_row + c;
+    if (t->columns < out) {
+        /* Pixels that do not exist have no operands either: one at a time. */
+        for (int x = 0; x < t->columns; x++) {
+            gemm_sums one;
+            one[0][0] = vf_add(bias, line[x]);
+            gemm_light_steps(t->post, operands, last, 1, 1, one);
+            vf_store_m(y + x * t->y_pixel, vm_first(last), one[0][0]);
+            for (int k = 0; k < t->post->light; k++)
+                if (operands[k])
+                    operands[k] += t->post->steps[k].row;
+        }
+        return;
+    }
+    gemm_light_steps(t->post, operands, last, out, 1, sums);
+    GEMM_UNROLL for (int x = 0; x < out; x++) {
+        if (t->stream)
+            vf_stream(y + x * t->y_pixel, sums[x][0]);
+        else if (last == VL)
+            vf_store(y + x * t->y_pixel, sums[x][0]);
+        else
+            vf_store_m(y + x * t->y_pixel, vm_first(last), sums[x][0]);
+    }
+}
+
+SIMD_INLINE void output_vector(int out, const struct winograd_tile *t, int64_t c, int64_t last)
+{
+    vf m[WINOGRAD_POINTS_MAX];
+    int side = out + 2;
+    GEMM_UNROLL for (int x = 0; x < side; x++) {
+        GEMM_UNROLL for (int y = 0; y < side; y++)
+            m[y * side + x] = vf_load(t->m + (y * side + x) * t->step + c);
+        output_line(out, m + x, side, m + x);
+    }
+    for (int y = 0; y < t->rows; y++) {
+        output_line(out, m + y * side, 1, m + y * side);
+        finish_line(out, t, y, c, last, m + y * side);
+    }
+}
+
+SIMD_INLINE void output_tile(int out, const struct winograd_tile *t)
+{
+    int64_t c = 0;
+    for (; c + VL <= t->channels; c += VL)
+        output_vector(out, t, c, VL);
+    if (c < t->channels)
+        output_vector(out, t, c, t->channels - c);
+}
+
+static void heavy_steps(const struct winograd_tile *t)
+{
+    const float *operands[GEMM_STEP_MAX] = {0};
+    for (int row = 0; row < t->rows; row++) {
+        for (int k = t->post->light; k < t->post->count; k++)
+            operands[k] = t->operands[k] ? t->operands[k] + row * t->operand_row[k] : NULL;
+        gemm_post_heavy(t->post, operands, t->y + row * t->y_row, t->y_pixel, t->columns,
+                        t->channels);
+    }
+}
+
+void winograd_output(int out, const struct winograd_tile *tile)
+{
+    if (out == 4)
+        output_tile(4, tile);
+    else
+        output_tile(2, tile);
+    if (tile->post->light < tile->post->count)
+        heavy_steps(tile);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MatMul and Gemm by sgemm, one call per batch; products with one row or one column also by sgemv.
+ * Nothing is packed beforehand: BLAS does that in every call. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels/openblas/lib/openblas.h"
+
+enum { VARIANT_GEMM, VARIANT_GEMV };
+
+/* One operand as BLAS sees a row-major matrix. */
+struct operand {
+    CBLAS_TRANSPOSE trans;
+    blasint leading;
+};
+
+struct kernel_state {
+    struct matmul_shape s;
+    struct operand a, b;
+    blasint ldc;
+    float alpha;
+    int variant;
+    struct epilogue epilogue;
+};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static enum status operand_from(int64_t rows, int64_t cols, int64_t row, int64_t col,
+                                struct operand *operand, struct error *why)
+{
+    if (col == 1 || cols == 1)
+        *operand = (struct operand){CblasNoTrans, (blasint)larger(row, cols)};
+    else if (row == 1 || rows == 1)
+        *operand = (struct operand){CblasTrans, (blasint)larger(col, rows)};
+    else
+        return REFUSE(why, "a matrix has gaps between its elements");
+    return STATUS_OK;
+}
+
+static enum status check_sizes(const struct kernel_query *q, const struct matmul_shape *s,
+                               struct error *why)
+{
+    for (int k = 0; k < 2; k++)
+        if (q->in[k].dtype != DTYPE_F32)
+            return REFUSE(why, "only f32");
+    if (!openblas.host->desc_is_plain(&q->out[0]))
+        return REFUSE(why, "output is not plain");
+    if (s->m < 1 || s->n < 1 || s->k < 1 || s->batch < 1)
+        return REFUSE(why, "empty tensor");
+    if (larger(s->m, larger(s->n, s->k)) > INT_MAX || s->m * s->k > INT_MAX * (int64_t)64)
+        return REFUSE(why, "sizes beyond 32 bits");
+    return STATUS_OK;
+}
+
+static enum status describe_query(const struct kernel_query *q, struct kernel_state *state,
+                                  struct error *why)
+{
+    struct matmul_shape s = openblas.host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    *state = (struct kernel_state){.s = s, .ldc = (blasint)s.n, .alpha = 1};
+    TRY(check_sizes(q, &s, why));
+    TRY(operand_from(s.m, s.k, s.a_row, s.a_col, &state->a, why));
+    TRY(operand_from(s.k, s.n, s.b_row, s.b_col, &state->b, why));
+    if (strcmp(openblas.host->node_op(q->node), "Gemm") == 0)
+        state->alpha = (float)openblas.host->node_float(q->node, "alpha", 1);
+    return epilogue_from_query(q, &state->epilogue, why);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct kernel_state state;
+    return describe_query(q, &state, why);
+}
+
+static int variants(const struct kernel_query *q)
+{
+    struct kernel_state state;
+    if (describe_query(q, &state, NULL) != STATUS_OK)
+        return 1;
+    return state.s.m == 1 || state.s.n == 1 ? 2 : 1;
+}
+
+static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+{
+    (void)q;
+    snprintf(text, size, "%s", variant == VARIANT_GEMV ? "sgemv" : "sgemm");
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    struct kernel_state *made = malloc(sizeof(*made));
+    if (!made)
+        return openblas.host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status = describe_query(q, made, err);
+    if (status != STATUS_OK) {
+        free(made);
+        return status;
+    }
+    made->variant = variant;
+    openblas_threads(q->threads);
+    *state = made;
+    *state_bytes = sizeof(*made);
+    return STATUS_OK;
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+static CBLAS_TRANSPOSE flipped(CBLAS_TRANSPOSE trans)
+{
+    return trans == CblasNoTrans ? CblasTrans : CblasNoTrans;
+}
+
+/* The stored rows and columns of a matrix that is rows x cols after `trans`. */
+static void gemv(const struct kernel_state *state, CBLAS_TRANSPOSE trans, int64_t rows,
+                 int64_t cols, const float *matrix, blasint leading, const float *x, int64_t step,
+                 float *y)
+{
+    blasint stored_rows = (blasint)(trans == CblasNoTrans ? rows : cols);
+    blasint stored_cols = (blasint)(trans == CblasNoTrans ? cols : rows);
+    memset(y, 0, (size_t)rows * sizeof(*y)); /* what is there may be NaN, which 0 does not erase */
+    openblas.sgemv(CblasRowMajor, trans, stored_rows, stored_cols, state->alpha, matrix, leading, x,
+                   (blasint)larger(step, 1), 1, y, 1);
+}
+
+static void multiply(const struct kernel_state *state, const float *a, const float *b, float *c)
+{
+    const struct matmul_shape *s = &state->s;
+    if (state->variant == VARIANT_GEMM)
+        openblas.sgemm(CblasRowMajor, state->a.trans, state->b.trans, (blasint)s->m, (blasint)s->n,
+                       (blasint)s->k, state->alpha, a, state->a.leading, b, state->b.leading, 0, c,
+                       state->ldc);
+    else if (s->m == 1)
+        gemv(state, flipped(state->b.trans), s->n, s->k, b, state->b.leading, a, s->a_col, c);
+    else
+        gemv(state, state->a.trans, s->m, s->k, a, state->a.leading, b, s->b_row, c);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    const float *a = args->in[0], *b = args->in[1];
+    float *c = args->out[0];
+    openblas_threads(q->threads);
+    for (int64_t k = 0; k < state->s.batch; k++) {
+        struct matmul_offset at = openblas.host->matmul_offset(&state->s, k);
+        multiply(state, a + at.a, b + at.b, c + at.c);
+    }
+    epilogue_run(&state->epilogue, args);
+}
+
+REGISTER(kernel, openblas_matmul) = {
+    .name = "openblas_matmul",
+    .provider = "openblas",
+    .ops = OPS("MatMul", "Gemm"),
+    .own_threads = true,
+    .distrusted = true,
+    .supports = supports,
+    .variants = variants,
+    .describe = describe,
+    .prepare = prepare,
+    .launch = launch,
+    .release = release,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the exporter: export.c writes the file, export_node.c says how each node stands in
+ * it, decompose.c what becomes several nodes. */
+#ifndef ENGINE_ONNX_EXPORT_H
+#define ENGINE_ONNX_EXPORT_H
+
+#include "engine/graph.h"
+#include "onnx.pb-c.h"
+
+enum { EXPORT_OPSET = 17, EXPORT_IR = 8 };
+
+/* A tensor of the file: a value of the graph, or made for the file. */
+struct export_tensor {
+    const char *name;
+    struct desc desc;
+    const struct value *value; /* NULL: data */
+    const void *data;
+    int64_t offset; /* in the external file */
+};
+
+struct exporter {
+    const struct graph *g;
+    struct arena arena;
+    Onnx__NodeProto **nodes;
+    size_t node_count, node_cap;
+    struct export_tensor *tensors;
+    size_t tensor_count, tensor_cap;
+};
+
+/* One node on its way into the file. */
+struct form {
+    struct exporter *x;
+    const struct node *node;
+    const char **inputs, **outputs; /* names; "" is absent */
+    int input_count, output_count;
+    struct attr *attrs; /* with room for FORM_SLACK more */
+    int attr_count;
+};
+
+enum { FORM_SLACK = 4 };
+
+enum status export_node(struct exporter *x, const struct node *node, struct error *err);
+/* Adds what the form says as a node of the operator. */
+enum status export_form(const struct form *form, const char *op, struct error *err);
+/* Adds a tensor and returns its name; NULL: out of memory. */
+const char *export_const(struct exporter *x, const char *name, enum dtype dtype,
+                         const struct shape *shape, const void *data);
+const char *export_i64(struct exporter *x, const char *name, int count, const int64_t *data);
+int32_t export_dtype(enum dtype dtype); /* the number in ONNX files */
+
+/* Operators that become several: UNSUPPORTED when this is none of them. */
+enum status export_decomposed(const struct form *form, bool *done, struct error *err);
+
+#endif

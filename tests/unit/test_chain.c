@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Elementwise expressions: what a node becomes, that its price is the operator's, and that the pass
+ * which joins nodes keeps the values and takes neither too much nor too little. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/chain.h"
+#include "engine/exe.h"
+#include "engine/op_case.h"
+#include "engine/passes/rewrite.h"
+
+static const struct fill noise = {.kind = FILL_UNIFORM, .a = -2, .b = 2};
+
+static int alive(const struct graph *g, const char *op)
+{
+    int count = 0;
+    for (int n = 0; n < g->node_count; n++)
+        count += !g->nodes[n].dead && (!op || strcmp(g->nodes[n].op->name, op) == 0);
+    return count;
+}
+
+static void run(const struct graph *g, struct ref_tensor *out)
+{
+    struct error err = {0};
+    if (reference_run(g, NULL, out, NULL, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+}
+
+/* Runs the pass; the result must stay what it was (to the rounding of parameters to float). */
+static void check_pass(struct graph *g, int nodes, int chains)
+{
+    struct error err = {0};
+    struct ref_tensor before = {0}, after = {0};
+    run(g, &before);
+    if (pass_fuse_chain(g, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    graph_compact(g);
+    if (graph_check(g, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(alive(g, NULL), nodes);
+    assert_int_equal(alive(g, "Chain"), chains);
+    run(g, &after);
+    assert_true(shape_equal(&before.shape, &after.shape));
+    assert_true(ref_rel_error(&after, &before) < 1e-7);
+    ref_release(&before);
+    ref_release(&after);
+    graph_free(g);
+}
+
+static int input(struct graph *g, const char *name, struct shape shape)
+{
+    return graph_input(g, name, DTYPE_F32, shape, noise);
+}
+
+static int add(struct graph *g, const char *op, int input_count, const int *inputs, int attr_count,
+               const struct attr *attrs)
+{
+    return graph_node(g, op, NULL, input_count, inputs, attr_count, attrs);
+}
+
+static void joins_a_diamond(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("dice");
+    int x = input(g, "x", shape_of(6, 9)), alpha = input(g, "alpha", shape_of(9));
+    int s = add(g, "Sigmoid", INPUTS(x), NO_ATTRS);
+    int kept = add(g, "Mul", INPUTS(s, x), NO_ATTRS);
+    int rest = add(g, "Sub", INPUTS(x, kept), NO_ATTRS);
+    int scaled = add(g, "Mul", INPUTS(rest, alpha), NO_ATTRS);
+    graph_output(g, add(g, "Add", INPUTS(kept, scaled), NO_ATTRS));
+    check_pass(g, 1, 1);
+}
+
+static void keeps_what_others_read(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("shared");
+    int x = input(g, "x", shape_of(4, 8));
+    int shared = add(g, "Exp", INPUTS(x), NO_ATTRS);
+    int sum = add(g, "ReduceSum", INPUTS(shared), ATTRS(attr_ints_of("axes", 1)));
+    int divided = add(g, "Div", INPUTS(shared, sum), NO_ATTRS);
+    graph_output(g, add(g, "Sqrt", INPUTS(divided), NO_ATTRS));
+    check_pass(g, 3, 1); /* Exp, ReduceSum, Chain of Div and Sqrt */
+}
+
+static void keeps_outputs(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("outputs");
+    int x = input(g, "x", shape_of(5));
+    int y = add(g, "Tanh", INPUTS(x), NO_ATTRS);
+    graph_output(g, y);
+    graph_output(g, add(g, "Neg", INPUTS(y), NO_ATTRS));
+    struct error err = {0};
+    assert_int_equal(pass_fuse_chain(g, &err), STATUS_OK);
+    assert_int_equal(alive(g, "Chain"), 0);
+    graph_free(g);
+}
+
+static void leaves_smaller_shapes(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("small");
+    int x = input(g, "x", shape_of(7, 33)), row = input(g, "row", shape_of(33));
+    int factor = add(g, "Exp", INPUTS(row), NO_ATTRS); /* once per column, not per element */
+    int y = add(g, "Mul", INPUTS(x, factor), NO_ATTRS);
+    graph_output(g, add(g, "Relu", INPUTS(y), NO_ATTRS));
+    check_pass(g, 2, 1);
+}
+
+static void takes_constants_as_parameters(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("constants");
+    int x = input(g, "x", shape_of(3, 11));
+    int low = graph_const_f32(g, 0.1f), high = graph_const_f32(g, 1.5f);
+    int two = graph_const_f32(g, 2), half = graph_const_f32(g, 0.5f);
+    int y = add(g, "Clip", INPUTS(x, low, high), NO_ATTRS);
+    y = add(g, "Pow", INPUTS(y, two), NO_ATTRS);
+    graph_output(g, add(g, "Mul", INPUTS(y, half), NO_ATTRS));
+    struct ref_tensor before = {0}, after = {0};
+    run(g, &before);
+    assert_int_equal(pass_fuse_chain(g, NULL), STATUS_OK);
+    graph_compact(g);
+    assert_int_equal(alive(g, NULL), 1);
+    assert_int_equal(g->nodes[0].input_count, 2); /* x and the 0.5 */
+    run(g, &after);
+    assert_true(ref_rel_error(&after, &before) < 1e-7);
+    ref_release(&before);
+    ref_release(&after);
+    graph_free(g);
+}
+
+static void leaves_integers(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("integers");
+    int x = graph_input(g, "x", DTYPE_I64, shape_of(6), (struct fill){FILL_INDEX, 0, 9, 0});
+    int y = add(g, "Add", INPUTS(x, x), NO_ATTRS);
+    graph_output(g, add(g, "Mul", INPUTS(y, x), NO_ATTRS));
+    check_pass(g, 2, 0);
+}
+
+static void splits_what_is_too_long(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("long");
+    int y = input(g, "x", shape_of(40));
+    for (int k = 0; k < CHAIN_STEPS + 5; k++)
+        y = add(g, k % 2 ? "Tanh" : "Neg", INPUTS(y), NO_ATTRS);
+    graph_output(g, y);
+    check_pass(g, 2, 2);
+}
+
+static void splits_when_inputs_are_many(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("wide");
+    int y = input(g, "x", shape_of(2, 3));
+    for (int k = 0; k < CHAIN_INPUTS + 3; k++) {
+        char name[16] = {'a', (char)('a' + k), 0};
+        y = add(g, "Add", INPUTS(y, input(g, name, shape_of(2, 3))), NO_ATTRS);
+    }
+    graph_output(g, y);
+    check_pass(g, 2, 2);
+}
+
+/* An operator must not get cheaper or dearer by becoming a step. */
+static void prices_agree(void **state)
+{
+    (void)state;
+    static const struct op_case cases[] = {
+        {.name = "Abs", .inputs = "f32[8]"},
+        {.name = "Add", .inputs = "f32[8] f32[8]"},
+        {.name = "Ceil", .inputs = "f32[8]"},
+        {.name = "Celu", .inputs = "f32[8]"},
+        {.name = "Clip", .inputs = "f32[8]"},
+        {.name = "Cos", .inputs = "f32[8]"},
+        {.name = "Div", .inputs = "f32[8] f32[8]"},
+        {.name = "Elu", .inputs = "f32[8]"},
+        {.name = "Erf", .inputs = "f32[8]"},
+        {.name = "Exp", .inputs = "f32[8]"},
+        {.name = "Floor", .inputs = "f32[8]"},
+        {.name = "Gelu", .inputs = "f32[8]"},
+        {.name = "HardSigmoid", .inputs = "f32[8]"},
+        {.name = "HardSwish", .inputs = "f32[8]"},
+        {.name = "LeakyRelu", .inputs = "f32[8]"},
+        {.name = "Log", .inputs = "f32[8]"},
+        {.name = "Max", .inputs = "f32[8] f32[8]"},
+        {.name = "Mean", .inputs = "f32[8] f32[8]"},
+        {.name = "Min", .inputs = "f32[8] f32[8]"},
+        {.name = "Mish", .inputs = "f32[8]"},
+        {.name = "Mul", .inputs = "f32[8] f32[8]"},
+        {.name = "Neg", .inputs = "f32[8]"},
+        {.name = "PRelu", .inputs = "f32[8] f32[8]"},
+        {.name = "Pow", .inputs = "f32[8] f32[8]"},
+        {.name = "Reciprocal", .inputs = "f32[8]"},
+        {.name = "Relu", .inputs = "f32[8]"},
+        {.name = "Round", .inputs = "f32[8]"},
+        {.name = "Selu", .inputs = "f32[8]"},
+        {.name = "Shrink", .inputs = "f32[8]"},
+        {.name = "Sigmoid", .inputs = "f32[8]"},
+        {.name = "Sign", .inputs = "f32[8]"},
+        {.name = "Sin", .inputs = "f32[8]"},
+        {.name = "Softplus", .inputs = "f32[8]"},
+        {.name = "Softsign", .inputs = "f32[8]"},
+        {.name = "Sqrt", .inputs = "f32[8]"},
+        {.name = "Sub", .inputs = "f32[8] f32[8]"},
+        {.name = "Sum", .inputs = "f32[8] f32[8] f32[8]"},
+        {.name = "Tanh", .inputs = "f32[8]"},
+        {.name = "ThresholdedRelu", .inputs = "f32[8]"},
+    };
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        struct error err = {0};
+        const struct op *op = op_find(cases[k].name, NULL);
+        struct graph *g = op_case_graph(op, &cases[k], &err);
+        struct exe *exe;
+        struct chain chain;
+        struct cost sum = {0};
+        if (!g || exe_new(g, &(struct exe_options){.threads = 1, .no_tune = true}, &exe, &err))
+            fail_msg("%s: %s", cases[k].name, err.message);
+        assert_true(chain_knows(cases[k].name));
+        assert_int_equal(chain_from_node(&g->nodes[0], NULL, &chain, &err), STATUS_OK);
+        for (int s = 0; s < chain.count; s++) {
+            sum.elementwise += 8 * chain_info(chain.steps[s].code)->elementwise;
+            sum.transcendentals += 8 * chain_info(chain.steps[s].code)->transcendentals;
+        }
+        struct cost own = exe_step_at(exe, 0).cost;
+        if (sum.elementwise != own.elementwise || sum.transcendentals != own.transcendentals)
+            fail_msg("%s: %g and %g, as a chain %g and %g", cases[k].name, own.elementwise,
+                     own.transcendentals, sum.elementwise, sum.transcendentals);
+        exe_free(exe);
+        graph_free(g);
+    }
+}
+
+static void refuses_broken_code(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {
+        "code=[35,0] params=[0.0,0.0]",    /* not three per step */
+        "code=[35,0,2] params=[0.0,0.0]",  /* operand 2 does not exist yet */
+        "code=[99,0,0] params=[0.0,0.0]",  /* no such code */
+        "code=[20,-1,0] params=[0.0,0.0]", /* negative operand */
+        "code=[20,0,0] params=[0.0]",      /* parameters missing */
+        "params=[0.0,0.0]",
+    };
+    for (int k = 0; k < ARRAY_COUNT(broken); k++) {
+        struct error err = {0};
+        struct op_case c = {.name = "broken", .inputs = "f32[4] f32[4]", .attrs = broken[k]};
+        struct graph *g = op_case_graph(op_find("Chain", "ridge"), &c, &err);
+        if (g)
+            fail_msg("accepted: %s", broken[k]);
+        assert_true(err.message[0] != 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joins_a_diamond),
+        cmocka_unit_test(keeps_what_others_read),
+        cmocka_unit_test(keeps_outputs),
+        cmocka_unit_test(leaves_smaller_shapes),
+        cmocka_unit_test(takes_constants_as_parameters),
+        cmocka_unit_test(leaves_integers),
+        cmocka_unit_test(splits_what_is_too_long),
+        cmocka_unit_test(splits_when_inputs_are_many),
+        cmocka_unit_test(prices_agree),
+        cmocka_unit_test(refuses_broken_code),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
