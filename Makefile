@@ -23,6 +23,7 @@ OPT_have-not := -O2 -g
 OPT_clang    := -O2 -g
 OPT_werror   := -O2 -g
 OPT_asan     := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=undefined
+OPT_fuzz     := $(SANITIZE) -fsanitize=fuzzer-no-link,address,undefined
 OPT_tsan     := $(SANITIZE) -fsanitize=thread
 OPT  = $(OPT_$(CONFIG))
 CPPFLAGS_ALL = -I. -I$(B)/gen -D_POSIX_C_SOURCE=200809L $(CPPFLAGS)
@@ -43,7 +44,7 @@ DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
 .SECONDARY:
-.PHONY: $(SHALLOW) features binary tidy test-programs FORCE
+.PHONY: $(SHALLOW) features binary tidy fuzz-programs test-programs FORCE
 all:
 	$(SUBMAKE) binary
 FORCE:
@@ -101,7 +102,7 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
                 $(B)/plugins/$(PLUGIN_$f).so))
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
-TEST_LIST   = $(TEST_BIN) $(sort $(wildcard tests/cli/*.sh))
+TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
@@ -184,7 +185,14 @@ $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
 	@clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -std=c11 2>/dev/null
 	@touch $@
 
-test-programs: $(TEST_BIN) $(SAMPLE_SO)
+# A fuzz target runs over its seeds and damaged copies of them, or, CONFIG=fuzz, under libFuzzer.
+FUZZ_MAIN := $(if $(filter fuzz,$(CONFIG)),-fsanitize=fuzzer,$(B)/tests/fuzz/lib/replay.o)
+fuzz-programs: $(FUZZ_BIN)
+$(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libridge.a
+	@echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(B)/libridge.a $(LDLIBS_ALL)
+
+test-programs: $(TEST_BIN) $(SAMPLE_SO) $(FUZZ_BIN)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
@@ -213,6 +221,14 @@ tsan:
 	$(SUBMAKE) test CONFIG=tsan WITH_ONEDNN=0 WITH_OPENBLAS=0
 have-not:
 	$(SUBMAKE) test CONFIG=have-not WITH_ONEDNN=0 WITH_OPENBLAS=0
+# TIME: seconds per target; what libFuzzer finds and learns stays in build/fuzz.
+TIME ?= 60
+fuzz:
+	$(SUBMAKE) fuzz-programs CONFIG=fuzz CC=clang WITH_ONEDNN=0 WITH_OPENBLAS=0
+	@for target in $(notdir $(FUZZ_BIN)); do mkdir -p build/fuzz/corpus/$$target; \
+	    build/fuzz/tests/fuzz/$$target -max_total_time=$(TIME) -print_final_stats=1 \
+	        -artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target \
+	        $$(ls -d tests/fuzz/seeds/$${target#fuzz_} 2>/dev/null) || exit 1; done
 clang:
 	$(SUBMAKE) binary test-programs CONFIG=clang CC=clang WERROR=1
 
@@ -233,6 +249,7 @@ help:
 	@echo "make test-long  the same with the long cases"
 	@echo "make asan tsan  all tests under the sanitizers"
 	@echo "make have-not   all tests without any optional library"
+	@echo "make fuzz       every fuzz target under libFuzzer, TIME=60 seconds each (needs clang)"
 	@echo "make clang      builds everything with clang, warnings being errors"
 	@echo "make check      style, floors, headers, globals, sizes, names, static analysis"
 	@echo "make fmt        clang-format over all files"

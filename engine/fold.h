@@ -17,7 +17,7 @@ struct fold_limits {
 /* What folding does without being asked: results that are cheap to make and to keep. */
 #define FOLD_SMALL ((struct fold_limits){.elements = 64 * 1024, .flops = 4e6})
 /* For contents that must be known, such as those that decide a shape. */
-#define FOLD_LARGE ((struct fold_limits){.elements = (int64_t)1 << 28, .flops = 4e9})
+#define FOLD_LARGE ((struct fold_limits){.elements = (int64_t)1 << 24, .flops = 4e8})
 
 /* Turns the outputs of node n into constants and marks the node dead. Results of data-dependent
  * size lose their padding. UNSUPPORTED, with the reason, when it cannot be folded: the graph is

@@ -12,8 +12,9 @@
  * the parent. It therefore works on a new thread with a pool of its own. libgomp keeps its team per
  * master thread, so an OpenMP library starts a new team there even after the parent has run OpenMP
  * regions; OpenBLAS ends its threads at fork by itself. The parent's threads must be idle (no
- * exe_run at the same time). A device context does not survive a fork: kernels of other devices
- * than the CPU are refused here and must not be `distrusted`.
+ * exe_run at the same time, none just starting): a lock that one of them holds stays locked. A
+ * device context does not survive a fork: kernels of other devices than the CPU are refused here
+ * and must not be `distrusted`.
  */
 #ifndef ENGINE_PROBE_H
 #define ENGINE_PROBE_H

@@ -41,18 +41,9 @@ static size_t tensor_bytes(const struct export_tensor *tensor)
 static enum status add_weights(struct exporter *x, struct error *err)
 {
     const struct graph *g = x->g;
-    char *used = arena_alloc(&x->arena, (size_t)g->value_count + 1);
-    if (!used)
-        return FAIL_NO_MEMORY(err);
-    for (int n = 0; n < g->node_count; n++)
-        for (int k = 0; k < g->nodes[n].input_count; k++)
-            if (!g->nodes[n].dead && g->nodes[n].inputs[k] != NONE)
-                used[g->nodes[n].inputs[k]] = 1;
-    for (int k = 0; k < g->output_count; k++)
-        used[g->outputs[k]] = 1;
     for (int v = 0; v < g->value_count; v++) {
         const struct value *value = &g->values[v];
-        if (!used[v] || !value_is_fixed(value))
+        if (!x->used[v] || !value_is_fixed(value))
             continue;
         x->tensors = arena_grow(&x->arena, x->tensors, &x->tensor_cap, x->tensor_count + 1,
                                 sizeof(*x->tensors));
@@ -117,6 +108,11 @@ static Onnx__ValueInfoProto **value_infos(struct exporter *x, const int *values,
 static enum status build_graph(struct exporter *x, Onnx__GraphProto *graph, struct error *err)
 {
     const struct graph *g = x->g;
+    x->used = arena_array(&x->arena, (size_t)g->value_count + 1, sizeof(*x->used));
+    if (!x->used)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < g->output_count; k++)
+        x->used[g->outputs[k]] = true;
     for (int n = 0; n < g->node_count; n++)
         if (!g->nodes[n].dead && export_node(x, &g->nodes[n], err) != STATUS_OK)
             return error_context(err, "node \"%s\" (%s)", g->nodes[n].name, g->nodes[n].op->name);

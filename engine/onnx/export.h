@@ -26,6 +26,7 @@ struct exporter {
     size_t node_count, node_cap;
     struct export_tensor *tensors;
     size_t tensor_count, tensor_cap;
+    bool *used; /* per value of g: some node of the file reads it */
 };
 
 /* One node on its way into the file. */

@@ -148,6 +148,11 @@ enum status export_form(const struct form *form, const char *op, struct error *e
         if (!fill_attr(x, &form->attrs[k], &list[k]))
             return FAIL_NO_MEMORY(err);
     }
+    for (int k = 0; k < form->input_count; k++) {
+        int value = graph_find_value(x->g, form->inputs[k]);
+        if (value != NONE)
+            x->used[value] = true;
+    }
     x->nodes = nodes;
     nodes[x->node_count++] = made;
     return STATUS_OK;
@@ -271,6 +276,21 @@ static enum status split_sizes(struct form *f, struct error *err)
     return move_attrs(f, err);
 }
 
+/* ONNX Runtime has OneHot only for indices and depth of one type. */
+static enum status one_hot_depth(struct form *f, struct error *err)
+{
+    if (strcmp(f->node->op->name, "OneHot") != 0)
+        return STATUS_OK;
+    const struct value *indices = &f->x->g->values[f->node->inputs[0]];
+    const struct value *depth = &f->x->g->values[f->node->inputs[1]];
+    if (indices->dtype != DTYPE_I32 || depth->dtype != DTYPE_I64 || !depth->data)
+        return STATUS_OK;
+    int32_t number = (int32_t) * (const int64_t *)depth->data;
+    const char *name = arena_printf(&f->x->arena, "%s:depth", f->outputs[0]);
+    f->inputs[1] = export_const(f->x, name, DTYPE_I32, &depth->shape, &number);
+    return f->inputs[1] ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
 /* Operators, and attributes, that came after opset 17. */
 static enum status check_version(const struct form *f, struct error *err)
 {
@@ -347,5 +367,6 @@ enum status export_node(struct exporter *x, const struct node *node, struct erro
     TRY(move_attrs(&f, err));
     TRY(split_sizes(&f, err));
     TRY(axes_to_attr(&f, err));
+    TRY(one_hot_depth(&f, err));
     return export_form(&f, node->op->name, err);
 }

@@ -43,7 +43,7 @@ static bool same_kind(double got, double want)
 static enum status compare_floats(const struct comparison *c, double *error, struct error *err)
 {
     char text[96];
-    double largest = 0, worst = 0;
+    double largest = c->norm, worst = 0;
     int64_t worst_at = 0;
     for (int64_t k = 0; k < c->want->count; k++) {
         double got = c->got->f[k], want = c->want->f[k];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whether a computed tensor is right. Floats: NaN and infinities in the same places, and
- * max |got - want| <= tolerance max |want| over what is finite. Integers: equal.
+ * max |got - want| <= tolerance max(norm, |want|) over what is finite. Integers: equal.
  */
 #ifndef TESTS_LIB_COMPARE_H
 #define TESTS_LIB_COMPARE_H
@@ -11,7 +11,8 @@
 struct comparison {
     const struct ref_tensor *got, *want;
     double tolerance;
-    int axis; /* only the first `rows` along this axis count; NONE: all */
+    double norm; /* of what the tensor was made from, where that is larger; 0: none */
+    int axis;    /* only the first `rows` along this axis count; NONE: all */
     int64_t rows;
 };
 

@@ -260,9 +260,11 @@ const void *kernel_case_output(const struct kernel_case *c, int k)
 
 /* ---- running ---- */
 
+/* packs speaks of the operator's own inputs: an operand of a post may have the index of one that
+ * this node goes without. */
 static bool is_packed(const struct kernel_case *c, int k)
 {
-    return c->fixed[k] && k < 32 && c->setup.kernel->packs >> k & 1;
+    return c->fixed[k] && k < c->query.node->op_inputs && c->setup.kernel->packs >> k & 1;
 }
 
 /* Outputs and workspace hold what an earlier step left: another byte in each run, so that what a

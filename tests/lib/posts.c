@@ -133,3 +133,16 @@ enum status posts_expect(const struct graph *g, const struct ref_tensor *out, st
         TRY(apply(g, &node->posts[k], out, err));
     return STATUS_OK;
 }
+
+double posts_slope(const struct graph *g)
+{
+    const struct node *node = &g->nodes[0];
+    double slope = 1; /* also of products: scales are in [-1, 1) */
+    for (int k = 0; k < node->post_count; k++) {
+        if (node->posts[k].kind == POST_ACT && node->posts[k].act == ACT_SIGMOID)
+            slope *= 0.25;
+        if (node->posts[k].kind == POST_ACT && node->posts[k].act == ACT_GELU_TANH)
+            slope *= 1.13; /* at x = 1.41 */
+    }
+    return slope;
+}

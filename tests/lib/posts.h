@@ -16,5 +16,7 @@ const char *posts_name(int index);
 enum status posts_add(int index, struct graph *g, struct error *err);
 /* Applies the posts of the node to `out`, the operator's own result. */
 enum status posts_expect(const struct graph *g, const struct ref_tensor *out, struct error *err);
+/* How much the posts can enlarge an error of the operator's own result. */
+double posts_slope(const struct graph *g);
 
 #endif

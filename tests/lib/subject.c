@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/lib/subject.h"
 
+#include <math.h>
+
 #include "engine/op_case.h"
 #include "tests/lib/compare.h"
 #include "tests/lib/posts.h"
@@ -20,6 +22,15 @@ static enum status round_to_type(struct graph *g, struct ref_tensor *want, struc
     return status;
 }
 
+static double norm_of(const struct ref_tensor *t)
+{
+    double norm = 0;
+    for (int64_t k = 0; t->f && k < t->count; k++)
+        if (isfinite(t->f[k]))
+            norm = fmax(norm, fabs(t->f[k]));
+    return norm;
+}
+
 /* The reference's result of the case without posts, then the posts. */
 static enum status expect(struct subject *s, struct error *err)
 {
@@ -33,6 +44,8 @@ static enum status expect(struct subject *s, struct error *err)
     enum status status = reference_run(plain, NULL, s->want, NULL, err);
     graph_free(plain);
     TRY(status);
+    if (s->posts)
+        s->norm = posts_slope(s->g) * norm_of(&s->want[0]);
     TRY(posts_expect(s->g, &s->want[0], err));
     for (int k = 0; k < outputs; k++)
         TRY(round_to_type(s->g, &s->want[k], err));
@@ -101,7 +114,7 @@ static enum status check(const struct subject *s, struct comparison *c, const vo
 enum status subject_check(const struct subject *s, int output, const void *data, double own,
                           double *part, struct error *err)
 {
-    struct comparison c = {.want = &s->want[output]};
+    struct comparison c = {.want = &s->want[output], .norm = output == 0 ? s->norm : 0};
     limit_rows(s, output, &c);
     enum status status = check(s, &c, data, own, part, err);
     return status == STATUS_OK ? status : error_context(err, "output %d", output);

@@ -15,6 +15,7 @@ struct subject {
     const char *posts; /* name of the epilogue; NULL: none */
     struct graph *g;
     struct ref_tensor *want; /* per graph output, rounded to its type */
+    double norm; /* with posts: of output 0 before them, as far as its errors pass them */
 };
 
 /* posts: index of an epilogue of tests/lib/posts.h, or NONE; UNSUPPORTED when the case bears none.

@@ -13,27 +13,37 @@ typedef void cast_fn(const void *from, void *to, int64_t n);
 #define CAST(from_name, from_type, to_name, to_type, expression)                                   \
     static void from_name##_to_##to_name(const void *from, void *to, int64_t n)                    \
     {                                                                                              \
-        const from_type *a = from;                                                                 \
-        to_type *y = to;                                                                           \
+        const from_type *restrict a = from;                                                        \
+        to_type *restrict y = to;                                                                  \
         for (int64_t i = 0; i < n; i++) {                                                          \
             from_type x = a[i];                                                                    \
             y[i] = (to_type)(expression);                                                          \
         }                                                                                          \
     }
 
-/* x within [least, end), both powers of two or 0; a NaN fails every comparison. */
-#define BOUND(x, type, least, end, most)                                                           \
-    ((x) >= (end)     ? (type)(most)                                                               \
-     : (x) > (least)  ? (type)(x)                                                                  \
-     : (x) <= (least) ? (type)(least)                                                              \
-                      : (type)0)
+/* Without branches: x is brought into [least, top], top being the largest float that the type
+ * holds, and what was at or beyond `end` = 2^k becomes the type's maximum afterwards. */
+#define TO_BOUNDED(from_name, from_type, to_name, to_type, least, top, end, most)                  \
+    SIMD_INLINE to_type from_name##_bounded_##to_name(from_type x)                                 \
+    {                                                                                              \
+        from_type inside = x < (from_type)(least) ? (from_type)(least) : x;                        \
+        inside = inside > (from_type)(top) ? (from_type)(top) : inside;                            \
+        inside = inside == inside ? inside : 0;                                                    \
+        to_type y = (to_type)inside;                                                               \
+        return x >= (from_type)(end) ? (most) : y;                                                 \
+    }                                                                                              \
+    CAST(from_name, from_type, to_name, to_type, from_name##_bounded_##to_name(x))
 
-#define FROM_FLOAT(name, type)                                                                     \
-    CAST(name, type, i32, int32_t, BOUND(x, int32_t, (type)-0x1p31, (type)0x1p31, INT32_MAX))      \
-    CAST(name, type, i64, int64_t, BOUND(x, int64_t, (type)-0x1p63, (type)0x1p63, INT64_MAX))      \
-    CAST(name, type, i8, int8_t, BOUND(x, int8_t, (type)-0x1p7, (type)0x1p7, INT8_MAX))            \
-    CAST(name, type, u8, uint8_t, BOUND(x, uint8_t, (type)0, (type)0x1p8, UINT8_MAX))              \
-    CAST(name, type, bool, uint8_t, x != 0)
+TO_BOUNDED(f32, float, i32, int32_t, -0x1p31, 0x1.fffffep30, 0x1p31, INT32_MAX)
+TO_BOUNDED(f32, float, i64, int64_t, -0x1p63, 0x1.fffffep62, 0x1p63, INT64_MAX)
+TO_BOUNDED(f32, float, i8, int8_t, -0x1p7, 127, 0x1p7, INT8_MAX)
+TO_BOUNDED(f32, float, u8, uint8_t, 0, 255, 0x1p8, UINT8_MAX)
+CAST(f32, float, bool, uint8_t, x != 0)
+TO_BOUNDED(f64, double, i32, int32_t, -0x1p31, 2147483647, 0x1p31, INT32_MAX)
+TO_BOUNDED(f64, double, i64, int64_t, -0x1p63, 0x1.fffffffffffffp62, 0x1p63, INT64_MAX)
+TO_BOUNDED(f64, double, i8, int8_t, -0x1p7, 127, 0x1p7, INT8_MAX)
+TO_BOUNDED(f64, double, u8, uint8_t, 0, 255, 0x1p8, UINT8_MAX)
+CAST(f64, double, bool, uint8_t, x != 0)
 
 #define FROM_INTEGER(name, type)                                                                   \
     CAST(name, type, f32, float, x)                                                                \
@@ -44,8 +54,6 @@ typedef void cast_fn(const void *from, void *to, int64_t n);
     CAST(name, type, u8, uint8_t, x)                                                               \
     CAST(name, type, bool, uint8_t, x != 0)
 
-FROM_FLOAT(f32, float)
-FROM_FLOAT(f64, double)
 FROM_INTEGER(i32, int32_t)
 FROM_INTEGER(i64, int64_t)
 FROM_INTEGER(i8, int8_t)

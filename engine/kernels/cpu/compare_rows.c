@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparisons of f32, i32 and i64, and logic of bool: loops that the compiler makes vectors of.
+ * Comparisons of f32, i32 and i64, and logic of bool. Floats go through vector masks, the others
+ * are loops that the compiler makes vectors of.
  */
 #include <string.h>
 
@@ -10,11 +11,35 @@
 #define LOOP(name, type, expression)                                                               \
     SIMD_INLINE void name##_loop(const struct row *row, int64_t a_step, int64_t b_step)            \
     {                                                                                              \
-        uint8_t *y = (uint8_t *)row->at[0];                                                        \
+        uint8_t *restrict y = (uint8_t *)row->at[0];                                               \
         const type *left = (const type *)(const void *)row->at[1];                                 \
         const type *right = (const type *)(const void *)row->at[2];                                \
         for (int64_t i = 0; i < row->count; i++) {                                                 \
             type a = left[i * a_step], b = right[i * b_step];                                      \
+            y[i] = (expression) ? 1 : 0;                                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void name(const struct row *row)                                                        \
+    {                                                                                              \
+        ROW_STEPS_BINARY(name##_loop, row);                                                        \
+    }
+
+/* mask: of vectors u and v; expression: the same of the elements a and b. */
+#define LOOP_F32(name, mask, expression)                                                           \
+    SIMD_INLINE void name##_loop(const struct row *row, int64_t a_step, int64_t b_step)            \
+    {                                                                                              \
+        uint8_t *restrict y = (uint8_t *)row->at[0];                                               \
+        const float *left = (const float *)(const void *)row->at[1];                               \
+        const float *right = (const float *)(const void *)row->at[2];                              \
+        int64_t i = 0;                                                                             \
+        bool vectors = a_step <= 1 && b_step <= 1;                                                 \
+        for (; vectors && i + VL <= row->count; i += VL) {                                         \
+            vf u = a_step ? vf_load(left + i) : vf_set1(*left);                                    \
+            vf v = b_step ? vf_load(right + i) : vf_set1(*right);                                  \
+            vm_store_bool(y + i, mask);                                                            \
+        }                                                                                          \
+        for (; i < row->count; i++) {                                                              \
+            float a = left[i * a_step], b = right[i * b_step];                                     \
             y[i] = (expression) ? 1 : 0;                                                           \
         }                                                                                          \
     }                                                                                              \
@@ -30,7 +55,11 @@
     LOOP(less_##suffix, type, a < b)                                                               \
     LOOP(less_or_equal_##suffix, type, a <= b)
 
-COMPARISONS(f32, float)
+LOOP_F32(equal_f32, vf_eq(u, v), a == b)
+LOOP_F32(greater_f32, vf_lt(v, u), a > b)
+LOOP_F32(greater_or_equal_f32, vf_le(v, u), a >= b)
+LOOP_F32(less_f32, vf_lt(u, v), a < b)
+LOOP_F32(less_or_equal_f32, vf_le(u, v), a <= b)
 COMPARISONS(i32, int32_t)
 COMPARISONS(i64, int64_t)
 LOOP(equal_bool, uint8_t, !a == !b)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/kernels/lib/gemm.h"
-#include "engine/matmul_shape.h"
+#include "engine/kernels/lib/matmul_product.h"
 
 struct kernel_state {
     struct gemm_plan plan;
@@ -39,84 +39,15 @@ static const struct tuning tunings[] = {
 static const struct tuning tunings[] = {{4, 4, 256, false}, {4, 3, 256, false}};
 #endif
 
-/* ---- the query as a product ---- */
-
-struct product {
-    struct matmul_shape shape;
-    struct gemm_axes axes;
-    struct gemm_post post;
-};
-
-/* Dimensions of the output: `batches` leading ones count products, the rest are rows, then the
- * column if the right operand is a matrix. */
-static struct gemm_axes axes_of(const struct kernel_query *q, int batches)
-{
-    int rank = q->out[0].shape.rank, columns = q->in[1].shape.rank > 1;
-    struct gemm_axes axes = {.column = columns ? rank - 1 : NONE};
-    for (int d = 0; d < rank - columns; d++) {
-        if (d < batches)
-            axes.batch[axes.batch_count++] = d;
-        else
-            axes.row[axes.row_count++] = d;
-    }
-    return axes;
-}
-
-/* matmul_shape_from took batches into the rows of one product; this takes them out again. */
-static void unfold(const struct kernel_query *q, struct matmul_shape *s)
-{
-    int rank = q->out[0].shape.rank;
-    int64_t rows = q->in[0].shape.rank > 1 ? q->out[0].shape.dim[rank - 2] : 1;
-    for (int d = rank - 3; d >= s->batch_rank; d--) {
-        s->batch_dim[d] = q->out[0].shape.dim[d];
-        s->a_batch[d] = rows * s->a_row;
-        s->c_batch[d] = rows * s->c_row;
-        rows *= s->batch_dim[d];
-    }
-    for (int d = s->batch_rank; d < rank - 2; d++) {
-        s->batch *= s->batch_dim[d];
-        s->m /= s->batch_dim[d];
-    }
-    s->batch_rank = rank - 2;
-}
-
-static enum status read_posts(const struct kernel_query *q, struct product *p, struct error *why)
-{
-    p->axes = axes_of(q, p->shape.batch_rank);
-    TRY(gemm_post_from(q, &p->axes, &p->post, why));
-    float beta = (float)node_float(q->node, "beta", 1);
-    if (strcmp(q->node->op->name, "Gemm") == 0 && q->node->op_inputs > 2 && query_in(q, 2) &&
-        beta != 0.0f)
-        TRY(gemm_post_bias(q, &p->axes, 2, beta, &p->post, why));
-    return STATUS_OK;
-}
-
-static enum status product_from(const struct kernel_query *q, struct product *p, struct error *why)
-{
-    p->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
-    if (read_posts(q, p, why) == STATUS_OK)
-        return STATUS_OK;
-    if (q->in[0].shape.rank < 3 || p->shape.batch_rank == q->out[0].shape.rank - 2)
-        return STATUS_UNSUPPORTED;
-    unfold(q, &p->shape);
-    return read_posts(q, p, why);
-}
-
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
-    struct product p;
-    if (!query_all_dtype(q, DTYPE_F32))
-        return UNSUPPORTED(why, "only f32");
+    struct matmul_product p;
     if (!q->fixed[1])
         return UNSUPPORTED(why, "the right operand is not constant");
-    TRY(product_from(q, &p, why));
+    TRY(matmul_product_from(q, &p, why));
     const struct matmul_shape *s = &p.shape;
-    if (s->m * s->n * s->k * s->batch == 0)
-        return UNSUPPORTED(why, "an empty product");
     if (s->a_col != 1 && s->k > 1)
         return UNSUPPORTED(why, "rows of the left operand are not dense");
-    if (s->c_col != 1 && s->n > 1)
-        return UNSUPPORTED(why, "rows of the result are not dense");
     for (int d = 0; d < s->batch_rank; d++)
         if (s->b_batch[d])
             return UNSUPPORTED(why, "every batch has weights of its own");
@@ -148,16 +79,16 @@ static int variants(const struct kernel_query *q)
 
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
 {
-    struct product p;
-    product_from(q, &p, NULL);
+    struct matmul_product p;
+    matmul_product_from(q, &p, NULL);
     struct gemm_plan plan = plan_of(q, &p.shape, variant);
     gemm_describe(&plan, text, size);
 }
 
 static size_t workspace(const struct kernel_query *q, int variant)
 {
-    struct product p;
-    product_from(q, &p, NULL);
+    struct matmul_product p;
+    matmul_product_from(q, &p, NULL);
     struct gemm_plan plan = plan_of(q, &p.shape, variant);
     return gemm_workspace(&plan);
 }
@@ -174,8 +105,8 @@ static void release(struct kernel_state *state)
 static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
                            size_t *state_bytes, struct error *err)
 {
-    struct product p;
-    TRY(product_from(q, &p, err));
+    struct matmul_product p;
+    TRY(matmul_product_from(q, &p, err));
     struct kernel_state *state = calloc(1, sizeof(*state));
     if (!state)
         return FAIL_NO_MEMORY(err);
@@ -191,7 +122,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
         return FAIL_NO_MEMORY(err);
     }
     struct gemm_source_b from = {.b = q->fixed[1], .row = p.shape.b_row, .column = p.shape.b_col,
-                                 .scale = (float)node_float(q->node, "alpha", 1)};
+                                 .scale = p.alpha};
     gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
     memset(state->bias, 0, bias_bytes);
     if (!gemm_post_take_bias(q, &state->post, state->bias, p.shape.n)) {
@@ -204,29 +135,12 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     return STATUS_OK;
 }
 
-struct rows_source {
-    const float *a;
-    const struct matmul_shape *shape;
-};
-
-static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
-{
-    const struct rows_source *from = wanted->source;
-    const struct matmul_shape *s = from->shape;
-    const float *a = from->a + wanted->row * s->a_row;
-    (void)step;
-    if (s->batch_rank)
-        a += matmul_offset_of(s, wanted->batch).a;
-    for (int64_t m = 0; m < wanted->count; m++)
-        to[m] = a + m * s->a_row;
-}
-
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     (void)q;
-    struct rows_source source = {args->in[0], &state->shape};
-    struct gemm_call call = {.rows = rows,
+    struct matmul_rows_source source = {args->in[0], &state->shape};
+    struct gemm_call call = {.rows = matmul_rows,
                              .source = &source,
                              .b = state->packed,
                              .bias = state->bias,

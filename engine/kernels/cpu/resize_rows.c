@@ -2,8 +2,9 @@
  *
  * Resize and Upsample of f32 images along height and width, nearest and linear, one row of the
  * result at a time. Which elements and weights make an element is the operator's business
- * (engine/resize.h) and tabulated once. Channels-last: an element is a vector of channels. Plain:
- * two rows of the input are blended first, then elements are picked from the blend.
+ * (engine/resize.h) and tabulated once. Two rows of the input are blended first, then elements of
+ * the blend. Channels-last, where an element is a vector of channels, a row that gets shorter is
+ * made from its four corners at once instead: most of the blend would not be used.
  */
 #include <stdlib.h>
 
@@ -20,8 +21,9 @@ struct pick {
 
 struct kernel_state {
     bool linear, nhwc;
-    int64_t planes; /* images; plain: images x channels */
-    int64_t width;  /* floats of an element: channels, or 1 */
+    size_t row_floats; /* of a blended row; 0: four corners */
+    int64_t planes;    /* images; plain: images x channels */
+    int64_t width;     /* floats of an element: channels, or 1 */
     int64_t in_h, in_w, out_h, out_w;
     int64_t rows_per_tile, tiles;
     const struct pick *y, *x;
@@ -63,17 +65,20 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-/* The blend of two rows, in plain memory only. */
-static size_t row_floats(const struct kernel_state *s)
+/* Room for the blend of two rows; 0: none is made. */
+static size_t row_floats(const struct kernel_query *q)
 {
-    return ((size_t)s->in_w + 63) / 16 * 16;
+    int last = q->in[0].shape.rank - 1;
+    int64_t in_w = q->in[0].shape.dim[last], width = is_nhwc(q) ? q->in[0].shape.dim[1] : 1;
+    if (is_nhwc(q) && q->out[0].shape.dim[last] < in_w)
+        return 0;
+    return (size_t)(in_w * width + 31) / 16 * 16;
 }
 
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
-    struct kernel_state s = {.in_w = q->in[0].shape.dim[q->in[0].shape.rank - 1]};
-    return is_nhwc(q) ? 0 : row_floats(&s) * sizeof(float) * (size_t)q->threads;
+    return row_floats(q) * sizeof(float) * (size_t)q->threads;
 }
 
 static void tabulate(const struct resize *r, int axis, struct pick *picks)
@@ -104,6 +109,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     *state = s;
     s->linear = r.mode == RESIZE_LINEAR;
     s->nhwc = is_nhwc(q);
+    s->row_floats = row_floats(q);
     s->width = s->nhwc ? r.axes[1].in : 1;
     s->planes = r.axes[0].in * (s->nhwc ? 1 : r.axes[1].in);
     s->in_h = flat ? 1 : first->in;
@@ -121,8 +127,23 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     return STATUS_OK;
 }
 
-/* y[i] = the blend of four vectors of channels. */
-static void blend_channels(float *y, const float *const corner[4], const float weight[4], int64_t n)
+/* y = a + t (b - a) */
+SIMD_INLINE void blend(float *restrict y, const float *a, const float *b, float t, int64_t n)
+{
+    vf weight = vf_set1(t);
+    int64_t k = 0;
+    for (; k + VL <= n; k += VL) {
+        vf from = vf_load(a + k);
+        vf_store(y + k, vf_fma(weight, vf_sub(vf_load(b + k), from), from));
+    }
+    if (k < n) {
+        vm m = vm_first(n - k);
+        vf from = vf_load_m(a + k, m);
+        vf_store_m(y + k, m, vf_fma(weight, vf_sub(vf_load_m(b + k, m), from), from));
+    }
+}
+
+static void blend_corners(float *y, const float *const corner[4], const float weight[4], int64_t n)
 {
     vf w0 = vf_set1(weight[0]), w1 = vf_set1(weight[1]);
     vf w2 = vf_set1(weight[2]), w3 = vf_set1(weight[3]);
@@ -136,34 +157,51 @@ static void blend_channels(float *y, const float *const corner[4], const float w
     }
 }
 
-static void row_nhwc(const struct kernel_state *s, const float *a, const float *b, float t,
-                     float *y)
+/* Two rows of the input and the weight of the second. */
+struct rows {
+    const float *a, *b;
+    float t;
+};
+
+static void row_corners(const struct kernel_state *s, const struct rows *r, float *y)
 {
     int64_t c = s->width;
     for (int64_t k = 0; k < s->out_w; k++) {
         struct pick x = s->x[k];
-        const float *const corner[4] = {a + x.a * c, a + x.b * c, b + x.a * c, b + x.b * c};
-        const float weight[4] = {(1 - t) * (1 - x.t), (1 - t) * x.t, t * (1 - x.t), t * x.t};
-        if (s->linear)
-            blend_channels(y + k * c, corner, weight, c);
-        else
-            copy_run((char *)(y + k * c), (const char *)corner[0], c * (int64_t)sizeof(float));
+        const float *const corner[4] = {r->a + x.a * c, r->a + x.b * c, r->b + x.a * c,
+                                        r->b + x.b * c};
+        const float weight[4] = {(1 - r->t) * (1 - x.t), (1 - r->t) * x.t, r->t * (1 - x.t),
+                                 r->t * x.t};
+        blend_corners(y + k * c, corner, weight, c);
     }
 }
 
-static void row_plain(const struct kernel_state *s, const float *a, const float *b, float t,
-                      float *restrict y, float *restrict blend)
+static void row_nearest(const struct kernel_state *s, const float *row, float *restrict y)
 {
-    if (!s->linear) {
+    int64_t bytes = s->width * (int64_t)sizeof(float);
+    const char *src = (const char *)row;
+    if (s->width == 1)
         for (int64_t k = 0; k < s->out_w; k++)
-            y[k] = a[s->x[k].a];
+            y[k] = row[s->x[k].a];
+    else
+        for (int64_t k = 0; k < s->out_w; k++)
+            copy_run((char *)y + k * bytes, src + s->x[k].a * bytes, bytes);
+}
+
+static void row_linear(const struct kernel_state *s, const float *row, float *restrict y)
+{
+    int64_t c = s->width, out_w = s->out_w;
+    const struct pick *picks = s->x;
+    if (c == 1) {
+        for (int64_t k = 0; k < out_w; k++) {
+            struct pick x = picks[k];
+            y[k] = row[x.a] + x.t * (row[x.b] - row[x.a]);
+        }
         return;
     }
-    for (int64_t k = 0; k < s->in_w; k++)
-        blend[k] = a[k] + t * (b[k] - a[k]);
-    for (int64_t k = 0; k < s->out_w; k++) {
-        struct pick x = s->x[k];
-        y[k] = blend[x.a] + x.t * (blend[x.b] - blend[x.a]);
+    for (int64_t k = 0; k < out_w; k++) {
+        struct pick x = picks[k];
+        blend(y + k * c, row + x.a * c, row + x.b * c, x.t, c);
     }
 }
 
@@ -172,6 +210,21 @@ struct job {
     const float *x;
     float *y, *workspace;
 };
+
+static void write_row(const struct kernel_state *s, const struct rows *r, float *y, float *room)
+{
+    int64_t n = s->in_w * s->width;
+    if (!s->linear) {
+        row_nearest(s, r->a, y);
+    } else if (!s->row_floats) {
+        row_corners(s, r, y);
+    } else if (r->t == 0) {
+        row_linear(s, r->a, y);
+    } else {
+        blend(room, r->a, r->b, r->t, n);
+        row_linear(s, room, y);
+    }
+}
 
 static void tile_work(void *context, int64_t tile, int thread)
 {
@@ -182,11 +235,9 @@ static void tile_work(void *context, int64_t tile, int thread)
         struct pick y = s->y[row % s->out_h];
         const float *plane = job->x + row / s->out_h * s->in_h * s->in_w * s->width;
         const float *a = plane + y.a * s->in_w * s->width, *b = plane + y.b * s->in_w * s->width;
-        float *to = job->y + row * s->out_w * s->width;
-        if (s->nhwc)
-            row_nhwc(s, a, b, y.t, to);
-        else
-            row_plain(s, a, b, y.t, to, job->workspace + (size_t)thread * row_floats(s));
+        struct rows rows = {a, b, y.t};
+        write_row(s, &rows, job->y + row * s->out_w * s->width,
+                  job->workspace + (size_t)thread * s->row_floats);
     }
 }
 

@@ -120,10 +120,12 @@ static void plan_elements(struct copy_plan *plan)
 static void choose(struct copy_plan *plan)
 {
     int last = plan->loop_count - 1;
-    const struct copy_loop *inner = &plan->loops[last];
-    if (last < 0)
+    if (last < 0) {
         plan_run(plan, plan->elem);
-    else if (inner->dst != plan->elem)
+        return;
+    }
+    const struct copy_loop *inner = &plan->loops[last];
+    if (inner->dst != plan->elem)
         plan_elements(plan);
     else if (inner->src == plan->elem)
         plan_run(plan, take(plan, last).extent * plan->elem);

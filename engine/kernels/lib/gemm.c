@@ -72,7 +72,7 @@ static void locate_chunk(const struct job *job, int64_t task, int thread, struct
     k->plan = p;
     k->call = job->call;
     k->stream = job->stream;
-    k->batch = task / grid;
+    k->batch = job->call->batch_first + task / grid;
     k->tile0 = split(p->tiles, p->chunk_rows, row);
     k->tile1 = split(p->tiles, p->chunk_rows, row + 1);
     k->panel0 = split(p->panels, p->chunk_columns, column);
@@ -89,8 +89,8 @@ static void point_rows(const struct chunk *k)
 {
     const struct gemm_plan *p = k->plan;
     int64_t step = p->size.rows;
-    struct gemm_rows rows = {k->call->source, k->scratch, k->batch, tile_row(p, k->tile0), 0};
-    rows.count = tile_row(p, k->tile1) - rows.row;
+    int64_t first = tile_row(p, k->tile0), end = tile_row(p, k->tile1);
+    struct gemm_rows rows = {k->call->source, k->scratch, k->batch, first, end - first, first};
     if (k->call->begin)
         k->call->begin(&rows);
     for (int64_t tile = k->tile0; tile < k->tile1; tile++) {

@@ -78,6 +78,7 @@ struct gemm_rows {
     const void *source;
     void *scratch;
     int64_t batch, row, count;
+    int64_t first; /* of the chunk */
 };
 /* Writes their addresses: to[tap * step + i]. */
 typedef void gemm_rows_fn(const struct gemm_rows *rows, const float **to, int64_t step);
@@ -97,6 +98,7 @@ struct gemm_call {
     int64_t c_row;
     const struct gemm_post *post; /* NULL: none */
     const void *const *in;        /* operands of posts: kernel_args.in */
+    int64_t batch_first;          /* the plan's batches are those from here on */
     int batch_rank;               /* batches as dimensions, for c and the operands */
     const int64_t *batch_dim, *c_batch;
     void *workspace;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LSTM over whole sequences (lib/rnn_run.h): the sums of the four gates of VL units are vectors of
+ * one tile, so the cell is computed on them without a store in between.
+ */
+#include "engine/kernels/lib/rnn_run.h"
+#include "engine/kernels/lib/simd_math.h"
+
+enum { GATE_I, GATE_O, GATE_F, GATE_C, GATES };
+enum { ROWS = VL == 16 ? 6 : 3 }; /* times 4 sums, and the registers are full */
+
+/* `rows` is a constant. */
+SIMD_INLINE void tile(const struct rnn_step_job *step, int64_t block, int64_t first, int rows)
+{
+    int64_t hidden = step->state->shape.hidden, unit = block * VL;
+    const struct rnn_line *lines = step->lines + first;
+    const float *panel = step->weights->r[0] + unit * hidden * GATES;
+    vm lanes = vm_first(hidden - unit);
+    const float *h[ROWS];
+    vf sums[ROWS][4];
+    for (int r = 0; r < rows; r++) {
+        h[r] = lines[r].h;
+        for (int g = 0; g < GATES; g++)
+            sums[r][g] = vf_load_m(lines[r].x + g * hidden + unit, lanes);
+    }
+    rnn_multiply(h, panel, hidden, sums, rows, GATES);
+    for (int r = 0; r < rows; r++) {
+        vf kept = vf_mul(vf_sigmoid(sums[r][GATE_F]), vf_load_m(lines[r].c + unit, lanes));
+        vf c = vf_fma(vf_sigmoid(sums[r][GATE_I]), vf_tanh(sums[r][GATE_C]), kept);
+        vf state = vf_mul(vf_sigmoid(sums[r][GATE_O]), vf_tanh(c));
+        vf_store_m(lines[r].c + unit, lanes, c);
+        vf_store_m(lines[r].next + unit, lanes, state);
+        if (lines[r].y)
+            vf_store_m(lines[r].y + unit, lanes, state);
+    }
+}
+
+static void phase(const struct rnn_step_job *step, int64_t block, int64_t first, int64_t last)
+{
+    for (; first + ROWS <= last; first += ROWS)
+        tile(step, block, first, ROWS);
+    for (; first + 2 <= last; first += 2)
+        tile(step, block, first, 2);
+    for (; first < last; first++)
+        tile(step, block, first, 1);
+}
+
+static const char *const activations[] = {"Sigmoid", "Tanh", "Tanh", NULL};
+
+static const struct rnn_kernel lstm = {.gates = GATES,
+                                       .phases = 1,
+                                       .phase_gates = {{0, GATES}},
+                                       .phase = {phase},
+                                       .memory = true,
+                                       .activations = activations};
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    return rnn_supports(q, &lstm, why);
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    return rnn_workspace(q, &lstm);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    return rnn_prepare(q, &lstm, state, state_bytes, err);
+}
+
+REGISTER_KERNEL(lstm_sequence) = {
+    NATIVE(lstm_sequence),
+    .ops = OPS("LSTM"),
+    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,
+    .supports = supports,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = rnn_launch,
+    .release = rnn_release,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A MatMul or Gemm node as its native kernels see it: strided products (engine/matmul_shape.h) and
+ * an epilogue, which holds Gemm's C as its first step. */
+#ifndef ENGINE_KERNELS_LIB_MATMUL_PRODUCT_H
+#define ENGINE_KERNELS_LIB_MATMUL_PRODUCT_H
+
+#include "engine/kernels/lib/gemm.h"
+#include "engine/matmul_shape.h"
+
+struct matmul_product {
+    struct matmul_shape shape;
+    struct gemm_axes axes;
+    struct gemm_post post;
+    float alpha;
+};
+
+/* UNSUPPORTED with a reason unless all is f32, not empty, and the epilogue follows rows and
+ * columns of the result. Batches are folded into rows where the epilogue allows it. */
+#define matmul_product_from SIMD_FN(matmul_product_from)
+enum status matmul_product_from(const struct kernel_query *q, struct matmul_product *product,
+                                struct error *why);
+
+/* Rows of the left operand where they lie, for gemm_call.rows. */
+struct matmul_rows_source {
+    const float *a;
+    const struct matmul_shape *shape;
+};
+#define matmul_rows SIMD_FN(matmul_rows)
+void matmul_rows(const struct gemm_rows *wanted, const float **to, int64_t step);
+
+#endif

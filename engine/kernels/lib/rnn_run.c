@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/lib/rnn_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PART_BYTES = 768 << 10, /* recurrent weights that a second cache keeps between steps */
+    PART_LINES = 8,         /* least batch of a part that runs by itself */
+    TILE_WORK = 1 << 15,    /* multiply-adds that are worth a task */
+};
+
+/* Pieces of the workspace, in floats but for the lines. */
+struct scratch {
+    float *projected, *h[2], *c, *z;
+    struct rnn_line *lines;
+    void *gemm;
+    size_t bytes;
+};
+
+/* One direction of one launch. */
+struct walk {
+    const struct kernel_state *state;
+    const struct kernel_query *q;
+    const struct kernel_args *args;
+    struct scratch scratch;
+    int direction;
+    bool backward;
+    int64_t parts; /* of the batch that run by themselves */
+};
+
+/* ---- workspace ---- */
+
+/* base NULL: only the size is wanted. */
+static void *take(char *base, size_t *at, size_t bytes)
+{
+    void *piece = base ? base + *at : NULL;
+    *at += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    return piece;
+}
+
+static struct scratch lay_out(const struct rnn_shape *s, const struct gemm_plan *projection,
+                              void *base)
+{
+    struct scratch scratch = {0};
+    size_t state = (size_t)(s->batch * s->hidden) * sizeof(float);
+    size_t rows = (size_t)(s->steps * s->batch), width = (size_t)(s->gates * s->hidden);
+    scratch.projected = take(base, &scratch.bytes, rows * width * sizeof(float));
+    scratch.h[0] = take(base, &scratch.bytes, state);
+    scratch.h[1] = take(base, &scratch.bytes, state);
+    scratch.c = take(base, &scratch.bytes, state);
+    scratch.z = take(base, &scratch.bytes, state);
+    scratch.lines = take(base, &scratch.bytes, (size_t)s->batch * sizeof(*scratch.lines));
+    scratch.gemm = take(base, &scratch.bytes, gemm_workspace(projection));
+    return scratch;
+}
+
+static struct gemm_plan projection_of(const struct rnn_shape *s, int threads)
+{
+    struct gemm_size size = {.batch = 1,
+                             .m = s->steps * s->batch,
+                             .n = s->gates * s->hidden,
+                             .taps = 1,
+                             .k = s->input,
+                             .vectors = VL == 16 ? 4 : 2,
+                             .block_k = 512,
+                             .threads = threads};
+    return gemm_plan_for(&size);
+}
+
+static enum status shape_of_query(const struct kernel_query *q, int gates, struct rnn_shape *shape,
+                                  struct error *why)
+{
+    return rnn_shape_from(q->node, gates, &q->in[RNN_X].shape, &q->in[RNN_R].shape, shape, why);
+}
+
+size_t rnn_workspace(const struct kernel_query *q, const struct rnn_kernel *kernel)
+{
+    struct rnn_shape shape;
+    if (shape_of_query(q, kernel->gates, &shape, NULL) != STATUS_OK)
+        return 0;
+    struct gemm_plan projection = projection_of(&shape, q->threads);
+    return lay_out(&shape, &projection, NULL).bytes;
+}
+
+/* ---- what is supported ---- */
+
+static bool usual_activations(const struct node *node, const struct rnn_kernel *kernel)
+{
+    const struct attr *names = node_attr(node, "activations");
+    int count = 0;
+    while (kernel->activations[count])
+        count++;
+    for (int k = 0; names && k < names->count; k++)
+        if (strcmp(names->strings[k], kernel->activations[k % count]) != 0)
+            return false;
+    return true;
+}
+
+static enum status check_tensors(const struct kernel_query *q, struct error *why)
+{
+    for (int k = 0; k < q->in_count; k++) {
+        if (!query_in(q, k))
+            continue;
+        if (q->in[k].dtype != (k == RNN_LENGTHS ? DTYPE_I32 : DTYPE_F32))
+            return UNSUPPORTED(why, "input %d is %s", k, dtype_name(q->in[k].dtype));
+        if (!desc_is_plain(&q->in[k]))
+            return UNSUPPORTED(why, "input %d is not plain", k);
+        bool weight = k == RNN_W || k == RNN_R || k == RNN_BIAS;
+        if (weight && !q->fixed[k])
+            return UNSUPPORTED(why, "weights come at run time");
+    }
+    for (int k = 0; k < q->out_count; k++)
+        if (q->out[k].dtype != DTYPE_NONE && !desc_is_plain(&q->out[k]))
+            return UNSUPPORTED(why, "output %d is not plain", k);
+    return STATUS_OK;
+}
+
+enum status rnn_supports(const struct kernel_query *q, const struct rnn_kernel *kernel,
+                         struct error *why)
+{
+    struct rnn_shape shape;
+    if (q->node->post_count || query_in(q, RNN_PEEPHOLE))
+        return UNSUPPORTED(why, "no fused epilogue and no peepholes");
+    if (node_attr(q->node, "clip") || node_int(q->node, "input_forget", 0))
+        return UNSUPPORTED(why, "no clip and no input_forget");
+    if (!usual_activations(q->node, kernel))
+        return UNSUPPORTED(why, "activations other than the usual ones");
+    TRY(check_tensors(q, why));
+    TRY(shape_of_query(q, kernel->gates, &shape, why));
+    if (shape.steps * shape.batch * shape.input * shape.hidden == 0)
+        return UNSUPPORTED(why, "an empty sequence");
+    return STATUS_OK;
+}
+
+/* ---- packing ---- */
+
+static void pack_recurrent(const struct kernel_state *state, const struct rnn_phase_gates *gates,
+                           const float *r, float *to)
+{
+    int64_t hidden = state->shape.hidden;
+    for (int64_t block = 0; block < state->blocks; block++)
+        for (int64_t k = 0; k < hidden; k++)
+            for (int g = gates->first; g < gates->first + gates->count; g++)
+                for (int64_t lane = 0; lane < VL; lane++, to++) {
+                    int64_t unit = block * VL + lane;
+                    *to = unit < hidden ? r[(g * hidden + unit) * hidden + k] : 0;
+                }
+}
+
+/* bias: x's half, then r's. */
+static void pack_bias(const struct kernel_state *state, const float *bias, struct rnn_weights *to)
+{
+    int64_t hidden = state->shape.hidden, width = state->shape.gates * hidden;
+    for (int64_t k = 0; bias && k < width; k++) {
+        bool apart = state->kernel->apart && k >= width - hidden;
+        to->bias[k] = bias[k] + (apart ? 0 : bias[width + k]);
+        if (apart)
+            to->apart[k - (width - hidden)] = bias[width + k];
+    }
+}
+
+static float *alloc_floats(int64_t count, size_t *total)
+{
+    size_t bytes = (size_t)count * sizeof(float);
+    float *floats = gemm_alloc(bytes);
+    if (floats)
+        memset(floats, 0, bytes);
+    *total += bytes;
+    return floats;
+}
+
+static bool pack_direction(const struct kernel_query *q, struct kernel_state *state, int direction,
+                           size_t *bytes)
+{
+    struct rnn_weights *to = &state->weights[direction];
+    const struct rnn_kernel *kernel = state->kernel;
+    int64_t hidden = state->shape.hidden, width = state->shape.gates * hidden;
+    bool biased = query_in(q, RNN_BIAS);
+    bool fine = (to->w = alloc_floats(gemm_packed_floats(&state->projection), bytes)) &&
+                (to->bias = alloc_floats(gemm_bias_floats(&state->projection), bytes)) &&
+                (to->apart = alloc_floats(state->blocks * VL, bytes));
+    for (int p = 0; fine && p < kernel->phases; p++) {
+        int64_t panel = hidden * kernel->phase_gates[p].count * VL;
+        fine = (to->r[p] = alloc_floats(state->blocks * panel, bytes)) != NULL;
+    }
+    if (!fine)
+        return false;
+    struct gemm_source_b from = {.b = (const float *)q->fixed[RNN_W] +
+                                      direction * width * state->shape.input,
+                                 .row = 1,
+                                 .column = state->shape.input,
+                                 .scale = 1};
+    gemm_pack_b(&state->projection, &from, 0, state->projection.panels, to->w);
+    const float *r = (const float *)q->fixed[RNN_R] + direction * width * hidden;
+    for (int p = 0; p < kernel->phases; p++)
+        pack_recurrent(state, &kernel->phase_gates[p], r, to->r[p]);
+    pack_bias(state, biased ? (const float *)q->fixed[RNN_BIAS] + direction * 2 * width : NULL, to);
+    return true;
+}
+
+void rnn_release(struct kernel_state *state)
+{
+    for (int d = 0; state && d < RNN_DIRECTIONS; d++) {
+        free(state->weights[d].w);
+        free(state->weights[d].bias);
+        free(state->weights[d].apart);
+        for (int p = 0; p < RNN_PHASES; p++)
+            free(state->weights[d].r[p]);
+    }
+    free(state);
+}
+
+enum status rnn_prepare(const struct kernel_query *q, const struct rnn_kernel *kernel,
+                        struct kernel_state **out, size_t *state_bytes, struct error *err)
+{
+    struct kernel_state *state = calloc(1, sizeof(*state));
+    size_t bytes = sizeof(*state);
+    if (!state)
+        return FAIL_NO_MEMORY(err);
+    *out = state;
+    state->kernel = kernel;
+    TRY(shape_of_query(q, kernel->gates, &state->shape, err));
+    state->projection = projection_of(&state->shape, q->threads);
+    state->blocks = (state->shape.hidden + VL - 1) / VL;
+    for (int d = 0; d < state->shape.directions; d++)
+        if (!pack_direction(q, state, d, &bytes))
+            return FAIL_NO_MEMORY(err);
+    *state_bytes = bytes;
+    return STATUS_OK;
+}
+
+/* ---- running ---- */
+
+struct projected_rows {
+    const float *x;
+    int64_t input;
+};
+
+static void rows_of_x(const struct gemm_rows *rows, const float **to, int64_t step)
+{
+    const struct projected_rows *from = rows->source;
+    (void)step;
+    for (int64_t m = 0; m < rows->count; m++)
+        to[m] = from->x + (rows->row + m) * from->input;
+}
+
+static void project(const struct walk *w)
+{
+    const struct kernel_state *state = w->state;
+    const struct rnn_weights *weights = &state->weights[w->direction];
+    struct projected_rows source = {w->args->in[RNN_X], state->shape.input};
+    struct gemm_call call = {.rows = rows_of_x,
+                             .source = &source,
+                             .b = weights->w,
+                             .bias = weights->bias,
+                             .c = w->scratch.projected,
+                             .c_row = state->shape.gates * state->shape.hidden,
+                             .workspace = w->scratch.gemm};
+    gemm_run(&state->projection, &call, w->args->pool);
+}
+
+/* Where the state of sequence b lies in a tensor of states. */
+static int64_t state_at(const struct walk *w, int64_t b)
+{
+    const struct rnn_shape *s = &w->state->shape;
+    return s->batch_first ? (b * s->directions + w->direction) * s->hidden
+                          : (w->direction * s->batch + b) * s->hidden;
+}
+
+static void load_state(const struct walk *w, int input, float *to)
+{
+    int64_t hidden = w->state->shape.hidden;
+    const float *given = query_in(w->q, input) ? w->args->in[input] : NULL;
+    for (int64_t b = 0; b < w->state->shape.batch; b++)
+        if (given)
+            memcpy(to + b * hidden, given + state_at(w, b), (size_t)hidden * sizeof(float));
+        else
+            memset(to + b * hidden, 0, (size_t)hidden * sizeof(float));
+}
+
+static float *output(const struct walk *w, int index)
+{
+    bool wanted = index < w->q->out_count && w->q->out[index].dtype != DTYPE_NONE;
+    return wanted ? w->args->out[index] : NULL;
+}
+
+static void store_state(const struct walk *w, int index, const float *from)
+{
+    int64_t hidden = w->state->shape.hidden;
+    float *to = output(w, index);
+    for (int64_t b = 0; to && b < w->state->shape.batch; b++)
+        memcpy(to + state_at(w, b), from + b * hidden, (size_t)hidden * sizeof(float));
+}
+
+static int64_t length_of(const struct walk *w, int64_t b)
+{
+    int64_t steps = w->state->shape.steps;
+    const int32_t *lengths = query_in(w->q, RNN_LENGTHS) ? w->args->in[RNN_LENGTHS] : NULL;
+    return lengths && lengths[b] < steps ? lengths[b] : steps;
+}
+
+static float *output_row(const struct walk *w, int64_t b, int64_t time)
+{
+    const struct rnn_shape *s = &w->state->shape;
+    float *y = output(w, 0);
+    int64_t row = s->batch_first ? (b * s->steps + time) * s->directions + w->direction
+                                 : (time * s->directions + w->direction) * s->batch + b;
+    return y ? y + row * s->hidden : NULL;
+}
+
+/* Collects the sequences of [first, last) that are still going on in lines[first ...]; those that
+ * have ended keep their state, and their output at this moment is zero. */
+static int64_t make_lines(const struct walk *w, int64_t step, int64_t first, int64_t last)
+{
+    const struct rnn_shape *s = &w->state->shape;
+    const struct scratch *scratch = &w->scratch;
+    int64_t hidden = s->hidden, width = s->gates * hidden, count = 0;
+    const float *h = scratch->h[step % 2];
+    float *next = scratch->h[(step + 1) % 2];
+    for (int64_t b = first; b < last; b++) {
+        int64_t length = length_of(w, b), time = w->backward ? length - 1 - step : step;
+        if (step >= length) {
+            float *y = output_row(w, b, step); /* moments past the end, in any order */
+            memcpy(next + b * hidden, h + b * hidden, (size_t)hidden * sizeof(float));
+            if (y)
+                memset(y, 0, (size_t)hidden * sizeof(float));
+            continue;
+        }
+        int64_t row = s->batch_first ? b * s->steps + time : time * s->batch + b;
+        scratch->lines[first + count++] = (struct rnn_line){
+            .x = scratch->projected + row * width,
+            .h = h + b * hidden,
+            .next = next + b * hidden,
+            .c = scratch->c + b * hidden,
+            .z = scratch->z + b * hidden,
+            .y = output_row(w, b, time),
+        };
+    }
+    return count;
+}
+
+static void run_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct rnn_step_job *step = context;
+    int64_t block = tile / step->parts, part = tile % step->parts;
+    int64_t first = step->count * part / step->parts;
+    int64_t last = step->count * (part + 1) / step->parts;
+    step->state->kernel->phase[step->phase](step, block, first, last);
+}
+
+/* All steps of the sequences [first, last). */
+static void run_steps(const struct walk *w, int64_t first, int64_t last, struct pool *pool)
+{
+    const struct kernel_state *state = w->state;
+    int64_t hidden = state->shape.hidden, threads = pool_threads(pool);
+    struct rnn_step_job job = {.state = state,
+                               .weights = &state->weights[w->direction],
+                               .lines = w->scratch.lines + first};
+    for (int64_t step = 0; step < state->shape.steps; step++) {
+        job.count = make_lines(w, step, first, last);
+        int64_t work = job.count * hidden * hidden * state->kernel->gates;
+        bool alone = threads == 1 || work < 2 * TILE_WORK;
+        job.parts = state->blocks < 2 * threads && !alone ? 2 * threads / state->blocks : 1;
+        for (int p = 0; p < state->kernel->phases && job.count > 0; p++) {
+            job.phase = p;
+            pool_run(alone ? NULL : pool, state->blocks * job.parts, run_tile, &job);
+        }
+    }
+}
+
+static void run_part(void *context, int64_t part, int thread)
+{
+    (void)thread;
+    const struct walk *w = context;
+    int64_t batch = w->state->shape.batch;
+    run_steps(w, batch * part / w->parts, batch * (part + 1) / w->parts, NULL);
+}
+
+static int64_t parts_of(const struct kernel_state *state, int64_t threads)
+{
+    const struct rnn_shape *s = &state->shape;
+    int64_t bytes = s->gates * s->hidden * s->hidden * (int64_t)sizeof(float);
+    if (threads == 1 || bytes > PART_BYTES || s->batch < threads * PART_LINES)
+        return 1;
+    int64_t parts = s->batch / PART_LINES;
+    return parts < 4 * threads ? parts : 4 * threads;
+}
+
+void rnn_launch(const struct kernel_state *state, const struct kernel_query *q,
+                const struct kernel_args *args)
+{
+    struct walk w = {.state = state, .q = q, .args = args};
+    w.scratch = lay_out(&state->shape, &state->projection, args->workspace);
+    w.parts = parts_of(state, pool_threads(args->pool));
+    for (int d = 0; d < state->shape.directions; d++) {
+        w.direction = d;
+        w.backward = state->shape.backward || d == 1;
+        project(&w);
+        load_state(&w, RNN_H, w.scratch.h[0]);
+        if (state->kernel->memory)
+            load_state(&w, RNN_C, w.scratch.c);
+        if (w.parts > 1)
+            pool_run(args->pool, w.parts, run_part, &w);
+        else
+            run_steps(&w, 0, state->shape.batch, args->pool);
+        store_state(&w, 1, w.scratch.h[state->shape.steps % 2]);
+        if (state->kernel->memory)
+            store_state(&w, 2, w.scratch.c);
+    }
+}

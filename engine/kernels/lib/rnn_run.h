@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the LSTM and GRU kernels share. x W' + bias of all steps is one matrix product at the head;
+ * then the steps go by, and a cell turns h R' and the projected x into the new state while the sums
+ * of all its gates are in registers. R is packed by blocks of VL hidden units, [H][gates][VL], so
+ * that one pass over a block's panel gives all gates of these units.
+ *
+ * Long batches with small weights are cut into parts that run through all steps by themselves;
+ * otherwise the blocks of units are shared out in every step.
+ */
+#ifndef ENGINE_KERNELS_LIB_RNN_RUN_H
+#define ENGINE_KERNELS_LIB_RNN_RUN_H
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/gemm.h"
+#include "engine/rnn.h"
+
+enum { RNN_PHASES = 2, RNN_DIRECTIONS = 2 };
+
+/* Which gates of R a phase of the cell multiplies. */
+struct rnn_phase_gates {
+    int first, count;
+};
+
+struct rnn_step_job;
+/* Units of one block for the active rows [first, last) of the step. */
+typedef void rnn_phase_fn(const struct rnn_step_job *step, int64_t block, int64_t first,
+                          int64_t last);
+
+struct rnn_kernel {
+    int gates;
+    int phases;
+    struct rnn_phase_gates phase_gates[RNN_PHASES];
+    rnn_phase_fn *phase[RNN_PHASES];
+    bool memory;                    /* keeps c */
+    bool apart;                     /* the last gate's recurrent bias is not added to x W' */
+    const char *const *activations; /* the only ones, NULL-terminated */
+};
+
+/* Packed weights of one direction. */
+struct rnn_weights {
+    float *w, *bias;      /* of the product x W'; bias padded to its panels */
+    float *r[RNN_PHASES]; /* [block][H][gates of the phase][VL] */
+    float *apart;         /* recurrent bias of the last gate, [blocks * VL] */
+};
+
+struct kernel_state {
+    const struct rnn_kernel *kernel;
+    struct rnn_shape shape;
+    struct gemm_plan projection; /* of one direction, all steps */
+    int64_t blocks;              /* of VL hidden units */
+    struct rnn_weights weights[RNN_DIRECTIONS];
+};
+
+/* One sequence that has not ended, at one step. */
+struct rnn_line {
+    const float *x; /* x W' + bias, [gates][H] */
+    const float *h; /* [H]: state before */
+    float *next;    /* [H]: state after */
+    float *c;       /* [H]: LSTM: cell; GRU: reset h */
+    float *z;       /* [H]: GRU: update gate between its phases */
+    float *y;       /* [H]: output; NULL: not wanted */
+};
+
+struct rnn_step_job {
+    const struct kernel_state *state;
+    const struct rnn_weights *weights;
+    const struct rnn_line *lines;
+    int phase;
+    int64_t count, parts; /* active lines; into how many parts they are cut */
+};
+
+/* `rows` and `vectors` are constants: sums += rows of left times a panel [count][vectors][VL]. */
+SIMD_INLINE void rnn_multiply(const float *const *left, const float *panel, int64_t count,
+                              vf (*sums)[4], int rows, int vectors)
+{
+    for (int64_t k = 0; k < count; k++, panel += vectors * VL) {
+        vf b[4];
+        for (int v = 0; v < vectors; v++)
+            b[v] = vf_load(panel + v * VL);
+        for (int r = 0; r < rows; r++) {
+            vf a = vf_set1(left[r][k]);
+            for (int v = 0; v < vectors; v++)
+                sums[r][v] = vf_fma(a, b[v], sums[r][v]);
+        }
+    }
+}
+
+#define rnn_supports SIMD_FN(rnn_supports)
+enum status rnn_supports(const struct kernel_query *q, const struct rnn_kernel *kernel,
+                         struct error *why);
+#define rnn_workspace SIMD_FN(rnn_workspace)
+size_t rnn_workspace(const struct kernel_query *q, const struct rnn_kernel *kernel);
+#define rnn_prepare SIMD_FN(rnn_prepare)
+enum status rnn_prepare(const struct kernel_query *q, const struct rnn_kernel *kernel,
+                        struct kernel_state **state, size_t *state_bytes, struct error *err);
+#define rnn_launch SIMD_FN(rnn_launch)
+void rnn_launch(const struct kernel_state *state, const struct kernel_query *q,
+                const struct kernel_args *args);
+#define rnn_release SIMD_FN(rnn_release)
+void rnn_release(struct kernel_state *state);
+
+#endif
