@@ -18,6 +18,7 @@ static const struct pass_row rows[] = {
     {"fuse_epilogue", pass_fuse_epilogue, false},
     {"merge_qkv", pass_merge_qkv, false},
     {"fuse_epilogue again", pass_fuse_epilogue, false}, /* the merged product's bias */
+    {"fuse_chain", pass_fuse_chain, false},
 };
 
 enum status passes_run(struct graph *g, const struct exe_options *options, struct error *err)

@@ -37,8 +37,7 @@ int add_node(struct importer *im, const char *op, int input_count, const int *in
 
 enum status known_int(struct importer *im, int value, int64_t *number, struct error *err)
 {
-    struct fold_limits limits = FOLD_LARGE;
-    TRY(fold_value(im->g, value, &limits, err));
+    TRY(fold_value(im->g, value, &FOLD_LARGE, err));
     const struct value *found = &im->g->values[value];
     struct infer c = {.in = (const struct value *const[]){found}, .in_count = 1};
     int count;
@@ -149,11 +148,10 @@ static enum status check_attrs(const struct draft *d, struct error *err)
 /* Contents that decide shapes must be constants; `why` says of the first that is not. */
 static void fold_const_inputs(struct importer *im, const struct draft *d, struct error *why)
 {
-    struct fold_limits limits = FOLD_LARGE;
     struct error reason;
     for (int k = 0; k < d->input_count && k < 32; k++)
         if (d->known->const_inputs >> k & 1 && d->inputs[k] != NONE &&
-            fold_value(im->g, d->inputs[k], &limits, &reason) != STATUS_OK && !why->code)
+            fold_value(im->g, d->inputs[k], &FOLD_LARGE, &reason) != STATUS_OK && !why->code)
             *why = reason;
 }
 
@@ -208,8 +206,7 @@ static enum status add_draft(struct importer *im, const Onnx__NodeProto *node, s
     TRY(check_shapes(g, d->output_count, outputs, err));
     TRY(count_outputs(g, n, err));
     struct error ignored;
-    struct fold_limits limits = FOLD_SMALL;
-    status = fold_node(g, n, &limits, &ignored);
+    status = fold_node(g, n, &FOLD_SMALL, &ignored);
     return status == STATUS_NO_MEMORY ? FAIL_NO_MEMORY(err) : STATUS_OK;
 }
 

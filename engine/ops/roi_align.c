@@ -173,6 +173,9 @@ static const struct op_case cases[] = {
      .inputs = "f32[1,2,8,8] f32[2,4]=1,1,30,25,4,4,4.5,4.5 i64[2]=0",
      .attrs = "output_height=2 output_width=2 spatial_scale=0.25 "
               "coordinate_transformation_mode=\"output_half_pixel\""},
+    {.name = "channels",
+     .inputs = "f32[2,70,9,9] f32[3,4]=1,0,6,7,-3,-2,4,30,0.5,8.2,8.6,8.9 i64[3]=1,0,1",
+     .attrs = "output_height=2 output_width=3 sampling_ratio=2"},
     {.name = "largest",
      .inputs = "f32[1,2,8,8] f32[1,4]=1,0,6,7 i64[1]=0",
      .attrs = "mode=\"max\" output_height=2 output_width=3 sampling_ratio=2"},
@@ -185,6 +188,7 @@ REGISTER(op, roi_align) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .layout = LAYOUT_RULE_AXIS,
     .infer = infer,
     .cost = cost,
     .reference = reference,

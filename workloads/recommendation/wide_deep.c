@@ -48,9 +48,9 @@ static int age_bucket(struct graph *g, int age)
     int reached = graph_node(g, "GreaterOrEqual", NULL, INPUTS(age, edge), NO_ATTRS);
     int64_t one = 1;
     int count = graph_node(g, "ReduceSum", NULL,
-                           INPUTS(cast(g, reached, DTYPE_I32), graph_const_i64(g, 1, &one)),
+                           INPUTS(cast(g, reached, DTYPE_F32), graph_const_i64(g, 1, &one)),
                            ATTRS(attr_int("keepdims", 0)));
-    return count;
+    return cast(g, count, DTYPE_I32);
 }
 
 /* Linear model: the weights of the buckets that are on, summed. [N, 1] */

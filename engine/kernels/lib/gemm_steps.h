@@ -81,4 +81,35 @@ SIMD_INLINE void gemm_light_steps(const struct gemm_post *post, const float *con
     }
 }
 
+/* Where a run of output pixels of one vector of channels goes. */
+struct gemm_pixels {
+    const struct gemm_post *post;
+    const float *const *operands; /* per light step, for the first pixel and channel 0 */
+    float *y;                     /* the same */
+    int64_t y_pixel;
+    bool stream;                  /* past the caches: whole aligned vectors only */
+};
+
+/* Channels [c, c + last) of `count` pixels through the light steps to memory. */
+SIMD_INLINE void gemm_finish_pixels(const struct gemm_pixels *p, int64_t c, int64_t last, int count,
+                                    gemm_sums sums)
+{
+    const float *operands[GEMM_STEP_MAX];
+    for (int k = 0; k < p->post->light; k++) {
+        operands[k] = p->operands[k];
+        if (operands[k])
+            operands[k] += c * p->post->steps[k].column;
+    }
+    gemm_light_steps(p->post, operands, last, count, 1, sums);
+    float *y = p->y + c;
+    GEMM_UNROLL for (int x = 0; x < count; x++) {
+        if (p->stream)
+            vf_stream(y + x * p->y_pixel, sums[x][0]);
+        else if (last == VL)
+            vf_store(y + x * p->y_pixel, sums[x][0]);
+        else
+            vf_store_m(y + x * p->y_pixel, vm_first(last), sums[x][0]);
+    }
+}
+
 #endif

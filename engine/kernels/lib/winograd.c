@@ -159,39 +159,25 @@ SIMD_INLINE void output_line(int out, const vf *m, int stride, vf *y)
 SIMD_INLINE void finish_line(int out, const struct winograd_tile *t, int row, int64_t c,
                              int64_t last, const vf *line)
 {
-    gemm_sums sums;
     const float *operands[GEMM_STEP_MAX];
+    for (int k = 0; k < t->post->light; k++)
+        operands[k] = t->operands[k] ? t->operands[k] + row * t->operand_row[k] : NULL;
+    struct gemm_pixels pixels = {t->post, operands, t->y + row * t->y_row, t->y_pixel, t->stream};
     vf bias = vf_load(t->bias + c);
-    GEMM_UNROLL for (int x = 0; x < out; x++)
-        sums[x][0] = vf_add(bias, line[x]);
-    for (int k = 0; k < t->post->light; k++) {
-        const struct gemm_step *s = &t->post->steps[k];
-        operands[k] = t->operands[k];
-        if (operands[k])
-            operands[k] += row * t->operand_row[k] + c * s->column;
-    }
-    float *y = t->y + row * t->y_row + c;
-    if (t->columns < out) {
-        /* Pixels that do not exist have no operands either: one at a time. */
-        for (int x = 0; x < t->columns; x++) {
-            gemm_sums one;
-            one[0][0] = vf_add(bias, line[x]);
-            gemm_light_steps(t->post, operands, last, 1, 1, one);
-            vf_store_m(y + x * t->y_pixel, vm_first(last), one[0][0]);
-            for (int k = 0; k < t->post->light; k++)
-                if (operands[k])
-                    operands[k] += t->post->steps[k].row;
-        }
+    gemm_sums sums;
+    if (t->columns == out) {
+        GEMM_UNROLL for (int x = 0; x < out; x++)
+            sums[x][0] = vf_add(bias, line[x]);
+        gemm_finish_pixels(&pixels, c, last, out, sums);
         return;
     }
-    gemm_light_steps(t->post, operands, last, out, 1, sums);
-    GEMM_UNROLL for (int x = 0; x < out; x++) {
-        if (t->stream)
-            vf_stream(y + x * t->y_pixel, sums[x][0]);
-        else if (last == VL)
-            vf_store(y + x * t->y_pixel, sums[x][0]);
-        else
-            vf_store_m(y + x * t->y_pixel, vm_first(last), sums[x][0]);
+    /* Pixels that do not exist have no operands either: one at a time. */
+    for (int x = 0; x < t->columns; x++, pixels.y += t->y_pixel) {
+        sums[0][0] = vf_add(bias, line[x]);
+        gemm_finish_pixels(&pixels, c, last, 1, sums);
+        for (int k = 0; k < t->post->light; k++)
+            if (operands[k])
+                operands[k] += t->post->steps[k].row;
     }
 }
 

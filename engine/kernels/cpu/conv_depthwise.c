@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Depthwise convolution, channels last: vectors run over channels, runs of up to four output pixels
+ * share their loads (engine/kernels/lib/depthwise.h). Padding reads a row of zeros. Mostly bound by
+ * memory: what counts is that each input row comes from the second cache kernel_y - 1 times. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels/lib/conv_shape.h"
+#include "engine/kernels/lib/depthwise.h"
+#include "engine/kernels/lib/gemm.h"
+
+enum { TASKS_PER_THREAD = 4, KERNEL_MAX = 15, COLUMNS_MAX = 128 };
+
+struct kernel_state {
+    struct conv_shape shape;
+    struct gemm_post post;
+    int64_t weights_row;
+    int64_t row_group, channel_group, row_tasks, channel_tasks;
+    bool stream;
+    float *weights, *bias, *zeros;
+};
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct conv_shape s;
+    TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
+    const struct window *w = &s.window;
+    if (s.group_in != 1 || w->group != s.channels || w->group == 1)
+        return UNSUPPORTED(why, "not depthwise");
+    if (s.group_out != 1)
+        return UNSUPPORTED(why, "several results per channel");
+    if (w->kernel[0] != 1 || w->in[0] != 1)
+        return UNSUPPORTED(why, "three spatial dimensions");
+    int64_t columns = (DEPTHWISE_PIXELS_MAX - 1) * w->stride[2] +
+                      (w->kernel[2] - 1) * w->dilation[2] + 1;
+    if (w->kernel[1] > KERNEL_MAX || w->kernel[2] > KERNEL_MAX || columns > COLUMNS_MAX)
+        return UNSUPPORTED(why, "the window is too wide");
+    return STATUS_OK;
+}
+
+/* Tasks are groups of output rows, and of channels as well where rows are few. */
+static struct kernel_state sized(const struct kernel_query *q)
+{
+    struct kernel_state s = {0};
+    conv_shape_from(q, CONV_PLAIN, &s.shape, NULL);
+    s.post = s.shape.post;
+    s.weights_row = divide_up(s.shape.channels, VL) * VL;
+    int64_t rows = s.shape.images * s.shape.window.out[1], wanted = q->threads * TASKS_PER_THREAD;
+    s.row_group = rows > wanted ? divide_up(rows, wanted * divide_up(rows, wanted * 8)) : 1;
+    s.row_group += s.row_group % 2; /* pairs of rows share loads */
+    s.row_tasks = divide_up(rows, s.row_group);
+    int64_t split = q->threads > 1 ? divide_up(wanted, s.row_tasks) : 1;
+    int64_t vectors = s.weights_row / VL;
+    s.channel_group = divide_up(vectors, split < vectors ? split : vectors) * VL;
+    s.channel_tasks = divide_up(s.shape.channels, s.channel_group);
+    s.stream = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s.shape.channels % VL == 0 &&
+               s.shape.y_pixel % VL == 0 && s.shape.y_image % VL == 0 &&
+               s.post.light == s.post.count;
+    return s;
+}
+
+static void release(struct kernel_state *state)
+{
+    if (!state)
+        return;
+    free(state->weights);
+    free(state->bias);
+    free(state->zeros);
+    free(state);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    struct kernel_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return FAIL_NO_MEMORY(err);
+    *state = sized(q);
+    const struct conv_shape *s = &state->shape;
+    int64_t taps = window_taps(&s->window);
+    size_t row_bytes = (size_t)state->weights_row * sizeof(float);
+    state->weights = gemm_alloc(row_bytes * (size_t)taps);
+    state->bias = gemm_alloc(row_bytes);
+    state->zeros = gemm_alloc(row_bytes);
+    if (!state->weights || !state->bias || !state->zeros) {
+        release(state);
+        return FAIL_NO_MEMORY(err);
+    }
+    const float *weights = q->fixed[1];
+    memset(state->weights, 0, row_bytes * (size_t)taps);
+    memset(state->bias, 0, row_bytes);
+    memset(state->zeros, 0, row_bytes);
+    for (int64_t c = 0; c < s->channels; c++)
+        for (int64_t t = 0; t < taps; t++)
+            state->weights[t * state->weights_row + c] = weights[c * s->w_out + t];
+    gemm_post_take_bias(q, &state->post, state->bias, s->channels);
+    *state_bytes = row_bytes * (size_t)(taps + 2);
+    *out = state;
+    return STATUS_OK;
+}
+
+/* ---- launch ---- */
+
+struct job {
+    const struct kernel_state *state;
+    const struct kernel_args *args;
+};
+
+/* A run of output: rows [oy, oy + rows) of one image, channels [first, end). */
+struct strip {
+    const struct job *job;
+    const float *image;
+    int64_t oy;
+    int rows;
+    struct gemm_pixels to[DEPTHWISE_ROWS_MAX];
+    const float *operands[DEPTHWISE_ROWS_MAX][GEMM_STEP_MAX];
+};
+
+/* Pointers to the input pixels that `count` output pixels from ox on see. */
+static void point_pixels(const struct strip *strip, const struct depthwise *d, int64_t ox,
+                         const float **to)
+{
+    const struct kernel_state *state = strip->job->state;
+    const struct conv_shape *s = &state->shape;
+    const struct window *w = &s->window;
+    int64_t first = ox * w->stride[2] - w->pad_begin[2], pixel = s->x_at[2];
+    bool within = first >= 0 && first + d->columns <= w->in[2];
+    int64_t top = strip->oy * w->stride[1] - w->pad_begin[1];
+    for (int64_t k = 0; k < d->kernel_y + strip->rows - 1; k++, to += d->columns) {
+        int64_t y = top + k * w->dilation[1];
+        bool inside = (uint64_t)y < (uint64_t)w->in[1];
+        const float *line = inside ? strip->image + y * s->x_at[1] + first * pixel : state->zeros;
+        int64_t step = inside ? pixel : 0;
+        for (int64_t c = 0; within && c < d->columns; c++)
+            to[c] = line + c * step;
+        for (int64_t c = 0; !within && c < d->columns; c++)
+            to[c] = (uint64_t)(first + c) < (uint64_t)w->in[2] ? line + c * step : state->zeros;
+    }
+}
+
+static void heavy_steps(const struct gemm_pixels *p, const struct depthwise *d, int count)
+{
+    const float *operands[GEMM_STEP_MAX] = {0};
+    for (int k = p->post->light; k < p->post->count; k++)
+        if (p->operands[k])
+            operands[k] = p->operands[k] + d->first * p->post->steps[k].column;
+    gemm_post_heavy(p->post, operands, p->y + d->first, p->y_pixel, count, d->end - d->first);
+}
+
+/* Where row r of the strip goes, and its operands. */
+static void locate_row(struct strip *strip, int64_t image, int r)
+{
+    const struct kernel_state *state = strip->job->state;
+    const struct kernel_args *args = strip->job->args;
+    const struct conv_shape *s = &state->shape;
+    int64_t pixel = (strip->oy + r) * s->window.out[2];
+    for (int k = 0; k < state->post.count; k++) {
+        const struct gemm_step *step = &state->post.steps[k];
+        int64_t per_image = s->folded ? step->row * s->pixels : step->batch[0];
+        strip->operands[r][k] = NULL;
+        if (step->input >= 0)
+            strip->operands[r][k] =
+                (const float *)args->in[step->input] + image * per_image + pixel * step->row;
+    }
+    float *y = (float *)args->out[0] + image * s->y_image + pixel * s->y_pixel;
+    bool stream = state->stream && (uintptr_t)y % (VL * sizeof(float)) == 0;
+    strip->to[r] = (struct gemm_pixels){&state->post, strip->operands[r], y, s->y_pixel, stream};
+}
+
+static void advance_row(struct strip *strip, int r, int count)
+{
+    struct gemm_pixels *to = &strip->to[r];
+    to->y += count * to->y_pixel;
+    for (int k = 0; k < to->post->count; k++)
+        if (strip->operands[r][k])
+            strip->operands[r][k] += count * to->post->steps[k].row;
+}
+
+static void run_strip(struct strip *strip, const struct depthwise *shape)
+{
+    const struct kernel_state *state = strip->job->state;
+    const float *pixels[(KERNEL_MAX + 1) * COLUMNS_MAX];
+    int64_t width = state->shape.window.out[2];
+    d.pixels = pixels;
+    for (int64_t ox = 0; ox < width;) {
+        int64_t left = width - ox;
+        int count = (int)divide_up(left, divide_up(left, DEPTHWISE_PIXELS_MAX));
+        d.columns = (count - 1) * d.step + (d.kernel_x - 1) * d.tap + 1;
+        point_pixels(strip, &d, ox, pixels);
+        depthwise_run(&d, strip->rows, count, strip->to);
+        for (int r = 0; r < strip->rows; r++) {
+            if (state->post.light < state->post.count)
+                heavy_steps(&strip->to[r], &d, count);
+            advance_row(strip, r, count);
+        }
+        ox += count;
+    }
+}
+
+/* Output rows [row, end_row), counted over all images. */
+static void run_rows(const struct job *job, int64_t row, int64_t end_row,
+                     const struct depthwise *d)
+{
+    const struct conv_shape *s = &job->state->shape;
+    int64_t height = s->window.out[1];
+    while (row < end_row) {
+        int64_t image = row / height;
+        struct strip strip = {.job = job, .oy = row % height, .rows = 1};
+        strip.image = (const float *)job->args->in[0] + image * s->x_image;
+        if (depthwise_two_rows(d) && s->window.dilation[1] == 1 && strip.oy + 1 < height &&
+            s->window.stride[1] == 1 && row + 1 < end_row)
+            strip.rows = 2;
+        for (int r = 0; r < strip.rows; r++)
+            locate_row(&strip, image, r);
+        run_strip(&strip, d);
+        row += strip.rows;
+    }
+}
+
+static void run_task(void *context, int64_t task, int thread)
+{
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    const struct window *w = &s->shape.window;
+    int64_t row = task / s->channel_tasks * s->row_group;
+    int64_t end_row = row + s->row_group, rows = s->shape.images * w->out[1];
+    int64_t first = task % s->channel_tasks * s->channel_group, end = first + s->channel_group;
+    (void)thread;
+    struct depthwise d = {.kernel_y = (int)w->kernel[1], .kernel_x = (int)w->kernel[2],
+                          .step = (int)w->stride[2], .tap = (int)w->dilation[2],
+                          .weights = s->weights, .weights_row = s->weights_row, .bias = s->bias,
+                          .first = first, .end = end < s->shape.channels ? end : s->shape.channels};
+    run_rows(job, row, end_row < rows ? end_row : rows, &d);
+    if (s->stream)
+        simd_fence();
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)q;
+    struct job job = {state, args};
+    pool_run(args->pool, state->row_tasks * state->channel_tasks, run_task, &job);
+}
+
+REGISTER_KERNEL(conv_depthwise) = {
+    NATIVE(conv_depthwise),
+    .ops = OPS("Conv"),
+    .packs = 1u << 1 | 1u << 2,
+    .supports = supports,
+    .prepare = prepare,
+    .launch = launch,
+    .release = release,
+};

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NonMaxSuppression of f32: per image and class, candidates above the score threshold are sorted
+ * by three counting passes over the bits of their scores; each is then compared with all boxes kept
+ * so far, a vector of them at a time. Images and classes run side by side; the rows of the result
+ * are put together at the end.
+ */
+#include <stdlib.h>
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd.h"
+#include "engine/op.h"
+
+enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
+enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, PASSES = 3 };
+
+struct kernel_state {
+    int64_t lines, classes, boxes; /* lines: images x classes */
+    int64_t rows;                  /* of the result */
+    int64_t most_max;              /* boxes that a line can keep */
+    bool center;
+    size_t thread_bytes, shared_bytes;
+};
+
+static bool is_given(const struct kernel_query *q, int input)
+{
+    return input < q->node->op_inputs && query_in(q, input) && shape_count(&q->in[input].shape);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    if (q->in[BOXES].dtype != DTYPE_F32 || q->in[SCORES].dtype != DTYPE_F32)
+        return UNSUPPORTED(why, "only f32");
+    for (int k = 0; k < 2; k++)
+        if (!desc_is_plain(&q->in[k]))
+            return UNSUPPORTED(why, "input %d is not plain", k);
+    if (!is_given(q, MOST) || q->in[MOST].dtype != DTYPE_I64)
+        return UNSUPPORTED(why, "without an i64 limit of boxes per class");
+    if (q->out[0].dtype == DTYPE_NONE)
+        return UNSUPPORTED(why, "output 0 is not wanted");
+    if (q->in[BOXES].shape.dim[1] > INT32_MAX)
+        return UNSUPPORTED(why, "more than 2^31 boxes");
+    return STATUS_OK;
+}
+
+static size_t padded(int64_t count, size_t size)
+{
+    return ((size_t)count * size + 63) / 64 * 64;
+}
+
+/* What a line keeps is at most what the result has room for. */
+static void read_query(const struct kernel_query *q, struct kernel_state *s)
+{
+    const struct shape *scores = &q->in[SCORES].shape;
+    s->classes = scores->dim[1];
+    s->lines = scores->dim[0] * s->classes;
+    s->boxes = scores->dim[2];
+    s->rows = q->out[0].shape.dim[0];
+    s->most_max = s->lines ? s->rows / s->lines : 0;
+    s->center = node_int(q->node, "center_point_box", 0) != 0;
+    /* Per thread: keys and places twice, kept corners and areas. Shared: kept places, counts. */
+    s->thread_bytes =
+        4 * padded(s->boxes, sizeof(int32_t)) + 5 * padded(s->most_max + VL, sizeof(float));
+    s->shared_bytes = padded(s->lines, sizeof(int64_t)) + padded(s->rows, sizeof(int32_t));
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    struct kernel_state s;
+    read_query(q, &s);
+    return s.shared_bytes + s.thread_bytes * (size_t)q->threads;
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    struct kernel_state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    *state = s;
+    *state_bytes = sizeof(*s);
+    read_query(q, s);
+    return STATUS_OK;
+}
+
+struct job {
+    const struct kernel_state *state;
+    const float *boxes, *scores;
+    int64_t most;
+    float iou, least;
+    bool has_least;
+    int64_t *counts;    /* per line */
+    int32_t *kept;      /* most_max per line */
+    char *thread_rooms; /* thread_bytes each */
+};
+
+struct room {
+    uint32_t *key[2];
+    int32_t *place[2];
+    float *side[4], *area; /* of kept boxes: y1, x1, y2, x2 */
+};
+
+static struct room room_of(const struct job *job, int thread)
+{
+    const struct kernel_state *s = job->state;
+    char *at = job->thread_rooms + (size_t)thread * s->thread_bytes;
+    size_t list = padded(s->boxes, sizeof(int32_t));
+    size_t corner = padded(s->most_max + VL, sizeof(float));
+    struct room r;
+    for (int k = 0; k < 2; k++, at += 2 * list) {
+        r.key[k] = (uint32_t *)(void *)at;
+        r.place[k] = (int32_t *)(void *)(at + list);
+    }
+    for (int k = 0; k < 4; k++, at += corner)
+        r.side[k] = (float *)(void *)at;
+    r.area = (float *)(void *)at;
+    return r;
+}
+
+/* Unsigned numbers in the order opposite to that of the floats. */
+static uint32_t key_of(float score)
+{
+    uint32_t bits;
+    score += 0.0f; /* -0 is 0 */
+    memcpy(&bits, &score, sizeof(bits));
+    return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
+}
+
+/* Candidates in room 0; returns how many. */
+static int64_t collect(const struct job *job, const float *scores, struct room *r)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < job->state->boxes; k++) {
+        r->key[0][count] = key_of(scores[k]);
+        r->place[0][count] = (int32_t)k;
+        count += !job->has_least || scores[k] > job->least;
+    }
+    return count;
+}
+
+/* Best first, equal scores by place. Returns the places. */
+static const int32_t *sort(struct room *r, int64_t count)
+{
+    int from = 0;
+    for (int pass = 0; pass < PASSES; pass++, from ^= 1) {
+        uint32_t starts[RADIX] = {0}, sum = 0;
+        int shift = pass * RADIX_BITS;
+        for (int64_t k = 0; k < count; k++)
+            starts[r->key[from][k] >> shift & (RADIX - 1)]++;
+        for (int k = 0; k < RADIX; k++) {
+            uint32_t here = starts[k];
+            starts[k] = sum;
+            sum += here;
+        }
+        for (int64_t k = 0; k < count; k++) {
+            uint32_t to = starts[r->key[from][k] >> shift & (RADIX - 1)]++;
+            r->key[from ^ 1][to] = r->key[from][k];
+            r->place[from ^ 1][to] = r->place[from][k];
+        }
+    }
+    return r->place[from];
+}
+
+static void corners(const float *at, bool center, float box[4])
+{
+    if (center) { /* x, y, width, height */
+        box[0] = at[1] - at[3] / 2;
+        box[1] = at[0] - at[2] / 2;
+        box[2] = at[1] + at[3] / 2;
+        box[3] = at[0] + at[2] / 2;
+        return;
+    }
+    for (int k = 0; k < 2; k++) {
+        box[k] = at[k] < at[k + 2] ? at[k] : at[k + 2];
+        box[k + 2] = at[k] < at[k + 2] ? at[k + 2] : at[k];
+    }
+}
+
+/* Whether the box overlaps one of the kept ones by more than the threshold:
+ * both / all > iou, written both - iou all > 0. */
+static bool is_covered(const struct room *r, int64_t kept, const float box[4], float area,
+                       float iou)
+{
+    vf worst = vf_set1(-1.0f), zero = vf_zero();
+    for (int64_t k = 0; k < kept; k += VL) {
+        vm m = vm_first(kept - k);
+        vf height = vf_sub(vf_min(vf_load_m(r->side[2] + k, m), vf_set1(box[2])),
+                           vf_max(vf_load_m(r->side[0] + k, m), vf_set1(box[0])));
+        vf width = vf_sub(vf_min(vf_load_m(r->side[3] + k, m), vf_set1(box[3])),
+                          vf_max(vf_load_m(r->side[1] + k, m), vf_set1(box[1])));
+        vf both = vf_mul(vf_max(height, zero), vf_max(width, zero));
+        vf all = vf_sub(vf_add(vf_load_m(r->area + k, m), vf_set1(area)), both);
+        vf over = vf_fnma(vf_set1(iou), all, both);
+        /* Boxes that do not touch cover nothing, whatever rounding says; nor do absent lanes. */
+        over = vf_select(vf_lt(zero, both), over, vf_set1(-1.0f));
+        worst = vf_max(worst, vf_select(m, over, vf_set1(-1.0f)));
+    }
+    return vf_max_of(worst) > 0;
+}
+
+static void line_work(void *context, int64_t line, int thread)
+{
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    struct room r = room_of(job, thread);
+    const float *boxes = job->boxes + line / s->classes * s->boxes * 4;
+    int64_t count = collect(job, job->scores + line * s->boxes, &r), kept = 0;
+    const int32_t *order = sort(&r, count);
+    for (int64_t k = 0; k < count && kept < job->most; k++) {
+        float box[4];
+        corners(boxes + order[k] * 4, s->center, box);
+        float area = (box[2] - box[0]) * (box[3] - box[1]);
+        if (is_covered(&r, kept, box, area, job->iou))
+            continue;
+        for (int j = 0; j < 4; j++)
+            r.side[j][kept] = box[j];
+        r.area[kept] = area;
+        job->kept[line * s->most_max + kept++] = order[k];
+    }
+    job->counts[line] = kept;
+}
+
+static float scalar(const struct kernel_query *q, const struct kernel_args *args, int input)
+{
+    return is_given(q, input) ? *(const float *)args->in[input] : 0;
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    char *shared = args->workspace;
+    int64_t most = *(const int64_t *)args->in[MOST], row = 0, *y = args->out[0];
+    struct job job = {.state = s,
+                      .boxes = args->in[BOXES],
+                      .scores = args->in[SCORES],
+                      .most = most < s->most_max ? most : s->most_max,
+                      .iou = scalar(q, args, IOU),
+                      .least = scalar(q, args, LEAST_SCORE),
+                      .has_least = is_given(q, LEAST_SCORE),
+                      .counts = (int64_t *)(void *)shared,
+                      .kept = (int32_t *)(void *)(shared + padded(s->lines, sizeof(int64_t))),
+                      .thread_rooms = shared + s->shared_bytes};
+    pool_run(args->pool, s->lines, line_work, &job);
+    for (int64_t line = 0; line < s->lines; line++) {
+        for (int64_t k = 0; k < job.counts[line]; k++, row++) {
+            y[row * 3] = line / s->classes;
+            y[row * 3 + 1] = line % s->classes;
+            y[row * 3 + 2] = job.kept[line * s->most_max + k];
+        }
+    }
+    memset(y + row * 3, 0, (size_t)(s->rows - row) * 3 * sizeof(*y));
+    if (q->out_count > 1 && q->out[1].dtype != DTYPE_NONE)
+        *(int64_t *)args->out[1] = row;
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+REGISTER_KERNEL(nms_greedy) = {
+    NATIVE(nms_greedy),   .ops = OPS("NonMaxSuppression"),
+    .supports = supports, .workspace = workspace,
+    .prepare = prepare,   .launch = launch,
+    .release = release,
+};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * RoiAlign by means, f32. The samples of a bin form a grid and bilinear weights are products, so
+ * the mean over a bin is a sum over rows and columns of the image with one weight for each row and
+ * one for each column: neighbouring samples share elements, which are read once. Samples outside
+ * the image weigh nothing, per axis.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd.h"
+#include "engine/op.h"
+
+struct kernel_state {
+    bool nhwc, half_pixel, wide; /* wide: image numbers are i64 */
+    int64_t rois, images, channels, height, width, out_h, out_w, ratio;
+    float scale;
+};
+
+static bool is_nhwc(const struct kernel_query *q)
+{
+    return desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
+        return UNSUPPORTED(why, "only f32");
+    if (q->in[2].dtype != DTYPE_I64 && q->in[2].dtype != DTYPE_I32)
+        return UNSUPPORTED(why, "image numbers of type %s", dtype_name(q->in[2].dtype));
+    if (strcmp(node_string(q->node, "mode", "avg"), "avg") != 0)
+        return UNSUPPORTED(why, "only mode avg");
+    if (!is_nhwc(q) && !(desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0])))
+        return UNSUPPORTED(why, "input and output are neither both plain nor both channels-last");
+    return STATUS_OK;
+}
+
+/* Elements of an axis that a bin takes part of; different ones, at most all. */
+struct part {
+    int32_t at;
+    float weight;
+};
+
+/* Per thread: the rows of one bin and the columns of another. */
+static size_t slot_parts(const struct kernel_query *q)
+{
+    const struct shape *x = &q->in[0].shape;
+    return (size_t)(x->dim[2] + x->dim[3] + 15) / 8 * 8;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    return slot_parts(q) * sizeof(struct part) * (size_t)q->threads;
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    struct kernel_state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    *state = s;
+    *state_bytes = sizeof(*s);
+    const struct shape *x = &q->in[0].shape, *y = &q->out[0].shape;
+    const char *mode = node_string(q->node, "coordinate_transformation_mode", "half_pixel");
+    *s = (struct kernel_state){.nhwc = is_nhwc(q),
+                               .half_pixel = strcmp(mode, "half_pixel") == 0,
+                               .wide = q->in[2].dtype == DTYPE_I64,
+                               .rois = y->dim[0],
+                               .images = x->dim[0],
+                               .channels = x->dim[1],
+                               .height = x->dim[2],
+                               .width = x->dim[3],
+                               .out_h = y->dim[2],
+                               .out_w = y->dim[3],
+                               .ratio = node_int(q->node, "sampling_ratio", 0),
+                               .scale = (float)node_float(q->node, "spatial_scale", 1)};
+    return STATUS_OK;
+}
+
+/* One region along one axis of `size` elements, cut into `bins`. */
+struct side {
+    float start, bin;
+    int64_t grid, size;
+};
+
+static struct side side_of(const struct kernel_state *s, float low, float high, int64_t bins,
+                           int64_t size)
+{
+    float length = (high - low) * s->scale;
+    if (!s->half_pixel && length < 1)
+        length = 1;
+    float bin = length / (float)bins;
+    int64_t grid = s->ratio ? s->ratio : (int64_t)ceilf(bin);
+    return (struct side){low * s->scale - (s->half_pixel ? 0.5f : 0), bin, grid, size};
+}
+
+struct parts {
+    int count;
+    struct part *list;
+};
+
+/* Samples follow one another along the axis: an element already met is one of the last two. */
+static void add_part(struct parts *parts, int64_t at, float weight)
+{
+    for (int k = parts->count - 1; k >= 0 && k >= parts->count - 2; k--) {
+        if (parts->list[k].at == at) {
+            parts->list[k].weight += weight;
+            return;
+        }
+    }
+    parts->list[parts->count++] = (struct part){(int32_t)at, weight};
+}
+
+/* The elements under the samples of one bin; all weights together are 1. */
+static struct parts weigh(const struct side *side, int64_t bin, struct part *list)
+{
+    struct parts parts = {0, list};
+    float each = 1 / (float)side->grid;
+    for (int64_t k = 0; k < side->grid; k++) {
+        float at = side->start + side->bin * ((float)bin + ((float)k + 0.5f) * each);
+        if (!(at >= -1 && at <= (float)side->size))
+            continue;
+        at = at < 0 ? 0 : at;
+        int64_t low = (int64_t)at < side->size - 1 ? (int64_t)at : side->size - 1;
+        float t = low == side->size - 1 ? 0 : at - (float)low;
+        add_part(&parts, low, (1 - t) * each);
+        if (t > 0)
+            add_part(&parts, low + 1, t * each);
+    }
+    return parts;
+}
+
+/* The sum over rows and columns for 4 VL channels at a time. */
+static void bin_nhwc(const struct kernel_state *s, const float *x, const struct parts *rows,
+                     const struct parts *columns, float *y)
+{
+    int64_t c = s->channels;
+    for (int64_t k = 0; k < c; k += 4 * VL) {
+        vm m[4];
+        vf sum[4];
+        for (int j = 0; j < 4; j++) {
+            m[j] = vm_first(c - k - j * VL);
+            sum[j] = vf_zero();
+        }
+        for (int r = 0; r < rows->count; r++) {
+            const float *row = x + rows->list[r].at * s->width * c + k;
+            for (int e = 0; e < columns->count; e++) {
+                const float *at = row + columns->list[e].at * c;
+                vf weight = vf_set1(rows->list[r].weight * columns->list[e].weight);
+                for (int j = 0; j < 4; j++)
+                    sum[j] = vf_fma(weight, vf_load_m(at + j * VL, m[j]), sum[j]);
+            }
+        }
+        for (int j = 0; j < 4; j++)
+            vf_store_m(y + k + j * VL, m[j], sum[j]);
+    }
+}
+
+static float bin_plain(const struct kernel_state *s, const float *plane, const struct parts *rows,
+                       const struct parts *columns)
+{
+    float sum = 0;
+    for (int r = 0; r < rows->count; r++) {
+        const float *row = plane + rows->list[r].at * s->width;
+        float line = 0;
+        for (int e = 0; e < columns->count; e++)
+            line += columns->list[e].weight * row[columns->list[e].at];
+        sum += rows->list[r].weight * line;
+    }
+    return sum;
+}
+
+struct job {
+    const struct kernel_state *state;
+    const float *x, *rois;
+    const void *image;
+    float *y;
+    struct part *workspace;
+    size_t slot;
+};
+
+/* A row of bins of region n. image NULL: there is none of that number, the result is zero. */
+static void row_of_bins(const struct job *job, int64_t n, int64_t row, const float *image,
+                        struct part *room)
+{
+    const struct kernel_state *s = job->state;
+    const float *box = job->rois + n * 4;
+    int64_t c = s->channels, plane = s->height * s->width, bins = s->out_h * s->out_w;
+    struct side down = side_of(s, box[1], box[3], s->out_h, s->height);
+    struct side across = side_of(s, box[0], box[2], s->out_w, s->width);
+    struct parts rows = weigh(&down, row, room);
+    if (!image)
+        rows.count = 0;
+    for (int64_t k = 0; k < s->out_w; k++) {
+        struct parts columns = weigh(&across, k, room + s->height);
+        int64_t bin = row * s->out_w + k;
+        if (s->nhwc) {
+            bin_nhwc(s, image, &rows, &columns, job->y + (n * bins + bin) * c);
+            continue;
+        }
+        for (int64_t j = 0; j < c; j++)
+            job->y[(n * c + j) * bins + bin] =
+                bin_plain(s, image ? image + j * plane : NULL, &rows, &columns);
+    }
+}
+
+static void tile_work(void *context, int64_t tile, int thread)
+{
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    int64_t n = tile / s->out_h;
+    int64_t at = s->wide ? ((const int64_t *)job->image)[n] : ((const int32_t *)job->image)[n];
+    bool exists = at >= 0 && at < s->images && s->height && s->width;
+    const float *image = exists ? job->x + at * s->channels * s->height * s->width : NULL;
+    row_of_bins(job, n, tile % s->out_h, image, job->workspace + (size_t)thread * job->slot);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    struct job job = {state,        args->in[0],     args->in[1],  args->in[2],
+                      args->out[0], args->workspace, slot_parts(q)};
+    pool_run(args->pool, state->rois * state->out_h, tile_work, &job);
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+REGISTER_KERNEL(roi_align_bins) = {
+    NATIVE(roi_align_bins), .ops = OPS("RoiAlign"), .supports = supports, .workspace = workspace,
+    .prepare = prepare,     .launch = launch,       .release = release,
+};

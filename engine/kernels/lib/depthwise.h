@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inner loop of a depthwise convolution: a few neighbouring output pixels, all channels. Each
+ * input vector is loaded once and feeds every output pixel that sees it (3x3, 4 x 2 pixels: 24 loads
+ * for 72 multiply-adds). Square kernels of 3, 5 and 7 with stride 1 and 2 have code of their own. */
+#ifndef ENGINE_KERNELS_LIB_DEPTHWISE_H
+#define ENGINE_KERNELS_LIB_DEPTHWISE_H
+
+#include "engine/kernels/lib/gemm_steps.h"
+
+enum { DEPTHWISE_PIXELS_MAX = 4, DEPTHWISE_ROWS_MAX = 2 };
+
+struct depthwise {
+    int kernel_y, kernel_x, step; /* step: input columns between neighbouring output pixels */
+    int tap;                      /* input columns between neighbouring taps: the dilation */
+    int columns;                  /* input columns of the whole run: pointers per kernel row */
+    const float *const *pixels;   /* [input row][columns]; kernel_y rows, or one more for 2 rows */
+    const float *weights;         /* [kernel_y][kernel_x][weights_row], whole vectors */
+    int64_t weights_row;
+    const float *bias;
+    int64_t first, end;           /* channels; first on a vector's boundary of weights */
+};
+
+/* Whether runs of this kernel may be two output rows high (then neighbouring rows share loads). */
+#define depthwise_two_rows SIMD_FN(depthwise_two_rows)
+bool depthwise_two_rows(const struct depthwise *d);
+/* rows by count (1 .. DEPTHWISE_PIXELS_MAX) output pixels; pixels[row] says where each row goes. */
+#define depthwise_run SIMD_FN(depthwise_run)
+void depthwise_run(const struct depthwise *d, int rows, int count,
+                   const struct gemm_pixels *pixels);
+
+#endif

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/onnx_build.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/registry.h"
+
+enum { LENGTH_BYTES = 5, WORD_BYTES = 64 };
+
+/* ---- protobuf ---- */
+
+static void put(struct builder *b, const void *data, size_t size)
+{
+    if (b->size + size > b->cap) {
+        b->cap = (b->size + size) * 2 + 256;
+        b->bytes = realloc(b->bytes, b->cap);
+        if (!b->bytes)
+            abort();
+    }
+    if (size)
+        memcpy(b->bytes + b->size, data, size);
+    b->size += size;
+}
+
+static void put_varint(struct builder *b, uint64_t value)
+{
+    do {
+        uint8_t byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        put(b, &byte, 1);
+    } while (value >>= 7);
+}
+
+/* Lengths get five bytes whatever they are, which the format allows, and are set at the end. */
+void build_open(struct builder *b, uint32_t field)
+{
+    static const uint8_t room[LENGTH_BYTES] = {0};
+    put_varint(b, field << 3 | 2);
+    b->open[b->depth++] = b->size;
+    put(b, room, LENGTH_BYTES);
+}
+
+void build_close(struct builder *b)
+{
+    size_t at = b->open[--b->depth], length = b->size - at - LENGTH_BYTES;
+    for (int k = 0; k < LENGTH_BYTES; k++, length >>= 7)
+        b->bytes[at + (size_t)k] = (uint8_t)((length & 0x7f) | (k + 1 < LENGTH_BYTES ? 0x80 : 0));
+}
+
+void build_number(struct builder *b, uint32_t field, int64_t value)
+{
+    put_varint(b, field << 3);
+    put_varint(b, (uint64_t)value);
+}
+
+void build_float(struct builder *b, uint32_t field, float value)
+{
+    put_varint(b, field << 3 | 5);
+    put(b, &value, sizeof(value));
+}
+
+void build_bytes(struct builder *b, uint32_t field, const void *data, size_t size)
+{
+    put_varint(b, field << 3 | 2);
+    put_varint(b, size);
+    put(b, data, size);
+}
+
+void build_text(struct builder *b, uint32_t field, const char *text)
+{
+    build_bytes(b, field, text, strlen(text));
+}
+
+/* ---- a model ---- */
+
+void build_model(struct builder *b, int64_t opset)
+{
+    build_number(b, 1, 8); /* IR version */
+    build_open(b, 8);
+    build_number(b, 2, opset);
+    build_close(b);
+    build_open(b, 7);
+    build_text(b, 2, "test");
+}
+
+void build_end(struct builder *b)
+{
+    while (b->depth)
+        build_close(b);
+}
+
+void build_release(struct builder *b)
+{
+    free(b->bytes);
+    memset(b, 0, sizeof(*b));
+}
+
+/* The next word of a list; false at its end. */
+static int next_word(const char **list, const char *separators, char word[WORD_BYTES])
+{
+    *list += strspn(*list, separators);
+    size_t length = strcspn(*list, separators);
+    snprintf(word, WORD_BYTES, "%.*s", (int)length, *list);
+    *list += length;
+    return length > 0;
+}
+
+static void value_info(struct builder *b, uint32_t field, const char *name, int elem_type,
+                       const char *dims)
+{
+    char word[WORD_BYTES];
+    build_open(b, field);
+    build_text(b, 1, name);
+    build_open(b, 2);
+    build_open(b, 1);
+    build_number(b, 1, elem_type);
+    build_open(b, 2);
+    while (next_word(&dims, ",", word)) {
+        build_open(b, 1);
+        if (isdigit((unsigned char)word[0]) || word[0] == '-')
+            build_number(b, 1, strtoll(word, NULL, 10));
+        else
+            build_text(b, 2, word);
+        build_close(b);
+    }
+    for (int k = 0; k < 4; k++)
+        build_close(b);
+}
+
+void build_input(struct builder *b, const char *name, int elem_type, const char *dims)
+{
+    value_info(b, 11, name, elem_type, dims);
+}
+
+void build_output(struct builder *b, const char *name, int elem_type, const char *dims)
+{
+    value_info(b, 12, name, elem_type, dims);
+}
+
+void build_tensor(struct builder *b, const char *name, int elem_type, const char *dims,
+                  const void *raw, size_t size)
+{
+    char word[WORD_BYTES];
+    build_open(b, 5);
+    while (next_word(&dims, ",", word))
+        build_number(b, 1, strtoll(word, NULL, 10));
+    build_number(b, 2, elem_type);
+    build_text(b, 8, name);
+    build_bytes(b, 9, raw, size);
+    build_close(b);
+}
+
+void build_i64(struct builder *b, const char *name, const char *dims, int64_t value)
+{
+    build_tensor(b, name, 7, dims, &value, sizeof(value));
+}
+
+static void names(struct builder *b, uint32_t field, const char *list)
+{
+    char word[WORD_BYTES];
+    while (next_word(&list, " ", word))
+        build_text(b, field, strcmp(word, "-") == 0 ? "" : word);
+}
+
+void build_node(struct builder *b, const char *op, const char *inputs, const char *outputs)
+{
+    build_open(b, 1);
+    names(b, 1, inputs);
+    names(b, 2, outputs);
+    build_text(b, 4, op);
+}
+
+static void attribute(struct builder *b, const char *name, int type)
+{
+    build_open(b, 5);
+    build_text(b, 1, name);
+    build_number(b, 20, type);
+}
+
+void build_attr_int(struct builder *b, const char *name, int64_t value)
+{
+    attribute(b, name, 2);
+    build_number(b, 3, value);
+    build_close(b);
+}
+
+void build_attr_float(struct builder *b, const char *name, float value)
+{
+    attribute(b, name, 1);
+    build_float(b, 2, value);
+    build_close(b);
+}
+
+void build_attr_graph(struct builder *b, const char *name)
+{
+    attribute(b, name, 5);
+    build_open(b, 6);
+}
+
+void build_attr_ref(struct builder *b, const char *name, const char *of_call, int type)
+{
+    attribute(b, name, type);
+    build_text(b, 21, of_call);
+    build_close(b);
+}
+
+/* ---- files that must be refused ---- */
+
+static void relu_model(struct builder *b, const char *dims)
+{
+    build_model(b, 17);
+    build_input(b, "x", 1, dims);
+    build_node(b, "Relu", "x", "y");
+    build_close(b);
+    build_output(b, "y", 1, dims);
+    build_end(b);
+}
+
+static void huge_dims(struct builder *b)
+{
+    relu_model(b, "4611686018427387904,4611686018427387904");
+}
+
+static void product_overflows(struct builder *b)
+{
+    relu_model(b, "1000000000,1000000000,1000000000");
+}
+
+static void rank_is_absurd(struct builder *b)
+{
+    relu_model(b, "1,1,1,1,1,1,1,1,1,1,1,1");
+}
+
+static void negative_tensor(struct builder *b)
+{
+    build_model(b, 17);
+    build_tensor(b, "w", 1, "-4,2", "", 0);
+    build_node(b, "Relu", "w", "y");
+    build_close(b);
+    build_output(b, "y", 1, "4,2");
+    build_end(b);
+}
+
+static void raw_data_short(struct builder *b)
+{
+    build_model(b, 17);
+    build_tensor(b, "w", 1, "1000,1000", "1234", 4);
+    build_node(b, "Relu", "w", "y");
+    build_close(b);
+    build_output(b, "y", 1, "1000,1000");
+    build_end(b);
+}
+
+static void raw_length_past_end(struct builder *b)
+{
+    static const uint8_t tail[] = {9 << 3 | 2, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 2, 3};
+    build_model(b, 17);
+    build_open(b, 5);
+    build_number(b, 2, 1);
+    put(b, tail, sizeof(tail));
+    build_end(b);
+}
+
+static void truncated(struct builder *b)
+{
+    relu_model(b, "2,3");
+    b->size -= 7;
+}
+
+static void nested_graphs(struct builder *b)
+{
+    build_model(b, 17);
+    for (int k = 0; k < 1000; k++) {
+        build_node(b, "If", "c", "y");
+        build_attr_graph(b, "then_branch");
+    }
+    build_end(b);
+}
+
+static void nested_types(struct builder *b)
+{
+    build_model(b, 17);
+    build_open(b, 11);
+    build_text(b, 1, "x");
+    build_open(b, 2);
+    for (int k = 0; k < 1500; k++) {
+        build_open(b, 4);
+        build_open(b, 1);
+    }
+    build_end(b);
+}
+
+static void cycle(struct builder *b)
+{
+    build_model(b, 17);
+    build_input(b, "x", 1, "2");
+    build_node(b, "Add", "x b", "a");
+    build_close(b);
+    build_node(b, "Add", "x a", "b");
+    build_close(b);
+    build_output(b, "a", 1, "2");
+    build_end(b);
+}
+
+static void two_producers(struct builder *b)
+{
+    build_model(b, 17);
+    build_input(b, "x", 1, "2");
+    build_node(b, "Relu", "x", "y");
+    build_close(b);
+    build_node(b, "Abs", "x", "y");
+    build_close(b);
+    build_output(b, "y", 1, "2");
+    build_end(b);
+}
+
+static void endless_function(struct builder *b)
+{
+    build_model(b, 17);
+    build_input(b, "x", 1, "2");
+    build_node(b, "F", "x", "y");
+    build_text(b, 7, "own");
+    build_close(b);
+    build_output(b, "y", 1, "2");
+    build_close(b);
+    build_open(b, 25);
+    build_text(b, 1, "F");
+    build_text(b, 4, "a");
+    build_text(b, 5, "c");
+    build_text(b, 10, "own");
+    for (int k = 0; k < 2; k++) {
+        build_open(b, 7);
+        build_text(b, 1, k ? "b" : "a");
+        build_text(b, 2, k ? "c" : "b");
+        build_text(b, 4, "F");
+        build_text(b, 7, "own");
+        build_close(b);
+    }
+    build_end(b);
+}
+
+static void endless_loop(struct builder *b)
+{
+    static const uint8_t yes = 1;
+    build_model(b, 17);
+    build_input(b, "x", 1, "2");
+    build_i64(b, "n", "", INT64_MAX);
+    build_tensor(b, "t", 9, "", &yes, 1);
+    build_node(b, "Loop", "n t x", "y");
+    build_attr_graph(b, "body");
+    build_node(b, "Add", "v v", "w");
+    build_close(b);
+    build_input(b, "i", 7, "");
+    build_input(b, "c", 9, "");
+    build_input(b, "v", 1, "2");
+    build_output(b, "c", 9, "");
+    build_output(b, "w", 1, "2");
+    build_close(b);
+    build_close(b);
+    build_close(b);
+    build_output(b, "y", 1, "2");
+    build_end(b);
+}
+
+static void reshape_overflows(struct builder *b)
+{
+    static const int64_t shape[3] = {INT64_MAX, INT64_MAX, 2};
+    build_model(b, 17);
+    build_input(b, "x", 1, "2,3");
+    build_tensor(b, "s", 7, "3", shape, sizeof(shape));
+    build_node(b, "Reshape", "x s", "y");
+    build_close(b);
+    build_output(b, "y", 1, "2,3");
+    build_end(b);
+}
+
+static void expand_is_huge(struct builder *b)
+{
+    static const int64_t shape[3] = {INT64_MAX / 2, 3, 1 << 30};
+    build_model(b, 17);
+    build_input(b, "x", 1, "1");
+    build_tensor(b, "s", 7, "3", shape, sizeof(shape));
+    build_node(b, "Expand", "x s", "y");
+    build_close(b);
+    build_output(b, "y", 1, "1,1,1");
+    build_end(b);
+}
+
+static void window_overflows(struct builder *b)
+{
+    static const float weight[1] = {1};
+    build_model(b, 17);
+    build_input(b, "x", 1, "1,1,4,4");
+    build_tensor(b, "w", 1, "1,1,1,1", weight, sizeof(weight));
+    build_node(b, "Conv", "x w", "y");
+    for (int k = 0; k < 3; k++) {
+        static const char *const names_of[] = {"pads", "strides", "dilations"};
+        build_open(b, 5);
+        build_text(b, 1, names_of[k]);
+        build_number(b, 20, 7);
+        for (int i = 0; i < (k ? 2 : 4); i++)
+            build_number(b, 8, INT64_MAX - i);
+        build_close(b);
+    }
+    build_close(b);
+    build_output(b, "y", 1, "1,1,4,4");
+    build_end(b);
+}
+
+static void escaping_data(struct builder *b)
+{
+    build_model(b, 17);
+    build_open(b, 5);
+    build_number(b, 1, 1);
+    build_number(b, 2, 2);
+    build_text(b, 8, "w");
+    build_open(b, 13);
+    build_text(b, 1, "location");
+    build_text(b, 2, "../../../../etc/hostname");
+    build_close(b);
+    build_number(b, 14, 1);
+    build_close(b);
+    build_node(b, "Identity", "w", "y");
+    build_close(b);
+    build_output(b, "y", 2, "1");
+    build_end(b);
+}
+
+static void nothing(struct builder *b)
+{
+    put(b, "", 0);
+}
+
+static void text_file(struct builder *b)
+{
+    static const char text[] = "This is a text, and no model of any kind.\n";
+    put(b, text, sizeof(text) - 1);
+}
+
+struct hostile {
+    const char *name;
+    void (*build)(struct builder *b);
+};
+
+static const struct hostile hostiles[] = {
+    {"huge dimensions", huge_dims},
+    {"a product that overflows", product_overflows},
+    {"rank 12", rank_is_absurd},
+    {"a negative dimension", negative_tensor},
+    {"too little raw_data", raw_data_short},
+    {"a length past the end", raw_length_past_end},
+    {"a truncated file", truncated},
+    {"graphs 1000 deep", nested_graphs},
+    {"types 1500 deep", nested_types},
+    {"a cycle", cycle},
+    {"a value made twice", two_producers},
+    {"a function that calls itself", endless_function},
+    {"a loop without end", endless_loop},
+    {"a Reshape that overflows", reshape_overflows},
+    {"an Expand to 2^90 elements", expand_is_huge},
+    {"a window that overflows", window_overflows},
+    {"external data elsewhere", escaping_data},
+    {"an empty file", nothing},
+    {"a text file", text_file},
+};
+
+int hostile_count(void)
+{
+    return ARRAY_COUNT(hostiles);
+}
+
+const char *hostile_name(int index)
+{
+    return hostiles[index].name;
+}
+
+void hostile_build(int index, struct builder *b)
+{
+    hostiles[index].build(b);
+}
