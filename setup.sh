@@ -12,7 +12,7 @@ run="$run libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
 # Ridge runs without these two: their plug-ins are then absent, and `ridge doctor` says so.
 optional="libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
 test="libcmocka-dev libonnx-testdata jq"
-check="clang clang-format clang-tidy cppcheck universal-ctags|exuberant-ctags shellcheck"
+check="clang clang-format clang-tidy cppcheck shellcheck"
 
 case $group in
 run) wanted=$run ;;
