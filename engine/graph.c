@@ -361,7 +361,8 @@ static bool fill_node(struct graph *g, struct node *node, const struct request *
     node->input_count = node->op_inputs = r->input_count;
     node->output_count = r->output_count;
     node->attr_count = r->attr_count;
-    node->inputs = arena_copy(&g->arena, r->inputs, (size_t)r->input_count * sizeof(int) + 1);
+    size_t inputs = (size_t)r->input_count * sizeof(int);
+    node->inputs = arena_copy(&g->arena, r->inputs, inputs);
     node->outputs = arena_array(&g->arena, (size_t)r->output_count, sizeof(int));
     node->attrs = copy_attrs(&g->arena, r->attrs, r->attr_count);
     return node->name && node->inputs && node->outputs && node->attrs;

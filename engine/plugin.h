@@ -71,7 +71,8 @@ struct plugin {
     int kernel_count;
 };
 
-/* The one export. It may be called in a program that will fork: start no threads here. */
+/* The one export. The program will fork (engine/probe.h): threads that are started here, or by a
+ * library that is opened here, must survive that or be restarted (pthread_atfork). */
 typedef const struct plugin *ridge_plugin_entry(const struct plugin_host *host, struct error *why);
 extern __attribute__((visibility("default"))) ridge_plugin_entry ridge_plugin;
 

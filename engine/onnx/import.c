@@ -72,16 +72,33 @@ static enum status given_dim(const struct importer *im, const char *name, int64_
     return STATUS_OK;
 }
 
+/* Fields of one of several kinds share memory: their kind must be asked first. */
+static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *dim)
+{
+    bool symbolic = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+    return symbolic ? text_of(dim->dim_param) : "";
+}
+
+static const Onnx__TypeProto__Tensor *tensor_type_of(const Onnx__ValueInfoProto *info)
+{
+    const Onnx__TypeProto *type = info->type;
+    bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    return tensor ? type->tensor_type : NULL;
+}
+
+static const Onnx__TensorShapeProto *shape_of_input(const Onnx__ValueInfoProto *info)
+{
+    const Onnx__TypeProto__Tensor *type = tensor_type_of(info);
+    return type ? type->shape : NULL;
+}
+
 /* Whether the symbol is the first dimension of some input, and so means the batch. */
 static bool names_batch(const struct importer *im, const char *symbol)
 {
     const Onnx__GraphProto *graph = im->model->graph;
     for (size_t k = 0; k < graph->n_input; k++) {
-        const Onnx__TypeProto *type = graph->input[k]->type;
-        const Onnx__TensorShapeProto *shape =
-            type && type->tensor_type ? type->tensor_type->shape : NULL;
-        if (shape && shape->n_dim && shape->dim[0]->dim_param &&
-            strcmp(shape->dim[0]->dim_param, symbol) == 0)
+        const Onnx__TensorShapeProto *shape = shape_of_input(graph->input[k]);
+        if (shape && shape->n_dim && strcmp(symbol_of(shape->dim[0]), symbol) == 0)
             return true;
     }
     return false;
@@ -91,19 +108,16 @@ static enum status input_dim(struct importer *im, const Onnx__TensorShapeProto *
                              int64_t *size, struct error *err)
 {
     const Onnx__TensorShapeProto__Dimension *dim = shape->dim[k];
-    const char *symbol = text_of(dim->dim_param);
-    *size = dim->dim_value;
-    /* Exporters write 0 or -1 for "any" as well. */
-    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && *size > 0)
-        return STATUS_OK;
-    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && *size == 0 &&
-        k > 0)
-        return STATUS_OK;
+    const char *symbol = symbol_of(dim);
     *size = 0;
-    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *symbol)
+    /* Exporters write 0 or -1 for "any" as well, mostly for the batch. */
+    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+        *size = dim->dim_value;
+        if (*size > 0 || (*size == 0 && k > 0))
+            return STATUS_OK;
+    }
+    if (*symbol)
         TRY(given_dim(im, symbol, size, err));
-    else
-        symbol = "";
     if (*size > 0)
         return STATUS_OK;
     if (k == 0 || (*symbol && names_batch(im, symbol))) {
@@ -118,13 +132,13 @@ static enum status input_dim(struct importer *im, const Onnx__TensorShapeProto *
 static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *info,
                               struct desc *desc, struct error *err)
 {
-    const Onnx__TypeProto *type = info->type;
-    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type)
+    const Onnx__TypeProto__Tensor *type = tensor_type_of(info);
+    if (!type)
         return UNSUPPORTED(err, "it is no tensor (sequence, map or optional)");
     const struct onnx_binding *binding = find_binding(im, text_of(info->name));
-    enum dtype dtype = dtype_from_onnx(type->tensor_type->elem_type);
+    enum dtype dtype = dtype_from_onnx(type->elem_type);
     if (dtype == DTYPE_NONE)
-        return UNSUPPORTED(err, "element type %d is not supported", type->tensor_type->elem_type);
+        return UNSUPPORTED(err, "element type %d is not supported", type->elem_type);
     if (binding) {
         *desc = binding->desc;
         if (binding->desc.dtype != dtype)
@@ -132,7 +146,7 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *i
                         dtype_name(binding->desc.dtype), dtype_name(dtype));
         return STATUS_OK;
     }
-    const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
+    const Onnx__TensorShapeProto *shape = type->shape;
     if (!shape)
         return UNSUPPORTED(err, "the file does not say its shape; give its contents");
     if (shape->n_dim > RANK_MAX)
@@ -191,11 +205,9 @@ static bool has_symbol(const struct importer *im, const char *text)
     const Onnx__GraphProto *graph = im->model->graph;
     size_t length = strcspn(text, "=");
     for (size_t k = 0; k < graph->n_input; k++) {
-        const Onnx__TypeProto *type = graph->input[k]->type;
-        const Onnx__TensorShapeProto *shape =
-            type && type->tensor_type ? type->tensor_type->shape : NULL;
+        const Onnx__TensorShapeProto *shape = shape_of_input(graph->input[k]);
         for (size_t d = 0; shape && d < shape->n_dim; d++) {
-            const char *symbol = text_of(shape->dim[d]->dim_param);
+            const char *symbol = symbol_of(shape->dim[d]);
             if (strncmp(symbol, text, length) == 0 && !symbol[length])
                 return true;
         }

@@ -19,7 +19,7 @@ static enum dtype dtype_of(const Onnx__ValueInfoProto *info)
 {
     const Onnx__TypeProto *type = info->type;
     bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    return tensor ? dtype_from_onnx(type->tensor_type->elem_type) : DTYPE_NONE;
+    return tensor && type->tensor_type ? dtype_from_onnx(type->tensor_type->elem_type) : DTYPE_NONE;
 }
 
 /* Ports and, behind them in the same block, their names. */

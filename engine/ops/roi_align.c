@@ -73,9 +73,10 @@ static struct side side_of(const struct roi_align *r, double low, double high, i
     double size = (high - low) * r->scale;
     if (!r->half_pixel && size < 1)
         size = 1;
+    int64_t grid = r->ratio ? r->ratio : (int64_t)ceil(size / (double)out);
     return (struct side){.start = low * r->scale - offset,
                          .bin = size / (double)out,
-                         .grid = r->ratio ? r->ratio : (int64_t)ceil(size / (double)out)};
+                         .grid = grid > 0 ? grid : 0}; /* corners swapped: no samples */
 }
 
 /* The two elements round a sample, their weights; false when it lies outside. */

@@ -272,7 +272,7 @@ static void truncated(struct builder *b)
 static void nested_graphs(struct builder *b)
 {
     build_model(b, 17);
-    for (int k = 0; k < 1000; k++) {
+    for (int k = 0; k < 300; k++) {
         build_node(b, "If", "c", "y");
         build_attr_graph(b, "then_branch");
     }
@@ -285,7 +285,7 @@ static void nested_types(struct builder *b)
     build_open(b, 11);
     build_text(b, 1, "x");
     build_open(b, 2);
-    for (int k = 0; k < 1500; k++) {
+    for (int k = 0; k < 500; k++) {
         build_open(b, 4);
         build_open(b, 1);
     }
@@ -452,8 +452,8 @@ static const struct hostile hostiles[] = {
     {"too little raw_data", raw_data_short},
     {"a length past the end", raw_length_past_end},
     {"a truncated file", truncated},
-    {"graphs 1000 deep", nested_graphs},
-    {"types 1500 deep", nested_types},
+    {"graphs 300 deep", nested_graphs},
+    {"types 500 deep", nested_types},
     {"a cycle", cycle},
     {"a value made twice", two_producers},
     {"a function that calls itself", endless_function},

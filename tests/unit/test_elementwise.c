@@ -87,7 +87,7 @@ static const struct {
 static struct ref_tensor computed(const char *op, const char *inputs, const char *attrs)
 {
     struct error err = {0};
-    struct ref_tensor result;
+    struct ref_tensor result = {0};
     struct op_case c = {.name = "test", .inputs = inputs, .attrs = attrs};
     struct graph *g = op_case_graph(op_find(op, NULL), &c, &err);
     if (!g || reference_run(g, NULL, &result, NULL, &err) != STATUS_OK)

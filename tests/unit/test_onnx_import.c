@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the node tests of ONNX do not cover: control flow, functions, sizes known at run time,
- * external data, messages. */
+ * external data, messages. `test_onnx_import --write-hostile FOLDER` writes the files that must be
+ * refused, as seeds for tests/fuzz/fuzz_onnx.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -480,8 +481,27 @@ static void hostile_files_are_refused(void **state)
     }
 }
 
-int main(void)
+static int write_hostile(const char *folder)
 {
+    for (int k = 0; k < hostile_count(); k++) {
+        char path[512];
+        struct builder b = {0};
+        snprintf(path, sizeof(path), "%s/hostile_%02d", folder, k);
+        FILE *stream = fopen(path, "wb");
+        if (!stream)
+            return 2;
+        hostile_build(k, &b);
+        fwrite(b.bytes, 1, b.size, stream);
+        fclose(stream);
+        build_release(&b);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--write-hostile") == 0)
+        return write_hostile(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shape_chains_vanish),
         cmocka_unit_test(loops_are_unrolled),

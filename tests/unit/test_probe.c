@@ -21,6 +21,14 @@
 #include "engine/probe.h"
 #include "tests/lib/sample_plugin.h"
 
+/* ThreadSanitizer ends children of programs with threads that start threads, unless it is told not
+ * to: a trial does nothing else. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
 enum { COUNT = 100000, DEADLINE_MS = 20000, SIDE = 192 };
 
 /* A Relu on a vector. */

@@ -18,7 +18,7 @@ struct kernel_state {
     struct gemm_post post;
     int64_t weights_row;
     int64_t row_group, channel_group, row_tasks, channel_tasks;
-    bool stream;
+    bool stream, prefetch;
     float *weights, *bias, *zeros;
 };
 
@@ -46,9 +46,9 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 }
 
 /* Tasks are groups of output rows, and of channels as well where rows are few. */
-static struct kernel_state sized(const struct kernel_query *q)
+static struct kernel_state sized(const struct kernel_query *q, int variant)
 {
-    struct kernel_state s = {0};
+    struct kernel_state s = {.prefetch = variant == 1};
     conv_shape_from(q, CONV_PLAIN, &s.shape, NULL);
     s.post = s.shape.post;
     s.weights_row = divide_up(s.shape.channels, VL) * VL;
@@ -66,6 +66,19 @@ static struct kernel_state sized(const struct kernel_query *q)
     return s;
 }
 
+static int variants(const struct kernel_query *q)
+{
+    (void)q;
+    return 2;
+}
+
+static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+{
+    struct kernel_state s = sized(q, variant);
+    snprintf(text, size, "tasks %lldx%lld%s%s", (long long)s.row_tasks, (long long)s.channel_tasks,
+             s.prefetch ? " prefetch" : "", s.stream ? " stream" : "");
+}
+
 static void release(struct kernel_state *state)
 {
     if (!state)
@@ -79,11 +92,10 @@ static void release(struct kernel_state *state)
 static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
                            size_t *state_bytes, struct error *err)
 {
-    (void)variant;
     struct kernel_state *state = calloc(1, sizeof(*state));
     if (!state)
         return FAIL_NO_MEMORY(err);
-    *state = sized(q);
+    *state = sized(q, variant);
     const struct conv_shape *s = &state->shape;
     int64_t taps = window_taps(&s->window);
     size_t row_bytes = (size_t)state->weights_row * sizeof(float);
@@ -189,11 +201,13 @@ static void run_strip(struct strip *strip, const struct depthwise *shape)
     const struct kernel_state *state = strip->job->state;
     const float *pixels[(KERNEL_MAX + 1) * COLUMNS_MAX];
     int64_t width = state->shape.window.out[2];
+    struct depthwise d = *shape;
     d.pixels = pixels;
     for (int64_t ox = 0; ox < width;) {
         int64_t left = width - ox;
         int count = (int)divide_up(left, divide_up(left, DEPTHWISE_PIXELS_MAX));
         d.columns = (count - 1) * d.step + (d.kernel_x - 1) * d.tap + 1;
+        d.ahead = state->prefetch ? count * d.step * state->shape.x_at[2] : 0;
         point_pixels(strip, &d, ox, pixels);
         depthwise_run(&d, strip->rows, count, strip->to);
         for (int r = 0; r < strip->rows; r++) {
@@ -256,6 +270,8 @@ REGISTER_KERNEL(conv_depthwise) = {
     .ops = OPS("Conv"),
     .packs = 1u << 1 | 1u << 2,
     .supports = supports,
+    .variants = variants,
+    .describe = describe,
     .prepare = prepare,
     .launch = launch,
     .release = release,

@@ -3,16 +3,25 @@
 
 typedef gemm_sums row_sums[DEPTHWISE_ROWS_MAX];
 
+/* Constants of one instance. side 0: any kernel, stride and dilation, one row. */
+struct run_shape {
+    int side, step, rows, count;
+    bool ahead;
+};
+
 /* One vector of channels through a square kernel; stride 1 where there are two rows. All sizes are
  * constants. */
-SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, int64_t last, int side, int step,
-                            int rows, int count, row_sums sums)
+SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, int64_t last, struct run_shape k,
+                            row_sums sums)
 {
+    int side = k.side, step = k.step, rows = k.rows, count = k.count;
     int columns = (count - 1) * step + side;
     GEMM_UNROLL for (int y = 0; y < side + rows - 1; y++) {
         const float *const *row = d->pixels + y * columns;
         GEMM_UNROLL for (int column = 0; column < columns; column++) {
             vf x = gemm_load(row[column] + c, last, 0, 1);
+            if (k.ahead && y >= side - step && column >= columns - count * step)
+                __builtin_prefetch(row[column] + c + d->ahead);
             GEMM_UNROLL for (int r = 0; r < rows; r++) {
                 const float *weights = d->weights + (y - r) * side * d->weights_row + c;
                 GEMM_UNROLL for (int p = 0; p < count; p++) {
@@ -42,44 +51,49 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, int
     }
 }
 
-/* side 0: any kernel, stride and dilation; one row. */
-SIMD_INLINE void run(const struct depthwise *d, int side, int step, int rows, int count,
+SIMD_INLINE void run(const struct depthwise *d, struct run_shape k,
                      const struct gemm_pixels *pixels)
 {
     for (int64_t c = d->first; c < d->end; c += VL) {
         row_sums sums;
         int64_t last = d->end - c < VL ? d->end - c : VL;
         vf bias = vf_load(d->bias + c);
-        GEMM_UNROLL for (int r = 0; r < rows; r++)
-            GEMM_UNROLL for (int p = 0; p < count; p++)
+        GEMM_UNROLL for (int r = 0; r < k.rows; r++)
+            GEMM_UNROLL for (int p = 0; p < k.count; p++)
                 sums[r][p][0] = bias;
-        if (side)
-            sum_square(d, c, last, side, step, rows, count, sums);
+        if (k.side)
+            sum_square(d, c, last, k, sums);
         else
-            sum_any(d, c, last, count, sums[0]);
-        GEMM_UNROLL for (int r = 0; r < rows; r++)
-            gemm_finish_pixels(&pixels[r], c, last, count, sums[r]);
+            sum_any(d, c, last, k.count, sums[0]);
+        GEMM_UNROLL for (int r = 0; r < k.rows; r++)
+            gemm_finish_pixels(&pixels[r], c, last, k.count, sums[r]);
     }
 }
 
 typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels);
 
-#define RUN(side, step, rows, count)                                                               \
-    static void run_##side##_##step##_##rows##_##count(const struct depthwise *d,                  \
-                                                       const struct gemm_pixels *pixels)           \
+#define RUN(side, step, rows, count, ahead)                                                        \
+    static void run_##side##_##step##_##rows##_##count##_##ahead(                                  \
+        const struct depthwise *d, const struct gemm_pixels *pixels)                               \
     {                                                                                              \
-        run(d, side, step, rows, count, pixels);                                                   \
+        run(d, (struct run_shape){side, step, rows, count, ahead}, pixels);                        \
     }
-#define RUNS(side, step, rows)                                                                     \
-    RUN(side, step, rows, 1)                                                                       \
-    RUN(side, step, rows, 2) RUN(side, step, rows, 3) RUN(side, step, rows, 4)
+#define RUNS_AHEAD(side, step, rows, ahead)                                                        \
+    RUN(side, step, rows, 1, ahead)                                                                \
+    RUN(side, step, rows, 2, ahead)                                                                \
+    RUN(side, step, rows, 3, ahead) RUN(side, step, rows, 4, ahead)
+#define RUNS(side, step, rows) RUNS_AHEAD(side, step, rows, 0) RUNS_AHEAD(side, step, rows, 1)
+#define ROW_AHEAD(side, step, rows, ahead)                                                         \
+    {                                                                                              \
+        run_##side##_##step##_##rows##_1_##ahead, run_##side##_##step##_##rows##_2_##ahead,        \
+            run_##side##_##step##_##rows##_3_##ahead, run_##side##_##step##_##rows##_4_##ahead     \
+    }
 #define ROW(side, step, rows)                                                                      \
     {                                                                                              \
-        run_##side##_##step##_##rows##_1, run_##side##_##step##_##rows##_2,                        \
-            run_##side##_##step##_##rows##_3, run_##side##_##step##_##rows##_4                     \
+        ROW_AHEAD(side, step, rows, 0), ROW_AHEAD(side, step, rows, 1)                             \
     }
 
-RUNS(0, 0, 1)
+RUNS_AHEAD(0, 0, 1, 0)
 RUNS(3, 1, 1)
 RUNS(3, 2, 1)
 RUNS(5, 1, 1)
@@ -89,10 +103,12 @@ RUNS(7, 2, 1)
 RUNS(3, 1, 2)
 RUNS(5, 1, 2)
 
-static run_fn *const any_runs[DEPTHWISE_PIXELS_MAX] = ROW(0, 0, 1);
-static run_fn *const square_runs[3][2][DEPTHWISE_PIXELS_MAX] = {
+typedef run_fn *const run_row[DEPTHWISE_PIXELS_MAX];
+
+static run_row any_runs = ROW_AHEAD(0, 0, 1, 0);
+static run_row square_runs[3][2][2] = {
     {ROW(3, 1, 1), ROW(3, 2, 1)}, {ROW(5, 1, 1), ROW(5, 2, 1)}, {ROW(7, 1, 1), ROW(7, 2, 1)}};
-static run_fn *const two_row_runs[2][DEPTHWISE_PIXELS_MAX] = {ROW(3, 1, 2), ROW(5, 1, 2)};
+static run_row two_row_runs[2][2] = {ROW(3, 1, 2), ROW(5, 1, 2)};
 
 static bool is_square(const struct depthwise *d)
 {
@@ -109,9 +125,9 @@ bool depthwise_two_rows(const struct depthwise *d)
 void depthwise_run(const struct depthwise *d, int rows, int count,
                    const struct gemm_pixels *pixels)
 {
-    run_fn *const *runs = any_runs;
-    int side = d->kernel_y;
+    run_row *runs = &any_runs;
+    int size = (d->kernel_y - 3) / 2, ahead = d->ahead != 0;
     if (is_square(d))
-        runs = rows == 2 ? two_row_runs[(side - 3) / 2] : square_runs[(side - 3) / 2][d->step - 1];
-    runs[count - 1](d, pixels);
+        runs = rows == 2 ? &two_row_runs[size][ahead] : &square_runs[size][d->step - 1][ahead];
+    (*runs)[count - 1](d, pixels);
 }

@@ -18,6 +18,7 @@ struct depthwise {
     const float *weights;         /* [kernel_y][kernel_x][weights_row], whole vectors */
     int64_t weights_row;
     const float *bias;
+    int64_t ahead;                /* floats to what the next run reads first: prefetch it; 0: no */
     int64_t first, end;           /* channels; first on a vector's boundary of weights */
 };
 

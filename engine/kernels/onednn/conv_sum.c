@@ -30,4 +30,4 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     return STATUS_OK;
 }
 
-ONEDNN_KERNEL(conv_sum, build, 2, .ops = OPS("Conv"), .packs = 1u << 1);
+ONEDNN_KERNEL(conv_sum, build, 1, .ops = OPS("Conv"), .packs = 1u << 1);

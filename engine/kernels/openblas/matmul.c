@@ -114,20 +114,21 @@ static void release(struct kernel_state *state)
     free(state);
 }
 
-static CBLAS_TRANSPOSE flipped(CBLAS_TRANSPOSE trans)
+static struct operand flipped(struct operand m)
 {
-    return trans == CblasNoTrans ? CblasTrans : CblasNoTrans;
+    m.trans = m.trans == CblasNoTrans ? CblasTrans : CblasNoTrans;
+    return m;
 }
 
-/* The stored rows and columns of a matrix that is rows x cols after `trans`. */
-static void gemv(const struct kernel_state *state, CBLAS_TRANSPOSE trans, int64_t rows,
-                 int64_t cols, const float *matrix, blasint leading, const float *x, int64_t step,
-                 float *y)
+/* y = alpha M x for a matrix M of rows x cols (after its transposition); x has a stride. */
+static void gemv(float alpha, struct operand m, const struct matmul_shape *s, const float *matrix,
+                 const float *x, float *y)
 {
-    blasint stored_rows = (blasint)(trans == CblasNoTrans ? rows : cols);
-    blasint stored_cols = (blasint)(trans == CblasNoTrans ? cols : rows);
+    int64_t rows = s->m == 1 ? s->n : s->m, step = s->m == 1 ? s->a_col : s->b_row;
+    bool plain = m.trans == CblasNoTrans;
     memset(y, 0, (size_t)rows * sizeof(*y)); /* what is there may be NaN, which 0 does not erase */
-    openblas.sgemv(CblasRowMajor, trans, stored_rows, stored_cols, state->alpha, matrix, leading, x,
+    openblas.sgemv(CblasRowMajor, m.trans, (blasint)(plain ? rows : s->k),
+                   (blasint)(plain ? s->k : rows), alpha, matrix, m.leading, x,
                    (blasint)larger(step, 1), 1, y, 1);
 }
 
@@ -139,9 +140,9 @@ static void multiply(const struct kernel_state *state, const float *a, const flo
                        (blasint)s->k, state->alpha, a, state->a.leading, b, state->b.leading, 0, c,
                        state->ldc);
     else if (s->m == 1)
-        gemv(state, flipped(state->b.trans), s->n, s->k, b, state->b.leading, a, s->a_col, c);
+        gemv(state->alpha, flipped(state->b), s, b, a, c);
     else
-        gemv(state, state->a.trans, s->m, s->k, a, state->a.leading, b, s->b_row, c);
+        gemv(state->alpha, state->a, s, a, b, c);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,

@@ -68,6 +68,7 @@ struct step_arg {
 
 struct plan_step {
     dnnl_primitive_desc_t pd; /* owned by the plan */
+    bool conversion;          /* only changes a layout */
     struct step_arg args[STEP_ARGS];
     int arg_count;
 };

@@ -160,6 +160,7 @@ enum status plan_reorder(struct plan *plan, const dnnl_memory_desc_t *from,
                                                 plan->attr.attr),
              why);
     *step = add_step(plan, pd);
+    (*step)->conversion = true;
     attr_free(plan);
     return STATUS_OK;
 }
@@ -209,14 +210,20 @@ void plan_describe(plan_build *build, const struct kernel_query *q, int variant,
                    size_t size)
 {
     struct plan plan = {.variant = variant};
-    size_t used = 0;
+    const char *name = "";
+    int conversions = 0;
     text[0] = '\0';
     team_threads(q->threads);
     if (plan_make(build, q, &plan, NULL) != STATUS_OK)
         return;
-    for (int k = 0; k < plan.step_count && used < size; k++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", k ? "+" : "",
-                                 implementation(plan.steps[k].pd));
+    for (int k = 0; k < plan.step_count; k++) {
+        conversions += plan.steps[k].conversion;
+        name = plan.steps[k].conversion ? name : implementation(plan.steps[k].pd);
+    }
+    if (conversions)
+        snprintf(text, size, "%s, %d conversions", name, conversions);
+    else
+        snprintf(text, size, "%s", name);
     plan_free(&plan);
 }
 

@@ -72,17 +72,27 @@ void openblas_threads(int threads)
 
 /* ---- opening ---- */
 
-/* On Zen 4, OpenBLAS 0.3.21 picks its Cooper Lake kernels, which are 10 to 40 % slower there than
- * the Haswell ones (SGEMM of 512^3: 94 and 109 of 117 GFLOP/s; 32x4096x1024: 53 and 89). */
-static void choose_kernels(void)
-{
 #if defined(__x86_64__)
+static bool is_amd_with_avx2(void)
+{
     __builtin_cpu_init();
-    if (__builtin_cpu_is("amd") && __builtin_cpu_supports("avx2"))
-        setenv("OPENBLAS_CORETYPE", "Haswell", 0);
+    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx2");
+}
+#else
+static bool is_amd_with_avx2(void)
+{
+    return false;
+}
 #endif
-    /* Idle threads poll for 2^n cycles before they sleep, by default 2^26: 25 ms in which they
-     * disturb whatever runs next. 2^20 is 0.4 ms. */
+
+/* On Zen 4, OpenBLAS 0.3.21 picks its Cooper Lake kernels, which are 10 to 40 % slower there than
+ * the Haswell ones (SGEMM of 512^3: 94 and 109 of 117 GFLOP/s; 32x4096x1024: 53 and 89).
+ * Idle threads poll for 2^n cycles before they sleep, by default 2^26: 25 ms in which they disturb
+ * whatever runs next. 2^20 is 0.4 ms. */
+static void choose_settings(void)
+{
+    if (is_amd_with_avx2())
+        setenv("OPENBLAS_CORETYPE", "Haswell", 0);
     setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);
 }
 
@@ -122,7 +132,7 @@ const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *
     openblas.host = host;
     if (sched_getaffinity(0, sizeof(process_cpus), &process_cpus))
         CPU_ZERO(&process_cpus);
-    choose_kernels();
+    choose_settings();
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         REFUSE(why, "%s: apt-get install libopenblas0-pthread", dlerror());
