@@ -32,10 +32,13 @@ LDFLAGS_ALL  = $(OPT) $(LDFLAGS)
 LDLIBS_ALL   = -pthread -lm -ldl -lprotobuf-c $(LDLIBS)
 COMPILE      = $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP
 
+# With other flags everything is compiled again, but not for WERROR.
+FLAGS = $(CC) $(CPPFLAGS_ALL) $(filter-out -Werror,$(CFLAGS_ALL)) $(foreach i,$(ISAS),$(ISA_$i))
+
 # Instruction sets that native kernels are compiled for.
 ISAS := scalar $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
-ISA_scalar := -O3 -fno-math-errno
-ISA_avx2   := -O3 -fno-math-errno -mavx2 -mfma -mf16c
+ISA_scalar := $(if $(filter asan tsan fuzz debug,$(CONFIG)),,-O3) -fno-math-errno
+ISA_avx2   := $(ISA_scalar) -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
@@ -71,13 +74,18 @@ PACKAGE_PROTOBUF_C := libprotobuf-c-dev protobuf-c-compiler libonnx-dev
 PLUGIN_PROTOBUF_C  := protobuf-c
 WITH_PROTOBUF_C    := 1
 
+WITHOUT := $(foreach f,$(FEATURES),WITH_$f=0)
 PROBES := PROTOBUF_C $(FEATURES)
-KNOBS  := $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f))
+KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f))
 ifneq ($(DEEP),)
 include $(B)/gen/features.mk
 endif
+# Generated files are rewritten only when their contents change.
+replace = cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(B)/gen/knobs: FORCE
-	@mkdir -p $(@D); echo '$(KNOBS)' | cmp -s - $@ || echo '$(KNOBS)' > $@
+	@mkdir -p $(@D); echo '$(strip $(KNOBS))' > $@.new; $(replace)
+$(B)/gen/flags: FORCE
+	@mkdir -p $(@D); echo '$(strip $(FLAGS))' > $@.new; $(replace)
 $(B)/gen/features.mk: $(B)/gen/knobs tools/probe.sh
 	@rm -f $(@D)/*.new $(B)/plugins/*.so; touch $(@D)/absent_plugins.inc.new
 	@echo "Libraries ($(B)):" >&2
@@ -102,7 +110,7 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
                 $(B)/plugins/$(PLUGIN_$f).so))
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
-TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh))
+TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
@@ -118,8 +126,6 @@ LISTS := op kernel workload command $(foreach f,$(FEATURES),$(PLUGIN_$f))
 GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 
-# Generated files are rewritten only when their contents change.
-replace = cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(B)/gen/%_list.inc: FORCE
 	@mkdir -p $(@D); printf '%s\n' $(LIST_$*:%='X(%)') > $@.new; $(replace)
 
@@ -128,7 +134,7 @@ COMMIT = $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$(she
 $(B)/gen/build_info.c: FORCE
 	@mkdir -p $(@D); { echo '#include "base/build_info.h"'; \
 	echo 'const struct build_info build_info = {"$(VERSION)", "$(COMMIT)", "$(CONFIG)",'; \
-	echo '    "$(shell $(CC) --version | head -1)", "$(strip $(CFLAGS_ALL))",'; \
+	echo '    "$(shell $(CC) --version | head -1)", "$(strip $(filter-out -Werror,$(CFLAGS_ALL)))",'; \
 	echo '    "$(strip $(ISAS))", "$(foreach f,$(PRESENT),$(PLUGIN_$f))"};'; } > $@.new; $(replace)
 
 ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
@@ -151,15 +157,15 @@ $(B)/ridge: $(MAIN_OBJ) $(OBJ)
 $(B)/libridge.a: $(OBJ)
 	@rm -f $@.new; ar rcsT $@.new $^; mv $@.new $@
 
-$(B)/gen/%.o: $(B)/gen/%.c
+$(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 	@$(CC) -I. -I$(B)/gen $(OPT) -fPIE -c -o $@ $<
 
-$(B)/%.o: %.c | $(GEN)
+$(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
 	@$(COMPILE) -fPIE -c -o $@ $<
 
 define isa_rule
-$(B)/%.$(1).o: %.c | $(GEN)
+$(B)/%.$(1).o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $$(@D); echo "CC   $$< ($(1))"
 	@$(COMPILE) -fPIE $(ISA_$(1)) -c -o $$@ $$<
 endef
@@ -174,7 +180,7 @@ endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
-$(B)/pic/%.o: %.c | $(GEN)
+$(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
 	@$(COMPILE) -fPIC -fvisibility=hidden $(CFLAGS_$(word 3,$(subst /, ,$*))) -c -o $@ $<
 
@@ -213,24 +219,32 @@ test:
 	$(SUBMAKE) binary test-programs
 	@tools/run_tests.sh $(B) '$(T)' $(TEST_LIST)
 test-long:
-	$(SUBMAKE) test LONG=1
+	$(SUBMAKE) test LONG=1 RIDGE_FUZZ_SECONDS=60 RIDGE_TEST_TIMEOUT=3600
 asan:
 	$(SUBMAKE) test CONFIG=asan
 # No plug-ins: ThreadSanitizer knows nothing of the synchronisation inside libraries and OpenMP.
 tsan:
-	$(SUBMAKE) test CONFIG=tsan WITH_ONEDNN=0 WITH_OPENBLAS=0
+	$(SUBMAKE) test CONFIG=tsan $(WITHOUT)
 have-not:
-	$(SUBMAKE) test CONFIG=have-not WITH_ONEDNN=0 WITH_OPENBLAS=0
+	$(SUBMAKE) test CONFIG=have-not $(WITHOUT)
 # TIME: seconds per target; what libFuzzer finds and learns stays in build/fuzz.
 TIME ?= 60
 fuzz:
-	$(SUBMAKE) fuzz-programs CONFIG=fuzz CC=clang WITH_ONEDNN=0 WITH_OPENBLAS=0
+	$(SUBMAKE) fuzz-programs CONFIG=fuzz CC=clang $(WITHOUT) ISAS=scalar
 	@for target in $(notdir $(FUZZ_BIN)); do mkdir -p build/fuzz/corpus/$$target; \
 	    build/fuzz/tests/fuzz/$$target -max_total_time=$(TIME) -print_final_stats=1 \
 	        -artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target \
 	        $$(ls -d tests/fuzz/seeds/$${target#fuzz_} 2>/dev/null) || exit 1; done
 clang:
 	$(SUBMAKE) binary test-programs CONFIG=clang CC=clang WERROR=1
+
+# Outside judges: ONNX Runtime and OpenVINO on the models that ridge exports. O=options.
+VENV := build/venv
+oracle:
+	$(SUBMAKE) binary
+	@test -x $(VENV)/bin/python || { python3 -m venv $(VENV) && \
+	    $(VENV)/bin/pip install -q numpy onnx onnxruntime openvino; }
+	$(VENV)/bin/python tests/oracle/oracle.py --ridge $(B)/ridge $(O)
 
 check:
 	@./setup.sh check
@@ -250,6 +264,7 @@ help:
 	@echo "make asan tsan  all tests under the sanitizers"
 	@echo "make have-not   all tests without any optional library"
 	@echo "make fuzz       every fuzz target under libFuzzer, TIME=60 seconds each (needs clang)"
+	@echo "make oracle     the same models in ONNX Runtime and OpenVINO: results and times"
 	@echo "make clang      builds everything with clang, warnings being errors"
 	@echo "make check      style, floors, headers, globals, sizes, names, static analysis"
 	@echo "make fmt        clang-format over all files"

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every workload against the float64 reference, with all kernels and with native ones alone.
+. tests/lib/tap.sh
+
+for name in $("$RIDGE" list --json | jq -r '.[].name'); do
+    run ridge verify "$name"
+    exits 0
+    run ridge verify "$name" --providers native
+    exits 0
+    run ridge verify "$name" --batch 3 --no-tune
+    exits 0
+done
+
+finish
