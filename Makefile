@@ -244,7 +244,10 @@ oracle:
 	$(SUBMAKE) binary
 	@test -x $(VENV)/bin/python || { python3 -m venv $(VENV) && \
 	    $(VENV)/bin/pip install -q numpy onnx onnxruntime openvino; }
-	$(VENV)/bin/python tests/oracle/oracle.py --ridge $(B)/ridge $(O)
+	@if /usr/bin/python3 -c 'import torch, torchvision, onnx' 2>/dev/null; then \
+	    /usr/bin/python3 tests/oracle/export_torch.py build/foreign; \
+	    else echo "no foreign graphs: apt-get install python3-torch python3-torchvision python3-onnx" >&2; fi
+	$(VENV)/bin/python tests/oracle/oracle.py --ridge $(B)/ridge --foreign build/foreign $(O)
 
 check:
 	@./setup.sh check

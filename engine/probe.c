@@ -32,6 +32,12 @@ struct verdict {
     struct error why;
 };
 
+struct buffers {
+    void **out; /* per output; NULL: absent */
+    unsigned char *workspace;
+    size_t workspace_bytes;
+};
+
 struct trial {
     const struct kernel *kernel;
     const struct kernel_query *q;
@@ -41,6 +47,7 @@ struct trial {
     struct verdict *verdict; /* shared memory */
     int alive[2];            /* pipe: the read end hangs up when the child is gone */
     int chatter;             /* what the child prints; -1: lost */
+    struct buffers buffers;  /* in the child, which never frees them: it ends right after */
 };
 
 /* ---- in the child ---- */
@@ -134,14 +141,9 @@ static bool guards_hold(const unsigned char *memory, size_t size)
     return true;
 }
 
-struct buffers {
-    void **out; /* per output; NULL: absent */
-    unsigned char *workspace;
-    size_t workspace_bytes;
-};
-
-static enum status buffers_new(const struct trial *t, struct buffers *b, struct error *why)
+static enum status buffers_new(struct trial *t, struct error *why)
 {
+    struct buffers *b = &t->buffers;
     const struct kernel_query *q = t->q;
     b->out = calloc((size_t)q->out_count + 1, sizeof(*b->out));
     if (!b->out)
@@ -155,8 +157,9 @@ static enum status buffers_new(const struct trial *t, struct buffers *b, struct 
     return b->workspace ? STATUS_OK : FAIL_NO_MEMORY(why);
 }
 
-static enum status check_results(const struct trial *t, const struct buffers *b, struct error *why)
+static enum status check_results(const struct trial *t, struct error *why)
 {
+    const struct buffers *b = &t->buffers;
     const struct kernel_query *q = t->q;
     if (!guards_hold(b->workspace, b->workspace_bytes))
         return UNSUPPORTED(why, "wrote outside its workspace of %zu bytes", b->workspace_bytes);
@@ -172,13 +175,11 @@ static enum status check_results(const struct trial *t, const struct buffers *b,
     return STATUS_OK;
 }
 
-/* Leaks on every path: the child ends right after. */
-static enum status run_kernel(const struct trial *t, struct error *why)
+static enum status run_kernel(struct trial *t, struct error *why)
 {
-    struct buffers b = {0};
     struct pool *pool;
     TRY(pool_new(t->q->threads, &pool, why));
-    TRY(buffers_new(t, &b, why));
+    TRY(buffers_new(t, why));
     struct kernel_state *state = NULL;
     size_t state_bytes = 0;
     t->verdict->stage = STAGE_PREPARE;
@@ -186,11 +187,11 @@ static enum status run_kernel(const struct trial *t, struct error *why)
         TRY(t->kernel->prepare(t->q, t->variant, &state, &state_bytes, why));
     t->verdict->stage = STAGE_LAUNCH;
     struct kernel_args args = {
-        .in = t->data->in, .out = b.out, .workspace = b.workspace, .pool = pool};
+        .in = t->data->in, .out = t->buffers.out, .workspace = t->buffers.workspace, .pool = pool};
     if (t->kernel->own_threads)
         pool_park(pool);
     t->kernel->launch(state, t->q, &args);
-    TRY(check_results(t, &b, why));
+    TRY(check_results(t, why));
     t->verdict->stage = STAGE_RELEASE;
     if (t->kernel->release)
         t->kernel->release(state);

@@ -9,6 +9,7 @@ import argparse
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -55,14 +56,14 @@ class Ridge:
 
 
 class Runtime:
-    def __init__(self, path, inputs, threads):
+    def __init__(self, path, threads):
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.add_session_config_entry("session.force_spinning_stop", "1")
         self.session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        self.inputs = inputs
+        self.inputs = {}
 
     def run(self):
         return self.session.run(None, self.inputs)
@@ -95,15 +96,16 @@ class OpenVino:
         self.request = self.model = None
 
 
-def load_inputs(folder):
-    return {name[:-4]: np.load(os.path.join(folder, name)) for name in os.listdir(folder)}
+def read_tensor(folder, name):
+    """The file that Ridge wrote for a tensor: other characters than these become '_'."""
+    return np.load(os.path.join(folder, re.sub(r"[^A-Za-z0-9._+-]", "_", name) + ".npy"))
 
 
 def largest_error(session, folder, got):
     """Norm-wise, over all outputs."""
     worst = 0.0
     for meta, theirs in zip(session.get_outputs(), got):
-        ours = np.load(os.path.join(folder, meta.name.replace("/", "_") + ".npy"))
+        ours = read_tensor(folder, meta.name)
         if ours.shape != theirs.shape:
             return math.inf
         scale = max(float(np.abs(theirs).max()), 1e-30)
@@ -116,12 +118,12 @@ def prepare(args, model, batch, folder):
     """Exports a model (or takes a file as it is) and runs Ridge on it; path, inputs, outputs."""
     inputs, outputs = os.path.join(folder, "in"), os.path.join(folder, "out")
     path = model if model.endswith(".onnx") else os.path.join(folder, "model.onnx")
-    size = ["--batch", str(batch)] if batch else []
+    size = [] if model.endswith(".onnx") else ["--batch", str(batch)]
     subprocess.run([args.ridge, "export", model, "--output", os.path.join(folder, "model.onnx"),
                     "--inputs-dir", inputs] + size, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([args.ridge, "infer", model, "--output-dir", outputs, "--threads",
                     str(args.threads)] + size, check=True, stdout=subprocess.DEVNULL)
-    return path, load_inputs(inputs), outputs
+    return path, inputs, outputs
 
 
 def take_turns(engines, samples, seconds):
@@ -140,9 +142,9 @@ def take_turns(engines, samples, seconds):
 
 def judge(args, model, batch):
     with tempfile.TemporaryDirectory(dir=args.work) as folder:
-        path, inputs, outputs = prepare(args, model, batch, folder)
-        runtime = Runtime(path, inputs, args.threads)
-        inputs = {i.name: inputs[i.name] for i in runtime.session.get_inputs()}
+        path, given, outputs = prepare(args, model, batch, folder)
+        runtime = Runtime(path, args.threads)
+        inputs = {i.name: read_tensor(given, i.name) for i in runtime.session.get_inputs()}
         runtime.inputs = inputs
         error = largest_error(runtime.session, outputs, runtime.run())
         row = {"model": model, "batch": batch, "error": error}
@@ -194,9 +196,14 @@ def main():
     parser.add_argument("--bound", type=float, default=1e-4)
     parser.add_argument("--check-only", action="store_true", help="compare, do not time")
     parser.add_argument("--work", default=None, help="folder for exported models")
+    parser.add_argument("--foreign", help="folder of .onnx files of another maker, judged as well")
     parser.add_argument("--json", help="write the rows to this file as well")
     args = parser.parse_args()
     chosen = [(m.split("@")[0], int(m.split("@")[1]) if "@" in m else 1) for m in args.models]
+    if args.foreign and os.path.isdir(args.foreign):
+        chosen = (chosen or MODELS) + [(os.path.join(args.foreign, name), 0)
+                                       for name in sorted(os.listdir(args.foreign))
+                                       if name.endswith(".onnx")]
     rows, wrong = [], 0
     for model, batch in chosen or MODELS:
         rows.append(judge(args, model, batch))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Depthwise convolution, channels last: vectors run over channels, runs of up to four output pixels
- * share their loads (engine/kernels/lib/depthwise.h). Padding reads a row of zeros. Mostly bound by
+ * Depthwise convolution, channels last, and grouped convolution with as many inputs as results a
+ * group: vectors run over channels, runs of up to four output pixels share their loads (engine/kernels/lib/depthwise.h). Padding reads a row of zeros. Mostly bound by
  * memory: what counts is that each input row comes from the second cache kernel_y - 1 times. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +32,13 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     struct conv_shape s;
     TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
     const struct window *w = &s.window;
-    if (s.group_in != 1 || w->group != s.channels || w->group == 1)
-        return UNSUPPORTED(why, "not depthwise");
-    if (s.group_out != 1)
-        return UNSUPPORTED(why, "several results per channel");
+    if (w->group == 1)
+        return UNSUPPORTED(why, "no groups");
+    if (s.group_in != s.group_out)
+        return UNSUPPORTED(why, "groups have different numbers of inputs and results");
+    if (s.group_in > VL || VL % s.group_in)
+        return UNSUPPORTED(why, "%lld channels a group do not divide a vector",
+                           (long long)s.group_in);
     if (w->kernel[0] != 1 || w->in[0] != 1)
         return UNSUPPORTED(why, "three spatial dimensions");
     int64_t columns = (DEPTHWISE_PIXELS_MAX - 1) * w->stride[2] +
@@ -68,8 +71,7 @@ static struct kernel_state sized(const struct kernel_query *q, int variant)
 
 static int variants(const struct kernel_query *q)
 {
-    (void)q;
-    return 2;
+    return q->in[1].shape.dim[1] == 1 ? 2 : 1; /* prefetch is for depthwise alone */
 }
 
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
@@ -97,9 +99,9 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
         return FAIL_NO_MEMORY(err);
     *state = sized(q, variant);
     const struct conv_shape *s = &state->shape;
-    int64_t taps = window_taps(&s->window);
+    int64_t taps = window_taps(&s->window), depth = s->group_in;
     size_t row_bytes = (size_t)state->weights_row * sizeof(float);
-    state->weights = gemm_alloc(row_bytes * (size_t)taps);
+    state->weights = gemm_alloc(row_bytes * (size_t)(taps * depth));
     state->bias = gemm_alloc(row_bytes);
     state->zeros = gemm_alloc(row_bytes);
     if (!state->weights || !state->bias || !state->zeros) {
@@ -107,14 +109,16 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
         return FAIL_NO_MEMORY(err);
     }
     const float *weights = q->fixed[1];
-    memset(state->weights, 0, row_bytes * (size_t)taps);
+    memset(state->weights, 0, row_bytes * (size_t)(taps * depth));
     memset(state->bias, 0, row_bytes);
     memset(state->zeros, 0, row_bytes);
     for (int64_t c = 0; c < s->channels; c++)
-        for (int64_t t = 0; t < taps; t++)
-            state->weights[t * state->weights_row + c] = weights[c * s->w_out + t];
+        for (int64_t j = 0; j < depth; j++)
+            for (int64_t t = 0; t < taps; t++)
+                state->weights[(j * taps + t) * state->weights_row + c] =
+                    weights[c * s->w_out + j * s->w_in + t];
     gemm_post_take_bias(q, &state->post, state->bias, s->channels);
-    *state_bytes = row_bytes * (size_t)(taps + 2);
+    *state_bytes = row_bytes * (size_t)(taps * depth + 2);
     *out = state;
     return STATUS_OK;
 }
@@ -250,7 +254,7 @@ static void run_task(void *context, int64_t task, int thread)
     (void)thread;
     struct depthwise d = {.kernel_y = (int)w->kernel[1], .kernel_x = (int)w->kernel[2],
                           .step = (int)w->stride[2], .tap = (int)w->dilation[2],
-                          .weights = s->weights, .weights_row = s->weights_row, .bias = s->bias,
+                          .depth = (int)s->shape.group_in, .weights = s->weights, .weights_row = s->weights_row, .bias = s->bias,
                           .first = first, .end = end < s->shape.channels ? end : s->shape.channels};
     run_rows(job, row, end_row < rows ? end_row : rows, &d);
     if (s->stream)

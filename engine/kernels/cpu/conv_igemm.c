@@ -4,7 +4,8 @@
  * and input channels, and what would be an im2col matrix is only a pointer per pixel and tap, made
  * for one block of rows at a time (the idea of XNNPACK's indirection buffer). Padding reads a row
  * of zeros. A 1x1 convolution is the same with one tap. Any stride, dilation and padding, 1 to 3
- * spatial dimensions; groups whose channels fill whole vectors. */
+ * spatial dimensions. Groups are batches of products; groups of few channels are merged until their
+ * results fill a vector, with zeros in the packed weights where two groups do not meet. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@ struct kernel_state {
     struct gemm_plan plan;
     struct gemm_post post;
     float *packed, *bias, *zeros;
+    int64_t merged, groups;              /* groups taken together, and how many of those */
+    int64_t batch_dim[2], c_batch[2];    /* images (unless folded), groups */
     bool linear; /* row m of A is m pixels from the start */
 };
 
@@ -46,8 +49,8 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 {
     struct conv_shape s;
     TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
-    if (s.window.group > 1)
-        return UNSUPPORTED(why, "groups");
+    if (s.window.group > 1 && s.group_in == 1 && s.group_out == 1 && s.window.in[0] == 1)
+        return UNSUPPORTED(why, "depthwise");
     return STATUS_OK;
 }
 
@@ -57,14 +60,27 @@ static bool is_large(const struct kernel_query *q)
     return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
 }
 
+/* How many groups to take together: the least divisor that fills a vector. */
+static int64_t merge_groups(const struct conv_shape *s)
+{
+    int64_t merged = 1, groups = s->window.group;
+    while (merged * s->group_out < VL && merged < groups)
+        do
+            merged++;
+        while (groups % merged);
+    return merged;
+}
+
 static struct gemm_plan plan_of(const struct kernel_query *q, const struct conv_shape *s,
                                 int variant)
 {
     const struct tuning *t = &tunings[variant % ARRAY_COUNT(tunings)];
     int64_t step = s->x_at[SPATIAL_MAX - 1] * s->window.stride[SPATIAL_MAX - 1];
-    bool collide = s->channels >= 64 && gemm_rows_collide(step, t->rows);
-    struct gemm_size size = {.batch = conv_batches(s), .m = conv_rows(s), .n = s->out_channels,
-                             .taps = window_taps(&s->window), .k = s->channels,
+    int64_t merged = merge_groups(s);
+    bool collide = s->group_in >= 64 && gemm_rows_collide(step, t->rows);
+    struct gemm_size size = {.batch = conv_batches(s) * s->window.group / merged,
+                             .m = conv_rows(s), .n = s->group_out * merged,
+                             .taps = window_taps(&s->window), .k = s->group_in * merged,
                              .vectors = t->vectors, .rows = t->rows, .block_k = t->block_k,
                              .copy = collide != t->other_copy, .threads = q->threads,
                              .stream = is_large(q) && variant < ARRAY_COUNT(tunings)};
@@ -102,13 +118,51 @@ static void release(struct kernel_state *state)
     free(state);
 }
 
-/* Weights [M, C, taps] become B[tap][c][m], one tap at a time. */
-static void pack_weights(struct kernel_state *state, const float *weights)
+/* Weights [M, C, taps] of merged groups from `first` on as B[tap][c][m]; zero between groups. */
+static void spread_weights(const struct kernel_state *state, const float *weights, int64_t first,
+                           float *b)
 {
     const struct conv_shape *s = &state->shape;
+    int64_t taps = window_taps(&s->window), columns = s->group_out * state->merged;
+    memset(b, 0, (size_t)(taps * s->group_in * state->merged * columns) * sizeof(float));
+    for (int64_t m = 0; m < columns; m++) {
+        const float *from = weights + (first * s->group_out + m) * s->w_out;
+        int64_t row = m / s->group_out * s->group_in;
+        for (int64_t c = 0; c < s->group_in; c++)
+            for (int64_t t = 0; t < taps; t++)
+                b[(t * s->group_in * state->merged + row + c) * columns + m] =
+                    from[c * s->w_in + t];
+    }
+}
+
+static enum status pack_groups(struct kernel_state *state, const float *weights, struct error *err)
+{
+    const struct gemm_size *size = &state->plan.size;
+    int64_t panels = state->plan.panels, packed = gemm_packed_floats(&state->plan);
+    float *b = gemm_alloc((size_t)(size->taps * size->k * size->n) * sizeof(float));
+    if (!b)
+        return FAIL_NO_MEMORY(err);
+    struct gemm_source_b from = {.b = b, .tap = size->k * size->n, .row = size->n, .column = 1,
+                                 .scale = 1.0f};
+    for (int64_t g = 0; g < state->groups; g++) {
+        spread_weights(state, weights, g * state->merged, b);
+        gemm_pack_b(&state->plan, &from, 0, panels, state->packed + g * packed);
+    }
+    free(b);
+    return STATUS_OK;
+}
+
+/* Weights [M, C, taps] become B[tap][c][m], one tap at a time. */
+static enum status pack_weights(struct kernel_state *state, const float *weights,
+                                struct error *err)
+{
+    const struct conv_shape *s = &state->shape;
+    if (s->window.group > 1)
+        return pack_groups(state, weights, err);
     struct gemm_source_b from = {.b = weights, .tap = 1, .row = s->w_in, .column = s->w_out,
                                  .scale = 1.0f};
     gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
+    return STATUS_OK;
 }
 
 /* One tap, every pixel, one after the other in memory. */
@@ -126,6 +180,21 @@ static bool is_linear(const struct conv_shape *s)
     return s->images == 1 || !s->folded || s->x_image == expected;
 }
 
+/* Batches are images, where they are not folded, and groups. */
+static void set_batches(struct kernel_state *state)
+{
+    const struct conv_shape *s = &state->shape;
+    state->merged = merge_groups(s);
+    state->groups = s->window.group / state->merged;
+    int64_t columns = s->group_out * state->merged;
+    state->batch_dim[0] = conv_batches(s);
+    state->c_batch[0] = s->y_image;
+    state->batch_dim[1] = state->groups;
+    state->c_batch[1] = columns;
+    for (int k = 0; k < state->post.count; k++)
+        state->post.steps[k].batch[1] = columns * state->post.steps[k].column;
+}
+
 static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
                            size_t *state_bytes, struct error *err)
 {
@@ -136,17 +205,19 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     state->plan = plan_of(q, &state->shape, variant);
     state->post = state->shape.post;
     state->linear = is_linear(&state->shape);
-    size_t packed_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
-    size_t bias_bytes = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
+    set_batches(state);
+    size_t packed_bytes = (size_t)(gemm_packed_floats(&state->plan) * state->groups) * sizeof(float);
+    size_t bias_bytes = (size_t)(state->shape.out_channels + gemm_bias_floats(&state->plan)) *
+                        sizeof(float);
     size_t zero_bytes = (size_t)(state->shape.channels + VL) * sizeof(float);
     state->packed = gemm_alloc(packed_bytes);
     state->bias = gemm_alloc(bias_bytes);
     state->zeros = gemm_alloc(zero_bytes);
-    if (!state->packed || !state->bias || !state->zeros) {
+    if (!state->packed || !state->bias || !state->zeros ||
+        pack_weights(state, q->fixed[1], err) != STATUS_OK) {
         release(state);
         return FAIL_NO_MEMORY(err);
     }
-    pack_weights(state, q->fixed[1]);
     memset(state->zeros, 0, zero_bytes);
     memset(state->bias, 0, bias_bytes);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
@@ -238,17 +309,20 @@ static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
     const struct rows_source *from = wanted->source;
     const struct conv_shape *s = &from->state->shape;
     int64_t count = wanted->count;
+    int64_t groups = from->state->groups, image = wanted->batch / groups;
+    struct rows_source group = *from;
+    group.x += wanted->batch % groups * s->group_in * from->state->merged;
     if (from->state->linear) {
-        const float *x = from->x + wanted->batch * s->x_image + wanted->row * s->x_at[2];
+        const float *x = group.x + image * s->x_image + wanted->row * s->x_at[2];
         for (int64_t m = 0; m < count; m++)
             to[m] = x + m * s->x_at[2];
         return;
     }
-    struct place place = place_of(s, wanted->batch, wanted->row);
+    struct place place = place_of(s, image, wanted->row);
     while (count > 0) {
         int64_t run = s->window.out[2] - place.at[2];
         run = run < count ? run : count;
-        point_line(from, &place, run, to, step);
+        point_line(&group, &place, run, to, step);
         next_line(s, &place);
         to += run;
         count -= run;
@@ -264,14 +338,17 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct gemm_call call = {.rows = rows,
                              .source = &source,
                              .b = state->packed,
+                             .b_batch = gemm_packed_floats(&state->plan),
+                             .b_period = state->groups,
                              .bias = state->bias,
+                             .bias_batch = s->group_out * state->merged,
                              .c = args->out[0],
                              .c_row = s->y_pixel,
                              .post = &state->post,
                              .in = args->in,
-                             .batch_rank = !s->folded,
-                             .batch_dim = &s->images,
-                             .c_batch = &s->y_image,
+                             .batch_rank = 2,
+                             .batch_dim = state->batch_dim,
+                             .c_batch = state->c_batch,
                              .workspace = args->workspace};
     gemm_run(&state->plan, &call, args->pool);
 }

@@ -8,8 +8,8 @@
 #include "engine/kernels/lib/simd_math.h"
 
 enum { GATE_Z, GATE_R, GATE_H, GATES };
-enum { ROWS_3 = VL == 16 ? 8 : 4, ROWS_2 = VL == 16 ? 12 : 6, ROWS_1 = VL == 16 ? 12 : 8 };
-enum { ROWS_MAX = 12 };
+enum { ROWS_3 = VL == 16 ? 8 : 4, ROWS_2 = VL == 16 ? 8 : 6, ROWS_1 = 8 };
+enum { ROWS_MAX = 8 }; /* more pointers do not fit the registers */
 
 SIMD_INLINE void store_state(const struct rnn_line *line, int64_t unit, vm lanes, vf z,
                              vf candidate)

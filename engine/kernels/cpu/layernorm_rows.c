@@ -2,10 +2,13 @@
  *
  * LayerNormalization: mean, then the sum of squared deviations, then the result. Two sweeps for
  * the variance are as exact as Welford's recurrence and cost less, for a row stays in the first
- * cache. The output may be the input's memory.
+ * cache. RMSNormalization is the same round a mean of zero. The output may be the input's memory.
  */
+#include <string.h>
+
 #include "engine/kernel.h"
-#include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/row_moments.h"
+#include "engine/op.h"
 
 enum { TILE_ELEMENTS = 8192 };
 
@@ -14,6 +17,7 @@ struct job {
     float *y, *mean, *inverse;     /* mean and inverse deviation may be NULL */
     int64_t rows, size, rows_per_tile;
     float epsilon;
+    bool centred; /* the mean is taken off */
 };
 
 /* scale and bias must have one element per element of a row. */
@@ -28,41 +32,6 @@ static enum status supports(const struct kernel_query *q, struct error *why)
             return UNSUPPORTED(why, "input %d is broadcast within a row", k);
     }
     return STATUS_OK;
-}
-
-static float row_mean(const float *x, int64_t n)
-{
-    vf s0 = vf_zero(), s1 = vf_zero(), s2 = vf_zero(), s3 = vf_zero();
-    int64_t i = 0;
-    for (; i + 4 * VL <= n; i += 4 * VL) {
-        s0 = vf_add(s0, vf_load(x + i));
-        s1 = vf_add(s1, vf_load(x + i + VL));
-        s2 = vf_add(s2, vf_load(x + i + 2 * VL));
-        s3 = vf_add(s3, vf_load(x + i + 3 * VL));
-    }
-    for (; i < n; i += VL)
-        s0 = vf_add(s0, vf_load_m(x + i, vm_first(n - i)));
-    return vf_sum(vf_add(vf_add(s0, s1), vf_add(s2, s3))) / (float)n;
-}
-
-static float row_variance(const float *x, int64_t n, float mean)
-{
-    vf m = vf_set1(mean), s0 = vf_zero(), s1 = vf_zero(), s2 = vf_zero(), s3 = vf_zero();
-    int64_t i = 0;
-    for (; i + 4 * VL <= n; i += 4 * VL) {
-        vf d0 = vf_sub(vf_load(x + i), m), d1 = vf_sub(vf_load(x + i + VL), m);
-        vf d2 = vf_sub(vf_load(x + i + 2 * VL), m), d3 = vf_sub(vf_load(x + i + 3 * VL), m);
-        s0 = vf_fma(d0, d0, s0);
-        s1 = vf_fma(d1, d1, s1);
-        s2 = vf_fma(d2, d2, s2);
-        s3 = vf_fma(d3, d3, s3);
-    }
-    for (; i < n; i += VL) {
-        vm rest = vm_first(n - i);
-        vf d = vf_select(rest, vf_sub(vf_load_m(x + i, rest), m), vf_zero());
-        s0 = vf_fma(d, d, s0);
-    }
-    return vf_sum(vf_add(vf_add(s0, s1), vf_add(s2, s3))) / (float)n;
 }
 
 static void row_scale(const struct job *job, const float *x, float *y, float mean, float inverse)
@@ -90,8 +59,8 @@ static void run_tile(void *context, int64_t tile, int thread)
     last = last < job->rows ? last : job->rows;
     for (int64_t row = first; row < last; row++) {
         const float *x = job->x + row * job->size;
-        float mean = row_mean(x, job->size);
-        float inverse = 1.0f / sqrtf(row_variance(x, job->size, mean) + job->epsilon);
+        float mean = job->centred ? row_moment(x, job->size, 0, 1) : 0;
+        float inverse = 1.0f / sqrtf(row_moment(x, job->size, mean, 2) + job->epsilon);
         row_scale(job, x, job->y + row * job->size, mean, inverse);
         if (job->mean)
             job->mean[row] = mean;
@@ -116,6 +85,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         .rows = shape_span(x, 0, axis),
         .size = shape_span(x, axis, x->rank),
         .epsilon = (float)node_float(q->node, "epsilon", 1e-5),
+        .centred = strcmp(q->node->op->name, "LayerNormalization") == 0,
     };
     if (job.size == 0)
         return;
@@ -125,7 +95,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 REGISTER_KERNEL(layernorm_rows) = {
     NATIVE(layernorm_rows),
-    .ops = OPS("LayerNormalization"),
+    .ops = OPS("LayerNormalization", "RMSNormalization"),
     .supports = supports,
     .launch = launch,
 };

@@ -2,7 +2,11 @@
  *
  * The inner loop of a depthwise convolution: a few neighbouring output pixels, all channels. Each
  * input vector is loaded once and feeds every output pixel that sees it (3x3, 4 x 2 pixels: 24 loads
- * for 72 multiply-adds). Square kernels of 3, 5 and 7 with stride 1 and 2 have code of their own. */
+ * for 72 multiply-adds). Square kernels of 3, 5 and 7 with stride 1 and 2 have code of their own.
+ *
+ * Groups of `depth` input and output channels, depth dividing the vector, are the same with one
+ * round per input channel of the group: round j permutes each loaded vector so that all lanes of a
+ * group hold its channel j. A permuted vector feeds up to six multiply-adds. */
 #ifndef ENGINE_KERNELS_LIB_DEPTHWISE_H
 #define ENGINE_KERNELS_LIB_DEPTHWISE_H
 
@@ -15,7 +19,8 @@ struct depthwise {
     int tap;                      /* input columns between neighbouring taps: the dilation */
     int columns;                  /* input columns of the whole run: pointers per kernel row */
     const float *const *pixels;   /* [input row][columns]; kernel_y rows, or one more for 2 rows */
-    const float *weights;         /* [kernel_y][kernel_x][weights_row], whole vectors */
+    int depth;                    /* channels of a group; 1: depthwise */
+    const float *weights;         /* [depth][kernel_y][kernel_x][weights_row], whole vectors */
     int64_t weights_row;
     const float *bias;
     int64_t ahead;                /* floats to what the next run reads first: prefetch it; 0: no */

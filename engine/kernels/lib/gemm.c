@@ -20,7 +20,7 @@ struct chunk {
     const float **copied; /* per tile [rows]: into copy */
     float *copy;
     void *scratch;        /* of the caller's */
-    const float *b;
+    const float *b, *bias;
     float *c;
     const float *operands[GEMM_STEP_MAX];
 };
@@ -56,7 +56,9 @@ static void locate_batch(struct chunk *k)
             operand[s] += at * call->post->steps[s].batch[d];
     }
     k->c = call->c + c;
-    k->b = call->b + k->batch * call->b_batch;
+    int64_t b = call->b_period ? k->batch % call->b_period : k->batch;
+    k->b = call->b + b * call->b_batch;
+    k->bias = call->bias ? call->bias + b * call->bias_batch : NULL;
     for (int s = 0; s < steps; s++) {
         int input = call->post->steps[s].input;
         k->operands[s] = input < 0 ? NULL : (const float *)call->in[input] + operand[s];
@@ -131,6 +133,15 @@ static void move_operands(const struct chunk *k, const struct gemm_post *post, i
     }
 }
 
+/* Whether a tile's rows lie one after the other, all read by this pass: then the hardware sees too
+ * many short streams, and the micro-kernel prefetches the next tile's rows. */
+static bool pass_is_dense(const struct chunk *k, const struct pass *pass)
+{
+    const struct gemm_size *s = &k->plan->size;
+    return !s->copy && s->taps == 1 && pass->k == s->k && k->plan->rows_even > 1 &&
+           k->rows[1] - k->rows[0] == s->k;
+}
+
 static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
 {
     const struct gemm_plan *p = k->plan;
@@ -148,7 +159,7 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
                              .k = copy ? pass->taps * pass->k : pass->k,
                              .b = k->b + column * p->size.taps * p->size.k + before,
                              .c_row = call->c_row,
-                             .bias = call->bias ? call->bias + column : NULL,
+                             .bias = k->bias ? k->bias + column : NULL,
                              .last = left < VL ? left : VL,
                              .stream = k->stream && last && left >= VL,
                              .resume = before > 0,
@@ -157,6 +168,7 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
     gemm_tile_fn *thick = p->rows_rest ? gemm_tile_for((int)p->rows_even + 1, vectors) : NULL;
     gemm_tile_fn *thin = p->rows_even ? gemm_tile_for((int)p->rows_even, vectors) : NULL;
     int64_t taps = copy ? 1 : p->size.taps;
+    bool ahead = panel == k->panel0 && pass_is_dense(k, pass);
     const float *const *rows = copy ? k->copied : k->rows + pass->tap * step;
     tile.c = k->c + tile_row(p, k->tile0) * call->c_row + column;
     if (tile.post)
@@ -165,6 +177,7 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
         bool is_thick = index < p->rows_rest;
         int64_t count = p->rows_even + is_thick;
         tile.rows = rows;
+        tile.ahead = ahead && index + 1 < k->tile1 ? rows[step] : rows[0];
         (is_thick ? thick : thin)(&tile);
         tile.c += count * call->c_row;
         for (int s = 0; tile.post && s < tile.post->count; s++)

@@ -93,7 +93,9 @@ struct gemm_call {
     size_t scratch_bytes;
     const float *b;     /* packed */
     int64_t b_batch;    /* floats between the packed B of two batches; 0: the same for all */
+    int64_t b_period;   /* batches after which B and bias begin again; 0: never */
     const float *bias;  /* padded to panels; NULL: none */
+    int64_t bias_batch; /* like b_batch */
     float *c;
     int64_t c_row;
     const struct gemm_post *post; /* NULL: none */

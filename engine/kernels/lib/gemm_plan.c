@@ -74,6 +74,11 @@ struct gemm_plan gemm_plan_for(const struct gemm_size *size)
 {
     struct gemm_plan p = {.size = *size, .chunk_rows = 1, .chunk_columns = 1};
     struct gemm_size *s = &p.size;
+    int64_t needed = divide_up(s->n, VL);
+    if (needed > 0 && needed < s->vectors) { /* a narrow C: the tile becomes taller */
+        s->rows = (int)(s->rows * s->vectors / needed);
+        s->vectors = (int)needed;
+    }
     if (s->rows <= 0 || s->rows > gemm_rows_max(s->vectors))
         s->rows = gemm_rows_max(s->vectors);
     p.tiles = divide_up(s->m, s->rows);

@@ -37,14 +37,16 @@ SIMD_INLINE void multiply(const float *const *a, const float *b, int64_t k, int 
 
 SIMD_INLINE void sum_up(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
-    const float *b = t->b;
+    const float *b = t->b, *ahead = t->ahead;
     int64_t count = t->k;
     for (int64_t tap = 0; tap < t->taps; tap++) {
         const float *a[GEMM_ROWS_MAX];
         GEMM_UNROLL for (int m = 0; m < mr; m++)
             a[m] = t->rows[tap * t->row_step + m] + t->first + count;
-        _Pragma("GCC unroll 1") for (int64_t k = -count; k < 0; k++, b += nv * VL)
+        _Pragma("GCC unroll 1") for (int64_t k = -count; k < 0; k++, b += nv * VL, ahead += mr) {
+            __builtin_prefetch(ahead);
             multiply(a, b, k, mr, nv, acc);
+        }
     }
 }
 

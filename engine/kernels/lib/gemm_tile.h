@@ -34,6 +34,7 @@ struct gemm_tile {
     int64_t row_step;
     int64_t taps;
     int64_t first, k;    /* k elements per tap, from element `first` of each row on */
+    const float *ahead;  /* rows * taps * k elements from here on are prefetched */
     const float *b;      /* panel [taps * k][vectors * VL] */
     float *c;            /* rows c_row apart */
     int64_t c_row;

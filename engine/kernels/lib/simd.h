@@ -35,6 +35,7 @@ typedef __mmask16 vm;
 SIMD_INLINE vf vf_zero(void) { return _mm512_setzero_ps(); }
 SIMD_INLINE vf vf_set1(float x) { return _mm512_set1_ps(x); }
 SIMD_INLINE vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
+SIMD_INLINE vf vf_permute(vf a, vi from) { return _mm512_permutexvar_ps(from, a); } /* lane i: a[from[i]] */
 SIMD_INLINE void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); } /* p aligned to 64 */
 SIMD_INLINE void simd_fence(void) { _mm_sfence(); } /* after vf_stream, before others read */
@@ -103,6 +104,7 @@ typedef __m256i vm;
 SIMD_INLINE vf vf_zero(void) { return _mm256_setzero_ps(); }
 SIMD_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
 SIMD_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+SIMD_INLINE vf vf_permute(vf a, vi from) { return _mm256_permutevar8x32_ps(a, from); }
 SIMD_INLINE void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); } /* p aligned to 32 */
 SIMD_INLINE void simd_fence(void) { _mm_sfence(); }
@@ -180,6 +182,7 @@ typedef int32_t vm; /* 0 or -1 */
 SIMD_INLINE vf vf_zero(void) { return 0.0f; }
 SIMD_INLINE vf vf_set1(float x) { return x; }
 SIMD_INLINE vf vf_load(const float *p) { return *p; }
+SIMD_INLINE vf vf_permute(vf a, vi from) { (void)from; return a; }
 SIMD_INLINE void vf_store(float *p, vf v) { *p = v; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }
 SIMD_INLINE void simd_fence(void) {}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attention of few queries, as when text is generated token by token: keys and values are read
+ * where they lie, once per query, since packing them would cost more than the products do.
+ */
+#include <math.h>
+
+#include "engine/attention.h"
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd_math.h"
+
+enum { QUERIES_MAX = 16 }; /* beyond, attention_flash wins by far */
+
+struct job {
+    struct attention_shape s;
+    const float *q, *k, *v, *mask; /* mask may be NULL */
+    int64_t mask_stride[4];        /* batch, head, query, key */
+    float *y, *scores;             /* scores: per thread `stride` floats */
+    int64_t stride;
+};
+
+static enum status shape_of_query(const struct kernel_query *q, struct attention_shape *s,
+                                  struct error *why)
+{
+    const struct desc *k = query_in(q, 1), *v = query_in(q, 2);
+    return attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL,
+                                v ? &v->shape : NULL, s, why);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct attention_shape s;
+    TRY(query_plain_f32(q, why));
+    TRY(shape_of_query(q, &s, why));
+    if (s.queries > QUERIES_MAX)
+        return UNSUPPORTED(why, "%lld queries, more than %d", (long long)s.queries,
+                           (int)QUERIES_MAX);
+    return STATUS_OK;
+}
+
+static int64_t stride_of(const struct attention_shape *s)
+{
+    return (s->keys + 15) / 16 * 16;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    struct attention_shape s;
+    if (shape_of_query(q, &s, NULL) != STATUS_OK)
+        return 0;
+    return (size_t)(q->threads * stride_of(&s)) * sizeof(float);
+}
+
+SIMD_INLINE vf part_of(const float *row, int64_t d, int64_t size)
+{
+    return vf_load_m(row + d, vm_first(size - d));
+}
+
+/* scores[j] = scale q . k_j + mask_j; returns the largest. */
+static float score_keys(const struct job *job, const float *q, const float *k, const float *mask,
+                        float *scores)
+{
+    const struct attention_shape *s = &job->s;
+    float scale = (float)s->scale, most = -INFINITY;
+    for (int64_t j = 0; j < s->keys; j++, k += s->k_row) {
+        vf sum = vf_zero();
+        for (int64_t d = 0; d < s->head_size; d += VL)
+            sum = vf_fma(part_of(q, d, s->head_size), part_of(k, d, s->head_size), sum);
+        scores[j] = scale * vf_sum(sum) + (mask ? mask[j * job->mask_stride[3]] : 0);
+        most = scores[j] > most ? scores[j] : most;
+    }
+    return most;
+}
+
+/* scores = e^(scores - most); returns the sum. */
+static float exp_scores(float *scores, int64_t n, float most)
+{
+    vf sum = vf_zero(), shift = vf_set1(most);
+    for (int64_t j = 0; j < n; j += VL) {
+        vm lanes = vm_first(n - j);
+        vf e = vf_exp_fast(vf_sub(vf_load_m(scores + j, lanes), shift));
+        vf_store_m(scores + j, lanes, e);
+        sum = vf_add(sum, vf_select(lanes, e, vf_zero()));
+    }
+    return vf_sum(sum);
+}
+
+/* y = factor * sum of scores[j] v_j, columns [first, first + vectors VL); vectors is a constant. */
+SIMD_INLINE void weigh_values(const struct job *job, const float *scores, const float *v,
+                              int64_t first, int vectors, float factor, float *y)
+{
+    const struct attention_shape *s = &job->s;
+    vf sums[4];
+    for (int u = 0; u < vectors; u++)
+        sums[u] = vf_zero();
+    for (int64_t j = 0; j < s->keys; j++, v += s->v_row)
+        for (int u = 0; u < vectors; u++)
+            sums[u] = vf_fma(vf_set1(scores[j]), part_of(v, first + u * VL, s->head_size), sums[u]);
+    for (int u = 0; u < vectors; u++)
+        vf_store_m(y + first + u * VL, vm_first(s->head_size - first - u * VL),
+                   vf_mul(vf_set1(factor), sums[u]));
+}
+
+static void run_line(void *context, int64_t line, int thread)
+{
+    const struct job *job = context;
+    const struct attention_shape *s = &job->s;
+    int64_t query = line % s->queries, h = line / s->queries % s->heads;
+    int64_t b = line / s->queries / s->heads, head = h * s->head_size;
+    const float *q = job->q + (b * s->queries + query) * s->q_row + s->q_start + head;
+    const float *k = job->k + b * s->keys * s->k_row + s->k_start + head;
+    const float *v = job->v + b * s->keys * s->v_row + s->v_start + head;
+    float *y = job->y + (b * s->queries + query) * s->heads * s->head_size + head;
+    float *scores = job->scores + thread * job->stride;
+    const float *mask = job->mask;
+    if (mask)
+        mask += b * job->mask_stride[0] + h * job->mask_stride[1] + query * job->mask_stride[2];
+    float most = score_keys(job, q, k, mask, scores);
+    float factor = 1.0f / exp_scores(scores, s->keys, most);
+    int64_t d = 0;
+    for (; d + 3 * VL < s->head_size; d += 4 * VL)
+        weigh_values(job, scores, v, d, 4, factor, y);
+    for (; d < s->head_size; d += VL)
+        weigh_values(job, scores, v, d, 1, factor, y);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct job job = {.q = args->in[0], .y = args->out[0], .scores = args->workspace};
+    if (shape_of_query(q, &job.s, NULL) != STATUS_OK)
+        return;
+    job.k = job.s.packed ? job.q : args->in[1];
+    job.v = job.s.packed ? job.q : args->in[2];
+    job.stride = stride_of(&job.s);
+    const struct desc *mask = query_in(q, 3);
+    for (int d = 0; mask && d < 4; d++) {
+        int own = d - (4 - mask->shape.rank);
+        job.mask_stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
+    }
+    job.mask = mask ? args->in[3] : NULL;
+    pool_run(args->pool, job.s.batch * job.s.heads * job.s.queries, run_line, &job);
+}
+
+REGISTER_KERNEL(attention_rows) = {
+    NATIVE(attention_rows), .ops = OPS("Attention"), .supports = supports,
+    .workspace = workspace, .launch = launch,
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is exported and imported again computes the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/exe.h"
+#include "engine/onnx/onnx.h"
+
+enum { TENSORS_MAX = 8 };
+
+static const struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
+
+struct folder {
+    char path[64], model[96], data[128];
+};
+
+static void folder_open(struct folder *f)
+{
+    snprintf(f->path, sizeof(f->path), "/tmp/ridge-export-XXXXXX");
+    assert_non_null(mkdtemp(f->path));
+    snprintf(f->model, sizeof(f->model), "%s/m.onnx", f->path);
+    snprintf(f->data, sizeof(f->data), "%s.data", f->model);
+}
+
+static void folder_close(struct folder *f)
+{
+    unlink(f->model);
+    unlink(f->data);
+    rmdir(f->path);
+}
+
+static void materialise(const struct graph *g, struct ref_tensor *tensors)
+{
+    struct error err;
+    for (int k = 0; k < g->input_count; k++) {
+        const struct value *value = &g->values[g->inputs[k]];
+        void *data = malloc((size_t)shape_count(&value->shape) * 8 + 8);
+        value_materialise(value, data);
+        assert_int_equal(ref_from_data(&tensors[k], value->dtype, &value->shape, data, &err),
+                         STATUS_OK);
+        free(data);
+    }
+}
+
+static void release(struct ref_tensor *tensors)
+{
+    for (int k = 0; k < TENSORS_MAX; k++)
+        ref_release(&tensors[k]);
+}
+
+/* Exports, imports, and runs both on the original's inputs. Frees g. */
+static void survives(struct graph *g, bool external)
+{
+    struct error err = {0};
+    struct folder folder;
+    struct graph *back;
+    struct onnx_export_options options = {.external = external};
+    struct ref_tensor in[TENSORS_MAX] = {0}, want[TENSORS_MAX] = {0}, got[TENSORS_MAX] = {0};
+    assert_int_equal(graph_check(g, &err), STATUS_OK);
+    folder_open(&folder);
+    if (onnx_export(g, folder.model, &options, &err) != STATUS_OK ||
+        onnx_import(folder.model, NULL, &back, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(back->input_count, g->input_count);
+    assert_int_equal(back->output_count, g->output_count);
+    materialise(g, in);
+    assert_int_equal(reference_run(g, in, want, NULL, &err), STATUS_OK);
+    assert_int_equal(reference_run(back, in, got, NULL, &err), STATUS_OK);
+    for (int k = 0; k < g->output_count; k++) {
+        assert_string_equal(back->values[back->outputs[k]].name, g->values[g->outputs[k]].name);
+        assert_true(shape_equal(&got[k].shape, &want[k].shape));
+        assert_true(ref_rel_error(&got[k], &want[k]) < 1e-6);
+    }
+    release(in);
+    release(want);
+    release(got);
+    graph_free(back);
+    graph_free(g);
+    folder_close(&folder);
+}
+
+static struct graph *start(int *x)
+{
+    struct graph *g = graph_new("test");
+    *x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 4), noise);
+    return g;
+}
+
+static struct graph *finish(struct graph *g, int value)
+{
+    graph_rename(g, value, "y");
+    graph_output(g, value);
+    return g;
+}
+
+static void weights_survive(void **state)
+{
+    (void)state;
+    for (int external = 0; external < 2; external++) {
+        int x;
+        struct graph *g = start(&x);
+        int w = graph_param(g, "w", DTYPE_F32, shape_of(4, 5), noise);
+        int b = graph_param(g, "b", DTYPE_F32, shape_of(5), noise);
+        int m = graph_node(g, "MatMul", "m", INPUTS(x, w), NO_ATTRS);
+        survives(finish(g, graph_node(g, "Add", "a", INPUTS(m, b), NO_ATTRS)), external);
+    }
+}
+
+static void lists_go_where_opset_17_wants_them(void **state)
+{
+    (void)state;
+    int x;
+    struct graph *g = start(&x);
+    int64_t one = 1;
+    int axis = graph_const_i64(g, 1, &one);
+    int a = graph_node(g, "ReduceSum", "a", INPUTS(x), ATTRS(attr_ints_of("axes", 1)));
+    int b = graph_node(g, "ReduceMean", "b", INPUTS(x, axis), NO_ATTRS);
+    int c = graph_node(g, "Add", "c", INPUTS(a, b), NO_ATTRS);
+    int d = graph_node(g, "Squeeze", "d", INPUTS(c), ATTRS(attr_ints_of("axes", 1)));
+    int e = graph_node(g, "Unsqueeze", "e", INPUTS(d), ATTRS(attr_ints_of("axes", 0)));
+    int h = graph_node(g, "Clip", "h", INPUTS(e),
+                       ATTRS(attr_float("min", -0.25), attr_float("max", 0.5)));
+    int i = graph_node(
+        g, "Slice", "i", INPUTS(h),
+        ATTRS(attr_ints_of("starts", 1), attr_ints_of("ends", 4), attr_ints_of("axes", 2)));
+    int j = graph_node(g, "Pad", "j", INPUTS(i),
+                       ATTRS(attr_ints_of("pads", 0, 1, 0, 0, 0, 2), attr_float("value", 0.5)));
+    survives(finish(g, j), false);
+}
+
+static void parts_survive(void **state)
+{
+    (void)state;
+    int x, parts[2], top[2];
+    struct graph *g = start(&x);
+    assert_int_equal(graph_node_many(g, "Split", "s", INPUTS(x),
+                                     ATTRS(attr_int("axis", 2), attr_int("num_outputs", 2)), 2,
+                                     parts),
+                     STATUS_OK);
+    assert_int_equal(
+        graph_node_many(g, "TopK", "t", INPUTS(parts[1]), ATTRS(attr_int("k", 1)), 2, top),
+        STATUS_OK);
+    graph_output(g, top[1]);
+    graph_output(g, parts[0]);
+    survives(finish(g, top[0]), false);
+}
+
+static void newer_operators_are_decomposed(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"none", "tanh"};
+    for (int k = 0; k < 2; k++) {
+        int x;
+        struct graph *g = start(&x);
+        int y =
+            graph_node(g, "Gelu", "gelu", INPUTS(x), ATTRS(attr_string("approximate", kinds[k])));
+        survives(finish(g, y), false);
+    }
+}
+
+static void own_operators_are_decomposed(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"sum", "mean"};
+    for (int k = 0; k < 2; k++) {
+        struct graph *g = graph_new("bags");
+        struct fill rows = {.kind = FILL_INDEX, .a = 0, .b = 9};
+        int ids = graph_input(g, "ids", DTYPE_I64, shape_of(4, 3), rows);
+        int table = graph_param(g, "table", DTYPE_F32, shape_of(9, 5), noise);
+        int y = graph_node(g, "EmbeddingBag", "bag", INPUTS(table, ids),
+                           ATTRS(attr_string("mode", modes[k])));
+        survives(finish(g, y), false);
+    }
+}
+
+static void old_softmax_survives(void **state)
+{
+    (void)state;
+    int x;
+    struct graph *g = start(&x);
+    int y = graph_node(g, "Softmax", "s", INPUTS(x),
+                       ATTRS(attr_int("axis", 1), attr_int("flatten", 1)));
+    survives(finish(g, y), false);
+}
+
+static void fixed_outputs_survive(void **state)
+{
+    (void)state;
+    int x;
+    struct graph *g = start(&x);
+    int w = graph_param(g, "w", DTYPE_F16, shape_of(4), noise);
+    graph_output(g, w);
+    survives(finish(g, graph_node(g, "Relu", "r", INPUTS(x), NO_ATTRS)), false);
+}
+
+static void what_has_no_form_is_refused(void **state)
+{
+    (void)state;
+    int x;
+    struct error err = {0};
+    struct folder folder;
+    struct stat info;
+    folder_open(&folder);
+    struct graph *g = start(&x);
+    finish(g, graph_node(g, "Attention", "att", INPUTS(x, x, x),
+                         ATTRS(attr_int("heads", 2), attr_float("scale", 1.0))));
+    assert_int_equal(graph_check(g, &err), STATUS_OK);
+    assert_int_equal(onnx_export(g, folder.model, NULL, &err), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "Attention"));
+    assert_int_not_equal(stat(folder.model, &info), 0); /* nothing half-done stays */
+    graph_free(g);
+
+    g = start(&x);
+    finish(g, graph_node(g, "Relu", "r", INPUTS(x), NO_ATTRS));
+    assert_int_equal(onnx_export(g, "/nonexistent/m.onnx", NULL, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "/nonexistent/m.onnx"));
+    graph_free(g);
+    folder_close(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_survive),
+        cmocka_unit_test(lists_go_where_opset_17_wants_them),
+        cmocka_unit_test(parts_survive),
+        cmocka_unit_test(newer_operators_are_decomposed),
+        cmocka_unit_test(own_operators_are_decomposed),
+        cmocka_unit_test(old_softmax_survives),
+        cmocka_unit_test(fixed_outputs_survive),
+        cmocka_unit_test(what_has_no_form_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
