@@ -345,10 +345,10 @@ struct tally {
 
 static void print_operators(const struct suite *suite)
 {
-    static struct tally tallies[OPS_MAX];
+    struct tally *tallies = calloc(OPS_MAX, sizeof(*tallies));
     struct table out = {0};
     int count = 0;
-    for (int k = 0; k < suite->test_count; k++) {
+    for (int k = 0; tallies && k < suite->test_count; k++) {
         const struct report *report = &suite->tests[k].report;
         const char *op = report->op[0] ? report->op : "(several)";
         int at = 0;
@@ -370,6 +370,7 @@ static void print_operators(const struct suite *suite)
     }
     table_print(&out, stdout);
     table_release(&out);
+    free(tallies);
 }
 
 /* Prints the sum; true when nothing failed. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the node tests of ONNX do not cover: control flow, functions, sizes known at run time,
- * external data, messages. `test_onnx_import --write-hostile FOLDER` writes the files that must be
- * refused, as seeds for tests/fuzz/fuzz_onnx.c. */
+ * messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,10 +9,7 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/exe.h"
 #include "engine/onnx/onnx.h"
@@ -410,98 +406,8 @@ static void needed_contents_become_constants(void **state)
     graph_free(g);
 }
 
-/* ---- external data ---- */
-
-static void external_data_is_mapped(void **state)
+int main(void)
 {
-    (void)state;
-    static const float weights[3] = {0, 10, 20};
-    static const double want[2] = {11, 22};
-    char folder[] = "/tmp/ridge-onnx-XXXXXX", path[64], model[64];
-    struct builder b = {0};
-    struct error err;
-    struct graph *g;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/w.bin", folder);
-    snprintf(model, sizeof(model), "%s/m.onnx", folder);
-    FILE *stream = fopen(path, "wb");
-    assert_non_null(stream);
-    fwrite(weights, sizeof(float), 3, stream);
-    fclose(stream);
-    build_model(&b, 17);
-    build_input(&b, "x", 1, "2");
-    build_open(&b, 5);
-    build_number(&b, 1, 2);
-    build_number(&b, 2, 1);
-    build_text(&b, 8, "w");
-    for (int k = 0; k < 3; k++) {
-        static const char *const keys[] = {"location", "offset", "length"};
-        static const char *const values[] = {"w.bin", "4", "8"};
-        build_open(&b, 13);
-        build_text(&b, 1, keys[k]);
-        build_text(&b, 2, values[k]);
-        build_close(&b);
-    }
-    build_number(&b, 14, 1);
-    build_close(&b);
-    build_node(&b, "Add", "x w", "y");
-    build_close(&b);
-    build_output(&b, "y", 1, "2");
-    build_end(&b);
-    stream = fopen(model, "wb");
-    assert_non_null(stream);
-    fwrite(b.bytes, 1, b.size, stream);
-    fclose(stream);
-    build_release(&b);
-    assert_int_equal(onnx_import(model, NULL, &g, &err), STATUS_OK);
-    gives(g, 0, 2, want);
-    graph_free(g);
-    unlink(path);
-    assert_int_not_equal(onnx_import(model, NULL, &g, &err), STATUS_OK);
-    assert_non_null(strstr(err.message, "w.bin"));
-    unlink(model);
-    rmdir(folder);
-}
-
-static void hostile_files_are_refused(void **state)
-{
-    (void)state;
-    for (int k = 0; k < hostile_count(); k++) {
-        struct builder b = {0};
-        struct graph *g;
-        struct error err = {0};
-        hostile_build(k, &b);
-        enum status status = onnx_import_memory(b.bytes, b.size, "/tmp", "f.onnx", NULL, &g, &err);
-        build_release(&b);
-        if (status == STATUS_OK)
-            print_error("%s was taken\n", hostile_name(k));
-        assert_int_not_equal(status, STATUS_OK);
-        assert_null(g);
-        assert_true(strlen(err.message) > strlen("f.onnx: "));
-    }
-}
-
-static int write_hostile(const char *folder)
-{
-    for (int k = 0; k < hostile_count(); k++) {
-        char path[512];
-        struct builder b = {0};
-        snprintf(path, sizeof(path), "%s/hostile_%02d", folder, k);
-        FILE *stream = fopen(path, "wb");
-        if (!stream)
-            return 2;
-        hostile_build(k, &b);
-        fwrite(b.bytes, 1, b.size, stream);
-        fclose(stream);
-        build_release(&b);
-    }
-    return 0;
-}
-
-int main(int argc, char **argv)
-{
-    if (argc == 3 && strcmp(argv[1], "--write-hostile") == 0)
-        return write_hostile(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shape_chains_vanish),
         cmocka_unit_test(loops_are_unrolled),
@@ -513,8 +419,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(messages_help),
         cmocka_unit_test(options_must_have_an_effect),
         cmocka_unit_test(needed_contents_become_constants),
-        cmocka_unit_test(external_data_is_mapped),
-        cmocka_unit_test(hostile_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Depthwise convolution, channels last, and grouped convolution with as many inputs as results a
- * group: vectors run over channels, runs of up to four output pixels share their loads (engine/kernels/lib/depthwise.h). Padding reads a row of zeros. Mostly bound by
- * memory: what counts is that each input row comes from the second cache kernel_y - 1 times. */
+ * group: vectors run over channels, runs of up to four output pixels share their loads
+ * (engine/kernels/lib/depthwise.h). Padding reads a row of zeros. Mostly bound by memory: what
+ * counts is that each input row comes from the second cache kernel_y - 1 times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +42,8 @@ static enum status supports(const struct kernel_query *q, struct error *why)
                            (long long)s.group_in);
     if (w->kernel[0] != 1 || w->in[0] != 1)
         return UNSUPPORTED(why, "three spatial dimensions");
-    int64_t columns = (DEPTHWISE_PIXELS_MAX - 1) * w->stride[2] +
-                      (w->kernel[2] - 1) * w->dilation[2] + 1;
+    int64_t columns =
+        (DEPTHWISE_PIXELS_MAX - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     if (w->kernel[1] > KERNEL_MAX || w->kernel[2] > KERNEL_MAX || columns > COLUMNS_MAX)
         return UNSUPPORTED(why, "the window is too wide");
     return STATUS_OK;
@@ -224,8 +225,7 @@ static void run_strip(struct strip *strip, const struct depthwise *shape)
 }
 
 /* Output rows [row, end_row), counted over all images. */
-static void run_rows(const struct job *job, int64_t row, int64_t end_row,
-                     const struct depthwise *d)
+static void run_rows(const struct job *job, int64_t row, int64_t end_row, const struct depthwise *d)
 {
     const struct conv_shape *s = &job->state->shape;
     int64_t height = s->window.out[1];
@@ -252,10 +252,16 @@ static void run_task(void *context, int64_t task, int thread)
     int64_t end_row = row + s->row_group, rows = s->shape.images * w->out[1];
     int64_t first = task % s->channel_tasks * s->channel_group, end = first + s->channel_group;
     (void)thread;
-    struct depthwise d = {.kernel_y = (int)w->kernel[1], .kernel_x = (int)w->kernel[2],
-                          .step = (int)w->stride[2], .tap = (int)w->dilation[2],
-                          .depth = (int)s->shape.group_in, .weights = s->weights, .weights_row = s->weights_row, .bias = s->bias,
-                          .first = first, .end = end < s->shape.channels ? end : s->shape.channels};
+    struct depthwise d = {.kernel_y = (int)w->kernel[1],
+                          .kernel_x = (int)w->kernel[2],
+                          .step = (int)w->stride[2],
+                          .tap = (int)w->dilation[2],
+                          .depth = (int)s->shape.group_in,
+                          .weights = s->weights,
+                          .weights_row = s->weights_row,
+                          .bias = s->bias,
+                          .first = first,
+                          .end = end < s->shape.channels ? end : s->shape.channels};
     run_rows(job, row, end_row < rows ? end_row : rows, &d);
     if (s->stream)
         simd_fence();
@@ -270,13 +276,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(conv_depthwise) = {
-    NATIVE(conv_depthwise),
-    .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
-    .supports = supports,
-    .variants = variants,
-    .describe = describe,
-    .prepare = prepare,
-    .launch = launch,
-    .release = release,
+    NATIVE(conv_depthwise), .ops = OPS("Conv"),   .packs = 1u << 1 | 1u << 2,
+    .supports = supports,   .variants = variants, .describe = describe,
+    .prepare = prepare,     .launch = launch,     .release = release,
 };

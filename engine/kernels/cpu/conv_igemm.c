@@ -18,32 +18,10 @@ struct kernel_state {
     struct gemm_plan plan;
     struct gemm_post post;
     float *packed, *bias, *zeros;
-    int64_t merged, groups;              /* groups taken together, and how many of those */
-    int64_t batch_dim[2], c_batch[2];    /* images (unless folded), groups */
-    bool linear; /* row m of A is m pixels from the start */
+    int64_t merged, groups;           /* groups taken together, and how many of those */
+    int64_t batch_dim[2], c_batch[2]; /* images (unless folded), groups */
+    bool linear;                      /* row m of A is m pixels from the start */
 };
-
-struct tuning {
-    int vectors, rows;
-    int64_t block_k;
-    bool other_copy; /* the opposite of what looks right */
-};
-
-/* Best guesses first. */
-#if defined(__AVX512F__)
-static const struct tuning tunings[] = {
-    {4, 6, 512, false}, {3, 8, 512, false}, {2, 12, 512, false}, {3, 9, 512, false},
-    {4, 6, 256, false}, {3, 8, 256, false}, {2, 12, 256, false}, {4, 6, 512, true},
-    {3, 8, 512, true},  {2, 12, 512, true},
-};
-#elif defined(__AVX2__)
-static const struct tuning tunings[] = {
-    {2, 6, 512, false}, {3, 4, 512, false}, {2, 6, 256, false},
-    {3, 4, 256, false}, {2, 6, 512, true},  {3, 4, 512, true},
-};
-#else
-static const struct tuning tunings[] = {{4, 4, 256, false}, {4, 3, 256, false}};
-#endif
 
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
@@ -52,12 +30,6 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     if (s.window.group > 1 && s.group_in == 1 && s.group_out == 1 && s.window.in[0] == 1)
         return UNSUPPORTED(why, "depthwise");
     return STATUS_OK;
-}
-
-/* Large results are streamed, but for the last two variants. */
-static bool is_large(const struct kernel_query *q)
-{
-    return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
 }
 
 /* How many groups to take together: the least divisor that fills a vector. */
@@ -71,25 +43,41 @@ static int64_t merge_groups(const struct conv_shape *s)
     return merged;
 }
 
+static struct gemm_size size_of(const struct kernel_query *q, const struct conv_shape *s)
+{
+    int64_t merged = merge_groups(s);
+    return (struct gemm_size){.batch = conv_batches(s) * s->window.group / merged,
+                              .m = conv_rows(s),
+                              .n = s->group_out * merged,
+                              .taps = window_taps(&s->window),
+                              .k = s->group_in * merged,
+                              .threads = q->threads};
+}
+
+/* Floats between the rows of A that neighbouring pixels read. */
+static int64_t row_floats(const struct conv_shape *s)
+{
+    return s->x_at[SPATIAL_MAX - 1] * s->window.stride[SPATIAL_MAX - 1];
+}
+
+static bool is_large(const struct kernel_query *q)
+{
+    return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
+}
+
 static struct gemm_plan plan_of(const struct kernel_query *q, const struct conv_shape *s,
                                 int variant)
 {
-    const struct tuning *t = &tunings[variant % ARRAY_COUNT(tunings)];
-    int64_t step = s->x_at[SPATIAL_MAX - 1] * s->window.stride[SPATIAL_MAX - 1];
-    int64_t merged = merge_groups(s);
-    bool collide = s->group_in >= 64 && gemm_rows_collide(step, t->rows);
-    struct gemm_size size = {.batch = conv_batches(s) * s->window.group / merged,
-                             .m = conv_rows(s), .n = s->group_out * merged,
-                             .taps = window_taps(&s->window), .k = s->group_in * merged,
-                             .vectors = t->vectors, .rows = t->rows, .block_k = t->block_k,
-                             .copy = collide != t->other_copy, .threads = q->threads,
-                             .stream = is_large(q) && variant < ARRAY_COUNT(tunings)};
-    return gemm_plan_for(&size);
+    struct gemm_size size = size_of(q, s);
+    return gemm_variant(&size, row_floats(s), is_large(q), variant);
 }
 
 static int variants(const struct kernel_query *q)
 {
-    return ARRAY_COUNT(tunings) + (is_large(q) ? 2 : 0);
+    struct conv_shape s;
+    conv_shape_from(q, CONV_PLAIN, &s, NULL);
+    struct gemm_size size = size_of(q, &s);
+    return gemm_variant_count(&size, row_floats(&s), is_large(q));
 }
 
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
@@ -142,8 +130,8 @@ static enum status pack_groups(struct kernel_state *state, const float *weights,
     float *b = gemm_alloc((size_t)(size->taps * size->k * size->n) * sizeof(float));
     if (!b)
         return FAIL_NO_MEMORY(err);
-    struct gemm_source_b from = {.b = b, .tap = size->k * size->n, .row = size->n, .column = 1,
-                                 .scale = 1.0f};
+    struct gemm_source_b from = {
+        .b = b, .tap = size->k * size->n, .row = size->n, .column = 1, .scale = 1.0f};
     for (int64_t g = 0; g < state->groups; g++) {
         spread_weights(state, weights, g * state->merged, b);
         gemm_pack_b(&state->plan, &from, 0, panels, state->packed + g * packed);
@@ -153,14 +141,13 @@ static enum status pack_groups(struct kernel_state *state, const float *weights,
 }
 
 /* Weights [M, C, taps] become B[tap][c][m], one tap at a time. */
-static enum status pack_weights(struct kernel_state *state, const float *weights,
-                                struct error *err)
+static enum status pack_weights(struct kernel_state *state, const float *weights, struct error *err)
 {
     const struct conv_shape *s = &state->shape;
     if (s->window.group > 1)
         return pack_groups(state, weights, err);
-    struct gemm_source_b from = {.b = weights, .tap = 1, .row = s->w_in, .column = s->w_out,
-                                 .scale = 1.0f};
+    struct gemm_source_b from = {
+        .b = weights, .tap = 1, .row = s->w_in, .column = s->w_out, .scale = 1.0f};
     gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
     return STATUS_OK;
 }
@@ -191,8 +178,6 @@ static void set_batches(struct kernel_state *state)
     state->c_batch[0] = s->y_image;
     state->batch_dim[1] = state->groups;
     state->c_batch[1] = columns;
-    for (int k = 0; k < state->post.count; k++)
-        state->post.steps[k].batch[1] = columns * state->post.steps[k].column;
 }
 
 static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
@@ -206,9 +191,10 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     state->post = state->shape.post;
     state->linear = is_linear(&state->shape);
     set_batches(state);
-    size_t packed_bytes = (size_t)(gemm_packed_floats(&state->plan) * state->groups) * sizeof(float);
-    size_t bias_bytes = (size_t)(state->shape.out_channels + gemm_bias_floats(&state->plan)) *
-                        sizeof(float);
+    size_t packed_bytes =
+        (size_t)(gemm_packed_floats(&state->plan) * state->groups) * sizeof(float);
+    size_t bias_bytes =
+        (size_t)(state->shape.out_channels + gemm_bias_floats(&state->plan)) * sizeof(float);
     size_t zero_bytes = (size_t)(state->shape.channels + VL) * sizeof(float);
     state->packed = gemm_alloc(packed_bytes);
     state->bias = gemm_alloc(bias_bytes);
@@ -221,6 +207,8 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     memset(state->zeros, 0, zero_bytes);
     memset(state->bias, 0, bias_bytes);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
+    for (int k = 0; k < state->post.count; k++)
+        state->post.steps[k].batch[1] = state->c_batch[1] * state->post.steps[k].column;
     *state_bytes = packed_bytes + bias_bytes + zero_bytes;
     *out = state;
     return STATUS_OK;
@@ -354,14 +342,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(conv_igemm) = {
-    NATIVE(conv_igemm),
-    .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
-    .supports = supports,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
-    .release = release,
+    NATIVE(conv_igemm),   .ops = OPS("Conv"),   .packs = 1u << 1 | 1u << 2, .supports = supports,
+    .variants = variants, .describe = describe, .workspace = workspace,     .prepare = prepare,
+    .launch = launch,     .release = release,
 };

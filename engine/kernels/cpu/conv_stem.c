@@ -64,9 +64,14 @@ static struct gemm_plan plan_of(const struct kernel_query *q, const struct conv_
                                 int variant)
 {
     const struct tuning *t = &tunings[variant % ARRAY_COUNT(tunings)];
-    struct gemm_size size = {.batch = s->images, .m = s->pixels, .n = s->out_channels,
-                             .taps = s->window.kernel[1], .k = s->window.kernel[2] * s->channels,
-                             .vectors = t->vectors, .rows = t->rows, .threads = q->threads,
+    struct gemm_size size = {.batch = s->images,
+                             .m = s->pixels,
+                             .n = s->out_channels,
+                             .taps = s->window.kernel[1],
+                             .k = s->window.kernel[2] * s->channels,
+                             .vectors = t->vectors,
+                             .rows = t->rows,
+                             .threads = q->threads,
                              .stream = is_large(q) && variant < ARRAY_COUNT(tunings)};
     return gemm_plan_for(&size);
 }
@@ -157,8 +162,8 @@ static void begin(const struct gemm_rows *rows)
     struct band *band = band_in(rows->scratch);
     band->start = band_start(s, rows->row);
     band->lines = (float *)(void *)((char *)rows->scratch + ALIGN_TENSOR);
-    int64_t end = band_start(s, rows->row + rows->count - 1) +
-                  (w->kernel[1] - 1) * w->dilation[1] + 1;
+    int64_t end =
+        band_start(s, rows->row + rows->count - 1) + (w->kernel[1] - 1) * w->dilation[1] + 1;
     for (int64_t y = band->start; y < end; y++)
         copy_line(from->state, from->x + rows->batch * s->x_image, y,
                   band->lines + (y - band->start) * from->state->line);
@@ -173,8 +178,8 @@ static void point_rows(const struct gemm_rows *rows, const float **to, int64_t s
     int64_t pixel = w->stride[2] * s->channels, tap = w->dilation[1] * from->state->line;
     int64_t x = rows->row % w->out[2], line = rows->row - x;
     for (int64_t m = 0; m < rows->count; m++) {
-        const float *first = band->lines + x * pixel +
-                             (band_start(s, line) - band->start) * from->state->line;
+        const float *first =
+            band->lines + x * pixel + (band_start(s, line) - band->start) * from->state->line;
         for (int64_t t = 0; t < w->kernel[1]; t++)
             to[t * step + m] = first + t * tap;
         if (++x == w->out[2]) {
@@ -225,8 +230,7 @@ static void release(struct kernel_state *state)
 }
 
 /* Weights [M, C, y, x] in the order of the reduction: [M, y, x, C]. */
-static enum status pack_weights(struct kernel_state *state, const float *weights,
-                                struct error *err)
+static enum status pack_weights(struct kernel_state *state, const float *weights, struct error *err)
 {
     const struct conv_shape *s = &state->shape;
     int64_t taps = window_taps(&s->window), run = taps * s->channels;
@@ -237,8 +241,11 @@ static enum status pack_weights(struct kernel_state *state, const float *weights
         for (int64_t t = 0; t < taps; t++)
             for (int64_t c = 0; c < s->channels; c++)
                 ordered[m * run + t * s->channels + c] = weights[m * s->w_out + c * s->w_in + t];
-    struct gemm_source_b from = {.b = ordered, .tap = s->window.kernel[2] * s->channels, .row = 1,
-                                 .column = run, .scale = 1.0f};
+    struct gemm_source_b from = {.b = ordered,
+                                 .tap = s->window.kernel[2] * s->channels,
+                                 .row = 1,
+                                 .column = run,
+                                 .scale = 1.0f};
     gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
     free(ordered);
     return STATUS_OK;
@@ -291,14 +298,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(conv_stem) = {
-    NATIVE(conv_stem),
-    .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
-    .supports = supports,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
-    .release = release,
+    NATIVE(conv_stem),    .ops = OPS("Conv"),   .packs = 1u << 1 | 1u << 2, .supports = supports,
+    .variants = variants, .describe = describe, .workspace = workspace,     .prepare = prepare,
+    .launch = launch,     .release = release,
 };

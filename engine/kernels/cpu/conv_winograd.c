@@ -22,13 +22,13 @@ enum { CHANNELS_MIN = 8, LINE_FLOATS = 16, TASKS_PER_THREAD = 6 };
 struct kernel_state {
     struct conv_shape shape;
     struct gemm_post post;
-    struct gemm_plan plan[2];  /* of a whole block, of the last one */
-    int out, points;           /* of a tile */
+    struct gemm_plan plan[2]; /* of a whole block, of the last one */
+    int out, points;          /* of a tile */
     int64_t tiles_y, tiles_x, tiles, block, blocks;
     bool shared, large; /* large: the result is written past the caches if it is aligned */
     int64_t v_row, v_step, m_row, m_step; /* floats between tiles and between points */
     int64_t packed_step;
-    size_t block_bytes;        /* V and M of one block */
+    size_t block_bytes; /* V and M of one block */
     float *packed, *bias, *zeros;
 };
 
@@ -41,9 +41,8 @@ struct tuning {
 /* Best guesses first. */
 #if defined(__AVX512F__)
 static const struct tuning tunings[] = {
-    {4, 4, 6, false, 640},   {4, 2, 12, false, 640}, {4, 4, 6, true, 4096},
-    {4, 2, 12, true, 4096},  {4, 3, 8, false, 1280}, {2, 4, 6, false, 640},
-    {2, 4, 6, true, 4096},   {2, 2, 12, true, 4096},
+    {4, 4, 6, false, 640},  {4, 2, 12, false, 640}, {4, 4, 6, true, 4096}, {4, 2, 12, true, 4096},
+    {4, 3, 8, false, 1280}, {2, 4, 6, false, 640},  {2, 4, 6, true, 4096}, {2, 2, 12, true, 4096},
 };
 #elif defined(__AVX2__)
 static const struct tuning tunings[] = {
@@ -86,9 +85,14 @@ static int64_t padded(int64_t channels)
 static struct gemm_plan plan_of(const struct kernel_state *state, const struct tuning *t,
                                 int64_t tiles, int threads)
 {
-    struct gemm_size size = {.batch = state->points, .m = tiles, .n = state->shape.out_channels,
-                             .taps = 1, .k = state->shape.channels, .vectors = t->vectors,
-                             .rows = t->rows, .block_k = 512,
+    struct gemm_size size = {.batch = state->points,
+                             .m = tiles,
+                             .n = state->shape.out_channels,
+                             .taps = 1,
+                             .k = state->shape.channels,
+                             .vectors = t->vectors,
+                             .rows = t->rows,
+                             .block_k = 512,
                              .threads = t->shared ? threads : 1};
     return gemm_plan_for(&size);
 }
@@ -171,8 +175,7 @@ static void release(struct kernel_state *state)
     free(state);
 }
 
-static enum status pack_weights(struct kernel_state *state, const float *weights,
-                                struct error *err)
+static enum status pack_weights(struct kernel_state *state, const float *weights, struct error *err)
 {
     const struct conv_shape *s = &state->shape;
     int64_t one = s->channels * s->out_channels;
@@ -181,8 +184,8 @@ static enum status pack_weights(struct kernel_state *state, const float *weights
         return FAIL_NO_MEMORY(err);
     winograd_weights(state->out, weights, s->w_out, s->w_in, s->channels, s->out_channels, u);
     for (int p = 0; p < state->points; p++) {
-        struct gemm_source_b from = {.b = u + p * one, .row = s->out_channels, .column = 1,
-                                     .scale = 1.0f};
+        struct gemm_source_b from = {
+            .b = u + p * one, .row = s->out_channels, .column = 1, .scale = 1.0f};
         gemm_pack_b(&state->plan[0], &from, 0, state->plan[0].panels,
                     state->packed + p * state->packed_step);
     }
@@ -224,7 +227,7 @@ struct block {
     int64_t first, count; /* tiles */
     int64_t group;        /* tiles per task */
     float *v, *m;
-    void *gemm;           /* workspace of the products */
+    void *gemm; /* workspace of the products */
     bool stream;
 };
 
@@ -276,8 +279,7 @@ static void output_tile(const struct block *b, int64_t index)
         if (step->input < 0)
             continue;
         int64_t image = shape->folded ? step->row * shape->pixels : step->batch[0];
-        operands[k] = (const float *)b->args->in[step->input] + p.image * image +
-                      pixel * step->row;
+        operands[k] = (const float *)b->args->in[step->input] + p.image * image + pixel * step->row;
     }
     int64_t rows = w->out[1] - p.y, columns = w->out[2] - p.x;
     struct winograd_tile tile = {.m = b->m + index * s->m_row,
@@ -293,7 +295,7 @@ static void output_tile(const struct block *b, int64_t index)
                                  .post = &s->post,
                                  .operands = operands,
                                  .operand_row = operand_row,
-                             .stream = b->stream};
+                                 .stream = b->stream};
     winograd_output(s->out, &tile);
 }
 
@@ -398,15 +400,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(conv_winograd) = {
-    NATIVE(conv_winograd),
-    .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
-    .rel_error = 2e-5,
-    .supports = supports,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
-    .release = release,
+    NATIVE(conv_winograd), .ops = OPS("Conv"),   .packs = 1u << 1 | 1u << 2, .rel_error = 2e-5,
+    .supports = supports,  .variants = variants, .describe = describe,       .workspace = workspace,
+    .prepare = prepare,    .launch = launch,     .release = release,
 };

@@ -63,9 +63,15 @@ static struct kernel_state sized(const struct kernel_query *q, int variant)
     const struct matmul_shape *shape = &s.product.shape;
     s.turn = shape->a_col != 1 && shape->k > 1;
     s.alone = shape->batch >= (int64_t)q->threads * BATCHES_PER_THREAD;
-    struct gemm_size size = {.batch = s.alone ? 1 : shape->batch, .m = shape->m, .n = shape->n,
-                             .taps = 1, .k = shape->k, .vectors = t->vectors, .rows = t->rows,
-                             .block_k = 512, .threads = s.alone ? 1 : q->threads};
+    struct gemm_size size = {.batch = s.alone ? 1 : shape->batch,
+                             .m = shape->m,
+                             .n = shape->n,
+                             .taps = 1,
+                             .k = shape->k,
+                             .vectors = t->vectors,
+                             .rows = t->rows,
+                             .block_k = 512,
+                             .threads = s.alone ? 1 : q->threads};
     size.copy = !s.turn && shape->m >= t->rows && shape->k >= 64 &&
                 gemm_rows_collide(shape->a_row, t->rows);
     s.plan = gemm_plan_for(&size);
@@ -172,7 +178,8 @@ static void pack_panels(const struct job *job, int64_t batch, int64_t first, int
     const struct matmul_product *p = &job->state->product;
     struct gemm_source_b from = {.b = (const float *)job->args->in[1] +
                                       matmul_offset_of(&p->shape, batch).b,
-                                 .row = p->shape.b_row, .column = p->shape.b_col,
+                                 .row = p->shape.b_row,
+                                 .column = p->shape.b_col,
                                  .scale = p->alpha};
     gemm_pack_b(&job->state->plan, &from, first, last, to);
 }
@@ -220,8 +227,7 @@ static void pack_one(void *context, int64_t task, int thread)
     const struct kernel_state *s = job->state;
     int64_t batch = task / s->plan.panels, panel = task % s->plan.panels;
     (void)thread;
-    pack_panels(job, batch, panel, panel + 1,
-                (float *)job->args->workspace + batch * s->packed);
+    pack_panels(job, batch, panel, panel + 1, (float *)job->args->workspace + batch * s->packed);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -240,13 +246,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(matmul_dynamic) = {
-    NATIVE(matmul_dynamic),
-    .ops = OPS("MatMul", "Gemm"),
-    .supports = supports,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
+    NATIVE(matmul_dynamic), .ops = OPS("MatMul", "Gemm"),
+    .supports = supports,   .variants = variants,
+    .describe = describe,   .workspace = workspace,
+    .prepare = prepare,     .launch = launch,
     .release = release,
 };

@@ -17,28 +17,6 @@ struct kernel_state {
     float *packed, *bias; /* bias NULL: none known at preparation */
 };
 
-struct tuning {
-    int vectors, rows;
-    int64_t block_k;
-    bool other_copy; /* the opposite of what looks right */
-};
-
-/* Best guesses first. */
-#if defined(__AVX512F__)
-static const struct tuning tunings[] = {
-    {4, 6, 512, false},  {3, 8, 512, false}, {3, 9, 512, false}, {2, 12, 512, false},
-    {4, 6, 256, false},  {3, 8, 256, false}, {4, 6, 512, true},  {3, 8, 512, true},
-    {2, 12, 256, false}, {2, 14, 512, true},
-};
-#elif defined(__AVX2__)
-static const struct tuning tunings[] = {
-    {2, 6, 512, false}, {3, 4, 512, false}, {2, 6, 256, false},
-    {3, 4, 256, false}, {2, 6, 512, true},  {3, 4, 512, true},
-};
-#else
-static const struct tuning tunings[] = {{4, 4, 256, false}, {4, 3, 256, false}};
-#endif
-
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     struct matmul_product p;
@@ -54,7 +32,12 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-/* Large results are streamed, but for the last two variants. */
+static struct gemm_size size_of(const struct kernel_query *q, const struct matmul_shape *s)
+{
+    return (struct gemm_size){
+        .batch = s->batch, .m = s->m, .n = s->n, .taps = 1, .k = s->k, .threads = q->threads};
+}
+
 static bool is_large(const struct kernel_query *q)
 {
     return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
@@ -63,18 +46,16 @@ static bool is_large(const struct kernel_query *q)
 static struct gemm_plan plan_of(const struct kernel_query *q, const struct matmul_shape *s,
                                 int variant)
 {
-    const struct tuning *t = &tunings[variant % ARRAY_COUNT(tunings)];
-    bool collide = s->m >= t->rows && s->k >= 64 && gemm_rows_collide(s->a_row, t->rows);
-    struct gemm_size size = {.batch = s->batch, .m = s->m, .n = s->n, .taps = 1, .k = s->k,
-                             .vectors = t->vectors, .rows = t->rows, .block_k = t->block_k,
-                             .copy = collide != t->other_copy, .threads = q->threads,
-                             .stream = is_large(q) && variant < ARRAY_COUNT(tunings)};
-    return gemm_plan_for(&size);
+    struct gemm_size size = size_of(q, s);
+    return gemm_variant(&size, s->a_row, is_large(q), variant);
 }
 
 static int variants(const struct kernel_query *q)
 {
-    return ARRAY_COUNT(tunings) + (is_large(q) ? 2 : 0);
+    struct matmul_product p;
+    matmul_product_from(q, &p, NULL);
+    struct gemm_size size = size_of(q, &p.shape);
+    return gemm_variant_count(&size, p.shape.a_row, is_large(q));
 }
 
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
@@ -121,8 +102,8 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
         release(state);
         return FAIL_NO_MEMORY(err);
     }
-    struct gemm_source_b from = {.b = q->fixed[1], .row = p.shape.b_row, .column = p.shape.b_col,
-                                 .scale = p.alpha};
+    struct gemm_source_b from = {
+        .b = q->fixed[1], .row = p.shape.b_row, .column = p.shape.b_col, .scale = p.alpha};
     gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
     memset(state->bias, 0, bias_bytes);
     if (!gemm_post_take_bias(q, &state->post, state->bias, p.shape.n)) {
@@ -156,14 +137,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(matmul_packed) = {
-    NATIVE(matmul_packed),
-    .ops = OPS("MatMul", "Gemm"),
-    .packs = 1u << 1,
-    .supports = supports,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
+    NATIVE(matmul_packed),  .ops = OPS("MatMul", "Gemm"), .packs = 1u << 1,
+    .supports = supports,   .variants = variants,         .describe = describe,
+    .workspace = workspace, .prepare = prepare,           .launch = launch,
     .release = release,
 };

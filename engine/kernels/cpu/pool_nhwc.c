@@ -11,18 +11,19 @@
 #include "engine/op.h"
 #include "engine/window.h"
 
+/* Taps [first, last) of a window that lie inside the input, and inside the padded input. */
+struct span {
+    int64_t first, last, padded;
+    int64_t at; /* input position of tap 0 */
+};
+
 struct job {
     const float *x;
     float *y;
     struct window w; /* rank 3 */
     int64_t channels;
     bool average, count_pads;
-};
-
-/* Taps [first, last) of a window that lie inside the input, and inside the padded input. */
-struct span {
-    int64_t first, last, padded;
-    int64_t at; /* input position of tap 0 */
+    const struct span *columns; /* of each output column */
 };
 
 static enum status supports(const struct kernel_query *q, struct error *why)
@@ -55,44 +56,53 @@ SIMD_INLINE vf join(vf sum, vf x, bool average)
     return average ? vf_add(sum, x) : vf_max(sum, x);
 }
 
-/* `count` vectors of channels from x (of tap 0, 0, 0) to y; the last one masked. */
-SIMD_INLINE void pool_block(const struct job *job, const struct span s[3], const float *x, float *y,
-                            int count, vm last, float factor, bool average)
+/* `count` vectors of channels (a constant) from x (of tap 0, 0, 0) to y; the last one masked. */
+SIMD_INLINE void pool_block(const struct job *job, const struct span *const s[3], const float *x,
+                            float *y, int count, vm last, float factor, bool average)
 {
     const struct window *w = &job->w;
-    int64_t column = w->dilation[2] * job->channels;
+    int64_t column = w->dilation[2] * job->channels, columns = s[2]->last - s[2]->first;
     int64_t row = w->dilation[1] * w->in[2] * job->channels;
     int64_t slice = w->dilation[0] * w->in[1] * w->in[2] * job->channels;
-    vf sum[4], none = vf_set1(average ? 0.0f : -INFINITY);
-    for (int v = 0; v < 4; v++)
-        sum[v] = none;
-    for (int64_t a = s[0].first; a < s[0].last; a++)
-        for (int64_t b = s[1].first; b < s[1].last; b++)
-            for (int64_t c = s[2].first; c < s[2].last; c++) {
-                const float *tap = x + a * slice + b * row + c * column;
+    vf sum[4];
+    for (int v = 0; v < count; v++)
+        sum[v] = vf_set1(average ? 0.0f : -INFINITY);
+    for (int64_t a = s[0]->first; a < s[0]->last; a++)
+        for (int64_t b = s[1]->first; b < s[1]->last; b++) {
+            const float *tap = x + a * slice + b * row + s[2]->first * column;
+            for (int64_t c = 0; c < columns; c++, tap += column) {
                 for (int v = 0; v < count - 1; v++)
                     sum[v] = join(sum[v], vf_load(tap + v * VL), average);
-                sum[count - 1] =
-                    join(sum[count - 1], vf_load_m(tap + (count - 1) * VL, last), average);
+                vf end = vf_load_m(tap + (count - 1) * VL, last);
+                sum[count - 1] = join(sum[count - 1], end, average);
             }
+        }
     for (int v = 0; v < count; v++) {
         vf value = average ? vf_mul(sum[v], vf_set1(factor)) : sum[v];
-        vf_store_m(y + v * VL, v == count - 1 ? last : vm_first(VL), value);
+        if (v < count - 1)
+            vf_store(y + v * VL, value);
+        else
+            vf_store_m(y + v * VL, last, value);
     }
 }
 
-SIMD_INLINE void pool_position(const struct job *job, const struct span s[3], const float *x,
+SIMD_INLINE void pool_position(const struct job *job, const struct span *const s[3], const float *x,
                                float *y, bool average)
 {
-    int64_t counted = job->count_pads ? s[0].padded * s[1].padded * s[2].padded
-                                      : (s[0].last - s[0].first) * (s[1].last - s[1].first) *
-                                            (s[2].last - s[2].first);
-    float factor = 1.0f / (float)counted;
-    int64_t c = 0;
-    for (; c + 4 * VL <= job->channels; c += 4 * VL)
+    int64_t c = 0, n = job->channels, counted = 1;
+    for (int d = 0; average && d < 3; d++)
+        counted *= job->count_pads ? s[d]->padded : s[d]->last - s[d]->first;
+    float factor = average ? 1.0f / (float)counted : 1;
+    for (; c + 4 * VL < n; c += 4 * VL)
         pool_block(job, s, x + c, y + c, 4, vm_first(VL), factor, average);
-    for (; c < job->channels; c += VL)
-        pool_block(job, s, x + c, y + c, 1, vm_first(job->channels - c), factor, average);
+    if (c + 3 * VL < n)
+        pool_block(job, s, x + c, y + c, 4, vm_first(n - c - 3 * VL), factor, average);
+    else if (c + 2 * VL < n)
+        pool_block(job, s, x + c, y + c, 3, vm_first(n - c - 2 * VL), factor, average);
+    else if (c + VL < n)
+        pool_block(job, s, x + c, y + c, 2, vm_first(n - c - VL), factor, average);
+    else
+        pool_block(job, s, x + c, y + c, 1, vm_first(n - c), factor, average);
 }
 
 /* One row of output positions. */
@@ -103,17 +113,24 @@ static void run_row(void *context, int64_t tile, int thread)
     const struct window *w = &job->w;
     int64_t h = tile % w->out[1], d = tile / w->out[1] % w->out[0];
     int64_t image = tile / (w->out[1] * w->out[0]);
-    struct span s[3] = {span_of(w, 0, d), span_of(w, 1, h), {0}};
+    struct span slices = span_of(w, 0, d), rows = span_of(w, 1, h);
+    const struct span *s[3] = {&slices, &rows, job->columns};
     float *y = job->y + tile * w->out[2] * job->channels;
-    int64_t line = (image * w->in[0] + s[0].at) * w->in[1] + s[1].at;
-    for (int64_t o = 0; o < w->out[2]; o++, y += job->channels) {
-        s[2] = span_of(w, 2, o);
-        const float *x = job->x + (line * w->in[2] + s[2].at) * job->channels;
+    int64_t line = (image * w->in[0] + slices.at) * w->in[1] + rows.at;
+    for (int64_t o = 0; o < w->out[2]; o++, s[2]++, y += job->channels) {
+        const float *x = job->x + (line * w->in[2] + s[2]->at) * job->channels;
         if (job->average)
             pool_position(job, s, x, y, true);
         else
             pool_position(job, s, x, y, false);
     }
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    const struct shape *y = &q->out[0].shape;
+    return (size_t)y->dim[y->rank - 1] * sizeof(struct span);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -130,12 +147,15 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                       .channels = x->dim[1],
                       .average = strcmp(q->node->op->name, "AveragePool") == 0,
                       .count_pads = node_int(q->node, "count_include_pad", 0) != 0};
+    struct span *columns = args->workspace;
+    for (int64_t o = 0; o < job.w.out[2]; o++)
+        columns[o] = span_of(&job.w, 2, o);
+    job.columns = columns;
     pool_run(args->pool, x->dim[0] * job.w.out[0] * job.w.out[1], run_row, &job);
 }
 
 REGISTER_KERNEL(pool_nhwc) = {
-    NATIVE(pool_nhwc),
-    .ops = OPS("MaxPool", "AveragePool"),
-    .supports = supports,
+    NATIVE(pool_nhwc),    .ops = OPS("MaxPool", "AveragePool"),
+    .supports = supports, .workspace = workspace,
     .launch = launch,
 };

@@ -9,16 +9,16 @@
 #include "engine/window.h"
 
 struct conv_shape {
-    struct window window;                       /* rank 3 */
-    int64_t images, channels, out_channels;     /* channels: of the whole input */
-    int64_t group_in, group_out;                /* channels per group */
+    struct window window;                   /* rank 3 */
+    int64_t images, channels, out_channels; /* channels: of the whole input */
+    int64_t group_in, group_out;            /* channels per group */
     int64_t x_image, x_channel, x_at[SPATIAL_MAX];
     int64_t y_image, y_at[SPATIAL_MAX], y_pixel;
-    int64_t w_out, w_in, w_at[SPATIAL_MAX];     /* of the weights */
-    int64_t pixels;                             /* of one output image */
-    bool bias, folded;                          /* folded: all images are rows of one product */
+    int64_t w_out, w_in, w_at[SPATIAL_MAX]; /* of the weights */
+    int64_t pixels;                         /* of one output image */
+    bool bias, folded;                      /* folded: all images are rows of one product */
     struct gemm_axes axes;
-    struct gemm_post post;                      /* begins with the bias if there is one */
+    struct gemm_post post; /* begins with the bias if there is one */
 };
 
 enum conv_wish {
@@ -29,8 +29,8 @@ enum conv_wish {
 
 /* Fills the shape or says why the node is not for native kernels. */
 #define conv_shape_from SIMD_FN(conv_shape_from)
-enum status conv_shape_from(const struct kernel_query *q, unsigned wishes,
-                            struct conv_shape *shape, struct error *why);
+enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struct conv_shape *shape,
+                            struct error *why);
 
 /* Number of products of `folded` images, and their rows. */
 #define conv_batches SIMD_FN(conv_batches)

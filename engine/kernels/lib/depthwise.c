@@ -26,21 +26,25 @@ SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, int64_t last, 
     const float *first = d->weights + j * k.side * k.side * d->weights_row + c;
     int side = k.side, step = k.step, rows = k.rows, count = k.count;
     int columns = (count - 1) * step + side;
-    GEMM_UNROLL for (int y = 0; y < side + rows - 1; y++) {
+    GEMM_UNROLL for (int y = 0; y < side + rows - 1; y++)
+    {
         const float *const *row = d->pixels + y * columns;
-        GEMM_UNROLL for (int column = 0; column < columns; column++) {
+        GEMM_UNROLL for (int column = 0; column < columns; column++)
+        {
             vf x = gemm_load(row[column] + c, last, 0, 1);
             if (k.deep)
                 x = vf_permute(x, lanes);
             if (k.ahead && y >= side - step && column >= columns - count * step)
                 __builtin_prefetch(row[column] + c + d->ahead);
-            GEMM_UNROLL for (int r = 0; r < rows; r++) {
+            GEMM_UNROLL for (int r = 0; r < rows; r++)
+            {
                 const float *weights = first + (y - r) * side * d->weights_row;
-                GEMM_UNROLL for (int p = 0; p < count; p++) {
+                GEMM_UNROLL for (int p = 0; p < count; p++)
+                {
                     int tap = column - p * step;
                     if (tap >= 0 && tap < side && y >= r && y - r < side)
-                        sums[r][p][0] = vf_fma(x, vf_load(weights + tap * d->weights_row),
-                                               sums[r][p][0]);
+                        sums[r][p][0] =
+                            vf_fma(x, vf_load(weights + tap * d->weights_row), sums[r][p][0]);
                 }
             }
         }
@@ -56,7 +60,8 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
         const float *const *row = d->pixels + y * d->columns;
         for (int tap = 0; tap < d->kernel_x; tap++, weights += d->weights_row) {
             vf w = vf_load(weights);
-            GEMM_UNROLL for (int p = 0; p < k.count; p++) {
+            GEMM_UNROLL for (int p = 0; p < k.count; p++)
+            {
                 vf x = gemm_load(row[p * d->step + tap * d->tap] + c, last, 0, 1);
                 if (k.deep)
                     x = vf_permute(x, lanes);
@@ -73,9 +78,8 @@ SIMD_INLINE void run(const struct depthwise *d, struct run_shape k,
         row_sums sums;
         int64_t last = d->end - c < VL ? d->end - c : VL;
         vf bias = vf_load(d->bias + c);
-        GEMM_UNROLL for (int r = 0; r < k.rows; r++)
-            GEMM_UNROLL for (int p = 0; p < k.count; p++)
-                sums[r][p][0] = bias;
+        GEMM_UNROLL for (int r = 0; r < k.rows; r++) GEMM_UNROLL for (int p = 0; p < k.count; p++)
+            sums[r][p][0] = bias;
         for (int j = 0; j < (k.deep ? d->depth : 1); j++) {
             if (k.side)
                 sum_square(d, c, last, k, j, sums);
@@ -91,8 +95,8 @@ typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels)
 
 /* kind: 0 plain, 1 with prefetch, 2 deep. */
 #define RUN(side, step, rows, count, kind)                                                         \
-    static void run_##side##_##step##_##rows##_##count##_##kind(                                   \
-        const struct depthwise *d, const struct gemm_pixels *pixels)                               \
+    static void run_##side##_##step##_##rows##_##count##_##kind(const struct depthwise *d,         \
+                                                                const struct gemm_pixels *pixels)  \
     {                                                                                              \
         run(d, (struct run_shape){side, step, rows, count, kind == 1, kind == 2}, pixels);         \
     }
@@ -146,8 +150,7 @@ bool depthwise_two_rows(const struct depthwise *d)
     return is_square(d) && d->kernel_y < 7 && d->step == 1;
 }
 
-void depthwise_run(const struct depthwise *d, int rows, int count,
-                   const struct gemm_pixels *pixels)
+void depthwise_run(const struct depthwise *d, int rows, int count, const struct gemm_pixels *pixels)
 {
     run_row *runs = &any_runs[d->depth > 1];
     int size = (d->kernel_y - 3) / 2, ahead = d->ahead != 0;

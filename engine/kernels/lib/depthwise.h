@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inner loop of a depthwise convolution: a few neighbouring output pixels, all channels. Each
- * input vector is loaded once and feeds every output pixel that sees it (3x3, 4 x 2 pixels: 24 loads
- * for 72 multiply-adds). Square kernels of 3, 5 and 7 with stride 1 and 2 have code of their own.
+ * input vector is loaded once and feeds every output pixel that sees it (3x3, 4 x 2 pixels: 24
+ * loads for 72 multiply-adds). Square kernels of 3, 5 and 7 with stride 1 and 2 have code of their
+ * own.
  *
  * Groups of `depth` input and output channels, depth dividing the vector, are the same with one
  * round per input channel of the group: round j permutes each loaded vector so that all lanes of a
@@ -23,8 +24,8 @@ struct depthwise {
     const float *weights;         /* [depth][kernel_y][kernel_x][weights_row], whole vectors */
     int64_t weights_row;
     const float *bias;
-    int64_t ahead;                /* floats to what the next run reads first: prefetch it; 0: no */
-    int64_t first, end;           /* channels; first on a vector's boundary of weights */
+    int64_t ahead;      /* floats to what the next run reads first: prefetch it; 0: no */
+    int64_t first, end; /* channels; first on a vector's boundary of weights */
 };
 
 /* Whether runs of this kernel may be two output rows high (then neighbouring rows share loads). */

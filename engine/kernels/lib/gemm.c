@@ -19,7 +19,7 @@ struct chunk {
     const float **rows;   /* per tile [taps][rows] */
     const float **copied; /* per tile [rows]: into copy */
     float *copy;
-    void *scratch;        /* of the caller's */
+    void *scratch; /* of the caller's */
     const float *b, *bias;
     float *c;
     const float *operands[GEMM_STEP_MAX];
@@ -147,8 +147,8 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
     const struct gemm_plan *p = k->plan;
     const struct gemm_call *call = k->call;
     const float *operands[GEMM_STEP_MAX];
-    bool copy = p->size.copy, last = pass->tap + pass->taps == p->size.taps &&
-                                     pass->first + pass->k == p->size.k;
+    bool copy = p->size.copy,
+         last = pass->tap + pass->taps == p->size.taps && pass->first + pass->k == p->size.k;
     int64_t full = (int64_t)p->size.vectors * VL, column = panel * full, step = p->size.rows;
     int vectors = (int)gemm_panel_vectors(p, panel);
     int64_t left = p->size.n - column - (vectors - 1) * VL;

@@ -21,12 +21,12 @@
 /* What the caller decides. */
 struct gemm_size {
     int64_t batch, m, n;
-    int64_t taps, k;     /* k: elements per tap */
-    int vectors;         /* width of a panel in vectors */
-    int rows;            /* rows of a tile; 0: the most there is */
-    int64_t block_k;     /* at most so many of taps * k in a pass; 0: all */
+    int64_t taps, k; /* k: elements per tap */
+    int vectors;     /* width of a panel in vectors */
+    int rows;        /* rows of a tile; 0: the most there is */
+    int64_t block_k; /* at most so many of taps * k in a pass; 0: all */
     bool copy;
-    bool stream;         /* write C past the caches where that is possible */
+    bool stream; /* write C past the caches where that is possible */
     int threads;
 };
 
@@ -35,17 +35,26 @@ enum { GEMM_STREAM_BYTES = 16 << 20 };
 
 struct gemm_plan {
     struct gemm_size size;
-    int64_t tiles, panels;           /* of C */
+    int64_t tiles, panels;             /* of C */
     int64_t chunk_rows, chunk_columns; /* how many chunks C is cut into */
-    int64_t row_tiles;               /* most tiles in a chunk */
-    int64_t rows_even, rows_rest;    /* a tile has rows_even rows, the first rows_rest one more */
-    int64_t taps_block, k_block;     /* a pass is taps_block taps of k_block elements */
-    int64_t copy_row;                /* floats between copied rows */
-    size_t pointer_bytes, copy_bytes; /* scratch per thread */
+    int64_t row_tiles;                 /* most tiles in a chunk */
+    int64_t rows_even, rows_rest;      /* a tile has rows_even rows, the first rows_rest one more */
+    int64_t taps_block, k_block;       /* a pass is taps_block taps of k_block elements */
+    int64_t copy_row;                  /* floats between copied rows */
+    size_t pointer_bytes, copy_bytes;  /* scratch per thread */
 };
 
 #define gemm_plan_for SIMD_FN(gemm_plan_for)
 struct gemm_plan gemm_plan_for(const struct gemm_size *size);
+
+/* The ways of cutting a product that are worth timing, best guesses first. size.vectors to
+ * size.stream need not be filled in; row_floats is the distance of A's rows, large: the result
+ * may be streamed. */
+#define gemm_variant_count SIMD_FN(gemm_variant_count)
+int gemm_variant_count(const struct gemm_size *size, int64_t row_floats, bool large);
+#define gemm_variant SIMD_FN(gemm_variant)
+struct gemm_plan gemm_variant(const struct gemm_size *size, int64_t row_floats, bool large,
+                              int variant);
 #define gemm_workspace SIMD_FN(gemm_workspace)
 size_t gemm_workspace(const struct gemm_plan *plan); /* all threads */
 

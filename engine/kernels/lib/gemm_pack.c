@@ -48,8 +48,7 @@ static void pack_columns(const float *from, const struct gemm_source_b *b, int64
         int64_t k1 = k0 + 16 < k ? k0 + 16 : k;
         for (int64_t n = 0; n < width; n++)
             for (int64_t i = k0; i < k1; i++)
-                to[i * width + n] =
-                    n < count ? b->scale * from[i * b->row + n * b->column] : 0.0f;
+                to[i * width + n] = n < count ? b->scale * from[i * b->row + n * b->column] : 0.0f;
     }
 }
 

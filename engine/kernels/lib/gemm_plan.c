@@ -70,17 +70,23 @@ static void plan_grid(struct gemm_plan *p)
     }
 }
 
-struct gemm_plan gemm_plan_for(const struct gemm_size *size)
+/* A narrow C makes the tile taller. */
+static void fit_tile(struct gemm_size *s)
 {
-    struct gemm_plan p = {.size = *size, .chunk_rows = 1, .chunk_columns = 1};
-    struct gemm_size *s = &p.size;
     int64_t needed = divide_up(s->n, VL);
-    if (needed > 0 && needed < s->vectors) { /* a narrow C: the tile becomes taller */
+    if (needed > 0 && needed < s->vectors) {
         s->rows = (int)(s->rows * s->vectors / needed);
         s->vectors = (int)needed;
     }
     if (s->rows <= 0 || s->rows > gemm_rows_max(s->vectors))
         s->rows = gemm_rows_max(s->vectors);
+}
+
+struct gemm_plan gemm_plan_for(const struct gemm_size *size)
+{
+    struct gemm_plan p = {.size = *size, .chunk_rows = 1, .chunk_columns = 1};
+    struct gemm_size *s = &p.size;
+    fit_tile(s);
     p.tiles = divide_up(s->m, s->rows);
     p.panels = divide_up(s->n, (int64_t)s->vectors * VL);
     p.rows_even = p.tiles ? s->m / p.tiles : 0;
@@ -121,4 +127,85 @@ bool gemm_rows_collide(int64_t row_floats, int rows)
     while (sets < 64 && bytes * sets % 4096)
         sets *= 2;
     return rows > 9 * sets;
+}
+
+/* ---- variants ---- */
+
+struct tuning {
+    int vectors, rows;
+    int64_t block_k;
+    bool other_copy; /* the opposite of what looks right */
+    bool no_stream;  /* although the result is large */
+};
+
+#if defined(__AVX512F__)
+static const struct tuning tunings[] = {
+    {4, 6, 512, false, false},  {3, 8, 512, false, false}, {3, 9, 512, false, false},
+    {2, 12, 512, false, false}, {4, 6, 256, false, false}, {3, 8, 256, false, false},
+    {4, 6, 512, true, false},   {3, 8, 512, true, false},  {2, 12, 256, false, false},
+    {2, 14, 512, true, false},  {4, 6, 512, false, true},  {3, 8, 512, false, true},
+};
+#elif defined(__AVX2__)
+static const struct tuning tunings[] = {
+    {2, 6, 512, false, false}, {3, 4, 512, false, false}, {2, 6, 256, false, false},
+    {3, 4, 256, false, false}, {2, 6, 512, true, false},  {3, 4, 512, true, false},
+    {2, 6, 512, false, true},
+};
+#else
+static const struct tuning tunings[] = {{4, 4, 256, false, false}, {4, 3, 256, false, false}};
+#endif
+
+enum { TUNINGS = sizeof(tunings) / sizeof(tunings[0]) };
+
+/* The size as it will be used, so that equal tunings compare equal. */
+static struct gemm_size tuned(const struct gemm_size *size, int64_t row_floats, bool large,
+                              const struct tuning *t)
+{
+    struct gemm_plan p = {.size = *size};
+    struct gemm_size *s = &p.size;
+    s->vectors = t->vectors;
+    s->rows = t->rows;
+    s->block_k = t->block_k;
+    fit_tile(s);
+    plan_passes(&p);
+    s->block_k = p.taps_block * p.k_block;
+    bool collide = s->m >= s->rows && s->k >= 64 && gemm_rows_collide(row_floats, s->rows);
+    s->copy = collide != t->other_copy;
+    s->stream = large && !t->no_stream;
+    return *s;
+}
+
+static bool same_tiling(const struct gemm_size *a, const struct gemm_size *b)
+{
+    return a->vectors == b->vectors && a->rows == b->rows && a->block_k == b->block_k &&
+           a->copy == b->copy && a->stream == b->stream;
+}
+
+/* Writes the distinct sizes; returns how many. */
+static int list_tunings(const struct gemm_size *size, int64_t row_floats, bool large,
+                        struct gemm_size *list)
+{
+    int count = 0;
+    for (int k = 0; k < TUNINGS; k++) {
+        list[count] = tuned(size, row_floats, large, &tunings[k]);
+        int seen = 0;
+        while (seen < count && !same_tiling(&list[seen], &list[count]))
+            seen++;
+        count += seen == count;
+    }
+    return count;
+}
+
+int gemm_variant_count(const struct gemm_size *size, int64_t row_floats, bool large)
+{
+    struct gemm_size list[TUNINGS];
+    return list_tunings(size, row_floats, large, list);
+}
+
+struct gemm_plan gemm_variant(const struct gemm_size *size, int64_t row_floats, bool large,
+                              int variant)
+{
+    struct gemm_size list[TUNINGS];
+    list_tunings(size, row_floats, large, list);
+    return gemm_plan_for(&list[variant]);
 }

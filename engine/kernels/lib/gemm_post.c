@@ -135,12 +135,18 @@ SIMD_INLINE vf one_step(const struct gemm_step *s, enum gemm_step_kind kind, enu
                         vf x)
 {
     switch (kind) {
-    case GEMM_ADD: return vf_fma(vf_set1(s->a), other, x);
-    case GEMM_MUL: return vf_mul(other, x);
-    case GEMM_RELU: return vf_max(vf_zero(), x);
-    case GEMM_CLAMP: return vf_min(vf_set1(s->b), vf_max(vf_set1(s->a), x));
-    case GEMM_LEAKY: return vf_select(vf_lt(x, vf_zero()), vf_mul(vf_set1(s->a), x), x);
-    case GEMM_ACT: break;
+    case GEMM_ADD:
+        return vf_fma(vf_set1(s->a), other, x);
+    case GEMM_MUL:
+        return vf_mul(other, x);
+    case GEMM_RELU:
+        return vf_max(vf_zero(), x);
+    case GEMM_CLAMP:
+        return vf_min(vf_set1(s->b), vf_max(vf_set1(s->a), x));
+    case GEMM_LEAKY:
+        return vf_select(vf_lt(x, vf_zero()), vf_mul(vf_set1(s->a), x), x);
+    case GEMM_ACT:
+        break;
     }
     return vf_act(x, act, s->a, s->b);
 }
@@ -175,31 +181,81 @@ SIMD_INLINE void step_over(const struct gemm_step *s, enum gemm_step_kind kind, 
 static void act_over(const struct gemm_step *s, const struct area *area)
 {
     switch (s->act) {
-    case ACT_SIGMOID: step_over(s, GEMM_ACT, ACT_SIGMOID, NULL, area); break;
-    case ACT_TANH: step_over(s, GEMM_ACT, ACT_TANH, NULL, area); break;
-    case ACT_GELU_ERF: step_over(s, GEMM_ACT, ACT_GELU_ERF, NULL, area); break;
-    case ACT_GELU_TANH: step_over(s, GEMM_ACT, ACT_GELU_TANH, NULL, area); break;
-    case ACT_SILU: step_over(s, GEMM_ACT, ACT_SILU, NULL, area); break;
-    case ACT_HARD_SIGMOID: step_over(s, GEMM_ACT, ACT_HARD_SIGMOID, NULL, area); break;
-    case ACT_HARD_SWISH: step_over(s, GEMM_ACT, ACT_HARD_SWISH, NULL, area); break;
-    case ACT_ELU: step_over(s, GEMM_ACT, ACT_ELU, NULL, area); break;
-    default: step_over(s, GEMM_ACT, s->act, NULL, area); break;
+    case ACT_SIGMOID:
+        step_over(s, GEMM_ACT, ACT_SIGMOID, NULL, area);
+        break;
+    case ACT_TANH:
+        step_over(s, GEMM_ACT, ACT_TANH, NULL, area);
+        break;
+    case ACT_GELU_ERF:
+        step_over(s, GEMM_ACT, ACT_GELU_ERF, NULL, area);
+        break;
+    case ACT_GELU_TANH:
+        step_over(s, GEMM_ACT, ACT_GELU_TANH, NULL, area);
+        break;
+    case ACT_SILU:
+        step_over(s, GEMM_ACT, ACT_SILU, NULL, area);
+        break;
+    case ACT_HARD_SIGMOID:
+        step_over(s, GEMM_ACT, ACT_HARD_SIGMOID, NULL, area);
+        break;
+    case ACT_HARD_SWISH:
+        step_over(s, GEMM_ACT, ACT_HARD_SWISH, NULL, area);
+        break;
+    case ACT_ELU:
+        step_over(s, GEMM_ACT, ACT_ELU, NULL, area);
+        break;
+    default:
+        step_over(s, GEMM_ACT, s->act, NULL, area);
+        break;
     }
+}
+
+/* Rows without gaps are one long row, if the operand goes along. */
+static struct area flattened(const struct gemm_step *s, bool operand, struct area area,
+                             struct gemm_step *flat)
+{
+    *flat = *s;
+    bool one_column = area.columns == 1;
+    if (area.c_row != area.columns || area.rows == 1)
+        return area;
+    if (operand && one_column)
+        flat->column = s->row;
+    else if (operand && (s->row != s->column * area.columns))
+        return area;
+    if (operand && flat->column > 1)
+        return area;
+    flat->row = 0;
+    return (struct area){area.c, area.rows * area.columns, 1, area.rows * area.columns};
 }
 
 void gemm_post_heavy(const struct gemm_post *post, const float *const *operands, float *c,
                      int64_t c_row, int64_t rows, int64_t columns)
 {
-    struct area area = {c, c_row, rows, columns};
+    struct area whole = {c, c_row, rows, columns};
     for (int k = post->light; k < post->count; k++) {
-        const struct gemm_step *s = &post->steps[k];
+        struct gemm_step step;
+        struct area area = flattened(&post->steps[k], operands[k] != NULL, whole, &step);
+        const struct gemm_step *s = &step;
         switch (s->kind) {
-        case GEMM_ADD: step_over(s, GEMM_ADD, ACT_NONE, operands[k], &area); break;
-        case GEMM_MUL: step_over(s, GEMM_MUL, ACT_NONE, operands[k], &area); break;
-        case GEMM_RELU: step_over(s, GEMM_RELU, ACT_NONE, NULL, &area); break;
-        case GEMM_CLAMP: step_over(s, GEMM_CLAMP, ACT_NONE, NULL, &area); break;
-        case GEMM_LEAKY: step_over(s, GEMM_LEAKY, ACT_NONE, NULL, &area); break;
-        case GEMM_ACT: act_over(s, &area); break;
+        case GEMM_ADD:
+            step_over(s, GEMM_ADD, ACT_NONE, operands[k], &area);
+            break;
+        case GEMM_MUL:
+            step_over(s, GEMM_MUL, ACT_NONE, operands[k], &area);
+            break;
+        case GEMM_RELU:
+            step_over(s, GEMM_RELU, ACT_NONE, NULL, &area);
+            break;
+        case GEMM_CLAMP:
+            step_over(s, GEMM_CLAMP, ACT_NONE, NULL, &area);
+            break;
+        case GEMM_LEAKY:
+            step_over(s, GEMM_LEAKY, ACT_NONE, NULL, &area);
+            break;
+        case GEMM_ACT:
+            act_over(s, &area);
+            break;
         }
     }
 }

@@ -14,8 +14,8 @@
 enum { GEMM_STEP_MAX = POST_MAX + 1 };
 
 enum gemm_step_kind {
-    GEMM_ADD,   /* c += a * operand */
-    GEMM_MUL,   /* c *= operand */
+    GEMM_ADD, /* c += a * operand */
+    GEMM_MUL, /* c *= operand */
     GEMM_RELU,
     GEMM_CLAMP, /* min(max(c, a), b) */
     GEMM_LEAKY, /* c < 0 ? a c : c */

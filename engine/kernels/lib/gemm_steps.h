@@ -22,49 +22,41 @@ SIMD_INLINE void gemm_add_step(const struct gemm_step *s, const float *operand, 
 {
     vf scale = vf_set1(s->a);
     if (s->column == 0) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++)
-            GEMM_UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_fma(scale, vf_set1(operand[m * s->row]), acc[m][n]);
+        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
+            acc[m][n] = vf_fma(scale, vf_set1(operand[m * s->row]), acc[m][n]);
         return;
     }
-    GEMM_UNROLL for (int m = 0; m < mr; m++)
-        GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_fma(scale, gemm_load(operand + m * s->row + n * VL, last, n, nv),
-                               acc[m][n]);
+    GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++) acc[m][n] =
+        vf_fma(scale, gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
 }
 
 SIMD_INLINE void gemm_mul_step(const struct gemm_step *s, const float *operand, int64_t last,
                                int mr, int nv, gemm_sums acc)
 {
     if (s->column == 0) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++)
-            GEMM_UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_mul(vf_set1(operand[m * s->row]), acc[m][n]);
+        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
+            acc[m][n] = vf_mul(vf_set1(operand[m * s->row]), acc[m][n]);
         return;
     }
-    GEMM_UNROLL for (int m = 0; m < mr; m++)
-        GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_mul(gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
+    GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++) acc[m][n] =
+        vf_mul(gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
 }
 
 SIMD_INLINE void gemm_bend_step(const struct gemm_step *s, int mr, int nv, gemm_sums acc)
 {
     vf a = vf_set1(s->a), b = vf_set1(s->b);
     if (s->kind == GEMM_RELU) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++)
-            GEMM_UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_max(vf_zero(), acc[m][n]);
+        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
+            acc[m][n] = vf_max(vf_zero(), acc[m][n]);
         return;
     }
     if (s->kind == GEMM_CLAMP) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++)
-            GEMM_UNROLL for (int n = 0; n < nv; n++)
-                acc[m][n] = vf_min(b, vf_max(a, acc[m][n]));
+        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
+            acc[m][n] = vf_min(b, vf_max(a, acc[m][n]));
         return;
     }
-    GEMM_UNROLL for (int m = 0; m < mr; m++)
-        GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_select(vf_lt(acc[m][n], vf_zero()), vf_mul(a, acc[m][n]), acc[m][n]);
+    GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++) acc[m][n] =
+        vf_select(vf_lt(acc[m][n], vf_zero()), vf_mul(a, acc[m][n]), acc[m][n]);
 }
 
 SIMD_INLINE void gemm_light_steps(const struct gemm_post *post, const float *const *operands,
@@ -87,7 +79,7 @@ struct gemm_pixels {
     const float *const *operands; /* per light step, for the first pixel and channel 0 */
     float *y;                     /* the same */
     int64_t y_pixel;
-    bool stream;                  /* past the caches: whole aligned vectors only */
+    bool stream; /* past the caches: whole aligned vectors only */
 };
 
 /* Channels [c, c + last) of `count` pixels through the light steps to memory. */
@@ -102,7 +94,8 @@ SIMD_INLINE void gemm_finish_pixels(const struct gemm_pixels *p, int64_t c, int6
     }
     gemm_light_steps(p->post, operands, last, count, 1, sums);
     float *y = p->y + c;
-    GEMM_UNROLL for (int x = 0; x < count; x++) {
+    GEMM_UNROLL for (int x = 0; x < count; x++)
+    {
         if (p->stream)
             vf_stream(y + x * p->y_pixel, sums[x][0]);
         else if (last == VL)

@@ -33,15 +33,15 @@ struct gemm_tile {
     const float *const *rows; /* [taps][row_step] */
     int64_t row_step;
     int64_t taps;
-    int64_t first, k;    /* k elements per tap, from element `first` of each row on */
-    const float *ahead;  /* rows * taps * k elements from here on are prefetched */
-    const float *b;      /* panel [taps * k][vectors * VL] */
-    float *c;            /* rows c_row apart */
+    int64_t first, k;   /* k elements per tap, from element `first` of each row on */
+    const float *ahead; /* rows * taps * k elements from here on are prefetched */
+    const float *b;     /* panel [taps * k][vectors * VL] */
+    float *c;           /* rows c_row apart */
     int64_t c_row;
-    const float *bias;   /* [vectors * VL]; NULL: zero */
-    int64_t last;        /* columns in the last vector, 1 .. VL */
-    bool stream;         /* past the caches; c and c_row aligned to vectors, last == VL */
-    bool resume;         /* c holds the sums of earlier k */
+    const float *bias;            /* [vectors * VL]; NULL: zero */
+    int64_t last;                 /* columns in the last vector, 1 .. VL */
+    bool stream;                  /* past the caches; c and c_row aligned to vectors, last == VL */
+    bool resume;                  /* c holds the sums of earlier k */
     const struct gemm_post *post; /* NULL: more k will come */
     const float *const *operands; /* per step of post, for the tile's first element */
 };

@@ -36,7 +36,8 @@ static void unfold(const struct kernel_query *q, struct matmul_shape *s)
     s->batch_rank = rank - 2;
 }
 
-static enum status read_posts(const struct kernel_query *q, struct matmul_product *p, struct error *why)
+static enum status read_posts(const struct kernel_query *q, struct matmul_product *p,
+                              struct error *why)
 {
     p->axes = axes_of(q, p->shape.batch_rank);
     TRY(gemm_post_from(q, &p->axes, &p->post, why));

@@ -6,17 +6,17 @@
 /* ---- weights ---- */
 
 /* The points of F(4x4) are 0, A, -A, B, -B and infinity. */
-#define A 0.75
-#define B 1.5
+#define A        0.75
+#define B        1.5
 #define WEIGHT_A (1 / (2 * A * A * (A * A - B * B)))
 #define WEIGHT_B (1 / (2 * B * B * (B * B - A * A)))
 
 static const double weights_4[6][3] = {
     {1 / (A * A * B * B), 0, 0},
-    {WEIGHT_A, WEIGHT_A * A, WEIGHT_A * A * A},
-    {WEIGHT_A, -WEIGHT_A * A, WEIGHT_A * A * A},
-    {WEIGHT_B, WEIGHT_B * B, WEIGHT_B * B * B},
-    {WEIGHT_B, -WEIGHT_B * B, WEIGHT_B * B * B},
+    {WEIGHT_A, WEIGHT_A *A, WEIGHT_A *A *A},
+    {WEIGHT_A, -WEIGHT_A *A, WEIGHT_A *A *A},
+    {WEIGHT_B, WEIGHT_B *B, WEIGHT_B *B *B},
+    {WEIGHT_B, -WEIGHT_B *B, WEIGHT_B *B *B},
     {0, 0, 1},
 };
 static const double weights_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
@@ -28,8 +28,8 @@ static void transform_weights(int side, const double (*g)[3], const float *w, fl
     for (int i = 0; i < side; i++) {
         double row[3];
         for (int x = 0; x < 3; x++)
-            row[x] = g[i][0] * (double)w[x] + g[i][1] * (double)w[3 + x] +
-                     g[i][2] * (double)w[6 + x];
+            row[x] =
+                g[i][0] * (double)w[x] + g[i][1] * (double)w[3 + x] + g[i][2] * (double)w[6 + x];
         for (int j = 0; j < side; j++)
             u[(i * side + j) * step] =
                 (float)(row[0] * g[j][0] + row[1] * g[j][1] + row[2] * g[j][2]);
@@ -42,8 +42,8 @@ void winograd_weights(int out, const float *weights, int64_t w_out, int64_t w_in
     const double(*g)[3] = out == 4 ? weights_4 : weights_2;
     for (int64_t c = 0; c < channels; c++)
         for (int64_t m = 0; m < out_channels; m++)
-            transform_weights(out + 2, g, weights + m * w_out + c * w_in,
-                              u + c * out_channels + m, channels * out_channels);
+            transform_weights(out + 2, g, weights + m * w_out + c * w_in, u + c * out_channels + m,
+                              channels * out_channels);
 }
 
 /* ---- input ---- */
@@ -88,14 +88,17 @@ SIMD_INLINE void input_vector(int out, const float *const *pixels, int64_t c, vm
 {
     vf d[WINOGRAD_POINTS_MAX];
     int side = out + 2;
-    GEMM_UNROLL for (int x = 0; x < side; x++) {
-        GEMM_UNROLL for (int y = 0; y < side; y++) {
+    GEMM_UNROLL for (int x = 0; x < side; x++)
+    {
+        GEMM_UNROLL for (int y = 0; y < side; y++)
+        {
             const float *p = pixels[y * side + x] + c;
             d[y * side + x] = whole ? vf_load(p) : vf_load_m(p, mask);
         }
         input_line(out, d + x, side, d + x);
     }
-    GEMM_UNROLL for (int y = 0; y < side; y++) {
+    GEMM_UNROLL for (int y = 0; y < side; y++)
+    {
         input_line(out, d + y * side, 1, d + y * side);
         GEMM_UNROLL for (int x = 0; x < side; x++)
             vf_store(v + (y * side + x) * step + c, d[y * side + x]);
@@ -166,8 +169,7 @@ SIMD_INLINE void finish_line(int out, const struct winograd_tile *t, int row, in
     vf bias = vf_load(t->bias + c);
     gemm_sums sums;
     if (t->columns == out) {
-        GEMM_UNROLL for (int x = 0; x < out; x++)
-            sums[x][0] = vf_add(bias, line[x]);
+        GEMM_UNROLL for (int x = 0; x < out; x++) sums[x][0] = vf_add(bias, line[x]);
         gemm_finish_pixels(&pixels, c, last, out, sums);
         return;
     }
@@ -185,9 +187,10 @@ SIMD_INLINE void output_vector(int out, const struct winograd_tile *t, int64_t c
 {
     vf m[WINOGRAD_POINTS_MAX];
     int side = out + 2;
-    GEMM_UNROLL for (int x = 0; x < side; x++) {
-        GEMM_UNROLL for (int y = 0; y < side; y++)
-            m[y * side + x] = vf_load(t->m + (y * side + x) * t->step + c);
+    GEMM_UNROLL for (int x = 0; x < side; x++)
+    {
+        GEMM_UNROLL for (int y = 0; y < side; y++) m[y * side + x] =
+            vf_load(t->m + (y * side + x) * t->step + c);
         output_line(out, m + x, side, m + x);
     }
     for (int y = 0; y < t->rows; y++) {

@@ -22,14 +22,14 @@ void winograd_input(int out, const float *const *pixels, int64_t channels, float
 
 /* One tile of output. */
 struct winograd_tile {
-    const float *m;     /* m[point * step + channel] */
+    const float *m; /* m[point * step + channel] */
     int64_t step;
     int64_t channels;
-    const float *bias;  /* padded to vectors */
-    float *y;           /* first pixel; `rows` by `columns` of them exist */
+    const float *bias; /* padded to vectors */
+    float *y;          /* first pixel; `rows` by `columns` of them exist */
     int64_t y_row, y_pixel;
     int rows, columns;
-    bool stream;        /* past the caches: all pixels and channels on vector boundaries */
+    bool stream; /* past the caches: all pixels and channels on vector boundaries */
     const struct gemm_post *post;
     const float *const *operands; /* for the first pixel */
     const int64_t *operand_row;   /* per step: distance between rows of pixels */

@@ -53,7 +53,7 @@ static enum status check_sizes(const struct kernel_query *q, const struct matmul
         return REFUSE(why, "output is not plain");
     if (s->m < 1 || s->n < 1 || s->k < 1 || s->batch < 1)
         return REFUSE(why, "empty tensor");
-    if (larger(s->m, larger(s->n, s->k)) > INT_MAX || s->m * s->k > INT_MAX * (int64_t)64)
+    if (larger(s->m, larger(s->n, s->k)) > INT_MAX)
         return REFUSE(why, "sizes beyond 32 bits");
     return STATUS_OK;
 }
