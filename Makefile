@@ -37,8 +37,10 @@ FLAGS = $(CC) $(CPPFLAGS_ALL) $(filter-out -Werror,$(CFLAGS_ALL)) $(foreach i,$(
 
 # Instruction sets that native kernels are compiled for.
 ISAS := scalar $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
-ISA_scalar := $(if $(filter asan tsan fuzz debug,$(CONFIG)),,-O3) -fno-math-errno
-ISA_avx2   := $(ISA_scalar) -mavx2 -mfma -mf16c
+SANITIZED  := $(filter asan tsan fuzz,$(CONFIG))
+ISA_scalar := $(if $(SANITIZED),$(if $(filter fuzz,$(CONFIG)),-fno-sanitize=all),-O3) -fno-math-errno
+# One version checked for undefined behaviour is enough: unrolled code takes minutes per file.
+ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
