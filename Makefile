@@ -174,10 +174,11 @@ endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 
 # A plug-in sees nothing of ridge but its header: what it leaves undefined must be in its library.
+# As needed: the OpenBLAS plug-in opens its library itself, after choosing its kernels.
 define plugin_rule
 $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c))
 	@mkdir -p $$(@D); echo "LINK $$@"
-	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $$@ $$^ $(3) -lm
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
