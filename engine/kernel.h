@@ -61,7 +61,8 @@ struct kernel {
     const char *const *ops; /* operators it computes, NULL-terminated; NULL: all */
     enum isa isa;           /* least instruction set */
     double rel_error;       /* own bound if larger than the operator's (Winograd: 1e-3); 0: none */
-    unsigned packs;         /* bit i: when input i is fixed, launch does not read in[i] */
+    unsigned packs;         /* bit i: when the operator's own input i is fixed, launch does not read
+                                in[i] */
     bool own_threads;       /* brings its own threads (OpenMP): the pool is parked around it */
     bool distrusted;        /* first call on a new signature runs in a forked child */
     enum status (*supports)(const struct kernel_query *q, struct error *why);

@@ -122,7 +122,7 @@ void fixed_end(struct exe *exe, struct step *step)
         if (v == NONE || !value_is_fixed(&exe->g->values[v]))
             continue;
         struct place *place = &exe->places[v];
-        bool packed = k < 32 && step->kernel->packs >> k & 1;
+        bool packed = k < node->op_inputs && k < 32 && (step->kernel->packs >> k & 1);
         place->kept = place->kept || !packed;
         if (--place->pending > 0 || place->kept)
             continue;

@@ -154,6 +154,9 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *i
     struct shape made = {.rank = (int)shape->n_dim};
     for (int k = 0; k < made.rank; k++)
         TRY(input_dim(im, shape, k, &made.dim[k], err));
+    char text[96];
+    if (!onnx_shape_sane(&made))
+        return FAIL(err, STATUS_FAILED, "the shape %s makes no sense", shape_text(&made, text));
     *desc = desc_dense(dtype, &made, LAYOUT_PLAIN);
     return STATUS_OK;
 }
@@ -163,12 +166,8 @@ static enum status add_input(struct importer *im, struct scope *scope,
                              struct error *err)
 {
     struct desc desc;
-    char text[96];
     const struct onnx_binding *binding = find_binding(im, text_of(info->name));
     TRY(input_type(im, info, &desc, err));
-    if (!onnx_shape_sane(&desc.shape))
-        return FAIL(err, STATUS_FAILED, "the shape %s makes no sense",
-                    shape_text(&desc.shape, text));
     bool constant =
         binding && binding->data && (binding->constant || is_needed(needed, text_of(info->name)));
     int value = constant ? graph_const(im->g, info->name, desc.dtype, desc.shape, binding->data)
@@ -296,7 +295,8 @@ static enum status import_graph(struct importer *im, struct error *err)
     TRY(check_options(im, &scope, err));
     TRY(import_nodes(im, &scope, graph->n_node, graph->node, err));
     TRY(import_outputs(im, &scope, err));
-    graph_compact(im->g);
+    if (im->g->node_count)
+        graph_compact(im->g);
     choose_fills(im->g);
     return graph_check(im->g, err);
 }

@@ -4,6 +4,8 @@
  *   import.c     the model: inputs, initialisers, nodes in order, outputs
  *   scope.c      names of values, per graph, subgraph and function body
  *   node.c       one node: attributes, translation, adding, folding
+ *   numbers.c    refuses sizes that no model has, before anything computes with them
+ *   types.c      refuses element types that an operator does not take
  *   translate.c  what older operator sets meant
  *   control.c    If, Loop and Scan, inlined
  *   function.c   local functions, inlined
@@ -92,6 +94,9 @@ enum status import_attr(struct importer *im, const Onnx__AttributeProto *from, s
                         struct error *err);
 
 enum status translate_draft(struct importer *im, struct draft *d, struct error *err);
+enum status check_draft_types(const struct graph *g, const struct draft *d, struct error *err);
+/* Attributes, and contents of inputs that decide shapes. */
+enum status check_draft_numbers(const struct graph *g, const struct draft *d, struct error *err);
 
 /* Whether it is If, Loop or Scan; and inlining them. */
 bool is_control(const Onnx__NodeProto *node);

@@ -48,31 +48,6 @@ enum status known_int(struct importer *im, int value, int64_t *number, struct er
 
 /* ---- from the file to a draft ---- */
 
-/* No window, axis or size is near these; sums and products of what passes cannot overflow. */
-static enum status check_number(const struct attr *attr, int64_t number, struct error *err)
-{
-    bool limit = number == INT64_MAX || number == INT64_MIN || number == INT64_MIN + 1;
-    if (number <= ONNX_ELEMENTS_MAX && number >= -ONNX_ELEMENTS_MAX)
-        return STATUS_OK;
-    if ((strcmp(attr->name, "ends") == 0 || strcmp(attr->name, "starts") == 0 ||
-         strcmp(attr->name, "end") == 0 || strcmp(attr->name, "start") == 0) &&
-        limit)
-        return STATUS_OK; /* "to the end" */
-    return FAIL(err, STATUS_FAILED, "attribute \"%s\" has the value %lld", attr->name,
-                (long long)number);
-}
-
-static enum status check_numbers(const struct attr *attr, const struct op *op, struct error *err)
-{
-    if (strcmp(op->name, "Constant") == 0)
-        return STATUS_OK; /* data */
-    if (attr->kind == ATTR_INT)
-        return check_number(attr, attr->i, err);
-    for (int k = 0; attr->kind == ATTR_INTS && k < attr->count; k++)
-        TRY(check_number(attr, attr->ints[k], err));
-    return STATUS_OK;
-}
-
 static enum status read_attrs(struct importer *im, const struct scope *scope,
                               const Onnx__NodeProto *node, struct draft *d, struct error *err)
 {
@@ -140,7 +115,6 @@ static enum status check_attrs(const struct draft *d, struct error *err)
             known = known || strcmp(*name, attr->name) == 0;
         if (!known && strcmp(attr->name, "saturate") != 0) /* concerns 8-bit floats only */
             return UNSUPPORTED(err, "attribute \"%s\" of %s is not supported", attr->name, d->op);
-        TRY(check_numbers(attr, d->known, err));
     }
     return STATUS_OK;
 }
@@ -186,7 +160,9 @@ static enum status add_draft(struct importer *im, const Onnx__NodeProto *node, s
 {
     struct graph *g = im->g;
     struct error why = {0};
+    TRY(check_draft_types(g, d, err));
     fold_const_inputs(im, d, &why);
+    TRY(check_draft_numbers(g, d, err));
     enum status status = graph_node_many(g, d->op, value_name(im, node), d->input_count, d->inputs,
                                          d->attr_count, d->attrs, d->output_count, outputs);
     if (status != STATUS_OK) {

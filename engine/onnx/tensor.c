@@ -57,7 +57,7 @@ bool onnx_shape_sane(const struct shape *shape)
 {
     int64_t count = 1;
     for (int k = 0; k < shape->rank; k++) {
-        if (shape->dim[k] < 0 || shape->dim[k] > ONNX_ELEMENTS_MAX)
+        if (shape->dim[k] < 0 || shape->dim[k] > ONNX_SIZE_MAX)
             return false;
         /* Zeros do not hide the size of the others: products of parts must not overflow either. */
         int64_t dim = shape->dim[k] ? shape->dim[k] : 1;

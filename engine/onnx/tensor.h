@@ -10,8 +10,9 @@
 #include "engine/tensor.h"
 #include "onnx.pb-c.h"
 
-/* Larger tensors are taken for an error; their sizes then never overflow. */
-#define ONNX_ELEMENTS_MAX ((int64_t)1 << 40)
+/* What is larger is taken for an error, so that no product of two sizes overflows. */
+#define ONNX_SIZE_MAX     ((int64_t)1 << 31)
+#define ONNX_ELEMENTS_MAX ((int64_t)1 << 36)
 
 struct external_file {
     const char *location; /* as written in the tensor */

@@ -137,6 +137,25 @@ static void shared_values_are_not_fused_away(void **state)
     graph_free(g);
 }
 
+/* Bug: a kernel that packs its bias (input 2) lost the fixed operand of an epilogue that stood at
+ * input 2 because the convolution had no bias. */
+static void epilogue_operands_are_not_taken_for_a_packed_bias(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("scale_shift");
+    struct exe_options options = quick();
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 6, 6), noise());
+    int y = conv2d(g, x, .name = "c", .out = 8, .kernel = 3, .pad = 1);
+    int scale = graph_param(g, "scale", DTYPE_F32, shape_of(8, 1, 1), noise());
+    int shift = graph_param(g, "shift", DTYPE_F32, shape_of(8, 1, 1), noise());
+    graph_output(g, add(g, mul(g, y, scale), shift));
+    for (int isa = 0; isa <= (int)isa_detect(); isa++) {
+        options.isa = (enum isa)isa;
+        assert_true(error_of(g, &options) <= 1e-5);
+    }
+    graph_free(g);
+}
+
 static void memory_plan_shares(void **state)
 {
     (void)state;
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(recommenders_run_right),
         cmocka_unit_test(passes_find_their_patterns),
         cmocka_unit_test(shared_values_are_not_fused_away),
+        cmocka_unit_test(epilogue_operands_are_not_taken_for_a_packed_bias),
         cmocka_unit_test(memory_plan_shares),
         cmocka_unit_test(planned_blocks_do_not_overlap),
         cmocka_unit_test(steady_run_allocates_nothing),

@@ -97,7 +97,8 @@ static int write_hostile(const char *folder)
         if (!stream)
             return 2;
         hostile_build(k, &b);
-        fwrite(b.bytes, 1, b.size, stream);
+        if (b.size)
+            fwrite(b.bytes, 1, b.size, stream);
         fclose(stream);
         build_release(&b);
     }

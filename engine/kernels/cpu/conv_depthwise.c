@@ -262,6 +262,7 @@ static void run_task(void *context, int64_t task, int thread)
                           .bias = s->bias,
                           .first = first,
                           .end = end < s->shape.channels ? end : s->shape.channels};
+    depthwise_set_bounds(&d, &s->post);
     run_rows(job, row, end_row < rows ? end_row : rows, &d);
     if (s->stream)
         simd_fence();

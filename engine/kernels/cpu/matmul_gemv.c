@@ -95,28 +95,29 @@ struct part {
 SIMD_INLINE void dot_block(const struct part *p, int few, int lines)
 {
     vf sums[FEW_STEP][LINES];
-    GEMM_UNROLL for (int i = 0; i < few; i++) GEMM_UNROLL for (int l = 0; l < lines; l++)
-        sums[i][l] = vf_zero();
+    UNROLLED (i, few)
+        UNROLLED (l, lines)
+            sums[i][l] = vf_zero();
     int64_t k = 0;
     for (; k + VL <= p->k; k += VL) {
-        GEMM_UNROLL for (int l = 0; l < lines; l++)
-        {
+        UNROLLED (l, lines) {
             vf line = vf_load(p->matrix + l * p->line_step + k);
-            GEMM_UNROLL for (int i = 0; i < few; i++) sums[i][l] =
-                vf_fma(line, vf_load(p->vectors + i * p->vector_step + k), sums[i][l]);
+            UNROLLED (i, few)
+                sums[i][l] = vf_fma(line, vf_load(p->vectors + i * p->vector_step + k), sums[i][l]);
         }
     }
     vm rest = vm_first(p->k - k);
     for (; k < p->k; k += VL) {
-        GEMM_UNROLL for (int l = 0; l < lines; l++)
-        {
+        UNROLLED (l, lines) {
             vf line = vf_load_m(p->matrix + l * p->line_step + k, rest);
-            GEMM_UNROLL for (int i = 0; i < few; i++) sums[i][l] =
-                vf_fma(line, vf_load_m(p->vectors + i * p->vector_step + k, rest), sums[i][l]);
+            UNROLLED (i, few)
+                sums[i][l] =
+                    vf_fma(line, vf_load_m(p->vectors + i * p->vector_step + k, rest), sums[i][l]);
         }
     }
-    GEMM_UNROLL for (int i = 0; i < few; i++) GEMM_UNROLL for (int l = 0; l < lines; l++)
-        p->y[i * p->y_vector + l * p->y_line] = p->alpha * vf_sum(sums[i][l]);
+    UNROLLED (i, few)
+        UNROLLED (l, lines)
+            p->y[i * p->y_vector + l * p->y_line] = p->alpha * vf_sum(sums[i][l]);
 }
 
 static void dot_lines(const struct part *p, int few, int lines)
@@ -152,21 +153,19 @@ static void dot_form(struct part p, int few, int64_t count)
 SIMD_INLINE void sum_block(const struct part *p, int few, int wide, int64_t last)
 {
     vf sums[FEW_STEP][WIDE];
-    GEMM_UNROLL for (int i = 0; i < few; i++) GEMM_UNROLL for (int n = 0; n < wide; n++)
-        sums[i][n] = vf_zero();
+    UNROLLED (i, few)
+        UNROLLED (n, wide)
+            sums[i][n] = vf_zero();
     for (int64_t k = 0; k < p->k; k++) {
-        GEMM_UNROLL for (int n = 0; n < wide; n++)
-        {
+        UNROLLED (n, wide) {
             vf row = gemm_load(p->matrix + k * p->line_step + n * VL, last, n, wide);
-            GEMM_UNROLL for (int i = 0; i < few; i++) sums[i][n] =
-                vf_fma(vf_set1(p->vectors[i * p->vector_step + k]), row, sums[i][n]);
+            UNROLLED (i, few)
+                sums[i][n] = vf_fma(vf_set1(p->vectors[i * p->vector_step + k]), row, sums[i][n]);
         }
     }
     vf alpha = vf_set1(p->alpha);
-    GEMM_UNROLL for (int i = 0; i < few; i++)
-    {
-        GEMM_UNROLL for (int n = 0; n < wide; n++)
-        {
+    UNROLLED (i, few) {
+        UNROLLED (n, wide) {
             vm mask = vm_first(n < wide - 1 ? VL : last);
             vf_store_m(p->y + i * p->y_vector + n * VL, mask, vf_mul(alpha, sums[i][n]));
         }

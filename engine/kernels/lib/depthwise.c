@@ -19,28 +19,24 @@ struct run_shape {
 
 /* Input channel j of each group, for one vector of channels, through a square kernel; stride 1
  * where there are two rows. */
-SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, int64_t last, struct run_shape k,
-                            int j, row_sums sums)
+SIMD_INLINE void sum_square(const struct depthwise *d, int64_t c, struct run_shape k, int j,
+                            row_sums sums)
 {
     vi lanes = vi_add(group_lanes(d), vi_set1(j));
     const float *first = d->weights + j * k.side * k.side * d->weights_row + c;
     int side = k.side, step = k.step, rows = k.rows, count = k.count;
     int columns = (count - 1) * step + side;
-    GEMM_UNROLL for (int y = 0; y < side + rows - 1; y++)
-    {
+    UNROLLED (y, side + rows - 1) {
         const float *const *row = d->pixels + y * columns;
-        GEMM_UNROLL for (int column = 0; column < columns; column++)
-        {
-            vf x = gemm_load(row[column] + c, last, 0, 1);
+        UNROLLED (column, columns) {
+            vf x = vf_load(row[column] + c);
             if (k.deep)
                 x = vf_permute(x, lanes);
             if (k.ahead && y >= side - step && column >= columns - count * step)
                 __builtin_prefetch(row[column] + c + d->ahead);
-            GEMM_UNROLL for (int r = 0; r < rows; r++)
-            {
+            UNROLLED (r, rows) {
                 const float *weights = first + (y - r) * side * d->weights_row;
-                GEMM_UNROLL for (int p = 0; p < count; p++)
-                {
+                UNROLLED (p, count) {
                     int tap = column - p * step;
                     if (tap >= 0 && tap < side && y >= r && y - r < side)
                         sums[r][p][0] =
@@ -60,8 +56,7 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
         const float *const *row = d->pixels + y * d->columns;
         for (int tap = 0; tap < d->kernel_x; tap++, weights += d->weights_row) {
             vf w = vf_load(weights);
-            GEMM_UNROLL for (int p = 0; p < k.count; p++)
-            {
+            UNROLLED (p, k.count) {
                 vf x = gemm_load(row[p * d->step + tap * d->tap] + c, last, 0, 1);
                 if (k.deep)
                     x = vf_permute(x, lanes);
@@ -71,24 +66,85 @@ SIMD_INLINE void sum_any(const struct depthwise *d, int64_t c, int64_t last, str
     }
 }
 
+/* Any epilogue, one pixel at a time: kept out of the instances, of which there are many. */
+static __attribute__((noinline)) void finish_any(const struct gemm_pixels *to, int64_t c,
+                                                 int64_t last, int count, gemm_sums sums)
+{
+    const float *operands[GEMM_STEP_MAX];
+    struct gemm_pixels one = *to;
+    one.operands = operands;
+    for (int p = 0; p < count; p++, one.y += to->y_pixel) {
+        gemm_sums sum = {{sums[p][0]}};
+        for (int k = 0; k < to->post->light; k++)
+            operands[k] = to->operands[k] ? to->operands[k] + p * to->post->steps[k].row : NULL;
+        gemm_finish_pixels(&one, c, last, 1, sum);
+    }
+}
+
+/* Steps that are bounds alone, or none, happen here. */
+SIMD_INLINE void finish(const struct depthwise *d, const struct gemm_pixels *to, int64_t c,
+                        int64_t last, int count, gemm_sums sums)
+{
+    if (!d->bounded || last < VL) {
+        finish_any(to, c, last, count, sums);
+        return;
+    }
+    vf low = vf_set1(d->low), high = vf_set1(d->high);
+    UNROLLED (p, count) {
+        vf y = vf_min(high, vf_max(low, sums[p][0]));
+        if (to->stream)
+            vf_stream(to->y + p * to->y_pixel + c, y);
+        else
+            vf_store(to->y + p * to->y_pixel + c, y);
+    }
+}
+
+SIMD_INLINE void start(const struct depthwise *d, int64_t c, int count, gemm_sums sums)
+{
+    vf bias = vf_load(d->bias + c);
+    UNROLLED (p, count)
+        sums[p][0] = bias;
+}
+
+/* Square kernels: the whole vectors of [first, end). */
+SIMD_INLINE void run_square(const struct depthwise *d, struct run_shape k,
+                            const struct gemm_pixels *pixels)
+{
+    for (int64_t c = d->first; c + VL <= d->end; c += VL) {
+        row_sums sums;
+        UNROLLED (r, k.rows)
+            start(d, c, k.count, sums[r]);
+        if (k.deep)
+            for (int j = 0; j < d->depth; j++)
+                sum_square(d, c, k, j, sums);
+        else
+            sum_square(d, c, k, 0, sums);
+        UNROLLED (r, k.rows)
+            finish(d, &pixels[r], c, VL, k.count, sums[r]);
+    }
+}
+
+/* All channels, also where they end in the middle of a vector. */
+SIMD_INLINE void run_any(const struct depthwise *d, struct run_shape k,
+                         const struct gemm_pixels *pixels)
+{
+    for (int64_t c = d->first; c < d->end; c += VL) {
+        gemm_sums sums;
+        int64_t last = d->end - c < VL ? d->end - c : VL;
+        start(d, c, k.count, sums);
+        for (int j = 0; j < (k.deep ? d->depth : 1); j++)
+            sum_any(d, c, last, k, j, sums);
+        finish(d, pixels, c, last, k.count, sums);
+    }
+}
+
 SIMD_INLINE void run(const struct depthwise *d, struct run_shape k,
                      const struct gemm_pixels *pixels)
 {
-    for (int64_t c = d->first; c < d->end; c += VL) {
-        row_sums sums;
-        int64_t last = d->end - c < VL ? d->end - c : VL;
-        vf bias = vf_load(d->bias + c);
-        GEMM_UNROLL for (int r = 0; r < k.rows; r++) GEMM_UNROLL for (int p = 0; p < k.count; p++)
-            sums[r][p][0] = bias;
-        for (int j = 0; j < (k.deep ? d->depth : 1); j++) {
-            if (k.side)
-                sum_square(d, c, last, k, j, sums);
-            else
-                sum_any(d, c, last, k, j, sums[0]);
-        }
-        GEMM_UNROLL for (int r = 0; r < k.rows; r++)
-            gemm_finish_pixels(&pixels[r], c, last, k.count, sums[r]);
-    }
+    if (k.side)
+        run_square(d, k, pixels);
+    else
+        run_any(d, k, pixels);
 }
 
 typedef void run_fn(const struct depthwise *d, const struct gemm_pixels *pixels);
@@ -150,13 +206,40 @@ bool depthwise_two_rows(const struct depthwise *d)
     return is_square(d) && d->kernel_y < 7 && d->step == 1;
 }
 
+void depthwise_set_bounds(struct depthwise *d, const struct gemm_post *post)
+{
+    d->low = -INFINITY;
+    d->high = INFINITY;
+    const struct gemm_step *step = &post->steps[0];
+    d->bounded = post->light == 0 ||
+                 (post->light == 1 && (step->kind == GEMM_RELU || step->kind == GEMM_CLAMP));
+    if (post->light == 1 && d->bounded) {
+        d->low = step->kind == GEMM_RELU ? 0.0f : step->a;
+        d->high = step->kind == GEMM_RELU ? INFINITY : step->b;
+    }
+}
+
+static void run_tail(const struct depthwise *d, int rows, int count,
+                     const struct gemm_pixels *pixels)
+{
+    struct depthwise rest = *d;
+    for (int r = 0; r < rows; r++, rest.pixels += d->columns)
+        any_runs[d->depth > 1][count - 1](&rest, &pixels[r]);
+}
+
 void depthwise_run(const struct depthwise *d, int rows, int count, const struct gemm_pixels *pixels)
 {
-    run_row *runs = &any_runs[d->depth > 1];
+    if (!is_square(d)) {
+        run_tail(d, rows, count, pixels);
+        return;
+    }
     int size = (d->kernel_y - 3) / 2, ahead = d->ahead != 0;
-    if (is_square(d) && d->depth > 1)
+    run_row *runs = rows == 2 ? &two_row_runs[size][ahead] : &square_runs[size][d->step - 1][ahead];
+    if (d->depth > 1)
         runs = rows == 2 ? &deep_two_row_runs : &deep_runs[d->step - 1];
-    else if (is_square(d))
-        runs = rows == 2 ? &two_row_runs[size][ahead] : &square_runs[size][d->step - 1][ahead];
     (*runs)[count - 1](d, pixels);
+    struct depthwise rest = *d;
+    rest.first += (d->end - d->first) / VL * VL;
+    if (rest.first < rest.end)
+        run_tail(&rest, rows, count, pixels);
 }

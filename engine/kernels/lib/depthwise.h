@@ -24,13 +24,17 @@ struct depthwise {
     const float *weights;         /* [depth][kernel_y][kernel_x][weights_row], whole vectors */
     int64_t weights_row;
     const float *bias;
-    int64_t ahead;      /* floats to what the next run reads first: prefetch it; 0: no */
+    int64_t ahead; /* floats to what the next run reads first: prefetch it; 0: no */
+    bool bounded;  /* the light steps are min(max(y, low), high) */
+    float low, high;
     int64_t first, end; /* channels; first on a vector's boundary of weights */
 };
 
 /* Whether runs of this kernel may be two output rows high (then neighbouring rows share loads). */
 #define depthwise_two_rows SIMD_FN(depthwise_two_rows)
 bool depthwise_two_rows(const struct depthwise *d);
+#define depthwise_set_bounds SIMD_FN(depthwise_set_bounds)
+void depthwise_set_bounds(struct depthwise *d, const struct gemm_post *post);
 /* rows by count (1 .. DEPTHWISE_PIXELS_MAX) output pixels; pixels[row] says where each row goes. */
 #define depthwise_run SIMD_FN(depthwise_run)
 void depthwise_run(const struct depthwise *d, int rows, int count,

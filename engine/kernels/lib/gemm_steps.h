@@ -7,7 +7,8 @@
 
 #include "engine/kernels/lib/gemm_tile.h"
 
-#define GEMM_UNROLL _Pragma("GCC unroll 16")
+/* A loop over a constant count, gone after compilation. */
+#define UNROLLED(i, count) _Pragma("GCC unroll 16") for (int i = 0; i < (count); i++)
 
 typedef vf gemm_sums[GEMM_ROWS_MAX][GEMM_VECTORS_MAX];
 
@@ -22,41 +23,49 @@ SIMD_INLINE void gemm_add_step(const struct gemm_step *s, const float *operand, 
 {
     vf scale = vf_set1(s->a);
     if (s->column == 0) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_fma(scale, vf_set1(operand[m * s->row]), acc[m][n]);
+        UNROLLED (m, mr)
+            UNROLLED (n, nv)
+                acc[m][n] = vf_fma(scale, vf_set1(operand[m * s->row]), acc[m][n]);
         return;
     }
-    GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++) acc[m][n] =
-        vf_fma(scale, gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
+    UNROLLED (m, mr)
+        UNROLLED (n, nv)
+            acc[m][n] =
+                vf_fma(scale, gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
 }
 
 SIMD_INLINE void gemm_mul_step(const struct gemm_step *s, const float *operand, int64_t last,
                                int mr, int nv, gemm_sums acc)
 {
     if (s->column == 0) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_mul(vf_set1(operand[m * s->row]), acc[m][n]);
+        UNROLLED (m, mr)
+            UNROLLED (n, nv)
+                acc[m][n] = vf_mul(vf_set1(operand[m * s->row]), acc[m][n]);
         return;
     }
-    GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++) acc[m][n] =
-        vf_mul(gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
+    UNROLLED (m, mr)
+        UNROLLED (n, nv)
+            acc[m][n] = vf_mul(gemm_load(operand + m * s->row + n * VL, last, n, nv), acc[m][n]);
 }
 
 SIMD_INLINE void gemm_bend_step(const struct gemm_step *s, int mr, int nv, gemm_sums acc)
 {
     vf a = vf_set1(s->a), b = vf_set1(s->b);
     if (s->kind == GEMM_RELU) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_max(vf_zero(), acc[m][n]);
+        UNROLLED (m, mr)
+            UNROLLED (n, nv)
+                acc[m][n] = vf_max(vf_zero(), acc[m][n]);
         return;
     }
     if (s->kind == GEMM_CLAMP) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = vf_min(b, vf_max(a, acc[m][n]));
+        UNROLLED (m, mr)
+            UNROLLED (n, nv)
+                acc[m][n] = vf_min(b, vf_max(a, acc[m][n]));
         return;
     }
-    GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++) acc[m][n] =
-        vf_select(vf_lt(acc[m][n], vf_zero()), vf_mul(a, acc[m][n]), acc[m][n]);
+    UNROLLED (m, mr)
+        UNROLLED (n, nv)
+            acc[m][n] = vf_select(vf_lt(acc[m][n], vf_zero()), vf_mul(a, acc[m][n]), acc[m][n]);
 }
 
 SIMD_INLINE void gemm_light_steps(const struct gemm_post *post, const float *const *operands,
@@ -94,8 +103,7 @@ SIMD_INLINE void gemm_finish_pixels(const struct gemm_pixels *p, int64_t c, int6
     }
     gemm_light_steps(p->post, operands, last, count, 1, sums);
     float *y = p->y + c;
-    GEMM_UNROLL for (int x = 0; x < count; x++)
-    {
+    UNROLLED (x, count) {
         if (p->stream)
             vf_stream(y + x * p->y_pixel, sums[x][0]);
         else if (last == VL)

@@ -10,14 +10,15 @@
 SIMD_INLINE void begin(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     if (t->resume) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
-            acc[m][n] = gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv);
+        UNROLLED (m, mr)
+            UNROLLED (n, nv)
+                acc[m][n] = gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv);
         return;
     }
-    GEMM_UNROLL for (int n = 0; n < nv; n++)
-    {
+    UNROLLED (n, nv) {
         vf start = t->bias ? vf_load(t->bias + n * VL) : vf_zero();
-        GEMM_UNROLL for (int m = 0; m < mr; m++) acc[m][n] = start;
+        UNROLLED (m, mr)
+            acc[m][n] = start;
     }
 }
 
@@ -25,11 +26,12 @@ SIMD_INLINE void multiply(const float *const *a, const float *b, int64_t k, int 
                           gemm_sums acc)
 {
     vf row[GEMM_VECTORS_MAX];
-    GEMM_UNROLL for (int n = 0; n < nv; n++) row[n] = vf_load(b + n * VL);
-    GEMM_UNROLL for (int m = 0; m < mr; m++)
-    {
+    UNROLLED (n, nv)
+        row[n] = vf_load(b + n * VL);
+    UNROLLED (m, mr) {
         vf x = vf_set1(a[m][k]);
-        GEMM_UNROLL for (int n = 0; n < nv; n++) acc[m][n] = vf_fma(x, row[n], acc[m][n]);
+        UNROLLED (n, nv)
+            acc[m][n] = vf_fma(x, row[n], acc[m][n]);
     }
 }
 
@@ -39,8 +41,8 @@ SIMD_INLINE void sum_up(const struct gemm_tile *t, int mr, int nv, gemm_sums acc
     int64_t count = t->k;
     for (int64_t tap = 0; tap < t->taps; tap++) {
         const float *a[GEMM_ROWS_MAX];
-        GEMM_UNROLL for (int m = 0; m < mr; m++) a[m] =
-            t->rows[tap * t->row_step + m] + t->first + count;
+        UNROLLED (m, mr)
+            a[m] = t->rows[tap * t->row_step + m] + t->first + count;
         _Pragma("GCC unroll 1") for (int64_t k = -count; k < 0; k++, b += nv * VL, ahead += mr)
         {
             __builtin_prefetch(ahead);
@@ -52,19 +54,20 @@ SIMD_INLINE void sum_up(const struct gemm_tile *t, int mr, int nv, gemm_sums acc
 SIMD_INLINE void store(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     if (t->stream) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
-            vf_stream(t->c + m * t->c_row + n * VL, acc[m][n]);
+        UNROLLED (m, mr)
+            UNROLLED (n, nv)
+                vf_stream(t->c + m * t->c_row + n * VL, acc[m][n]);
         return;
     }
     if (t->last == VL) {
-        GEMM_UNROLL for (int m = 0; m < mr; m++) GEMM_UNROLL for (int n = 0; n < nv; n++)
-            vf_store(t->c + m * t->c_row + n * VL, acc[m][n]);
+        UNROLLED (m, mr)
+            UNROLLED (n, nv)
+                vf_store(t->c + m * t->c_row + n * VL, acc[m][n]);
         return;
     }
     vm mask = vm_first(t->last);
-    GEMM_UNROLL for (int m = 0; m < mr; m++)
-    {
-        GEMM_UNROLL for (int n = 0; n < nv - 1; n++)
+    UNROLLED (m, mr) {
+        UNROLLED (n, nv - 1)
             vf_store(t->c + m * t->c_row + n * VL, acc[m][n]);
         vf_store_m(t->c + m * t->c_row + (nv - 1) * VL, mask, acc[m][nv - 1]);
     }

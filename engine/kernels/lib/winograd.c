@@ -88,19 +88,16 @@ SIMD_INLINE void input_vector(int out, const float *const *pixels, int64_t c, vm
 {
     vf d[WINOGRAD_POINTS_MAX];
     int side = out + 2;
-    GEMM_UNROLL for (int x = 0; x < side; x++)
-    {
-        GEMM_UNROLL for (int y = 0; y < side; y++)
-        {
+    UNROLLED (x, side) {
+        UNROLLED (y, side) {
             const float *p = pixels[y * side + x] + c;
             d[y * side + x] = whole ? vf_load(p) : vf_load_m(p, mask);
         }
         input_line(out, d + x, side, d + x);
     }
-    GEMM_UNROLL for (int y = 0; y < side; y++)
-    {
+    UNROLLED (y, side) {
         input_line(out, d + y * side, 1, d + y * side);
-        GEMM_UNROLL for (int x = 0; x < side; x++)
+        UNROLLED (x, side)
             vf_store(v + (y * side + x) * step + c, d[y * side + x]);
     }
 }
@@ -169,7 +166,8 @@ SIMD_INLINE void finish_line(int out, const struct winograd_tile *t, int row, in
     vf bias = vf_load(t->bias + c);
     gemm_sums sums;
     if (t->columns == out) {
-        GEMM_UNROLL for (int x = 0; x < out; x++) sums[x][0] = vf_add(bias, line[x]);
+        UNROLLED (x, out)
+            sums[x][0] = vf_add(bias, line[x]);
         gemm_finish_pixels(&pixels, c, last, out, sums);
         return;
     }
@@ -187,10 +185,9 @@ SIMD_INLINE void output_vector(int out, const struct winograd_tile *t, int64_t c
 {
     vf m[WINOGRAD_POINTS_MAX];
     int side = out + 2;
-    GEMM_UNROLL for (int x = 0; x < side; x++)
-    {
-        GEMM_UNROLL for (int y = 0; y < side; y++) m[y * side + x] =
-            vf_load(t->m + (y * side + x) * t->step + c);
+    UNROLLED (x, side) {
+        UNROLLED (y, side)
+            m[y * side + x] = vf_load(t->m + (y * side + x) * t->step + c);
         output_line(out, m + x, side, m + x);
     }
     for (int y = 0; y < t->rows; y++) {
