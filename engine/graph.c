@@ -344,6 +344,10 @@ static enum status check_request(const struct graph *g, const struct request *r,
                         k);
         if (k < op->inputs_min && r->inputs[k] == NONE)
             return FAIL(err, STATUS_FAILED, "%s: input %d is required", op->name, k);
+        bool integer = k < 32 && (op->int_inputs >> k & 1) && r->inputs[k] != NONE;
+        if (integer && dtype_is_float(g->values[r->inputs[k]].dtype))
+            return FAIL(err, STATUS_FAILED, "%s: input %d must hold integers, not %s", op->name, k,
+                        dtype_name(g->values[r->inputs[k]].dtype));
     }
     return STATUS_OK;
 }

@@ -112,6 +112,7 @@ struct op {
     int inputs_min, inputs_max, outputs_min, outputs_max; /* *_max -1: any number */
     const char *const *attrs; /* names it understands, NULL-terminated; NULL: none */
     unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
+    unsigned int_inputs;      /* bit i: input i holds indices or flags: never floats */
     enum layout_rule layout;
     bool alias;    /* output 0 is input 0 with another shape: no work when plain */
     bool epilogue; /* its kernels can apply node->posts: passes fuse into it */

@@ -61,6 +61,7 @@ REGISTER(op, embedding_bag) = {
     .domain = "ridge",
     .inputs_min = 2,
     .inputs_max = 2,
+    .int_inputs = 1u << 1,
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,

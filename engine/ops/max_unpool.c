@@ -85,6 +85,7 @@ REGISTER(op, max_unpool) = {
     .name = "MaxUnpool",
     .inputs_min = 2,
     .inputs_max = 3,
+    .int_inputs = 1u << 1,
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,

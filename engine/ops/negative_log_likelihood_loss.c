@@ -28,6 +28,7 @@ REGISTER(op, negative_log_likelihood_loss) = {
     .name = "NegativeLogLikelihoodLoss",
     .inputs_min = 2,
     .inputs_max = 3,
+    .int_inputs = 1u << 1,
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,

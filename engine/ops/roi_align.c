@@ -186,6 +186,7 @@ REGISTER(op, roi_align) = {
     .name = "RoiAlign",
     .inputs_min = 3,
     .inputs_max = 3,
+    .int_inputs = 1u << 2,
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,

@@ -26,6 +26,7 @@ REGISTER(op, scatter_elements) = {
     .name = "ScatterElements",
     .inputs_min = 3,
     .inputs_max = 3,
+    .int_inputs = 1u << 1,
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,

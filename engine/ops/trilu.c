@@ -39,6 +39,7 @@ REGISTER(op, trilu) = {
     .name = "Trilu",
     .inputs_min = 1,
     .inputs_max = 2,
+    .int_inputs = 1u << 1,
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,

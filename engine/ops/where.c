@@ -54,6 +54,7 @@ REGISTER(op, where) = {
     .name = "Where",
     .inputs_min = 3,
     .inputs_max = 3,
+    .int_inputs = 1u << 0,
     .outputs_min = 1,
     .outputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
