@@ -22,12 +22,12 @@ enum exit_code {
 
 struct command {
     const char *name;
-    const char *summary; /* one line */
-    const char *usage;   /* "MODEL... [options]" */
-    const char *help;    /* paragraphs; may be NULL */
+    const char *summary;          /* one line */
+    const char *usage;            /* "MODEL... [options]" */
+    const char *help;             /* paragraphs; may be NULL */
     const struct option *options; /* may be NULL */
-    size_t values_size;  /* of the struct that options point into */
-    int words_min;       /* fewer words are a usage error */
+    size_t values_size;           /* of the struct that options point into */
+    int words_min;                /* fewer words are a usage error */
     /* words: what is left after options. values: the filled struct, zeroed before. */
     int (*main)(int word_count, char **words, const void *values);
 };
