@@ -29,8 +29,9 @@ OPT  = $(OPT_$(CONFIG))
 CPPFLAGS_ALL = -I. -I$(B)/gen -D_POSIX_C_SOURCE=200809L $(CPPFLAGS)
 CFLAGS_ALL   = -std=c11 $(WARN) $(if $(WERROR),-Werror) -fno-common $(OPT) $(CFLAGS)
 LDFLAGS_ALL  = $(OPT) $(LDFLAGS)
-LDLIBS_ALL   = -pthread -lm -ldl -lprotobuf-c $(LDLIBS)
+LDLIBS_ALL   = -pthread -lm -ldl -lprotobuf-c -lsqlite3 -lhwloc -lstdc++ $(LDLIBS)
 COMPILE      = $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP
+CXX_OF       = $(if $(findstring clang,$(CC)),clang++,g++)
 
 # With other flags everything is compiled again, but not for WERROR.
 FLAGS = $(CC) $(CPPFLAGS_ALL) $(filter-out -Werror,$(CFLAGS_ALL)) $(foreach i,$(ISAS),$(ISA_$i))
@@ -75,9 +76,23 @@ LIBS_PROTOBUF_C    := -lprotobuf-c
 PACKAGE_PROTOBUF_C := libprotobuf-c-dev protobuf-c-compiler libonnx-dev
 PLUGIN_PROTOBUF_C  := protobuf-c
 WITH_PROTOBUF_C    := 1
+# Not optional: keeps the results.
+HEADER_SQLITE  := sqlite3.h
+CALL_SQLITE    := sqlite3_libversion()[0]
+LIBS_SQLITE    := -lsqlite3
+PACKAGE_SQLITE := libsqlite3-dev
+PLUGIN_SQLITE  := sqlite
+WITH_SQLITE    := 1
+# Not optional: sizes of caches, places of threads.
+HEADER_HWLOC  := hwloc.h
+CALL_HWLOC    := hwloc_get_api_version()
+LIBS_HWLOC    := -lhwloc
+PACKAGE_HWLOC := libhwloc-dev
+PLUGIN_HWLOC  := hwloc
+WITH_HWLOC    := 1
 
 WITHOUT := $(foreach f,$(FEATURES),WITH_$f=0)
-PROBES := PROTOBUF_C $(FEATURES)
+PROBES := PROTOBUF_C SQLITE HWLOC $(FEATURES)
 KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f))
 ifneq ($(DEEP),)
 include $(B)/gen/features.mk
@@ -101,13 +116,17 @@ features: $(B)/gen/features.mk
 
 # ---- 3. sources ----
 DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib workloads/vision \
-        workloads/recommendation workloads/language harness harness/cmd
+        workloads/recommendation workloads/language results results/formats profilers \
+        profilers/lib plots harness harness/cmd
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
+EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql plots/*.gp plots/*.css \
+                plots/*.js profilers/groups/*.toml suites/*.toml))
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
 MAIN_OBJ   := $(B)/harness/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
-              $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o
+              $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
+              $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c),\
                 $(B)/plugins/$(PLUGIN_$f).so))
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
@@ -123,8 +142,10 @@ LIST_op       := $(call names,engine/ops)
 LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
 LIST_workload := $(call names,workloads/vision workloads/recommendation workloads/language)
 LIST_command  := $(call names,harness/cmd)
+LIST_format   := $(call names,results/formats)
+LIST_profiler := $(call names,profilers)
 $(foreach f,$(FEATURES),$(eval LIST_$(PLUGIN_$f) := $(call names,engine/kernels/$(PLUGIN_$f))))
-LISTS := op kernel workload command $(foreach f,$(FEATURES),$(PLUGIN_$f))
+LISTS := op kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
 GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 
@@ -138,6 +159,11 @@ $(B)/gen/build_info.c: FORCE
 	echo 'const struct build_info build_info = {"$(VERSION)", "$(COMMIT)", "$(CONFIG)",'; \
 	echo '    "$(shell $(CC) --version | head -1)", "$(strip $(filter-out -Werror,$(CFLAGS_ALL)))",'; \
 	echo '    "$(strip $(ISAS))", "$(foreach f,$(PRESENT),$(PLUGIN_$f))"};'; } > $@.new; $(replace)
+
+$(B)/gen/embedded.c: $(EMBEDDED) tools/embed.sh $(B)/gen/embedded_list
+	@tools/embed.sh $(EMBEDDED) > $@.new; $(replace); touch $@
+$(B)/gen/embedded_list: FORCE
+	@mkdir -p $(@D); echo $(EMBEDDED) > $@.new; $(replace)
 
 ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
 $(B)/gen/onnx.pb-c.c $(B)/gen/onnx.pb-c.h &: $(ONNX_PROTO)
@@ -165,6 +191,11 @@ $(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
 	@$(COMPILE) -fPIE -c -o $@ $<
+
+# The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of.
+$(B)/%.o: %.cpp $(B)/gen/flags
+	@mkdir -p $(@D); echo "CXX  $<"
+	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) -fPIE -MMD -MP -c -o $@ $<
 
 define isa_rule
 $(B)/%.$(1).o: %.c $(B)/gen/flags | $(GEN)

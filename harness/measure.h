@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Takes samples. It does not know what it measures: a subject is a pair of functions. Unit tests
+ * measure a scripted subject under a scripted clock, so every rule here is tested exactly.
+ *
+ * measure_run: warm up; then sample until the protocol's stopping rule is content; then judge.
+ * The loop allocates nothing, prints nothing and takes no lock; what is observed beside the time
+ * (context switches, page faults, steal) is read outside of the timed interval.
+ */
+#ifndef HARNESS_MEASURE_H
+#define HARNESS_MEASURE_H
+
+#include "base/error.h"
+#include "harness/plan.h"
+#include "results/record.h"
+
+/* Counters of the process and the machine that only grow; RECORD_NONE where there are none. */
+struct surroundings {
+    int64_t context_switches, migrations, page_faults, steal_ns;
+    double clock_hz; /* now; NAN */
+};
+
+/* Where time comes from. All functions take `context`. */
+struct time_source {
+    uint64_t (*now_ns)(void *context);
+    void (*sleep_until)(void *context, uint64_t ns);
+    void (*look)(void *context, struct surroundings *out); /* may be NULL */
+    void *context;
+};
+
+struct subject {
+    void (*run)(void *context);
+    void (*flush)(void *context); /* evicts the caches; needed when cold */
+    void *context;
+};
+
+/* Called between samples, at most ten times a second; returning false ends the measurement. */
+typedef bool measure_progress(void *context, double share_done, double seconds_left);
+
+struct measure_options {
+    const struct protocol *protocol;
+    const struct time_source *time; /* NULL: the real one */
+    measure_progress *progress;     /* may be NULL */
+    void *progress_context;
+    uint64_t seed; /* of the arrival process */
+};
+
+struct measurement {
+    struct sample_record *samples; /* owned; warm-up first */
+    int64_t count, capacity;
+    int64_t timed;                                /* samples of phase SAMPLE_TIME */
+    double median_s, min_s, p90_s, p99_s, p999_s; /* p99: NAN under 100 samples, p999 under 1000 */
+    double q1_s, q3_s, mad_s, ci_low_s, ci_high_s, mean_s;
+    double rate_hz;    /* executions per second: offline and server; 1 / median otherwise */
+    double overhead_s; /* per sample, outside of the timed interval */
+    bool valid;
+    bool interrupted;
+    char reason[256];      /* why it is not valid, else "" */
+    char stop_reason[128]; /* "interval 0.8 % of the median after 45 samples" */
+};
+
+enum status measure_run(const struct subject *subject, const struct measure_options *options,
+                        struct measurement *out, struct error *err);
+void measurement_release(struct measurement *measurement);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A profiler counts what one execution of a workload does: profilers/NAME.c, or a plug-in where it
+ * needs a library. Counting has its own phase after the timed one, so a profiler may disturb time.
+ *
+ * Life cycle, per point: available (may be asked before); open; then for each of `passes` passes:
+ * begin, the executions, end; read gives its metrics per execution; close. What cannot be counted
+ * is not left out: it is a metric with value NAN and a reason. A counter is started and read once
+ * before it is believed (open does that).
+ *
+ * The smallest example is profilers/null.c. Tested by tests/unit/test_profilers.c, which walks the
+ * registry.
+ */
+#ifndef PROFILERS_LIB_PROFILER_H
+#define PROFILERS_LIB_PROFILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/registry.h"
+
+enum { PROFILER_METRICS_MAX = 32 };
+
+/* One number per execution. Text is owned by the session or static. */
+struct profiler_metric {
+    const char *name; /* flops, dram_read_bytes, energy_j, context_switches ... */
+    const char *unit;
+    const char *formula; /* exact event names and arithmetic */
+    const char *reason;  /* of a NAN value, "" otherwise */
+    double value;
+};
+
+/* What is known of the workload by counting on paper; for profiler "model". */
+struct profiler_model {
+    double flops, macs, transcendentals, bytes_compulsory, bytes_streamed;
+};
+
+struct profiler {
+    const char *name;
+    const char *summary;
+    bool system_wide; /* counts everybody on the machine, not this process alone */
+    /* False and a reason (with what to do) when it cannot count anything here. */
+    bool (*available)(char *reason, size_t size);
+    enum status (*open)(const struct profiler_model *model, int threads, void **session,
+                        struct error *err);
+    int (*passes)(const void *session);
+    enum status (*begin)(void *session, int pass, struct error *err);
+    enum status (*end)(void *session, int pass, int64_t executions, struct error *err);
+    /* Fills at most PROFILER_METRICS_MAX; returns how many. */
+    int (*read)(void *session, struct profiler_metric *metrics);
+    void (*close)(void *session);
+};
+
+int profiler_count(void);
+const struct profiler *profiler_at(int index);
+const struct profiler *profiler_find(const char *name);
+
+#endif

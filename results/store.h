@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The database of results: one SQLite file. results/store.c and results/query.c are the only files
+ * that know SQLite.
+ *
+ * Writing: store_open, run_begin, run_put once per finished point (one transaction each, on disk
+ * when it returns), run_end, store_close. A process that is killed between loses nothing that was
+ * put. Several processes may write to the same file; each waits for the other for a while.
+ *
+ * Opening migrates older versions forward; a newer version, another application's file or a
+ * damaged one is refused with a message that says what to do, and is not touched.
+ */
+#ifndef RESULTS_STORE_H
+#define RESULTS_STORE_H
+
+#include "base/error.h"
+#include "results/record.h"
+
+struct store;
+
+enum store_mode {
+    STORE_READ,  /* must exist */
+    STORE_WRITE, /* made when absent, with its folder */
+};
+
+enum status store_open(const char *path, enum store_mode mode, struct store **out,
+                       struct error *err);
+void store_close(struct store *store);
+const char *store_path(const struct store *store);
+
+enum status run_begin(struct store *store, const struct run_head *head, int64_t *run,
+                      struct error *err);
+/* Facts that change by themselves; others are ignored. phase: "before" or "after". */
+enum status run_put_facts(struct store *store, int64_t run, const char *phase,
+                          const struct environment *environment, struct error *err);
+enum status run_put(struct store *store, int64_t run, const struct record *record,
+                    struct error *err);
+enum status run_put_ceilings(struct store *store, int64_t run,
+                             const struct ceiling_record *ceilings, int count, struct error *err);
+enum status run_end(struct store *store, int64_t run, bool finished, bool valid, const char *reason,
+                    struct error *err);
+
+/* The latest unfinished run of this plan; *run is 0 when there is none. uuid has room for 37. */
+enum status run_find_unfinished(struct store *store, const char *plan_hash, int64_t *run,
+                                char *uuid, struct error *err);
+/* True when the run has a result at this position of the plan. */
+bool run_has(struct store *store, int64_t run, int sequence);
+
+enum status baseline_set(struct store *store, const char *name, const char *run_uuid,
+                         const char *note, struct error *err);
+
+struct ingest_counts {
+    int64_t runs_new, runs_known, results_new, samples_new;
+};
+
+/* Copies every run of another database that is not here yet; twice is the same as once. */
+enum status store_ingest(struct store *store, const char *other, struct ingest_counts *counts,
+                         struct error *err);
+
+#endif
