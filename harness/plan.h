@@ -13,6 +13,9 @@
 #ifndef HARNESS_PLAN_H
 #define HARNESS_PLAN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 
