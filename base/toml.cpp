@@ -2,6 +2,18 @@
 //
 // toml++ reads, this file copies what it read into an arena. Tables of toml++ are sorted by key;
 // the copies are put back into the order of the file by where they stood.
+//
+// toml++ 3.3 asserts what some broken files violate ("[[[a]]]", fixed upstream in pull request
+// 301): its assertions are made exceptions here, whose only way out is a status.
+#undef NDEBUG
+struct toml_assertion {
+};
+[[noreturn]] static void toml_broken()
+{
+    throw toml_assertion();
+}
+#define TOML_ASSERT(condition) ((condition) ? (void)0 : toml_broken())
+
 #define TOML_HEADER_ONLY       1
 #define TOML_EXCEPTIONS        0
 #define TOML_ENABLE_FORMATTERS 0
@@ -196,8 +208,9 @@ enum status toml_parse(const char *file, const char *text, size_t size, struct a
         return parse(file, view, arena, root, err);
     } catch (const std::bad_alloc &) {
         return FAIL_NO_MEMORY(err);
-    } catch (...) {
-        return FAIL(err, STATUS_FAILED, "%s: cannot be read as TOML", file);
+    } catch (const toml_assertion &) {
+        return FAIL(err, STATUS_FAILED,
+                    "%s: is not TOML; a table begins with [name] or [[name]], nothing else", file);
     }
 }
 

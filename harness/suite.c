@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "harness/suite.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,12 +172,15 @@ static enum status find_workload(const char *name, const struct suite_place *pla
                                  const struct workload **out, struct error *err)
 {
     const char *names[NAMES_MAX];
+    char suites[SUITE_NAMES_MAX][SUITE_NAME_BYTES];
     int count = 0;
     *out = workload_find(name);
     if (*out)
         return STATUS_OK;
     for (int k = 0; k < workload_count(); k++)
         count = add_name(names, count, workload_at(k)->name);
+    if (place->line == 0) /* a suite could stand here as well */
+        count += suite_source_names(suites, names + count, NAMES_MAX - count);
     const char *near = nearest_word(name, names, count);
     if (near)
         return suite_complain(place, err, "workload \"%.60s\" is not known, did you mean \"%s\"?",
@@ -199,7 +203,7 @@ static enum status find_model(struct suite *suite, const char *path,
     if (!*out)
         return FAIL_NO_MEMORY(err);
     if (access(*out, R_OK) != 0)
-        return suite_complain(place, err, "%.300s cannot be read", *out);
+        return suite_complain(place, err, "%.300s: %s", *out, strerror(errno));
     return STATUS_OK;
 }
 
@@ -423,11 +427,10 @@ enum status suite_add_word(struct suite *suite, const char *word, struct error *
 {
     struct suite_place place = {.file = "", .table = "", .key = ""};
     struct suite_entry *entry = add_entry(suite);
-    char *copy = arena_strdup(&suite->arena, word);
     size_t length = strlen(word);
-    if (!entry || !copy)
+    if (!entry)
         return FAIL_NO_MEMORY(err);
-    entry->origin = copy;
+    entry->origin = "command line";
     if (length > 5 && strcmp(word + length - 5, ".onnx") == 0)
         return find_model(suite, word, &place, &entry->path, err);
     char *name = arena_strdup(&suite->arena, word);

@@ -7,8 +7,6 @@
 #include "base/embedded.h"
 #include "base/options.h"
 
-enum { NAMES_MAX = 64 };
-
 static bool take_embedded(struct suite_source *source, const char *path)
 {
     const struct embedded *file = embedded_find(path);
@@ -52,21 +50,29 @@ bool suite_exists(const char *path)
     return locate(path, NULL, &source);
 }
 
+int suite_source_names(char text[][SUITE_NAME_BYTES], const char **names, int room)
+{
+    static const char folder[] = "suites/";
+    int count = 0;
+    if (room > SUITE_NAMES_MAX)
+        room = SUITE_NAMES_MAX;
+    for (const struct embedded *file = embedded_next(folder, NULL); file && count < room;
+         file = embedded_next(folder, file), count++) {
+        const char *name = file->path + strlen(folder);
+        snprintf(text[count], SUITE_NAME_BYTES, "%.*s", (int)strcspn(name, "."), name);
+        names[count] = text[count];
+    }
+    return count;
+}
+
 static enum status no_suite(const char *word, const struct suite_place *place, struct error *err)
 {
-    const char *names[NAMES_MAX];
-    char paths[NAMES_MAX][64], list[256] = "";
-    int count = 0;
+    char text[SUITE_NAMES_MAX][SUITE_NAME_BYTES], list[256] = "";
+    const char *names[SUITE_NAMES_MAX];
+    int count = suite_source_names(text, names, SUITE_NAMES_MAX);
     size_t used = 0;
-    for (const struct embedded *file = embedded_next("suites/", NULL); file && count < NAMES_MAX;
-         file = embedded_next("suites/", file), count++) {
-        const char *name = file->path + strlen("suites/");
-        snprintf(paths[count], sizeof(paths[count]), "%.*s", (int)strcspn(name, "."), name);
-        names[count] = paths[count];
-        if (used < sizeof(list))
-            used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", count ? ", " : "",
-                                     paths[count]);
-    }
+    for (int k = 0; k < count && used < sizeof(list); k++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", k ? ", " : "", names[k]);
     const char *near = nearest_word(word, names, count);
     if (near)
         return suite_complain(place, err, "there is no suite \"%.200s\", did you mean \"%s\"?",

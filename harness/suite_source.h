@@ -5,6 +5,7 @@
 #define HARNESS_SUITE_SOURCE_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/file.h"
 #include "harness/suite_values.h"
@@ -22,5 +23,10 @@ enum status suite_source_find(const char *word, const char *from, const struct s
                               struct suite_source *source, struct error *err);
 enum status suite_source_open(struct suite_source *source, struct error *err);
 void suite_source_close(struct suite_source *source);
+
+enum { SUITE_NAMES_MAX = 32, SUITE_NAME_BYTES = 64 };
+
+/* Names of the embedded suites, at most `room`; names point into text. Returns how many. */
+int suite_source_names(char text[][SUITE_NAME_BYTES], const char **names, int room);
 
 #endif
