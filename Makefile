@@ -91,8 +91,17 @@ PACKAGE_HWLOC := libhwloc-dev
 PLUGIN_HWLOC  := hwloc
 WITH_HWLOC    := 1
 
+# Not optional: reads suites and profiler groups. Only its headers are used.
+HEADER_TOML  := toml++/toml.h
+CALL_TOML    := TOML_LIB_MAJOR
+LIBS_TOML    := -std=c++17 -DTOML_HEADER_ONLY=0
+PACKAGE_TOML := libtomlplusplus-dev g++
+PLUGIN_TOML  := toml++
+WITH_TOML    := 1
+PROBE_TOML    = $(CXX_OF)
+
 WITHOUT := $(foreach f,$(FEATURES),WITH_$f=0)
-PROBES := PROTOBUF_C SQLITE HWLOC $(FEATURES)
+PROBES := PROTOBUF_C SQLITE HWLOC TOML $(FEATURES)
 KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f))
 ifneq ($(DEEP),)
 include $(B)/gen/features.mk
@@ -106,7 +115,7 @@ $(B)/gen/flags: FORCE
 $(B)/gen/features.mk: $(B)/gen/knobs tools/probe.sh
 	@rm -f $(@D)/*.new $(B)/plugins/*.so; touch $(@D)/absent_plugins.inc.new
 	@echo "Libraries ($(B)):" >&2
-	@$(foreach f,$(PROBES),CC='$(CC)' tools/probe.sh $(@D) $f $(WITH_$f) $(HEADER_$f) \
+	@$(foreach f,$(PROBES),CC='$(or $(PROBE_$f),$(CC))' tools/probe.sh $(@D) $f $(WITH_$f) $(HEADER_$f) \
 	    '$(CALL_$f)' '$(LIBS_$f)' '$(PACKAGE_$f)' $(PLUGIN_$f) &&) true
 	@mv $@.new $@; mv $(@D)/absent_plugins.inc.new $(@D)/absent_plugins.inc; touch $(@D)/absent_plugins.inc
 $(B)/gen/absent_plugins.inc: $(B)/gen/features.mk
@@ -195,7 +204,8 @@ $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 # The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of.
 $(B)/%.o: %.cpp $(B)/gen/flags
 	@mkdir -p $(@D); echo "CXX  $<"
-	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) -fPIE -MMD -MP -c -o $@ $<
+	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) \
+	    $(if $(SANITIZED),-fno-sanitize=vptr) -fPIE -MMD -MP -c -o $@ $<
 
 define isa_rule
 $(B)/%.$(1).o: %.c $(B)/gen/flags | $(GEN)
