@@ -12,6 +12,7 @@
 #include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/point_run.h"
+#include "harness/record.h"
 #include "results/store.h"
 
 struct campaign {
@@ -40,7 +41,7 @@ static enum status fall_back(struct campaign *c, struct error *err)
         return error_context(err, "%s; nor can results be kept apart", why.message);
     store_close(c->store);
     c->store = spool;
-    snprintf(c->result->note, sizeof(c->result->note), "%s. Results are kept in %s until then",
+    snprintf(c->result->note, sizeof(c->result->note), "%.300s. Results are kept in %.180s",
              why.message, store_path(spool));
     return begin_run(c, err);
 }
