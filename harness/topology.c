@@ -62,6 +62,12 @@ void topology_count(const struct topology *topology, struct topology_counts *cou
         counts->caches[level - 1] = count_of(topology, type_of_level(level));
 }
 
+int topology_first_cpu(const struct topology *topology)
+{
+    hwloc_obj_t cpu = hwloc_get_obj_by_type(topology->tree, HWLOC_OBJ_PU, 0);
+    return cpu ? (int)cpu->os_index : 0;
+}
+
 static hwloc_obj_t cache_of(const struct topology *topology, int level, int cpu)
 {
     hwloc_obj_t at = hwloc_get_pu_obj_by_os_index(topology->tree, (unsigned)cpu);

@@ -23,6 +23,8 @@ struct topology_counts {
 };
 
 void topology_count(const struct topology *topology, struct topology_counts *counts);
+/* Number of the first CPU that this process may see. */
+int topology_first_cpu(const struct topology *topology);
 /* Size of the data or unified cache of a level (1 to 3) above a CPU; 0: none, or not known. */
 int64_t topology_cache_bytes(const struct topology *topology, int level, int cpu);
 /* The smallest share that one of these CPUs has of its cache, when all of them work. */
