@@ -83,10 +83,11 @@ static void print_json(struct json *json, const struct point *point, const struc
     json_close(json);
 }
 
-__attribute__((format(printf, 1, 0))) static void print_number(const char *format, double value)
+/* digits: significant ones. */
+static void print_number(double value, int digits, const char *unit)
 {
     char text[32];
-    snprintf(text, sizeof(text), format, value);
+    snprintf(text, sizeof(text), "%.*g%s", digits, value, unit);
     printf(" %10s", isnan(value) ? "-" : text);
 }
 
@@ -95,13 +96,13 @@ static void print_row(const struct point *point, const struct record *r)
     const struct metric_record *time = record_metric(r, "time_s");
     printf("%-24s %6lld %7d %7lld", point->spec, (long long)point->batch, point->threads,
            time ? (long long)time->n : 0);
-    print_number("%.4g", time ? time->value * 1e3 : NAN);
-    print_number("%.2g %%", time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN);
-    print_number("%.4g", record_value(r, "latency_p90_s") * 1e3);
-    print_number("%.4g", record_value(r, "throughput"));
-    print_number("%.4g", record_value(r, "flop_rate") * 1e-9);
-    print_number("%.1f %%", 100 * record_value(r, "fraction_of_peak"));
-    print_number("%.1e", r->verify_error);
+    print_number(time ? time->value * 1e3 : NAN, 4, "");
+    print_number(time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN, 2, " %");
+    print_number(record_value(r, "latency_p90_s") * 1e3, 4, "");
+    print_number(record_value(r, "throughput"), 4, "");
+    print_number(record_value(r, "flop_rate") * 1e-9, 4, "");
+    print_number(100 * record_value(r, "fraction_of_peak"), 3, " %");
+    print_number(r->verify_error, 2, "");
     printf("  %s%s%s\n", status_name(r), r->reason[0] ? ": " : "", r->reason);
     fflush(stdout);
 }
