@@ -201,11 +201,14 @@ $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
 	@$(COMPILE) -fPIE -c -o $@ $<
 
-# The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of.
+# The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of,
+# and these two checks need the C++ half of a sanitizer's library, which a C link does not have.
+NO_CXX_CHECKS = -fno-sanitize=vptr$(if $(findstring clang,$(CC)),$(comma)function)
+comma := ,
 $(B)/%.o: %.cpp $(B)/gen/flags
 	@mkdir -p $(@D); echo "CXX  $<"
 	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) \
-	    $(if $(SANITIZED),-fno-sanitize=vptr) -fPIE -MMD -MP -c -o $@ $<
+	    $(if $(SANITIZED),$(NO_CXX_CHECKS)) -fPIE -MMD -MP -c -o $@ $<
 
 define isa_rule
 $(B)/%.$(1).o: %.c $(B)/gen/flags | $(GEN)
