@@ -143,6 +143,14 @@ void figure_label(struct figure *f, double x, double y, double align, const char
     figure_label_colour(f, x, y, align, text, 0);
 }
 
+void figure_y_title(struct figure *f, const char *text)
+{
+    fputs("set label ", f->commands);
+    text_gnuplot(f->commands, text);
+    fprintf(f->commands, " at screen %.5f,%.5f center rotate by 90 noenhanced\n", 14 / f->width,
+            1 - (f->top + f->height - f->bottom) / 2 / f->height);
+}
+
 void figure_line(struct figure *f, struct box line, const char *style)
 {
     fprintf(f->commands, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n",

@@ -69,6 +69,8 @@ void figure_take(struct figure *figure, struct box box);
 void figure_label(struct figure *figure, double x, double y, double align, const char *text);
 void figure_label_colour(struct figure *figure, double x, double y, double align,
                          const char *text, unsigned rgb);
+/* Along the left edge, reading upwards. */
+void figure_y_title(struct figure *figure, const char *text);
 void figure_line(struct figure *figure, struct box from_to, const char *style);
 /* Beside a marker of this radius, where there is room; false when there is none. */
 bool figure_label_beside(struct figure *figure, double x, double y, double radius,

@@ -4,7 +4,6 @@
 # view: runs = report_history(result)
 # shape: history
 # size: 860 260
-set ylabel time_label textcolor rgb '#000000' offset 1,0
 set format '%g'
 unset xtics
 set grid ytics lt 1 lc rgb '#d9d9d9' lw 0.6

@@ -64,7 +64,7 @@ enum status shape_history(struct figure *f, struct error *err)
     f->y = (struct axis){(low - air) * scale, (high + air) * scale, false};
     figure_frame(f);
     snprintf(label, sizeof(label), "median time [%s]", unit);
-    figure_text(f, "time_label", label);
+    figure_y_title(f, label);
     put_runs(f, runs, scale);
     return STATUS_OK;
 }

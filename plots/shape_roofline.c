@@ -23,7 +23,7 @@ struct roof {
 struct roofs {
     struct roof compute[ROOFS_MAX], memory[ROOFS_MAX];
     int compute_count, memory_count;
-    double top, widest; /* highest compute roof and bandwidth */
+    double top, measured_top, widest; /* highest compute roofs, highest bandwidth */
 };
 
 static void collect(const struct grid *grid, struct roofs *roofs)
@@ -39,6 +39,8 @@ static void collect(const struct grid *grid, struct roofs *roofs)
         list[(*count)++] = (struct roof){strcmp(grid_text(grid, row, "how"), "measured") == 0,
                                          value, grid_text(grid, row, "label")};
         *most = fmax(*most, value);
+        if (compute && list[*count - 1].measured)
+            roofs->measured_top = fmax(roofs->measured_top, value);
     }
 }
 
@@ -82,8 +84,8 @@ static void set_axes(struct figure *f, const struct grid *points, const struct r
     if (roofs->top > 0)
         widen(&f->y, roofs->top);
     round_axis(&f->x, 2.2, 2.5);
-    /* Low enough that the slowest memory's line is seen from the left edge to its ridge. */
-    round_axis(&f->y, 2.5, 1.7);
+    f->y.min = fmin(f->y.min, f->y.max / 60); /* the slopes are seen, not the flat part alone */
+    round_axis(&f->y, 2.2, 1.7);
 }
 
 static void put_points(struct figure *f, const struct grid *points, double *radius)
@@ -131,7 +133,8 @@ static void put_lines(struct figure *f, const struct roofs *roofs)
     for (int k = 0; k < roofs->memory_count; k++) {
         const struct roof *roof = &roofs->memory[k];
         double x0 = fmax(f->x.min, f->y.min / roof->value);
-        double y1 = fmin(roofs->top > 0 ? roofs->top : f->y.max, f->y.max);
+        double end = roof->measured && roofs->measured_top > 0 ? roofs->measured_top : roofs->top;
+        double y1 = fmin(end > 0 ? end : f->y.max, f->y.max);
         double x1 = fmin(y1 / roof->value, f->x.max);
         figure_row(f, roof->label, "%.6g\t%.6g\t%.6g\t%.6g\t%d", x0, x0 * roof->value, x1,
                    x1 * roof->value, !roof->measured);
@@ -188,25 +191,20 @@ static unsigned used_swatches(const struct grid *points)
 
 static void put_ridge(struct figure *f, const struct roofs *roofs)
 {
-    double slowest = NAN, top = 0;
+    char text[96];
+    double slowest = NAN;
     for (int k = 0; k < roofs->memory_count; k++)
         if (roofs->memory[k].measured)
             slowest = fmin(slowest, roofs->memory[k].value);
-    for (int k = 0; k < roofs->compute_count; k++)
-        if (roofs->compute[k].measured)
-            top = fmax(top, roofs->compute[k].value);
-    double ridge = top / slowest;
+    double ridge = roofs->measured_top / slowest;
     bool known = isfinite(ridge) && ridge > 0;
     figure_number(f, "ridge_known", known);
     if (!known)
         return;
-    char text[96];
     snprintf(text, sizeof(text), "ridge %s FLOP/B", text_number(ridge).s);
     figure_number(f, "ridge_x", ridge);
-    figure_number(f, "ridge_y", top);
-    double x = figure_px_x(f, ridge), y = figure_px_y(f, top);
-    figure_take(f, (struct box){x - 5, y - 5, x + 5, y + 5});
-    figure_label_beside(f, x, y, 4, text);
+    figure_number(f, "ridge_y", roofs->measured_top);
+    figure_label_beside(f, figure_px_x(f, ridge), f->height - f->bottom - 10, 0, text);
 }
 
 enum status shape_roofline(struct figure *f, struct error *err)
@@ -232,6 +230,8 @@ enum status shape_roofline(struct figure *f, struct error *err)
     figure_legend(f, used_swatches(points), name);
     set_axes(f, points, &roofs);
     figure_frame(f);
+    figure_number(f, "y_decades", log10(f->y.max / f->y.min));
+    figure_y_title(f, "performance [GFLOP/s]");
     put_lines(f, &roofs);
     put_points(f, points, radius);
     put_ridge(f, &roofs);
