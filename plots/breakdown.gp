@@ -4,7 +4,6 @@
 # view: times = report_kinds(run)
 # shape: breakdown
 # size: 860 300
-set xlabel 'share of the time of all steps [%]' textcolor rgb '#000000'
 set border 1
 unset ytics
 set xtics 0,20,100 format '%g'

@@ -92,11 +92,15 @@ double figure_px_y(const struct figure *f, double value)
     return f->height - f->bottom - along(&f->y, value) * (f->height - f->top - f->bottom);
 }
 
-/* 0.56 of the font's size is what a letter takes on average in the sans-serif fonts of browsers;
- * the rest is for those that are wider. */
+/* A letter takes 0.5 to 0.6 of the font's size on average in the sans-serif fonts of browsers. */
 double figure_text_width(const char *text)
 {
-    return 0.58 * FIGURE_FONT_PX * text_letters(text);
+    return 0.61 * FIGURE_FONT_PX * text_letters(text);
+}
+
+struct short_text figure_row_name(const struct figure *f, const char *name)
+{
+    return text_fit(name, 0.4 * f->width / figure_text_width("x"));
 }
 
 struct box figure_text_box(double x, double y, const char *text, double align)
@@ -149,6 +153,11 @@ void figure_y_title(struct figure *f, const char *text)
     text_gnuplot(f->commands, text);
     fprintf(f->commands, " at screen %.5f,%.5f center rotate by 90 noenhanced\n", 14 / f->width,
             1 - (f->top + f->height - f->bottom) / 2 / f->height);
+}
+
+void figure_x_title(struct figure *f, const char *text)
+{
+    figure_label(f, (f->left + f->width - f->right) / 2, f->height - LINE_PX / 2.0 - 2, 0.5, text);
 }
 
 void figure_line(struct figure *f, struct box line, const char *style)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "plots/text.h"
 #include "results/query.h"
 
 enum { FIGURE_GRIDS_MAX = 4, FIGURE_BOXES_MAX = 400, FIGURE_FONT_PX = 13 };
@@ -62,6 +63,8 @@ void figure_frame(struct figure *figure);
 double figure_px_x(const struct figure *figure, double value);
 double figure_px_y(const struct figure *figure, double value);
 double figure_text_width(const char *text);
+/* Rows with names on the left: their names as far as they fit into 40 % of the width. */
+struct short_text figure_row_name(const struct figure *figure, const char *name);
 struct box figure_text_box(double x, double y, const char *text, double align);
 bool figure_free(const struct figure *figure, struct box box);
 void figure_take(struct figure *figure, struct box box);
@@ -69,8 +72,9 @@ void figure_take(struct figure *figure, struct box box);
 void figure_label(struct figure *figure, double x, double y, double align, const char *text);
 void figure_label_colour(struct figure *figure, double x, double y, double align,
                          const char *text, unsigned rgb);
-/* Along the left edge, reading upwards. */
+/* Along the left edge, reading upwards; along the lower edge. */
 void figure_y_title(struct figure *figure, const char *text);
+void figure_x_title(struct figure *figure, const char *text);
 void figure_line(struct figure *figure, struct box from_to, const char *style);
 /* Beside a marker of this radius, where there is room; false when there is none. */
 bool figure_label_beside(struct figure *figure, double x, double y, double radius,

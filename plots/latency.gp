@@ -4,7 +4,6 @@
 # view: results = report_results(result)
 # shape: latency
 # size: 860 320
-set xlabel time_label textcolor rgb '#000000'
 set format '%g'
 set ytics 0,25,100
 set grid xtics ytics lt 1 lc rgb '#d9d9d9' lw 0.6

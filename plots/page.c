@@ -74,30 +74,51 @@ void page_result_name(struct page *page, const struct grid *grid, int64_t row)
     page_text(page, grid_text(grid, row, "spec"));
 }
 
+enum { NARROW_PX = 360 };
+
+/* One picture for wide windows and one for narrow ones; the style sheet shows one of them. */
 static enum status put_picture(struct page *page, const struct plot *plot, const char *stem,
-                               const char *file, struct error *err)
+                               bool narrow, struct error *err)
 {
+    char file[512];
     struct svg_words words = {stem, plot->title, plot->about};
-    page_raw(page, "<figure class=\"plot\"><div class=\"scroll\">");
+    snprintf(file, sizeof(file), "%s/%s.svg", page->folder, stem);
+    page_raw(page, "<div class=\"%s\">", narrow ? "narrow" : "wide");
     TRY(svg_inline(file, &words, page->out, err));
-    page_raw(page, "</div><figcaption>");
+    page_raw(page, "</div>");
+    return STATUS_OK;
+}
+
+static void put_caption(struct page *page, const struct plot *plot, const char *stem)
+{
+    page_raw(page, "<figcaption>");
     page_text(page, plot->about);
     page_raw(page, " <span class=\"files\"><a href=\"plots/%s.svg\">svg</a> "
                    "<a href=\"plots/%s.dat\">data</a> <a href=\"plots/%s.gp\">gnuplot</a></span>",
              stem, stem, stem);
     page_raw(page, "</figcaption></figure>\n");
-    return STATUS_OK;
+}
+
+static void put_missing(struct page *page, const char *name, const char *reason)
+{
+    struct report_outcome *o = page->outcome;
+    if (o->not_drawn++ == 0)
+        snprintf(o->plot_reason, sizeof(o->plot_reason), "%s", reason);
+    page_raw(page, "<p class=\"missing\">No picture here (%s): ", name);
+    page_text(page, reason);
+    page_raw(page, "</p>\n");
 }
 
 enum status page_figure(struct page *page, const char *name, int64_t result, struct error *err)
 {
     struct plot plot;
-    struct plot_outcome outcome;
-    char stem[64];
+    struct plot_outcome outcome, small;
+    char stem[64], small_stem[80];
     if (result)
         snprintf(stem, sizeof(stem), "%s_%lld", name, (long long)result);
     else
         snprintf(stem, sizeof(stem), "%s", name);
+    snprintf(small_stem, sizeof(small_stem), "%s_narrow", stem);
     struct plot_request request = {.name = name,
                                    .run = page->run,
                                    .result = result,
@@ -106,15 +127,18 @@ enum status page_figure(struct page *page, const char *name, int64_t result, str
                                    .kind = "svg"};
     TRY(plot_find(name, &plot, err));
     TRY(plot_draw(page->store, &request, &outcome, err));
-    if (outcome.drawn) {
-        page->outcome->drawn++;
-        return put_picture(page, &plot, stem, outcome.file, err);
+    if (!outcome.drawn) {
+        put_missing(page, name, outcome.reason);
+        return STATUS_OK;
     }
-    struct report_outcome *o = page->outcome;
-    if (o->not_drawn++ == 0)
-        snprintf(o->plot_reason, sizeof(o->plot_reason), "%s", outcome.reason);
-    page_raw(page, "<p class=\"missing\">No picture here (%s): ", name);
-    page_text(page, outcome.reason);
-    page_raw(page, "</p>\n");
+    request.stem = small_stem;
+    request.width = NARROW_PX;
+    TRY(plot_draw(page->store, &request, &small, err));
+    page->outcome->drawn++;
+    page_raw(page, "<figure class=\"plot\">");
+    TRY(put_picture(page, &plot, stem, false, err));
+    if (small.drawn)
+        TRY(put_picture(page, &plot, small_stem, true, err));
+    put_caption(page, &plot, stem);
     return STATUS_OK;
 }

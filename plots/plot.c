@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plots/plot.h"
 
-#include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -263,8 +263,8 @@ enum status plot_draw(struct store *store, const struct plot_request *request,
     if (!figure)
         return FAIL_NO_MEMORY(err);
     figure->store = store;
-    figure->width = plot.width;
-    figure->height = plot.height;
+    figure->width = request->width > 0 ? request->width : plot.width;
+    figure->height = fmin(plot.height, figure->width * 1.1);
     enum status status = draw(figure, &plot, request, outcome, err);
     for (int k = 0; k < figure->grid_count; k++)
         grid_release(&figure->grids[k]);

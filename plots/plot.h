@@ -37,6 +37,7 @@ struct plot_request {
     const char *folder;
     const char *stem; /* NULL: the plot's name */
     const char *kind; /* svg, png or pdf */
+    double width;     /* pixels; 0: as the plot says */
 };
 
 struct plot_outcome {

@@ -5,7 +5,6 @@
 # view: roofs = report_roofs(run)
 # shape: roofline
 # size: 860 520
-set xlabel 'arithmetic intensity [FLOP/B]' textcolor rgb '#000000'
 set format '%g'
 set grid xtics ytics lt 1 lc rgb '#d9d9d9' lw 0.6
 set ytics (sprintf('%g', 10.0**-9) 1)

@@ -53,25 +53,58 @@ static void put_value(struct page *page, int64_t row)
     }
 }
 
+struct asked {
+    const char *key; /* "category key" */
+    const char *name;
+};
+
 /* What the reader asks first; the rest stays folded. */
+static const struct asked asked[] = {
+    {"cpu model_name", "Processor"},
+    {"identity product", "Machine"},
+    {"topology packages", "Sockets"},
+    {"topology cores", "Cores"},
+    {"topology cpus", "Hardware threads"},
+    {"topology numa_nodes", "Memory nodes"},
+    {"topology l1d", "L1 data cache"},
+    {"topology l2", "L2 cache"},
+    {"topology l3", "L3 cache"},
+    {"memory total", "Memory"},
+    {"memory thp", "Huge pages"},
+    {"gpu name", "GPU"},
+    {"cpu_state governor", "Governor"},
+    {"cpu_state boost", "Boost"},
+    {"cpu_state no_turbo", "Turbo off"},
+    {"cpu_state smt", "SMT"},
+    {"cpu microcode", "Microcode"},
+    {"kernel release", "Kernel"},
+    {"kernel distribution", "System"},
+    {"container hypervisor", "Hypervisor"},
+    {"permission perf_event_paranoid", "perf_event_paranoid"},
+};
+
+static int64_t find_fact(const struct grid *g, const char *name)
+{
+    for (int64_t row = 0; row < g->row_count; row++) {
+        const char *category = grid_text(g, row, "category");
+        size_t length = strlen(category);
+        if (strncmp(name, category, length) == 0 && name[length] == ' ' &&
+            strcmp(name + length + 1, grid_text(g, row, "key")) == 0)
+            return row;
+    }
+    return -1;
+}
+
 static void put_summary(struct page *page)
 {
-    const struct grid *g = &page->environment;
-    int shown = 0;
     page_raw(page, "<dl class=\"facts\">\n");
-    for (int64_t row = 0; row < g->row_count && shown < 24; row++) {
-        const char *category = grid_text(g, row, "category");
-        if (!is(g, row, "status", "ok") || !is(g, row, "class", "identity") ||
-            strlen(grid_text(g, row, "value")) > 90)
+    for (int k = 0; k < ARRAY_COUNT(asked); k++) {
+        int64_t row = find_fact(&page->environment, asked[k].key);
+        if (row < 0)
             continue;
-        page_raw(page, "<div><dt>");
-        page_text(page, category);
-        page_raw(page, " ");
-        page_text(page, grid_text(g, row, "key"));
-        page_raw(page, "</dt><dd>");
+        page_raw(page, "<div><dt>%s</dt><dd>", asked[k].name);
         put_value(page, row);
         page_raw(page, "</dd></div>\n");
-        shown++;
     }
     page_raw(page, "</dl>\n");
 }

@@ -24,7 +24,7 @@ static const char *fact(const struct page *page, const char *key)
 void section_head(struct page *page)
 {
     const struct grid *runs = &page->runs;
-    const char *model = fact(page, "model");
+    const char *model = fact(page, "model_name");
     page_raw(page, "<header><p class=\"brand\">Ridge report</p><h1>");
     page_text(page, grid_text(runs, page->run_row, "host"));
     page_raw(page, "</h1><p class=\"sub\">");
@@ -220,7 +220,7 @@ enum status section_overview(struct page *page, struct error *err)
     TRY(page_figure(page, "roofline", 0, err));
     page_raw(page, "</section>\n<section id=\"time\"><h2>Where the time goes</h2>\n");
     TRY(page_figure(page, "breakdown", 0, err));
-    page_raw(page, "<h2>How steady it was</h2>\n");
+    page_raw(page, "</section>\n<section id=\"steady\"><h2>How steady it was</h2>\n");
     TRY(page_figure(page, "spread", 0, err));
     page_raw(page, "</section>\n");
     return STATUS_OK;

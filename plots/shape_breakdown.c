@@ -37,7 +37,7 @@ static void put_bar(struct figure *f, const struct bar *bar, int index)
 {
     double start = 0, plot_px = f->width - f->left - f->right;
     double y = f->top + (index + 0.5) * BAR_PX;
-    figure_label(f, f->left - 8, y, 1, bar->label);
+    figure_label(f, f->left - 8, y, 1, figure_row_name(f, bar->label).s);
     for (int k = 0; k < PALETTE_COUNT && bar->total > 0; k++) {
         double share = bar->seconds[k] / bar->total;
         const struct swatch *swatch = palette_at(k);
@@ -54,14 +54,15 @@ static void put_bar(struct figure *f, const struct bar *bar, int index)
     }
 }
 
-static int survey(const struct grid *times, unsigned *used, double *widest)
+static int survey(const struct figure *f, const struct grid *times, unsigned *used,
+                  double *widest)
 {
     int bars = 0;
     for (int64_t row = 0; row < times->row_count;) {
         struct bar bar = read_bar(times, row);
         row += bar.rows;
         bars += bar.total > 0;
-        *widest = fmax(*widest, figure_text_width(bar.label));
+        *widest = fmax(*widest, figure_text_width(figure_row_name(f, bar.label).s));
         for (int k = 0; k < PALETTE_COUNT; k++)
             *used |= (unsigned)(bar.seconds[k] > 0) << k;
     }
@@ -74,12 +75,12 @@ enum status shape_breakdown(struct figure *f, struct error *err)
     const struct grid *times = figure_grid(f, "times");
     unsigned used = 0;
     double widest = 0;
-    int bars = survey(times, &used, &widest);
+    int bars = survey(f, times, &used, &widest);
     if (!bars) {
         snprintf(f->empty, sizeof(f->empty), "no step of this run was timed");
         return STATUS_OK;
     }
-    f->left = fmin(widest, f->width * 0.4) + 14;
+    f->left = widest + 14;
     f->right = 22, f->bottom = 46;
     f->top = figure_legend_height(f, used, palette_family) + 4;
     f->height = f->top + f->bottom + bars * BAR_PX;
@@ -87,6 +88,7 @@ enum status shape_breakdown(struct figure *f, struct error *err)
     f->x = (struct axis){0, 100, false};
     f->y = (struct axis){bars - 0.5, -0.5, false};
     figure_frame(f);
+    figure_x_title(f, "share of the time of all steps [%]");
     figure_block(f, "bars", "bar\tfrom\tto\tcolor\tlabel");
     int index = 0;
     for (int64_t row = 0; row < times->row_count;) {

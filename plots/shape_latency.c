@@ -109,7 +109,7 @@ static void lay_out(struct figure *f, double *times, int64_t count)
     f->y = (struct axis){0, 104, false};
     figure_frame(f);
     snprintf(label, sizeof(label), "time of one execution [%s]", unit);
-    figure_text(f, "time_label", label);
+    figure_x_title(f, label);
     figure_y_title(f, "executions [%]");
     put_curve(f, times, count);
     put_marks(f, times, count, scale);

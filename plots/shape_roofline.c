@@ -121,7 +121,7 @@ static void name_points(struct figure *f, const struct grid *points, const doubl
             continue;
         figure_label_beside(f, figure_px_x(f, grid_number(points, row, "intensity")),
                             figure_px_y(f, grid_number(points, row, "flop_rate")), radius[row],
-                            grid_text(points, row, "label"));
+                            text_fit(grid_text(points, row, "label"), 24).s);
         named++;
     }
 }
@@ -153,7 +153,7 @@ static void name_compute(struct figure *f, const struct roof *roof)
 {
     double y = figure_px_y(f, roof->value);
     for (int side = 0; side < 2; side++)
-        for (double x = f->width - f->right - 4; x > f->left + 260; x -= 20) {
+        for (double x = f->width - f->right - 4; x > f->left + 200; x -= 20) {
             double at_y = side ? y + 11 : y - 11;
             struct box box = figure_text_box(x, at_y, roof->label, 1);
             if (!figure_free(f, box))
@@ -231,6 +231,7 @@ enum status shape_roofline(struct figure *f, struct error *err)
     set_axes(f, points, &roofs);
     figure_frame(f);
     figure_number(f, "y_decades", log10(f->y.max / f->y.min));
+    figure_x_title(f, "arithmetic intensity [FLOP/B]");
     figure_y_title(f, "performance [GFLOP/s]");
     put_lines(f, &roofs);
     put_points(f, points, radius);

@@ -51,12 +51,12 @@ static void set_axes(struct figure *f, const struct grid *results, const struct 
     for (int64_t row = 0; row < results->row_count; row++) {
         if (!isfinite(spreads[row].max))
             continue;
-        widest = fmax(widest, figure_text_width(grid_text(results, row, "label")));
+        widest = fmax(widest, figure_text_width(figure_row_name(f, grid_text(results, row, "label")).s));
         low = fmin(low, spreads[row].q01);
         high = fmax(high, spreads[row].max);
         rows++;
     }
-    f->left = fmin(widest, f->width * 0.4) + 14;
+    f->left = widest + 14;
     f->right = 24, f->top = 8, f->bottom = 46;
     f->height = f->top + f->bottom + rows * ROW_PX;
     f->x = high > 3 ? (struct axis){low * 0.97, high * 1.1, true}
@@ -64,6 +64,7 @@ static void set_axes(struct figure *f, const struct grid *results, const struct 
     f->y = (struct axis){rows - 0.5, -0.5, false};
     figure_number(f, "rows", rows);
     figure_frame(f);
+    figure_x_title(f, "time of one execution / its median");
 }
 
 static void put_rows(struct figure *f, const struct grid *results, const struct spread *spreads)
@@ -77,7 +78,8 @@ static void put_rows(struct figure *f, const struct grid *results, const struct 
             continue;
         figure_row(f, label, "%d\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g", index, s->q01, s->q25, s->q75,
                    s->q99, s->max);
-        figure_label(f, f->left - 8, f->top + (index + 0.5) * ROW_PX, 1, label);
+        figure_label(f, f->left - 8, f->top + (index + 0.5) * ROW_PX, 1,
+                     figure_row_name(f, label).s);
         index++;
     }
     figure_end(f);

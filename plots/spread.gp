@@ -4,7 +4,6 @@
 # view: results = report_results(run)
 # shape: spread
 # size: 860 300
-set xlabel 'time of one execution / its median' textcolor rgb '#000000'
 set border 1
 unset ytics
 set format '%g'

@@ -23,6 +23,7 @@ static const struct replacement replacements[] = {
     {"fill=\"rgb(128,128,128)\"", "fill=\"var(--mute)\""},
     {"rgb(128, 128, 128)", "var(--mute)"},
     {"rgb(217, 217, 217)", "var(--grid)"},
+    {"rgb(  0, 114, 178)", "var(--blue)"},
     {"'rgb(  0,   0,   0)'", "'currentColor'"},
     {" font-family=\"Helvetica\"", ""},
 };

@@ -2,6 +2,7 @@
 #include "plots/text.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const char dash[] = "\xe2\x80\x93";
@@ -60,7 +61,13 @@ struct short_text text_bytes(double bytes)
 
 struct short_text text_percent(double share)
 {
-    return isfinite(share) ? digits(share * 100, "%") : nothing();
+    struct short_text text;
+    if (!isfinite(share))
+        return nothing();
+    double size = fabs(share) * 100;
+    snprintf(text.s, sizeof(text.s), "%.*f %%", size >= 99.95 || size == 0 ? 0 : size < 0.1 ? 2 : 1,
+             share * 100);
+    return text;
 }
 
 struct short_text text_number(double value)
@@ -116,4 +123,22 @@ int text_letters(const char *text)
     for (; *text; text++)
         count += (*text & 0xc0) != 0x80;
     return count;
+}
+
+struct short_text text_fit(const char *text, double letters)
+{
+    struct short_text fit = {""};
+    size_t used = 0;
+    int count = 0, most = letters < 60 ? (int)letters : 60;
+    bool all = text_letters(text) <= most;
+    while (*text && used < sizeof(fit.s) - 8) {
+        bool begins = (*text & 0xc0) != 0x80;
+        if (begins && !all && count == most - 1)
+            break;
+        count += begins;
+        fit.s[used++] = *text++;
+    }
+    if (*text)
+        memcpy(fit.s + used, "\xe2\x80\xa6", 4); /* an ellipsis and its NUL */
+    return fit;
 }

@@ -19,6 +19,9 @@ struct short_text text_bytes(double bytes);                  /* 48 KiB */
 struct short_text text_percent(double share);                /* 12.3 % */
 struct short_text text_number(double value);                 /* three or four digits */
 
+/* The beginning of a text that is longer than so many letters (60 at most). */
+struct short_text text_fit(const char *text, double letters);
+
 /* HTML text or attribute value. */
 void text_html(FILE *stream, const char *text);
 /* gnuplot's single quotes, the quotes included; control characters become blanks. */
