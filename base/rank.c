@@ -162,7 +162,7 @@ void adjust_false_discovery(const double *p, int count, int *order, double *adju
     double least = 1;
     for (int rank = tests; rank > 0; rank--) {
         int k = order[rank - 1];
-        least = fmin(least, p[k] * tests / rank);
+        least = fmin(least, p[k] * ((double)tests / rank));
         adjusted[k] = least;
     }
 }
