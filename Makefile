@@ -119,8 +119,8 @@ DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib
         workloads/recommendation workloads/language results results/formats profilers \
         profilers/lib plots harness harness/cmd
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
-EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql plots/*.gp plots/*.css \
-                plots/*.js profilers/groups/*.toml suites/*.toml))
+EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
+                plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml))
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
 MAIN_OBJ   := $(B)/harness/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The database of results: one SQLite file. results/store.c and results/query.c are the only files
- * that know SQLite.
+ * The database of results: one SQLite file. Only the files of results/ know SQLite.
  *
  * Writing: store_open, run_begin, run_put once per finished point (one transaction each, on disk
  * when it returns), run_end, store_close. A process that is killed between loses nothing that was
@@ -25,6 +24,14 @@ enum store_mode {
 
 enum status store_open(const char *path, enum store_mode mode, struct store **out,
                        struct error *err);
+/* Where a run goes on when the main database cannot be written (locked for too long, read-only,
+ * full, removed): a database of the same kind at PATH.spool/UUID.db, or under $TMPDIR when that
+ * cannot be made. Call run_begin with the same head and put what is not stored yet. The next
+ * store_open of PATH for writing takes it in and removes it. */
+enum status store_open_spool(const char *path, const char *uuid, struct store **out,
+                             struct error *err);
+/* How many spools store_open found and could not take in: damaged ones, mostly. They stay. */
+int store_spools_left(const struct store *store);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);
 
@@ -53,7 +60,8 @@ struct ingest_counts {
     int64_t runs_new, runs_known, results_new, samples_new;
 };
 
-/* Copies every run of another database that is not here yet; twice is the same as once. */
+/* Copies what another database has and this one has not: runs by uuid, their results by position in
+ * the plan. Twice is the same as once. All or nothing. */
 enum status store_ingest(struct store *store, const char *other, struct ingest_counts *counts,
                          struct error *err);
 

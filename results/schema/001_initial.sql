@@ -139,7 +139,8 @@ CREATE TABLE metric (
     ci_low    REAL, ci_high REAL, -- 95 % interval of the median
     CHECK (value IS NOT NULL OR reason <> '')
 ) STRICT;
-CREATE INDEX metric_result ON metric (result, name, op);
+CREATE INDEX metric_whole ON metric (result, name) WHERE op IS NULL;
+CREATE INDEX metric_step ON metric (result, op) WHERE op IS NOT NULL;
 
 -- Every raw sample with its surroundings; warm-up is kept and marked.
 CREATE TABLE sample (

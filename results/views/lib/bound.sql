@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What limits each row of `item`, a table that the view makes: run, result, idx (NULL: the whole
+-- result), device, precision, threads, cache, time_s, flops, bytes, working_bytes, winograd.
+--
+-- roof_s is the least time in which the arithmetic and the memory traffic can be had: the larger
+-- of flops / peak and bytes / bandwidth, with what this run measured on the same device with the
+-- same precision and number of threads (best pattern each). The traffic goes to DRAM, or, when
+-- the working set fits the largest cache and was left in it, to that cache. Classes:
+--   compute, DRAM    within 1/0.8 of that roof
+--   cache            left of the ridge of DRAM, the working set fits the largest cache
+--   overhead         none of these, below 50 us: calls and hand-overs
+--   latency          none of these: dependencies, idle cores, poor use of the units
+--   counting error   more than 2 % faster than the roof: a number is wrong
+--   unknown          something was not measured; the note says what
+SELECT b.*, max(time_s - roof_s, 0.0) AS recoverable_s,
+       CASE
+           WHEN roof_s IS NULL THEN 'unknown'
+           WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND winograd THEN 'compute'
+           WHEN roof_s > 1.02 * time_s AND compute_s < memory_s AND fits THEN 'cache'
+           WHEN roof_s > 1.02 * time_s THEN 'counting error'
+           WHEN roof_s >= 0.8 * time_s AND compute_s >= memory_s THEN 'compute'
+           WHEN roof_s >= 0.8 * time_s THEN iif(fits, 'cache', 'DRAM')
+           WHEN fits AND flops * dram < bytes * peak THEN 'cache'
+           WHEN time_s < 50e-6 THEN 'overhead'
+           ELSE 'latency'
+       END AS bound,
+       CASE
+           WHEN time_s IS NULL THEN 'no time'
+           WHEN flops IS NULL OR bytes IS NULL THEN 'no count of operations or bytes'
+           WHEN peak IS NULL THEN 'no ceiling of arithmetic for ' || precision || ' with ' ||
+                                  threads || ' threads in this run'
+           WHEN dram IS NULL THEN 'no ceiling of DRAM with ' || threads || ' threads in this run'
+           WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND winograd
+               THEN 'Winograd: fewer operations are done than counted'
+           WHEN roof_s > 1.02 * time_s AND compute_s < memory_s AND fits
+               THEN 'a smaller cache holds it'
+           WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s THEN 'above the peak of arithmetic'
+           WHEN roof_s > 1.02 * time_s THEN 'above the bandwidth of DRAM'
+           ELSE ''
+       END AS note
+FROM (SELECT t.*, iif(peak IS NULL OR dram IS NULL OR time_s IS NULL, NULL,
+                      max(compute_s, memory_s)) AS roof_s
+      FROM (SELECT s.*, flops / peak AS compute_s,
+                   iif(fits, ifnull(bytes / fast, 0.0), bytes / dram) AS memory_s
+            FROM (SELECT i.*, a.value AS peak, d.value AS dram, f.value AS fast, z.bytes AS
+                             cache_bytes,
+                         i.cache = 'warm' AND ifnull(i.working_bytes <= z.bytes, 0) AS fits
+                  FROM item AS i
+                  LEFT JOIN (SELECT run, device, precision, threads, max(value) AS value
+                             FROM ceiling
+                             WHERE kind = 'compute' AND how = 'measured' AND value > 0
+                             GROUP BY run, device, precision, threads) AS a
+                      ON a.run = i.run AND a.device = i.device AND a.precision = i.precision
+                         AND a.threads = i.threads
+                  LEFT JOIN (SELECT run, device, threads, max(value) AS value
+                             FROM ceiling
+                             WHERE level = 'DRAM' AND how = 'measured' AND value > 0
+                             GROUP BY run, device, threads) AS d
+                      ON d.run = i.run AND d.device = i.device AND d.threads = i.threads
+                  LEFT JOIN (SELECT run, device, threads, value, max(level)
+                             FROM (SELECT run, device, threads, level, max(value) AS value
+                                   FROM ceiling
+                                   WHERE level IN ('L1', 'L2', 'L3', 'L4') AND how = 'measured'
+                                       AND value > 0
+                                   GROUP BY run, device, threads, level)
+                             GROUP BY run, device, threads) AS f
+                      ON f.run = i.run AND f.device = i.device AND f.threads = i.threads
+                  LEFT JOIN {lib/cache_size} AS z ON z.run = i.run) AS s) AS t) AS b

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is put into the store is there again, and a file that cannot be used is refused untouched.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "results/query.h"
+#include "results/sqlite.h"
+#include "tests/lib/child.h"
+#include "tests/lib/made_results.h"
+
+static const char uuid_a[] = "aaaaaaaa-0000-4000-8000-000000000001";
+
+struct place {
+    char *folder;
+    char db[600];
+    struct error err;
+};
+
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    if (!place || !(place->folder = made_folder()))
+        return -1;
+    snprintf(place->db, sizeof(place->db), "%s/out/ridge.db", place->folder);
+    *state = place;
+    return 0;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+static void must(struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+static struct store *open_store(struct place *place, const char *path, enum store_mode mode)
+{
+    struct store *store = NULL;
+    must(place, store_open(path, mode, &store, &place->err));
+    return store;
+}
+
+static void put(struct place *place, struct store *store, int64_t run, int sequence, int64_t n)
+{
+    struct made_record made;
+    must(place, made_record(&made, sequence, 0.02, n, MADE_OPS));
+    must(place, run_put(store, run, &made.record, &place->err));
+    made_release(&made);
+}
+
+static int64_t count(struct place *place, struct store *store, const char *sql)
+{
+    int64_t value = -1;
+    must(place, sql_integer(store, sql, &value, &place->err));
+    return value;
+}
+
+/* A database with one finished run of `results` results. */
+static void fill(struct place *place, const char *path, const char *uuid, int results, int64_t n)
+{
+    struct store *store = open_store(place, path, STORE_WRITE);
+    struct run_head head = made_head(uuid, 0);
+    int64_t run;
+    int ceilings;
+    const struct ceiling_record *roofs = made_ceilings(&ceilings);
+    must(place, run_begin(store, &head, &run, &place->err));
+    must(place, run_put_facts(store, run, "before", head.environment, &place->err));
+    for (int k = 0; k < results; k++)
+        put(place, store, run, k, n);
+    must(place, run_put_ceilings(store, run, roofs, ceilings, &place->err));
+    must(place, run_end(store, run, true, true, "", &place->err));
+    store_close(store);
+}
+
+static void what_is_put_is_there(void **state)
+{
+    struct place *place = *state;
+    fill(place, place->db, uuid_a, 3, 20);
+    struct store *store = open_store(place, place->db, STORE_READ);
+    assert_int_equal(count(place, store, "PRAGMA application_id"), STORE_APPLICATION);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM op"), 3 * MADE_OPS);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 60);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM sample WHERE phase = 'time'"), 57);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM env_fact"), 3);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM run_fact"), 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM env_fact WHERE value IS NULL"), 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling WHERE value IS NULL"), 1);
+    assert_int_equal(count(place, store,
+                           "SELECT count(*) FROM metric WHERE value IS NULL AND reason = "
+                           "'perf_event_paranoid is 3'"),
+                     3);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM sample WHERE queue_ns IS NOT NULL"),
+                     0);
+    assert_int_equal(
+        count(place, store, "SELECT count(*) FROM run WHERE state = 'finished' AND ended_utc > ''"),
+        1);
+    assert_true(run_has(store, 1, 2));
+    assert_false(run_has(store, 1, 3));
+    double *times;
+    int64_t samples;
+    must(place, query_samples(store, 1, &times, &samples, &place->err));
+    assert_int_equal(samples, 19);
+    assert_float_equal(times[0], 20000919, 0.5); /* 7919 mod 1000 after 20 ms */
+    free(times);
+    store_close(store);
+}
+
+static void unfinished_run_is_found_and_goes_on(void **state)
+{
+    struct place *place = *state;
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct run_head head = made_head(uuid_a, 0);
+    int64_t run, found;
+    char uuid[37];
+    must(place, run_begin(store, &head, &run, &place->err));
+    put(place, store, run, 1, 5);
+    must(place, run_find_unfinished(store, head.plan_hash, &found, uuid, &place->err));
+    assert_int_equal(found, run);
+    assert_string_equal(uuid, uuid_a);
+    must(place, run_end(store, run, false, true, "interrupted by SIGINT", &place->err));
+    must(place, run_find_unfinished(store, head.plan_hash, &found, uuid, &place->err));
+    assert_int_equal(found, run);
+    must(place, run_end(store, run, true, true, "", &place->err));
+    must(place, run_find_unfinished(store, head.plan_hash, &found, uuid, &place->err));
+    assert_int_equal(found, 0);
+    must(place, run_find_unfinished(store, "another", &found, uuid, &place->err));
+    assert_int_equal(found, 0);
+    store_close(store);
+}
+
+static void same_place_in_the_plan_twice_is_refused_whole(void **state)
+{
+    struct place *place = *state;
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct run_head head = made_head(uuid_a, 0);
+    struct made_record made;
+    int64_t run;
+    must(place, run_begin(store, &head, &run, &place->err));
+    put(place, store, run, 0, 5);
+    must(place, made_record(&made, 0, 0.02, 5, MADE_OPS));
+    assert_int_equal(run_put(store, run, &made.record, &place->err), STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "UNIQUE"));
+    made_release(&made);
+    put(place, store, run, 1, 5); /* the store is still good */
+    assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 10);
+    store_close(store);
+}
+
+/* ---- files that are not ours, not good or not now ---- */
+
+static void refuse(struct place *place, const char *path, enum store_mode mode, const char *why)
+{
+    struct store *store = NULL;
+    assert_int_equal(store_open(path, mode, &store, &place->err), STATUS_FAILED);
+    assert_null(store);
+    if (!strstr(place->err.message, why) || !strstr(place->err.message, path))
+        fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fclose(file);
+}
+
+static void other_files_are_refused_untouched(void **state)
+{
+    struct place *place = *state;
+    char text[100] = "", back[100];
+    memset(text, 'x', sizeof(text));
+    snprintf(place->db, sizeof(place->db), "%s/file.db", place->folder);
+    refuse(place, place->db, STORE_READ, "no such file");
+    write_file(place->db, text, sizeof(text));
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
+        refuse(place, place->db, mode, "not a database");
+    FILE *file = fopen(place->db, "rb");
+    assert_int_equal(fread(back, 1, sizeof(back), file), sizeof(text));
+    assert_memory_equal(text, back, sizeof(text));
+    fclose(file);
+    write_file(place->db, text, 0);
+    refuse(place, place->db, STORE_READ, "empty");
+    refuse(place, place->folder, STORE_WRITE, "no regular file");
+
+    sqlite3 *db;
+    unlink(place->db);
+    assert_int_equal(sqlite3_open(place->db, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE photo (id INTEGER)", NULL, NULL, NULL), 0);
+    sqlite3_close(db);
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
+        refuse(place, place->db, mode, "another program");
+}
+
+static void newer_version_is_refused(void **state)
+{
+    struct place *place = *state;
+    fill(place, place->db, uuid_a, 1, 5);
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    must(place, sql_exec(store, "PRAGMA user_version = 999", "test", &place->err));
+    store_close(store);
+    for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
+        refuse(place, place->db, mode, "newer ridge (schema 999");
+}
+
+static void damaged_pages_are_an_error_not_a_crash(void **state)
+{
+    struct place *place = *state;
+    fill(place, place->db, uuid_a, 3, 2000);
+    int fd = open(place->db, O_WRONLY);
+    char junk[4096];
+    memset(junk, 0x5a, sizeof(junk));
+    for (off_t page = 1; page < 60; page++)
+        assert_int_equal(pwrite(fd, junk, sizeof(junk), page * 4096), sizeof(junk));
+    close(fd);
+    struct store *store = NULL;
+    struct grid grid;
+    enum status status = store_open(place->db, STORE_READ, &store, &place->err);
+    if (status == STATUS_OK)
+        status = query_view(store, "results", NULL, 0, &grid, &place->err);
+    assert_int_equal(status, STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "damaged"));
+    store_close(store);
+}
+
+static void read_only_file_is_refused_for_writing(void *context)
+{
+    struct place *place = context;
+    struct store *store;
+    if (geteuid() == 0 && setuid(65534)) /* root may write anything */
+        _exit(1);
+    if (store_open(place->db, STORE_WRITE, &store, &place->err) == STATUS_OK ||
+        !strstr(place->err.message, "read-only"))
+        _exit(2);
+    /* A WAL database in a folder where no log can be made is still readable. */
+    if (store_open(place->db, STORE_READ, &store, &place->err) != STATUS_OK) {
+        fprintf(stderr, "%s\n", place->err.message);
+        _exit(3);
+    }
+    store_close(store);
+}
+
+static void read_only_database(void **state)
+{
+    struct place *place = *state;
+    char out[600];
+    fill(place, place->db, uuid_a, 1, 5);
+    snprintf(out, sizeof(out), "%s/out", place->folder);
+    chmod(place->db, 0444);
+    chmod(out, 0555);
+    chmod(place->folder, 0755);
+    must(place, child_run(read_only_file_is_refused_for_writing, place, 20, &place->err));
+    chmod(out, 0755);
+}
+
+static void locked_database_is_waited_for_then_named(void **state)
+{
+    struct place *place = *state;
+    struct store *a = open_store(place, place->db, STORE_WRITE);
+    struct store *b = open_store(place, place->db, STORE_WRITE);
+    struct run_head head = made_head(uuid_a, 0);
+    int64_t run;
+    sqlite3_busy_timeout(b->db, 50);
+    must(place, sql_begin(a, "test", &place->err));
+    assert_int_equal(run_begin(b, &head, &run, &place->err), STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "locked"));
+    must(place, sql_finish(a, STATUS_OK, "test", &place->err));
+    must(place, run_begin(b, &head, &run, &place->err));
+    store_close(a);
+    store_close(b);
+}
+
+static void removed_database_is_noticed(void **state)
+{
+    struct place *place = *state;
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct run_head head = made_head(uuid_a, 0);
+    int64_t run;
+    must(place, run_begin(store, &head, &run, &place->err));
+    unlink(place->db);
+    assert_int_equal(run_end(store, run, true, true, "", &place->err), STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "removed"));
+    store_close(store);
+}
+
+static void names_with_a_meaning_for_sqlite_are_files(void **state)
+{
+    struct place *place = *state;
+    char here[600];
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(chdir(place->folder), 0);
+    static const char *const names[] = {":memory:", "file:x.db?mode=memory", "a%41#.db"};
+    for (int k = 0; k < 3; k++) {
+        fill(place, names[k], uuid_a, 1, 5);
+        struct store *store = open_store(place, names[k], STORE_READ);
+        assert_int_equal(count(place, store, "SELECT count(*) FROM run"), 1);
+        store_close(store);
+        assert_int_equal(access(names[k], F_OK), 0);
+    }
+    assert_int_equal(chdir(here), 0);
+}
+
+static void migrations_go_forward_whole_or_not_at_all(void **state)
+{
+    struct place *place = *state;
+    struct embedded *ours = migrate_files();
+    assert_non_null(ours);
+    struct embedded files[] = {ours[0],
+                               {"results/schema/900_add.sql", "CREATE TABLE later (x INTEGER);", 0},
+                               {"results/schema/901_bad.sql",
+                                "CREATE TABLE worse (x INTEGER); INSERT INTO nowhere VALUES (1);",
+                                0},
+                               {0}};
+    fill(place, place->db, uuid_a, 1, 5);
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    assert_int_equal(migrate(store, files, &place->err), STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "901_bad.sql"));
+    assert_int_equal(count(place, store,
+                           "SELECT count(*) FROM sqlite_schema WHERE name IN "
+                           "('later', 'worse')"),
+                     0);
+    files[2] = (struct embedded){0};
+    must(place, migrate(store, files, &place->err));
+    assert_int_equal(count(place, store, "PRAGMA user_version"), 900);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
+    must(place, migrate(store, files, &place->err)); /* nothing left to do */
+    store_close(store);
+    free(ours);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
+    const struct CMUnitTest tests[] = {
+        CASE(what_is_put_is_there),
+        CASE(unfinished_run_is_found_and_goes_on),
+        CASE(same_place_in_the_plan_twice_is_refused_whole),
+        CASE(other_files_are_refused_untouched),
+        CASE(newer_version_is_refused),
+        CASE(damaged_pages_are_an_error_not_a_crash),
+        CASE(read_only_database),
+        CASE(locked_database_is_waited_for_then_named),
+        CASE(removed_database_is_noticed),
+        CASE(names_with_a_meaning_for_sqlite_are_files),
+        CASE(migrations_go_forward_whole_or_not_at_all),
+    };
+#undef CASE
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
