@@ -148,7 +148,7 @@ static void write_text(const struct comparison_set *set, FILE *stream)
     fputc('\n', stream);
     text_reasons(set, stream);
     totals_text(set, totals, sizeof(totals));
-    fprintf(stream, "%zu points: %s.\n", set->count, totals);
+    fprintf(stream, "%zu point%s: %s.\n", set->count, set->count == 1 ? "" : "s", totals);
 }
 
 /* ---- Markdown ---- */

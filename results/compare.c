@@ -13,6 +13,7 @@
 #include "base/stats.h"
 
 enum {
+    HISTORY_MIN = 6,      /* one bad run among fewer is half of the differences */
     SAMPLES_MIN = 6,      /* fewer have no 95 % interval of the median */
     ALLOWANCE_DF = 10,    /* how many runs' worth of evidence the allowance is ... */
     ALLOWANCE_DF_MIN = 1, /* ... and when the runs contradict it */
@@ -22,6 +23,7 @@ enum {
  * by up to a quarter of the quartile distance of the samples. */
 #define SPREAD_SHARE 0.25
 #define DETECT_POWER 0.95
+#define P_SHOWN      1e-6 /* the model is not exact enough for smaller ones */
 #define RANK_ALPHA   0.05
 
 const char *verdict_name(enum verdict verdict)
@@ -131,7 +133,7 @@ static enum status history_noise(const struct compare_point *point, double *nois
 {
     int count = point->history_count;
     *noise = NAN;
-    if (count < 4)
+    if (count < HISTORY_MIN)
         return STATUS_OK;
     double *x = calloc(2 * (size_t)count, sizeof(*x));
     if (!x)
@@ -317,8 +319,9 @@ static void decide(const struct compare_point *point, struct comparison *c,
             100 * (c->ratio - 1), 100 * (point->machine - 1));
     } else if (real) {
         c->verdict = effect > 0 ? VERDICT_REGRESSED : VERDICT_IMPROVED;
-        snprintf(c->reason, sizeof(c->reason), "%+.1f %%, adjusted p %.2g, limit %.1f %%",
-                 100 * (c->ratio - 1), c->p_adjusted, 100 * c->limit);
+        snprintf(c->reason, sizeof(c->reason), "%+.1f %%, adjusted p %s%.1g, limit %.1f %%",
+                 100 * (c->ratio - 1), c->p_adjusted < P_SHOWN ? "< " : "",
+                 fmax(c->p_adjusted, P_SHOWN), 100 * c->limit);
     } else if (reach < log1p(fmax(rules->detect, c->limit))) {
         c->verdict = VERDICT_UNCHANGED;
         snprintf(c->reason, sizeof(c->reason),
