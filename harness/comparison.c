@@ -6,28 +6,11 @@
 #include <string.h>
 
 #include "harness/command.h"
+#include "harness/point_label.h"
 
 enum { HISTORY_RUNS = 50 };
 
 /* ---- points of the runs ---- */
-
-static const char *label_of(struct arena *arena, const struct grid *g, int64_t row)
-{
-    static const struct {
-        const char *column, *usual;
-    } rest[] = {{"mode", "inference"},         {"device", "cpu"}, {"precision", "f32"},
-                {"scenario", "single_stream"}, {"cache", "warm"}, {"providers", ""}};
-    const char *params = grid_text(g, row, "params");
-    char *label = arena_printf(arena, "%s%s%s batch=%.0f threads=%.0f",
-                               grid_text(g, row, "workload"), *params ? ":" : "", params,
-                               grid_number(g, row, "batch"), grid_number(g, row, "threads"));
-    for (size_t k = 0; label && k < sizeof(rest) / sizeof(*rest); k++) {
-        const char *value = grid_text(g, row, rest[k].column);
-        if (strcmp(value, rest[k].usual) != 0)
-            label = arena_printf(arena, "%s %s", label, value);
-    }
-    return label;
-}
 
 static enum status find_point(struct comparison_set *set, const struct grid *g, int64_t row,
                               size_t *index, struct error *err)
@@ -47,7 +30,7 @@ static enum status find_point(struct comparison_set *set, const struct grid *g, 
     struct compared_point *point = &set->points[set->count];
     *point = (struct compared_point){
         .key = arena_strdup(&set->arena, key),
-        .label = label_of(&set->arena, g, row),
+        .label = point_label(&set->arena, g, row),
         .canonical = arena_strdup(&set->arena, grid_text(g, row, "canonical")),
         .flops = {NAN, NAN},
         .streamed = {NAN, NAN},
