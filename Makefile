@@ -253,12 +253,13 @@ $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
 # ---- 6. habits ----
-NETS := resnet50 bert_large wide_deep ncf
+# The default suite. Exit code 4: some numbers are not to be trusted (a disturbed machine); the run
+# and its report say which and why, so the goal is reached all the same.
 run:
 	@./setup.sh run
 	$(SUBMAKE) binary
-	./ridge run $(NETS)
-	./ridge verify $(NETS)
+	./ridge run || [ $$? -eq 4 ]
+	@test -s out/ridge.db && echo "results: out/ridge.db   report: out/report/index.html"
 
 # T=pattern runs only the test programs whose path contains it; CONFIG=asan and so on as usual.
 test:
@@ -308,7 +309,7 @@ clean:
 
 help:
 	@echo "make            builds ./ridge"
-	@echo "make run        installs what is missing, builds, measures and verifies $(NETS)"
+	@echo "make run        installs what is missing, builds, measures the default suite, writes out/report/"
 	@echo "make test       all tests; T=pattern picks some; the last line sums them up"
 	@echo "make test-long  the same with the long cases"
 	@echo "make asan tsan  all tests under the sanitizers"

@@ -109,7 +109,8 @@ static void bash(FILE *stream)
 static void zsh_option(const struct option *option, FILE *stream)
 {
     bool value = option->kind != OPTION_FLAG;
-    for (int shorter = 0; shorter <= (option->letter != 0); shorter++) {
+    int forms = option->letter ? 2 : 1;
+    for (int shorter = 0; shorter < forms; shorter++) {
         if (shorter)
             fprintf(stream, " \\\n            '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "",
                     option->letter, value ? "+" : "");
