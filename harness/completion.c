@@ -109,7 +109,7 @@ static void bash(FILE *stream)
 static void zsh_option(const struct option *option, FILE *stream)
 {
     bool value = option->kind != OPTION_FLAG;
-    for (int shorter = 0; shorter <= (option->letter != 0); shorter++) {
+    for (int shorter = 0; shorter < (option->letter ? 2 : 1); shorter++) {
         if (shorter)
             fprintf(stream, " \\\n            '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "",
                     option->letter, value ? "+" : "");
