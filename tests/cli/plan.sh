@@ -75,8 +75,7 @@ holds '.points | length == 8'
 
 # What a point took before is what it is expected to take.
 run ridge run ncf --threads 1 --samples 3 --seconds 0.01 --seconds-max 0.1 --no-ceilings --no-report \
-    --db "$tap_dir/past.db"
-exits 0
+    --db "$tap_dir/past.db" # on a busy machine the result is invalid: what counts here is its time
 run ridge plan ncf --threads 1 --batch 256,8 --db "$tap_dir/past.db" --json
 exits 0
 holds '.known == 1 and .points[0].estimate_s > 0 and .estimate_s == .points[0].estimate_s'
