@@ -241,9 +241,9 @@ $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
 # A fuzz target runs over its seeds and damaged copies of them, or, CONFIG=fuzz, under libFuzzer.
 FUZZ_MAIN := $(if $(filter fuzz,$(CONFIG)),-fsanitize=fuzzer,$(B)/tests/fuzz/lib/replay.o)
 fuzz-programs: $(FUZZ_BIN)
-$(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libridge.a
+$(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
-	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(B)/libridge.a $(LDLIBS_ALL)
+	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
 test-programs: $(TEST_BIN) $(SAMPLE_SO) $(FUZZ_BIN)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a

@@ -8,17 +8,20 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "harness/ab.h"
 #include "harness/campaign.h"
 #include "harness/command.h"
 #include "harness/interrupt.h"
 #include "harness/record.h"
 #include "harness/serve.h"
+#include "plots/report.h"
 
 struct run_options {
     struct model_options model;
     struct plan_overrides plan;
     const char *tag;
-    bool json, on_request, resume, quiet, redact, no_db;
+    int64_t repeat;
+    bool json, on_request, resume, quiet, redact, no_db, interleave;
 };
 
 static const struct option options[] = {
@@ -32,6 +35,10 @@ static const struct option options[] = {
     {"redact", 0, OPTION_FLAG, offsetof(struct run_options, redact), NULL,
      "keep no host name, serial number, user name or path"},
     {"quiet", 'q', OPTION_FLAG, offsetof(struct run_options, quiet), NULL, "no progress bar"},
+    {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
+     "the first two words are two ridge programs, which take turns and are compared"},
+    {"repeat", 0, OPTION_INT, offsetof(struct run_options, repeat), "N",
+     "with --interleave: so many fresh pairs of processes (default 5)"},
     {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
      "one sample (ms) per line read from standard input: lets another program take turns"},
     {"json", 0, OPTION_FLAG, offsetof(struct run_options, json), NULL, "machine-readable"},
@@ -138,11 +145,33 @@ static void print_end(const struct campaign_result *r, const struct plan *plan, 
     if (r->note[0])
         fprintf(stderr, "ridge: %s\n", r->note);
     if (r->interrupted)
-        fprintf(stderr, "ridge: interrupted; `ridge run --resume` with the same words goes on\n");
+        fprintf(stderr, "ridge: interrupted; the same command with --resume goes on\n");
     if (r->resumed)
         fprintf(stderr, "ridge: %d of %d points were there already\n", r->resumed, plan->count);
     if (db)
-        fprintf(stderr, "run %.8s is in %s; `ridge report` draws it\n", r->uuid, db);
+        fprintf(stderr, "run %.8s is in %s\n", r->uuid, db);
+}
+
+/* A report that cannot be written costs a message, not the run. */
+static void write_report(const struct campaign_result *r, const char *db, const char *folder)
+{
+    struct error err = {0};
+    struct store *store = NULL;
+    struct report_outcome outcome;
+    int64_t run;
+    enum status status = store_open(db, STORE_READ, &store, &err);
+    if (status == STATUS_OK)
+        status = query_find_run(store, r->uuid, &run, &err);
+    if (status == STATUS_OK)
+        status = report_write(store, run, folder, &outcome, &err);
+    store_close(store);
+    if (status != STATUS_OK)
+        fprintf(stderr, "ridge: no report: %s\n", err.message);
+    else
+        fprintf(stderr, "report: %s\n", outcome.file);
+    if (status == STATUS_OK && outcome.not_drawn)
+        fprintf(stderr, "ridge: %d plots are missing: %s\n", outcome.not_drawn,
+                outcome.plot_reason);
 }
 
 static char *command_line(char *const *words, int count, struct arena *arena)
@@ -180,6 +209,8 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
     if (status != STATUS_OK)
         return command_fail(&err);
     print_end(&result, plan, campaign.db);
+    if (campaign.db && plan->report[0] && !result.interrupted)
+        write_report(&result, campaign.db, plan->report);
     return exit_code(&result, plan);
 }
 
@@ -189,6 +220,10 @@ static int run_main(int word_count, char **words, const void *values)
     struct error err = {0};
     struct plan plan;
     struct arena arena = {0};
+    if (o.interleave) {
+        struct ab_options ab = {o.repeat, o.plan.batch, o.plan.threads, o.plan.providers, o.json};
+        return ab_main(words, word_count, &ab);
+    }
     if (o.on_request && word_count != 1) {
         fprintf(stderr, "ridge: --on-request takes one model\n");
         return EXIT_USAGE;
