@@ -109,8 +109,7 @@ static void bash(FILE *stream)
 static void zsh_option(const struct option *option, FILE *stream)
 {
     bool value = option->kind != OPTION_FLAG;
-    int forms = option->letter ? 2 : 1;
-    for (int shorter = 0; shorter < forms; shorter++) {
+    for (int shorter = 0; shorter < (option->letter ? 2 : 1); shorter++) {
         if (shorter)
             fprintf(stream, " \\\n            '%s-%c%s[", option->kind == OPTION_LIST ? "*" : "",
                     option->letter, value ? "+" : "");

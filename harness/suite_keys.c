@@ -7,7 +7,7 @@
 #include "harness/suite.h"
 
 #define X(name) #name,
-static const char *const profilers[] = {"model", "papi", "powercap", "null",
+static const char *const profilers[] = {"model", "papi", "powercap", "clock", "null",
 #include "profiler_list.inc"
                                         NULL};
 #undef X

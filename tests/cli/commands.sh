@@ -42,7 +42,7 @@ for command in $commands; do
     # So is a word that means nothing to the command.
     run ridge "$command" no-such-word no-such-word-either
     exits 2
-    complains 'no-such-word|usage:'
+    complains '^ridge'
 done
 
 run ridge help --markdown

@@ -73,6 +73,20 @@ holds '.points[0].workload == "resnet50"'
 run ridge plan "$tap_dir/sweep.toml" --only ncf --json
 holds '.points | length == 8'
 
+# What a point took before is what it is expected to take.
+run ridge run ncf --threads 1 --samples 3 --seconds 0.01 --seconds-max 0.1 --no-ceilings --no-report \
+    --db "$tap_dir/past.db" # on a busy machine the result is invalid: what counts here is its time
+run ridge plan ncf --threads 1 --batch 256,8 --db "$tap_dir/past.db" --json
+exits 0
+holds '.known == 1 and .points[0].estimate_s > 0 and .estimate_s == .points[0].estimate_s'
+holds '.points[1].estimate_s == null'
+run ridge plan ncf --threads 1 --db "$tap_dir/past.db"
+prints '1 of these points was measured before: '
+echo "no database" >"$tap_dir/broken.db"
+run ridge plan ncf --db "$tap_dir/broken.db" --json
+exits 0
+holds '.known == 0 and .estimate_s == null'
+
 printf 'include = ["b.toml"]\n' >"$tap_dir/a.toml"
 printf '\n\ninclude = ["a.toml"]\n' >"$tap_dir/b.toml"
 run ridge plan "$tap_dir/a.toml"
