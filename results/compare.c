@@ -11,6 +11,7 @@
 #include "base/registry.h"
 #include "base/series.h"
 #include "base/stats.h"
+#include "results/compare_pairs.h"
 
 enum {
     HISTORY_MIN = 6,      /* one bad run among fewer is half of the differences */
@@ -117,14 +118,15 @@ static double squares(const double *x, int count)
 
 /* Variance of a process's median as the runs show it; paired runs share what drifts, so only their
  * differences count. */
-static double observed(const struct side *base, const struct side *head, const double *pairs,
-                       double *df)
+static double observed(const struct side *base, const struct side *head,
+                       const struct compare_pairs *pairs, double *df)
 {
-    *df = pairs ? base->runs - 1 : base->runs + head->runs - 2;
+    *df = pairs->count ? pairs->count - 1 : base->runs + head->runs - 2;
     if (*df <= 0)
         return 0;
-    return (pairs ? 0.5 * squares(pairs, base->runs)
-                  : squares(base->medians, base->runs) + squares(head->medians, head->runs)) /
+    return (pairs->count
+                ? 0.5 * squares(pairs->shift, pairs->count)
+                : squares(base->medians, base->runs) + squares(head->medians, head->runs)) /
            *df;
 }
 
@@ -157,41 +159,28 @@ static void settle_noise(struct comparison *c, double allowed, double seen, doub
 }
 
 static void find_noise(struct comparison *c, const struct side *base, const struct side *head,
-                       const double *pairs, double history, int history_count,
-                       const struct compare_rules *rules)
+                       const struct compare_pairs *pairs, const struct compare_point *point,
+                       double history, const struct compare_rules *rules)
 {
     static const char *const names[] = {"allowance", "runs compared", "history",
                                         "runs compared and history"};
-    double within = 0.5 * (base->within + head->within);
+    double within = 0.5 * (base->within + head->within), allowance = rules->allowance;
     double runs_df, runs = observed(base, head, pairs, &runs_df);
-    /* Interleaved runs are not subject to what a history contains: drift from run to run. */
-    bool has_history = !isnan(history) && !pairs;
-    double history_df = has_history ? series_noise_df(history_count) : 0;
+    /* What disturbs the machine, and drift from run to run, hit both of a pair. */
+    bool has_history = !isnan(history) && !pairs->count;
+    if (pairs->count)
+        within = pairs->within;
+    else
+        allowance = fmax(allowance, SPREAD_SHARE * fmax(base->spread, head->spread));
+    double history_df = has_history ? series_noise_df(point->history_count) : 0;
     double before = has_history ? fmax(history * history, within) : 0;
     double df = runs_df + history_df;
     double seen = df > 0 ? (runs_df * runs + history_df * before) / df : 0;
-    double allowance = fmax(rules->allowance, SPREAD_SHARE * fmax(base->spread, head->spread));
     settle_noise(c, allowance * allowance + within, seen, df);
     c->noise_from = names[(runs_df > 0) + 2 * has_history];
 }
 
 /* ---- one point ---- */
-
-static double shift(const struct side *base, const struct side *head, const double *pairs)
-{
-    if (!pairs)
-        return shift_estimate(base->sorted, base->runs, head->sorted, head->runs);
-    /* All means of two pairs: differences of d/2 and -d/2. */
-    double half[2][64];
-    int count = base->runs;
-    for (int k = 0; k < count; k++) {
-        half[1][k] = 0.5 * pairs[k];
-        half[0][k] = -0.5 * pairs[k];
-    }
-    stats_sort(half[0], count);
-    stats_sort(half[1], count);
-    return shift_estimate(half[0], count, half[1], count);
-}
 
 static double student(double p, double df)
 {
@@ -216,35 +205,42 @@ static void judge_numbers(struct comparison *c, const struct compare_rules *rule
     c->mde = expm1(fmax(needed, limit) + student(DETECT_POWER, c->df) * error);
 }
 
+static void fill_sides(struct comparison *c, const struct side *base, const struct side *head)
+{
+    c->base_runs = base->runs;
+    c->head_runs = head->runs;
+    c->base_samples = base->samples;
+    c->head_samples = head->samples;
+    c->base_effective = base->effective;
+    c->head_effective = head->effective;
+    c->base_median = exp(stats_median(base->sorted, base->runs));
+    c->head_median = exp(stats_median(head->sorted, head->runs));
+}
+
 static enum status measure(const struct compare_point *point, const struct compare_rules *rules,
                            int tests, struct comparison *c, struct error *err)
 {
     struct side base, head;
-    double differences[64];
-    bool paired = point->paired && point->base.run_count == point->head.run_count &&
-                  point->base.run_count <= 64;
-    double history;
+    struct compare_pairs pairs;
+    double history, effect;
     TRY(history_noise(point, &history, err));
+    TRY(compare_pairs(point, &pairs, err));
     TRY(side_init(&base, &point->base, err));
     if (side_init(&head, &point->head, err) != STATUS_OK) {
         side_release(&base);
         return STATUS_NO_MEMORY;
     }
-    for (int k = 0; paired && k < base.runs; k++)
-        differences[k] = head.medians[k] - base.medians[k];
-    const double *pairs = paired ? differences : NULL;
-    c->base_runs = base.runs;
-    c->head_runs = head.runs;
-    c->base_samples = base.samples;
-    c->head_samples = head.samples;
-    c->base_effective = base.effective;
-    c->head_effective = head.effective;
-    c->base_median = exp(stats_median(base.sorted, base.runs));
-    c->head_median = exp(stats_median(head.sorted, head.runs));
-    find_noise(c, &base, &head, pairs, history, point->history_count, rules);
-    judge_numbers(c, rules, shift(&base, &head, pairs), pairs ? NAN : history, tests);
-    double inflation = (base.samples + head.samples) / (base.effective + head.effective);
-    c->p_rank = mann_whitney_p(base.all, base.samples, head.all, head.samples, inflation);
+    fill_sides(c, &base, &head);
+    find_noise(c, &base, &head, &pairs, point, history, rules);
+    if (pairs.count) {
+        effect = compare_pairs_shift(&pairs);
+        c->p_rank = pairs.p_sign;
+    } else {
+        double inflation = (base.samples + head.samples) / (base.effective + head.effective);
+        effect = shift_estimate(base.sorted, base.runs, head.sorted, head.runs);
+        c->p_rank = mann_whitney_p(base.all, base.samples, head.all, head.samples, inflation);
+    }
+    judge_numbers(c, rules, effect, pairs.count ? NAN : history, tests);
     side_release(&base);
     side_release(&head);
     return STATUS_OK;
@@ -255,7 +251,7 @@ static enum status measure(const struct compare_point *point, const struct compa
 static bool set(struct comparison *c, enum verdict verdict, const char *side, const char *why)
 {
     c->verdict = verdict;
-    snprintf(c->reason, sizeof(c->reason), "%s%s%s", side, *side ? ": " : "", why ? why : "");
+    snprintf(c->reason, sizeof(c->reason), "%s%s%s", side, why && *why ? ": " : "", why ? why : "");
     return false;
 }
 
@@ -277,12 +273,12 @@ static bool passes_gate(const struct compare_point *p, struct comparison *c)
 {
     const struct compare_side *base = &p->base, *head = &p->head;
     if (head->state == SIDE_ABSENT)
-        return set(c, VERDICT_MISSING, "", "only in BASE");
+        return set(c, VERDICT_MISSING, "only in BASE", head->reason);
     if (head->state == SIDE_FAILED)
         return base->state == SIDE_FAILED ? set(c, VERDICT_INVALID, "BASE and HEAD", head->reason)
                                           : set(c, VERDICT_FAILED, "HEAD", head->reason);
     if (base->state == SIDE_ABSENT)
-        return set(c, VERDICT_NEW, "", "only in HEAD");
+        return set(c, VERDICT_NEW, "only in HEAD", base->reason);
     if (base->state != SIDE_USABLE)
         return set(c, VERDICT_INVALID, "BASE", base->reason);
     if (head->state != SIDE_USABLE)

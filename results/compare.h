@@ -51,7 +51,7 @@ struct compare_side {
 
 struct compare_point {
     struct compare_side base, head;
-    bool paired; /* base.runs[k] and head.runs[k] were measured in turns */
+    bool paired; /* sample i of base.runs[k] and of head.runs[k] were taken in turns */
     /* Medians of earlier runs of this point on this machine, oldest first; may hold steps. */
     const double *history;
     int history_count;
@@ -73,7 +73,7 @@ struct comparison {
     double base_median, head_median; /* of the medians of the processes */
     double ratio, ci_low, ci_high;   /* head / base with its 1 - alpha interval, not adjusted */
     double p, p_adjusted;
-    double p_rank; /* Mann-Whitney over samples, corrected for their effective number */
+    double p_rank; /* Mann-Whitney (of pairs: sign test) over samples, by effective number */
     double mde;    /* relative slowdown found with probability 0.95 */
     double limit;  /* as applied: the rule's, or more where the history is noisy */
     double noise;  /* relative sd of the median of a process, as used */
