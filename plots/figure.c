@@ -59,6 +59,23 @@ void figure_text(struct figure *figure, const char *name, const char *value)
     fputc('\n', figure->commands);
 }
 
+/* A step of 1, 2 or 5 times a power of ten that leaves so many pixels between two numbers. */
+static double tick_step(const struct axis *axis, double frame_px, double apart_px)
+{
+    double least = fabs(axis->max - axis->min) * apart_px / frame_px;
+    double power = pow(10, floor(log10(least)));
+    return power * (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
+}
+
+static void put_axis(struct figure *f, const struct axis *axis, char name, double frame_px)
+{
+    if (axis->log)
+        fprintf(f->commands, "set logscale %c\n", name);
+    else
+        fprintf(f->commands, "set %ctics %.9g\n", name,
+                tick_step(axis, frame_px, name == 'x' ? 62 : 34));
+}
+
 void figure_frame(struct figure *f)
 {
     fprintf(f->commands,
@@ -68,10 +85,8 @@ void figure_frame(struct figure *f)
             f->bottom / f->height);
     fprintf(f->commands, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", f->x.min, f->x.max,
             f->y.min, f->y.max);
-    if (f->x.log)
-        fputs("set logscale x\n", f->commands);
-    if (f->y.log)
-        fputs("set logscale y\n", f->commands);
+    put_axis(f, &f->x, 'x', f->width - f->left - f->right);
+    put_axis(f, &f->y, 'y', f->height - f->top - f->bottom);
 }
 
 /* ---- places ---- */
@@ -127,8 +142,8 @@ void figure_take(struct figure *f, struct box box)
 {
     if (f->taken_count == FIGURE_BOXES_MAX)
         return;
-    f->taken[f->taken_count++] = (struct box){box.x0 - MARGIN_PX, box.y0, box.x1 + MARGIN_PX,
-                                              box.y1};
+    f->taken[f->taken_count++] =
+        (struct box){box.x0 - MARGIN_PX, box.y0, box.x1 + MARGIN_PX, box.y1};
 }
 
 void figure_label_colour(struct figure *f, double x, double y, double align, const char *text,
@@ -157,7 +172,9 @@ void figure_y_title(struct figure *f, const char *text)
 
 void figure_x_title(struct figure *f, const char *text)
 {
-    figure_label(f, (f->left + f->width - f->right) / 2, f->height - LINE_PX / 2.0 - 2, 0.5, text);
+    double x = (f->left + f->width - f->right) / 2, half = figure_text_width(text) / 2;
+    x = fmin(x, f->width - half - 2);
+    figure_label(f, x, f->height - LINE_PX / 2.0 - 2, 0.5, text);
 }
 
 void figure_line(struct figure *f, struct box line, const char *style)
@@ -171,7 +188,8 @@ void figure_line(struct figure *f, struct box line, const char *style)
 static void lead(struct figure *f, struct box marker, struct box label)
 {
     double x = (marker.x0 + marker.x1) / 2, y = (marker.y0 + marker.y1) / 2;
-    double to_x = fmax(label.x0, fmin(x, label.x1)), to_y = fmax(label.y0 + 3, fmin(y, label.y1 - 3));
+    double to_x = fmax(label.x0, fmin(x, label.x1)),
+           to_y = fmax(label.y0 + 3, fmin(y, label.y1 - 3));
     double distance = hypot(to_x - x, to_y - y), radius = (marker.x1 - marker.x0) / 2;
     if (distance < radius + 14)
         return;
@@ -183,7 +201,7 @@ static void lead(struct figure *f, struct box marker, struct box label)
 bool figure_label_beside(struct figure *f, double x, double y, double radius, const char *text)
 {
     /* Right first, then left, above, below, and between. */
-    static const double turns[][2] = {{1, 0},     {-1, 0},    {0, -1},     {0, 1},
+    static const double turns[][2] = {{1, 0},      {-1, 0},    {0, -1},      {0, 1},
                                       {0.8, -0.7}, {0.8, 0.7}, {-0.8, -0.7}, {-0.8, 0.7}};
     static const double steps[] = {5, 12, 22, 36, 54, 78, 110, 150};
     struct box marker = {x - radius, y - radius, x + radius, y + radius};

@@ -70,8 +70,8 @@ bool figure_free(const struct figure *figure, struct box box);
 void figure_take(struct figure *figure, struct box box);
 /* Text with its vertical middle at y; align 0: begins at x, 0.5: centred, 1: ends there. */
 void figure_label(struct figure *figure, double x, double y, double align, const char *text);
-void figure_label_colour(struct figure *figure, double x, double y, double align,
-                         const char *text, unsigned rgb);
+void figure_label_colour(struct figure *figure, double x, double y, double align, const char *text,
+                         unsigned rgb);
 /* Along the left edge, reading upwards; along the lower edge. */
 void figure_y_title(struct figure *figure, const char *text);
 void figure_x_title(struct figure *figure, const char *text);

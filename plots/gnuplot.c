@@ -10,16 +10,19 @@
 bool gnuplot_terminal(FILE *script, const char *kind, double width, double height)
 {
     if (strcmp(kind, "svg") == 0)
-        fprintf(script, "set terminal svg size %.0f,%.0f dynamic noenhanced font 'Helvetica,13' "
-                        "background '#ffffff'\n",
+        fprintf(script,
+                "set terminal svg size %.0f,%.0f dynamic noenhanced font 'Helvetica,13' "
+                "background '#ffffff'\n",
                 width, height);
     else if (strcmp(kind, "png") == 0) /* twice the pixels: sharp on paper and on good screens */
-        fprintf(script, "set terminal pngcairo size %.0f,%.0f noenhanced font 'Helvetica,9.75' "
-                        "fontscale 2 linewidth 2 pointscale 2 background '#ffffff'\n",
+        fprintf(script,
+                "set terminal pngcairo size %.0f,%.0f noenhanced font 'Helvetica,9.75' "
+                "fontscale 2 linewidth 2 pointscale 2 background '#ffffff'\n",
                 width * 2, height * 2);
     else if (strcmp(kind, "pdf") == 0) /* 96 pixels per inch */
-        fprintf(script, "set terminal pdfcairo size %.3fin,%.3fin noenhanced font 'Helvetica,9.75' "
-                        "background '#ffffff'\n",
+        fprintf(script,
+                "set terminal pdfcairo size %.3fin,%.3fin noenhanced font 'Helvetica,9.75' "
+                "background '#ffffff'\n",
                 width / 96, height / 96);
     else
         return false;
@@ -96,8 +99,10 @@ bool gnuplot_run(const char *folder, const char *stem, char *reason, size_t size
     close(ends[0]);
     int code = child > 0 ? wait_for(child) : -1;
     if (code == CODE_NO_GNUPLOT)
-        snprintf(reason, size, "gnuplot is not installed: apt-get install gnuplot-nox, then "
-                               "`gnuplot %s` in %s", script, folder);
+        snprintf(reason, size,
+                 "gnuplot is not installed: apt-get install gnuplot-nox, then "
+                 "`gnuplot %s` in %s",
+                 script, folder);
     else if (code != 0)
         snprintf(reason, size, "gnuplot failed on %s/%s: %s", folder, script,
                  child > 0 ? last_line(said) : strerror(errno));

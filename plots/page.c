@@ -93,8 +93,9 @@ static void put_caption(struct page *page, const struct plot *plot, const char *
 {
     page_raw(page, "<figcaption>");
     page_text(page, plot->about);
-    page_raw(page, " <span class=\"files\"><a href=\"plots/%s.svg\">svg</a> "
-                   "<a href=\"plots/%s.dat\">data</a> <a href=\"plots/%s.gp\">gnuplot</a></span>",
+    page_raw(page,
+             " <span class=\"files\"><a href=\"plots/%s.svg\">svg</a> "
+             "<a href=\"plots/%s.dat\">data</a> <a href=\"plots/%s.gp\">gnuplot</a></span>",
              stem, stem, stem);
     page_raw(page, "</figcaption></figure>\n");
 }

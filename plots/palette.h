@@ -11,7 +11,7 @@ enum { PALETTE_COUNT = 9 };
 struct swatch {
     const char *name;
     unsigned rgb;
-    int marker; /* gnuplot's point type, filled; one less is the hollow one */
+    int marker;    /* gnuplot's point type, filled; one less is the hollow one */
     unsigned text; /* colour of text on it */
 };
 

@@ -78,8 +78,7 @@ enum status plot_read(const struct embedded *file, struct plot *plot, struct err
         if (!end)
             break;
         snprintf(line, sizeof(line), "%.*s", (int)(end - plot->script), plot->script);
-        if (sscanf(line, "# %15[a-z]: %299[^\n]", key, value) == 2 &&
-            !read_line(plot, key, value))
+        if (sscanf(line, "# %15[a-z]: %299[^\n]", key, value) == 2 && !read_line(plot, key, value))
             return FAIL(err, STATUS_FAILED, "%s:%d: cannot read \"%s\"", file->path, number, value);
         plot->script = end + 1;
     }
@@ -134,11 +133,8 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {"roofline", shape_roofline},
-    {"breakdown", shape_breakdown},
-    {"latency", shape_latency},
-    {"spread", shape_spread},
-    {"history", shape_history},
+    {"roofline", shape_roofline}, {"breakdown", shape_breakdown}, {"latency", shape_latency},
+    {"spread", shape_spread},     {"history", shape_history},
 };
 
 static shape_function *find_shape(const char *name)

@@ -17,10 +17,14 @@ struct reading {
 static enum status read_grids(struct page *page, struct error *err)
 {
     const struct reading readings[] = {
-        {"runs", &page->runs},           {"results", &page->results},
-        {"bounds", &page->bounds},       {"offenders", &page->offenders},
-        {"report_kinds", &page->kinds},  {"report_roofs", &page->roofs},
-        {"ceilings", &page->ceilings},   {"environment", &page->environment},
+        {"runs", &page->runs},
+        {"results", &page->results},
+        {"bounds", &page->bounds},
+        {"offenders", &page->offenders},
+        {"report_kinds", &page->kinds},
+        {"report_roofs", &page->roofs},
+        {"ceilings", &page->ceilings},
+        {"environment", &page->environment},
         {"unavailable", &page->unavailable},
     };
     struct query_value run = {.name = "run", .number = (double)page->run};
@@ -34,9 +38,9 @@ static enum status read_grids(struct page *page, struct error *err)
 
 static void release(struct page *page)
 {
-    struct grid *grids[] = {&page->runs,     &page->results,     &page->bounds,
-                            &page->offenders, &page->kinds,      &page->roofs,
-                            &page->ceilings, &page->environment, &page->unavailable};
+    struct grid *grids[] = {&page->runs,      &page->results,     &page->bounds,
+                            &page->offenders, &page->kinds,       &page->roofs,
+                            &page->ceilings,  &page->environment, &page->unavailable};
     for (int k = 0; k < ARRAY_COUNT(grids); k++)
         grid_release(grids[k]);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of the report: the machine, its ceilings, what could not be had, where numbers are from. */
+ * The end of the report: the machine, its ceilings, what could not be had, where numbers are from.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,19 +147,21 @@ static void put_ceiling(struct page *page, int64_t row)
     page_number(page, "Spread", spread, text_percent(spread).s);
     page_number(page, "Working set", grid_number(g, row, "working_set"),
                 text_bytes(grid_number(g, row, "working_set")).s);
-    page_cell(page, "How", *grid_text(g, row, "reason") ? grid_text(g, row, "reason")
-                                                        : grid_text(g, row, "how"));
+    page_cell(page, "How",
+              *grid_text(g, row, "reason") ? grid_text(g, row, "reason")
+                                           : grid_text(g, row, "how"));
     page_raw(page, "</tr>\n");
 }
 
 static void put_ceilings(struct page *page)
 {
-    static const char *const titles[] = {"Ceiling",      "#Threads", "#Value", "#Spread",
-                                         "#Working set", "How"};
+    static const char *const titles[] = {"Ceiling", "#Threads",     "#Value",
+                                         "#Spread", "#Working set", "How"};
     if (!page->ceilings.row_count)
         return;
-    page_raw(page, "<h3>Ceilings</h3><p>Measured on this machine in this run, on %.10s; spread is "
-                   "largest less smallest over its repeats.</p>\n",
+    page_raw(page,
+             "<h3>Ceilings</h3><p>Measured on this machine in this run, on %.10s; spread is "
+             "largest less smallest over its repeats.</p>\n",
              grid_text(&page->runs, page->run_row, "started_utc"));
     page_raw(page, "<details><summary>All %lld ceilings</summary>\n",
              (long long)page->ceilings.row_count);
@@ -249,10 +252,15 @@ void section_provenance(struct page *page)
         page,
         "<p class=\"note\">Times: monotonic clock, each execution alone, warm-up left out, medians "
         "(source <code>clock</code>). FLOPs and bytes: counted on paper from the graph (source "
-        "<code>model</code>), compulsory bytes move each tensor once; where hardware counters could "
-        "be read they are stored beside (source <code>papi</code>). Intensity here is model FLOPs over "
-        "compulsory bytes, read and written. Time and counts come from separate phases. Times of steps "
-        "are measured one step at a time, so their sum differs from the time of the whole. Ceilings: "
-        "FMA loops and read, copy and triad loops on this machine in this run, best pattern each.</p>"
+        "<code>model</code>), compulsory bytes move each tensor once; where hardware counters "
+        "could "
+        "be read they are stored beside (source <code>papi</code>). Intensity here is model FLOPs "
+        "over "
+        "compulsory bytes, read and written. Time and counts come from separate phases. Times of "
+        "steps "
+        "are measured one step at a time, so their sum differs from the time of the whole. "
+        "Ceilings: "
+        "FMA loops and read, copy and triad loops on this machine in this run, best pattern "
+        "each.</p>"
         "</section>\n");
 }

@@ -79,28 +79,31 @@ static void banner_counting(struct page *page)
     int64_t steps = count_rows(&page->offenders, "counting error", 0);
     int64_t winograd = count_rows(&page->offenders, "", 1);
     if (results || steps) {
-        page_raw(page,
-                 "<p class=\"banner bad\"><strong>COUNTING ERROR: %lld workloads and %lld steps lie "
-                 "above their roof.</strong> No machine is faster than itself: a number is wrong. "
-                 "Candidates: the precision of the ceiling, the convention of counting FLOPs, bytes "
-                 "that were cached, a step measured apart from its neighbours, or a ceiling that was "
-                 "disturbed. Marked below.</p>\n",
-                 (long long)results, (long long)steps);
+        page_raw(
+            page,
+            "<p class=\"banner bad\"><strong>COUNTING ERROR: %lld workloads and %lld steps lie "
+            "above their roof.</strong> No machine is faster than itself: a number is wrong. "
+            "Candidates: the precision of the ceiling, the convention of counting FLOPs, bytes "
+            "that were cached, a step measured apart from its neighbours, or a ceiling that was "
+            "disturbed. Marked below.</p>\n",
+            (long long)results, (long long)steps);
     }
     if (winograd)
-        page_raw(page,
-                 "<p class=\"banner note\">%lld convolutions by Winograd's algorithm lie above the "
-                 "peak. This is no error: their FLOPs are counted as a direct convolution has them, "
-                 "and the algorithm does fewer.</p>\n",
-                 (long long)winograd);
+        page_raw(
+            page,
+            "<p class=\"banner note\">%lld convolutions by Winograd's algorithm lie above the "
+            "peak. This is no error: their FLOPs are counted as a direct convolution has them, "
+            "and the algorithm does fewer.</p>\n",
+            (long long)winograd);
 }
 
 void section_banners(struct page *page)
 {
     const struct grid *runs = &page->runs;
     if (!is(runs, page->run_row, "state", "finished"))
-        page_raw(page, "<p class=\"banner warn\"><strong>This run did not finish</strong> (%.12s): "
-                       "%.0f of %.0f points are here.</p>\n",
+        page_raw(page,
+                 "<p class=\"banner warn\"><strong>This run did not finish</strong> (%.12s): "
+                 "%.0f of %.0f points are here.</p>\n",
                  grid_text(runs, page->run_row, "state"),
                  grid_number(runs, page->run_row, "results"),
                  grid_number(runs, page->run_row, "planned"));
@@ -112,9 +115,10 @@ void section_banners(struct page *page)
     banner_results(page);
     banner_counting(page);
     if (!page->roofs.row_count)
-        page_raw(page, "<p class=\"banner note\">This run measured no ceilings: there are no roofs, no "
-                       "bound classes and no recoverable seconds. <code>ridge peaks</code> or a suite "
-                       "with <code>ceilings = true</code> measures them.</p>\n");
+        page_raw(page,
+                 "<p class=\"banner note\">This run measured no ceilings: there are no roofs, no "
+                 "bound classes and no recoverable seconds. <code>ridge peaks</code> or a suite "
+                 "with <code>ceilings = true</code> measures them.</p>\n");
 }
 
 /* ---- the table ---- */
@@ -134,8 +138,8 @@ static void put_bound(struct page *page, int64_t result)
     if (*note)
         page_element(page, "small", note);
     else if (isfinite(share))
-        page_raw(page, "<small>%s of its roof; %s FLOP/B, ridge %s</small>",
-                 text_percent(share).s, text_number(grid_number(b, row, "intensity")).s,
+        page_raw(page, "<small>%s of its roof; %s FLOP/B, ridge %s</small>", text_percent(share).s,
+                 text_number(grid_number(b, row, "intensity")).s,
                  text_number(grid_number(b, row, "ridge")).s);
     page_raw(page, "</td>");
 }
@@ -144,9 +148,10 @@ static void put_median(struct page *page, int64_t row)
 {
     const struct grid *g = &page->results;
     double median = grid_number(g, row, "median");
-    double half = fmax(grid_number(g, row, "ci_high") - median,
-                       median - grid_number(g, row, "ci_low"));
-    page_raw(page, "<td class=\"num\" data-label=\"Median time\" data-sort=\"%.9g\"><strong>%s</strong>",
+    double half =
+        fmax(grid_number(g, row, "ci_high") - median, median - grid_number(g, row, "ci_low"));
+    page_raw(page,
+             "<td class=\"num\" data-label=\"Median time\" data-sort=\"%.9g\"><strong>%s</strong>",
              isfinite(median) ? median : -1, text_time(median).s);
     if (isfinite(half))
         page_raw(page, "<small>\xc2\xb1 %s, n = %.0f</small>", text_percent(half / median).s,
@@ -162,7 +167,9 @@ static void put_verified(struct page *page, int64_t row)
         page_raw(page, "<td data-label=\"Verified\">not verified</td>");
         return;
     }
-    page_raw(page, "<td class=\"num\" data-label=\"Verified\" data-sort=\"%.9g\">%.1e<small>bound %.0e</small></td>",
+    page_raw(page,
+             "<td class=\"num\" data-label=\"Verified\" data-sort=\"%.9g\">%.1e<small>bound "
+             "%.0e</small></td>",
              error, error, grid_number(g, row, "verify_bound"));
 }
 
@@ -172,7 +179,9 @@ static void put_verdict(struct page *page, int64_t row)
     bool ok = strcmp(status, "ok") == 0;
     bool valid = ok && is(&page->results, row, "verdict", "valid");
     page_raw(page, "<td data-label=\"Verdict\"><span class=\"chip %s\">",
-             valid ? "good" : ok || strcmp(status, "skipped") == 0 ? "warn" : "bad");
+             valid                                  ? "good"
+             : ok || strcmp(status, "skipped") == 0 ? "warn"
+                                                    : "bad");
     page_text(page, valid ? "valid" : ok ? "invalid" : status);
     page_raw(page, "</span></td>");
 }
@@ -208,10 +217,11 @@ void section_headline(struct page *page)
     for (int64_t row = 0; row < page->results.row_count; row++)
         put_row(page, row);
     page_end_table(page);
-    page_raw(page, "<p class=\"note\">Median with the half-width of its 95 %% interval, n samples. "
-                   "Throughput counts batch items. Performance is counted FLOPs (a multiply-add is "
-                   "two) over median time; the peak was measured on this machine. Verified: largest "
-                   "relative error against the same graph in float64.</p></section>\n");
+    page_raw(page,
+             "<p class=\"note\">Median with the half-width of its 95 %% interval, n samples. "
+             "Throughput counts batch items. Performance is counted FLOPs (a multiply-add is "
+             "two) over median time; the peak was measured on this machine. Verified: largest "
+             "relative error against the same graph in float64.</p></section>\n");
 }
 
 enum status section_overview(struct page *page, struct error *err)

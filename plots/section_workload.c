@@ -35,13 +35,14 @@ static void put_facts(struct page *page, int64_t row)
     const struct grid *g = &page->results;
     page_raw(page, "<dl class=\"facts\">\n");
     put_scenario(page, row);
-    page_raw(page, "<div><dt>Time: fastest / median / p90 / p99</dt><dd>%s / %s / %s / %s</dd></div>\n",
+    page_raw(page,
+             "<div><dt>Time: fastest / median / p90 / p99</dt><dd>%s / %s / %s / %s</dd></div>\n",
              text_time(grid_number(g, row, "min")).s, text_time(grid_number(g, row, "median")).s,
              text_time(grid_number(g, row, "p90")).s, text_time(grid_number(g, row, "p99")).s);
-    page_raw(page, "<div><dt>Memory: weights / planned / resident</dt><dd>%s / %s / %s</dd></div>\n",
-             text_bytes(grid_number(g, row, "weights")).s,
-             text_bytes(grid_number(g, row, "arena")).s,
-             text_bytes(grid_number(g, row, "peak_rss")).s);
+    page_raw(
+        page, "<div><dt>Memory: weights / planned / resident</dt><dd>%s / %s / %s</dd></div>\n",
+        text_bytes(grid_number(g, row, "weights")).s, text_bytes(grid_number(g, row, "arena")).s,
+        text_bytes(grid_number(g, row, "peak_rss")).s);
     page_raw(page, "<div><dt>Bytes: compulsory / streamed</dt><dd>%s / %s</dd></div>\n",
              text_bytes(grid_number(g, row, "bytes_compulsory")).s,
              text_bytes(grid_number(g, row, "bytes_streamed")).s);
@@ -49,6 +50,9 @@ static void put_facts(struct page *page, int64_t row)
     if (isfinite(grid_number(g, row, "energy")))
         put_fact(page, "Energy of one execution",
                  text_scaled(grid_number(g, row, "energy"), "J").s);
+    if (isfinite(grid_number(g, row, "server_rate")))
+        put_fact(page, "Highest rate within the latency bound",
+                 text_scaled(grid_number(g, row, "server_rate"), "/s").s);
     put_fact(page, "Sampling ended by", grid_text(g, row, "stop_reason"));
     page_raw(page, "</dl>\n");
 }
@@ -87,13 +91,15 @@ static void put_sentence(struct page *page, const struct summary *s)
     if (!s->steps)
         page_raw(page, "<p class=\"missing\">No steps were timed for this result.</p>\n");
     else if (!(s->known_s > 0))
-        page_raw(page, "<p class=\"lead\">How far the %lld kernels are from their roofs is not known: "
-                       "this run has no ceilings for them.</p>\n",
+        page_raw(page,
+                 "<p class=\"lead\">How far the %lld kernels are from their roofs is not known: "
+                 "this run has no ceilings for them.</p>\n",
                  (long long)s->steps);
     else
-        page_raw(page, "<p class=\"lead\"><strong>%s of the time is in kernels below 30 %% of their "
-                       "roof.</strong> %s of %s could be won if every one of the %lld steps reached "
-                       "its roof.</p>\n",
+        page_raw(page,
+                 "<p class=\"lead\"><strong>%s of the time is in kernels below 30 %% of their "
+                 "roof.</strong> %s of %s could be won if every one of the %lld steps reached "
+                 "its roof.</p>\n",
                  text_percent(s->low_s / s->known_s).s, text_time(s->recoverable_s).s,
                  text_time(s->all_s).s, (long long)s->steps);
 }
@@ -120,8 +126,9 @@ static void put_kind(struct page *page, int64_t row, double total)
     page_cell(page, "Operator", kind);
     page_number(page, "Steps", grid_number(g, row, "steps"), grid_text(g, row, "steps"));
     page_number(page, "Time", seconds, text_time(seconds).s);
-    page_raw(page, "<td data-label=\"Share\" data-sort=\"%.6g\" class=\"share\"><span class=\"bar\" "
-                   "style=\"width:%.1f%%;background:#%06x\"></span><span>%s</span></td>",
+    page_raw(page,
+             "<td data-label=\"Share\" data-sort=\"%.6g\" class=\"share\"><span class=\"bar\" "
+             "style=\"width:%.1f%%;background:#%06x\"></span><span>%s</span></td>",
              isfinite(share) ? share : -1, isfinite(share) ? 60 * share : 0,
              palette_at(palette_of_kind(kind))->rgb, text_percent(share).s);
     page_number(page, "Performance", rate, text_scaled(rate, "FLOP/s").s);
@@ -152,9 +159,10 @@ static void put_offender(struct page *page, int64_t row, double total)
     double share = grid_number(g, row, "fraction_of_roof");
     double gain = grid_number(g, row, "recoverable");
     bool error = strcmp(grid_text(g, row, "bound"), "counting error") == 0;
-    page_raw(page, "<tr%s><td data-label=\"Step\" data-sort=\"%.0f\" class=\"step\"><strong>#%.0f</strong> ",
-             error ? " class=\"bad\"" : "", grid_number(g, row, "step"),
-             grid_number(g, row, "step"));
+    page_raw(
+        page,
+        "<tr%s><td data-label=\"Step\" data-sort=\"%.0f\" class=\"step\"><strong>#%.0f</strong> ",
+        error ? " class=\"bad\"" : "", grid_number(g, row, "step"), grid_number(g, row, "step"));
     page_text(page, grid_text(g, row, "kind"));
     page_element(page, "small", grid_text(g, row, "name"));
     page_raw(page, "</td><td data-label=\"Kernel\" class=\"kernel\">");
@@ -166,7 +174,8 @@ static void put_offender(struct page *page, int64_t row, double total)
     page_number(page, "Share", time / total, text_percent(time / total).s);
     page_number(page, "FLOP/B", grid_number(g, row, "intensity"),
                 text_number(grid_number(g, row, "intensity")).s);
-    page_number(page, "Performance", rate, rate > 0 ? text_scaled(rate, "FLOP/s").s : "\xe2\x80\x93");
+    page_number(page, "Performance", rate,
+                rate > 0 ? text_scaled(rate, "FLOP/s").s : "\xe2\x80\x93");
     page_number(page, "Of its roof", share, text_percent(share).s);
     page_raw(page, "<td data-label=\"Bound by\" class=\"reason\">");
     page_text(page, grid_text(g, row, "bound"));
@@ -177,8 +186,8 @@ static void put_offender(struct page *page, int64_t row, double total)
 
 static void put_offenders(struct page *page, int64_t result, const struct summary *summary)
 {
-    static const char *const titles[] = {"Step",    "Kernel",       "#Recoverable",
-                                         "#Time",   "#Share",       "#FLOP/B",
+    static const char *const titles[] = {"Step",         "Kernel",       "#Recoverable",
+                                         "#Time",        "#Share",       "#FLOP/B",
                                          "#Performance", "#Of its roof", "Bound by"};
     if (!(summary->all_s > 0))
         return;
@@ -192,8 +201,9 @@ static void put_offenders(struct page *page, int64_t result, const struct summar
         }
     page_end_table(page);
     if (shown < summary->steps)
-        page_raw(page, "<p class=\"note\">%d of %lld steps. Recoverable: time less the time at the "
-                       "roof that the step is under.</p>\n",
+        page_raw(page,
+                 "<p class=\"note\">%d of %lld steps. Recoverable: time less the time at the "
+                 "roof that the step is under.</p>\n",
                  shown, (long long)summary->steps);
 }
 
@@ -217,6 +227,20 @@ static void put_reproduce(struct page *page, int64_t row)
     page_raw(page, "</code></p>\n");
 }
 
+/* A single run has no history. */
+static enum status put_history(struct page *page, int64_t result, struct error *err)
+{
+    struct grid grid;
+    struct query_value value = {.name = "result", .number = (double)result};
+    TRY(query_view(page->store, "report_history", &value, 1, &grid, err));
+    int64_t runs = grid.row_count;
+    grid_release(&grid);
+    if (runs < 2)
+        return STATUS_OK;
+    page_raw(page, "<h4>History</h4>\n");
+    return page_figure(page, "history", result, err);
+}
+
 static enum status put_details(struct page *page, int64_t row, struct error *err)
 {
     int64_t result = (int64_t)grid_number(&page->results, row, "result");
@@ -229,7 +253,7 @@ static enum status put_details(struct page *page, int64_t row, struct error *err
     put_offenders(page, result, &summary);
     page_raw(page, "<h4>Latency</h4>\n");
     TRY(page_figure(page, "latency", result, err));
-    return page_figure(page, "history", result, err);
+    return put_history(page, result, err);
 }
 
 enum status section_workload(struct page *page, int64_t row, struct error *err)

@@ -44,8 +44,8 @@ static void put_bar(struct figure *f, const struct bar *bar, int index)
         char text[24];
         if (!(share > 0))
             continue;
-        figure_row(f, bar->label, "%d\t%.5f\t%.5f\t%u", index, start * 100,
-                   (start + share) * 100, swatch->rgb);
+        figure_row(f, bar->label, "%d\t%.5f\t%.5f\t%u", index, start * 100, (start + share) * 100,
+                   swatch->rgb);
         snprintf(text, sizeof(text), "%.0f %%", share * 100);
         if (share * plot_px > figure_text_width(text) + 6)
             figure_label_colour(f, f->left + (start + share / 2) * plot_px, y, 0.5, text,
@@ -54,8 +54,7 @@ static void put_bar(struct figure *f, const struct bar *bar, int index)
     }
 }
 
-static int survey(const struct figure *f, const struct grid *times, unsigned *used,
-                  double *widest)
+static int survey(const struct figure *f, const struct grid *times, unsigned *used, double *widest)
 {
     int bars = 0;
     for (int64_t row = 0; row < times->row_count;) {

@@ -52,7 +52,8 @@ enum status shape_history(struct figure *f, struct error *err)
     double low = INFINITY, high = 0;
     for (int64_t row = 0; row < runs->row_count; row++) {
         low = fmin(low, fmin(grid_number(runs, row, "time_s"), grid_number(runs, row, "ci_low")));
-        high = fmax(high, fmax(grid_number(runs, row, "time_s"), grid_number(runs, row, "ci_high")));
+        high =
+            fmax(high, fmax(grid_number(runs, row, "time_s"), grid_number(runs, row, "ci_high")));
     }
     if (!(high > 0)) {
         snprintf(f->empty, sizeof(f->empty), "no run has a time of this point");

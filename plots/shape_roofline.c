@@ -95,9 +95,9 @@ static void put_points(struct figure *f, const struct grid *points, double *radi
     for (int64_t row = 0; row < points->row_count; row++) {
         if (!visible(points, row))
             continue;
-        const struct swatch *swatch = palette_at(
-            ops ? palette_of_kind(grid_text(points, row, "kind"))
-                : palette_of_domain(grid_text(points, row, "domain")));
+        const struct swatch *swatch =
+            palette_at(ops ? palette_of_kind(grid_text(points, row, "kind"))
+                           : palette_of_domain(grid_text(points, row, "domain")));
         double share = grid_number(points, row, "share");
         double size = 0.55 + 3.2 * sqrt(isfinite(share) ? fmin(share, 1) : 0);
         bool hollow = grid_number(points, row, "valid") == 0;

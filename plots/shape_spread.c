@@ -51,7 +51,8 @@ static void set_axes(struct figure *f, const struct grid *results, const struct 
     for (int64_t row = 0; row < results->row_count; row++) {
         if (!isfinite(spreads[row].max))
             continue;
-        widest = fmax(widest, figure_text_width(figure_row_name(f, grid_text(results, row, "label")).s));
+        widest =
+            fmax(widest, figure_text_width(figure_row_name(f, grid_text(results, row, "label")).s));
         low = fmin(low, spreads[row].q01);
         high = fmax(high, spreads[row].max);
         rows++;
@@ -92,8 +93,7 @@ enum status shape_spread(struct figure *f, struct error *err)
     const struct grid *results = figure_grid(f, "results");
     struct arena arena = {0};
     struct spread *spreads = arena_array(&arena, (size_t)results->row_count + 1, sizeof(*spreads));
-    enum status status =
-        spreads ? read_all(f, results, spreads, err) : FAIL_NO_MEMORY(err);
+    enum status status = spreads ? read_all(f, results, spreads, err) : FAIL_NO_MEMORY(err);
     if (status == STATUS_OK) {
         set_axes(f, results, spreads);
         put_rows(f, results, spreads);

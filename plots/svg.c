@@ -43,10 +43,8 @@ static bool starts(const struct scan *s, const char *word)
 /* id="x", href='#x' and url(#x) get the prefix; xlink is older than all browsers of today. */
 static bool put_id(struct scan *s)
 {
-    static const struct replacement marks[] = {{" id=\"", " id=\""},
-                                               {" id='", " id='"},
-                                               {"xlink:href='#", "href='#"},
-                                               {"url(#", "url(#"}};
+    static const struct replacement marks[] = {
+        {" id=\"", " id=\""}, {" id='", " id='"}, {"xlink:href='#", "href='#"}, {"url(#", "url(#"}};
     for (size_t k = 0; k < sizeof(marks) / sizeof(marks[0]); k++) {
         if (!starts(s, marks[k].from))
             continue;
@@ -114,8 +112,9 @@ static enum status put_svg(const char *text, const struct svg_words *words, FILE
     const char *body = svg ? strchr(svg, '>') : NULL;
     if (!at || !body || sscanf(at, "viewBox=\"%63[0-9. -]\"", box) != 1)
         return FAIL(err, STATUS_FAILED, "%s: not an SVG by gnuplot", path);
-    fprintf(page, "<svg viewBox=\"%s\" role=\"img\" "
-                  "aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
+    fprintf(page,
+            "<svg viewBox=\"%s\" role=\"img\" "
+            "aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
             box, words->id, words->id, words->id);
     text_html(page, words->title);
     fprintf(page, "</title><desc id=\"%s-d\">", words->id);
@@ -135,8 +134,7 @@ enum status svg_inline(const char *path, const struct svg_words *words, FILE *pa
     char *text = arena_alloc(&arena, file.size + 1); /* zeroed: ends in NUL */
     if (text && file.size)
         memcpy(text, file.data, file.size);
-    enum status status =
-        text ? put_svg(text, words, page, path, err) : FAIL_NO_MEMORY(err);
+    enum status status = text ? put_svg(text, words, page, path, err) : FAIL_NO_MEMORY(err);
     arena_release(&arena);
     file_unmap(&file);
     return status;

@@ -65,7 +65,10 @@ struct short_text text_percent(double share)
     if (!isfinite(share))
         return nothing();
     double size = fabs(share) * 100;
-    snprintf(text.s, sizeof(text.s), "%.*f %%", size >= 99.95 || size == 0 ? 0 : size < 0.1 ? 2 : 1,
+    snprintf(text.s, sizeof(text.s), "%.*f %%",
+             size >= 99.95 || size == 0 ? 0
+             : size < 0.1               ? 2
+                                        : 1,
              share * 100);
     return text;
 }

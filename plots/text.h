@@ -13,11 +13,11 @@ struct short_text {
 };
 
 /* A dash for NAN everywhere. */
-struct short_text text_time(double seconds);                 /* 12.3 ms */
+struct short_text text_time(double seconds);                   /* 12.3 ms */
 struct short_text text_scaled(double value, const char *unit); /* 1.23 GFLOP/s */
-struct short_text text_bytes(double bytes);                  /* 48 KiB */
-struct short_text text_percent(double share);                /* 12.3 % */
-struct short_text text_number(double value);                 /* three or four digits */
+struct short_text text_bytes(double bytes);                    /* 48 KiB */
+struct short_text text_percent(double share);                  /* 12.3 % */
+struct short_text text_number(double value);                   /* three or four digits */
 
 /* The beginning of a text that is longer than so many letters (60 at most). */
 struct short_text text_fit(const char *text, double letters);

@@ -94,7 +94,9 @@ static enum status draw(struct store *store, const char *name, const struct plot
     struct plot_request request = {.name = name,
                                    .result = o->result,
                                    .folder = o->output ? o->output : "out/plots",
-                                   .kind = o->png ? "png" : o->pdf ? "pdf" : "svg"};
+                                   .kind = o->png   ? "png"
+                                           : o->pdf ? "pdf"
+                                                    : "svg"};
     TRY(plot_find(name, &plot, err));
     TRY(query_find_run(store, o->run ? o->run : "latest", &request.run, err));
     if (plot.of_result && !request.result)

@@ -25,31 +25,31 @@ EOF
     cat <<'EOF'
 -- A number in [0, 1) that depends on nothing but its arguments.
 CREATE TEMP TABLE evil AS SELECT CASE WHEN hostile
-    THEN '<script>alert("x")</script>''&amp;`<b onmouseover=alert(1)>]]><!--' ELSE '' END AS text FROM knob;
+    THEN '<script>alert("x")</script>''&amp;`touch pwned`<b onmouseover=alert(1)>]]><!--' ELSE '' END AS text FROM knob;
 
 INSERT INTO host VALUES (1, 'a1b2c3d4e5f60718', 'bench-07' || (SELECT text FROM evil));
 INSERT INTO env_set VALUES (1, '77aa10cc93e0d4b2');
 INSERT INTO env_fact VALUES
- (1,'cpu','model','Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz','','/proc/cpuinfo','identity','ok'),
- (1,'cpu','cores','2','','hwloc','identity','ok'),
- (1,'cpu','threads','2','','hwloc','identity','ok'),
- (1,'cpu','sockets','1','','hwloc','identity','ok'),
- (1,'cpu','isa','avx2 avx512f avx512bw avx512vl avx512_vnni','','/proc/cpuinfo','identity','ok'),
- (1,'cpu','l1d_bytes','49152','B','hwloc','identity','ok'),
- (1,'cpu','l2_bytes','1310720','B','hwloc','identity','ok'),
- (1,'cpu','l3_bytes','50331648','B','hwloc','identity','ok'),
+ (1,'cpu','model_name','Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz','','/proc/cpuinfo','identity','ok'),
+ (1,'topology','cores','2','','hwloc','identity','ok'),
+ (1,'topology','cpus','2','','hwloc','identity','ok'),
+ (1,'topology','packages','1','','hwloc','identity','ok'),
+ (1,'cpu','features','avx2 avx512f avx512bw avx512vl avx512_vnni','','/proc/cpuinfo','identity','ok'),
+ (1,'topology','l1d','49152','B','hwloc','identity','ok'),
+ (1,'topology','l2','1310720','B','hwloc','identity','ok'),
+ (1,'topology','l3','50331648','B','hwloc','identity','ok'),
  (1,'cpu_state','governor',NULL,'','/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor','tuning','absent'),
- (1,'cpu_state','turbo',NULL,'','/sys/devices/system/cpu/intel_pstate/no_turbo','tuning','absent'),
+ (1,'cpu_state','no_turbo',NULL,'','/sys/devices/system/cpu/intel_pstate/no_turbo','tuning','absent'),
  (1,'cpu_state','smt','off','','/sys/devices/system/cpu/smt/control','tuning','ok'),
- (1,'security','mitigations','spectre_v2: Enhanced IBRS','','/sys/devices/system/cpu/vulnerabilities','tuning','ok'),
- (1,'memory','total_bytes','16766066688','B','/proc/meminfo','identity','ok'),
- (1,'memory','transparent_hugepages','madvise','','/sys/kernel/mm/transparent_hugepage/enabled','tuning','ok'),
+ (1,'mitigation','spectre_v2','spectre_v2: Enhanced IBRS','','/sys/devices/system/cpu/vulnerabilities','tuning','ok'),
+ (1,'memory','total','16766066688','B','/proc/meminfo','identity','ok'),
+ (1,'memory','thp','madvise','','/sys/kernel/mm/transparent_hugepage/enabled','tuning','ok'),
  (1,'memory','dimms',NULL,'','/sys/firmware/dmi/tables/DMI','identity','denied'),
  (1,'kernel','release','6.1.0-18-cloud-amd64','','uname','identity','ok'),
- (1,'kernel','perf_event_paranoid','3','','/proc/sys/kernel/perf_event_paranoid','tuning','ok'),
+ (1,'permission','perf_event_paranoid','3','','/proc/sys/kernel/perf_event_paranoid','tuning','ok'),
  (1,'library','onednn','3.1.1','','dnnl_version','identity','ok'),
  (1,'library','glibc','2.36','','gnu_get_libc_version','identity','ok'),
- (1,'virtualization','hypervisor','kvm','','cpuid','identity','ok');
+ (1,'container','hypervisor','kvm','','cpuid','identity','ok');
 INSERT INTO build VALUES (1,'0011223344556677','0.1.0','3274a4953ee1','release','gcc 12.2.0','-std=c11 -O2','onednn openblas');
 
 -- Name, domain, batch, seconds, FLOPs per execution, bytes per weight pattern, kinds of steps.
