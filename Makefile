@@ -12,6 +12,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 1)
 # Optional libraries: auto (use it if it is there), 0 (leave it out), 1 (insist).
 WITH_ONEDNN   ?= auto
 WITH_OPENBLAS ?= auto
+WITH_PAPI     ?= auto
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wcast-qual -Wundef -Wformat=2 \
@@ -56,7 +57,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS
+FEATURES := ONEDNN OPENBLAS PAPI
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -68,6 +69,11 @@ HEADER_OPENBLAS  := cblas.h
 CALL_OPENBLAS    := openblas_get_config()[0]
 LIBS_OPENBLAS    := $(or $(shell pkg-config --cflags --libs openblas 2>/dev/null),-lopenblas)
 PACKAGE_OPENBLAS := libopenblas-pthread-dev
+PLUGIN_PAPI      := papi
+HEADER_PAPI      := papi.h
+CALL_PAPI        := PAPI_strerror(0)[0]
+LIBS_PAPI        := -lpapi
+PACKAGE_PAPI     := libpapi-dev
 
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
@@ -113,7 +119,7 @@ $(B)/gen/knobs: FORCE
 $(B)/gen/flags: FORCE
 	@mkdir -p $(@D); echo '$(strip $(FLAGS))' > $@.new; $(replace)
 $(B)/gen/features.mk: $(B)/gen/knobs tools/probe.sh
-	@rm -f $(@D)/*.new $(B)/plugins/*.so; touch $(@D)/absent_plugins.inc.new
+	@rm -f $(@D)/*.new $(B)/plugins/*.so $(B)/plugins/*/*.so; touch $(@D)/absent_plugins.inc.new
 	@echo "Libraries ($(B)):" >&2
 	@$(foreach f,$(PROBES),CC='$(or $(PROBE_$f),$(CC))' tools/probe.sh $(@D) $f $(WITH_$f) $(HEADER_$f) \
 	    '$(CALL_$f)' '$(LIBS_$f)' '$(PACKAGE_$f)' $(PLUGIN_$f) &&) true
@@ -137,7 +143,7 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c),\
-                $(B)/plugins/$(PLUGIN_$f).so))
+                $(B)/plugins/$(PLUGIN_$f).so)) $(if $(HAVE_PAPI),$(B)/plugins/profilers/papi.so)
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
 TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh $(if $(LONG),tests/long/*.sh)))
@@ -225,6 +231,7 @@ $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
+$(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
