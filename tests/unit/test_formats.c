@@ -62,6 +62,7 @@ static int place_open(void **state)
     struct store *store;
     char path[600];
     const struct query_value values[] = {{"ops", NULL, 1}, {"samples", NULL, 1}};
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
     snprintf(path, sizeof(path), "%s/ridge.db", place->folder);
@@ -70,7 +71,6 @@ static int place_open(void **state)
     put_results(place, store);
     must(place, query_view(store, "export", values, 2, &place->grid, &place->err));
     store_close(store);
-    *state = place;
     return 0;
 }
 

@@ -30,12 +30,12 @@ struct place {
 static int place_open(void **state)
 {
     struct place *place = calloc(1, sizeof(*place));
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
     snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
     snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
     setenv("TMPDIR", place->folder, 1);
-    *state = place;
     return 0;
 }
 

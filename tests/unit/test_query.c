@@ -49,9 +49,9 @@ static int place_open(void **state)
     struct run_head head = made_head(uuids[0], 0);
     int count;
     const struct ceiling_record *ceilings = made_ceilings(&count);
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
-    *state = place;
     snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
     return store_open(place->db, STORE_WRITE, &place->store, &place->err) ||
                    run_begin(place->store, &head, &place->run, &place->err) ||
