@@ -188,6 +188,24 @@ static void bounds_follow_the_roofs(void **state)
     grid_release(&grid);
 }
 
+/* What the caches hold is a fact of the machine; what they were measured with is a stopgap. */
+static void size_of_the_cache_comes_from_the_machine(void **state)
+{
+    struct place *place = *state;
+    put(place, 0.02, 1, NULL);
+    must(place,
+         sql_exec(place->store,
+                  "INSERT INTO env_fact VALUES "
+                  "(1, 'topology', 'l2', '2.097152e+06', 'B', 'hwloc', 'identity', 'ok'),"
+                  "(1, 'topology', 'l3', '33554432', 'B', 'hwloc', 'identity', 'ok'),"
+                  "(1, 'topology', 'l3_count', '99999999999', '', 'hwloc', 'identity', 'ok')",
+                  "test", &place->err));
+    struct grid grid = view(place, "bounds", "run", 1);
+    near(grid_number(&grid, 0, "largest_cache"), 33554432, 0);
+    near(grid_number(&grid, 0, "memory_time"), 1e7 / 5e10, 1e-12); /* fits it now */
+    grid_release(&grid);
+}
+
 static void no_ceiling_is_unknown_not_zero(void **state)
 {
     struct place *place = *state;
@@ -369,6 +387,7 @@ int main(void)
         CASE(every_view_runs_on_nothing_and_on_something),
         CASE(names_carry_units_and_missing_is_null),
         CASE(bounds_follow_the_roofs),
+        CASE(size_of_the_cache_comes_from_the_machine),
         CASE(no_ceiling_is_unknown_not_zero),
         CASE(steps_share_the_time),
         CASE(samples_are_sorted_and_thinned),
