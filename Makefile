@@ -207,11 +207,14 @@ $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
 	@$(COMPILE) -fPIE -c -o $@ $<
 
-# The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of.
+# The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of,
+# and these two checks need the C++ half of a sanitizer's library, which a C link does not have.
+NO_CXX_CHECKS = -fno-sanitize=vptr$(if $(findstring clang,$(CC)),$(comma)function)
+comma := ,
 $(B)/%.o: %.cpp $(B)/gen/flags
 	@mkdir -p $(@D); echo "CXX  $<"
 	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) \
-	    $(if $(SANITIZED),-fno-sanitize=vptr) -fPIE -MMD -MP -c -o $@ $<
+	    $(if $(SANITIZED),$(NO_CXX_CHECKS)) -fPIE -MMD -MP -c -o $@ $<
 
 define isa_rule
 $(B)/%.$(1).o: %.c $(B)/gen/flags | $(GEN)
@@ -245,9 +248,9 @@ $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
 # A fuzz target runs over its seeds and damaged copies of them, or, CONFIG=fuzz, under libFuzzer.
 FUZZ_MAIN := $(if $(filter fuzz,$(CONFIG)),-fsanitize=fuzzer,$(B)/tests/fuzz/lib/replay.o)
 fuzz-programs: $(FUZZ_BIN)
-$(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libridge.a
+$(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
-	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(B)/libridge.a $(LDLIBS_ALL)
+	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
 test-programs: $(TEST_BIN) $(SAMPLE_SO) $(FUZZ_BIN)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
@@ -257,12 +260,13 @@ $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
 # ---- 6. habits ----
-NETS := resnet50 bert_large wide_deep ncf
+# The default suite. Exit code 4: some numbers are not to be trusted (a disturbed machine); the run
+# and its report say which and why, so the goal is reached all the same.
 run:
 	@./setup.sh run
 	$(SUBMAKE) binary
-	./ridge run $(NETS)
-	./ridge verify $(NETS)
+	./ridge run || [ $$? -eq 4 ]
+	@test -s out/ridge.db && echo "results: out/ridge.db   report: out/report/index.html"
 
 # T=pattern runs only the test programs whose path contains it; CONFIG=asan and so on as usual.
 test:
@@ -312,7 +316,7 @@ clean:
 
 help:
 	@echo "make            builds ./ridge"
-	@echo "make run        installs what is missing, builds, measures and verifies $(NETS)"
+	@echo "make run        installs what is missing, builds, measures the default suite, writes out/report/"
 	@echo "make test       all tests; T=pattern picks some; the last line sums them up"
 	@echo "make test-long  the same with the long cases"
 	@echo "make asan tsan  all tests under the sanitizers"

@@ -88,60 +88,44 @@ struct plan_overrides {
     int cpus; /* what "all" means; 0: the CPUs that this process may use */
 };
 
-/* Rows of an option table that fill `struct plan_overrides NAME` inside of a command's values. */
-#define PLAN_OPTIONS(type, name)                                                                    \
-    {"batch", 'b', OPTION_TEXT, offsetof(type, name.batch), "LIST", "images, sequences or rows"},   \
-        {"threads", 't', OPTION_TEXT, offsetof(type, name.threads), "LIST", "default: all CPUs"},   \
-        {"providers", 'p',                                                                          \
-         OPTION_TEXT, offsetof(type, name.providers),                                               \
-         "LIST",      "kernels of these only: native,onednn,openblas"},                             \
-        {"device", 0, OPTION_TEXT, offsetof(type, name.device), "NAME", "cpu"},                     \
-        {"precision", 0, OPTION_TEXT, offsetof(type, name.precision), "LIST", "f32"},               \
-        {"mode", 0, OPTION_TEXT, offsetof(type, name.mode), "NAME", "inference"},                   \
-        {"scenario",  0,                                                                            \
-         OPTION_TEXT, offsetof(type, name.scenario),                                                \
-         "LIST",      "single_stream, offline or server"},                                          \
-        {"latency-bound",                                                                           \
-         0,                                                                                         \
-         OPTION_TEXT,                                                                               \
-         offsetof(type, name.latency_bound),                                                        \
-         "S",                                                                                       \
-         "of scenario server, in seconds"},                                                         \
-        {"cold", 0, OPTION_FLAG, offsetof(type, name.cold), NULL, "flush the caches each time"},    \
-        {"samples",  'n',                                                                           \
-         OPTION_INT, offsetof(type, name.samples),                                                  \
-         "N",        "at least so many (default 15)"},                                              \
-        {"seconds",    's',                                                                         \
-         OPTION_FLOAT, offsetof(type, name.seconds),                                                \
-         "X",          "at least so long (default 1)"},                                             \
-        {"seconds-max", 0,                                                                          \
-         OPTION_FLOAT,  offsetof(type, name.seconds_max),                                           \
-         "X",           "sampling ends then in any case (default 15)"},                             \
-        {"interval",  0,                                                                            \
-         OPTION_TEXT, offsetof(type, name.interval),                                                \
-         "X",         "until the median is known to this share of it (default 0.01)"},              \
-        {"profilers",          0, OPTION_TEXT, offsetof(type, name.profilers), "LIST",              \
-         "model,papi,powercap"},                                                                    \
-        {"only", 0, OPTION_TEXT, offsetof(type, name.only), "LIST", "these workloads only"},        \
-        {"no-verify", 0,                                                                            \
-         OPTION_FLAG, offsetof(type, name.no_verify),                                               \
-         NULL,        "do not compare with the float64 reference"},                                 \
-        {"no-layers", 0,                                                                            \
-         OPTION_FLAG, offsetof(type, name.no_layers),                                               \
-         NULL,        "do not time single steps"},                                                  \
-        {"no-ceilings", 0,                                                                          \
-         OPTION_FLAG,   offsetof(type, name.no_ceilings),                                           \
-         NULL,          "do not measure the machine"},                                              \
-        {"budget",     0,                                                                           \
-         OPTION_FLOAT, offsetof(type, name.budget_s),                                               \
-         "S",          "begin no point after so many seconds"},                                     \
-        {"db", 0, OPTION_TEXT, offsetof(type, name.db), "FILE", "database (default out/ridge.db)"}, \
-        {"report",    0,                                                                            \
-         OPTION_TEXT, offsetof(type, name.report),                                                  \
-         "DIR",       "of the report (default out/report)"},                                        \
-    {                                                                                               \
-        "no-report", 0, OPTION_FLAG, offsetof(type, name.no_report), NULL, "write no report"        \
-    }
+/* Rows of an option table that fill `struct plan_overrides name` inside of a command's values. */
+/* clang-format off */
+#define PLAN_OPTION(type, kind, field, letter, name, argument, help)                               \
+    {name, letter, OPTION_##kind, offsetof(type, field), argument, help}
+#define PLAN_OPTIONS(type, o)                                                                      \
+    PLAN_OPTION(type, TEXT, o.batch, 'b', "batch", "LIST", "images, sequences or rows"),           \
+    PLAN_OPTION(type, TEXT, o.threads, 't', "threads", "LIST", "default: every CPU"),              \
+    PLAN_OPTION(type, TEXT, o.providers, 'p', "providers", "LIST",                                 \
+                "kernels of these only: native,onednn,openblas"),                                  \
+    PLAN_OPTION(type, TEXT, o.device, 0, "device", "NAME", "cpu"),                                 \
+    PLAN_OPTION(type, TEXT, o.precision, 0, "precision", "LIST", "f32"),                           \
+    PLAN_OPTION(type, TEXT, o.mode, 0, "mode", "NAME", "inference"),                               \
+    PLAN_OPTION(type, TEXT, o.scenario, 0, "scenario", "LIST",                                     \
+                "single_stream, offline or server"),                                               \
+    PLAN_OPTION(type, TEXT, o.latency_bound, 0, "latency-bound", "S",                              \
+                "of scenario server, in seconds"),                                                 \
+    PLAN_OPTION(type, FLAG, o.cold, 0, "cold", NULL, "flush the caches before each sample"),       \
+    PLAN_OPTION(type, INT, o.samples, 'n', "samples", "N", "at least so many (default 15)"),       \
+    PLAN_OPTION(type, FLOAT, o.seconds, 's', "seconds", "S", "at least so long (default 1)"),      \
+    PLAN_OPTION(type, FLOAT, o.seconds_max, 0, "seconds-max", "S",                                 \
+                "sampling ends then in any case (default 15)"),                                    \
+    PLAN_OPTION(type, TEXT, o.interval, 0, "interval", "X",                                        \
+                "sample until the median is known to this share of it (default 0.01)"),            \
+    PLAN_OPTION(type, TEXT, o.profilers, 0, "profilers", "LIST",                                   \
+                "what is counted after the timing (default model,papi,powercap)"),                 \
+    PLAN_OPTION(type, TEXT, o.only, 0, "only", "LIST", "these workloads of the suite only"),       \
+    PLAN_OPTION(type, FLAG, o.no_verify, 0, "no-verify", NULL,                                     \
+                "do not compare with the float64 reference"),                                      \
+    PLAN_OPTION(type, FLAG, o.no_layers, 0, "no-layers", NULL, "do not time single steps"),        \
+    PLAN_OPTION(type, FLAG, o.no_ceilings, 0, "no-ceilings", NULL,                                 \
+                "do not measure what the machine can do"),                                         \
+    PLAN_OPTION(type, FLOAT, o.budget_s, 0, "budget", "S",                                         \
+                "begin no point after so many seconds"),                                           \
+    PLAN_OPTION(type, TEXT, o.db, 0, "db", "FILE", "database (default out/ridge.db)"),             \
+    PLAN_OPTION(type, TEXT, o.report, 0, "report", "DIR",                                          \
+                "folder of the report (default out/report)"),                                      \
+    PLAN_OPTION(type, FLAG, o.no_report, 0, "no-report", NULL, "write no report")
+/* clang-format on */
 
 /* A suite file or the name of an embedded suite; filter: a comma list of workloads, or NULL. */
 enum status plan_from_suite(const char *path, const char *filter, struct plan *plan,

@@ -7,7 +7,7 @@
 #include "harness/suite.h"
 
 #define X(name) #name,
-static const char *const profilers[] = {"model", "papi", "powercap", "null",
+static const char *const profilers[] = {"model", "papi", "powercap", "clock", "null",
 #include "profiler_list.inc"
                                         NULL};
 #undef X
@@ -103,7 +103,7 @@ static const struct suite_key keys[KEY_COUNT] = {
                       .choices = scenarios,
                       .usual = "single_stream",
                       .help = "one request after the other, as many as possible, or arriving "
-                              "at random under a bound of latency ([server])"},
+                              "at random under a bound of latency"},
     [KEY_COLD] = {.table = TABLE_SETTINGS,
                   .name = "cold",
                   .type = SUITE_BOOL,

@@ -29,19 +29,15 @@ static bool locate(const char *word, const char *from, struct suite_source *sour
     const char *slash = from && word[0] != '/' ? strrchr(from, '/') : NULL;
     int folder = slash ? (int)(slash + 1 - from) : 0;
     char name[PATH_MAX];
-    for (int with_end = 0; with_end <= is_name(word); with_end++) {
-        int length = snprintf(source->path, sizeof(source->path), "%.*s%s%s", folder, from, word,
-                              with_end ? ".toml" : "");
-        if (length < (int)sizeof(source->path) && access(source->path, F_OK) == 0 &&
-            (with_end || !is_name(word)))
-            return true;
-    }
-    if (is_name(word)) {
+    int length = snprintf(source->path, sizeof(source->path), "%.*s%s%s", folder, from ? from : "",
+                          word, is_name(word) ? ".toml" : "");
+    if (length < (int)sizeof(source->path) && access(source->path, F_OK) == 0)
+        return true;
+    if (is_name(word))
         snprintf(name, sizeof(name), "suites/%s.toml", word);
-        return take_embedded(source, name);
-    }
-    snprintf(name, sizeof(name), "%.*s%s", folder, from, word);
-    return take_embedded(source, name) || take_embedded(source, word);
+    else
+        snprintf(name, sizeof(name), "%s", source->path);
+    return take_embedded(source, name) || (!is_name(word) && take_embedded(source, word));
 }
 
 bool suite_exists(const char *path)

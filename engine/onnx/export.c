@@ -191,7 +191,6 @@ static bool is_external(const struct output *out, const struct export_tensor *te
 
 static void head_init(struct head *h, const struct output *out, const struct export_tensor *from)
 {
-    static char key_location[] = "location", key_offset[] = "offset", key_length[] = "length";
     onnx__tensor_proto__init(&h->tensor);
     h->tensor.name = (char *)(uintptr_t)from->name; /* packing does not write */
     h->tensor.n_dims = (size_t)from->desc.shape.rank;
@@ -203,11 +202,11 @@ static void head_init(struct head *h, const struct output *out, const struct exp
     snprintf(h->location, sizeof(h->location), "%s", out->location);
     snprintf(h->offset, sizeof(h->offset), "%lld", (long long)from->offset);
     snprintf(h->length, sizeof(h->length), "%zu", tensor_bytes(from));
-    char *keys[3] = {key_location, key_offset, key_length};
+    static const char *const keys[3] = {"location", "offset", "length"};
     char *values[3] = {h->location, h->offset, h->length};
     for (int k = 0; k < 3; k++) {
         onnx__string_string_entry_proto__init(&h->entries[k]);
-        h->entries[k].key = keys[k];
+        h->entries[k].key = (char *)(uintptr_t)keys[k];
         h->entries[k].value = values[k];
         h->list[k] = &h->entries[k];
     }

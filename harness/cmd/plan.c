@@ -5,11 +5,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/table.h"
 #include "harness/command.h"
 #include "harness/plan.h"
+#include "results/query.h"
 
 struct values {
     struct plan_overrides plan;
@@ -34,6 +36,46 @@ static struct time_range sum_of_ranges(const struct plan *plan, int *running)
         sum.least_s += range.least_s;
         sum.most_s += range.most_s;
         ++*running;
+    }
+    return sum;
+}
+
+/* ---- earlier runs ---- */
+
+/* Median wall time of the good results of a point; `context` is the store. */
+static double wall_time(void *context, const char *id)
+{
+    static const char sql[] = "SELECT wall_s FROM result JOIN point ON point.id = result.point "
+                              "WHERE point.key = :point AND status = 'ok' ORDER BY wall_s";
+    const struct query_value value = {.name = "point", .text = id};
+    struct grid grid;
+    if (query_sql(context, sql, &value, 1, &grid, NULL) != STATUS_OK)
+        return NAN;
+    double median = grid.row_count ? grid_number(&grid, grid.row_count / 2, "wall_s") : NAN;
+    grid_release(&grid);
+    return median;
+}
+
+/* A database that is not there, or cannot be read, knows nothing. */
+static void estimate(struct plan *plan)
+{
+    struct store *store;
+    if (access(plan->db, R_OK) != 0 || store_open(plan->db, STORE_READ, &store, NULL) != STATUS_OK)
+        return;
+    plan_estimate(plan, wall_time, store);
+    store_close(store);
+}
+
+/* Sum over the points that were measured before, and how many these are. */
+static double sum_of_estimates(const struct plan *plan, int *known)
+{
+    double sum = 0;
+    *known = 0;
+    for (int k = 0; k < plan->count; k++) {
+        if (plan->points[k].skip || isnan(plan->points[k].estimate_s))
+            continue;
+        sum += plan->points[k].estimate_s;
+        ++*known;
     }
     return sum;
 }
@@ -108,6 +150,10 @@ static void print_json(const struct plan *plan)
     json_int(&json, "skipped", plan->count - running);
     json_number(&json, "sampling_least_s", sum.least_s);
     json_number(&json, "sampling_most_s", sum.most_s);
+    int known;
+    double seconds = sum_of_estimates(plan, &known);
+    json_int(&json, "known", known);
+    json_number(&json, "estimate_s", known ? seconds : NAN);
     json_open(&json, "points", '[');
     for (int k = 0; k < plan->count; k++)
         point_json(&json, &plan->points[k]);
@@ -168,7 +214,8 @@ static void print_table(const struct plan *plan)
 
 static void print_sum(const struct plan *plan)
 {
-    int running;
+    int running, known;
+    double seconds = sum_of_estimates(plan, &known);
     struct time_range sum = sum_of_ranges(plan, &running);
     printf("\n%d point%s from %s", running, running == 1 ? "" : "s", plan->suite);
     if (running < plan->count)
@@ -180,6 +227,9 @@ static void print_sum(const struct plan *plan)
         printf(".\nSampling takes %.3g to %.3g s by the stopping rules.", sum.least_s, sum.most_s);
     printf("\nBuilding, verifying%s and timing single steps come on top.\n",
            plan->ceilings ? ", ceilings" : "");
+    if (known)
+        printf("%d of these points %s measured before: %.3g s with everything.\n", known,
+               known == 1 ? "was" : "were", seconds);
     printf("Results go to %s%s%s.\n", plan->db, *plan->report ? ", the report to " : "",
            plan->report);
 }
@@ -191,6 +241,7 @@ static int plan_main(int word_count, char **words, const void *values)
     struct error err = {0};
     if (plan_from_words(words, word_count, &v->plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
+    estimate(&plan);
     if (v->json) {
         print_json(&plan);
     } else {

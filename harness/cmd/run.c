@@ -8,17 +8,20 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "harness/ab.h"
 #include "harness/campaign.h"
 #include "harness/command.h"
 #include "harness/interrupt.h"
 #include "harness/record.h"
 #include "harness/serve.h"
+#include "plots/report.h"
 
 struct run_options {
     struct model_options model;
     struct plan_overrides plan;
     const char *tag;
-    bool json, on_request, resume, quiet, redact, no_db;
+    int64_t repeat;
+    bool json, on_request, resume, quiet, redact, no_db, interleave;
 };
 
 static const struct option options[] = {
@@ -32,6 +35,10 @@ static const struct option options[] = {
     {"redact", 0, OPTION_FLAG, offsetof(struct run_options, redact), NULL,
      "keep no host name, serial number, user name or path"},
     {"quiet", 'q', OPTION_FLAG, offsetof(struct run_options, quiet), NULL, "no progress bar"},
+    {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
+     "the first two words are two ridge programs, which take turns and are compared"},
+    {"repeat", 0, OPTION_INT, offsetof(struct run_options, repeat), "N",
+     "with --interleave: so many fresh pairs of processes (default 5)"},
     {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
      "one sample (ms) per line read from standard input: lets another program take turns"},
     {"json", 0, OPTION_FLAG, offsetof(struct run_options, json), NULL, "machine-readable"},
@@ -83,10 +90,11 @@ static void print_json(struct json *json, const struct point *point, const struc
     json_close(json);
 }
 
-__attribute__((format(printf, 1, 0))) static void print_number(const char *format, double value)
+/* digits: significant ones. */
+static void print_number(double value, int digits, const char *unit)
 {
     char text[32];
-    snprintf(text, sizeof(text), format, value);
+    snprintf(text, sizeof(text), "%.*g%s", digits, value, unit);
     printf(" %10s", isnan(value) ? "-" : text);
 }
 
@@ -95,13 +103,13 @@ static void print_row(const struct point *point, const struct record *r)
     const struct metric_record *time = record_metric(r, "time_s");
     printf("%-24s %6lld %7d %7lld", point->spec, (long long)point->batch, point->threads,
            time ? (long long)time->n : 0);
-    print_number("%.4g", time ? time->value * 1e3 : NAN);
-    print_number("%.2g %%", time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN);
-    print_number("%.4g", record_value(r, "latency_p90_s") * 1e3);
-    print_number("%.4g", record_value(r, "throughput"));
-    print_number("%.4g", record_value(r, "flop_rate") * 1e-9);
-    print_number("%.1f %%", 100 * record_value(r, "fraction_of_peak"));
-    print_number("%.1e", r->verify_error);
+    print_number(time ? time->value * 1e3 : NAN, 4, "");
+    print_number(time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN, 2, " %");
+    print_number(record_value(r, "latency_p90_s") * 1e3, 4, "");
+    print_number(record_value(r, "throughput"), 4, "");
+    print_number(record_value(r, "flop_rate") * 1e-9, 4, "");
+    print_number(100 * record_value(r, "fraction_of_peak"), 3, " %");
+    print_number(r->verify_error, 2, "");
     printf("  %s%s%s\n", status_name(r), r->reason[0] ? ": " : "", r->reason);
     fflush(stdout);
 }
@@ -137,11 +145,33 @@ static void print_end(const struct campaign_result *r, const struct plan *plan, 
     if (r->note[0])
         fprintf(stderr, "ridge: %s\n", r->note);
     if (r->interrupted)
-        fprintf(stderr, "ridge: interrupted; `ridge run --resume` with the same words goes on\n");
+        fprintf(stderr, "ridge: interrupted; the same command with --resume goes on\n");
     if (r->resumed)
         fprintf(stderr, "ridge: %d of %d points were there already\n", r->resumed, plan->count);
     if (db)
-        fprintf(stderr, "run %.8s is in %s; `ridge report` draws it\n", r->uuid, db);
+        fprintf(stderr, "run %.8s is in %s\n", r->uuid, db);
+}
+
+/* A report that cannot be written costs a message, not the run. */
+static void write_report(const struct campaign_result *r, const char *db, const char *folder)
+{
+    struct error err = {0};
+    struct store *store = NULL;
+    struct report_outcome outcome;
+    int64_t run;
+    enum status status = store_open(db, STORE_READ, &store, &err);
+    if (status == STATUS_OK)
+        status = query_find_run(store, r->uuid, &run, &err);
+    if (status == STATUS_OK)
+        status = report_write(store, run, folder, &outcome, &err);
+    store_close(store);
+    if (status != STATUS_OK)
+        fprintf(stderr, "ridge: no report: %s\n", err.message);
+    else
+        fprintf(stderr, "report: %s\n", outcome.file);
+    if (status == STATUS_OK && outcome.not_drawn)
+        fprintf(stderr, "ridge: %d plots are missing: %s\n", outcome.not_drawn,
+                outcome.plot_reason);
 }
 
 static char *command_line(char *const *words, int count, struct arena *arena)
@@ -179,6 +209,8 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
     if (status != STATUS_OK)
         return command_fail(&err);
     print_end(&result, plan, campaign.db);
+    if (campaign.db && plan->report[0] && !result.interrupted)
+        write_report(&result, campaign.db, plan->report);
     return exit_code(&result, plan);
 }
 
@@ -188,6 +220,10 @@ static int run_main(int word_count, char **words, const void *values)
     struct error err = {0};
     struct plan plan;
     struct arena arena = {0};
+    if (o.interleave) {
+        struct ab_options ab = {o.repeat, o.plan.batch, o.plan.threads, o.plan.providers, o.json};
+        return ab_main(words, word_count, &ab);
+    }
     if (o.on_request && word_count != 1) {
         fprintf(stderr, "ridge: --on-request takes one model\n");
         return EXIT_USAGE;

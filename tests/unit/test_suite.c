@@ -122,91 +122,91 @@ static void a_list_of_names_is_an_entry_each(void **state)
     suite_release(&suite);
 }
 
+static const char *const mistakes[][2] = {
+    {"", "s.toml: has no [[workload]]"},
+    {"nmae = \"x\"\n", "s.toml:1: nmae: is no key here; did you mean \"name\"?"},
+    {"zzzzzzzz = 1\n", "s.toml:1: zzzzzzzz: is no key here; `ridge help suite.toml` lists all"},
+    {"\n[defalts]\n", "s.toml:2: defalts: is no key here; did you mean \"defaults\"?"},
+    {"defaults = 3\n", "s.toml:1: defaults: is a table: [defaults]"},
+    {"name = 3\n", "s.toml:1: name: wants a string, got an integer"},
+    {"budget_s = \"long\"\n", "s.toml:1: budget_s: wants a number, got the string \"long\""},
+    {"budget_s = -1\n", "s.toml:1: budget_s: -1 is not in 0 to 1000000"},
+    {"budget_s = nan\n", "s.toml:1: budget_s: nan is not in 0 to 1000000"},
+    {"[ceilings]\nmeasure = 1\n",
+     "s.toml:2: ceilings.measure: wants true or false, got an integer"},
+    {"[output]\ndb = [\"a\", \"b\"]\n", "s.toml:2: output.db: takes one value, not a list"},
+    {"[defaults]\nname = \"ncf\"\n",
+     "s.toml:2: defaults.name: is no key here; `ridge help suite.toml` lists all"},
+    {"[defaults]\nbatch = []\n", "s.toml:2: defaults.batch: the list is empty"},
+    {"[defaults]\nbatch = [1, true]\n",
+     "s.toml:2: defaults.batch: wants an integer, got a boolean"},
+    {"[defaults]\nbatch = 1.5\n", "s.toml:2: defaults.batch: wants an integer, got a real number"},
+    {"[defaults]\nbatch = 2024-01-01\n",
+     "s.toml:2: defaults.batch: wants an integer, got a date or a time"},
+    {"[defaults]\nbatch = \"all\"\n",
+     "s.toml:2: defaults.batch: wants an integer, got the string \"all\""},
+    {"[defaults]\nthreads = \"al\"\n",
+     "s.toml:2: defaults.threads: wants an integer or \"all\", got \"al\""},
+    {"[defaults]\nthreads = 0\n", "s.toml:2: defaults.threads: 0 is not in 1 to 65536"},
+    {"[defaults]\nprecision = \"fp32\"\n",
+     "s.toml:2: defaults.precision: \"fp32\" is not known, did you mean \"f32\"?"},
+    {"[defaults]\ndevice = \"abacus\"\n",
+     "s.toml:2: defaults.device: \"abacus\" is none of: cpu, cuda"},
+    {"[defaults]\nprofilers = [\"papi\", \"powercup\"]\n",
+     "s.toml:2: defaults.profilers: \"powercup\" is not known, did you mean \"powercap\"?"},
+    {"[defaults]\ncold = \"yes\"\n",
+     "s.toml:2: defaults.cold: wants true or false, got the string \"yes\""},
+    {"[defaults.stop]\nsample_min = 3\n",
+     "s.toml:2: defaults.stop.sample_min: is no key here; did you mean \"samples_min\"?"},
+    {"[defaults.stop]\ninterval = 2\n", "s.toml:2: defaults.stop.interval: 2 is not in 0 to 1"},
+    {"[defaults.stop]\ninterval = [0.1, 0.2]\n",
+     "s.toml:2: defaults.stop.interval: takes one value, not a list"},
+    {"[defaults.stop]\nseconds_max = 0\n",
+     "s.toml:2: defaults.stop.seconds_max: 0 is not above 0 and at most 1e+06"},
+    {"[workload]\nname = \"ncf\"\n",
+     "s.toml:1: workload: is a table in two brackets: [[workload]]"},
+    {"workload = [3]\n", "s.toml:1: workload: is a table of its own: [[workload]]"},
+    {"\n[[workload]]\nbatch = 1\n", "s.toml:2: workload: wants either a name or a path"},
+    {"[[workload]]\nname = \"ncf\"\npath = \"x.onnx\"\n",
+     "s.toml:1: workload: wants either a name or a path"},
+    {"[[workload]]\nname = \"resnt50\"\n",
+     "s.toml:2: workload.name: workload \"resnt50\" is not known, did you mean \"resnet50\"?"},
+    {"[[workload]]\nname = \"transformer\"\n",
+     "s.toml:2: workload.name: workload \"transformer\" is not known; `ridge list` shows all"},
+    {"[[workload]]\npath = \"model.txt\"\n",
+     "s.toml:2: workload.path: \"model.txt\" does not end in .onnx"},
+    {"[[workload]]\npath = \"no.onnx\"\n",
+     "s.toml:2: workload.path: no.onnx: No such file or directory"},
+    {RESNET "vesion = \"1\"\n", "s.toml:3: workload.vesion: is no key here, nor a parameter of "
+                                "resnet50; did you mean \"version\"?"},
+    {RESNET "version = \"1.6\"\n",
+     "s.toml:3: workload.version: \"1.6\" is not known, did you mean \"1.5\"?"},
+    {RESNET "version = true\n", "s.toml:3: workload.version: wants a string, got a boolean"},
+    {RESNET "image = \"big\"\n",
+     "s.toml:3: workload.image: wants an integer, got the string \"big\""},
+    {RESNET "image = 0\n", "s.toml:3: workload.image: 0 is not in 1 to 1073741824"},
+    {NCF "batch = { from = 1, to = 8 }\n", "s.toml:3: workload.batch: a range is { from = 1, "
+                                           "to = 64, times = 2 } or { ..., plus = 8 }"},
+    {NCF "batch = { from = 1, to = 8, time = 2 }\n",
+     "s.toml:3: workload.batch: a range has from, to, and times or plus; not \"time\""},
+    {NCF "batch = { from = 1, to = 8, times = 1 }\n",
+     "s.toml:3: workload.batch: times = 1 does not lead from 1 to 8"},
+    {NCF "batch = { from = 9, to = 8, plus = 1 }\n",
+     "s.toml:3: workload.batch: the range from 9 to 8 is empty or too wide"},
+    {NCF "batch = { from = 1, to = 2000, plus = 1 }\n",
+     "s.toml:3: workload.batch: more than 1024 values"},
+    {"include = 3\n", "s.toml:1: include: wants strings, got integer"},
+    {"include = [\"quik\"]\n",
+     "s.toml:1: include: there is no suite \"quik\", did you mean \"quick\"?"},
+    {"include = \"none.toml\"\n",
+     "s.toml:1: include: there is no suite \"none.toml\"; built in: quick, table1"},
+};
+
 static void mistakes_name_file_line_and_key(void **state)
 {
     (void)state;
-    static const char *const rows[][2] = {
-        {"", "s.toml: has no [[workload]]"},
-        {"nmae = \"x\"\n", "s.toml:1: nmae: is no key here; did you mean \"name\"?"},
-        {"zzzzzzzz = 1\n", "s.toml:1: zzzzzzzz: is no key here; `ridge help suite.toml` lists all"},
-        {"\n[defalts]\n", "s.toml:2: defalts: is no key here; did you mean \"defaults\"?"},
-        {"defaults = 3\n", "s.toml:1: defaults: is a table: [defaults]"},
-        {"name = 3\n", "s.toml:1: name: wants a string, got an integer"},
-        {"budget_s = \"long\"\n", "s.toml:1: budget_s: wants a number, got the string \"long\""},
-        {"budget_s = -1\n", "s.toml:1: budget_s: -1 is not in 0 to 1000000"},
-        {"budget_s = nan\n", "s.toml:1: budget_s: nan is not in 0 to 1000000"},
-        {"[ceilings]\nmeasure = 1\n",
-         "s.toml:2: ceilings.measure: wants true or false, got an integer"},
-        {"[output]\ndb = [\"a\", \"b\"]\n", "s.toml:2: output.db: takes one value, not a list"},
-        {"[defaults]\nname = \"ncf\"\n",
-         "s.toml:2: defaults.name: is no key here; `ridge help suite.toml` lists all"},
-        {"[defaults]\nbatch = []\n", "s.toml:2: defaults.batch: the list is empty"},
-        {"[defaults]\nbatch = [1, true]\n",
-         "s.toml:2: defaults.batch: wants an integer, got a boolean"},
-        {"[defaults]\nbatch = 1.5\n",
-         "s.toml:2: defaults.batch: wants an integer, got a real number"},
-        {"[defaults]\nbatch = 2024-01-01\n",
-         "s.toml:2: defaults.batch: wants an integer, got a date or a time"},
-        {"[defaults]\nbatch = \"all\"\n",
-         "s.toml:2: defaults.batch: wants an integer, got the string \"all\""},
-        {"[defaults]\nthreads = \"al\"\n",
-         "s.toml:2: defaults.threads: wants an integer or \"all\", got \"al\""},
-        {"[defaults]\nthreads = 0\n", "s.toml:2: defaults.threads: 0 is not in 1 to 65536"},
-        {"[defaults]\nprecision = \"fp32\"\n",
-         "s.toml:2: defaults.precision: \"fp32\" is not known, did you mean \"f32\"?"},
-        {"[defaults]\ndevice = \"abacus\"\n",
-         "s.toml:2: defaults.device: \"abacus\" is none of: cpu, cuda"},
-        {"[defaults]\nprofilers = [\"papi\", \"powercup\"]\n",
-         "s.toml:2: defaults.profilers: \"powercup\" is not known, did you mean \"powercap\"?"},
-        {"[defaults]\ncold = \"yes\"\n",
-         "s.toml:2: defaults.cold: wants true or false, got the string \"yes\""},
-        {"[defaults.stop]\nsample_min = 3\n",
-         "s.toml:2: defaults.stop.sample_min: is no key here; did you mean \"samples_min\"?"},
-        {"[defaults.stop]\ninterval = 2\n", "s.toml:2: defaults.stop.interval: 2 is not in 0 to 1"},
-        {"[defaults.stop]\ninterval = [0.1, 0.2]\n",
-         "s.toml:2: defaults.stop.interval: takes one value, not a list"},
-        {"[defaults.stop]\nseconds_max = 0\n",
-         "s.toml:2: defaults.stop.seconds_max: 0 is not above 0 and at most 1e+06"},
-        {"[workload]\nname = \"ncf\"\n",
-         "s.toml:1: workload: is a table in two brackets: [[workload]]"},
-        {"workload = [3]\n", "s.toml:1: workload: is a table of its own: [[workload]]"},
-        {"\n[[workload]]\nbatch = 1\n", "s.toml:2: workload: wants either a name or a path"},
-        {"[[workload]]\nname = \"ncf\"\npath = \"x.onnx\"\n",
-         "s.toml:1: workload: wants either a name or a path"},
-        {"[[workload]]\nname = \"resnt50\"\n",
-         "s.toml:2: workload.name: workload \"resnt50\" is not known, did you mean \"resnet50\"?"},
-        {"[[workload]]\nname = \"transformer\"\n",
-         "s.toml:2: workload.name: workload \"transformer\" is not known; `ridge list` shows all"},
-        {"[[workload]]\npath = \"model.txt\"\n",
-         "s.toml:2: workload.path: \"model.txt\" does not end in .onnx"},
-        {"[[workload]]\npath = \"no.onnx\"\n",
-         "s.toml:2: workload.path: no.onnx: No such file or directory"},
-        {RESNET "vesion = \"1\"\n", "s.toml:3: workload.vesion: is no key here, nor a parameter of "
-                                    "resnet50; did you mean \"version\"?"},
-        {RESNET "version = \"1.6\"\n",
-         "s.toml:3: workload.version: \"1.6\" is not known, did you mean \"1.5\"?"},
-        {RESNET "version = true\n", "s.toml:3: workload.version: wants a string, got a boolean"},
-        {RESNET "image = \"big\"\n",
-         "s.toml:3: workload.image: wants an integer, got the string \"big\""},
-        {RESNET "image = 0\n", "s.toml:3: workload.image: 0 is not in 1 to 1073741824"},
-        {NCF "batch = { from = 1, to = 8 }\n", "s.toml:3: workload.batch: a range is { from = 1, "
-                                               "to = 64, times = 2 } or { ..., plus = 8 }"},
-        {NCF "batch = { from = 1, to = 8, time = 2 }\n",
-         "s.toml:3: workload.batch: a range has from, to, and times or plus; not \"time\""},
-        {NCF "batch = { from = 1, to = 8, times = 1 }\n",
-         "s.toml:3: workload.batch: times = 1 does not lead from 1 to 8"},
-        {NCF "batch = { from = 9, to = 8, plus = 1 }\n",
-         "s.toml:3: workload.batch: the range from 9 to 8 is empty or too wide"},
-        {NCF "batch = { from = 1, to = 2000, plus = 1 }\n",
-         "s.toml:3: workload.batch: more than 1024 values"},
-        {"include = 3\n", "s.toml:1: include: wants strings, got integer"},
-        {"include = [\"quik\"]\n",
-         "s.toml:1: include: there is no suite \"quik\", did you mean \"quick\"?"},
-        {"include = \"none.toml\"\n",
-         "s.toml:1: include: there is no suite \"none.toml\"; built in: quick, table1"},
-    };
-    for (int k = 0; k < ARRAY_COUNT(rows); k++)
-        bad(rows[k][0], rows[k][1]);
+    for (int k = 0; k < ARRAY_COUNT(mistakes); k++)
+        bad(mistakes[k][0], mistakes[k][1]);
 }
 
 /* ---- files ---- */
@@ -321,16 +321,22 @@ static void embedded_suites_are_found_by_name_and_path(void **state)
     assert_false(suite_exists("resnet50"));
 }
 
+static bool is_key(const char *name)
+{
+    bool found = strcmp(name, "stop") == 0 || strcmp(name, "server") == 0;
+    for (int k = 0; k < KEY_COUNT; k++)
+        found = found || strcmp(name, suite_key((enum suite_key_id)k)->name) == 0;
+    return found;
+}
+
 /* A parameter that is called like a key could not be told from it. */
 static void no_parameter_is_called_like_a_key(void **state)
 {
     (void)state;
     for (int w = 0; w < workload_count(); w++)
         for (const struct param *p = workload_at(w)->params; p && p->name; p++)
-            for (int k = 0; k < KEY_COUNT; k++)
-                if (strcmp(p->name, suite_key((enum suite_key_id)k)->name) == 0 ||
-                    strcmp(p->name, "stop") == 0 || strcmp(p->name, "server") == 0)
-                    fail_msg("%s of %s is a key", p->name, workload_at(w)->name);
+            if (is_key(p->name))
+                fail_msg("%s of %s is a key", p->name, workload_at(w)->name);
 }
 
 static void every_key_is_explained_and_its_default_is_valid(void **state)

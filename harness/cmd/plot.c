@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge plot: one plot of a stored run as a picture, with the data and the script that drew it. */
+#include "plots/plot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "harness/command.h"
+
+struct plot_options {
+    const char *run, *db, *output;
+    int64_t result;
+    bool svg, png, pdf, json;
+};
+
+static const struct option options[] = {
+    {"run", 'r', OPTION_TEXT, offsetof(struct plot_options, run), "RUN",
+     "latest (default), latest~1, a tag, baseline, commit or id"},
+    {"result", 0, OPTION_INT, offsetof(struct plot_options, result), "N",
+     "number of the result, for plots of one workload; the run's first by default"},
+    {"db", 'd', OPTION_TEXT, offsetof(struct plot_options, db), "FILE",
+     "the database; default out/ridge.db"},
+    {"output", 'o', OPTION_TEXT, offsetof(struct plot_options, output), "FOLDER",
+     "where the picture, its .dat and its .gp go; default out/plots"},
+    {"svg", 0, OPTION_FLAG, offsetof(struct plot_options, svg), NULL, "as SVG (default)"},
+    {"png", 0, OPTION_FLAG, offsetof(struct plot_options, png), NULL, "as PNG"},
+    {"pdf", 0, OPTION_FLAG, offsetof(struct plot_options, pdf), NULL, "as PDF"},
+    {"json", 0, OPTION_FLAG, offsetof(struct plot_options, json), NULL,
+     "the list of plots, machine-readable"},
+    {.name = NULL},
+};
+
+static void list_json(const struct plot *plot, struct json *json)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "name", plot->name);
+    json_text(json, "title", plot->title);
+    json_text(json, "of", plot->of_result ? "result" : "run");
+    json_text(json, "about", plot->about);
+    json_close(json);
+}
+
+static enum status list_plots(bool as_json, struct error *err)
+{
+    struct plot plot;
+    struct json json;
+    struct table table = {.column_count = 0};
+    table_column(&table, "plot", TABLE_LEFT);
+    table_column(&table, "of", TABLE_LEFT);
+    table_column(&table, "what", TABLE_LEFT);
+    if (as_json) {
+        json_begin(&json, stdout);
+        json_open(&json, NULL, '[');
+    }
+    for (const struct embedded *file = plot_next(NULL); file; file = plot_next(file)) {
+        TRY(plot_read(file, &plot, err));
+        if (as_json)
+            list_json(&plot, &json);
+        table_cell(&table, "%s", plot.name);
+        table_cell(&table, "%s", plot.of_result ? "result" : "run");
+        table_cell(&table, "%s", plot.about);
+    }
+    if (as_json)
+        json_close(&json);
+    else
+        table_print(&table, stdout);
+    table_release(&table);
+    return STATUS_OK;
+}
+
+/* The result that a plot of one workload shows when nobody said which. */
+static enum status first_result(struct store *store, int64_t run, int64_t *result,
+                                struct error *err)
+{
+    struct grid grid;
+    struct query_value value = {.name = "run", .number = (double)run};
+    TRY(query_view(store, "report_results", &value, 1, &grid, err));
+    enum status status = STATUS_OK;
+    if (grid.row_count)
+        *result = (int64_t)grid_number(&grid, 0, "result");
+    else
+        status = FAIL(err, STATUS_FAILED, "this run has no result to draw");
+    grid_release(&grid);
+    return status;
+}
+
+static enum status draw(struct store *store, const char *name, const struct plot_options *o,
+                        struct plot_outcome *outcome, struct error *err)
+{
+    struct plot plot;
+    struct plot_request request = {.name = name,
+                                   .result = o->result,
+                                   .folder = o->output ? o->output : "out/plots",
+                                   .kind = o->png   ? "png"
+                                           : o->pdf ? "pdf"
+                                                    : "svg"};
+    TRY(plot_find(name, &plot, err));
+    TRY(query_find_run(store, o->run ? o->run : "latest", &request.run, err));
+    if (plot.of_result && !request.result)
+        TRY(first_result(store, request.run, &request.result, err));
+    return plot_draw(store, &request, outcome, err);
+}
+
+static int plot_main(int word_count, char **words, const void *values)
+{
+    const struct plot_options *o = values;
+    struct error err = {0};
+    struct store *store = NULL;
+    struct plot_outcome outcome;
+    if (word_count == 0)
+        return list_plots(o->json, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
+    if (word_count > 1 || o->svg + o->png + o->pdf > 1 || o->json) {
+        FAIL(&err, STATUS_FAILED, "one plot and one of --svg, --png, --pdf; --json lists plots");
+        return command_fail(&err);
+    }
+    struct plot plot; /* a wrong name is told before a missing database */
+    enum status status = plot_find(words[0], &plot, &err);
+    if (status == STATUS_OK)
+        status = store_open(o->db ? o->db : "out/ridge.db", STORE_READ, &store, &err);
+    if (status == STATUS_OK)
+        status = draw(store, words[0], o, &outcome, &err);
+    store_close(store);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    if (outcome.drawn) {
+        printf("%s\n", outcome.file);
+        return EXIT_FINE;
+    }
+    fprintf(stderr, "ridge plot: no picture: %s\n", outcome.reason);
+    return EXIT_MISSING;
+}
+
+REGISTER(command, plot) = {
+    .name = "plot",
+    .summary = "draw one plot of a stored run",
+    .usage = "[PLOT] [--png|--svg|--pdf] [--run RUN] [options]",
+    .help = "Without a name it lists the plots. PLOT.dat and PLOT.gp stay beside the picture:\n"
+            "`gnuplot PLOT.gp` draws it again. Without gnuplot they are written all the same.\n",
+    .options = options,
+    .values_size = sizeof(struct plot_options),
+    .main = plot_main,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The report while it is written: what was read from the store, where the page goes. Sections only
+ * read grids and write HTML; page_text and what is built on it escape all that comes from data. */
+#ifndef PLOTS_PAGE_H
+#define PLOTS_PAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "plots/report.h"
+
+struct page {
+    FILE *out;
+    struct store *store;
+    int64_t run;
+    const char *folder; /* of the plots */
+    struct report_outcome *outcome;
+    struct grid runs, results, bounds, offenders, kinds, roofs, ceilings, environment, unavailable;
+    int64_t run_row; /* of the run in `runs` */
+};
+
+/* ---- HTML ---- */
+
+__attribute__((format(printf, 2, 3))) void page_raw(struct page *page, const char *format, ...);
+void page_text(struct page *page, const char *text);
+/* <TAG>text</TAG>; a class may follow the tag: "p class=note". */
+void page_element(struct page *page, const char *tag, const char *text);
+/* Table cells: label is shown before the value on narrow screens; a number sorts by itself. */
+void page_cell(struct page *page, const char *label, const char *text);
+void page_number(struct page *page, const char *label, double sort_by, const char *text);
+void page_begin_table(struct page *page, const char *classes, const char *const *titles, int count);
+void page_end_table(struct page *page);
+/* A plot with its caption and the links to its files, or the reason why there is none. */
+enum status page_figure(struct page *page, const char *plot, int64_t result, struct error *err);
+
+/* Name of a result in the report, and of its section. */
+void page_result_name(struct page *page, const struct grid *grid, int64_t row);
+/* Row of a result in a grid with a column `result`, -1 when absent. */
+int64_t page_find(const struct grid *grid, int64_t result);
+
+/* ---- sections, in order ---- */
+
+void section_head(struct page *page);
+void section_banners(struct page *page);
+void section_headline(struct page *page);
+enum status section_overview(struct page *page, struct error *err);
+enum status section_workload(struct page *page, int64_t row, struct error *err);
+void section_machine(struct page *page);
+void section_unavailable(struct page *page);
+void section_provenance(struct page *page);
+
+#endif

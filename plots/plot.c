@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plots/plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/options.h"
+#include "base/registry.h"
+#include "plots/figure.h"
+#include "plots/gnuplot.h"
+#include "plots/text.h"
+
+static const char folder_of_plots[] = "plots/";
+
+/* ---- the head of a plot's file ---- */
+
+static bool is_plot(const struct embedded *file)
+{
+    size_t length = strlen(file->path);
+    return strncmp(file->path, folder_of_plots, sizeof(folder_of_plots) - 1) == 0 && length > 3 &&
+           strcmp(file->path + length - 3, ".gp") == 0;
+}
+
+const struct embedded *plot_next(const struct embedded *after)
+{
+    const struct embedded *file = embedded_next(folder_of_plots, after);
+    while (file && !is_plot(file))
+        file = embedded_next(folder_of_plots, file);
+    return file;
+}
+
+/* "points = report_points(run)" */
+static bool read_view(struct plot *plot, const char *value)
+{
+    char what[32];
+    if (plot->view_count == PLOT_VIEWS_MAX)
+        return false;
+    int k = plot->view_count;
+    if (sscanf(value, "%31[a-z_] = %47[a-z_](%31[a-z_])", plot->block[k], plot->view[k], what) != 3)
+        return false;
+    plot->of_result = plot->of_result || strcmp(what, "result") == 0;
+    plot->view_count++;
+    return true;
+}
+
+static void keep(char *field, size_t size, const char *value)
+{
+    snprintf(field, size, "%.*s", (int)size - 1, value);
+}
+
+static bool read_line(struct plot *plot, const char *key, const char *value)
+{
+    if (strcmp(key, "title") == 0)
+        keep(plot->title, sizeof(plot->title), value);
+    else if (strcmp(key, "about") == 0)
+        keep(plot->about, sizeof(plot->about), value);
+    else if (strcmp(key, "shape") == 0)
+        keep(plot->shape, sizeof(plot->shape), value);
+    else if (strcmp(key, "size") == 0)
+        return sscanf(value, "%lf %lf", &plot->width, &plot->height) == 2;
+    else if (strcmp(key, "view") == 0)
+        return read_view(plot, value);
+    return true;
+}
+
+enum status plot_read(const struct embedded *file, struct plot *plot, struct error *err)
+{
+    *plot = (struct plot){.script = file->text};
+    const char *base = file->path + sizeof(folder_of_plots) - 1;
+    snprintf(plot->name, sizeof(plot->name), "%.*s", (int)(strlen(base) - 3), base);
+    int number = 1;
+    for (; *plot->script == '#'; number++) {
+        const char *end = strchr(plot->script, '\n');
+        char line[320], key[16], value[300];
+        if (!end)
+            break;
+        snprintf(line, sizeof(line), "%.*s", (int)(end - plot->script), plot->script);
+        if (sscanf(line, "# %15[a-z]: %299[^\n]", key, value) == 2 && !read_line(plot, key, value))
+            return FAIL(err, STATUS_FAILED, "%s:%d: cannot read \"%s\"", file->path, number, value);
+        plot->script = end + 1;
+    }
+    if (!plot->title[0] || !plot->shape[0] || !plot->view_count || plot->width <= 0)
+        return FAIL(err, STATUS_FAILED, "%s: title, shape, size or view is missing", file->path);
+    return STATUS_OK;
+}
+
+enum status plot_find(const char *name, struct plot *plot, struct error *err)
+{
+    enum { NAMES_MAX = 64 };
+    struct plot known[NAMES_MAX];
+    const char *names[NAMES_MAX];
+    int count = 0;
+    for (const struct embedded *f = plot_next(NULL); f && count < NAMES_MAX; f = plot_next(f)) {
+        TRY(plot_read(f, &known[count], err));
+        if (strcmp(known[count].name, name) == 0) {
+            *plot = known[count];
+            return STATUS_OK;
+        }
+        names[count] = known[count].name;
+        count++;
+    }
+    const char *nearest = nearest_word(name, names, count);
+    return FAIL(err, STATUS_FAILED, "unknown plot \"%s\"%s%s%s; `ridge plot` lists all", name,
+                nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+}
+
+/* ---- folders ---- */
+
+enum status plot_make_folder(const char *path, struct error *err)
+{
+    char part[512];
+    if (strlen(path) >= sizeof(part))
+        return FAIL(err, STATUS_FAILED, "%s: the path is too long", path);
+    for (size_t k = 1; k <= strlen(path); k++) {
+        if (path[k] != '/' && path[k] != '\0')
+            continue;
+        snprintf(part, sizeof(part), "%.*s", (int)k, path);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return FAIL(err, STATUS_FAILED, "%s: cannot make the folder: %s", part,
+                        strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+/* ---- drawing ---- */
+
+struct shape {
+    const char *name;
+    shape_function *lay_out;
+};
+
+static const struct shape shapes[] = {
+    {"roofline", shape_roofline}, {"breakdown", shape_breakdown}, {"latency", shape_latency},
+    {"spread", shape_spread},     {"history", shape_history},
+};
+
+static shape_function *find_shape(const char *name)
+{
+    for (int k = 0; k < ARRAY_COUNT(shapes); k++)
+        if (strcmp(shapes[k].name, name) == 0)
+            return shapes[k].lay_out;
+    return NULL;
+}
+
+static enum status run_views(struct figure *figure, const struct plot *plot,
+                             const struct plot_request *request, struct error *err)
+{
+    struct query_value values[2] = {{.name = "run", .number = (double)request->run},
+                                    {.name = "result", .number = (double)request->result}};
+    for (int k = 0; k < plot->view_count; k++) {
+        TRY(query_view(figure->store, plot->view[k], values, request->result ? 2 : 1,
+                       &figure->grids[k], err));
+        figure->blocks[k] = plot->block[k];
+        figure->grid_count = k + 1;
+    }
+    return STATUS_OK;
+}
+
+static enum status make_path(char path[512], const struct plot_request *r, const char *extension,
+                             struct error *err)
+{
+    int length = snprintf(path, 512, "%s/%s.%s", r->folder, r->stem ? r->stem : r->name, extension);
+    if (length < 0 || length >= 512)
+        return FAIL(err, STATUS_FAILED, "%s: the path is too long", r->folder);
+    return STATUS_OK;
+}
+
+static enum status finish_file(FILE *stream, const char *path, struct error *err)
+{
+    bool bad = ferror(stream) != 0;
+    if (fclose(stream) != 0 || bad)
+        return FAIL(err, STATUS_FAILED, "%s: cannot write: %s", path, strerror(errno));
+    return STATUS_OK;
+}
+
+/* The head that a script gets: where it draws to, and what the shape decided. */
+static enum status write_script(const struct plot *plot, const struct figure *figure,
+                                const struct plot_request *r, const char *commands,
+                                struct error *err)
+{
+    char path[512];
+    const char *stem = r->stem ? r->stem : r->name;
+    TRY(make_path(path, r, "gp", err));
+    FILE *out = fopen(path, "w");
+    if (!out)
+        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
+    fprintf(out, "# %s. `gnuplot %s.gp` in this folder draws it again.\n", plot->title, stem);
+    gnuplot_terminal(out, r->kind, figure->width, figure->height);
+    fprintf(out, "set output '%s.%s'\nDATA = '%s.dat'\n", stem, r->kind, stem);
+    fputs("set encoding utf8\nset datafile separator tab\nset datafile columnheaders\n"
+          "set datafile missing 'NaN'\nunset key\n"
+          "set border 3 lc rgb '#808080'\nset tics nomirror textcolor rgb '#000000'\n",
+          out);
+    fputs(commands, out);
+    fputs(plot->script, out);
+    return finish_file(out, path, err);
+}
+
+static enum status write_files(struct figure *figure, const struct plot *plot,
+                               const struct plot_request *r, struct error *err)
+{
+    char path[512], *commands = NULL;
+    size_t size = 0;
+    shape_function *lay_out = find_shape(plot->shape);
+    if (!lay_out)
+        return FAIL(err, STATUS_FAILED, "plots/%s.gp: unknown shape \"%s\"", plot->name,
+                    plot->shape);
+    TRY(make_path(path, r, "dat", err));
+    figure->data = fopen(path, "w");
+    if (!figure->data)
+        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
+    figure->commands = open_memstream(&commands, &size);
+    enum status status = figure->commands ? lay_out(figure, err) : FAIL_NO_MEMORY(err);
+    figure_end(figure);
+    if (figure->commands && fclose(figure->commands) != 0 && status == STATUS_OK)
+        status = FAIL_NO_MEMORY(err);
+    enum status closed = finish_file(figure->data, path, status == STATUS_OK ? err : NULL);
+    status = status == STATUS_OK ? closed : status;
+    if (status == STATUS_OK && !figure->empty[0])
+        status = write_script(plot, figure, r, commands, err);
+    else
+        remove(path); /* a file without points helps nobody */
+    free(commands);
+    return status;
+}
+
+static enum status draw(struct figure *figure, const struct plot *plot,
+                        const struct plot_request *r, struct plot_outcome *outcome,
+                        struct error *err)
+{
+    TRY(run_views(figure, plot, r, err));
+    TRY(write_files(figure, plot, r, err));
+    if (figure->empty[0]) {
+        snprintf(outcome->reason, sizeof(outcome->reason), "%s", figure->empty);
+        return STATUS_OK;
+    }
+    TRY(make_path(outcome->file, r, r->kind, err));
+    outcome->drawn = gnuplot_run(r->folder, r->stem ? r->stem : r->name, outcome->reason,
+                                 sizeof(outcome->reason));
+    if (!outcome->drawn)
+        outcome->file[0] = '\0';
+    return STATUS_OK;
+}
+
+enum status plot_draw(struct store *store, const struct plot_request *request,
+                      struct plot_outcome *outcome, struct error *err)
+{
+    struct plot plot;
+    *outcome = (struct plot_outcome){.drawn = false};
+    TRY(plot_find(request->name, &plot, err));
+    if (plot.of_result && !request->result)
+        return FAIL(err, STATUS_FAILED, "plot \"%s\" shows one workload: say which by --result",
+                    plot.name);
+    TRY(plot_make_folder(request->folder, err));
+    struct figure *figure = calloc(1, sizeof(*figure));
+    if (!figure)
+        return FAIL_NO_MEMORY(err);
+    figure->store = store;
+    figure->width = request->width > 0 ? request->width : plot.width;
+    figure->height = fmin(plot.height, figure->width * 1.1);
+    enum status status = draw(figure, &plot, request, outcome, err);
+    for (int k = 0; k < figure->grid_count; k++)
+        grid_release(&figure->grids[k]);
+    free(figure);
+    return status;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plot is one file plots/NAME.gp. Comment lines on its top say what it is:
+ *
+ *     # title: Roofline
+ *     # about: one sentence for the reader
+ *     # view: points = report_points(run)      a block of data, the view and what it is about
+ *     # shape: roofline                        who lays it out (plots/shape_roofline.c)
+ *     # size: 860 520                          pixels
+ *
+ * and the rest is gnuplot, which finds the data in the file DATA, block by block. plot_draw writes
+ * FOLDER/STEM.dat and FOLDER/STEM.gp, which draw the same again without ridge, and runs gnuplot.
+ */
+#ifndef PLOTS_PLOT_H
+#define PLOTS_PLOT_H
+
+#include <stdbool.h>
+
+#include "base/embedded.h"
+#include "results/query.h"
+
+enum { PLOT_VIEWS_MAX = 4 };
+
+struct plot {
+    char name[32], title[96], about[256], shape[32];
+    char block[PLOT_VIEWS_MAX][32], view[PLOT_VIEWS_MAX][48];
+    int view_count;
+    bool of_result; /* some view needs one result */
+    double width, height;
+    const char *script; /* the gnuplot part */
+};
+
+struct plot_request {
+    const char *name;
+    int64_t run;
+    int64_t result; /* 0: the whole run */
+    const char *folder;
+    const char *stem; /* NULL: the plot's name */
+    const char *kind; /* svg, png or pdf */
+    double width;     /* pixels; 0: as the plot says */
+};
+
+struct plot_outcome {
+    bool drawn;
+    char file[512];   /* the picture, when drawn */
+    char reason[320]; /* why it was not drawn and what to do, else "" */
+};
+
+/* The next plot after the named file (NULL: the first); NULL at the end. */
+const struct embedded *plot_next(const struct embedded *after);
+enum status plot_read(const struct embedded *file, struct plot *plot, struct error *err);
+enum status plot_find(const char *name, struct plot *plot, struct error *err);
+
+/* Nothing to draw, and no gnuplot, are no failures: outcome tells the reason. */
+enum status plot_draw(struct store *store, const struct plot_request *request,
+                      struct plot_outcome *outcome, struct error *err);
+
+/* Makes a folder and those above it. */
+enum status plot_make_folder(const char *path, struct error *err);
+
+#endif

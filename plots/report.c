@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plots/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/registry.h"
+#include "plots/page.h"
+#include "plots/plot.h"
+
+struct reading {
+    const char *view;
+    struct grid *grid;
+};
+
+static enum status read_grids(struct page *page, struct error *err)
+{
+    const struct reading readings[] = {
+        {"runs", &page->runs},
+        {"results", &page->results},
+        {"bounds", &page->bounds},
+        {"offenders", &page->offenders},
+        {"report_kinds", &page->kinds},
+        {"report_roofs", &page->roofs},
+        {"ceilings", &page->ceilings},
+        {"environment", &page->environment},
+        {"unavailable", &page->unavailable},
+    };
+    struct query_value run = {.name = "run", .number = (double)page->run};
+    for (int k = 0; k < ARRAY_COUNT(readings); k++)
+        TRY(query_view(page->store, readings[k].view, &run, 1, readings[k].grid, err));
+    for (page->run_row = 0; page->run_row < page->runs.row_count; page->run_row++)
+        if ((int64_t)grid_number(&page->runs, page->run_row, "run") == page->run)
+            return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "the database has no run %lld", (long long)page->run);
+}
+
+static void release(struct page *page)
+{
+    struct grid *grids[] = {&page->runs,      &page->results,     &page->bounds,
+                            &page->offenders, &page->kinds,       &page->roofs,
+                            &page->ceilings,  &page->environment, &page->unavailable};
+    for (int k = 0; k < ARRAY_COUNT(grids); k++)
+        grid_release(grids[k]);
+}
+
+static void put_embedded(struct page *page, const char *tag, const char *path)
+{
+    const struct embedded *file = embedded_find(path);
+    page_raw(page, "<%s>\n%s</%s>\n", tag, file ? file->text : "", tag);
+}
+
+static enum status put_page(struct page *page, struct error *err)
+{
+    page_raw(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                   "<meta name=\"color-scheme\" content=\"light dark\">\n<title>Ridge report: ");
+    page_text(page, grid_text(&page->runs, page->run_row, "host"));
+    page_raw(page, ", %.10s</title>\n", grid_text(&page->runs, page->run_row, "started_utc"));
+    put_embedded(page, "style", "plots/report.css");
+    page_raw(page, "</head>\n<body>\n");
+    section_head(page);
+    page_raw(page, "<main>\n");
+    section_banners(page);
+    section_headline(page);
+    TRY(section_overview(page, err));
+    for (int64_t row = 0; row < page->results.row_count; row++)
+        TRY(section_workload(page, row, err));
+    section_machine(page);
+    section_unavailable(page);
+    section_provenance(page);
+    page_raw(page, "</main>\n");
+    put_embedded(page, "script", "plots/report.js");
+    page_raw(page, "</body>\n</html>\n");
+    return STATUS_OK;
+}
+
+static enum status write_page(struct page *page, const char *file, struct error *err)
+{
+    page->out = fopen(file, "w");
+    if (!page->out)
+        return FAIL(err, STATUS_FAILED, "%s: %s", file, strerror(errno));
+    enum status status = put_page(page, err);
+    bool bad = ferror(page->out) != 0;
+    if ((fclose(page->out) != 0 || bad) && status == STATUS_OK)
+        status = FAIL(err, STATUS_FAILED, "%s: cannot write: %s", file, strerror(errno));
+    return status;
+}
+
+enum status report_write(struct store *store, int64_t run, const char *folder,
+                         struct report_outcome *outcome, struct error *err)
+{
+    char plots[512];
+    *outcome = (struct report_outcome){.drawn = 0};
+    struct page page = {.store = store, .run = run, .folder = plots, .outcome = outcome};
+    if (snprintf(plots, sizeof(plots), "%s/plots", folder) >= (int)sizeof(plots) ||
+        snprintf(outcome->file, sizeof(outcome->file), "%s/index.html", folder) >=
+            (int)sizeof(outcome->file))
+        return FAIL(err, STATUS_FAILED, "%s: the path is too long", folder);
+    TRY(plot_make_folder(plots, err));
+    enum status status = read_grids(&page, err);
+    if (status == STATUS_OK)
+        status = write_page(&page, outcome->file, err);
+    for (int64_t row = 0; row < page.results.row_count; row++) {
+        outcome->results++;
+        outcome->not_valid += strcmp(grid_text(&page.results, row, "status"), "ok") != 0 ||
+                              strcmp(grid_text(&page.results, row, "verdict"), "valid") != 0;
+    }
+    release(&page);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The top of the report: what was run, what is wrong with it, the table of results. */
+#include <math.h>
+#include <string.h>
+
+#include "base/registry.h"
+#include "plots/page.h"
+#include "plots/text.h"
+
+static bool is(const struct grid *grid, int64_t row, const char *column, const char *word)
+{
+    return strcmp(grid_text(grid, row, column), word) == 0;
+}
+
+static const char *fact(const struct page *page, const char *key)
+{
+    for (int64_t row = 0; row < page->environment.row_count; row++)
+        if (is(&page->environment, row, "key", key) && is(&page->environment, row, "status", "ok"))
+            return grid_text(&page->environment, row, "value");
+    return "";
+}
+
+void section_head(struct page *page)
+{
+    const struct grid *runs = &page->runs;
+    const char *model = fact(page, "model_name");
+    page_raw(page, "<header><p class=\"brand\">Ridge report</p><h1>");
+    page_text(page, grid_text(runs, page->run_row, "host"));
+    page_raw(page, "</h1><p class=\"sub\">");
+    page_text(page, *model ? model : "processor not known");
+    page_raw(page, "<br>%.16s UTC \xc2\xb7 ", grid_text(runs, page->run_row, "started_utc"));
+    page_text(page, grid_text(runs, page->run_row, "suite"));
+    page_raw(page, " \xc2\xb7 run %.8s", grid_text(runs, page->run_row, "uuid"));
+    if (*grid_text(runs, page->run_row, "tag")) {
+        page_raw(page, " \xc2\xb7 ");
+        page_text(page, grid_text(runs, page->run_row, "tag"));
+    }
+    page_raw(page, "</p></header>\n");
+}
+
+/* ---- banners ---- */
+
+static void banner_results(struct page *page)
+{
+    for (int64_t row = 0; row < page->results.row_count; row++) {
+        const char *status = grid_text(&page->results, row, "status");
+        bool ok = strcmp(status, "ok") == 0;
+        if (ok && is(&page->results, row, "verdict", "valid"))
+            continue;
+        bool bad = strcmp(status, "failed") == 0 || strcmp(status, "wrong") == 0;
+        page_raw(page, "<p class=\"banner %s\"><strong>%s: ", bad ? "bad" : "warn",
+                 strcmp(status, "wrong") == 0     ? "WRONG RESULT"
+                 : strcmp(status, "failed") == 0  ? "FAILED"
+                 : strcmp(status, "skipped") == 0 ? "SKIPPED"
+                                                  : "INVALID");
+        page_result_name(page, &page->results, row);
+        page_raw(page, ", batch %.0f</strong> ", grid_number(&page->results, row, "batch"));
+        page_text(page, grid_text(&page->results, row, "reason"));
+        page_raw(page, "</p>\n");
+    }
+}
+
+static int64_t count_rows(const struct grid *grid, const char *bound, double winograd)
+{
+    int64_t count = 0;
+    for (int64_t row = 0; row < grid->row_count; row++) {
+        bool above = grid_number(grid, row, "fraction_of_roof") > 1.02;
+        if (winograd > 0 ? above && strstr(grid_text(grid, row, "note"), "Winograd") != NULL
+                         : is(grid, row, "bound", bound))
+            count++;
+    }
+    return count;
+}
+
+static void banner_counting(struct page *page)
+{
+    int64_t results = count_rows(&page->bounds, "counting error", 0);
+    int64_t steps = count_rows(&page->offenders, "counting error", 0);
+    int64_t winograd = count_rows(&page->offenders, "", 1);
+    if (results || steps) {
+        page_raw(
+            page,
+            "<p class=\"banner bad\"><strong>COUNTING ERROR: %lld workloads and %lld steps lie "
+            "above their roof.</strong> No machine is faster than itself: a number is wrong. "
+            "Candidates: the precision of the ceiling, the convention of counting FLOPs, bytes "
+            "that were cached, a step measured apart from its neighbours, or a ceiling that was "
+            "disturbed. Marked below.</p>\n",
+            (long long)results, (long long)steps);
+    }
+    if (winograd)
+        page_raw(
+            page,
+            "<p class=\"banner note\">%lld convolutions by Winograd's algorithm lie above the "
+            "peak. This is no error: their FLOPs are counted as a direct convolution has them, "
+            "and the algorithm does fewer.</p>\n",
+            (long long)winograd);
+}
+
+void section_banners(struct page *page)
+{
+    const struct grid *runs = &page->runs;
+    if (!is(runs, page->run_row, "state", "finished"))
+        page_raw(page,
+                 "<p class=\"banner warn\"><strong>This run did not finish</strong> (%.12s): "
+                 "%.0f of %.0f points are here.</p>\n",
+                 grid_text(runs, page->run_row, "state"),
+                 grid_number(runs, page->run_row, "results"),
+                 grid_number(runs, page->run_row, "planned"));
+    if (!is(runs, page->run_row, "verdict", "valid")) {
+        page_raw(page, "<p class=\"banner bad\"><strong>INVALID RUN</strong> ");
+        page_text(page, grid_text(runs, page->run_row, "reason"));
+        page_raw(page, "</p>\n");
+    }
+    banner_results(page);
+    banner_counting(page);
+    if (!page->roofs.row_count)
+        page_raw(page,
+                 "<p class=\"banner note\">This run measured no ceilings: there are no roofs, no "
+                 "bound classes and no recoverable seconds. <code>ridge peaks</code> or a suite "
+                 "with <code>ceilings = true</code> measures them.</p>\n");
+}
+
+/* ---- the table ---- */
+
+static void put_bound(struct page *page, int64_t result)
+{
+    int64_t row = page_find(&page->bounds, result);
+    page_raw(page, "<td data-label=\"Bound by\" class=\"reason\">");
+    if (row < 0) {
+        page_raw(page, "\xe2\x80\x93</td>");
+        return;
+    }
+    const struct grid *b = &page->bounds;
+    const char *note = grid_text(b, row, "note");
+    page_element(page, "strong", grid_text(b, row, "bound"));
+    double share = grid_number(b, row, "fraction_of_roof");
+    if (*note)
+        page_element(page, "small", note);
+    else if (isfinite(share))
+        page_raw(page, "<small>%s of its roof; %s FLOP/B, ridge %s</small>", text_percent(share).s,
+                 text_number(grid_number(b, row, "intensity")).s,
+                 text_number(grid_number(b, row, "ridge")).s);
+    page_raw(page, "</td>");
+}
+
+static void put_median(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    double median = grid_number(g, row, "median");
+    double half =
+        fmax(grid_number(g, row, "ci_high") - median, median - grid_number(g, row, "ci_low"));
+    page_raw(page,
+             "<td class=\"num\" data-label=\"Median time\" data-sort=\"%.9g\"><strong>%s</strong>",
+             isfinite(median) ? median : -1, text_time(median).s);
+    if (isfinite(half))
+        page_raw(page, "<small>\xc2\xb1 %s, n = %.0f</small>", text_percent(half / median).s,
+                 grid_number(g, row, "n"));
+    page_raw(page, "</td>");
+}
+
+static void put_verified(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    double error = grid_number(g, row, "verify_error");
+    if (!isfinite(error)) {
+        page_raw(page, "<td data-label=\"Verified\">not verified</td>");
+        return;
+    }
+    page_raw(page,
+             "<td class=\"num\" data-label=\"Verified\" data-sort=\"%.9g\">%.1e<small>bound "
+             "%.0e</small></td>",
+             error, error, grid_number(g, row, "verify_bound"));
+}
+
+static void put_verdict(struct page *page, int64_t row)
+{
+    const char *status = grid_text(&page->results, row, "status");
+    bool ok = strcmp(status, "ok") == 0;
+    bool valid = ok && is(&page->results, row, "verdict", "valid");
+    page_raw(page, "<td data-label=\"Verdict\"><span class=\"chip %s\">",
+             valid                                  ? "good"
+             : ok || strcmp(status, "skipped") == 0 ? "warn"
+                                                    : "bad");
+    page_text(page, valid ? "valid" : ok ? "invalid" : status);
+    page_raw(page, "</span></td>");
+}
+
+static void put_row(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    int64_t result = (int64_t)grid_number(g, row, "result");
+    page_raw(page, "<tr><th scope=\"row\"><a href=\"#r%lld\">", (long long)result);
+    page_result_name(page, g, row);
+    page_raw(page, "</a><small>batch %.0f \xc2\xb7 ", grid_number(g, row, "batch"));
+    page_text(page, grid_text(g, row, "precision"));
+    page_raw(page, " \xc2\xb7 %.0f thread%s</small></th>", grid_number(g, row, "threads"),
+             grid_number(g, row, "threads") == 1 ? "" : "s");
+    put_median(page, row);
+    double rate = grid_number(g, row, "throughput"), flops = grid_number(g, row, "flop_rate");
+    double peak = grid_number(g, row, "fraction_of_peak");
+    page_number(page, "Throughput", rate, text_scaled(rate, "/s").s);
+    page_number(page, "Performance", flops, text_scaled(flops, "FLOP/s").s);
+    page_number(page, "Of peak", peak, text_percent(peak).s);
+    put_bound(page, result);
+    put_verified(page, row);
+    put_verdict(page, row);
+    page_raw(page, "</tr>\n");
+}
+
+void section_headline(struct page *page)
+{
+    static const char *const titles[] = {"Workload", "#Median time", "#Throughput", "#Performance",
+                                         "#Of peak", "Bound by",     "#Verified",   "Verdict"};
+    page_raw(page, "<section id=\"results\"><h2>Results</h2>\n");
+    page_begin_table(page, "headline sortable", titles, ARRAY_COUNT(titles));
+    for (int64_t row = 0; row < page->results.row_count; row++)
+        put_row(page, row);
+    page_end_table(page);
+    page_raw(page,
+             "<p class=\"note\">Median with the half-width of its 95 %% interval, n samples. "
+             "Throughput counts batch items. Performance is counted FLOPs (a multiply-add is "
+             "two) over median time; the peak was measured on this machine. Verified: largest "
+             "relative error against the same graph in float64.</p></section>\n");
+}
+
+enum status section_overview(struct page *page, struct error *err)
+{
+    page_raw(page, "<section id=\"roofline\"><h2>Against the machine</h2>\n");
+    TRY(page_figure(page, "roofline", 0, err));
+    page_raw(page, "</section>\n<section id=\"time\"><h2>Where the time goes</h2>\n");
+    TRY(page_figure(page, "breakdown", 0, err));
+    page_raw(page, "</section>\n<section id=\"steady\"><h2>How steady it was</h2>\n");
+    TRY(page_figure(page, "spread", 0, err));
+    page_raw(page, "</section>\n");
+    return STATUS_OK;
+}

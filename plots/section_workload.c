@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A section per result: its numbers, its roofline, where its time goes, what would pay. */
+#include <math.h>
+#include <string.h>
+
+#include "base/registry.h"
+#include "plots/page.h"
+#include "plots/palette.h"
+#include "plots/text.h"
+
+enum { OFFENDERS_SHOWN = 10 };
+
+static void put_fact(struct page *page, const char *name, const char *value)
+{
+    page_raw(page, "<div><dt>%s</dt><dd>", name);
+    page_text(page, value);
+    page_raw(page, "</dd></div>\n");
+}
+
+static void put_scenario(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    page_raw(page, "<div><dt>Scenario</dt><dd>");
+    page_text(page, grid_text(g, row, "mode"));
+    page_raw(page, ", ");
+    page_text(page, grid_text(g, row, "scenario"));
+    page_raw(page, ", ");
+    page_text(page, grid_text(g, row, "cache"));
+    page_raw(page, " caches</dd></div>\n");
+}
+
+static void put_facts(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    page_raw(page, "<dl class=\"facts\">\n");
+    put_scenario(page, row);
+    page_raw(page,
+             "<div><dt>Time: fastest / median / p90 / p99</dt><dd>%s / %s / %s / %s</dd></div>\n",
+             text_time(grid_number(g, row, "min")).s, text_time(grid_number(g, row, "median")).s,
+             text_time(grid_number(g, row, "p90")).s, text_time(grid_number(g, row, "p99")).s);
+    page_raw(
+        page, "<div><dt>Memory: weights / planned / resident</dt><dd>%s / %s / %s</dd></div>\n",
+        text_bytes(grid_number(g, row, "weights")).s, text_bytes(grid_number(g, row, "arena")).s,
+        text_bytes(grid_number(g, row, "peak_rss")).s);
+    page_raw(page, "<div><dt>Bytes: compulsory / streamed</dt><dd>%s / %s</dd></div>\n",
+             text_bytes(grid_number(g, row, "bytes_compulsory")).s,
+             text_bytes(grid_number(g, row, "bytes_streamed")).s);
+    put_fact(page, "FLOPs of one execution", text_scaled(grid_number(g, row, "flops"), "FLOP").s);
+    if (isfinite(grid_number(g, row, "energy")))
+        put_fact(page, "Energy of one execution",
+                 text_scaled(grid_number(g, row, "energy"), "J").s);
+    if (isfinite(grid_number(g, row, "server_rate")))
+        put_fact(page, "Highest rate within the latency bound",
+                 text_scaled(grid_number(g, row, "server_rate"), "/s").s);
+    put_fact(page, "Sampling ended by", grid_text(g, row, "stop_reason"));
+    page_raw(page, "</dl>\n");
+}
+
+/* ---- the sentence ---- */
+
+struct summary {
+    double known_s, low_s, recoverable_s, all_s;
+    int64_t steps;
+};
+
+static struct summary summarise(const struct page *page, int64_t result)
+{
+    const struct grid *g = &page->offenders;
+    struct summary s = {.known_s = 0};
+    for (int64_t row = 0; row < g->row_count; row++) {
+        if ((int64_t)grid_number(g, row, "result") != result)
+            continue;
+        double time = grid_number(g, row, "time"), share = grid_number(g, row, "fraction_of_roof");
+        double gain = grid_number(g, row, "recoverable");
+        s.steps++;
+        if (!isfinite(time))
+            continue;
+        s.all_s += time;
+        if (!isfinite(share))
+            continue;
+        s.known_s += time;
+        s.low_s += share < 0.3 ? time : 0;
+        s.recoverable_s += isfinite(gain) ? gain : 0;
+    }
+    return s;
+}
+
+static void put_sentence(struct page *page, const struct summary *s)
+{
+    if (!s->steps)
+        page_raw(page, "<p class=\"missing\">No steps were timed for this result.</p>\n");
+    else if (!(s->known_s > 0))
+        page_raw(page,
+                 "<p class=\"lead\">How far the %lld kernels are from their roofs is not known: "
+                 "this run has no ceilings for them.</p>\n",
+                 (long long)s->steps);
+    else
+        page_raw(page,
+                 "<p class=\"lead\"><strong>%s of the time is in kernels below 30 %% of their "
+                 "roof.</strong> %s of %s could be won if every one of the %lld steps reached "
+                 "its roof.</p>\n",
+                 text_percent(s->low_s / s->known_s).s, text_time(s->recoverable_s).s,
+                 text_time(s->all_s).s, (long long)s->steps);
+}
+
+/* ---- tables ---- */
+
+static double time_of(const struct grid *kinds, int64_t result)
+{
+    double sum = 0;
+    for (int64_t row = 0; row < kinds->row_count; row++)
+        if ((int64_t)grid_number(kinds, row, "result") == result)
+            sum += grid_number(kinds, row, "seconds") > 0 ? grid_number(kinds, row, "seconds") : 0;
+    return sum;
+}
+
+static void put_kind(struct page *page, int64_t row, double total)
+{
+    const struct grid *g = &page->kinds;
+    const char *kind = grid_text(g, row, "kind");
+    double seconds = grid_number(g, row, "seconds"), flops = grid_number(g, row, "flops");
+    double share = total > 0 && isfinite(seconds) ? seconds / total : NAN;
+    double rate = flops > 0 ? flops / seconds : NAN;
+    page_raw(page, "<tr>");
+    page_cell(page, "Operator", kind);
+    page_number(page, "Steps", grid_number(g, row, "steps"), grid_text(g, row, "steps"));
+    page_number(page, "Time", seconds, text_time(seconds).s);
+    page_raw(page,
+             "<td data-label=\"Share\" data-sort=\"%.6g\" class=\"share\"><span class=\"bar\" "
+             "style=\"width:%.1f%%;background:#%06x\"></span><span>%s</span></td>",
+             isfinite(share) ? share : -1, isfinite(share) ? 60 * share : 0,
+             palette_at(palette_of_kind(kind))->rgb, text_percent(share).s);
+    page_number(page, "Performance", rate, text_scaled(rate, "FLOP/s").s);
+    double bytes = grid_number(g, row, "bytes") / seconds;
+    page_number(page, "Streamed", bytes, text_scaled(bytes, "B/s").s);
+    page_raw(page, "</tr>\n");
+}
+
+static void put_kinds(struct page *page, int64_t result)
+{
+    static const char *const titles[] = {"Operator", "#Steps",       "#Time",
+                                         "Share",    "#Performance", "#Streamed"};
+    double total = time_of(&page->kinds, result);
+    if (!(total > 0))
+        return;
+    page_raw(page, "<h4>Time by operator</h4>\n");
+    page_begin_table(page, "sortable", titles, ARRAY_COUNT(titles));
+    for (int64_t row = 0; row < page->kinds.row_count; row++)
+        if ((int64_t)grid_number(&page->kinds, row, "result") == result)
+            put_kind(page, row, total);
+    page_end_table(page);
+}
+
+static void put_offender(struct page *page, int64_t row, double total)
+{
+    const struct grid *g = &page->offenders;
+    double time = grid_number(g, row, "time"), rate = grid_number(g, row, "flop_rate");
+    double share = grid_number(g, row, "fraction_of_roof");
+    double gain = grid_number(g, row, "recoverable");
+    bool error = strcmp(grid_text(g, row, "bound"), "counting error") == 0;
+    page_raw(
+        page,
+        "<tr%s><td data-label=\"Step\" data-sort=\"%.0f\" class=\"step\"><strong>#%.0f</strong> ",
+        error ? " class=\"bad\"" : "", grid_number(g, row, "step"), grid_number(g, row, "step"));
+    page_text(page, grid_text(g, row, "kind"));
+    page_element(page, "small", grid_text(g, row, "name"));
+    page_raw(page, "</td><td data-label=\"Kernel\" class=\"kernel\">");
+    page_text(page, grid_text(g, row, "kernel"));
+    page_element(page, "small", grid_text(g, row, "shape"));
+    page_raw(page, "</td>");
+    page_number(page, "Recoverable", gain, text_time(gain).s);
+    page_number(page, "Time", time, text_time(time).s);
+    page_number(page, "Share", time / total, text_percent(time / total).s);
+    page_number(page, "FLOP/B", grid_number(g, row, "intensity"),
+                text_number(grid_number(g, row, "intensity")).s);
+    page_number(page, "Performance", rate,
+                rate > 0 ? text_scaled(rate, "FLOP/s").s : "\xe2\x80\x93");
+    page_number(page, "Of its roof", share, text_percent(share).s);
+    page_raw(page, "<td data-label=\"Bound by\" class=\"reason\">");
+    page_text(page, grid_text(g, row, "bound"));
+    if (*grid_text(g, row, "note"))
+        page_element(page, "small", grid_text(g, row, "note"));
+    page_raw(page, "</td></tr>\n");
+}
+
+static void put_offenders(struct page *page, int64_t result, const struct summary *summary)
+{
+    static const char *const titles[] = {"Step",         "Kernel",       "#Recoverable",
+                                         "#Time",        "#Share",       "#FLOP/B",
+                                         "#Performance", "#Of its roof", "Bound by"};
+    if (!(summary->all_s > 0))
+        return;
+    int shown = 0;
+    page_raw(page, "<h4>What would pay: the steps with the most recoverable seconds</h4>\n");
+    page_begin_table(page, "sortable", titles, ARRAY_COUNT(titles));
+    for (int64_t row = 0; row < page->offenders.row_count && shown < OFFENDERS_SHOWN; row++)
+        if ((int64_t)grid_number(&page->offenders, row, "result") == result) {
+            put_offender(page, row, summary->all_s);
+            shown++;
+        }
+    page_end_table(page);
+    if (shown < summary->steps)
+        page_raw(page,
+                 "<p class=\"note\">%d of %lld steps. Recoverable: time less the time at the "
+                 "roof that the step is under.</p>\n",
+                 shown, (long long)summary->steps);
+}
+
+/* ---- the section ---- */
+
+static void put_title(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    page_raw(page, "<h3>");
+    page_result_name(page, g, row);
+    page_raw(page, " <small>batch %.0f</small></h3>\n", grid_number(g, row, "batch"));
+}
+
+static void put_reproduce(struct page *page, int64_t row)
+{
+    const char *line = grid_text(&page->results, row, "reproduce");
+    if (!*line)
+        return;
+    page_raw(page, "<p class=\"note\">Measure it again: <code>");
+    page_text(page, line);
+    page_raw(page, "</code></p>\n");
+}
+
+/* A single run has no history. */
+static enum status put_history(struct page *page, int64_t result, struct error *err)
+{
+    struct grid grid;
+    struct query_value value = {.name = "result", .number = (double)result};
+    TRY(query_view(page->store, "report_history", &value, 1, &grid, err));
+    int64_t runs = grid.row_count;
+    grid_release(&grid);
+    if (runs < 2)
+        return STATUS_OK;
+    page_raw(page, "<h4>History</h4>\n");
+    return page_figure(page, "history", result, err);
+}
+
+static enum status put_details(struct page *page, int64_t row, struct error *err)
+{
+    int64_t result = (int64_t)grid_number(&page->results, row, "result");
+    struct summary summary = summarise(page, result);
+    put_sentence(page, &summary);
+    put_facts(page, row);
+    if (summary.steps)
+        TRY(page_figure(page, "roofline_ops", result, err));
+    put_kinds(page, result);
+    put_offenders(page, result, &summary);
+    page_raw(page, "<h4>Latency</h4>\n");
+    TRY(page_figure(page, "latency", result, err));
+    return put_history(page, result, err);
+}
+
+enum status section_workload(struct page *page, int64_t row, struct error *err)
+{
+    const struct grid *g = &page->results;
+    bool ok = strcmp(grid_text(g, row, "status"), "ok") == 0;
+    bool valid = strcmp(grid_text(g, row, "verdict"), "valid") == 0;
+    page_raw(page, "<section class=\"workload\" id=\"r%.0f\">", grid_number(g, row, "result"));
+    put_title(page, row);
+    if (!ok || !valid) {
+        page_raw(page, "<p class=\"banner %s\"><strong>%s</strong> ", ok ? "warn" : "bad",
+                 ok ? "INVALID" : "NOT MEASURED");
+        page_text(page, grid_text(g, row, "reason"));
+        page_raw(page, "</p>\n");
+    }
+    enum status status = ok ? put_details(page, row, err) : STATUS_OK;
+    put_reproduce(page, row);
+    page_raw(page, "</section>\n");
+    return status;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How steady each workload of a run was: a row each, times as multiples of its median. A thick line
+ * holds the middle half of the executions, a thin one 98 % of them, a tick is the slowest.
+ * Block results: result, label, valid. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/stats.h"
+#include "plots/figure.h"
+#include "plots/text.h"
+
+enum { ROW_PX = 24 };
+
+struct spread {
+    double q01, q25, q75, q99, max; /* of the median */
+};
+
+static enum status read_spread(struct figure *f, int64_t result, struct spread *spread,
+                               struct error *err)
+{
+    double *times = NULL;
+    int64_t count = 0;
+    *spread = (struct spread){NAN, NAN, NAN, NAN, NAN};
+    TRY(query_samples(f->store, result, &times, &count, err));
+    if (count) {
+        stats_sort(times, (int)count);
+        double median = stats_median(times, (int)count);
+        *spread = (struct spread){stats_quantile(times, (int)count, 0.01) / median,
+                                  stats_quantile(times, (int)count, 0.25) / median,
+                                  stats_quantile(times, (int)count, 0.75) / median,
+                                  stats_quantile(times, (int)count, 0.99) / median,
+                                  times[count - 1] / median};
+    }
+    free(times);
+    return STATUS_OK;
+}
+
+static enum status read_all(struct figure *f, const struct grid *results, struct spread *spreads,
+                            struct error *err)
+{
+    for (int64_t row = 0; row < results->row_count; row++)
+        TRY(read_spread(f, (int64_t)grid_number(results, row, "result"), &spreads[row], err));
+    return STATUS_OK;
+}
+
+static void set_axes(struct figure *f, const struct grid *results, const struct spread *spreads)
+{
+    double widest = 0, low = 0.99, high = 1.01;
+    int rows = 0;
+    for (int64_t row = 0; row < results->row_count; row++) {
+        if (!isfinite(spreads[row].max))
+            continue;
+        widest =
+            fmax(widest, figure_text_width(figure_row_name(f, grid_text(results, row, "label")).s));
+        low = fmin(low, spreads[row].q01);
+        high = fmax(high, spreads[row].max);
+        rows++;
+    }
+    f->left = widest + 14;
+    f->right = 24, f->top = 8, f->bottom = 46;
+    f->height = f->top + f->bottom + rows * ROW_PX;
+    f->x = high > 3 ? (struct axis){low * 0.97, high * 1.1, true}
+                    : (struct axis){low - 0.02 * (high - low), high + 0.03 * (high - low), false};
+    f->y = (struct axis){rows - 0.5, -0.5, false};
+    figure_number(f, "rows", rows);
+    figure_frame(f);
+    figure_x_title(f, "time of one execution / its median");
+}
+
+static void put_rows(struct figure *f, const struct grid *results, const struct spread *spreads)
+{
+    int index = 0;
+    figure_block(f, "rows_of_run", "row\tq01\tq25\tq75\tq99\tmax\tlabel");
+    for (int64_t row = 0; row < results->row_count; row++) {
+        const struct spread *s = &spreads[row];
+        const char *label = grid_text(results, row, "label");
+        if (!isfinite(s->max))
+            continue;
+        figure_row(f, label, "%d\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g", index, s->q01, s->q25, s->q75,
+                   s->q99, s->max);
+        figure_label(f, f->left - 8, f->top + (index + 0.5) * ROW_PX, 1,
+                     figure_row_name(f, label).s);
+        index++;
+    }
+    figure_end(f);
+    if (!index)
+        snprintf(f->empty, sizeof(f->empty), "no samples were taken");
+}
+
+enum status shape_spread(struct figure *f, struct error *err)
+{
+    const struct grid *results = figure_grid(f, "results");
+    struct arena arena = {0};
+    struct spread *spreads = arena_array(&arena, (size_t)results->row_count + 1, sizeof(*spreads));
+    enum status status = spreads ? read_all(f, results, spreads, err) : FAIL_NO_MEMORY(err);
+    if (status == STATUS_OK) {
+        set_axes(f, results, spreads);
+        put_rows(f, results, spreads);
+    }
+    arena_release(&arena);
+    return status;
+}

@@ -1,0 +1,186 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The page and the plots, from databases that tests/lib/sample_db.sh writes.
+. tests/lib/tap.sh
+
+page() { # what, knobs...
+    which=$1
+    shift
+    env "$@" tests/lib/sample_db.sh "$tap_dir/$which.db"
+    run ridge report --db "$tap_dir/$which.db" --output "$tap_dir/$which"
+    exits 0
+    html=$tap_dir/$which/index.html
+}
+
+has() { # description, pattern
+    check "$which: $1" grep -qE -- "$2" "$html"
+}
+
+lacks() {
+    check "$which: no $1" sh -c '! grep -qE -- "$0" "$1"' "$2" "$html"
+}
+
+drawn() {
+    command -v gnuplot >/dev/null
+}
+
+# Every element is closed in order, every attribute is quoted, every id is there once and every
+# reference inside the page has its target. Stricter than browsers are.
+strict() {
+    # shellcheck disable=SC2317
+    perl - "$html" <<'EOF'
+use strict; use warnings;
+local $/; open my $f, '<', $ARGV[0] or die; my $t = <$f>;
+my %void = map { $_ => 1 } qw(meta br);
+my (@open, %id, @ref, $line);
+$t =~ s/<!DOCTYPE html>//;
+$t =~ s{<(style|script)>.*?</\1>}{}gs;
+while ($t =~ /\G([^<]*)(<[^>]*>)?/gc) {
+    my ($text, $tag) = ($1, $2);
+    die "stray > or & near: " . substr($text, 0, 80) if $text =~ /&(?!(amp|lt|gt|quot|#39|#?\w+);)/;
+    last unless defined $tag;
+    if ($tag =~ m{^</([\w:-]+)>$}) {
+        my $top = pop @open // '';
+        die "</$1> closes <$top>" if $top ne $1;
+        next;
+    }
+    $tag =~ m{^<([\w:-]+)((?:\s+[\w:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(/?)>$}s
+        or die "malformed: $tag";
+    my ($name, $attributes, $closed) = ($1, $2, $3);
+    while ($attributes =~ /([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g) {
+        my ($key, $value) = ($1, $2 // $3);
+        die "id $value twice" if $key eq 'id' && $id{$value}++;
+        push @ref, substr($value, 1) if $key =~ /href$/ && $value =~ /^#./;
+        die "handler $key" if $key =~ /^on/;
+        die "leaves the page: $value" if $key =~ /^(href|src|xlink:href)$/ && $value =~ m{//|:};
+    }
+    push @open, $name unless $closed || $void{$name};
+}
+die "open at the end: @open" if @open;
+for (@ref) { die "no target for #$_" unless $id{$_} }
+EOF
+}
+
+page usual X=1
+prints 'usual/index.html$'
+check "usual: well-formed" strict
+check "usual: a workload each" test "$(grep -c '<section class="workload"' "$html")" -eq 7
+lacks "other host" 'https?://|src=|@import|url\((.?)https?'
+has "fails are told" 'FAILED: gnmt'
+has "invalid is told" 'INVALID: resnet50:version=1.5'
+has "Winograd is explained" 'convolutions by Winograd'
+lacks "counting error" 'COUNTING ERROR'
+has "the sentence" '% of the time is in kernels below 30 % of their'
+has "recoverable seconds" 'most recoverable seconds'
+has "counters that are missing, with reasons" 'no uncore counters in a virtual machine'
+has "provenance" '3274a4953ee1'
+has "environment" 'Xeon'
+has "interval" '± 0.4 %, n = 60'
+# resnet50 takes 103.6 ms in its latest run: the page, to three digits.
+has "median" '<strong>104 ms</strong>'
+check "usual: the number of the store" test "$(sqlite3 "$tap_dir/usual.db" \
+    "SELECT round(1e3 * value) FROM metric WHERE result = 3001 AND op IS NULL AND name = 'time_s'")" = 104.0
+if drawn; then
+    # Roofline, breakdown and spread; a roofline, a curve and a history for each of five.
+    check "usual: all plots inside" test "$(grep -o '<svg ' "$html" | wc -l)" -eq 36
+    check "usual: each for readers who do not see it" test \
+        "$(grep -o 'role="img" aria-labelledby' "$html" | wc -l)" -eq 36
+    check "usual: the data stay" test -s "$tap_dir/usual/plots/roofline.dat"
+    rm "$tap_dir/usual/plots/roofline.svg"
+    check "usual: the script draws it again" sh -c "cd '$tap_dir/usual/plots' && gnuplot roofline.gp &&
+        grep -q bert_large roofline.svg"
+    lacks "fixed colour of text" "<text[^>]*fill=.black"
+fi
+if command -v xmllint >/dev/null; then
+    xmllint --html --noout "$html" 2>&1 | grep 'error :' |
+        grep -vE 'Tag (svg|g|path|use|title|desc|defs|circle|rect|text|polygon|header|main|section|figure|figcaption|details|summary|time|linearGradient|ellipse|line|polyline) invalid' \
+            >"$tap_dir/lint"
+    check "usual: xmllint" test ! -s "$tap_dir/lint"
+fi
+
+page hostile HOSTILE=1
+check "hostile: well-formed" strict
+lacks "foreign element" '<script>alert|<b onm'
+has "names are shown as they are" 'wide_deep&lt;script&gt;'
+check "hostile: no command was run" test ! -e "$tap_dir/hostile/plots/pwned"
+
+page bare CEILINGS=0 STEPS=0 RUNS=1
+check "bare: well-formed" strict
+has "says that there are no ceilings" 'measured no ceilings'
+has "says that there are no steps" 'No steps were timed'
+
+page many WORKLOADS=17 SAMPLES=1
+check "many: well-formed" strict
+check "many: a row each" test "$(grep -c '<tr><th scope="row"' "$html")" -eq 20
+
+tests/lib/sample_db.sh "$tap_dir/above.db"
+sqlite3 "$tap_dir/above.db" "UPDATE metric SET value = value / 100 WHERE result = 3002 AND op = 0 AND name = 'time_s'"
+run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
+exits 0
+which=above html=$tap_dir/above/index.html
+has "a point above its roof is an error" 'COUNTING ERROR: 0 workloads and 1 steps'
+
+sqlite3 "$tap_dir/above.db" "DELETE FROM result WHERE run = 3; UPDATE run SET state = 'interrupted' WHERE id = 3"
+run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
+exits 0
+has "an unfinished run says so" 'did not finish'
+check "above: well-formed without results" strict
+
+run ridge report --db "$tap_dir/usual.db" --output "$tap_dir/older" --run latest~2
+exits 0
+check "an older run" grep -q '2026-09-11' "$tap_dir/older/index.html"
+
+# Without gnuplot: everything but the pictures, and what to do.
+mkdir "$tap_dir/empty"
+run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/usual.db" --output "$tap_dir/without"
+exits 0
+complains 'apt-get install gnuplot-nox'
+which=without html=$tap_dir/without/index.html
+check "without: well-formed" strict
+has "says what to install" 'apt-get install gnuplot-nox'
+check "without: the data are there" test -s "$tap_dir/without/plots/roofline.dat"
+
+run ridge report --db "$tap_dir/absent.db"
+exits 2
+complains 'absent.db'
+run ridge report --db "$tap_dir/usual.db" --run nonsense
+exits 2
+complains nonsense
+run ridge report --db "$tap_dir/usual.db" --output /dev/null/x
+exits 2
+complains '/dev/null'
+run ridge report resnet50
+exits 2
+
+# ---- ridge plot ----
+
+run ridge plot
+exits 0
+prints '^roofline +run'
+run ridge plot --json
+exits 0
+holds 'length == 6 and all(.[]; .name and .title and .about)'
+if drawn; then
+    for name in breakdown history latency roofline roofline_ops spread; do
+        run ridge plot "$name" --db "$tap_dir/usual.db" --output "$tap_dir/plots"
+        exits 0
+        check "$name is drawn" grep -q '</svg>' "$tap_dir/plots/$name.svg"
+        check "$name.gp and .dat" test -s "$tap_dir/plots/$name.gp" -a -s "$tap_dir/plots/$name.dat"
+    done
+    run ridge plot roofline --png --db "$tap_dir/usual.db" --output "$tap_dir/plots"
+    exits 0
+    check "a PNG" sh -c "head -c 4 '$tap_dir/plots/roofline.png' | grep -q PNG"
+    run ridge plot latency --pdf --result 3002 --db "$tap_dir/usual.db" --output "$tap_dir/plots"
+    exits 0
+    check "a PDF" sh -c "head -c 5 '$tap_dir/plots/latency.pdf' | grep -q %PDF-"
+fi
+run env PATH="$tap_dir/empty" "$RIDGE" plot roofline --db "$tap_dir/usual.db" --output "$tap_dir/without"
+exits 5
+complains 'apt-get install gnuplot-nox'
+run ridge plot rofline --db "$tap_dir/usual.db"
+exits 2
+complains 'did you mean "roofline"'
+run ridge plot roofline --png --pdf --db "$tap_dir/usual.db"
+exits 2
+
+finish
