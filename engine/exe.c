@@ -10,14 +10,19 @@
 #include "base/stats.h"
 #include "engine/compile.h"
 
-enum { HUGE_BYTES = 2 << 20 };
+enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096 };
 
 void *memory_alloc(size_t bytes)
 {
+    void *memory;
     size_t align = bytes >= HUGE_BYTES ? HUGE_BYTES : ALIGN_TENSOR;
-    size_t size = (bytes + align) & ~(align - 1); /* never 0, and slack for whole vectors */
-    void *memory = aligned_alloc(align, size);
-    if (memory && bytes >= HUGE_BYTES)
+    size_t unit = bytes >= HUGE_BYTES ? PAGE_BYTES : ALIGN_TENSOR;
+    size_t size = (bytes + unit) & ~(unit - 1); /* never 0, and slack for whole vectors */
+    if (posix_memalign(&memory, align, size) != 0)
+        return NULL;
+    /* The end of a block stays in small pages: a whole huge page for it made a network of many
+     * weights a fifth larger in memory. */
+    if (bytes >= HUGE_BYTES)
         madvise(memory, size, MADV_HUGEPAGE); /* only advice */
     return memory;
 }

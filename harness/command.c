@@ -44,16 +44,16 @@ int command_fail(const struct error *err)
                                              : EXIT_USAGE;
 }
 
-void command_print_help(const struct command *command)
+void command_print_help(const struct command *command, FILE *stream)
 {
     char options[USAGE_BYTES];
     options_usage(command->options, options, sizeof(options));
-    printf("%s\n\nUsage: ridge %s %s\n", command->summary, command->name,
-           command->usage ? command->usage : "");
-    printf("\nOptions:\n%s  -h, --help                 this text\n", options);
+    fprintf(stream, "%s\n\nUsage: ridge %s %s\n", command->summary, command->name,
+            command->usage ? command->usage : "");
+    fprintf(stream, "\nOptions:\n%s  -h, --help                 this text\n", options);
     if (command->help)
-        printf("\n%s%s", command->help,
-               command->help[strlen(command->help) - 1] == '\n' ? "" : "\n");
+        fprintf(stream, "\n%s%s", command->help,
+                command->help[strlen(command->help) - 1] == '\n' ? "" : "\n");
 }
 
 /* What a newcomer types first. */
@@ -97,7 +97,7 @@ static bool wants_help(int count, char **words)
 static int run_command(const struct command *command, int count, char **words)
 {
     if (wants_help(count, words)) {
-        command_print_help(command);
+        command_print_help(command, stdout);
         return EXIT_FINE;
     }
     struct error err = {0};

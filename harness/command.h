@@ -7,6 +7,8 @@
 #ifndef HARNESS_COMMAND_H
 #define HARNESS_COMMAND_H
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "base/options.h"
 #include "base/registry.h"
@@ -39,7 +41,7 @@ const struct command *command_find(const char *name);
 /* Runs `ridge words...`: finds the command, parses its options, answers -h. An exit code. */
 int commands_dispatch(int word_count, char **words);
 /* Usage, options and text of a command, as `ridge NAME -h` prints them. */
-void command_print_help(const struct command *command);
+void command_print_help(const struct command *command, FILE *stream);
 
 /* Prints "ridge: message" to stderr and turns a status into an exit code. */
 int command_fail(const struct error *err);

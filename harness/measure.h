@@ -6,6 +6,13 @@
  * measure_run: warm up; then sample until the protocol's stopping rule is content; then judge.
  * The loop allocates nothing, prints nothing and takes no lock; what is observed beside the time
  * (context switches, page faults, steal) is read outside of the timed interval.
+ *
+ *   single_stream  each sample is one execution after the other
+ *   offline        each sample is a block of executions without a look between them, at least
+ *                  OFFLINE_BLOCK_S long; its time is that of one execution
+ *   server         queries arrive at random (Poisson) and wait for the one before; the highest
+ *                  rate is sought at which the wanted quantile of latency stays in its bound.
+ *                  The samples kept are those of that rate.
  */
 #ifndef HARNESS_MEASURE_H
 #define HARNESS_MEASURE_H
@@ -39,24 +46,28 @@ typedef bool measure_progress(void *context, double share_done, double seconds_l
 
 struct measure_options {
     const struct protocol *protocol;
-    const struct time_source *time; /* NULL: the real one */
-    measure_progress *progress;     /* may be NULL */
+    const struct time_source *time;
+    measure_progress *progress; /* may be NULL */
     void *progress_context;
+    int cpus;      /* that the machine has: what stolen time is a share of */
     uint64_t seed; /* of the arrival process */
 };
 
 struct measurement {
     struct sample_record *samples; /* owned; warm-up first */
     int64_t count, capacity;
-    int64_t timed;                                /* samples of phase SAMPLE_TIME */
-    double median_s, min_s, p90_s, p99_s, p999_s; /* p99: NAN under 100 samples, p999 under 1000 */
-    double q1_s, q3_s, mad_s, ci_low_s, ci_high_s, mean_s;
-    double rate_hz;    /* executions per second: offline and server; 1 / median otherwise */
-    double overhead_s; /* per sample, outside of the timed interval */
+    int64_t timed; /* samples of phase SAMPLE_TIME */
+    double median_s, min_s, max_s, mean_s;
+    double p90_s, p99_s, p999_s; /* p99: NAN under 100 samples, p999 under 1000 */
+    double q1_s, q3_s, mad_s, ci_low_s, ci_high_s;
+    double rate_hz;     /* executions per second that were sustained */
+    double overhead_s;  /* per sample, outside of the timed interval */
+    double steal_share; /* of all CPU time of the time phase; NAN when not known */
+    double clock_hz;    /* median over the looks; NAN */
     bool valid;
     bool interrupted;
     char reason[256];      /* why it is not valid, else "" */
-    char stop_reason[128]; /* "interval 0.8 % of the median after 45 samples" */
+    char stop_reason[160]; /* "interval 0.8 % of the median after 45 samples" */
 };
 
 enum status measure_run(const struct subject *subject, const struct measure_options *options,

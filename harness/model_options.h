@@ -18,15 +18,11 @@ struct model_options {
     bool retune, no_tune, no_fuse, no_winograd;
 };
 
-#define MODEL_OPTIONS(type)                                                                        \
-    {"batch", 'b', OPTION_INT, offsetof(type, model.batch), "N", "images, sequences or rows"},     \
-        {"threads", 't', OPTION_INT, offsetof(type, model.threads), "N", "default: every CPU"},    \
-        {"providers", 'p',                                                                         \
-         OPTION_TEXT, offsetof(type, model.providers),                                             \
-         "LIST",      "kernels of these only: native,onednn,openblas"},                            \
-        {"isa",       0,                                                                           \
-         OPTION_TEXT, offsetof(type, model.isa),                                                   \
-         "NAME",      "highest instruction set: scalar, avx2, avx512"},                            \
+/* How models are compiled, for commands that take batch and threads from elsewhere. */
+#define COMPILE_OPTIONS(type)                                                                      \
+    {"isa",       0,                                                                               \
+     OPTION_TEXT, offsetof(type, model.isa),                                                       \
+     "NAME",      "highest instruction set: scalar, avx2, avx512"},                                \
         {"max-error",  0,                                                                          \
          OPTION_FLOAT, offsetof(type, model.max_error),                                            \
          "X",          "refuse kernels with a larger stated relative error"},                      \
@@ -45,6 +41,14 @@ struct model_options {
     {                                                                                              \
         "cache", 0, OPTION_TEXT, offsetof(type, model.cache), "FILE", "tuner's cache"              \
     }
+
+#define MODEL_OPTIONS(type)                                                                        \
+    {"batch", 'b', OPTION_INT, offsetof(type, model.batch), "N", "images, sequences or rows"},     \
+        {"threads", 't', OPTION_INT, offsetof(type, model.threads), "N", "default: every CPU"},    \
+        {"providers", 'p',                                                                         \
+         OPTION_TEXT, offsetof(type, model.providers),                                             \
+         "LIST",      "kernels of these only: native,onednn,openblas"},                            \
+        COMPILE_OPTIONS(type)
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
 const char *tuner_cache_path(char *path, size_t size);

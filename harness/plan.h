@@ -9,12 +9,17 @@
  * it came from. Canonical text: keys in fixed order, "key=value" joined by spaces, e.g.
  *   workload=resnet50 params=version=1.5 mode=inference device=cpu precision=f32 batch=32 threads=2
  *   scenario=single_stream cache=warm providers=
+ * and for a server, whose rate means nothing without them, bound=0.1 quantile=0.99.
  */
 #ifndef HARNESS_PLAN_H
 #define HARNESS_PLAN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/options.h"
 
 enum scenario { SCENARIO_SINGLE_STREAM, SCENARIO_OFFLINE, SCENARIO_SERVER, SCENARIO_COUNT };
 
@@ -47,27 +52,103 @@ struct point {
     const char *workload; /* name or path */
     const char *params;   /* "version=1.5", "" without */
     const char *domain, *mode, *device, *precision, *providers;
-    int64_t batch;
-    int threads; /* resolved: never 0 */
+    int64_t batch; /* 0: as the model file says, 1 where it leaves it open */
+    int threads;   /* resolved: never 0 */
     struct protocol protocol;
     const char *profilers; /* "model,papi" */
     const char *skip;      /* reason not to run it; NULL: runs */
-    const char *origin;    /* "suites/quick.toml:14" or "command line" */
-    double estimate_s;     /* rough wall time; NAN when unknown */
+    const char *origin;    /* "suites/quick.toml:14" or the word of the command line */
+    double estimate_s;     /* wall time of earlier runs; NAN when unknown */
 };
 
 struct plan {
     struct arena arena;
     const char *suite;      /* path, or "command line" */
     const char *suite_text; /* as read, includes expanded; "" for a command line */
-    const struct point *points;
+    struct point *points;
     int count;
     char hash[17];           /* over all ids in order */
-    const char *db, *report; /* where results go */
+    const char *db, *report; /* where results go; report "": none is written */
     bool ceilings;           /* measure them in the run */
     double budget_s;         /* 0: none */
 };
 
+/* What a command line changes of every point; zeroed: nothing. Text is as in a suite, lists with
+ * commas: batch "1,8,32". */
+struct plan_overrides {
+    const char *batch, *threads, *providers, *device, *precision, *mode, *scenario, *profilers;
+    int64_t samples;    /* at least so many */
+    double seconds;     /* at least so long */
+    double seconds_max; /* sampling ends then in any case */
+    const char *interval, *latency_bound;
+    const char *only; /* comma list of workloads: no others */
+    const char *db, *report;
+    double budget_s;
+    bool cold, no_verify, no_layers, no_ceilings, no_report;
+    int cpus; /* what "all" means; 0: the CPUs that this process may use */
+};
+
+/* Rows of an option table that fill `struct plan_overrides name` inside of a command's values. */
+/* clang-format off */
+#define PLAN_OPTION(type, kind, field, letter, name, argument, help)                               \
+    {name, letter, OPTION_##kind, offsetof(type, field), argument, help}
+#define PLAN_OPTIONS(type, o)                                                                      \
+    PLAN_OPTION(type, TEXT, o.batch, 'b', "batch", "LIST", "images, sequences or rows"),           \
+    PLAN_OPTION(type, TEXT, o.threads, 't', "threads", "LIST", "default: every CPU"),              \
+    PLAN_OPTION(type, TEXT, o.providers, 'p', "providers", "LIST",                                 \
+                "kernels of these only: native,onednn,openblas"),                                  \
+    PLAN_OPTION(type, TEXT, o.device, 0, "device", "NAME", "cpu"),                                 \
+    PLAN_OPTION(type, TEXT, o.precision, 0, "precision", "LIST", "f32"),                           \
+    PLAN_OPTION(type, TEXT, o.mode, 0, "mode", "NAME", "inference"),                               \
+    PLAN_OPTION(type, TEXT, o.scenario, 0, "scenario", "LIST",                                     \
+                "single_stream, offline or server"),                                               \
+    PLAN_OPTION(type, TEXT, o.latency_bound, 0, "latency-bound", "S",                              \
+                "of scenario server, in seconds"),                                                 \
+    PLAN_OPTION(type, FLAG, o.cold, 0, "cold", NULL, "flush the caches before each sample"),       \
+    PLAN_OPTION(type, INT, o.samples, 'n', "samples", "N", "at least so many (default 15)"),       \
+    PLAN_OPTION(type, FLOAT, o.seconds, 's', "seconds", "S", "at least so long (default 1)"),      \
+    PLAN_OPTION(type, FLOAT, o.seconds_max, 0, "seconds-max", "S",                                 \
+                "sampling ends then in any case (default 15)"),                                    \
+    PLAN_OPTION(type, TEXT, o.interval, 0, "interval", "X",                                        \
+                "sample until the median is known to this share of it (default 0.01)"),            \
+    PLAN_OPTION(type, TEXT, o.profilers, 0, "profilers", "LIST",                                   \
+                "what is counted after the timing (default model,papi,powercap)"),                 \
+    PLAN_OPTION(type, TEXT, o.only, 0, "only", "LIST", "these workloads of the suite only"),       \
+    PLAN_OPTION(type, FLAG, o.no_verify, 0, "no-verify", NULL,                                     \
+                "do not compare with the float64 reference"),                                      \
+    PLAN_OPTION(type, FLAG, o.no_layers, 0, "no-layers", NULL, "do not time single steps"),        \
+    PLAN_OPTION(type, FLAG, o.no_ceilings, 0, "no-ceilings", NULL,                                 \
+                "do not measure what the machine can do"),                                         \
+    PLAN_OPTION(type, FLOAT, o.budget_s, 0, "budget", "S",                                         \
+                "begin no point after so many seconds"),                                           \
+    PLAN_OPTION(type, TEXT, o.db, 0, "db", "FILE", "database (default out/ridge.db)"),             \
+    PLAN_OPTION(type, TEXT, o.report, 0, "report", "DIR",                                          \
+                "folder of the report (default out/report)"),                                      \
+    PLAN_OPTION(type, FLAG, o.no_report, 0, "no-report", NULL, "write no report")
+/* clang-format on */
+
+/* A suite file or the name of an embedded suite; filter: a comma list of workloads, or NULL. */
+enum status plan_from_suite(const char *path, const char *filter, struct plan *plan,
+                            struct error *err);
+/* Words are suites, workloads ("resnet50:version=1.5") and model files, in any order. No word: the
+ * suite ./suite.toml, or "quick" where there is none. overrides may be NULL. */
+enum status plan_from_words(char *const *words, int count, const struct plan_overrides *overrides,
+                            struct plan *plan, struct error *err);
 void plan_release(struct plan *plan);
+
+/* What sampling a point takes by its stopping rule alone: the floors and the caps. Building,
+ * compiling, verifying and timing steps come on top; a server's rates are not known before. */
+struct time_range {
+    double least_s, most_s;
+};
+struct time_range plan_time_range(const struct protocol *protocol);
+
+/* Median wall time of a point in earlier runs; NAN when there was none. */
+typedef double plan_history(void *context, const char *point_id);
+/* Fills estimate_s of all points that run. */
+void plan_estimate(struct plan *plan, plan_history *history, void *context);
+
+/* Identity from a canonical text: 16 hex digits. */
+void plan_id(const char *canonical, char id[17]);
 
 #endif

@@ -16,11 +16,24 @@ struct format {
     const char *name;
     const char *extension; /* "csv" */
     const char *summary;
+    bool samples; /* wants column samples_ns filled: raw times as a JSON array */
     enum status (*write)(const struct grid *grid, FILE *stream, struct error *err);
 };
 
 int format_count(void);
 const struct format *format_at(int index);
 const struct format *format_find(const char *name);
+
+/* ---- for formats ---- */
+
+/* The numbers of a cell of samples_ns; *count is 0 for "". NULL without memory; free() when done.
+ */
+int64_t *format_samples(const char *text, int *count);
+/* "resnet50:version=1.5" of a row. */
+void format_spec(const struct grid *grid, int64_t row, char *text, size_t size);
+/* True when this row belongs to another result than the row before. */
+bool format_starts_result(const struct grid *grid, int64_t row);
+/* FAILED with the stream's error when something could not be written. */
+enum status format_flush(FILE *stream, struct error *err);
 
 #endif

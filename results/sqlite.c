@@ -9,9 +9,12 @@
 
 #include "results/record.h"
 
-static enum status fail_io(const struct store *store, const char *doing, struct error *err)
+/* SQLite keeps the error number of some failures only; errno still holds that of the others. */
+static enum status fail_io(const struct store *store, const char *doing, int number,
+                           struct error *err)
 {
-    int number = sqlite3_system_errno(store->db);
+    if (sqlite3_system_errno(store->db))
+        number = sqlite3_system_errno(store->db);
     if (number == ENOSPC || number == EDQUOT || number == EFBIG)
         return FAIL(err, STATUS_FAILED,
                     "%s: %s: no space is left (%s); free some, or name another file with --db",
@@ -25,6 +28,7 @@ static enum status fail_io(const struct store *store, const char *doing, struct 
 
 enum status sql_fail(struct store *store, const char *doing, struct error *err)
 {
+    int number = errno;
     const char *path = store->path, *text = sqlite3_errmsg(store->db);
     store->last_code = sqlite3_errcode(store->db) & 0xff;
     switch (store->last_code) {
@@ -46,7 +50,7 @@ enum status sql_fail(struct store *store, const char *doing, struct error *err)
                     "%s: %s: no space is left; free some, or name another file with --db", path,
                     doing);
     case SQLITE_IOERR:
-        return fail_io(store, doing, err);
+        return fail_io(store, doing, number, err);
     case SQLITE_CANTOPEN:
         return FAIL(err, STATUS_FAILED, "%s: %s: it cannot be opened (%s)", path, doing,
                     sqlite3_system_errno(store->db) ? strerror(sqlite3_system_errno(store->db))

@@ -23,6 +23,7 @@ struct store {
     int spools_left;
     int busy_ms;
     int last_code;  /* of SQLite, when something last failed */
+    bool has_log;   /* written through a write-ahead log */
     bool immutable; /* read without locks: nobody can write where it is */
 };
 

@@ -136,9 +136,9 @@ static enum status prepare_writing(struct store *store, const struct open_how *h
     if (how->alone)
         return sql_exec(store, "PRAGMA locking_mode = EXCLUSIVE", "opening it", err);
     /* Another process may be in the way of a change of the journal; both kinds are safe. */
+    store->has_log = !is_on_network(store->path);
     sql_integer(store,
-                is_on_network(store->path) ? "PRAGMA journal_mode = DELETE"
-                                           : "PRAGMA journal_mode = WAL",
+                store->has_log ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE",
                 &ignored, NULL);
     return STATUS_OK;
 }
@@ -232,6 +232,10 @@ void store_close(struct store *store)
         return;
     for (int k = 0; k < STORE_STATEMENTS; k++)
         sqlite3_finalize(store->statements[k]);
+    if (store->has_log) { /* at rest it is one file that can be read from any medium */
+        sqlite3_busy_timeout(store->db, 0);
+        sqlite3_exec(store->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    }
     sqlite3_close(store->db);
     free(store->path);
     free(store);

@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "results/record.h"
 
+#define STORE_DEFAULT "out/ridge.db"
+
 struct store;
 
 enum store_mode {

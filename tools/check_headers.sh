@@ -4,7 +4,7 @@
 set -u
 bad=0
 flags="-std=c11 -Wall -Wextra -Werror -I. -I$1 -D_POSIX_C_SOURCE=200809L -fsyntax-only"
-for header in $(find base engine workloads harness tests -name '*.h' | LC_ALL=C sort); do
+for header in $(find base engine results workloads profilers plots harness tests -name '*.h' | LC_ALL=C sort); do
     for compiler in gcc clang; do
         # A header may define static functions that its includer uses.
         # shellcheck disable=SC2086

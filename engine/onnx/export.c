@@ -19,8 +19,9 @@ enum {
     FIELD_GRAPH = 7 << 3 | 2,       /* of the model */
     FIELD_INITIALIZER = 5 << 3 | 2, /* of the graph */
     FIELD_RAW_DATA = 9 << 3 | 2,    /* of a tensor */
-    ALIGN_EXTERNAL = 4096,          /* so that the data can be mapped */
-    INLINE_MAX = 1 << 30            /* messages end at 2 GiB */
+    EXTERNAL_MIN = 1024,
+    ALIGN_EXTERNAL = 4096, /* so that the data can be mapped */
+    INLINE_MAX = 1 << 30   /* messages end at 2 GiB */
 };
 
 int32_t export_dtype(enum dtype dtype)
@@ -182,25 +183,30 @@ struct head {
     char location[512];
 };
 
+/* Small tensors stay in the model: readers look into shapes and axes before they load data. */
+static bool is_external(const struct output *out, const struct export_tensor *tensor)
+{
+    return out->location && tensor_bytes(tensor) >= EXTERNAL_MIN;
+}
+
 static void head_init(struct head *h, const struct output *out, const struct export_tensor *from)
 {
-    static char key_location[] = "location", key_offset[] = "offset", key_length[] = "length";
     onnx__tensor_proto__init(&h->tensor);
     h->tensor.name = (char *)(uintptr_t)from->name; /* packing does not write */
     h->tensor.n_dims = (size_t)from->desc.shape.rank;
     h->tensor.dims = (int64_t *)(uintptr_t)from->desc.shape.dim;
     h->tensor.has_data_type = true;
     h->tensor.data_type = export_dtype(from->desc.dtype);
-    if (!out->location)
+    if (!is_external(out, from))
         return;
     snprintf(h->location, sizeof(h->location), "%s", out->location);
     snprintf(h->offset, sizeof(h->offset), "%lld", (long long)from->offset);
     snprintf(h->length, sizeof(h->length), "%zu", tensor_bytes(from));
-    char *keys[3] = {key_location, key_offset, key_length};
+    static const char *const keys[3] = {"location", "offset", "length"};
     char *values[3] = {h->location, h->offset, h->length};
     for (int k = 0; k < 3; k++) {
         onnx__string_string_entry_proto__init(&h->entries[k]);
-        h->entries[k].key = keys[k];
+        h->entries[k].key = (char *)(uintptr_t)keys[k];
         h->entries[k].value = values[k];
         h->list[k] = &h->entries[k];
     }
@@ -215,7 +221,7 @@ static size_t message_bytes(const struct output *out, const struct export_tensor
     struct head head;
     head_init(&head, out, tensor);
     size_t bytes = onnx__tensor_proto__get_packed_size(&head.tensor);
-    if (!out->location)
+    if (!is_external(out, tensor))
         bytes += 1 + varint_bytes(tensor_bytes(tensor)) + tensor_bytes(tensor);
     return bytes;
 }
@@ -244,7 +250,7 @@ static enum status put_tensor(struct output *out, const struct export_tensor *te
     put_varint(out, FIELD_INITIALIZER);
     put_varint(out, message_bytes(out, tensor));
     TRY(put_message(out, &head.tensor.base, err));
-    if (out->location) {
+    if (is_external(out, tensor)) {
         if (fseek(out->data, (long)tensor->offset, SEEK_SET) != 0)
             out->failed = true;
         return put_contents(out->data, out, tensor, err);
@@ -292,6 +298,8 @@ static void place_external(struct exporter *x)
 {
     int64_t at = 0;
     for (size_t k = 0; k < x->tensor_count; k++) {
+        if (tensor_bytes(&x->tensors[k]) < EXTERNAL_MIN)
+            continue;
         x->tensors[k].offset = at;
         at += (int64_t)tensor_bytes(&x->tensors[k]);
         at = (at + ALIGN_EXTERNAL - 1) / ALIGN_EXTERNAL * ALIGN_EXTERNAL;

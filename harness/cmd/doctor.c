@@ -2,7 +2,10 @@
  *
  * ridge doctor: what this machine and this build can do, what is missing, and what to type to have
  * it. */
+#define _GNU_SOURCE
+#include <math.h>
 #include <protobuf-c/protobuf-c.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,25 +14,30 @@
 
 #include "base/build_info.h"
 #include "base/json.h"
+#include "base/table.h"
 #include "engine/kernel.h"
 #include "engine/plugin.h"
 #include "harness/command.h"
-#include "harness/host.h"
+#include "harness/environment.h"
 #include "harness/model_options.h"
 
 struct doctor_options {
-    bool json;
+    bool json, redact, facts;
     const char *require;
 };
 
 static const struct option options[] = {
     {"require", 'r', OPTION_TEXT, offsetof(struct doctor_options, require), "LIST",
      "plug-ins and instruction sets that must be there: onednn,avx512"},
+    {"facts", 0, OPTION_FLAG, offsetof(struct doctor_options, facts), NULL,
+     "every fact that is stored with results, and where it was read"},
+    {"redact", 0, OPTION_FLAG, offsetof(struct doctor_options, redact), NULL,
+     "without names, serial numbers and paths of this machine"},
     {"json", 0, OPTION_FLAG, offsetof(struct doctor_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
 
-enum { ADVICE_MAX = 16, ADVICE_BYTES = 400 };
+enum { ADVICE_MAX = 24, ADVICE_BYTES = 400 };
 
 /* What could be better, in the order of the report. */
 struct advice {
@@ -38,7 +46,8 @@ struct advice {
 };
 
 struct report {
-    struct host host;
+    struct environment environment;
+    int cpus_online, cpus_allowed;
     enum isa isa;
     char cache[1024];
     bool cache_exists;
@@ -59,28 +68,98 @@ __attribute__((format(printf, 2, 3))) static void advise(struct advice *advice, 
 
 /* ---- checks ---- */
 
-static void check_machine(struct report *r)
+/* Value of a fact, "" when it is not there. */
+static const char *text_of(const struct report *r, const char *category, const char *key)
 {
-    const struct host *h = &r->host;
-    if (h->cpu_quota > 0 && h->cpu_quota < h->cpus_allowed)
-        advise(&r->advice,
-               "the control group grants %.1f of %d CPUs: threads will be throttled; use --threads "
-               "%d, or raise cpu.max",
-               h->cpu_quota, h->cpus_allowed, h->cpu_quota < 1 ? 1 : (int)h->cpu_quota);
-    if (h->governor[0] && strcmp(h->governor, "performance") != 0)
+    const struct fact *fact = environment_find(&r->environment, category, key);
+    return fact ? fact->value : "";
+}
+
+static double number_of(const struct report *r, const char *category, const char *key)
+{
+    return environment_number(&r->environment, category, key);
+}
+
+static const char *cpu_name(const struct report *r)
+{
+    const char *name = text_of(r, "cpu", "model_name");
+    return name[0] ? name : text_of(r, "cpu", "part"); /* Arm */
+}
+
+static bool is_virtual(const struct report *r)
+{
+    return strcmp(text_of(r, "container", "virtual_machine"), "yes") == 0;
+}
+
+static void check_clock(struct report *r)
+{
+    const char *governor = text_of(r, "cpu_state", "governors");
+    const char *source = text_of(r, "cpu_state", "clock_source");
+    if (governor[0] && strcmp(governor, "performance") != 0)
         advise(&r->advice,
                "the clock governor is \"%s\": timings will wander; sudo cpupower frequency-set -g "
                "performance",
-               h->governor);
-    if (strcmp(h->huge_pages, "never") == 0)
+               governor);
+    if (strcmp(source, "hpet") == 0 || strcmp(source, "acpi_pm") == 0)
+        advise(&r->advice,
+               "the clock source is %s, whose reading takes a microsecond: echo tsc | sudo tee "
+               "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+               source);
+    if (number_of(r, "kernel", "load") > 0.5 * r->cpus_allowed)
+        advise(&r->advice,
+               "other programs are running (load %.1f on %d CPUs): timings will be disturbed; end "
+               "them or wait",
+               number_of(r, "kernel", "load"), r->cpus_allowed);
+}
+
+static void check_memory(struct report *r)
+{
+    if (strcmp(text_of(r, "memory", "thp"), "never") == 0)
         advise(&r->advice, "huge pages are off, which costs large layers up to a tenth; echo "
                            "madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
-    if (h->hypervisor)
+    if (strcmp(text_of(r, "memory", "numa_balancing"), "1") == 0)
+        advise(&r->advice, "the kernel moves pages between memory nodes while ridge measures: sudo "
+                           "sysctl kernel.numa_balancing=0");
+    if (number_of(r, "memory", "available") < 2 << 20)
+        advise(&r->advice, "only %.1f GB of memory are free: bert_large needs 2",
+               number_of(r, "memory", "available") * 1024e-9);
+}
+
+static void check_permissions(struct report *r)
+{
+    double paranoid = number_of(r, "permission", "perf_event_paranoid");
+    bool capable = strcmp(text_of(r, "permission", "cap_perfmon"), "yes") == 0 ||
+                   strcmp(text_of(r, "permission", "cap_sys_admin"), "yes") == 0;
+    const struct fact *rapl = environment_find(&r->environment, "permission", "rapl");
+    if (paranoid > 2 && !capable)
+        advise(&r->advice,
+               "the kernel forbids counters (kernel.perf_event_paranoid=%.0f): sudo "
+               "sysctl kernel.perf_event_paranoid=1",
+               paranoid);
+    else if (paranoid > 0 && !capable)
+        advise(&r->advice,
+               "counters of the memory controllers are not allowed "
+               "(kernel.perf_event_paranoid=%.0f): sudo sysctl kernel.perf_event_paranoid=0",
+               paranoid);
+    if (rapl && rapl->status == FACT_DENIED)
+        advise(&r->advice, "the energy counters may be read by root only: sudo chmod -R a+r "
+                           "/sys/class/powercap/intel-rapl*/energy_uj");
+}
+
+static void check_machine(struct report *r)
+{
+    double quota = number_of(r, "limit", "cpus_granted");
+    if (quota < r->cpus_allowed)
+        advise(&r->advice,
+               "the control group grants %.1f of %d CPUs: threads will be throttled; use --threads "
+               "%d, or raise cpu.max",
+               quota, r->cpus_allowed, quota < 1 ? 1 : (int)quota);
+    check_clock(r);
+    check_memory(r);
+    if (is_virtual(r))
         advise(&r->advice, "this is a virtual machine: other guests may disturb timings; compare "
                            "medians, and the FMA peak that `ridge run` prints beside them");
-    if (h->memory_available_bytes >= 0 && h->memory_available_bytes < (int64_t)2 << 30)
-        advise(&r->advice, "only %.1f GB of memory are free: bert_large needs 2",
-               (double)h->memory_available_bytes * 1e-9);
+    check_permissions(r);
 }
 
 static void check_build(struct report *r)
@@ -147,33 +226,40 @@ static void check_required(struct report *r, const char *list)
 
 /* ---- output ---- */
 
-static void print_size(const char *title, int64_t bytes)
+static void print_size(const char *title, double bytes)
 {
-    if (bytes < 0)
+    if (isnan(bytes))
         printf("  %-14s not known\n", title);
-    else if (bytes >= (int64_t)1 << 30)
-        printf("  %-14s %.1f GiB\n", title, (double)bytes / (1 << 30));
+    else if (bytes >= 1 << 30)
+        printf("  %-14s %.1f GiB\n", title, bytes / (1 << 30));
     else
-        printf("  %-14s %.0f KiB\n", title, (double)bytes / 1024);
+        printf("  %-14s %.0f KiB\n", title, bytes / 1024);
+}
+
+static void print_known(const char *title, const char *value)
+{
+    printf("  %-14s %s\n", title, value[0] ? value : "not known");
 }
 
 static void print_machine(const struct report *r)
 {
-    const struct host *h = &r->host;
     printf("machine\n");
-    printf("  %-14s %s%s\n", "CPU", h->cpu[0] ? h->cpu : "not known",
-           h->hypervisor ? " (virtual machine)" : "");
+    printf("  %-14s %s%s\n", "CPU", cpu_name(r)[0] ? cpu_name(r) : "not known",
+           is_virtual(r) ? " (virtual machine)" : "");
     printf("  %-14s %s\n", "kernels up to", isa_name(r->isa));
-    printf("  %-14s %d of %d, %d memory node%s\n", "CPUs usable", h->cpus_allowed, h->cpus_online,
-           h->numa_nodes, h->numa_nodes == 1 ? "" : "s");
-    print_size("L1 data", h->l1d_bytes);
-    print_size("L2", h->l2_bytes);
-    print_size("L3", h->l3_bytes);
-    print_size("memory", h->memory_bytes);
-    print_size("of that free", h->memory_available_bytes);
-    printf("  %-14s %s\n", "huge pages", h->huge_pages[0] ? h->huge_pages : "not known");
-    printf("  %-14s %s\n", "governor", h->governor[0] ? h->governor : "not known");
-    printf("  %-14s %s\n", "system", h->system);
+    printf("  %-14s %d of %d, %s memory node(s)\n", "CPUs usable", r->cpus_allowed, r->cpus_online,
+           text_of(r, "topology", "numa_nodes"));
+    print_size("L1 data", number_of(r, "topology", "l1d"));
+    print_size("L2", number_of(r, "topology", "l2"));
+    print_size("L3", number_of(r, "topology", "l3"));
+    print_size("memory", number_of(r, "memory", "total") * 1024);
+    print_size("of that free", number_of(r, "memory", "available") * 1024);
+    print_known("huge pages", text_of(r, "memory", "thp"));
+    print_known("governor", text_of(r, "cpu_state", "governors"));
+    printf("  %-14s %s %s %s\n", "system", text_of(r, "kernel", "system"),
+           text_of(r, "kernel", "release"), text_of(r, "kernel", "machine"));
+    printf("  %-14s %s, %d facts (--facts)\n", "environment", r->environment.hash,
+           r->environment.fact_count);
 }
 
 static void print_text(const struct report *r)
@@ -181,7 +267,7 @@ static void print_text(const struct report *r)
     print_machine(r);
     printf("build\n  %-14s %s (%s, %s)\n  %-14s %s\n  %-14s %s, protobuf-c %s\n", "ridge",
            build_info.version, build_info.commit, build_info.config, "compiler",
-           build_info.compiler, "libraries", r->host.libc, protobuf_c_version());
+           build_info.compiler, "libraries", text_of(r, "process", "libc"), protobuf_c_version());
     printf("plug-ins\n");
     for (int k = 0; k < plugin_info_count(); k++) {
         const struct plugin_info *info = plugin_info_at(k);
@@ -197,36 +283,43 @@ static void print_text(const struct report *r)
         printf("All that is required is there.\n");
 }
 
-static void json_known(struct json *json, const char *key, int64_t value)
+static void json_fact(struct json *json, const char *name, const char *value)
 {
-    if (value < 0)
-        json_null(json, key);
+    json_text(json, name, value[0] ? value : NULL);
+}
+
+/* Bytes and counts; NAN becomes null. */
+static void json_count(struct json *json, const char *name, double value)
+{
+    if (isnan(value))
+        json_null(json, name);
     else
-        json_int(json, key, value);
+        json_int(json, name, (int64_t)value);
 }
 
 static void json_machine(struct json *json, const struct report *r)
 {
-    const struct host *h = &r->host;
+    char system[512];
+    snprintf(system, sizeof(system), "%s %s %s", text_of(r, "kernel", "system"),
+             text_of(r, "kernel", "release"), text_of(r, "kernel", "machine"));
     json_open(json, "machine", '{');
-    json_text(json, "cpu", h->cpu[0] ? h->cpu : NULL);
+    json_fact(json, "cpu", cpu_name(r));
     json_text(json, "isa", isa_name(r->isa));
-    json_int(json, "cpus_online", h->cpus_online);
-    json_known(json, "cpus_allowed", h->cpus_allowed);
-    json_known(json, "numa_nodes", h->numa_nodes);
-    if (h->cpu_quota > 0)
-        json_number(json, "cpu_quota", h->cpu_quota);
-    else
-        json_null(json, "cpu_quota");
-    json_known(json, "l1d_bytes", h->l1d_bytes);
-    json_known(json, "l2_bytes", h->l2_bytes);
-    json_known(json, "l3_bytes", h->l3_bytes);
-    json_known(json, "memory_bytes", h->memory_bytes);
-    json_known(json, "memory_available_bytes", h->memory_available_bytes);
-    json_text(json, "huge_pages", h->huge_pages[0] ? h->huge_pages : NULL);
-    json_text(json, "governor", h->governor[0] ? h->governor : NULL);
-    json_text(json, "system", h->system);
-    json_bool(json, "hypervisor", h->hypervisor);
+    json_int(json, "cpus_online", r->cpus_online);
+    json_int(json, "cpus_allowed", r->cpus_allowed);
+    json_count(json, "numa_nodes", number_of(r, "topology", "numa_nodes"));
+    json_number(json, "cpu_quota", number_of(r, "limit", "cpus_granted"));
+    json_count(json, "l1d_bytes", number_of(r, "topology", "l1d"));
+    json_count(json, "l2_bytes", number_of(r, "topology", "l2"));
+    json_count(json, "l3_bytes", number_of(r, "topology", "l3"));
+    json_count(json, "memory_bytes", number_of(r, "memory", "total") * 1024);
+    json_count(json, "memory_available_bytes", number_of(r, "memory", "available") * 1024);
+    json_fact(json, "huge_pages", text_of(r, "memory", "thp"));
+    json_fact(json, "governor", text_of(r, "cpu_state", "governors"));
+    json_text(json, "system", system);
+    json_bool(json, "hypervisor", is_virtual(r));
+    json_text(json, "environment", r->environment.hash);
+    json_text(json, "host", r->environment.host_label);
     json_close(json);
 }
 
@@ -250,7 +343,7 @@ static void print_json(const struct report *r)
     json_text(&json, "config", build_info.config);
     json_text(&json, "compiler", build_info.compiler);
     json_text(&json, "flags", build_info.flags);
-    json_text(&json, "libc", r->host.libc);
+    json_fact(&json, "libc", text_of(r, "process", "libc"));
     json_text(&json, "protobuf_c", protobuf_c_version());
     json_close(&json);
     json_open(&json, "plugins", '[');
@@ -270,6 +363,76 @@ static void print_json(const struct report *r)
     json_close(&json);
 }
 
+/* ---- facts ---- */
+
+static const char *const class_names[FACT_CLASS_COUNT] = {"identity", "tuning", "volatile"};
+static const char *const status_names[FACT_STATUS_COUNT] = {"ok", "denied", "absent"};
+
+static void print_facts(const struct environment *environment)
+{
+    struct table table = {0};
+    static const char *const titles[] = {"category", "fact", "value", "class", "source"};
+    for (int k = 0; k < ARRAY_COUNT(titles); k++)
+        table_column(&table, titles[k], TABLE_LEFT);
+    for (int k = 0; k < environment->fact_count; k++) {
+        const struct fact *f = &environment->facts[k];
+        table_cell(&table, "%s", f->category);
+        table_cell(&table, "%s", f->key);
+        if (f->status != FACT_OK)
+            table_cell(&table, "(%s)", status_names[f->status]);
+        else
+            table_cell(&table, "%.60s%s%s%s", f->value, strlen(f->value) > 60 ? "..." : "",
+                       f->unit[0] ? " " : "", f->unit);
+        table_cell(&table, "%s", class_names[f->class]);
+        table_cell(&table, "%s", f->source);
+    }
+    table_print(&table, stdout);
+    table_release(&table);
+    printf("environment %s, host %s (%s)\n", environment->hash, environment->host_label,
+           environment->host_uid);
+}
+
+static void print_facts_json(const struct environment *environment)
+{
+    struct json json;
+    json_begin(&json, stdout);
+    json_open(&json, NULL, '{');
+    json_text(&json, "hash", environment->hash);
+    json_text(&json, "host_uid", environment->host_uid);
+    json_text(&json, "host_label", environment->host_label);
+    json_open(&json, "facts", '[');
+    for (int k = 0; k < environment->fact_count; k++) {
+        const struct fact *f = &environment->facts[k];
+        json_open(&json, NULL, '{');
+        json_text(&json, "category", f->category);
+        json_text(&json, "key", f->key);
+        json_text(&json, "value", f->status == FACT_OK ? f->value : NULL);
+        json_text(&json, "unit", f->unit);
+        json_text(&json, "source", f->source);
+        json_text(&json, "class", class_names[f->class]);
+        json_text(&json, "status", status_names[f->status]);
+        json_close(&json);
+    }
+    json_close(&json);
+    json_close(&json);
+}
+
+static void examine(struct report *r, const struct doctor_options *o)
+{
+    cpu_set_t mask;
+    r->cpus_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    r->cpus_allowed = sched_getaffinity(0, sizeof(mask), &mask) ? r->cpus_online : CPU_COUNT(&mask);
+    plugins_load(NULL);
+    check_machine(r);
+    check_build(r);
+    check_cache(r);
+    check_required(r, o->require);
+    if (o->json)
+        print_json(r);
+    else
+        print_text(r);
+}
+
 static int doctor_main(int word_count, char **words, const void *values)
 {
     const struct doctor_options *o = values;
@@ -278,23 +441,26 @@ static int doctor_main(int word_count, char **words, const void *values)
         return EXIT_USAGE;
     }
     struct report r = {.isa = isa_detect()};
-    host_probe(&r.host);
-    plugins_load(NULL);
-    check_machine(&r);
-    check_build(&r);
-    check_cache(&r);
-    check_required(&r, o->require);
-    if (o->json)
-        print_json(&r);
+    struct arena arena = {0};
+    struct error err;
+    if (environment_probe(&r.environment, &arena, o->redact, &err) != STATUS_OK) {
+        arena_release(&arena);
+        return command_fail(&err);
+    }
+    if (!o->facts)
+        examine(&r, o);
+    else if (o->json)
+        print_facts_json(&r.environment);
     else
-        print_text(&r);
+        print_facts(&r.environment);
+    arena_release(&arena);
     return r.missing.count ? EXIT_MISSING : EXIT_FINE;
 }
 
 REGISTER(command, doctor) = {
     .name = "doctor",
     .summary = "say what this machine and this build can do",
-    .usage = "[--require LIST] [--json]",
+    .usage = "[--facts] [--redact] [--require LIST] [--json]",
     .help = "Exits with 5 when something that --require names is not there.",
     .options = options,
     .values_size = sizeof(struct doctor_options),

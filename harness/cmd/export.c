@@ -1,30 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge export: a workload as an ONNX file, with its weights, and its inputs as .npy, so that any
- * other program can run the very same thing. */
+ * other program can run the very same thing; or, with --format, results as text. */
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/onnx/onnx.h"
 #include "harness/command.h"
 #include "harness/tensor_file.h"
+#include "results/format.h"
 #include "workloads/workload.h"
 
 struct export_options {
     int64_t batch;
     const char *output, *inputs_dir;
     bool external;
+    const char *format, *run, *db;
+    bool steps;
 };
 
 static const struct option options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct export_options, output), "FILE",
-     "the .onnx file to write"},
+     "the file to write; results go to standard output without it"},
     {"batch", 'b', OPTION_INT, offsetof(struct export_options, batch), "N",
      "images, sequences or rows"},
     {"inputs-dir", 'i', OPTION_TEXT, offsetof(struct export_options, inputs_dir), "FOLDER",
      "writes the generated inputs there as NAME.npy"},
     {"external", 0, OPTION_FLAG, offsetof(struct export_options, external), NULL,
      "weights in FILE.data even when they are small"},
+    {"format", 'f', OPTION_TEXT, offsetof(struct export_options, format), "NAME",
+     "results instead of a model, in one of the formats below"},
+    {"run", 'r', OPTION_TEXT, offsetof(struct export_options, run), "RUN",
+     "which: latest (default), latest~N, uuid, tag, baseline, commit; all"},
+    {"db", 0, OPTION_TEXT, offsetof(struct export_options, db), "FILE",
+     "database of results, default " STORE_DEFAULT},
+    {"steps", 0, OPTION_FLAG, offsetof(struct export_options, steps), NULL,
+     "metrics of single steps too"},
     {.name = NULL},
 };
 
@@ -58,28 +72,100 @@ static enum status export_model(const char *spec, const struct export_options *o
     return status;
 }
 
+/* ---- results ---- */
+
+static enum status fail_unknown_format(const char *name, struct error *err)
+{
+    const char *names[32];
+    char list[256] = "";
+    size_t used = 0;
+    int count = format_count() < ARRAY_COUNT(names) ? format_count() : ARRAY_COUNT(names);
+    for (int k = 0; k < count; k++) {
+        names[k] = format_at(k)->name;
+        if (used < sizeof(list))
+            used += (size_t)snprintf(list + used, sizeof(list) - used, " %s", names[k]);
+    }
+    const char *near = nearest_word(name, names, count);
+    return FAIL(err, STATUS_FAILED, "there is no format \"%s\"%s%s%s; there are:%s", name,
+                near ? ", did you mean \"" : "", near ? near : "", near ? "\"" : "", list);
+}
+
+static enum status read_results(const struct format *format, const struct export_options *o,
+                                struct grid *grid, struct error *err)
+{
+    struct store *store;
+    int64_t run = 0;
+    bool all = o->run && strcmp(o->run, "all") == 0;
+    enum status status = STATUS_OK;
+    TRY(store_open(o->db ? o->db : STORE_DEFAULT, STORE_READ, &store, err));
+    if (!all)
+        status = query_find_run(store, o->run ? o->run : "latest", &run, err);
+    const struct query_value values[] = {{"run", NULL, all ? NAN : (double)run},
+                                         {"ops", NULL, o->steps},
+                                         {"samples", NULL, format->samples}};
+    if (status == STATUS_OK)
+        status = query_view(store, "export", values, ARRAY_COUNT(values), grid, err);
+    store_close(store);
+    return status;
+}
+
+static enum status write_results(const struct format *format, const struct grid *grid,
+                                 const char *path, struct error *err)
+{
+    FILE *stream = path ? fopen(path, "wb") : stdout;
+    if (!stream)
+        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
+    enum status status = format->write(grid, stream, err);
+    if (path && fclose(stream) && status == STATUS_OK)
+        status = FAIL(err, STATUS_FAILED, "%s", strerror(errno));
+    return status == STATUS_OK || !path ? status : error_context(err, "%s", path);
+}
+
+static enum status export_results(const struct export_options *o, struct error *err)
+{
+    struct grid grid = {0};
+    const struct format *format = format_find(o->format);
+    if (!format)
+        return fail_unknown_format(o->format, err);
+    enum status status = read_results(format, o, &grid, err);
+    if (status == STATUS_OK)
+        status = write_results(format, &grid, o->output, err);
+    if (status == STATUS_OK && o->output)
+        fprintf(stderr, "ridge: wrote %s (%lld rows)\n", o->output, (long long)grid.row_count);
+    grid_release(&grid);
+    return status;
+}
+
 static int export_main(int word_count, char **words, const void *values)
 {
     const struct export_options *o = values;
     struct error err = {0};
-    if (word_count > 1)
+    if (o->format && word_count > 0)
+        FAIL(&err, STATUS_FAILED, "--format is for results, which need no model \"%s\"", words[0]);
+    else if (!o->format && (o->run || o->db || o->steps))
+        FAIL(&err, STATUS_FAILED, "--run, --db and --steps are for results: --format is missing");
+    else if (!o->format && word_count == 0)
+        FAIL(&err, STATUS_FAILED, "a model is missing, or --format NAME for results");
+    else if (word_count > 1)
         FAIL(&err, STATUS_FAILED, "one model at a time; \"%s\" is too much", words[1]);
     else if (o->batch < 0)
         FAIL(&err, STATUS_FAILED, "--batch must be positive");
-    else if (export_model(words[0], o, &err) == STATUS_OK)
+    else if ((o->format ? export_results(o, &err) : export_model(words[0], o, &err)) == STATUS_OK)
         return EXIT_FINE;
     return command_fail(&err);
 }
 
 REGISTER(command, export) = {
     .name = "export",
-    .summary = "write a workload as an ONNX file",
-    .usage = "MODEL --output FILE.onnx [options]",
+    .summary = "write a workload as an ONNX file, or results as text",
+    .usage = "MODEL --output FILE.onnx [options]\n"
+             "       ridge export --format NAME [--run RUN] [--output FILE] [options]",
     .help = "Opset 17, standard operators only. Weights of more than 1 GiB go to FILE.onnx.data.\n"
             "A .onnx file may stand as MODEL: it is written as ridge understood it, with constant\n"
-            "parts computed and control flow resolved.\n",
+            "parts computed and control flow resolved.\n\n"
+            "Formats of results: csv, json, jsonl, markdown, google_benchmark (for compare.py),\n"
+            "openmetrics. json and google_benchmark hold the raw samples.\n",
     .options = options,
     .values_size = sizeof(struct export_options),
-    .words_min = 1,
     .main = export_main,
 };

@@ -1,54 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/command.h"
+#include "harness/reference.h"
+#include "harness/suite.h"
 
 struct values {
-    bool markdown;
+    bool markdown, man;
+    const char *completion;
 };
 
 static const struct option options[] = {
     {"markdown", 0, OPTION_FLAG, offsetof(struct values, markdown), NULL,
-     "all commands as one reference page"},
+     "everything as one reference page; with suite.toml: that alone"},
+    {"man", 0, OPTION_FLAG, offsetof(struct values, man), NULL,
+     "everything as a man page: ridge help --man | man -l -"},
+    {"completion", 0, OPTION_TEXT, offsetof(struct values, completion), "SHELL",
+     "completion for bash, zsh or fish"},
     {0},
 };
 
-static void print_markdown(void)
+static void print_commands(void)
 {
-    printf("# ridge: commands\n");
-    for (int k = 0; k < command_count(); k++) {
-        printf("\n## ridge %s\n\n```\n", command_at(k)->name);
-        command_print_help(command_at(k));
-        printf("```\n");
-    }
+    printf("Usage: ridge COMMAND [options]\n\nCommands:\n");
+    for (int k = 0; k < command_count(); k++)
+        printf("  %-10s %s\n", command_at(k)->name, command_at(k)->summary);
+    printf("\n`ridge COMMAND -h` explains one; `ridge help suite.toml` the files that say what to\n"
+           "measure.\nExit codes: %s",
+           reference_exit_codes);
+}
+
+static int help_topic(const struct values *v, const char *word)
+{
+    char name[128], flag[] = "-h", *ask[] = {name, flag};
+    snprintf(name, sizeof(name), "%s", word);
+    if (strcmp(word, "suite.toml") != 0)
+        return commands_dispatch(2, ask);
+    suite_print_reference(stdout, v->markdown);
+    return EXIT_FINE;
 }
 
 static int help(int word_count, char **words, const void *values)
 {
     const struct values *v = values;
-    if (v->markdown) {
-        print_markdown();
-        return EXIT_FINE;
+    struct error err = {0};
+    if (word_count > 1 || (word_count && (v->man || v->completion))) {
+        fprintf(stderr, "ridge help: \"%s\" is one word too many\n", words[word_count - 1]);
+        return EXIT_USAGE;
     }
-    if (word_count > 0) {
-        char flag[] = "-h", *ask[] = {words[0], flag};
-        return commands_dispatch(2, ask);
+    if (word_count)
+        return help_topic(v, words[0]);
+    if (v->completion) {
+        if (reference_completion(v->completion, stdout, &err) != STATUS_OK)
+            return command_fail(&err);
+    } else if (v->man) {
+        reference_man(stdout);
+    } else if (v->markdown) {
+        reference_markdown(stdout);
+    } else {
+        print_commands();
     }
-    printf("Usage: ridge COMMAND [options]\n\nCommands:\n");
-    for (int k = 0; k < command_count(); k++)
-        printf("  %-10s %s\n", command_at(k)->name, command_at(k)->summary);
-    printf(
-        "\n`ridge COMMAND -h` explains one.\n"
-        "Exit codes: 0 fine, 1 regression, 2 usage or unusable input, 3 a workload failed or is\n"
-        "wrong, 4 inconclusive or invalid, 5 a required capability is missing.\n");
     return EXIT_FINE;
 }
 
 REGISTER(command, help) = {
     .name = "help",
     .summary = "list the commands, or explain one",
-    .usage = "[COMMAND]",
+    .usage = "[COMMAND|suite.toml]",
+    .help = "Completion: . <(ridge help --completion bash), or for good\n"
+            "  ridge help --completion bash >~/.local/share/bash-completion/completions/ridge\n",
     .options = options,
     .values_size = sizeof(struct values),
     .main = help,

@@ -1,184 +1,259 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ridge run: times whole networks. Warm-up, then samples until there are enough of them and enough
- * time has gone by; medians are reported beside the FMA peak of the same run. */
+ * ridge run: measures what a suite or the command line names, keeps every sample in the database,
+ * prints a row per point. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
-#include "base/stats.h"
-#include "engine/cost.h"
+#include "harness/ab.h"
+#include "harness/campaign.h"
 #include "harness/command.h"
-#include "harness/model_options.h"
-#include "harness/peak.h"
-
-enum { SAMPLES_MAX = 20000 };
+#include "harness/interrupt.h"
+#include "harness/record.h"
+#include "harness/serve.h"
+#include "plots/report.h"
 
 struct run_options {
     struct model_options model;
-    int64_t samples;
-    double seconds;
-    bool json, on_request;
+    struct plan_overrides plan;
+    const char *tag;
+    int64_t repeat;
+    bool json, on_request, resume, quiet, redact, no_db, interleave;
 };
 
 static const struct option options[] = {
-    MODEL_OPTIONS(struct run_options),
-    {"samples", 'n', OPTION_INT, offsetof(struct run_options, samples), "N",
-     "at least so many (default 15)"},
-    {"seconds", 's', OPTION_FLOAT, offsetof(struct run_options, seconds), "X",
-     "at least so long (default 1)"},
+    PLAN_OPTIONS(struct run_options, plan),
+    COMPILE_OPTIONS(struct run_options),
+    {"tag", 0, OPTION_TEXT, offsetof(struct run_options, tag), "NAME",
+     "a name for this run, for compare and history"},
+    {"resume", 0, OPTION_FLAG, offsetof(struct run_options, resume), NULL,
+     "go on with the latest unfinished run of the same plan"},
+    {"no-db", 0, OPTION_FLAG, offsetof(struct run_options, no_db), NULL, "store nothing"},
+    {"redact", 0, OPTION_FLAG, offsetof(struct run_options, redact), NULL,
+     "keep no host name, serial number, user name or path"},
+    {"quiet", 'q', OPTION_FLAG, offsetof(struct run_options, quiet), NULL, "no progress bar"},
+    {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
+     "the first two words are two ridge programs, which take turns and are compared"},
+    {"repeat", 0, OPTION_INT, offsetof(struct run_options, repeat), "N",
+     "with --interleave: so many fresh pairs of processes (default 5)"},
     {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
      "one sample (ms) per line read from standard input: lets another program take turns"},
     {"json", 0, OPTION_FLAG, offsetof(struct run_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
 
-struct result {
-    const char *workload;
-    int64_t batch;
-    int threads, samples;
-    double median_ms, min_ms, p90_ms, gflops, peak_gflops;
-    struct exe_memory memory;
+struct printer {
+    bool as_json;
+    struct json json;
 };
 
-static int take_samples(struct exe *exe, const struct run_options *o, double *ms)
+/* ---- rows ---- */
+
+static const char *status_name(const struct record *r)
 {
-    int64_t least = o->samples ? o->samples : 15;
-    double seconds = o->seconds > 0 ? o->seconds : 1;
-    uint64_t begin = clock_now_ns();
-    for (int k = 0; k < 3 || (clock_now_ns() - begin < 2e8 && k < 1000); k++)
-        exe_run(exe);
-    begin = clock_now_ns();
-    int count = 0;
-    while (count < SAMPLES_MAX &&
-           (count < least || (double)(clock_now_ns() - begin) < seconds * 1e9)) {
-        uint64_t start = clock_now_ns();
-        exe_run(exe);
-        ms[count++] = (double)(clock_now_ns() - start) * 1e-6;
-    }
-    return count;
+    static const char *const names[] = {"ok", "wrong", "failed", "skipped"};
+    return r->status == RESULT_OK && !r->valid ? "invalid" : names[r->status];
 }
 
-static enum status measure(const char *spec, const struct run_options *o, struct result *r,
-                           struct error *err)
+static void print_json(struct json *json, const struct point *point, const struct record *r)
 {
-    struct graph *graph;
-    struct exe *exe;
-    TRY(model_open(spec, &o->model, &graph, &exe, err));
-    double *ms = calloc(SAMPLES_MAX, sizeof(*ms));
-    if (!ms) {
-        exe_free(exe);
-        graph_free(graph);
-        return FAIL_NO_MEMORY(err);
-    }
-    struct graph_cost cost;
-    graph_cost(graph, &cost);
-    enum isa isa = isa_detect();
-    double before = peak_fma_f32(exe_pool(exe), isa);
-    r->samples = take_samples(exe, o, ms);
-    double after = peak_fma_f32(exe_pool(exe), isa);
-    stats_sort(ms, r->samples);
-    r->workload = spec;
-    r->batch = cost.batch;
-    r->threads = pool_threads(exe_pool(exe));
-    r->median_ms = stats_median(ms, r->samples);
-    r->min_ms = ms[0];
-    r->p90_ms = stats_quantile(ms, r->samples, 0.9);
-    r->gflops = cost.flops / r->median_ms * 1e-6;
-    r->peak_gflops = (before > after ? before : after) * 1e-9;
-    r->memory = exe_memory(exe);
-    free(ms);
-    exe_free(exe);
-    graph_free(graph);
-    return STATUS_OK;
-}
-
-static int serve(const char *spec, const struct run_options *o)
-{
-    struct error err = {0};
-    struct graph *graph;
-    struct exe *exe;
-    char line[64];
-    if (model_open(spec, &o->model, &graph, &exe, &err) != STATUS_OK)
-        return command_fail(&err);
-    exe_run(exe);
-    printf("ready\n");
-    fflush(stdout);
-    while (fgets(line, sizeof(line), stdin)) {
-        uint64_t start = clock_now_ns();
-        exe_run(exe);
-        printf("%.6f\n", (double)(clock_now_ns() - start) * 1e-6);
-        fflush(stdout);
-    }
-    exe_free(exe);
-    graph_free(graph);
-    return EXIT_FINE;
-}
-
-static void print_json(struct json *json, const struct result *r)
-{
+    const struct metric_record *time = record_metric(r, "time_s");
     json_open(json, NULL, '{');
-    json_text(json, "workload", r->workload);
-    json_int(json, "batch", r->batch);
-    json_int(json, "threads", r->threads);
-    json_int(json, "samples", r->samples);
-    json_number(json, "median_ms", r->median_ms);
-    json_number(json, "min_ms", r->min_ms);
-    json_number(json, "p90_ms", r->p90_ms);
-    json_number(json, "gflops", r->gflops);
-    json_number(json, "peak_gflops", r->peak_gflops);
-    json_number(json, "peak_fraction", r->gflops / r->peak_gflops);
-    json_int(json, "arena_bytes", (int64_t)r->memory.arena_bytes);
-    json_int(json, "weight_bytes", (int64_t)r->memory.weight_bytes);
+    json_text(json, "point", point->id);
+    json_text(json, "workload", point->spec);
+    json_int(json, "batch", point->batch);
+    json_int(json, "threads", point->threads);
+    json_text(json, "device", point->device);
+    json_text(json, "precision", point->precision);
+    json_text(json, "scenario", scenario_name(point->protocol.scenario));
+    json_text(json, "status", status_name(r));
+    json_text(json, "reason", r->reason);
+    json_int(json, "samples", time ? time->n : 0);
+    json_number(json, "median_ms", time ? time->value * 1e3 : NAN);
+    json_number(json, "min_ms", time ? time->min * 1e3 : NAN);
+    json_number(json, "p90_ms", record_value(r, "latency_p90_s") * 1e3);
+    json_number(json, "p99_ms", record_value(r, "latency_p99_s") * 1e3);
+    json_number(json, "ci_low_ms", time ? time->ci_low * 1e3 : NAN);
+    json_number(json, "ci_high_ms", time ? time->ci_high * 1e3 : NAN);
+    json_number(json, "throughput", record_value(r, "throughput"));
+    json_number(json, "gflops", record_value(r, "flop_rate") * 1e-9);
+    json_number(json, "peak_gflops", record_value(r, "peak_flop_rate") * 1e-9);
+    json_number(json, "peak_fraction", record_value(r, "fraction_of_peak"));
+    json_number(json, "max_rel_error", r->verify_error);
+    json_number(json, "arena_bytes", record_value(r, "arena_bytes"));
+    json_number(json, "weight_bytes", record_value(r, "weight_bytes"));
+    json_number(json, "peak_rss_bytes", record_value(r, "peak_rss_bytes"));
+    json_text(json, "stop_reason", r->stop_reason);
     json_close(json);
 }
 
-static void print_row(const struct result *r)
+/* digits: significant ones. */
+static void print_number(double value, int digits, const char *unit)
 {
-    printf("%-24s %6lld %7d %8d %11.4g %11.4g %11.4g %9.4g %6.1f %%\n", r->workload,
-           (long long)r->batch, r->threads, r->samples, r->median_ms, r->min_ms, r->p90_ms,
-           r->gflops, 100 * r->gflops / r->peak_gflops);
+    char text[32];
+    snprintf(text, sizeof(text), "%.*g%s", digits, value, unit);
+    printf(" %10s", isnan(value) ? "-" : text);
+}
+
+static void print_row(const struct point *point, const struct record *r)
+{
+    const struct metric_record *time = record_metric(r, "time_s");
+    printf("%-24s %6lld %7d %7lld", point->spec, (long long)point->batch, point->threads,
+           time ? (long long)time->n : 0);
+    print_number(time ? time->value * 1e3 : NAN, 4, "");
+    print_number(time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN, 2, " %");
+    print_number(record_value(r, "latency_p90_s") * 1e3, 4, "");
+    print_number(record_value(r, "throughput"), 4, "");
+    print_number(record_value(r, "flop_rate") * 1e-9, 4, "");
+    print_number(100 * record_value(r, "fraction_of_peak"), 3, " %");
+    print_number(r->verify_error, 2, "");
+    printf("  %s%s%s\n", status_name(r), r->reason[0] ? ": " : "", r->reason);
     fflush(stdout);
+}
+
+static void print_head(void)
+{
+    printf("%-24s %6s %7s %7s %10s %10s %10s %10s %10s %10s %10s\n", "workload", "batch", "threads",
+           "samples", "median ms", "+-", "p90 ms", "items/s", "GFLOP/s", "of peak", "error");
+}
+
+static void on_point(void *context, const struct point *point, const struct record *record)
+{
+    struct printer *printer = context;
+    if (printer->as_json)
+        print_json(&printer->json, point, record);
+    else
+        print_row(point, record);
+}
+
+/* ---- the command ---- */
+
+static int exit_code(const struct campaign_result *r, const struct plan *plan)
+{
+    if (r->wrong || r->failed)
+        return EXIT_WRONG;
+    if (r->invalid || r->interrupted)
+        return EXIT_INCONCLUSIVE;
+    return r->skipped == plan->count ? EXIT_MISSING : EXIT_FINE;
+}
+
+static void print_end(const struct campaign_result *r, const struct plan *plan, const char *db)
+{
+    if (r->note[0])
+        fprintf(stderr, "ridge: %s\n", r->note);
+    if (r->interrupted)
+        fprintf(stderr, "ridge: interrupted; the same command with --resume goes on\n");
+    if (r->resumed)
+        fprintf(stderr, "ridge: %d of %d points were there already\n", r->resumed, plan->count);
+    if (db)
+        fprintf(stderr, "run %.8s is in %s\n", r->uuid, db);
+}
+
+/* A report that cannot be written costs a message, not the run. */
+static void write_report(const struct campaign_result *r, const char *db, const char *folder)
+{
+    struct error err = {0};
+    struct store *store = NULL;
+    struct report_outcome outcome;
+    int64_t run;
+    enum status status = store_open(db, STORE_READ, &store, &err);
+    if (status == STATUS_OK)
+        status = query_find_run(store, r->uuid, &run, &err);
+    if (status == STATUS_OK)
+        status = report_write(store, run, folder, &outcome, &err);
+    store_close(store);
+    if (status != STATUS_OK)
+        fprintf(stderr, "ridge: no report: %s\n", err.message);
+    else
+        fprintf(stderr, "report: %s\n", outcome.file);
+    if (status == STATUS_OK && outcome.not_drawn)
+        fprintf(stderr, "ridge: %d plots are missing: %s\n", outcome.not_drawn,
+                outcome.plot_reason);
+}
+
+static char *command_line(char *const *words, int count, struct arena *arena)
+{
+    char *line = arena_strdup(arena, "ridge run");
+    for (int k = 0; k < count && line; k++)
+        line = arena_printf(arena, "%s %s", line, words[k]);
+    return line;
+}
+
+static int run_plan(const struct plan *plan, const struct run_options *o, const char *command)
+{
+    struct error err = {0};
+    struct campaign_result result;
+    struct printer printer = {.as_json = o->json};
+    struct campaign_options campaign = {.model = &o->model,
+                                        .db = o->no_db ? NULL : plan->db,
+                                        .tag = o->tag,
+                                        .command = command,
+                                        .resume = o->resume,
+                                        .quiet = o->quiet || o->json,
+                                        .redact = o->redact,
+                                        .listener = on_point,
+                                        .context = &printer};
+    interrupt_install();
+    if (o->json) {
+        json_begin(&printer.json, stdout);
+        json_open(&printer.json, NULL, '[');
+    } else {
+        print_head();
+    }
+    enum status status = campaign_run(plan, &campaign, &result, &err);
+    if (o->json)
+        json_close(&printer.json);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    print_end(&result, plan, campaign.db);
+    if (campaign.db && plan->report[0] && !result.interrupted)
+        write_report(&result, campaign.db, plan->report);
+    return exit_code(&result, plan);
 }
 
 static int run_main(int word_count, char **words, const void *values)
 {
-    const struct run_options *o = values;
-    struct json json;
-    int exit_code = EXIT_FINE;
-    if (o->on_request)
-        return serve(words[0], o);
-    if (o->json) {
-        json_begin(&json, stdout);
-        json_open(&json, NULL, '[');
-    } else {
-        printf("%-24s %6s %7s %8s %11s %11s %11s %9s %8s\n", "workload", "batch", "threads",
-               "samples", "median ms", "min ms", "p90 ms", "GFLOP/s", "of peak");
+    struct run_options o = *(const struct run_options *)values;
+    struct error err = {0};
+    struct plan plan;
+    struct arena arena = {0};
+    if (o.interleave) {
+        struct ab_options ab = {o.repeat, o.plan.batch, o.plan.threads, o.plan.providers, o.json};
+        return ab_main(words, word_count, &ab);
     }
-    for (int k = 0; k < word_count; k++) {
-        struct result result = {0};
-        struct error err = {0};
-        if (measure(words[k], o, &result, &err) != STATUS_OK)
-            exit_code = command_fail(&err);
-        else if (o->json)
-            print_json(&json, &result);
-        else
-            print_row(&result);
+    if (o.on_request && word_count != 1) {
+        fprintf(stderr, "ridge: --on-request takes one model\n");
+        return EXIT_USAGE;
     }
-    if (o->json)
-        json_close(&json);
-    return exit_code;
+    if (plan_from_words(words, word_count, &o.plan, &plan, &err) != STATUS_OK)
+        return command_fail(&err);
+    o.model.batch = plan.points[0].batch;
+    o.model.threads = plan.points[0].threads;
+    o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
+    char *command = command_line(words, word_count, &arena);
+    int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))
+               : o.on_request ? serve_samples(words[0], &o.model)
+                              : run_plan(&plan, &o, command);
+    arena_release(&arena);
+    plan_release(&plan);
+    return code;
 }
 
 REGISTER(command, run) = {
     .name = "run",
-    .summary = "time workloads or .onnx files",
-    .usage = "MODEL... [options]",
-    .help = "Compiles each model, warms it up and times it. Times are medians of whole runs; the\n"
-            "last column is the share of the FP32 FMA peak measured in the same run.",
+    .summary = "measure a suite, workloads or .onnx files",
+    .usage = "[SUITE|MODEL...] [options]",
+    .help =
+        "Verifies, warms up and times every point, counts its work, times its steps, and keeps\n"
+        "all of it in the database. Without a word: ./suite.toml, or the suite quick.\n\n"
+        "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
+        "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
+        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid or the\n"
+        "run was interrupted, 5 nothing could run here.\n",
     .options = options,
     .values_size = sizeof(struct run_options),
-    .words_min = 1,
     .main = run_main,
 };

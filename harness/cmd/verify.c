@@ -4,11 +4,11 @@
  * inputs. The error is norm-wise: max |y - r| / max |r| over each output. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/json.h"
 #include "harness/command.h"
 #include "harness/model_options.h"
+#include "harness/verify.h"
 
 struct verify_options {
     struct model_options model;
@@ -21,47 +21,13 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-/* Kernels may state a bound of their own (Winograd): the largest used counts. */
-static double bound_of(const struct exe *exe)
-{
-    double bound = 1e-5;
-    for (int s = 0; s < exe_step_count(exe); s++)
-        bound = fmax(bound, exe_step_at(exe, s).kernel->rel_error);
-    return bound;
-}
-
-static enum status compare(const struct graph *graph, const struct exe *exe,
-                           const struct ref_tensor *expected, double *worst, struct error *err)
-{
-    *worst = 0;
-    for (int k = 0; k < graph->output_count; k++) {
-        const struct value *value = &graph->values[graph->outputs[k]];
-        struct ref_tensor got;
-        TRY(ref_from_data(&got, value->dtype, &value->shape, exe_output(exe, k), err));
-        *worst = fmax(*worst, ref_rel_error(&got, &expected[k]));
-        ref_release(&got);
-    }
-    return STATUS_OK;
-}
-
-static enum status verify(const char *spec, const struct verify_options *o, double *error,
-                          double *bound, struct error *err)
+static enum status verify(const char *spec, const struct verify_options *o,
+                          struct verification *result, struct error *err)
 {
     struct graph *graph;
     struct exe *exe;
     TRY(model_open(spec, &o->model, &graph, &exe, err));
-    struct ref_tensor *expected = calloc((size_t)graph->output_count, sizeof(*expected));
-    enum status status = expected ? STATUS_OK : FAIL_NO_MEMORY(err);
-    exe_run(exe);
-    exe_run(exe); /* the second run must give the same: nothing may depend on fresh memory */
-    *bound = bound_of(exe);
-    if (status == STATUS_OK)
-        status = reference_run(graph, NULL, expected, exe_pool(exe), err);
-    if (status == STATUS_OK)
-        status = compare(graph, exe, expected, error, err);
-    for (int k = 0; expected && k < graph->output_count; k++)
-        ref_release(&expected[k]);
-    free(expected);
+    enum status status = verify_exe(graph, exe, result, err);
     exe_free(exe);
     graph_free(graph);
     return status;
@@ -89,19 +55,19 @@ static int verify_main(int word_count, char **words, const void *values)
     }
     for (int k = 0; k < word_count; k++) {
         struct error err = {0};
-        double error = NAN, bound = NAN;
-        enum status status = verify(words[k], o, &error, &bound, &err);
-        bool right = status == STATUS_OK && error <= bound;
+        struct verification v = {NAN, NAN};
+        enum status status = verify(words[k], o, &v, &err);
+        bool right = status == STATUS_OK && v.error <= v.bound;
         const char *verdict = right ? "ok" : status == STATUS_OK ? "wrong" : "failed";
         if (status != STATUS_OK)
             exit_code = command_fail(&err);
         else if (!right)
             exit_code = EXIT_WRONG;
         if (o->json)
-            print_json(&json, words[k], error, verdict);
+            print_json(&json, words[k], v.error, verdict);
         else
-            printf("%-24s cpu f32  max relative error %.3g (bound %.1g)  %s\n", words[k], error,
-                   bound, verdict);
+            printf("%-24s cpu f32  max relative error %.3g (bound %.1g)  %s\n", words[k], v.error,
+                   v.bound, verdict);
         fflush(stdout);
     }
     if (o->json)

@@ -140,7 +140,7 @@ CREATE TABLE metric (
     CHECK (value IS NOT NULL OR reason <> '')
 ) STRICT;
 CREATE INDEX metric_whole ON metric (result, name) WHERE op IS NULL;
-CREATE INDEX metric_step ON metric (result, op) WHERE op IS NOT NULL;
+CREATE INDEX metric_step ON metric (result, op, name, value) WHERE op IS NOT NULL;
 
 -- Every raw sample with its surroundings; warm-up is kept and marked.
 CREATE TABLE sample (

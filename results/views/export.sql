@@ -7,13 +7,13 @@ SELECT u.uuid AS run, u.started_utc AS run_started_utc, h.label AS host, e.hash 
        b.version, b.git, b.config, b.compiler, u.suite, u.branch, u.tag, r.sequence,
        p.key AS point, p.workload, p.params, p.domain, p.mode, p.device, p.precision, p.batch,
        p.threads, p.scenario, p.cache, p.providers, r.status, r.verdict, r.reason,
-       r.verify_error, r.verify_bound, r.started_utc, r.wall_s AS "wall [s]", m.op AS step,
+       r.verify_error, r.verify_bound, r.started_utc, r.wall_s, m.op AS step,
        o.name AS step_name, o.kind AS step_kind, o.kernel AS step_kernel, m.name AS metric,
        m.unit, m.source, m.better, m.value, m.reason AS value_reason, m.formula, m.n, m.min, m.q1,
        m.q3, m.max, m.mad, m.ci_low, m.ci_high, r.reproduce,
        iif(ifnull(:samples, 0) AND m.name = 'time_s' AND m.op IS NULL,
            (SELECT json_group_array(time_ns) FROM sample
-            WHERE result = r.id AND phase = 'time'), NULL) AS "samples [ns]"
+            WHERE result = r.id AND phase = 'time'), NULL) AS samples_ns
 FROM result AS r
 JOIN run AS u ON u.id = r.run
 JOIN host AS h ON h.id = u.host

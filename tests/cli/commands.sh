@@ -27,6 +27,22 @@ for command in $commands; do
     exits 2
     complains 'unknown option --no-such-option'
     prints_nothing
+    run ridge "$command" -%
+    exits 2
+    complains 'unknown option -%'
+    prints_nothing
+    # A slip in an option is answered with the option that was meant.
+    run ridge "$command" -h
+    option=$(sed -n 's/^ .*--\([a-z-]\{4,\}\).*/\1/p' "$output" | head -1)
+    if [ "$option" != help ]; then
+        run ridge "$command" "--x$option"
+        exits 2
+        complains "did you mean --$option"
+    fi
+    # So is a word that means nothing to the command.
+    run ridge "$command" no-such-word no-such-word-either
+    exits 2
+    complains '^ridge'
 done
 
 run ridge help --markdown

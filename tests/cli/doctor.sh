@@ -16,6 +16,22 @@ holds '.build.version and .build.commit and .build.compiler'
 holds 'all(.plugins[]; (.loaded and .version) or (.reason | length > 10))'
 holds '.missing == []'
 
+# Every fact with where it was read; redacted ones hash the same and hold no name.
+run ridge doctor --facts
+exits 0
+prints '^kernel +release'
+run ridge doctor --facts --json
+exits 0
+holds '.facts | length > 60 and all(.[]; .category and .key and .source and .class and .status)'
+holds '[.facts[] | select(.status == "ok" and .value == null)] == []'
+holds '.hash | test("^[0-9a-f]{16}$")'
+open=$(jq -r '.hash + .host_uid' "$output")
+run ridge doctor --facts --json --redact
+exits 0
+holds "(.hash + .host_uid) == \"$open\""
+holds '.host_label | startswith("host-")'
+holds '.facts[] | select(.key == "hostname") | .value == "redacted"'
+
 run ridge doctor --require scalar
 exits 0
 

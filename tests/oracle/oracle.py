@@ -207,7 +207,9 @@ def main():
     rows, wrong = [], 0
     for model, batch in chosen or MODELS:
         rows.append(judge(args, model, batch))
-        print(f"{model} batch {batch}: error {rows[-1]['error']:.1e}", file=sys.stderr)
+        times = " ".join(f"{name} {rows[-1][name]:.3f}" for name in
+                         ("ridge", "native", "ort", "openvino") if name in rows[-1])
+        print(f"{model} batch {batch}: error {rows[-1]['error']:.1e}  {times}", file=sys.stderr)
         wrong += not rows[-1]["error"] <= args.bound
     print_table(rows, args.check_only)
     print(f"{len(rows) - wrong} passed, {wrong} failed")

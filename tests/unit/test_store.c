@@ -127,6 +127,22 @@ static void what_is_put_is_there(void **state)
     store_close(store);
 }
 
+/* At rest and after reading there is one file and nothing beside it. */
+static void database_is_one_file(void **state)
+{
+    struct place *place = *state;
+    char beside[620];
+    fill(place, place->db, uuid_a, 1, 5);
+    struct store *store = open_store(place, place->db, STORE_READ);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM run"), 1);
+    store_close(store);
+    static const char *const endings[] = {"-wal", "-shm", "-journal", ".spool"};
+    for (int k = 0; k < 4; k++) {
+        snprintf(beside, sizeof(beside), "%s%s", place->db, endings[k]);
+        assert_int_not_equal(access(beside, F_OK), 0);
+    }
+}
+
 static void unfinished_run_is_found_and_goes_on(void **state)
 {
     struct place *place = *state;
@@ -267,6 +283,10 @@ static void read_only_database(void **state)
     struct place *place = *state;
     char out[600];
     fill(place, place->db, uuid_a, 1, 5);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(place->db, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
     snprintf(out, sizeof(out), "%s/out", place->folder);
     chmod(place->db, 0444);
     chmod(out, 0555);
@@ -355,6 +375,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
     const struct CMUnitTest tests[] = {
         CASE(what_is_put_is_there),
+        CASE(database_is_one_file),
         CASE(unfinished_run_is_found_and_goes_on),
         CASE(same_place_in_the_plan_twice_is_refused_whole),
         CASE(other_files_are_refused_untouched),

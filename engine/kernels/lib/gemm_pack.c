@@ -5,14 +5,18 @@
 
 #include "engine/kernels/lib/gemm.h"
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
+/* The end of a large block stays in small pages: whole huge ones would waste a megabyte each. */
 void *gemm_alloc(size_t bytes)
 {
+    void *memory;
     size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN_TENSOR;
-    size_t size = (bytes / align + 1) * align;
-    void *memory = aligned_alloc(align, size);
-    if (memory && align == HUGE_PAGE)
+    size_t unit = bytes >= HUGE_PAGE ? SMALL_PAGE : ALIGN_TENSOR;
+    size_t size = (bytes / unit + 1) * unit;
+    if (posix_memalign(&memory, align, size) != 0)
+        return NULL;
+    if (bytes >= HUGE_PAGE)
         madvise(memory, size, MADV_HUGEPAGE); /* only advice */
     return memory;
 }

@@ -12,7 +12,40 @@
 --   latency          none of these: dependencies, idle cores, poor use of the units
 --   counting error   more than 2 % faster than the roof: a number is wrong
 --   unknown          something was not measured; the note says what
-SELECT b.*, max(time_s - roof_s, 0.0) AS recoverable_s,
+WITH
+roof AS NOT MATERIALIZED (
+    SELECT i.*, a.value AS peak, d.value AS dram, f.value AS fast, z.bytes AS cache_bytes,
+           i.cache = 'warm' AND ifnull(i.working_bytes <= z.bytes, 0) AS fits
+    FROM item AS i
+    LEFT JOIN (SELECT run, device, precision, threads, max(value) AS value
+               FROM ceiling
+               WHERE kind = 'compute' AND how = 'measured' AND value > 0
+               GROUP BY run, device, precision, threads) AS a
+        ON a.run = i.run AND a.device = i.device AND a.precision = i.precision
+           AND a.threads = i.threads
+    LEFT JOIN (SELECT run, device, threads, max(value) AS value
+               FROM ceiling
+               WHERE level = 'DRAM' AND how = 'measured' AND value > 0
+               GROUP BY run, device, threads) AS d
+        ON d.run = i.run AND d.device = i.device AND d.threads = i.threads
+    LEFT JOIN (SELECT run, device, threads, value, max(level)
+               FROM (SELECT run, device, threads, level, max(value) AS value
+                     FROM ceiling
+                     WHERE level IN ('L1', 'L2', 'L3', 'L4') AND how = 'measured' AND value > 0
+                     GROUP BY run, device, threads, level)
+               GROUP BY run, device, threads) AS f
+        ON f.run = i.run AND f.device = i.device AND f.threads = i.threads
+    LEFT JOIN (WITH size AS MATERIALIZED (SELECT * FROM {lib/cache_size})
+               SELECT * FROM size) AS z ON z.run = i.run),
+least AS NOT MATERIALIZED (
+    SELECT *, flops / peak AS compute_s,
+           iif(fits, ifnull(bytes / fast, 0.0), bytes / dram) AS memory_s
+    FROM roof),
+bounded AS MATERIALIZED (
+    SELECT *, iif(peak IS NULL OR dram IS NULL OR time_s IS NULL, NULL,
+                  max(compute_s, memory_s)) AS roof_s
+    FROM least)
+SELECT bounded.*, max(time_s - roof_s, 0.0) AS recoverable_s,
        CASE
            WHEN roof_s IS NULL THEN 'unknown'
            WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND winograd THEN 'compute'
@@ -38,31 +71,4 @@ SELECT b.*, max(time_s - roof_s, 0.0) AS recoverable_s,
            WHEN roof_s > 1.02 * time_s THEN 'above the bandwidth of DRAM'
            ELSE ''
        END AS note
-FROM (SELECT t.*, iif(peak IS NULL OR dram IS NULL OR time_s IS NULL, NULL,
-                      max(compute_s, memory_s)) AS roof_s
-      FROM (SELECT s.*, flops / peak AS compute_s,
-                   iif(fits, ifnull(bytes / fast, 0.0), bytes / dram) AS memory_s
-            FROM (SELECT i.*, a.value AS peak, d.value AS dram, f.value AS fast, z.bytes AS
-                             cache_bytes,
-                         i.cache = 'warm' AND ifnull(i.working_bytes <= z.bytes, 0) AS fits
-                  FROM item AS i
-                  LEFT JOIN (SELECT run, device, precision, threads, max(value) AS value
-                             FROM ceiling
-                             WHERE kind = 'compute' AND how = 'measured' AND value > 0
-                             GROUP BY run, device, precision, threads) AS a
-                      ON a.run = i.run AND a.device = i.device AND a.precision = i.precision
-                         AND a.threads = i.threads
-                  LEFT JOIN (SELECT run, device, threads, max(value) AS value
-                             FROM ceiling
-                             WHERE level = 'DRAM' AND how = 'measured' AND value > 0
-                             GROUP BY run, device, threads) AS d
-                      ON d.run = i.run AND d.device = i.device AND d.threads = i.threads
-                  LEFT JOIN (SELECT run, device, threads, value, max(level)
-                             FROM (SELECT run, device, threads, level, max(value) AS value
-                                   FROM ceiling
-                                   WHERE level IN ('L1', 'L2', 'L3', 'L4') AND how = 'measured'
-                                       AND value > 0
-                                   GROUP BY run, device, threads, level)
-                             GROUP BY run, device, threads) AS f
-                      ON f.run = i.run AND f.device = i.device AND f.threads = i.threads
-                  LEFT JOIN {lib/cache_size} AS z ON z.run = i.run) AS s) AS t) AS b
+FROM bounded

@@ -8,7 +8,7 @@
 
 #include "engine/kernels/onednn/lib/adapter.h"
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
 struct ready_arg {
     enum source source;
@@ -57,13 +57,17 @@ static enum status pack(struct kernel_state *state, const struct step_arg *arg, 
     return STATUS_OK;
 }
 
-/* In huge pages when it is large: weights that stream from DRAM are limited by the TLB. */
+/* In huge pages when it is large: weights that stream from DRAM are limited by the TLB. The end of
+ * a block stays in small pages, for whole ones would waste a megabyte each. */
 static void *packed_new(size_t bytes)
 {
-    size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN_TENSOR;
+    void *memory;
+    size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN_TENSOR;
+    size_t unit = bytes >= HUGE_PAGE ? SMALL_PAGE : ALIGN_TENSOR;
     size_t padded = (bytes + unit - 1) / unit * unit;
-    void *memory = aligned_alloc(unit, padded);
-    if (memory && unit == HUGE_PAGE)
+    if (posix_memalign(&memory, align, padded) != 0)
+        return NULL;
+    if (bytes >= HUGE_PAGE)
         madvise(memory, padded, MADV_HUGEPAGE);
     return memory;
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Samples in the order in which they were taken: how much one tells of the next, how noisy a
+ * history is, and where its level changed.
+ */
+#ifndef BASE_SERIES_H
+#define BASE_SERIES_H
+
+#include <stdint.h>
+
+/* How many independent samples the median of these is worth (1..count). The median depends on the
+ * samples only by their being above or below it, so it is that series of signs whose
+ * autocorrelations are summed, in pairs while these stay positive (Geyer, Stat. Sci. 7, 1992). */
+double series_effective(const double *samples, int count, double median);
+
+/* Standard deviation of the noise of a history that may have steps: median |x[k+1] - x[k]| over
+ * 0.6745 sqrt(2). A step touches one difference only. NAN under 4 values. scratch: count. */
+double series_noise(const double *values, int count, double *scratch);
+/* Degrees of freedom of a normal sample's variance that series_noise is as good as. */
+double series_noise_df(int count);
+
+struct change_point {
+    int index;            /* first value of the new level */
+    double before, after; /* medians of the two levels */
+    double p;             /* of the permutation test */
+};
+
+struct change_rules {
+    int side_min;  /* values on each side, >= 2; default of a zeroed struct: 3 */
+    double p;      /* a split must be below; default 0.01 */
+    uint64_t seed; /* of the permutations; the same seed gives the same answer */
+};
+
+/* E-divisive means (Matteson and James, JASA 109, 2014): the split with the largest energy
+ * distance, tested with 199 permutations, then both parts again. Changes come in order of index.
+ * scratch: 2 * count. Time is O(permutations count^2): meant for histories, not for raw samples. */
+int series_changes(const double *values, int count, const struct change_rules *rules,
+                   double *scratch, struct change_point *changes, int change_max);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arithmetic loops: chains of dependent operations, more of them than latency times ports (4 x 2
+ * on today's cores; 6 x 2 for the dot products), so that the units never wait. */
+#include "engine/kernels/lib/roof.h"
+
+#include "engine/kernels/lib/simd.h"
+
+enum { CHAINS = 12, UNROLL = 8 };
+
+#if defined(__AVX512F__)
+
+enum { LANES_F64 = 8 };
+typedef __m512d vd;
+
+SIMD_INLINE vd vd_set1(double x)
+{
+    return _mm512_set1_pd(x);
+}
+
+SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+
+/* 64 products of bytes, added to 16 sums of 32 bits. Without the barrier the compiler would see
+ * that both factors are constant and compute the products once. */
+SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b)
+{
+    __asm__ volatile("" : "+v"(a));
+    vi pairs = _mm512_maddubs_epi16(a, b);
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+
+#elif defined(__AVX2__)
+
+enum { LANES_F64 = 4 };
+typedef __m256d vd;
+
+SIMD_INLINE vd vd_set1(double x)
+{
+    return _mm256_set1_pd(x);
+}
+
+SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+
+SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b)
+{
+    __asm__ volatile("" : "+x"(a));
+    vi pairs = _mm256_maddubs_epi16(a, b);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+#else
+
+/* The 128 bits that every CPU of this architecture has, with a fused multiply-add where the
+ * compiler knows of one. */
+enum { LANES_F64 = 2, LANES_F32 = 4 };
+typedef double vd __attribute__((vector_size(16)));
+typedef float vs __attribute__((vector_size(16)));
+
+SIMD_INLINE vd vd_set1(double x)
+{
+    return (vd){x, x};
+}
+
+SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
+{
+    return a * b + c;
+}
+
+double roof_fma_f32_scalar(int64_t rounds, float *sink)
+{
+    vs sum[CHAINS], a = {0.999f, 0.999f, 0.999f, 0.999f}, b = {1e-3f, 1e-3f, 1e-3f, 1e-3f};
+#pragma GCC unroll 12
+    for (int c = 0; c < CHAINS; c++)
+        sum[c] = a * (float)c;
+    for (int64_t r = 0; r < rounds; r++)
+        for (int u = 0; u < UNROLL; u++)
+#pragma GCC unroll 12
+            for (int c = 0; c < CHAINS; c++)
+                sum[c] = sum[c] * a + b;
+#pragma GCC unroll 12
+    for (int c = 1; c < CHAINS; c++)
+        sum[0] += sum[c];
+    *sink = sum[0][0] + sum[0][1] + sum[0][2] + sum[0][3];
+    return (double)rounds * UNROLL * CHAINS * LANES_F32 * 2;
+}
+
+#endif
+
+double SIMD_FN(roof_fma_f64)(int64_t rounds, float *sink)
+{
+    vd sum[CHAINS];
+    vd a = vd_set1(0.999), b = vd_set1(1e-3);
+#pragma GCC unroll 12
+    for (int c = 0; c < CHAINS; c++)
+        sum[c] = vd_set1((double)c);
+    for (int64_t r = 0; r < rounds; r++)
+        for (int u = 0; u < UNROLL; u++)
+#pragma GCC unroll 12
+            for (int c = 0; c < CHAINS; c++)
+                sum[c] = vd_fma(sum[c], a, b);
+    double lanes[LANES_F64], total = 0;
+#pragma GCC unroll 12
+    for (int c = 0; c < CHAINS; c++) {
+        memcpy(lanes, &sum[c], sizeof(lanes));
+        for (int k = 0; k < LANES_F64; k++)
+            total += lanes[k];
+    }
+    *sink = (float)total;
+    return (double)rounds * UNROLL * CHAINS * LANES_F64 * 2;
+}
+
+#if defined(__AVX2__)
+
+double SIMD_FN(roof_dot_i8)(int64_t rounds, float *sink)
+{
+    vi sum[CHAINS];
+    vi a = vi_set1(0x01020304), b = vi_set1(0x01010101);
+#pragma GCC unroll 12
+    for (int c = 0; c < CHAINS; c++)
+        sum[c] = vi_set1(c);
+    for (int64_t r = 0; r < rounds; r++)
+        for (int u = 0; u < UNROLL; u++)
+#pragma GCC unroll 12
+            for (int c = 0; c < CHAINS; c++)
+                sum[c] = vi_dot_bytes(sum[c], a, b);
+#pragma GCC unroll 12
+    for (int c = 1; c < CHAINS; c++)
+        sum[0] = vi_add(sum[0], sum[c]);
+    *sink = vf_sum(vf_from_vi(sum[0]));
+    return (double)rounds * UNROLL * CHAINS * VL * 4 * 2;
+}
+
+#endif
+
+#if defined(__AVX512F__)
+
+__attribute__((target("avx512vnni"))) double roof_dot_i8_vnni_avx512(int64_t rounds, float *sink)
+{
+    __m512i sum[CHAINS];
+    __m512i a = _mm512_set1_epi32(0x01020304), b = _mm512_set1_epi32(0x01010101);
+#pragma GCC unroll 12
+    for (int c = 0; c < CHAINS; c++)
+        sum[c] = _mm512_set1_epi32(c);
+    for (int64_t r = 0; r < rounds; r++)
+        for (int u = 0; u < UNROLL; u++)
+#pragma GCC unroll 12
+            for (int c = 0; c < CHAINS; c++)
+                sum[c] = _mm512_dpbusd_epi32(sum[c], a, b);
+#pragma GCC unroll 12
+    for (int c = 1; c < CHAINS; c++)
+        sum[0] = _mm512_add_epi32(sum[0], sum[c]);
+    *sink = (float)_mm512_reduce_add_epi32(sum[0]);
+    return (double)rounds * UNROLL * CHAINS * 64 * 2;
+}
+
+__attribute__((target("avx512bf16"))) double roof_dot_bf16_avx512(int64_t rounds, float *sink)
+{
+    __m512 sum[CHAINS];
+    __m512bh a = (__m512bh)_mm512_set1_epi16(0x3f80); /* 1 */
+    __m512bh b = (__m512bh)_mm512_set1_epi16(0x3a80); /* 2^-10 */
+#pragma GCC unroll 12
+    for (int c = 0; c < CHAINS; c++)
+        sum[c] = _mm512_set1_ps((float)c);
+    for (int64_t r = 0; r < rounds; r++)
+        for (int u = 0; u < UNROLL; u++)
+#pragma GCC unroll 12
+            for (int c = 0; c < CHAINS; c++)
+                sum[c] = _mm512_dpbf16_ps(sum[c], a, b);
+#pragma GCC unroll 12
+    for (int c = 1; c < CHAINS; c++)
+        sum[0] = _mm512_add_ps(sum[0], sum[c]);
+    *sink = _mm512_reduce_add_ps(sum[0]);
+    return (double)rounds * UNROLL * CHAINS * 32 * 2;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge run --interleave A B MODEL...: two programs take turns, sample by sample, so that a change
+ * of the machine's speed meets both alike. */
+#ifndef HARNESS_AB_H
+#define HARNESS_AB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ab_options {
+    int64_t repeats; /* fresh pairs of processes per model; 0: the default */
+    const char *batch, *threads, *providers; /* as on the command line; NULL: not given */
+    bool json;
+};
+
+/* words: A, B, models. An exit code. */
+int ab_main(char *const *words, int word_count, const struct ab_options *options);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/campaign.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/utc.h"
+#include "harness/ceilings.h"
+#include "harness/environment.h"
+#include "harness/interrupt.h"
+#include "harness/point_run.h"
+#include "harness/record.h"
+#include "results/store.h"
+
+struct campaign {
+    const struct plan *plan;
+    const struct campaign_options *options;
+    struct campaign_result *result;
+    struct arena arena; /* of the whole campaign */
+    struct environment environment;
+    struct build_record build;
+    struct store *store; /* NULL: nothing is stored */
+    int64_t run;
+    struct progress progress;
+};
+
+/* ---- the store, which must not cost what was measured ---- */
+
+/* The database cannot be written any more: what comes goes into a file of its own, and the next
+ * writer takes it from there. */
+static enum status begin_run(struct campaign *c, struct error *err);
+
+static enum status fall_back(struct campaign *c, struct error *err)
+{
+    struct error why = *err;
+    struct store *spool;
+    if (store_open_spool(c->options->db, c->result->uuid, &spool, err) != STATUS_OK)
+        return error_context(err, "%s; nor can results be kept apart", why.message);
+    store_close(c->store);
+    c->store = spool;
+    snprintf(c->result->note, sizeof(c->result->note), "%.300s. Results are kept in %.180s",
+             why.message, store_path(spool));
+    return begin_run(c, err);
+}
+
+static enum status begin_run(struct campaign *c, struct error *err)
+{
+    char *started = arena_alloc(&c->arena, UTC_TEXT);
+    if (!started)
+        return FAIL_NO_MEMORY(err);
+    utc_now(started);
+    struct run_head head = {.uuid = c->result->uuid,
+                            .environment = &c->environment,
+                            .build = &c->build,
+                            .command = c->options->command,
+                            .suite = c->plan->suite,
+                            .suite_text = c->plan->suite_text,
+                            .plan_hash = c->plan->hash,
+                            .planned = c->plan->count,
+                            .started_utc = started,
+                            .order_key = (int64_t)time(NULL),
+                            .branch = "",
+                            .tag = c->options->tag ? c->options->tag : ""};
+    TRY(run_begin(c->store, &head, &c->run, err));
+    return run_put_facts(c->store, c->run, "before", &c->environment, err);
+}
+
+static enum status resume_or_begin(struct campaign *c, struct error *err)
+{
+    c->run = 0;
+    if (c->options->resume)
+        TRY(run_find_unfinished(c->store, c->plan->hash, &c->run, c->result->uuid, err));
+    return c->run ? STATUS_OK : begin_run(c, err);
+}
+
+static enum status open_store(struct campaign *c, struct error *err)
+{
+    if (!c->options->db)
+        return STATUS_OK;
+    enum status status = store_open(c->options->db, STORE_WRITE, &c->store, err);
+    if (status == STATUS_OK)
+        return resume_or_begin(c, err);
+    return status;
+}
+
+static enum status put(struct campaign *c, const struct record *record, struct error *err)
+{
+    if (!c->store)
+        return STATUS_OK;
+    if (run_put(c->store, c->run, record, err) == STATUS_OK)
+        return STATUS_OK;
+    TRY(fall_back(c, err));
+    return run_put(c->store, c->run, record, err);
+}
+
+/* ---- ceilings ---- */
+
+static enum status measure_ceilings(struct campaign *c, struct error *err)
+{
+    struct ceiling_options options = {.isa = isa_detect(), .quick = true};
+    const struct ceiling_record *ceilings;
+    struct pool *pool;
+    int count;
+    if (!c->store || !c->plan->ceilings)
+        return STATUS_OK;
+    progress_point(&c->progress, 0, "machine");
+    progress_show(&c->progress, "measuring its ceilings", NAN, NAN);
+    TRY(pool_new((int)c->options->model->threads, &pool, err));
+    enum status status = ceilings_measure(pool, &options, &c->arena, &ceilings, &count, err);
+    pool_free(pool);
+    if (status == STATUS_OK)
+        status = run_put_ceilings(c->store, c->run, ceilings, count, err);
+    return status;
+}
+
+/* ---- points ---- */
+
+static void tally(struct campaign_result *r, const struct record *record)
+{
+    r->ok += record->status == RESULT_OK && record->valid;
+    r->invalid += record->status == RESULT_OK && !record->valid;
+    r->wrong += record->status == RESULT_WRONG;
+    r->failed += record->status == RESULT_FAILED;
+    r->skipped += record->status == RESULT_SKIPPED;
+}
+
+static enum status skip(struct campaign *c, int k, struct arena *arena, struct record *record,
+                        struct error *err)
+{
+    char *now = arena_alloc(arena, UTC_TEXT);
+    if (!now)
+        return FAIL_NO_MEMORY(err);
+    utc_now(now);
+    return record_skipped(&c->plan->points[k], k, now, arena, record, err);
+}
+
+static enum status run_one(struct campaign *c, int k, struct error *err)
+{
+    const struct point *point = &c->plan->points[k];
+    struct arena arena = {0};
+    struct record record;
+    struct sample_record *samples = NULL;
+    struct point_job job = {point, k, c->options->model, &c->progress};
+    char label[96];
+    snprintf(label, sizeof(label), "%s b%lld", point->spec, (long long)point->batch);
+    progress_point(&c->progress, k, label);
+    enum status status = point->skip ? skip(c, k, &arena, &record, err)
+                                     : point_run(&job, &arena, &record, &samples, err);
+    progress_clear(&c->progress);
+    /* An interrupted point is not finished: resuming measures it again. */
+    bool keep = status == STATUS_OK && !interrupt_requested();
+    if (keep)
+        status = put(c, &record, err);
+    if (keep && status == STATUS_OK) {
+        tally(c->result, &record);
+        if (c->options->listener)
+            c->options->listener(c->options->context, point, &record);
+    }
+    free(samples);
+    arena_release(&arena);
+    return status;
+}
+
+static enum status run_points(struct campaign *c, struct error *err)
+{
+    for (int k = 0; k < c->plan->count; k++) {
+        if (c->store && run_has(c->store, c->run, k)) {
+            c->result->resumed++;
+            continue;
+        }
+        if (interrupt_requested())
+            break;
+        TRY(run_one(c, k, err));
+    }
+    c->result->interrupted = interrupt_requested();
+    return STATUS_OK;
+}
+
+/* ---- the end ---- */
+
+/* A machine that was changed under the run makes its numbers incomparable. */
+static enum status finish(struct campaign *c, struct error *err)
+{
+    struct environment after;
+    bool same = true;
+    if (!c->store)
+        return STATUS_OK;
+    TRY(environment_probe(&after, &c->arena, c->options->redact, err));
+    same = strcmp(after.hash, c->environment.hash) == 0;
+    TRY(run_put_facts(c->store, c->run, "after", &after, err));
+    return run_end(c->store, c->run, !c->result->interrupted, same,
+                   same ? "" : "the environment changed while the run went on", err);
+}
+
+static enum status probe(struct campaign *c, struct error *err)
+{
+    TRY(environment_probe(&c->environment, &c->arena, c->options->redact, err));
+    return build_probe(&c->build, &c->arena, err);
+}
+
+enum status campaign_run(const struct plan *plan, const struct campaign_options *options,
+                         struct campaign_result *result, struct error *err)
+{
+    struct campaign c = {.plan = plan, .options = options, .result = result};
+    *result = (struct campaign_result){.note = ""};
+    uuid_make(result->uuid);
+    progress_begin(&c.progress, plan->count, options->quiet);
+    enum status status = probe(&c, err);
+    if (status == STATUS_OK)
+        status = open_store(&c, err);
+    if (status == STATUS_OK)
+        status = measure_ceilings(&c, err);
+    if (status == STATUS_OK)
+        status = run_points(&c, err);
+    progress_clear(&c.progress);
+    if (status == STATUS_OK)
+        status = finish(&c, err);
+    store_close(c.store);
+    arena_release(&c.arena);
+    return status;
+}

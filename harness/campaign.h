@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs a plan: per point open, verify, time, time the steps, count, record, store. A point that
+ * fails becomes a record with its reason, and the plan goes on. Every record is on disk before the
+ * next point starts; a killed campaign goes on with `resume`.
+ */
+#ifndef HARNESS_CAMPAIGN_H
+#define HARNESS_CAMPAIGN_H
+
+#include "harness/model_options.h"
+#include "harness/plan.h"
+#include "harness/progress.h"
+#include "results/record.h"
+
+/* Called after each point; the record lives until it returns. */
+typedef void campaign_listener(void *context, const struct point *point,
+                               const struct record *record);
+
+struct campaign_options {
+    const struct model_options *model; /* what the command line says of all points */
+    const char *db;                    /* NULL: nothing is stored */
+    const char *tag, *command;
+    bool resume, quiet, redact;
+    campaign_listener *listener;
+    void *context;
+};
+
+struct campaign_result {
+    char uuid[37];
+    int ok, wrong, failed, skipped, invalid, resumed;
+    bool interrupted;
+    char note[512]; /* what the caller should tell: a spool was used ... */
+};
+
+enum status campaign_run(const struct plan *plan, const struct campaign_options *options,
+                         struct campaign_result *result, struct error *err);
+
+#endif

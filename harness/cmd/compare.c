@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge compare: is HEAD slower than BASE? docs/method.md, "Comparing", says how that is decided;
+ * docs/nightly.md shows it at work. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/command.h"
+#include "harness/comparison.h"
+
+static const char default_db[] = "out/ridge.db";
+
+struct compare_options {
+    const char *db, *output, *set_baseline, *note;
+    double limit, detect;
+    bool json, markdown, junit;
+};
+
+static const struct option options[] = {
+    {"db", 0, OPTION_TEXT, offsetof(struct compare_options, db), "FILE",
+     "where words are looked up (default out/ridge.db)"},
+    {"limit", 'l', OPTION_FLOAT, offsetof(struct compare_options, limit), "PCT",
+     "smallest change that counts (default 2)"},
+    {"detect", 0, OPTION_FLOAT, offsetof(struct compare_options, detect), "PCT",
+     "change that must be excluded before a point is called unchanged (default 5)"},
+    {"json", 0, OPTION_FLAG, offsetof(struct compare_options, json), NULL, "machine-readable"},
+    {"markdown", 0, OPTION_FLAG, offsetof(struct compare_options, markdown), NULL,
+     "for the summary of a CI job"},
+    {"junit", 0, OPTION_FLAG, offsetof(struct compare_options, junit), NULL,
+     "XML, one test case per point"},
+    {"output", 'o', OPTION_TEXT, offsetof(struct compare_options, output), "FILE",
+     "writes there instead of to standard output"},
+    {"set-baseline", 0, OPTION_TEXT, offsetof(struct compare_options, set_baseline), "NAME",
+     "compares nothing: gives run BASE this name"},
+    {"note", 0, OPTION_TEXT, offsetof(struct compare_options, note), "TEXT",
+     "why, with --set-baseline"},
+    {.name = NULL},
+};
+
+static enum status set_baseline(const struct compare_options *o, const char *db, const char *word,
+                                struct error *err)
+{
+    struct run_list list;
+    struct store *store;
+    TRY(run_list_open(&list, word, db, err));
+    const char *uuid = list.runs[0].uuid;
+    enum status status = STATUS_OK;
+    if (list.count != 1)
+        status =
+            FAIL(err, STATUS_FAILED, "a baseline is one run; \"%s\" names %d", word, list.count);
+    if (status == STATUS_OK)
+        status = store_open(store_path(list.runs[0].store), STORE_WRITE, &store, err);
+    if (status == STATUS_OK) {
+        status = baseline_set(store, o->set_baseline, uuid, o->note ? o->note : "", err);
+        store_close(store);
+    }
+    if (status == STATUS_OK)
+        fprintf(stderr, "ridge: baseline \"%s\" is run %s\n", o->set_baseline, uuid);
+    run_list_close(&list);
+    return status;
+}
+
+static enum status write_out(const struct comparison_set *set, const char *format, const char *path,
+                             struct error *err)
+{
+    FILE *stream = path ? fopen(path, "w") : stdout;
+    if (!stream)
+        return FAIL(err, STATUS_FAILED, "cannot write %s: %s", path, strerror(errno));
+    comparison_writer_find(format)->write(set, stream);
+    bool bad = ferror(stream);
+    if (path && (fclose(stream) || bad))
+        return FAIL(err, STATUS_FAILED, "writing %s failed: %s", path, strerror(errno));
+    return STATUS_OK;
+}
+
+static enum status check_options(const struct compare_options *o, int word_count, struct error *err)
+{
+    if (o->json + o->markdown + o->junit > 1)
+        return FAIL(err, STATUS_FAILED, "only one of --json, --markdown and --junit");
+    if (o->limit < 0 || o->detect < 0)
+        return FAIL(err, STATUS_FAILED, "--limit and --detect must be positive percentages");
+    if (o->note && !o->set_baseline)
+        return FAIL(err, STATUS_FAILED, "--note goes with --set-baseline");
+    if (o->set_baseline && !*o->set_baseline)
+        return FAIL(err, STATUS_FAILED, "--set-baseline needs a name");
+    int words = o->set_baseline ? 1 : 2;
+    if (word_count != words)
+        return FAIL(err, STATUS_FAILED, "%s, not %d",
+                    o->set_baseline ? "--set-baseline NAME takes one run"
+                                    : "two runs are compared, BASE and HEAD (commas join runs of "
+                                      "one side)",
+                    word_count);
+    return STATUS_OK;
+}
+
+static int compare_main(int word_count, char **words, const void *values)
+{
+    const struct compare_options *o = values;
+    const char *db = o->db ? o->db : default_db;
+    struct compare_rules rules = {.limit = o->limit / 100, .detect = o->detect / 100};
+    struct comparison_set set;
+    struct error err = {0};
+    enum status status = check_options(o, word_count, &err);
+    if (status == STATUS_OK && o->set_baseline) {
+        status = set_baseline(o, db, words[0], &err);
+        return status == STATUS_OK ? EXIT_FINE : command_fail(&err);
+    }
+    if (status == STATUS_OK)
+        status = comparison_open(&set, words[0], words[1], db, &rules, &err);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    const char *format = o->json ? "json" : o->markdown ? "markdown" : o->junit ? "junit" : "text";
+    int code = comparison_exit_code(&set);
+    if (write_out(&set, format, o->output, &err) != STATUS_OK)
+        code = command_fail(&err);
+    comparison_close(&set);
+    return code;
+}
+
+REGISTER(command, compare) = {
+    .name = "compare",
+    .summary = "say which points became slower or faster between two runs",
+    .usage = "BASE HEAD [options]",
+    .help =
+        "BASE and HEAD are runs: latest, latest~1, a uuid or its beginning, a tag, a baseline's\n"
+        "name, a git commit; or database files: other.db is its latest run, other.db:WORD one of\n"
+        "its runs. Commas join several runs of one side: what scatters between them is noise.\n"
+        "Points are matched by what they measure. Exit code: 0 nothing became slower, 1 a\n"
+        "regression, 3 a point failed, 4 a point is inconclusive, invalid or missing.\n"
+        "\"detectable\" is the slowdown that would have been found with probability 0.95.\n",
+    .options = options,
+    .values_size = sizeof(struct compare_options),
+    .words_min = 1,
+    .main = compare_main,
+};

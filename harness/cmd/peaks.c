@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge peaks: the ceilings of this machine, measured now. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "harness/ceilings.h"
+#include "harness/command.h"
+
+struct peaks_options {
+    int64_t threads;
+    const char *isa;
+    bool every, quick, json;
+};
+
+static const struct option options[] = {
+    {"threads", 't', OPTION_INT, offsetof(struct peaks_options, threads), "N",
+     "measure one thread and N (default: one per CPU)"},
+    {"every", 0, OPTION_FLAG, offsetof(struct peaks_options, every), NULL,
+     "also every number of threads between"},
+    {"isa", 0, OPTION_TEXT, offsetof(struct peaks_options, isa), "NAME",
+     "highest instruction set: scalar, avx2 or avx512"},
+    {"quick", 'q', OPTION_FLAG, offsetof(struct peaks_options, quick), NULL,
+     "fewer and shorter samples"},
+    {"json", 0, OPTION_FLAG, offsetof(struct peaks_options, json), NULL, "machine-readable"},
+    {.name = NULL},
+};
+
+static enum status isa_of(const char *name, enum isa *isa, struct error *err)
+{
+    *isa = isa_detect();
+    if (!name)
+        return STATUS_OK;
+    for (int k = 0; k < ISA_COUNT; k++) {
+        if (strcmp(name, isa_name((enum isa)k)) != 0)
+            continue;
+        if (k > (int)*isa)
+            return FAIL(err, STATUS_FAILED, "this CPU has no %s: its highest is %s", name,
+                        isa_name(*isa));
+        *isa = (enum isa)k;
+        return STATUS_OK;
+    }
+    return FAIL(err, STATUS_FAILED, "instruction set \"%s\" unknown: scalar, avx2 or avx512", name);
+}
+
+static void print_bytes(struct table *table, int64_t bytes)
+{
+    if (bytes == RECORD_NONE)
+        table_cell(table, "registers");
+    else if (bytes >= 10 << 20)
+        table_cell(table, "%" PRId64 " MiB", bytes >> 20);
+    else
+        table_cell(table, "%" PRId64 " KiB", bytes >> 10);
+}
+
+static void print_table(const struct ceiling_record *records, int count)
+{
+    struct table table = {0};
+    table_column(&table, "ceiling", TABLE_LEFT);
+    table_column(&table, "threads", TABLE_RIGHT);
+    table_column(&table, "value", TABLE_RIGHT);
+    table_column(&table, "unit", TABLE_LEFT);
+    table_column(&table, "lowest", TABLE_RIGHT);
+    table_column(&table, "highest", TABLE_RIGHT);
+    table_column(&table, "working set", TABLE_RIGHT);
+    table_column(&table, "", TABLE_LEFT);
+    for (int k = 0; k < count; k++) {
+        const struct ceiling_record *r = &records[k];
+        table_cell(&table, "%s", r->name);
+        table_cell(&table, "%d", r->threads);
+        if (isnan(r->value)) {
+            table_cell(&table, "-");
+            table_cell(&table, "G%s", r->unit);
+            table_cell(&table, " ");
+            table_cell(&table, " ");
+        } else {
+            table_cell(&table, "%.1f", r->value * 1e-9);
+            table_cell(&table, "G%s", r->unit);
+            table_cell(&table, "%+.1f %%", (r->min / r->value - 1) * 100);
+            table_cell(&table, "%+.1f %%", (r->max / r->value - 1) * 100);
+        }
+        print_bytes(&table, r->working_set_bytes);
+        table_cell(&table, "%s", r->reason);
+    }
+    table_print(&table, stdout);
+    table_release(&table);
+}
+
+static void print_json(const struct ceiling_record *records, int count)
+{
+    struct json json;
+    json_begin(&json, stdout);
+    json_open(&json, NULL, '[');
+    for (int k = 0; k < count; k++) {
+        const struct ceiling_record *r = &records[k];
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", r->name);
+        json_text(&json, "kind", r->compute ? "compute" : "bandwidth");
+        json_text(&json, "device", r->device);
+        json_text(&json, "level", r->level);
+        json_text(&json, "precision", r->precision);
+        json_text(&json, "isa", r->isa);
+        json_text(&json, "pattern", r->pattern);
+        json_int(&json, "threads", r->threads);
+        json_number(&json, "value", r->value);
+        json_text(&json, "unit", r->unit);
+        json_int(&json, "n", r->n);
+        json_number(&json, "min", r->min);
+        json_number(&json, "max", r->max);
+        if (r->working_set_bytes == RECORD_NONE)
+            json_null(&json, "working_set_bytes");
+        else
+            json_int(&json, "working_set_bytes", r->working_set_bytes);
+        json_text(&json, "reason", r->reason[0] ? r->reason : NULL);
+        json_close(&json);
+    }
+    json_close(&json);
+}
+
+static enum status measure(const struct peaks_options *o, struct arena *arena,
+                           const struct ceiling_record **records, int *count, struct error *err)
+{
+    struct ceiling_options wanted = {.quick = o->quick, .every_count = o->every};
+    struct pool *pool;
+    TRY(isa_of(o->isa, &wanted.isa, err));
+    TRY(pool_new((int)o->threads, &pool, err));
+    enum status status = ceilings_measure(pool, &wanted, arena, records, count, err);
+    pool_free(pool);
+    return status;
+}
+
+static int peaks_main(int word_count, char **words, const void *values)
+{
+    const struct peaks_options *o = values;
+    struct arena arena = {0};
+    const struct ceiling_record *records = NULL;
+    struct error err;
+    int count = 0;
+    if (word_count) {
+        fprintf(stderr, "ridge peaks: takes no word, got \"%s\"\n", words[0]);
+        return EXIT_USAGE;
+    }
+    enum status status = measure(o, &arena, &records, &count, &err);
+    if (status == STATUS_OK && o->json)
+        print_json(records, count);
+    else if (status == STATUS_OK)
+        print_table(records, count);
+    arena_release(&arena);
+    return status == STATUS_OK ? EXIT_FINE : command_fail(&err);
+}
+
+REGISTER(command, peaks) = {
+    .name = "peaks",
+    .summary = "measure what this machine can do at most: arithmetic and bandwidth",
+    .usage = "[--threads N] [--every] [--isa NAME] [--quick] [--json]",
+    .help = "Each value is the median of the samples; the next columns say how far the lowest and\n"
+            "the highest sample lie from it. docs/method.md says what each name means.",
+    .options = options,
+    .values_size = sizeof(struct peaks_options),
+    .main = peaks_main,
+};

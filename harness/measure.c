@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/sampler.h"
+
+enum { WARMUP_MAX = 1000, PROGRESS_PERIOD_NS = 100000000 };
+
+static const double offline_block_s = 0.1;
+
+uint64_t sampler_now(const struct sampler *s)
+{
+    const struct time_source *time = s->options->time;
+    return time->now_ns(time->context);
+}
+
+/* Growth of a counter since it was last known. */
+static int64_t growth(int64_t *last, int64_t now)
+{
+    if (now == RECORD_NONE)
+        return RECORD_NONE;
+    int64_t by = *last == RECORD_NONE ? RECORD_NONE : now - *last;
+    *last = now;
+    return by;
+}
+
+void sampler_look(struct sampler *s, struct sample_record *sample)
+{
+    const struct time_source *time = s->options->time;
+    struct surroundings now = {RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN};
+    if (time->look)
+        time->look(time->context, &now);
+    sample->context_switches = growth(&s->last.context_switches, now.context_switches);
+    sample->migrations = growth(&s->last.migrations, now.migrations);
+    sample->page_faults = growth(&s->last.page_faults, now.page_faults);
+    sample->steal_ns = growth(&s->last.steal_ns, now.steal_ns);
+    sample->clock_hz = now.clock_hz;
+}
+
+static void flush(struct sampler *s)
+{
+    uint64_t start = sampler_now(s);
+    s->subject->flush(s->subject->context);
+    s->flush_ns += sampler_now(s) - start;
+}
+
+uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
+{
+    const struct subject *subject = s->subject;
+    if (s->options->protocol->cold)
+        flush(s);
+    uint64_t start = sampler_now(s);
+    for (int64_t k = 0; k < block; k++)
+        subject->run(subject->context);
+    uint64_t ns = (sampler_now(s) - start) / (uint64_t)block;
+    struct sample_record *sample = &s->out->samples[s->out->count++];
+    *sample =
+        (struct sample_record){.phase = phase, .time_ns = (int64_t)ns, .queue_ns = RECORD_NONE};
+    sampler_look(s, sample);
+    return ns;
+}
+
+bool sampler_go_on(struct sampler *s, double share)
+{
+    const struct measure_options *o = s->options;
+    uint64_t now = sampler_now(s);
+    if (!o->progress || now - s->progress_ns < PROGRESS_PERIOD_NS)
+        return true;
+    s->progress_ns = now;
+    double spent = (double)(now - s->began_ns) * 1e-9;
+    double left = share > 0 ? fmin(spent * (1 - share) / share, o->protocol->seconds_max) : NAN;
+    if (o->progress(o->progress_context, share, left))
+        return true;
+    s->out->interrupted = true;
+    return false;
+}
+
+static void warm_up(struct sampler *s)
+{
+    const struct protocol *p = s->options->protocol;
+    uint64_t end = sampler_now(s) + (uint64_t)(p->warmup_s * 1e9);
+    for (int64_t k = 0; k < WARMUP_MAX && (k < p->warmup_runs || sampler_now(s) < end); k++) {
+        sampler_take(s, SAMPLE_WARMUP, 1);
+        if (!sampler_go_on(s, 0))
+            return;
+    }
+}
+
+/* Executions per sample: as many as make a block long enough that nothing beside them counts. */
+static int64_t block_size(const struct sampler *s)
+{
+    const struct measurement *m = s->out;
+    if (s->options->protocol->scenario != SCENARIO_OFFLINE)
+        return 1;
+    double last = m->count ? (double)m->samples[m->count - 1].time_ns * 1e-9 : 1;
+    return last > 0 ? (int64_t)ceil(fmin(offline_block_s / last, 1e6)) : 1;
+}
+
+static void stream(struct sampler *s)
+{
+    struct measurement *m = s->out;
+    int64_t block = block_size(s);
+    for (bool done = false; !done && !m->interrupted;) {
+        s->times_s[m->timed] = (double)sampler_take(s, SAMPLE_TIME, block) * 1e-9;
+        s->sum_s += s->times_s[m->timed++] * (double)block;
+        double wall_s = (double)(sampler_now(s) - s->began_ns) * 1e-9;
+        struct stopping_state state = {s->times_s, m->timed, s->sum_s, wall_s};
+        done = stopping_done(&s->stopping, &state, m->stop_reason, sizeof(m->stop_reason));
+        if (!done)
+            sampler_go_on(s, stopping_share(&s->stopping, &state));
+    }
+    double wall_s = (double)(sampler_now(s) - s->began_ns - s->flush_ns) * 1e-9;
+    m->overhead_s = fmax(0, wall_s - s->sum_s) / (double)m->timed;
+}
+
+static enum status prepare(struct sampler *s, struct error *err)
+{
+    const struct protocol *p = s->options->protocol;
+    struct measurement *m = s->out;
+    int64_t samples = p->samples_max > p->server_queries ? p->samples_max : p->server_queries;
+    m->capacity = samples + WARMUP_MAX;
+    m->samples = calloc((size_t)m->capacity, sizeof(*m->samples));
+    s->times_s = calloc((size_t)samples, sizeof(*s->times_s));
+    s->scratch = calloc((size_t)m->capacity, sizeof(*s->scratch));
+    return m->samples && s->times_s && s->scratch ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+static enum status take(struct sampler *s, struct error *err)
+{
+    struct sample_record before;
+    TRY(prepare(s, err));
+    stopping_init(&s->stopping, s->options->protocol, s->scratch);
+    s->began_ns = sampler_now(s);
+    sampler_look(s, &before);
+    warm_up(s);
+    s->began_ns = sampler_now(s);
+    s->flush_ns = 0;
+    if (s->out->interrupted)
+        return STATUS_OK;
+    if (s->options->protocol->scenario == SCENARIO_SERVER)
+        return server_run(s, err);
+    stream(s);
+    return STATUS_OK;
+}
+
+enum status measure_run(const struct subject *subject, const struct measure_options *options,
+                        struct measurement *out, struct error *err)
+{
+    *out = (struct measurement){.overhead_s = NAN, .rate_hz = NAN};
+    if (options->protocol->cold && !subject->flush)
+        return UNSUPPORTED(err, "this device cannot flush its caches");
+    struct sampler s = {
+        .subject = subject,
+        .options = options,
+        .out = out,
+        .last = {RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN},
+    };
+    enum status status = take(&s, err);
+    if (status == STATUS_OK) {
+        measurement_summarise(out, s.scratch);
+        if (options->protocol->scenario != SCENARIO_SERVER && out->median_s > 0)
+            out->rate_hz = 1 / out->median_s;
+        measurement_judge(out, &s);
+    } else {
+        measurement_release(out);
+    }
+    free(s.times_s);
+    free(s.scratch);
+    return status;
+}
+
+void measurement_release(struct measurement *measurement)
+{
+    free(measurement->samples);
+    measurement->samples = NULL;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "harness/point_run.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/utc.h"
+#include "engine/cost.h"
+#include "harness/interrupt.h"
+#include "harness/peak.h"
+#include "harness/record.h"
+#include "harness/target.h"
+#include "harness/verify.h"
+#include "profilers/lib/profiler.h"
+
+enum { COUNTS_MAX = 8, STEP_REPEATS_MAX = 9, COUNTED_S = 1 };
+
+static const double layers_budget_s = 2;
+
+struct work {
+    const struct point_job *job;
+    struct target target;
+    struct graph_cost cost;
+    struct verification verification;
+    bool verified;
+    struct measurement measurement;
+    bool measured;
+    double *step_ns;
+    int step_repeats;
+    double peak, rss;
+    struct counts counts[COUNTS_MAX];
+    int count_count;
+};
+
+/* ---- memory ---- */
+
+/* The kernel remembers the largest resident size since this. */
+static void rss_reset(void)
+{
+    malloc_trim(0);
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (!file)
+        return;
+    fputs("5", file);
+    fclose(file);
+}
+
+static double rss_peak(void)
+{
+    char line[128];
+    double kilobytes = NAN;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && isnan(kilobytes) && fgets(line, sizeof(line), file))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kilobytes = strtod(line + 6, NULL);
+    if (file)
+        fclose(file);
+    return kilobytes * 1024;
+}
+
+/* ---- phases ---- */
+
+static bool on_progress(void *context, double share, double seconds_left)
+{
+    progress_show(context, "measuring", share, seconds_left);
+    return !interrupt_requested();
+}
+
+static enum status phase_verify(struct work *w, struct error *err)
+{
+    if (!w->target.exe || !w->job->point->protocol.verify)
+        return STATUS_OK;
+    progress_show(w->job->progress, "verifying", NAN, NAN);
+    TRY(verify_exe(w->target.graph, w->target.exe, &w->verification, err));
+    w->verified = true;
+    return STATUS_OK;
+}
+
+static double peak_now(const struct work *w)
+{
+    return w->target.pool ? peak_fma_f32(w->target.pool, isa_detect()) : NAN;
+}
+
+static enum status phase_time(struct work *w, struct error *err)
+{
+    const struct point *point = w->job->point;
+    struct measure_options options = {.protocol = &point->protocol,
+                                      .time = &w->target.time,
+                                      .progress = on_progress,
+                                      .progress_context = w->job->progress,
+                                      .cpus = point->threads,
+                                      .seed = 1};
+    rss_reset();
+    w->peak = peak_now(w);
+    TRY(measure_run(&w->target.subject, &options, &w->measurement, err));
+    w->measured = true;
+    w->peak = fmax(w->peak, peak_now(w));
+    w->rss = rss_peak();
+    return STATUS_OK;
+}
+
+/* Steps are timed in a phase of their own: a clock between them would disturb the whole. */
+static enum status phase_steps(struct work *w, struct error *err)
+{
+    const struct measurement *m = &w->measurement;
+    if (!w->target.exe || !w->job->point->protocol.layers || m->interrupted || m->timed == 0)
+        return STATUS_OK;
+    w->step_ns = calloc((size_t)exe_step_count(w->target.exe) + 1, sizeof(*w->step_ns));
+    if (!w->step_ns)
+        return FAIL_NO_MEMORY(err);
+    progress_show(w->job->progress, "timing layers", NAN, NAN);
+    w->step_repeats = (int)fmin(STEP_REPEATS_MAX, fmax(3, layers_budget_s / m->median_s));
+    exe_time_steps(w->target.exe, w->step_repeats, w->step_ns);
+    return STATUS_OK;
+}
+
+static enum status count_pass(struct work *w, const struct profiler *profiler, void *session,
+                              int pass, struct error *err)
+{
+    double each = w->measured && w->measurement.median_s > 0 ? w->measurement.median_s : 1;
+    int64_t executions = (int64_t)fmax(1, fmin(COUNTED_S / each, 1000));
+    TRY(profiler->begin(session, pass, err));
+    for (int64_t k = 0; k < executions; k++)
+        w->target.subject.run(w->target.subject.context);
+    return profiler->end(session, pass, executions, err);
+}
+
+static enum status count_with(struct work *w, const struct profiler *profiler, struct error *err)
+{
+    struct profiler_model model = {.flops = w->cost.flops,
+                                   .macs = w->cost.work.macs,
+                                   .transcendentals = w->cost.work.transcendentals,
+                                   .bytes_compulsory = w->cost.bytes_compulsory,
+                                   .bytes_streamed = w->cost.bytes_streamed};
+    struct counts *counts = &w->counts[w->count_count];
+    void *session;
+    enum status status = profiler->open(&model, w->job->point->threads, &session, err);
+    if (status != STATUS_OK)
+        return status;
+    for (int pass = 0; pass < profiler->passes(session) && status == STATUS_OK; pass++)
+        status = count_pass(w, profiler, session, pass, err);
+    if (status == STATUS_OK) {
+        counts->source = profiler->name;
+        counts->count = profiler->read(session, counts->metrics);
+        w->count_count++;
+    }
+    profiler->close(session);
+    return status;
+}
+
+/* "model" always counts; the others if the point names them. */
+static bool is_wanted(const struct profiler *profiler, const char *list)
+{
+    size_t length = strlen(profiler->name);
+    if (strcmp(profiler->name, "model") == 0)
+        return true;
+    for (const char *at = list; (at = strstr(at, profiler->name)); at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length]))
+            return true;
+    return false;
+}
+
+/* What cannot be counted must not cost the point: the reason becomes a metric without value. */
+static void phase_count(struct work *w)
+{
+    for (int k = 0; k < profiler_count() && w->count_count < COUNTS_MAX; k++) {
+        const struct profiler *profiler = profiler_at(k);
+        struct error why = {0};
+        char reason[256] = "";
+        if (!is_wanted(profiler, w->job->point->profilers))
+            continue;
+        progress_show(w->job->progress, "counting", NAN, NAN);
+        if (!profiler->available(reason, sizeof(reason)))
+            (void)UNSUPPORTED(&why, "%s", reason);
+        else if (count_with(w, profiler, &why) == STATUS_OK)
+            continue;
+        struct counts *counts = &w->counts[w->count_count++];
+        *counts = (struct counts){.source = profiler->name, .count = 1};
+        counts->metrics[0] =
+            (struct profiler_metric){.name = "counters", .unit = "1", .formula = "", .value = NAN};
+        snprintf(counts->why, sizeof(counts->why), "%s", why.message);
+        counts->metrics[0].reason = counts->why;
+    }
+}
+
+static enum status run_phases(struct work *w, struct error *err)
+{
+    progress_show(w->job->progress, "compiling", NAN, NAN);
+    TRY(target_open(w->job->point, w->job->model, &w->target, err));
+    graph_cost(w->target.graph, &w->cost);
+    TRY(phase_verify(w, err));
+    TRY(phase_time(w, err));
+    TRY(phase_steps(w, err));
+    if (!w->measurement.interrupted)
+        phase_count(w);
+    return STATUS_OK;
+}
+
+enum status point_run(const struct point_job *job, struct arena *arena, struct record *record,
+                      struct sample_record **samples, struct error *err)
+{
+    struct work w = {.job = job, .peak = NAN, .rss = NAN};
+    struct error failure = {0};
+    char *started = arena_alloc(arena, UTC_TEXT);
+    if (!started)
+        return FAIL_NO_MEMORY(err);
+    utc_now(started);
+    uint64_t begin = clock_now_ns();
+    enum status status = run_phases(&w, &failure);
+    struct point_facts facts = {.point = job->point,
+                                .sequence = job->sequence,
+                                .started_utc = started,
+                                .wall_s = (double)(clock_now_ns() - begin) * 1e-9,
+                                .cost = &w.cost,
+                                .exe = w.target.exe,
+                                .measurement = w.measured ? &w.measurement : NULL,
+                                .verification = w.verified ? &w.verification : NULL,
+                                .step_ns = w.step_ns,
+                                .step_repeats = w.step_repeats,
+                                .peak_flop_rate = w.peak,
+                                .peak_rss_bytes = w.rss,
+                                .counts = w.counts,
+                                .count_count = w.count_count,
+                                .failure = status == STATUS_OK ? NULL : &failure};
+    status = record_make(&facts, arena, record, err);
+    *samples = w.measurement.samples;
+    free(w.step_ns);
+    target_close(&w.target);
+    return status;
+}

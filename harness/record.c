@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/record.h"
+
+#include <math.h>
+#include <string.h>
+
+struct rows {
+    struct arena *arena;
+    struct metric_record *metrics;
+    size_t count, capacity;
+    bool failed;
+    struct metric_record lost; /* written to when memory is out */
+};
+
+/* All but what is given is unknown. */
+static struct metric_record *add(struct rows *rows, int op, const char *name, const char *unit,
+                                 double value)
+{
+    struct metric_record *grown = arena_grow(rows->arena, rows->metrics, &rows->capacity,
+                                             rows->count + 1, sizeof(*rows->metrics));
+    if (!grown) {
+        rows->failed = true;
+        return &rows->lost;
+    }
+    rows->metrics = grown;
+    struct metric_record *row = &grown[rows->count++];
+    *row = (struct metric_record){.op = op,
+                                  .name = name,
+                                  .unit = unit,
+                                  .source = "derived",
+                                  .better = BETTER_NONE,
+                                  .value = value,
+                                  .reason = "",
+                                  .formula = "",
+                                  .min = NAN,
+                                  .q1 = NAN,
+                                  .q3 = NAN,
+                                  .max = NAN,
+                                  .mad = NAN,
+                                  .ci_low = NAN,
+                                  .ci_high = NAN};
+    return row;
+}
+
+static void add_time(struct rows *rows, const struct measurement *m)
+{
+    struct metric_record *row = add(rows, -1, "time_s", "s", m->median_s);
+    row->source = "clock";
+    row->better = BETTER_LOWER;
+    row->n = m->timed;
+    row->min = m->min_s;
+    row->q1 = m->q1_s;
+    row->q3 = m->q3_s;
+    row->max = m->max_s;
+    row->mad = m->mad_s;
+    row->ci_low = m->ci_low_s;
+    row->ci_high = m->ci_high_s;
+}
+
+static void add_quantile(struct rows *rows, const char *name, double value, const char *reason)
+{
+    struct metric_record *row = add(rows, -1, name, "s", value);
+    row->source = "clock";
+    row->better = BETTER_LOWER;
+    row->reason = isnan(value) ? reason : "";
+}
+
+static void add_rate(struct rows *rows, const char *name, double value, const char *formula)
+{
+    struct metric_record *row = add(rows, -1, name, "1/s", value);
+    row->better = BETTER_HIGHER;
+    row->formula = formula;
+    row->reason = isnan(value) ? "no rate kept the latency within its bound" : "";
+}
+
+static void add_known(struct rows *rows, const char *name, const char *unit, double value,
+                      const char *reason)
+{
+    struct metric_record *row = add(rows, -1, name, unit, value);
+    row->source = "clock";
+    row->reason = isnan(value) ? reason : "";
+}
+
+static void add_measurement(struct rows *rows, const struct point_facts *f)
+{
+    const struct measurement *m = f->measurement;
+    double batch = (double)f->cost->batch;
+    if (m->timed == 0)
+        return;
+    add_time(rows, m);
+    add_quantile(rows, "latency_p90_s", m->p90_s, "");
+    add_quantile(rows, "latency_p99_s", m->p99_s, "fewer than 100 samples");
+    add_quantile(rows, "latency_p999_s", m->p999_s, "fewer than 1000 samples");
+    add_rate(rows, "throughput", batch * m->rate_hz, "batch x executions per second");
+    if (f->point->protocol.scenario == SCENARIO_SERVER)
+        add_rate(rows, "server_rate", m->rate_hz, "highest Poisson rate within the latency bound");
+    add_known(rows, "overhead_s", "s", m->overhead_s, "not known in this scenario");
+    add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
+    add_known(rows, "clock_hz", "Hz", m->clock_hz, "this CPU's clock cannot be timed");
+}
+
+static void add_derived(struct rows *rows, const struct point_facts *f)
+{
+    double median = f->measurement->median_s;
+    if (f->measurement->timed == 0 || !(median > 0))
+        return;
+    struct metric_record *rate = add(rows, -1, "flop_rate", "FLOP/s", f->cost->flops / median);
+    rate->better = BETTER_HIGHER;
+    rate->formula = "flops (model) / time_s";
+    if (isnan(f->peak_flop_rate))
+        return;
+    add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, "");
+    struct metric_record *share =
+        add(rows, -1, "fraction_of_peak", "1", f->cost->flops / median / f->peak_flop_rate);
+    share->better = BETTER_HIGHER;
+    share->formula = "flop_rate / peak_flop_rate";
+}
+
+static void add_memory(struct rows *rows, const struct point_facts *f)
+{
+    struct exe_memory memory = exe_memory(f->exe);
+    struct metric_record *row;
+    row = add(rows, -1, "arena_bytes", "B", (double)memory.arena_bytes);
+    row->source = "model";
+    row = add(rows, -1, "weight_bytes", "B", (double)memory.weight_bytes);
+    row->source = "model";
+    row = add(rows, -1, "peak_rss_bytes", "B", f->peak_rss_bytes);
+    row->source = "/proc/self/status";
+    row->better = BETTER_LOWER;
+    row->reason = isnan(f->peak_rss_bytes) ? "the kernel does not reset VmHWM" : "";
+}
+
+static void add_counts(struct rows *rows, const struct counts *counts)
+{
+    for (int k = 0; k < counts->count; k++) {
+        const struct profiler_metric *from = &counts->metrics[k];
+        struct metric_record *row = add(rows, -1, from->name, from->unit, from->value);
+        row->source = counts->source;
+        row->formula = from->formula;
+        row->reason = !isnan(from->value) ? ""
+                      : from->reason[0]   ? arena_strdup(rows->arena, from->reason)
+                                          : "not counted";
+        rows->failed = rows->failed || !row->reason;
+    }
+}
+
+static void add_steps(struct rows *rows, const struct point_facts *f)
+{
+    for (int s = 0; s < exe_step_count(f->exe); s++) {
+        struct exe_step step = exe_step_at(f->exe, s);
+        if (f->step_ns) {
+            struct metric_record *row = add(rows, s, "time_s", "s", f->step_ns[s] * 1e-9);
+            row->source = "clock";
+            row->better = BETTER_LOWER;
+            row->n = f->step_repeats;
+        }
+        add(rows, s, "flops", "1", 2 * step.cost.macs + step.cost.elementwise)->source = "model";
+        add(rows, s, "bytes_streamed", "B", step.bytes_in + step.bytes_out)->source = "model";
+    }
+}
+
+static enum status make_ops(const struct exe *exe, struct arena *arena, struct record *record,
+                            struct error *err)
+{
+    int count = exe_step_count(exe);
+    struct op_record *ops = arena_array(arena, (size_t)count + 1, sizeof(*ops));
+    if (!ops)
+        return FAIL_NO_MEMORY(err);
+    for (int s = 0; s < count; s++) {
+        char shape[96];
+        struct exe_step step = exe_step_at(exe, s);
+        ops[s] = (struct op_record){.name = arena_strdup(arena, step.node->name),
+                                    .kind = step.node->op->name,
+                                    .kernel = step.kernel->name,
+                                    .provider = step.kernel->provider};
+        ops[s].shape = arena_strdup(arena, shape_text(&step.query->out[0].shape, shape));
+        if (!ops[s].name || !ops[s].shape)
+            return FAIL_NO_MEMORY(err);
+    }
+    record->ops = ops;
+    record->op_count = count;
+    return STATUS_OK;
+}
+
+static struct point_record point_of(const struct point *p)
+{
+    return (struct point_record){.key = p->id,
+                                 .canonical = p->canonical,
+                                 .workload = p->workload,
+                                 .params = p->params,
+                                 .domain = p->domain,
+                                 .mode = p->mode,
+                                 .device = p->device,
+                                 .precision = p->precision,
+                                 .batch = p->batch,
+                                 .threads = p->threads,
+                                 .scenario = scenario_name(p->protocol.scenario),
+                                 .cache = p->protocol.cold ? "cold" : "warm",
+                                 .providers = p->providers};
+}
+
+static enum status start(const struct point *p, int sequence, const char *started_utc,
+                         struct arena *arena, struct record *record, struct error *err)
+{
+    const char *providers = p->providers[0] ? " --providers " : "";
+    *record = (struct record){.sequence = sequence,
+                              .point = point_of(p),
+                              .valid = true,
+                              .reason = "",
+                              .verify_error = NAN,
+                              .verify_bound = NAN,
+                              .verify_how = "",
+                              .stop_reason = "",
+                              .started_utc = started_utc};
+    record->reproduce = arena_printf(
+        arena, "ridge run %s --batch %lld --threads %d --device %s --scenario %s%s%s%s", p->spec,
+        (long long)p->batch, p->threads, p->device, scenario_name(p->protocol.scenario), providers,
+        p->providers, p->protocol.cold ? " --cold" : "");
+    return record->reproduce ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+/* Status, verdict and reason, the worst first. */
+static enum status judge(const struct point_facts *f, struct arena *arena, struct record *record,
+                         struct error *err)
+{
+    const struct verification *v = f->verification;
+    if (v) {
+        record->verify_error = v->error;
+        record->verify_bound = v->bound;
+        record->verify_how = "reference f64";
+    }
+    if (f->failure) {
+        record->status = f->failure->code == STATUS_UNSUPPORTED ? RESULT_SKIPPED : RESULT_FAILED;
+        record->reason = arena_strdup(arena, f->failure->message);
+    } else if (v && !(v->error <= v->bound)) {
+        record->status = RESULT_WRONG;
+        record->reason =
+            arena_printf(arena, "wrong: relative error %.3g, bound %.3g", v->error, v->bound);
+    } else if (f->measurement && !f->measurement->valid) {
+        record->reason = arena_strdup(arena, f->measurement->reason);
+    }
+    record->valid = record->status == RESULT_OK && f->measurement && f->measurement->valid;
+    return record->reason ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+enum status record_make(const struct point_facts *f, struct arena *arena, struct record *record,
+                        struct error *err)
+{
+    struct rows rows = {.arena = arena};
+    TRY(start(f->point, f->sequence, f->started_utc, arena, record, err));
+    TRY(judge(f, arena, record, err));
+    record->wall_s = f->wall_s;
+    if (f->measurement) {
+        record->stop_reason = f->measurement->stop_reason;
+        record->samples = f->measurement->samples;
+        record->sample_count = f->measurement->count;
+        add_measurement(&rows, f);
+        add_derived(&rows, f);
+    }
+    for (int k = 0; k < f->count_count; k++)
+        add_counts(&rows, &f->counts[k]);
+    if (f->exe) {
+        TRY(make_ops(f->exe, arena, record, err));
+        add_memory(&rows, f);
+        add_steps(&rows, f);
+    }
+    record->metrics = rows.metrics;
+    record->metric_count = (int)rows.count;
+    return rows.failed ? FAIL_NO_MEMORY(err) : STATUS_OK;
+}
+
+enum status record_skipped(const struct point *point, int sequence, const char *started_utc,
+                           struct arena *arena, struct record *record, struct error *err)
+{
+    TRY(start(point, sequence, started_utc, arena, record, err));
+    record->status = RESULT_SKIPPED;
+    record->valid = false;
+    record->reason = point->skip;
+    return STATUS_OK;
+}
+
+const struct metric_record *record_metric(const struct record *record, const char *name)
+{
+    for (int k = 0; k < record->metric_count; k++)
+        if (record->metrics[k].op < 0 && strcmp(record->metrics[k].name, name) == 0)
+            return &record->metrics[k];
+    return NULL;
+}
+
+double record_value(const struct record *record, const char *name)
+{
+    const struct metric_record *metric = record_metric(record, name);
+    return metric ? metric->value : NAN;
+}

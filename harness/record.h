@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From everything that is known of a measured point to the rows that the store takes. */
+#ifndef HARNESS_RECORD_H
+#define HARNESS_RECORD_H
+
+#include "base/arena.h"
+#include "engine/cost.h"
+#include "engine/exe.h"
+#include "harness/measure.h"
+#include "harness/plan.h"
+#include "harness/verify.h"
+#include "profilers/lib/profiler.h"
+#include "results/record.h"
+
+/* What one profiler said. */
+struct counts {
+    const char *source; /* the profiler's name */
+    struct profiler_metric metrics[PROFILER_METRICS_MAX];
+    int count;
+    char why[512]; /* room for the reason why it counted nothing */
+};
+
+struct point_facts {
+    const struct point *point;
+    int sequence;
+    const char *started_utc;
+    double wall_s;
+    const struct graph_cost *cost;
+    const struct exe *exe;                   /* NULL on the null device */
+    const struct measurement *measurement;   /* NULL: failed before */
+    const struct verification *verification; /* NULL: not verified */
+    const double *step_ns;                   /* per step; NULL: not timed apart */
+    int step_repeats;
+    double peak_flop_rate; /* FMA peak around the samples; NAN */
+    double peak_rss_bytes; /* NAN: not known */
+    const struct counts *counts;
+    int count_count;
+    const struct error *failure; /* NULL: none */
+};
+
+/* Everything in *record lives in the arena or was borrowed from the facts. */
+enum status record_make(const struct point_facts *facts, struct arena *arena, struct record *record,
+                        struct error *err);
+/* The row of a point that is not run. */
+enum status record_skipped(const struct point *point, int sequence, const char *started_utc,
+                           struct arena *arena, struct record *record, struct error *err);
+/* Value of the first metric of that name of the whole point; NAN when there is none. */
+double record_value(const struct record *record, const char *name);
+const struct metric_record *record_metric(const struct record *record, const char *name);
+
+#endif

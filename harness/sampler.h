@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of measure_run: a session that takes single samples, and the scenarios made of them.
+ */
+#ifndef HARNESS_SAMPLER_H
+#define HARNESS_SAMPLER_H
+
+#include "harness/measure.h"
+#include "harness/stopping.h"
+
+struct sampler {
+    const struct subject *subject;
+    const struct measure_options *options;
+    struct measurement *out;
+    double *times_s, *scratch; /* samples_max each */
+    struct surroundings last;  /* latest known value of each counter */
+    uint64_t began_ns;         /* of the time phase */
+    uint64_t flush_ns;         /* spent on flushing in it */
+    uint64_t progress_ns;      /* of the latest call */
+    double sum_s;              /* of the times */
+    struct stopping stopping;
+};
+
+uint64_t sampler_now(const struct sampler *s);
+/* One execution (or `block` of them) timed; the sample is appended. Returns its time in ns, that
+ * of one execution. */
+uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block);
+/* Notes what happened around the latest sample. */
+void sampler_look(struct sampler *s, struct sample_record *sample);
+/* Tells the caller how far it is; false: stop. */
+bool sampler_go_on(struct sampler *s, double share);
+
+enum status server_run(struct sampler *s, struct error *err);
+
+/* Fills the numbers of out from its samples (summary.c). */
+void measurement_summarise(struct measurement *out, double *scratch);
+/* Sets valid and reason (validity.c). */
+void measurement_judge(struct measurement *out, const struct sampler *s);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real clock, and what the kernel tells about disturbances beside it. One system call per look
+ * (0.3 us); files are read at most every ten milliseconds, their growth belongs to the sample that
+ * was running then.
+ *
+ *   context switches, page faults  getrusage of the whole process
+ *   steal                          /proc/stat: time that other virtual machines took, all CPUs
+ *   migrations                     /proc/self/sched of the first thread
+ *   clock                          a chain of dependent multiplications, three cycles each
+ */
+#ifndef HARNESS_SURROUNDINGS_H
+#define HARNESS_SURROUNDINGS_H
+
+#include "harness/measure.h"
+
+struct real_time {
+    int stat_fd, sched_fd; /* -1: not there */
+    double tick_ns;        /* of /proc/stat */
+    uint64_t next_slow_ns;
+};
+
+/* *out borrows *state. */
+void real_time_open(struct real_time *state, struct time_source *out);
+void real_time_close(struct real_time *state);
+
+/* Clock of this CPU now, Hz; NAN where it cannot be had. */
+double cpu_clock_hz(void);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether samples may be believed. Judged before anything else is said of them; what is not valid
+ * is stored and shown, but never ranked. The limits are explained in docs/method.md. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/stats.h"
+#include "harness/sampler.h"
+
+enum { DRIFT_SAMPLES = 30 };
+
+static const double steal_limit = 0.02;    /* of all CPU time */
+static const double interval_limit = 0.05; /* half-width / median, when the cap came first */
+static const double drift_limit = 0.05;    /* median of the last third / of the first third */
+static const double clock_limit = 0.75;    /* slowest tenth of looks / median: throttled */
+
+static double steal_share(const struct measurement *m, const struct sampler *s)
+{
+    double stolen = 0, seconds = (double)(sampler_now(s) - s->began_ns) * 1e-9;
+    bool known = false;
+    for (int64_t k = 0; k < m->count; k++) {
+        if (m->samples[k].phase != SAMPLE_TIME || m->samples[k].steal_ns == RECORD_NONE)
+            continue;
+        stolen += (double)m->samples[k].steal_ns * 1e-9;
+        known = true;
+    }
+    return known && seconds > 0 ? stolen / seconds / fmax(1, s->options->cpus) : NAN;
+}
+
+/* The median of a third of the times. */
+static double third(const struct sampler *s, int which)
+{
+    int count = (int)(s->out->timed / 3);
+    for (int k = 0; k < count; k++)
+        s->scratch[k] = s->times_s[which == 0 ? k : s->out->timed - count + k];
+    stats_sort(s->scratch, count);
+    return stats_median(s->scratch, count);
+}
+
+static double slow_clock(const struct sampler *s)
+{
+    const struct measurement *m = s->out;
+    int count = 0;
+    for (int64_t k = 0; k < m->count; k++)
+        if (m->samples[k].phase == SAMPLE_TIME && !isnan(m->samples[k].clock_hz))
+            s->scratch[count++] = m->samples[k].clock_hz;
+    stats_sort(s->scratch, count);
+    return stats_quantile(s->scratch, count, 0.1);
+}
+
+static bool drifts(const struct sampler *s, double *by)
+{
+    const struct measurement *m = s->out;
+    if (m->timed < DRIFT_SAMPLES || s->options->protocol->scenario == SCENARIO_SERVER)
+        return false;
+    *by = third(s, 2) / third(s, 0) - 1;
+    double noise = (m->ci_high_s - m->ci_low_s) / m->median_s;
+    return fabs(*by) > drift_limit && fabs(*by) > 3 * noise;
+}
+
+void measurement_judge(struct measurement *m, const struct sampler *s)
+{
+    double half = (m->ci_high_s - m->ci_low_s) / 2 / m->median_s, drift = 0;
+    double slow = slow_clock(s);
+    size_t size = sizeof(m->reason);
+    m->steal_share = steal_share(m, s);
+    if (m->reason[0])
+        ; /* the scenario has found a reason already */
+    else if (m->interrupted)
+        snprintf(m->reason, size, "interrupted after %lld samples", (long long)m->timed);
+    else if (m->timed < STOPPING_SAMPLES_FLOOR)
+        snprintf(m->reason, size, "only %lld samples", (long long)m->timed);
+    else if (m->steal_share > steal_limit)
+        snprintf(m->reason, size, "disturbed: %.1f %% of the CPU time was taken by other machines",
+                 100 * m->steal_share);
+    else if (s->options->protocol->scenario != SCENARIO_SERVER && half > interval_limit)
+        snprintf(m->reason, size,
+                 "unstable: the median is known to +-%.1f %% only after %lld samples", 100 * half,
+                 (long long)m->timed);
+    else if (drifts(s, &drift))
+        snprintf(m->reason, size, "drifting: the last third took %+.1f %% against the first",
+                 100 * drift);
+    else if (slow < clock_limit * m->clock_hz)
+        snprintf(m->reason, size, "throttled: the clock fell to %.2f GHz from %.2f GHz",
+                 slow * 1e-9, m->clock_hz * 1e-9);
+    m->valid = !m->reason[0];
+}

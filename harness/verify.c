@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double bound_of(const struct exe *exe)
+{
+    double bound = 1e-5;
+    for (int s = 0; s < exe_step_count(exe); s++)
+        bound = fmax(bound, exe_step_at(exe, s).kernel->rel_error);
+    return bound;
+}
+
+static enum status compare(const struct graph *graph, const struct exe *exe,
+                           const struct ref_tensor *expected, double *worst, struct error *err)
+{
+    *worst = 0;
+    for (int k = 0; k < graph->output_count; k++) {
+        const struct value *value = &graph->values[graph->outputs[k]];
+        struct ref_tensor got;
+        TRY(ref_from_data(&got, value->dtype, &value->shape, exe_output(exe, k), err));
+        *worst = fmax(*worst, ref_rel_error(&got, &expected[k]));
+        ref_release(&got);
+    }
+    return STATUS_OK;
+}
+
+enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
+                       struct error *err)
+{
+    *out = (struct verification){.error = NAN, .bound = bound_of(exe)};
+    struct ref_tensor *expected = calloc((size_t)graph->output_count, sizeof(*expected));
+    if (!expected)
+        return FAIL_NO_MEMORY(err);
+    exe_run(exe);
+    exe_run(exe);
+    enum status status = reference_run(graph, NULL, expected, exe_pool(exe), err);
+    if (status == STATUS_OK)
+        status = compare(graph, exe, expected, &out->error, err);
+    for (int k = 0; k < graph->output_count; k++)
+        ref_release(&expected[k]);
+    free(expected);
+    return status;
+}

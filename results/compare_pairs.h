@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processes measured in turns: sample k of one was taken beside sample k of the other, so it is the
+ * differences of such samples that count. What slows the machine for longer than two samples
+ * slows both and drops out. */
+#ifndef RESULTS_COMPARE_PAIRS_H
+#define RESULTS_COMPARE_PAIRS_H
+
+#include "results/compare.h"
+
+enum { COMPARE_PAIRS_MAX = 64 };
+
+struct compare_pairs {
+    int count;
+    double shift[COMPARE_PAIRS_MAX]; /* median of log(head) - log(base) within each pair */
+    double within;                   /* mean square error of a shift by its own samples, per side */
+    double p_sign;                   /* sign test over all differences, by effective number */
+};
+
+/* count stays 0 when the point is not paired or its sides have not equal shapes. */
+enum status compare_pairs(const struct compare_point *point, struct compare_pairs *pairs,
+                          struct error *err);
+/* Median of the means of every two pairs: Hodges and Lehmann's estimate for one sample. */
+double compare_pairs_shift(const struct compare_pairs *pairs);
+
+#endif

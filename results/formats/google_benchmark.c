@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON as Google Benchmark writes it, so that its compare.py and the tools around it take our
+ * results. Each raw sample is one repetition of one iteration; mean, median, stddev and cv are the
+ * aggregates. That format has no place for an unknown CPU time, and its readers divide by it: it
+ * holds the wall time, and the context says so. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/stats.h"
+#include "results/format.h"
+
+struct series {
+    char name[512];
+    int family, repetitions, threads;
+    double *times_ns;
+};
+
+static void write_context(struct json *json, const struct grid *grid)
+{
+    bool debug = strcmp(grid_text(grid, 0, "config"), "debug") == 0;
+    json_open(json, "context", '{');
+    json_text(json, "date", grid_text(grid, 0, "run_started_utc"));
+    json_text(json, "host_name", grid_text(grid, 0, "host"));
+    json_text(json, "executable", "ridge");
+    json_open(json, "caches", '[');
+    json_close(json);
+    json_open(json, "load_avg", '[');
+    json_close(json);
+    json_text(json, "library_build_type", debug ? "debug" : "release");
+    json_text(json, "ridge_run", grid_text(grid, 0, "run"));
+    json_text(json, "ridge_git", grid_text(grid, 0, "git"));
+    json_text(json, "ridge_cpu_time", "not measured: equals real_time");
+    json_close(json);
+}
+
+static void write_head(struct json *json, const struct series *series, const char *suffix,
+                       const char *type)
+{
+    char name[544];
+    snprintf(name, sizeof(name), "%s%s", series->name, suffix);
+    json_text(json, "name", name);
+    json_int(json, "family_index", series->family);
+    json_int(json, "per_family_instance_index", 0);
+    json_text(json, "run_name", series->name);
+    json_text(json, "run_type", type);
+    json_int(json, "repetitions", series->repetitions);
+}
+
+static void write_times(struct json *json, double real_time)
+{
+    json_number(json, "real_time", real_time);
+    json_number(json, "cpu_time", real_time);
+    json_text(json, "time_unit", "ns");
+}
+
+static void write_repetitions(struct json *json, const struct series *series)
+{
+    for (int k = 0; k < series->repetitions; k++) {
+        json_open(json, NULL, '{');
+        write_head(json, series, "", "iteration");
+        json_int(json, "repetition_index", k);
+        json_int(json, "threads", series->threads);
+        json_int(json, "iterations", 1);
+        write_times(json, series->times_ns[k]);
+        json_close(json);
+    }
+}
+
+static void write_aggregate(struct json *json, const struct series *series, const char *name,
+                            double value, bool percentage)
+{
+    char suffix[32];
+    snprintf(suffix, sizeof(suffix), "_%s", name);
+    json_open(json, NULL, '{');
+    write_head(json, series, suffix, "aggregate");
+    json_int(json, "threads", series->threads);
+    json_text(json, "aggregate_name", name);
+    json_text(json, "aggregate_unit", percentage ? "percentage" : "time");
+    json_int(json, "iterations", series->repetitions);
+    write_times(json, value);
+    json_close(json);
+}
+
+static void write_aggregates(struct json *json, const struct series *series)
+{
+    double sum = 0, squares = 0;
+    const int n = series->repetitions;
+    if (n < 2)
+        return;
+    for (int k = 0; k < n; k++)
+        sum += series->times_ns[k];
+    for (int k = 0; k < n; k++)
+        squares += pow(series->times_ns[k] - sum / n, 2);
+    stats_sort(series->times_ns, n);
+    const double deviation = sqrt(squares / (n - 1));
+    write_aggregate(json, series, "mean", sum / n, false);
+    write_aggregate(json, series, "median", stats_median(series->times_ns, n), false);
+    write_aggregate(json, series, "stddev", deviation, false);
+    write_aggregate(json, series, "cv", sum > 0 ? deviation / (sum / n) : 0, true);
+}
+
+/* Its samples, or the median alone where the grid holds none. */
+static enum status read_series(const struct grid *grid, int64_t row, struct series *series,
+                               struct error *err)
+{
+    int64_t *samples = format_samples(grid_text(grid, row, "samples_ns"), &series->repetitions);
+    series->times_ns = calloc((size_t)series->repetitions + 1, sizeof(*series->times_ns));
+    if (!samples || !series->times_ns) {
+        free(samples);
+        return FAIL_NO_MEMORY(err);
+    }
+    for (int k = 0; k < series->repetitions; k++)
+        series->times_ns[k] = (double)samples[k];
+    if (series->repetitions == 0) {
+        series->times_ns[0] = grid_number(grid, row, "value") * 1e9;
+        series->repetitions = 1;
+    }
+    free(samples);
+    return STATUS_OK;
+}
+
+static void name_series(const struct grid *grid, int64_t row, struct series *series)
+{
+    char spec[256];
+    format_spec(grid, row, spec, sizeof(spec));
+    const char *providers = grid_text(grid, row, "providers");
+    series->threads = (int)grid_number(grid, row, "threads");
+    snprintf(series->name, sizeof(series->name), "%s/%s/%s/%s/%s/%s/batch:%s/threads:%d%s%s", spec,
+             grid_text(grid, row, "mode"), grid_text(grid, row, "device"),
+             grid_text(grid, row, "precision"), grid_text(grid, row, "scenario"),
+             grid_text(grid, row, "cache"), grid_text(grid, row, "batch"), series->threads,
+             *providers ? "/" : "", providers);
+}
+
+static void write_failure(struct json *json, const struct grid *grid, int64_t row,
+                          struct series *series)
+{
+    series->repetitions = 1;
+    json_open(json, NULL, '{');
+    write_head(json, series, "", "iteration");
+    json_int(json, "repetition_index", 0);
+    json_int(json, "threads", series->threads);
+    json_bool(json, "error_occurred", true);
+    json_text(json, "error_message", grid_text(grid, row, "reason"));
+    json_int(json, "iterations", 0);
+    write_times(json, 0);
+    json_close(json);
+}
+
+static enum status write_result(struct json *json, const struct grid *grid, int64_t row,
+                                struct series *series, struct error *err)
+{
+    bool ok = strcmp(grid_text(grid, row, "status"), "ok") == 0;
+    bool is_time = strcmp(grid_text(grid, row, "metric"), "time_s") == 0 &&
+                   grid_text(grid, row, "step")[0] == 0 && !isnan(grid_number(grid, row, "value"));
+    name_series(grid, row, series);
+    if (!ok && format_starts_result(grid, row))
+        write_failure(json, grid, row, series);
+    if (!ok || !is_time)
+        return STATUS_OK;
+    enum status status = read_series(grid, row, series, err);
+    if (status == STATUS_OK) {
+        write_repetitions(json, series);
+        write_aggregates(json, series);
+    }
+    free(series->times_ns);
+    return status;
+}
+
+static enum status write_google(const struct grid *grid, FILE *stream, struct error *err)
+{
+    struct json json;
+    struct series series = {.family = -1};
+    json_begin(&json, stream);
+    json_open(&json, NULL, '{');
+    write_context(&json, grid);
+    json_open(&json, "benchmarks", '[');
+    for (int64_t row = 0; row < grid->row_count; row++) {
+        series.family += format_starts_result(grid, row);
+        TRY(write_result(&json, grid, row, &series, err));
+    }
+    json_close(&json);
+    json_close(&json);
+    return format_flush(stream, err);
+}
+
+REGISTER(format, google_benchmark) = {
+    .name = "google_benchmark",
+    .extension = "json",
+    .summary = "JSON that the tools of Google Benchmark read (compare.py)",
+    .samples = true,
+    .write = write_google,
+};

@@ -1,0 +1,15 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The points of a run with what tells, beside the time, whether two runs did the same work.
+-- :run
+SELECT r.id AS result, p.key, p.canonical, p.workload, p.params, p.mode, p.device, p.precision,
+       p.batch, p.threads, p.scenario, p.cache, p.providers, r.status, r.verdict, r.reason,
+       (SELECT value FROM metric WHERE result = r.id AND op IS NULL AND name = 'flops'
+        AND source = 'model') AS flops,
+       (SELECT value FROM metric WHERE result = r.id AND op IS NULL AND name = 'bytes_streamed')
+           AS "bytes_streamed [B]",
+       (SELECT sum(value) FROM metric WHERE result = r.id AND op IS NULL
+        AND name IN ('dram_read_bytes', 'dram_write_bytes')) AS "dram [B]"
+FROM result AS r
+JOIN point AS p ON p.id = r.point
+WHERE r.run = :run
+ORDER BY r.sequence

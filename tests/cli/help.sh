@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What is generated from the tables of commands and options: man page, completion, reference.
+. tests/lib/tap.sh
+
+run ridge help
+commands=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' "$output")
+
+run ridge help --man
+exits 0
+cp "$output" "$tap_dir/ridge.1"
+for command in $commands; do
+    check "the man page has $command" grep -q "^.SS \"ridge $command\"" "$tap_dir/ridge.1"
+done
+if command -v groff >/dev/null; then
+    run groff -man -ww -Tascii -P-cbou "$tap_dir/ridge.1"
+    exits 0
+    check "groff has nothing to warn of" test ! -s "$errors"
+    prints 'EXIT STATUS'
+    prints 'samples_min'
+else
+    echo "# groff is not here: the man page is not formatted"
+fi
+
+run ridge help --markdown
+exits 0
+for command in $commands; do
+    check "the reference has $command" grep -q "^## ridge $command\$" "$output"
+done
+prints '^### \[\[workload\]\]'
+
+run ridge help --completion bash
+exits 0
+cp "$output" "$tap_dir/ridge.bash"
+# Prints what bash offers for a command line whose last word is being written.
+cat >"$tap_dir/offer" <<'END'
+. "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_ridge
+printf '%s\n' "${COMPREPLY[@]}"
+END
+offers() { # wanted, words of the command line...
+    wanted=$1
+    shift
+    run bash "$tap_dir/offer" "$tap_dir/ridge.bash" "$@"
+    prints "^$wanted\$"
+}
+offers plan ridge pl
+offers resnet50 ridge plan res
+offers table1 ridge plan ta
+offers --threads ridge plan --thr
+offers -b ridge plan -
+offers kernels ridge list k
+offers suite.toml ridge help su
+run bash "$tap_dir/offer" "$tap_dir/ridge.bash" ridge plan zzz
+check "nothing is offered for a word that fits nothing" test -z "$(cat "$output")"
+for command in $commands; do
+    offers --help ridge "$command" --he
+done
+check "bash finds no mistake in it" bash -n "$tap_dir/ridge.bash"
+
+for shell in zsh fish; do
+    run ridge help --completion $shell
+    exits 0
+    prints 'resnet50'
+    cp "$output" "$tap_dir/ridge.$shell"
+    if command -v $shell >/dev/null; then
+        check "$shell finds no mistake in it" $shell -n "$tap_dir/ridge.$shell"
+    fi
+done
+
+run ridge help --completion bsh
+exits 2
+complains 'did you mean "bash"'
+prints_nothing
+
+run ridge help --completion
+exits 2
+complains 'wants a value'
+
+run ridge help run plan
+exits 2
+complains 'one word too many'
+
+finish

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ridge history on runs with a known step.
+. tests/lib/tap.sh
+. tests/lib/made_runs.sh
+
+db=$tap_dir/made.db
+made_db "$db"
+for run in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    made_run "$db" $run "abcd-$run"
+    made_point "$db" $run resnet50 "$(awk -v k=$run 'BEGIN { print (k > 7 ? 11 : 10) + k * 7 % 5 * 0.02 }')"
+done
+made_point "$db" 12 ncf 2
+made_point "$db" 12 ncf 2 threads=1
+made_run "$db" 13 abcd-13
+made_point "$db" 13 resnet50 50 status=wrong
+
+run ridge history resnet50 --db "$db"
+exits 0
+prints '13 runs, 12 good, 1 change of level'
+prints 'level 10\.0[0-9] ms -> 11\.0[0-9] ms: \+(9\.[5-9]|10\.[0-5]) %'
+prints '^2026-01-08 .* ms \|.*o'
+prints 'wrong: made wrong valid'
+check "the change stands before run 8" \
+    awk '/level .* -> / { seen = NR } /^2026-01-08/ { exit NR != seen + 1 }' "$output"
+
+run ridge history resnet50 --db "$db" --json
+exits 0
+holds '.changes | length == 1 and .[0].uuid == "abcd-8" and (.[0].ratio - 1.1 | fabs) < 0.01'
+holds '.runs | length == 13 and (.[0].median - 0.010 | fabs) < 0.0002 and .[12].status == "wrong"'
+run ridge history resnet50 --db "$db" --last 3
+check "only the last runs are drawn" test "$(grep -c '^2026' "$output")" = 3
+
+run ridge history ncf --db "$db"
+exits 2
+complains '^ncf-1 '
+complains 'name one by its id'
+run ridge history ncf-1 --db "$db"
+exits 0
+prints 'Under 6 good runs'
+run ridge history --db "$db"
+exits 0
+prints '^resnet50-2 +13 runs +resnet50 batch=8 threads=2'
+run ridge history --db "$db" --json
+holds 'length == 3'
+run ridge history nothing --db "$db"
+exits 2
+complains 'no point "nothing"'
+run ridge history resnet50 --host elsewhere --db "$db"
+exits 2
+run ridge history resnet50 --db "$tap_dir/absent.db"
+exits 2
+run ridge history a b --db "$db"
+exits 2
+finish

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels/lib/roof.h"
+#include "harness/ceilings.h"
+#include "harness/lap.h"
+
+static const struct ceiling_record *find(const struct ceiling_record *records, int count,
+                                         const char *name, int threads)
+{
+    const struct ceiling_record *found = NULL;
+    for (int k = 0; k < count; k++)
+        if (records[k].threads == threads && strcmp(records[k].name, name) == 0) {
+            assert_null(found); /* the store wants them unique */
+            found = &records[k];
+        }
+    return found;
+}
+
+/* Everything is in the list, once per thread count, with a value or a reason. */
+static void all_are_there(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"fma f32 scalar", "fma f64 scalar", "read L1", "copy L1",
+                                        "triad L1",       "read L2",        "copy L3", "triad DRAM",
+                                        "copy_nt DRAM",   "triad_nt DRAM"};
+    struct pool *pool;
+    struct arena arena = {0};
+    struct error err;
+    const struct ceiling_record *records;
+    int count;
+    assert_int_equal(pool_new(2, &pool, &err), STATUS_OK);
+    struct ceiling_options options = {.isa = isa_detect(), .quick = true};
+    assert_int_equal(ceilings_measure(pool, &options, &arena, &records, &count, &err), STATUS_OK);
+    for (int k = 0; k < ARRAY_COUNT(names); k++)
+        for (int threads = 1; threads <= 2; threads++)
+            if (!find(records, count, names[k], threads))
+                fail_msg("%s with %d threads is missing", names[k], threads);
+    for (int k = 0; k < count; k++) {
+        const struct ceiling_record *r = &records[k];
+        if (isnan(r->value)) {
+            assert_true(strlen(r->reason) > 10 && r->n == 0);
+            continue;
+        }
+        assert_true(r->value > 1e6 && r->value < 1e16 && r->n >= 15);
+        assert_true(r->min <= r->value && r->value <= r->max);
+        assert_true(r->compute == (r->working_set_bytes == RECORD_NONE));
+    }
+    arena_release(&arena);
+    pool_free(pool);
+}
+
+/* What is forbidden or impossible is said, not measured and not left out. */
+static void limits_give_reasons(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct error err;
+    const struct ceiling_record *records;
+    int count;
+    struct ceiling_options options = {.isa = ISA_SCALAR, .quick = true, .memory_bytes = 1 << 20};
+    assert_int_equal(ceilings_measure(NULL, &options, &arena, &records, &count, &err), STATUS_OK);
+    const struct ceiling_record *dram = find(records, count, "copy DRAM", 1);
+    assert_true(dram && isnan(dram->value) && strstr(dram->reason, "last-level"));
+    assert_true(dram->working_set_bytes == RECORD_NONE);
+    for (int k = 0; k < count; k++)
+        assert_true(records[k].threads == 1 &&
+                    (isnan(records[k].value) || strcmp(records[k].isa, "scalar") == 0));
+    arena_release(&arena);
+}
+
+/* The loops do what their names say; a loop that skipped a part would be a wrong roof. */
+static void loops_do_their_work(void **state)
+{
+    (void)state;
+    enum { COUNT = 5 * ROOF_COUNT_STEP };
+    float *block = aligned_alloc(64, 3 * COUNT * sizeof(float));
+    assert_non_null(block);
+    struct roof_arrays x = {block, block + COUNT, block + 2 * COUNT, COUNT};
+    static roof_stream *const copies[] = {roof_copy_scalar, roof_copy_nt_scalar};
+    static roof_stream *const triads[] = {roof_triad_scalar, roof_triad_nt_scalar};
+    for (int v = 0; v < 2; v++) {
+        for (int k = 0; k < COUNT; k++) {
+            x.a[k] = -1;
+            x.b[k] = (float)k;
+            x.c[k] = (float)(2 * k);
+        }
+        copies[v](&x, 1);
+        for (int k = 0; k < COUNT; k++)
+            assert_true(x.a[k] == x.b[k]);
+        triads[v](&x, 2);
+        for (int k = 0; k < COUNT; k++)
+            assert_true(x.a[k] == (float)(7 * k));
+    }
+    for (int k = 0; k < COUNT; k++)
+        x.a[k] = 1;
+    assert_true(roof_read_scalar(&x, 3) == 3 * COUNT);
+    free(block);
+}
+
+struct visits {
+    int64_t rounds[4];
+};
+
+static void visit(void *context, int thread, int64_t rounds)
+{
+    struct visits *v = context;
+    v->rounds[thread] += rounds;
+}
+
+/* Each of the first threads works once per lap, whichever tile it got. */
+static void laps_use_each_thread_once(void **state)
+{
+    (void)state;
+    struct pool *pool;
+    struct error err;
+    assert_int_equal(pool_new(4, &pool, &err), STATUS_OK);
+    struct visits v = {{0}};
+    for (int k = 0; k < 200; k++)
+        assert_true(lap_run(&(struct lap){pool, 3, visit, &v}, 2) > 0);
+    lap_run(&(struct lap){pool, 1, visit, &v}, 5);
+    assert_true(v.rounds[0] == 405 && v.rounds[1] == 400 && v.rounds[2] == 400);
+    assert_true(v.rounds[3] == 0);
+    pool_free(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_are_there),
+        cmocka_unit_test(limits_give_reasons),
+        cmocka_unit_test(loops_do_their_work),
+        cmocka_unit_test(laps_use_each_thread_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

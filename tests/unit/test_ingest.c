@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Merging databases, and spools: nothing twice, nothing lost, nothing hostile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "results/sqlite.h"
+#include "tests/lib/made_results.h"
+
+static const char uuid_a[] = "aaaaaaaa-0000-4000-8000-000000000001";
+static const char uuid_b[] = "bbbbbbbb-0000-4000-8000-000000000002";
+
+struct place {
+    char *folder;
+    char db[600], other[600];
+    struct error err;
+};
+
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    if (!place || !(place->folder = made_folder()))
+        return -1;
+    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
+    snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
+    setenv("TMPDIR", place->folder, 1);
+    *state = place;
+    return 0;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    unsetenv("TMPDIR");
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+static void must(struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+static struct store *open_store(struct place *place, const char *path)
+{
+    struct store *store = NULL;
+    must(place, store_open(path, STORE_WRITE, &store, &place->err));
+    return store;
+}
+
+static int64_t count(struct place *place, struct store *store, const char *sql)
+{
+    int64_t value = -1;
+    must(place, sql_integer(store, sql, &value, &place->err));
+    return value;
+}
+
+static void put(struct place *place, struct store *store, int64_t run, int sequence, double time_s)
+{
+    struct made_record made;
+    must(place, made_record(&made, sequence, time_s, 10, MADE_OPS));
+    must(place, run_put(store, run, &made.record, &place->err));
+    made_release(&made);
+}
+
+/* Results first to last of a run. */
+static void fill(struct place *place, const char *path, const char *uuid, int first, int last)
+{
+    struct store *store = open_store(place, path);
+    struct run_head head = made_head(uuid, 1);
+    int64_t run;
+    int ceilings;
+    const struct ceiling_record *roofs = made_ceilings(&ceilings);
+    must(place, run_begin(store, &head, &run, &place->err));
+    must(place, run_put_facts(store, run, "before", head.environment, &place->err));
+    for (int k = first; k <= last; k++)
+        put(place, store, run, k, 0.02);
+    must(place, run_put_ceilings(store, run, roofs, ceilings, &place->err));
+    must(place, run_end(store, run, true, true, "", &place->err));
+    store_close(store);
+}
+
+static struct ingest_counts ingest(struct place *place, struct store *store)
+{
+    struct ingest_counts counts;
+    must(place, store_ingest(store, place->other, &counts, &place->err));
+    return counts;
+}
+
+static void twice_is_the_same_as_once(void **state)
+{
+    struct place *place = *state;
+    fill(place, place->db, uuid_a, 0, 1);
+    fill(place, place->other, uuid_b, 0, 2);
+    struct store *store = open_store(place, place->db);
+    struct ingest_counts counts = ingest(place, store);
+    assert_int_equal(counts.runs_new, 1);
+    assert_int_equal(counts.runs_known, 0);
+    assert_int_equal(counts.results_new, 3);
+    assert_int_equal(counts.samples_new, 30);
+    counts = ingest(place, store);
+    assert_int_equal(counts.runs_new + counts.results_new + counts.samples_new, 0);
+    assert_int_equal(counts.runs_known, 1);
+    /* Same machine, build and points: no copies of them. */
+    assert_int_equal(count(place, store, "SELECT count(*) FROM host"), 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM env_set"), 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM env_fact"), 3);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM build"), 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM point"), 3);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 5);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 50);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM op"), 5 * MADE_OPS);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling"), 12);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM run_fact"), 2);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    store_close(store);
+}
+
+/* All that is stored, without ids, in one number of rows that only one of two has. */
+static void copy_is_equal(void **state)
+{
+    struct place *place = *state;
+    fill(place, place->other, uuid_a, 0, 2);
+    struct store *store = open_store(place, place->db);
+    ingest(place, store);
+    char sql[800];
+    snprintf(sql, sizeof(sql), "ATTACH '%s' AS o", place->other);
+    must(place, sql_exec(store, sql, "test", &place->err));
+    static const char *const tables[] = {"host",     "env_fact", "build",  "run",
+                                         "run_fact", "point",    "result", "op",
+                                         "metric",   "sample",   "ceiling"};
+    for (int k = 0; k < 11; k++) { /* both files are new, so even the ids are equal */
+        snprintf(sql, sizeof(sql),
+                 "SELECT (SELECT count(*) FROM (SELECT * FROM main.%s EXCEPT SELECT * FROM o.%s)) "
+                 "+ (SELECT count(*) FROM (SELECT * FROM o.%s EXCEPT SELECT * FROM main.%s)) "
+                 "+ 1000 * (SELECT count(*) = 0 FROM main.%s)",
+                 tables[k], tables[k], tables[k], tables[k], tables[k]);
+        assert_int_equal(count(place, store, sql), 0);
+    }
+    store_close(store);
+}
+
+static void run_in_two_pieces_becomes_one(void **state)
+{
+    struct place *place = *state;
+    fill(place, place->db, uuid_a, 0, 1);
+    struct store *store = open_store(place, place->db);
+    must(place, run_end(store, 1, false, true, "killed", &place->err));
+    fill(place, place->other, uuid_a, 1, 2);
+    struct ingest_counts counts = ingest(place, store);
+    assert_int_equal(counts.runs_known, 1);
+    assert_int_equal(counts.results_new, 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    store_close(store);
+}
+
+/* ---- files that are refused ---- */
+
+static void other_sql(struct place *place, const char *sql)
+{
+    sqlite3 *db;
+    char *text = NULL;
+    assert_int_equal(sqlite3_open(place->other, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &text) != SQLITE_OK)
+        fail_msg("%s", text);
+    sqlite3_close(db);
+}
+
+static void refused(struct place *place, const char *why)
+{
+    struct ingest_counts counts;
+    struct store *store = open_store(place, place->db);
+    assert_int_equal(store_ingest(store, place->other, &counts, &place->err), STATUS_FAILED);
+    if (!strstr(place->err.message, why) || !strstr(place->err.message, "other.db"))
+        fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
+    assert_int_equal(counts.runs_new, 0);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 2);
+    store_close(store);
+    unlink(place->other);
+}
+
+static void hostile_files_are_refused(void **state)
+{
+    struct place *place = *state;
+    static const struct {
+        const char *sql, *why;
+    } hostile[] = {
+        {"PRAGMA foreign_keys = OFF; DROP TABLE sample", "not those of its version"},
+        {"CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM run; END", "views or triggers"},
+        {"CREATE VIEW v AS SELECT 1", "views or triggers"},
+        {"PRAGMA foreign_keys = OFF; DELETE FROM point WHERE id = 1", "not there"},
+        {"UPDATE point SET canonical = 'something else' WHERE id = 1", "key of another"},
+        {"UPDATE point SET key = 'ffffffffffffffff' WHERE id = 1", "another key"},
+        {"PRAGMA ignore_check_constraints = ON; UPDATE run SET state = 'mad'", "CHECK"},
+        {"PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '')"
+         " WHERE name = 'result'",
+         "not those of its version"},
+        {"PRAGMA application_id = 7", "another program"},
+        {"PRAGMA user_version = 999", "newer ridge"},
+    };
+    fill(place, place->db, uuid_a, 0, 1);
+    for (int k = 0; k < (int)(sizeof(hostile) / sizeof(hostile[0])); k++) {
+        fill(place, place->other, uuid_b, 0, 1);
+        other_sql(place, hostile[k].sql);
+        refused(place, hostile[k].why);
+    }
+    FILE *file = fopen(place->other, "w");
+    fputs("run,time\n", file);
+    fclose(file);
+    refused(place, "not a database");
+}
+
+/* Text where a number belongs, written by a program that knows no STRICT. */
+static void wrong_types_are_refused(void **state)
+{
+    struct place *place = *state;
+    fill(place, place->db, uuid_a, 0, 1);
+    fill(place, place->other, uuid_b, 0, 1);
+    other_sql(place, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, "
+                     "'STRICT', '') WHERE name = 'result'");
+    other_sql(place, "UPDATE result SET wall_s = 'long'");
+    other_sql(place, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = sql || 'STRICT' "
+                     "WHERE name = 'result'");
+    other_sql(place, "PRAGMA user_version = 1");
+    refused(place, "not taken in");
+}
+
+static void corrupt_pages_are_refused(void **state)
+{
+    struct place *place = *state;
+    struct stat info;
+    char junk[512];
+    memset(junk, 0xa5, sizeof(junk));
+    fill(place, place->db, uuid_a, 0, 1);
+    fill(place, place->other, uuid_b, 0, 9);
+    assert_int_equal(stat(place->other, &info), 0);
+    for (off_t page = 1; page < info.st_size / 4096; page += 3) {
+        int fd = open(place->other, O_WRONLY);
+        assert_int_equal(pwrite(fd, junk, sizeof(junk), page * 4096), sizeof(junk));
+        close(fd);
+        refused(place, "");
+        fill(place, place->other, uuid_b, 0, 9);
+    }
+    assert_int_equal(truncate(place->other, info.st_size / 2), 0);
+    refused(place, "");
+}
+
+static void itself_is_refused(void **state)
+{
+    struct place *place = *state;
+    struct ingest_counts counts;
+    fill(place, place->db, uuid_a, 0, 1);
+    struct store *store = open_store(place, place->db);
+    assert_int_equal(store_ingest(store, place->db, &counts, &place->err), STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "itself"));
+    store_close(store);
+}
+
+/* A copy goes forward, the file itself stays at its version. */
+static void older_file_is_migrated_in_a_copy(void **state)
+{
+    struct place *place = *state;
+    char sql[64];
+    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d", STORE_APPLICATION);
+    other_sql(place, sql);
+    fill(place, place->db, uuid_a, 0, 1);
+    struct store *store = open_store(place, place->db), *theirs;
+    struct open_how how = {.as_is = true};
+    assert_int_equal(ingest(place, store).runs_known, 0);
+    store_close(store);
+    must(place, store_open_how(place->other, &how, &theirs, &place->err));
+    assert_int_equal(count(place, theirs, "PRAGMA user_version"), 0);
+    assert_int_equal(count(place, theirs, "SELECT count(*) FROM sqlite_schema"), 0);
+    store_close(theirs);
+    int files = 0;
+    DIR *entries = opendir(place->folder);
+    while (readdir(entries))
+        files++;
+    closedir(entries);
+    assert_int_equal(files, 4); /* ".", "..", the two databases */
+}
+
+/* ---- spools ---- */
+
+static void spool_is_taken_in_when_nobody_uses_it(void **state)
+{
+    struct place *place = *state;
+    struct store *main_store = open_store(place, place->db), *spool;
+    struct run_head head = made_head(uuid_a, 1);
+    char folder[620];
+    int64_t run;
+    snprintf(folder, sizeof(folder), "%s.spool", place->db);
+    must(place, run_begin(main_store, &head, &run, &place->err));
+    put(place, main_store, run, 0, 0.02);
+    must(place, store_open_spool(place->db, uuid_a, &spool, &place->err));
+    must(place, run_begin(spool, &head, &run, &place->err));
+    put(place, spool, run, 1, 0.02);
+    store_close(main_store);
+
+    main_store = open_store(place, place->db); /* the spool is in use */
+    assert_int_equal(count(place, main_store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(store_spools_left(main_store), 0);
+    assert_int_equal(access(folder, F_OK), 0);
+    put(place, spool, run, 2, 0.02);
+    must(place, run_end(spool, run, true, true, "", &place->err));
+    store_close(spool);
+    store_close(main_store);
+
+    main_store = open_store(place, place->db);
+    assert_int_equal(count(place, main_store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(count(place, main_store, "SELECT count(*) FROM run WHERE state = 'finished'"),
+                     1);
+    assert_int_not_equal(access(folder, F_OK), 0);
+    store_close(main_store);
+}
+
+static void spool_finds_another_place(void **state)
+{
+    struct place *place = *state;
+    struct store *spool;
+    struct run_head head = made_head(uuid_a, 1);
+    char folder[620];
+    int64_t run;
+    snprintf(folder, sizeof(folder), "%s.spool", place->db);
+    FILE *file = fopen(folder, "w"); /* in the way of the folder */
+    fclose(file);
+    must(place, store_open_spool(place->db, uuid_a, &spool, &place->err));
+    assert_null(strstr(store_path(spool), ".db.spool"));
+    must(place, run_begin(spool, &head, &run, &place->err));
+    put(place, spool, run, 0, 0.02);
+    store_close(spool); /* as if killed: no run_end */
+    struct store *store = open_store(place, place->db);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM run WHERE state = 'running'"), 1);
+    store_close(store);
+}
+
+static void damaged_spool_stays_and_is_told(void **state)
+{
+    struct place *place = *state;
+    char path[700];
+    snprintf(path, sizeof(path), "%s.spool", place->db);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s.spool/%s.db", place->db, uuid_a);
+    FILE *file = fopen(path, "w");
+    fputs("this is no database at all, but it is long enough to be looked at", file);
+    fclose(file);
+    struct store *store = open_store(place, place->db);
+    assert_int_equal(store_spools_left(store), 1);
+    assert_int_equal(access(path, F_OK), 0);
+    store_close(store);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
+    const struct CMUnitTest tests[] = {
+        CASE(twice_is_the_same_as_once),
+        CASE(copy_is_equal),
+        CASE(run_in_two_pieces_becomes_one),
+        CASE(hostile_files_are_refused),
+        CASE(wrong_types_are_refused),
+        CASE(corrupt_pages_are_refused),
+        CASE(itself_is_refused),
+        CASE(older_file_is_migrated_in_a_copy),
+        CASE(spool_is_taken_in_when_nobody_uses_it),
+        CASE(spool_finds_another_place),
+        CASE(damaged_spool_stays_and_is_told),
+    };
+#undef CASE
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

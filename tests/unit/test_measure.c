@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measuring under a scripted clock: every sample's time is known, so is every verdict. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "harness/measure.h"
+
+/* cmocka compares floats only. */
+#define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
+
+/* Execution k takes script(k) ns of a clock that nothing else moves. */
+struct script {
+    uint64_t now, flushed, slept;
+    int64_t runs;
+    double (*ns)(int64_t run);
+    int64_t steal_per_look_ns;
+    int64_t steal_ns;
+    double clock_hz;
+    int64_t stop_after; /* progress says no at this run; 0: never */
+    int64_t progress_calls;
+};
+
+static uint64_t now_ns(void *context)
+{
+    return ((struct script *)context)->now;
+}
+
+static void sleep_until(void *context, uint64_t ns)
+{
+    struct script *s = context;
+    s->slept += ns - s->now;
+    s->now = ns;
+}
+
+static void look(void *context, struct surroundings *out)
+{
+    struct script *s = context;
+    s->steal_ns += s->steal_per_look_ns;
+    *out = (struct surroundings){.context_switches = s->runs,
+                                 .migrations = RECORD_NONE,
+                                 .page_faults = 7,
+                                 .steal_ns = s->steal_ns,
+                                 .clock_hz = s->clock_hz};
+}
+
+static void run(void *context)
+{
+    struct script *s = context;
+    s->now += (uint64_t)s->ns(s->runs++);
+}
+
+static void flush(void *context)
+{
+    struct script *s = context;
+    s->flushed++;
+    s->now += 5000;
+}
+
+static bool progress(void *context, double share, double left)
+{
+    struct script *s = context;
+    assert_true(share >= 0 && share <= 1);
+    assert_true(isnan(left) || left >= 0);
+    s->progress_calls++;
+    return !s->stop_after || s->runs < s->stop_after;
+}
+
+static double constant(int64_t k)
+{
+    (void)k;
+    return 1e6;
+}
+
+static struct protocol usual(void)
+{
+    return (struct protocol){.scenario = SCENARIO_SINGLE_STREAM,
+                             .warmup_s = 0,
+                             .warmup_runs = 3,
+                             .samples_min = 15,
+                             .samples_max = 20000,
+                             .seconds_min = 0,
+                             .seconds_max = 15,
+                             .interval = 0.01,
+                             .latency_quantile = 0.99,
+                             .server_queries = 200};
+}
+
+static struct measurement measure(struct script *s, const struct protocol *p)
+{
+    struct error err = {0};
+    struct measurement m;
+    struct time_source time = {now_ns, sleep_until, look, s};
+    struct subject subject = {run, flush, s};
+    struct measure_options options = {
+        .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
+    if (measure_run(&subject, &options, &m, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return m;
+}
+
+static void constant_times_stop_at_the_floor(void **state)
+{
+    (void)state;
+    struct script s = {.now = 1000, .ns = constant, .clock_hz = 3e9};
+    struct protocol p = usual();
+    struct measurement m = measure(&s, &p);
+    assert_int_equal(m.timed, 15);
+    assert_int_equal(m.count, 18);
+    assert_int_equal(m.samples[2].phase, SAMPLE_WARMUP);
+    assert_int_equal(m.samples[3].phase, SAMPLE_TIME);
+    assert_close(m.median_s, 1e-3, 1e-12);
+    assert_close(m.rate_hz, 1000, 1e-6);
+    assert_close(m.overhead_s, 0, 1e-15);
+    assert_true(isnan(m.p99_s));
+    assert_true(m.valid);
+    assert_int_equal(m.samples[5].context_switches, 1);
+    assert_int_equal(m.samples[5].page_faults, 0);
+    assert_true(m.samples[5].migrations == RECORD_NONE);
+    assert_string_equal(m.stop_reason, "interval 0 % of the median after 15 samples");
+    measurement_release(&m);
+}
+
+static double noisy(int64_t k)
+{
+    return 1e6 * (1 + 0.05 * random_normal(42, (uint64_t)k));
+}
+
+static void noise_is_sampled_until_the_interval_is_narrow(void **state)
+{
+    (void)state;
+    struct script s = {.ns = noisy, .clock_hz = NAN};
+    struct protocol p = usual();
+    struct measurement m = measure(&s, &p);
+    /* Half-width of the median's interval: 1.96 x 1.2533 x 5 % / sqrt(n) = 1 % at n = 151. */
+    assert_true(m.timed > 90 && m.timed < 230);
+    assert_true((m.ci_high_s - m.ci_low_s) / 2 / m.median_s <= 0.01);
+    assert_close(m.median_s, 1e-3, 2e-5);
+    assert_false(isnan(m.p99_s));
+    assert_true(m.valid);
+    measurement_release(&m);
+}
+
+static double wild(int64_t k)
+{
+    return 1e8 * (1 + 3 * random_uniform(1, (uint64_t)k));
+}
+
+static void what_never_settles_ends_at_the_cap_and_is_invalid(void **state)
+{
+    (void)state;
+    struct script s = {.ns = wild, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.seconds_max = 4;
+    struct measurement m = measure(&s, &p);
+    assert_non_null(strstr(m.stop_reason, "cap of 4 s"));
+    assert_false(m.valid);
+    assert_non_null(strstr(m.reason, "unstable"));
+    measurement_release(&m);
+}
+
+static void the_cap_of_samples_holds(void **state)
+{
+    (void)state;
+    struct script s = {.ns = noisy, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.samples_max = 40;
+    struct measurement m = measure(&s, &p);
+    assert_int_equal(m.timed, 40);
+    assert_string_equal(m.stop_reason, "cap of 40 samples");
+    measurement_release(&m);
+}
+
+static double slowing(int64_t k)
+{
+    return 1e6 * (1 + 0.002 * (double)k);
+}
+
+static void drift_is_found(void **state)
+{
+    (void)state;
+    struct script s = {.ns = slowing, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.samples_min = p.samples_max = 120;
+    struct measurement m = measure(&s, &p);
+    assert_false(m.valid);
+    assert_non_null(strstr(m.reason, "drifting"));
+    measurement_release(&m);
+}
+
+static void stolen_time_is_found(void **state)
+{
+    (void)state;
+    struct script s = {.ns = constant, .clock_hz = NAN, .steal_per_look_ns = 100000};
+    struct protocol p = usual();
+    struct measurement m = measure(&s, &p);
+    assert_close(m.steal_share, 0.05, 1e-6); /* a tenth of one CPU of two */
+    assert_false(m.valid);
+    assert_non_null(strstr(m.reason, "taken by other machines"));
+    measurement_release(&m);
+}
+
+static void cold_runs_flush_before_each_sample_and_do_not_count_it(void **state)
+{
+    (void)state;
+    struct script s = {.ns = constant, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.cold = true;
+    struct measurement m = measure(&s, &p);
+    assert_int_equal(s.flushed, m.count);
+    assert_close(m.median_s, 1e-3, 1e-12);
+    assert_close(m.overhead_s, 0, 1e-12);
+    measurement_release(&m);
+}
+
+static void interruption_keeps_what_was_taken(void **state)
+{
+    (void)state;
+    struct script s = {.ns = wild, .clock_hz = NAN, .stop_after = 10};
+    struct protocol p = usual();
+    struct measurement m = measure(&s, &p);
+    assert_true(m.interrupted);
+    assert_int_equal(m.timed, 7);
+    assert_false(m.valid);
+    assert_string_equal(m.reason, "interrupted after 7 samples");
+    measurement_release(&m);
+}
+
+static void offline_takes_blocks(void **state)
+{
+    (void)state;
+    struct script s = {.ns = constant, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_OFFLINE;
+    struct measurement m = measure(&s, &p);
+    assert_int_equal(s.runs, 3 + 15 * 100); /* blocks of 0.1 s */
+    assert_close(m.median_s, 1e-3, 1e-12);
+    assert_close(m.rate_hz, 1000, 1e-6);
+    measurement_release(&m);
+}
+
+/* A queue with constant service and Poisson arrivals (M/D/1): with few queries the 99th percentile
+ * is about the second longest wait; the rate must be below saturation and the bound must hold. */
+static void server_finds_the_highest_passing_rate(void **state)
+{
+    (void)state;
+    struct script s = {.ns = constant, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_SERVER;
+    p.latency_bound_s = 4e-3;
+    struct measurement m = measure(&s, &p);
+    assert_true(m.valid);
+    assert_int_equal(m.timed, 200);
+    assert_true(m.rate_hz > 400 && m.rate_hz < 950);
+    assert_true(m.p99_s <= 4e-3);
+    double longest = 0;
+    for (int64_t k = m.count - 200; k < m.count; k++)
+        longest = fmax(longest, (double)m.samples[k].queue_ns);
+    assert_true(longest > 1e6); /* some had to wait */
+    measurement_release(&m);
+}
+
+static void server_says_when_no_rate_passes(void **state)
+{
+    (void)state;
+    struct script s = {.ns = constant, .clock_hz = NAN};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_SERVER;
+    p.latency_bound_s = 5e-4;
+    struct measurement m = measure(&s, &p);
+    assert_false(m.valid);
+    assert_non_null(strstr(m.reason, "no rate keeps p99 within 0.5 ms"));
+    assert_true(isnan(m.rate_hz));
+    measurement_release(&m);
+}
+
+static void quantiles_are_exact(void **state)
+{
+    (void)state;
+    struct script s = {.ns = slowing, .clock_hz = NAN}; /* 1 ms + k x 2 us, k from 3 */
+    struct protocol p = usual();
+    p.samples_min = p.samples_max = 1001;
+    struct measurement m = measure(&s, &p);
+    assert_close(m.median_s, 1e-3 * (1 + 0.002 * 503), 1e-9);
+    assert_close(m.p90_s, 1e-3 * (1 + 0.002 * 903), 1e-9);
+    assert_close(m.p99_s, 1e-3 * (1 + 0.002 * 993), 1e-9);
+    assert_close(m.p999_s, 1e-3 * (1 + 0.002 * 1002), 1e-9);
+    assert_close(m.min_s, 1e-3 * 1.006, 1e-9);
+    assert_close(m.mad_s, 1e-3 * 0.002 * 250, 1e-9);
+    measurement_release(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constant_times_stop_at_the_floor),
+        cmocka_unit_test(noise_is_sampled_until_the_interval_is_narrow),
+        cmocka_unit_test(what_never_settles_ends_at_the_cap_and_is_invalid),
+        cmocka_unit_test(the_cap_of_samples_holds),
+        cmocka_unit_test(drift_is_found),
+        cmocka_unit_test(stolen_time_is_found),
+        cmocka_unit_test(cold_runs_flush_before_each_sample_and_do_not_count_it),
+        cmocka_unit_test(interruption_keeps_what_was_taken),
+        cmocka_unit_test(offline_takes_blocks),
+        cmocka_unit_test(server_finds_the_highest_passing_rate),
+        cmocka_unit_test(server_says_when_no_rate_passes),
+        cmocka_unit_test(quantiles_are_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Views say of made results what follows from their numbers; words find runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/registry.h"
+#include "results/query.h"
+#include "results/sqlite.h"
+#include "tests/lib/made_results.h"
+
+static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
+                                    "aaaabbbb-0000-4000-8000-000000000002",
+                                    "cccccccc-0000-4000-8000-000000000003"};
+
+struct place {
+    char *folder;
+    char db[600];
+    struct store *store;
+    int64_t run;
+    int next; /* sequence */
+    struct error err;
+};
+
+static void must(struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+static void near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    struct run_head head = made_head(uuids[0], 0);
+    int count;
+    const struct ceiling_record *ceilings = made_ceilings(&count);
+    if (!place || !(place->folder = made_folder()))
+        return -1;
+    *state = place;
+    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
+    return store_open(place->db, STORE_WRITE, &place->store, &place->err) ||
+                   run_begin(place->store, &head, &place->run, &place->err) ||
+                   run_put_facts(place->store, 1, "before", head.environment, &place->err) ||
+                   run_put_ceilings(place->store, place->run, ceilings, count, &place->err)
+               ? -1
+               : 0;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    store_close(place->store);
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+/* Metrics of the whole that differ from those of made_record. */
+struct change {
+    const char *name;
+    double value;
+};
+
+static void put(struct place *place, double time_s, int ops, const struct change *changes)
+{
+    struct made_record made;
+    must(place, made_record(&made, place->next++, time_s, 30, ops));
+    for (; changes && changes->name; changes++)
+        for (int k = 0; k < made.record.metric_count; k++)
+            if (made.metrics[k].op < 0 && strcmp(made.metrics[k].name, changes->name) == 0)
+                made.metrics[k].value = changes->value;
+    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    made_release(&made);
+}
+
+static struct grid view(struct place *place, const char *name, const char *parameter, double value)
+{
+    struct grid grid;
+    struct query_value values[] = {{parameter, NULL, value}};
+    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
+    return grid;
+}
+
+static void every_view_runs_on_nothing_and_on_something(void **state)
+{
+    struct place *place = *state;
+    for (int round = 0; round < 2; round++) {
+        const struct embedded *file = NULL;
+        int views = 0;
+        while ((file = embedded_next("results/views/", file))) {
+            char name[64];
+            const char *base = file->path + strlen("results/views/");
+            snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
+            assert_int_equal(strncmp(file->text, "-- SPDX", 7), 0);
+            assert_non_null(strstr(file->text, "\n-- ")); /* says what it shows */
+            if (strchr(name, '/'))
+                continue;
+            struct grid grid = view(place, name, "run", 1);
+            assert_true(grid.column_count > 1);
+            grid_release(&grid);
+            views++;
+        }
+        assert_in_range(views, 16, 100);
+        put(place, 0.02, MADE_OPS, NULL);
+    }
+}
+
+static void names_carry_units_and_missing_is_null(void **state)
+{
+    struct place *place = *state;
+    put(place, 0.02, MADE_OPS, NULL);
+    struct grid grid = view(place, "results", "run", 1);
+    int median = grid_column_find(&grid, "median"), p99 = grid_column_find(&grid, "p99");
+    assert_int_equal(grid.row_count, 1);
+    assert_string_equal(grid.columns[median].unit, "s");
+    assert_string_equal(grid.columns[grid_column_find(&grid, "spec")].unit, "");
+    assert_string_equal(grid_text(&grid, 0, "median"), "0.02");
+    assert_true(grid_number(&grid, 0, "median") == 0.02);
+    assert_int_equal(grid_at(&grid, 0, p99)->kind, CELL_NULL);
+    assert_true(isnan(grid_number(&grid, 0, "p99")));
+    assert_string_equal(grid_text(&grid, 0, "p99"), "");
+    assert_string_equal(grid_text(&grid, 5, "median"), "");
+    assert_true(isnan(grid_number(&grid, 0, "no such column")));
+    assert_int_equal(grid_column_find(&grid, "no such column"), -1);
+    grid_release(&grid);
+    grid = view(place, "results", "run", 77);
+    assert_int_equal(grid.row_count, 0);
+    grid_release(&grid);
+}
+
+/* Roofs: 100 GFLOP/s, DRAM 10 GB/s, L3 50 GB/s of 4 MiB. Work: 1 GFLOP, 10 MB unless changed. */
+static void bounds_follow_the_roofs(void **state)
+{
+    struct place *place = *state;
+    static const struct change bytes[] = {{"bytes_compulsory", 1e9}, {NULL, 0}};
+    static const struct change cached[] = {
+        {"bytes_compulsory", 1e9}, {"arena_bytes", 1e6}, {"weight_bytes", 1e6}, {NULL, 0}};
+    static const struct change tiny[] = {{"flops", 1e5}, {"bytes_compulsory", 1e4}, {NULL, 0}};
+    static const struct change countless[] = {{"flops", NAN}, {NULL, 0}};
+    static const struct {
+        double time_s;
+        int ops; /* the second of several is Winograd */
+        const struct change *changes;
+        const char *bound;
+        double roof_s;
+    } cases[] = {
+        {0.011, 1, NULL, "compute", 0.01},        {0.02, 1, NULL, "latency", 0.01},
+        {0.005, 1, NULL, "counting error", 0.01}, {0.005, 2, NULL, "compute", 0.01},
+        {0.0099, 1, NULL, "compute", 0.01},       {0.11, 1, bytes, "DRAM", 0.1},
+        {0.05, 1, bytes, "counting error", 0.1},  {0.021, 1, cached, "cache", 0.02},
+        {0.2, 1, cached, "cache", 0.02},          {0.01, 1, cached, "cache", 0.02},
+        {40e-6, 1, tiny, "overhead", 1e-6},       {60e-6, 1, tiny, "latency", 1e-6},
+        {0.02, 1, countless, "unknown", NAN},
+    };
+    for (int k = 0; k < ARRAY_COUNT(cases); k++)
+        put(place, cases[k].time_s, cases[k].ops, cases[k].changes);
+    struct grid grid = view(place, "bounds", "run", 1);
+    assert_int_equal(grid.row_count, ARRAY_COUNT(cases));
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        double roof = grid_number(&grid, k, "roof_time");
+        assert_string_equal(grid_text(&grid, k, "bound"), cases[k].bound);
+        assert_string_equal(grid_text(&grid, k, "largest_cache"), "4194304");
+        if (isnan(cases[k].roof_s)) {
+            assert_true(isnan(roof));
+            assert_string_not_equal(grid_text(&grid, k, "note"), "");
+            continue;
+        }
+        near(roof / cases[k].roof_s, 1, 1e-9);
+        near(grid_number(&grid, k, "recoverable"), fmax(cases[k].time_s - cases[k].roof_s, 0),
+             1e-12);
+    }
+    assert_non_null(strstr(grid_text(&grid, 3, "note"), "Winograd"));
+    grid_release(&grid);
+}
+
+static void no_ceiling_is_unknown_not_zero(void **state)
+{
+    struct place *place = *state;
+    put(place, 0.02, 1, NULL);
+    must(place,
+         sql_exec(place->store, "DELETE FROM ceiling WHERE level = 'DRAM'", "test", &place->err));
+    struct grid grid = view(place, "bounds", "run", 1);
+    assert_string_equal(grid_text(&grid, 0, "bound"), "unknown");
+    assert_non_null(strstr(grid_text(&grid, 0, "note"), "DRAM"));
+    assert_true(isnan(grid_number(&grid, 0, "recoverable")));
+    grid_release(&grid);
+}
+
+static void steps_share_the_time(void **state)
+{
+    struct place *place = *state;
+    put(place, 0.02, 6, NULL); /* Conv MatMul Relu Add Conv MatMul */
+    struct grid grid = view(place, "ops", "result", 1);
+    double share = 0;
+    assert_int_equal(grid.row_count, 6);
+    for (int64_t row = 0; row < 6; row++)
+        share += grid_number(&grid, row, "share");
+    near(share, 1, 1e-12);
+    grid_release(&grid);
+    grid = view(place, "breakdown", "result", 1);
+    assert_int_equal(grid.row_count, 4);
+    assert_string_equal(grid_text(&grid, 0, "kind"), "Conv");
+    near(grid_number(&grid, 0, "share"), 2.0 / 6, 1e-12);
+    near(grid_number(&grid, 0, "flops"), 2e9 / 6, 1);
+    grid_release(&grid);
+    grid = view(place, "offenders", "run", 1);
+    assert_int_equal(grid.row_count, 6);
+    assert_true(grid_number(&grid, 0, "recoverable") >= grid_number(&grid, 5, "recoverable"));
+    /* 3.33 MB of 4 MiB: the cache; 1/6 GFLOP at 100 GFLOP/s are 1.67 ms of 3.33 ms. */
+    near(grid_number(&grid, 0, "roof_time"), 1e-2 / 6, 1e-9);
+    grid_release(&grid);
+    grid = view(place, "roofline_ops", "result", 1);
+    assert_int_equal(grid.row_count, 6);
+    near(grid_number(&grid, 0, "intensity"), 50, 1e-9);
+    grid_release(&grid);
+}
+
+static void samples_are_sorted_and_thinned(void **state)
+{
+    struct place *place = *state;
+    struct made_record made;
+    must(place, made_record(&made, 0, 0.02, 50001, 1));
+    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    made_release(&made);
+    struct grid grid = view(place, "latency", "result", 1);
+    assert_in_range(grid.row_count, 10000, 11001);
+    for (int64_t row = 1; row < grid.row_count; row++) {
+        assert_true(grid_number(&grid, row, "time") >= grid_number(&grid, row - 1, "time"));
+        assert_true(grid_number(&grid, row, "quantile") > grid_number(&grid, row - 1, "quantile"));
+    }
+    near(grid_number(&grid, 0, "quantile"), 0.5 / 50000, 1e-12);
+    near(grid_number(&grid, grid.row_count - 1, "quantile"), 1 - 0.5 / 50000, 1e-12);
+    grid_release(&grid);
+}
+
+/* ---- several runs ---- */
+
+static int64_t begin_run(struct place *place, const struct run_head *head)
+{
+    int64_t run;
+    must(place, run_begin(place->store, head, &run, &place->err));
+    return run;
+}
+
+static void finds(struct place *place, const char *word, int64_t expected)
+{
+    int64_t run;
+    if (query_find_run(place->store, word, &run, &place->err) != STATUS_OK)
+        fail_msg("%s", place->err.message);
+    assert_int_equal(run, expected);
+}
+
+static void finds_not(struct place *place, const char *word, const char *why)
+{
+    int64_t run;
+    assert_int_equal(query_find_run(place->store, word, &run, &place->err), STATUS_FAILED);
+    if (!strstr(place->err.message, why))
+        fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
+}
+
+static void words_find_runs(void **state)
+{
+    struct place *place = *state;
+    struct run_head second = made_head(uuids[1], 1), third = made_head(uuids[2], 2);
+    struct build_record build = *third.build;
+    snprintf(build.uid, sizeof(build.uid), "9999");
+    build.git = "deadbeef0123-dirty";
+    second.tag = "nightly";
+    third.build = &build;
+    begin_run(place, &second);
+    begin_run(place, &third);
+    must(place, baseline_set(place->store, "release-1", uuids[0], "", &place->err));
+    finds(place, "latest", 3);
+    finds(place, "latest~1", 2);
+    finds(place, "latest~2", 1);
+    finds(place, uuids[1], 2);
+    finds(place, "cccc", 3);
+    finds(place, "nightly", 2);
+    finds(place, "release-1", 1);
+    finds(place, "deadbeef", 3);
+    finds(place, "abcdef123456", 2); /* the latest of two */
+    finds(place, "abcdef1234567890abcdef1234567890abcdef12", 2);
+    finds_not(place, "aaaa", "beginning of the uuid of 2 runs");
+    finds_not(place, "latest~9", "no run \"latest~9\"");
+    finds_not(place, "latest~x", "number");
+    finds_not(place, "", "no run");
+    finds_not(place, "zzz", "cccccccc");
+    struct grid grid = view(place, "baselines", "run", 1);
+    assert_int_equal(grid.row_count, 1);
+    assert_int_equal(grid_number(&grid, 0, "run"), 1);
+    grid_release(&grid);
+}
+
+static void history_and_differences_of_runs(void **state)
+{
+    struct place *place = *state;
+    struct run_head second = made_head(uuids[1], 1);
+    struct environment environment = *second.environment;
+    struct fact facts[4];
+    memcpy(facts, environment.facts, sizeof(facts));
+    facts[1].value = "powersave";
+    snprintf(environment.hash, sizeof(environment.hash), "other");
+    environment.facts = facts;
+    second.environment = &environment;
+    second.order_key = 5; /* older than the first */
+    put(place, 0.02, 1, NULL);
+    place->run = begin_run(place, &second);
+    place->next = 0;
+    put(place, 0.03, 1, NULL);
+    const struct query_value point = {"point", "0000000000001000", 0};
+    struct grid grid;
+    must(place, query_view(place->store, "history", &point, 1, &grid, &place->err));
+    assert_int_equal(grid.row_count, 2);
+    near(grid_number(&grid, 0, "median"), 0.03, 1e-12);
+    near(grid_number(&grid, 1, "median"), 0.02, 1e-12);
+    grid_release(&grid);
+    const struct query_value runs[] = {{"a", NULL, 1}, {"b", NULL, 2}};
+    must(place, query_view(place->store, "env_diff", runs, 2, &grid, &place->err));
+    assert_int_equal(grid.row_count, 1);
+    assert_string_equal(grid_text(&grid, 0, "key"), "governor");
+    assert_string_equal(grid_text(&grid, 0, "a"), "performance");
+    assert_string_equal(grid_text(&grid, 0, "b"), "powersave");
+    grid_release(&grid);
+    grid = view(place, "environment", "run", 1);
+    assert_int_equal(grid.row_count, 4);
+    grid_release(&grid);
+    grid = view(place, "unavailable", "run", 1);
+    assert_int_equal(grid.row_count, 3); /* a counter, a ceiling, a fact */
+    assert_string_equal(grid_text(&grid, 0, "reason"), "perf_event_paranoid is 3");
+    grid_release(&grid);
+}
+
+static void only_reading_and_only_what_is_there(void **state)
+{
+    struct place *place = *state;
+    struct grid grid;
+    assert_int_equal(query_view(place->store, "no_such", NULL, 0, &grid, &place->err),
+                     STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "offenders"));
+    assert_int_equal(query_sql(place->store, "DELETE FROM run", NULL, 0, &grid, &place->err),
+                     STATUS_FAILED);
+    assert_int_equal(query_sql(place->store, "SELEC 1", NULL, 0, &grid, &place->err),
+                     STATUS_FAILED);
+    assert_int_equal(query_sql(place->store, "", NULL, 0, &grid, &place->err), STATUS_FAILED);
+    must(place, query_sql(place->store, "SELECT count(*) FROM run", NULL, 0, &grid, &place->err));
+    assert_int_equal(grid_at(&grid, 0, 0)->integer, 1);
+    grid_release(&grid);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
+    const struct CMUnitTest tests[] = {
+        CASE(every_view_runs_on_nothing_and_on_something),
+        CASE(names_carry_units_and_missing_is_null),
+        CASE(bounds_follow_the_roofs),
+        CASE(no_ceiling_is_unknown_not_zero),
+        CASE(steps_share_the_time),
+        CASE(samples_are_sorted_and_thinned),
+        CASE(words_find_runs),
+        CASE(history_and_differences_of_runs),
+        CASE(only_reading_and_only_what_is_there),
+    };
+#undef CASE
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Spread, effective samples and change points: by hand and by simulation with seeded numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "base/series.h"
+#include "base/stats.h"
+
+static void spread_by_hand(void **state)
+{
+    (void)state;
+    double x[] = {2, 4, 4, 4, 5, 5, 7, 9}, scratch[8];
+    assert_true(stats_mean(x, 8) == 5);
+    assert_true(fabs(stats_sd(x, 8) - sqrt(32.0 / 7)) < 1e-12);
+    assert_true(stats_mad(x, 8, scratch) == 0.5); /* |x - 4.5| = .5 x5, 2.5 x2, 4.5 */
+    assert_true(isnan(stats_mean(x, 0)) && isnan(stats_sd(x, 1)));
+    double y[101];
+    for (int k = 0; k < 101; k++)
+        y[k] = k;
+    /* Ranks 0.5 -+ 0.98 / 10 of 0..100: 40.2 .. 59.8. */
+    assert_true(fabs(stats_median_error(y, 101, 100) - 19.6 / 3.919928) < 1e-9);
+    assert_true(stats_median_error(y, 101, 25) > 1.99 * stats_median_error(y, 101, 100));
+}
+
+/* x[k] = rho x[k-1] + sqrt(1 - rho^2) e[k] */
+static void correlated(double *x, int count, double rho, uint64_t seed)
+{
+    double last = random_normal(seed, 0);
+    for (int k = 0; k < count; k++) {
+        last = rho * last + sqrt(1 - rho * rho) * random_normal(seed, (uint64_t)k + 1);
+        x[k] = last;
+    }
+}
+
+static double sorted_median(const double *x, int count, double *sorted)
+{
+    for (int k = 0; k < count; k++)
+        sorted[k] = x[k];
+    stats_sort(sorted, count);
+    return stats_median(sorted, count);
+}
+
+/* The sd of the median over repetitions is the truth; the error from one series must tell it, also
+ * when samples are correlated, where the plain count is wrong by half (rho .6) or by three. */
+static void effective_samples_tell_the_error(void **state)
+{
+    (void)state;
+    enum { COUNT = 400, TRIALS = 300 };
+    static const double rhos[] = {0, 0.6, 0.9};
+    for (int r = 0; r < 3; r++) {
+        static double medians[TRIALS], errors[TRIALS];
+        for (int t = 0; t < TRIALS; t++) {
+            double x[COUNT], sorted[COUNT];
+            correlated(x, COUNT, rhos[r], (uint64_t)(1000 * r + t));
+            medians[t] = sorted_median(x, COUNT, sorted);
+            double effective = series_effective(x, COUNT, medians[t]);
+            assert_true(effective >= 1 && effective <= COUNT);
+            errors[t] = stats_median_error(sorted, COUNT, effective);
+        }
+        double truth = stats_sd(medians, TRIALS), told = stats_mean(errors, TRIALS);
+        if (told < 0.85 * truth || told > 1.3 * truth)
+            fail_msg("correlation %g: error told %g, true %g", rhos[r], told, truth);
+    }
+}
+
+static void few_or_constant_samples(void **state)
+{
+    (void)state;
+    double same[] = {3, 3, 3, 3, 3, 3, 3, 3}, scratch[8];
+    assert_true(series_effective(same, 8, 3) >= 1);
+    assert_true(series_effective(same, 2, 3) == 2);
+    assert_true(series_noise(same, 8, scratch) == 0);
+    assert_true(isnan(series_noise(same, 3, scratch)));
+}
+
+/* A step of ten sd in the middle must not count as noise, and the df are those of its scatter. */
+static void noise_of_a_history_with_a_step(void **state)
+{
+    (void)state;
+    enum { COUNT = 30, TRIALS = 1000 };
+    static double found[TRIALS];
+    for (int t = 0; t < TRIALS; t++) {
+        double x[COUNT], scratch[COUNT];
+        for (int k = 0; k < COUNT; k++)
+            x[k] = random_normal(5, (uint64_t)(t * COUNT + k)) + (k >= 15 ? 10 : 0);
+        found[t] = series_noise(x, COUNT, scratch);
+    }
+    double mean = stats_mean(found, TRIALS), sd = stats_sd(found, TRIALS);
+    /* s of a normal sample with df degrees has sd sigma / sqrt(2 df). */
+    double df = 0.5 / (sd / mean * (sd / mean));
+    if (fabs(mean - 1.03) > 0.06 || fabs(df / series_noise_df(COUNT) - 1) > 0.3)
+        fail_msg("noise %g of 1, df %g, series_noise_df %g", mean, df, series_noise_df(COUNT));
+}
+
+static int changes_of(const double *x, int count, struct change_point *changes)
+{
+    static double scratch[400];
+    struct change_rules rules = {.seed = 42};
+    return series_changes(x, count, &rules, scratch, changes, 8);
+}
+
+static void steps_are_found_where_they_are(void **state)
+{
+    (void)state;
+    double x[60];
+    struct change_point changes[8];
+    for (int k = 0; k < 60; k++)
+        x[k] = 100 + random_normal(9, (uint64_t)k) + (k >= 20 ? 8 : 0) - (k >= 45 ? 5 : 0);
+    assert_int_equal(changes_of(x, 60, changes), 2);
+    assert_int_equal(changes[0].index, 20);
+    assert_int_equal(changes[1].index, 45);
+    assert_true(fabs(changes[0].before - 100) < 1 && fabs(changes[0].after - 108) < 1);
+    assert_true(fabs(changes[1].before - 108) < 1 && fabs(changes[1].after - 103) < 1);
+    assert_true(changes[0].p <= 0.01);
+    /* Three values at the end are enough, two are not, one outlier never. */
+    double end[20];
+    for (int last = 1; last <= 3; last++) {
+        for (int k = 0; k < 20; k++)
+            end[k] = 10 + 0.01 * (k * 7 % 5) + (k >= 20 - last ? 3 : 0);
+        int found = changes_of(end, 20, changes);
+        assert_int_equal(found, last == 3);
+        assert_true(found == 0 || changes[0].index == 17);
+    }
+}
+
+static void error_rates_of_change_points(void **state)
+{
+    (void)state;
+    enum { TRIALS = 200, COUNT = 30 };
+    int alarms = 0, hits = 0;
+    for (int t = 0; t < TRIALS; t++) {
+        double quiet[COUNT], step[COUNT];
+        struct change_point changes[8];
+        for (int k = 0; k < COUNT; k++) {
+            quiet[k] = random_normal(21, (uint64_t)(t * COUNT + k));
+            step[k] = quiet[k] + (k >= 22 ? 4 : 0);
+        }
+        alarms += changes_of(quiet, COUNT, changes) > 0;
+        hits += changes_of(step, COUNT, changes) > 0 && abs(changes[0].index - 22) <= 1;
+    }
+    if (alarms > 6 || hits < TRIALS * 95 / 100)
+        fail_msg("%d false alarms, %d steps found in %d histories", alarms, hits, TRIALS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spread_by_hand),
+        cmocka_unit_test(effective_samples_tell_the_error),
+        cmocka_unit_test(few_or_constant_samples),
+        cmocka_unit_test(noise_of_a_history_with_a_step),
+        cmocka_unit_test(steps_are_found_where_they_are),
+        cmocka_unit_test(error_rates_of_change_points),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A process that writes results is killed, is not alone, or runs out of room. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "results/sqlite.h"
+#include "tests/lib/child.h"
+#include "tests/lib/made_results.h"
+
+enum { ROUNDS = 15, PUTS = 25, SAMPLES = 200 };
+
+static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
+                                    "bbbbbbbb-0000-4000-8000-000000000002"};
+
+struct place {
+    char *folder;
+    char db[600];
+    struct error err;
+    int *acknowledged; /* shared with children */
+};
+
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    if (!place || !(place->folder = made_folder()))
+        return -1;
+    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
+    place->acknowledged = child_shared(4096);
+    *state = place;
+    return place->acknowledged ? 0 : -1;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+static void must(struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+static int64_t number(struct place *place, struct store *store, const char *sql)
+{
+    int64_t value = -1;
+    must(place, sql_integer(store, sql, &value, &place->err));
+    return value;
+}
+
+static enum status put(struct store *store, int64_t run, int sequence, struct error *err)
+{
+    struct made_record made;
+    enum status status = made_record(&made, sequence, 0.02, SAMPLES, MADE_OPS);
+    if (status == STATUS_OK)
+        status = run_put(store, run, &made.record, err);
+    made_release(&made);
+    return status;
+}
+
+static enum status begin(const char *path, const char *uuid, struct store **store, int64_t *run,
+                         struct error *err)
+{
+    struct run_head head = made_head(uuid, 0);
+    TRY(store_open(path, STORE_WRITE, store, err));
+    return run_begin(*store, &head, run, err);
+}
+
+/* ---- killed ---- */
+
+/* Never returns: puts one result after the other until it is killed. */
+static void put_for_ever(struct place *place)
+{
+    struct store *store;
+    int64_t run;
+    if (begin(place->db, uuids[0], &store, &run, &place->err) != STATUS_OK)
+        _exit(1);
+    for (int k = *place->acknowledged;; k++) {
+        if (!run_has(store, run, k) && put(store, run, k, &place->err) != STATUS_OK)
+            _exit(2);
+        *place->acknowledged = k + 1;
+    }
+}
+
+static void nothing_that_was_put_is_lost_to_a_kill(void **state)
+{
+    struct place *place = *state;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint32_t word[4];
+        int result, before = *place->acknowledged;
+        random_words(7, (uint64_t)round, word);
+        pid_t child = fork();
+        if (child == 0)
+            put_for_ever(place);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000 + word[0] % 60000000}, NULL);
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &result, 0), child);
+        assert_true(WIFSIGNALED(result)); /* it had not left by itself */
+        struct store *store;
+        must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
+        assert_int_equal(number(place, store,
+                                "SELECT count(*) FROM pragma_integrity_check "
+                                "WHERE integrity_check <> 'ok'"),
+                         0);
+        int64_t stored = number(place, store, "SELECT count(*) FROM result");
+        assert_in_range(stored - *place->acknowledged, 0, 1); /* one may not be acknowledged yet */
+        assert_true(*place->acknowledged >= before);
+        assert_int_equal(number(place, store, "SELECT count(*) FROM sample"), stored * SAMPLES);
+        store_close(store);
+    }
+    assert_true(*place->acknowledged > 0);
+}
+
+/* ---- two at a time ---- */
+
+static void put_some(struct place *place, const char *uuid)
+{
+    struct store *store;
+    int64_t run;
+    if (begin(place->db, uuid, &store, &run, &place->err) != STATUS_OK)
+        _exit(1);
+    for (int k = 0; k < PUTS; k++)
+        if (put(store, run, k, &place->err) != STATUS_OK)
+            _exit(2);
+    if (run_end(store, run, true, true, "", &place->err) != STATUS_OK)
+        _exit(3);
+    store_close(store);
+    _exit(0);
+}
+
+static void two_writers_wait_for_each_other(void **state)
+{
+    struct place *place = *state;
+    int result;
+    for (int k = 0; k < 2; k++)
+        if (fork() == 0)
+            put_some(place, uuids[k]);
+    for (int k = 0; k < 2; k++) {
+        assert_true(wait(&result) > 0);
+        assert_int_equal(result, 0);
+    }
+    struct store *store;
+    must(place, store_open(place->db, STORE_READ, &store, &place->err));
+    assert_int_equal(number(place, store, "SELECT count(*) FROM result"), 2 * PUTS);
+    assert_int_equal(number(place, store, "SELECT count(*) FROM point"), PUTS);
+    assert_int_equal(number(place, store, "SELECT count(*) FROM run WHERE state = 'finished'"), 2);
+    store_close(store);
+}
+
+/* ---- no room ---- */
+
+/* A file may not grow beyond the limit: the same errors as a full disk. What cannot be put any more
+ * goes to a spool, another file. */
+static void fill_up(void *context)
+{
+    struct place *place = context;
+    struct store *store, *spool;
+    struct run_head head = made_head(uuids[0], 0);
+    int64_t run;
+    int k = 0;
+    struct rlimit limit = {.rlim_cur = 400 << 10, .rlim_max = 400 << 10};
+    signal(SIGXFSZ, SIG_IGN);
+    if (begin(place->db, uuids[0], &store, &run, &place->err) != STATUS_OK)
+        _exit(1);
+    if (setrlimit(RLIMIT_FSIZE, &limit))
+        _exit(2);
+    while (k < 1000 && put(store, run, k, &place->err) == STATUS_OK)
+        k++;
+    if (k == 0 || k == 1000 || !strstr(place->err.message, "no space is left")) {
+        fprintf(stderr, "# %d: %s\n", k, place->err.message);
+        _exit(3);
+    }
+    if (store_open_spool(place->db, uuids[0], &spool, &place->err) != STATUS_OK ||
+        run_begin(spool, &head, &run, &place->err) != STATUS_OK ||
+        put(spool, run, k, &place->err) != STATUS_OK ||
+        run_end(spool, run, true, true, "", &place->err) != STATUS_OK) {
+        fprintf(stderr, "# spool: %s\n", place->err.message);
+        _exit(4);
+    }
+    place->acknowledged[0] = k + 1;
+    store_close(spool);
+    store_close(store);
+}
+
+static void full_disk_loses_nothing(void **state)
+{
+    struct place *place = *state;
+    struct store *store;
+    must(place, child_run(fill_up, place, 60, &place->err));
+    must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
+    assert_int_equal(store_spools_left(store), 0);
+    int64_t stored = number(place, store, "SELECT count(*) FROM result");
+    assert_int_equal(stored, place->acknowledged[0]);
+    assert_int_equal(number(place, store, "SELECT count(*) FROM sample"), stored * SAMPLES);
+    assert_int_equal(number(place, store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    store_close(store);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
+    const struct CMUnitTest tests[] = {
+        CASE(nothing_that_was_put_is_lost_to_a_kill),
+        CASE(two_writers_wait_for_each_other),
+        CASE(full_disk_loses_nothing),
+    };
+#undef CASE
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Many results stay quick to read: every view in less than a second of CPU time, merging in less
+ * than 20 s. RIDGE_STORE_RESULTS: how many results of 1000 samples and 60 steps; 50 unless
+ * tests/long/store.sh asks for a million samples. Prints what it measured. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/embedded.h"
+#include "results/query.h"
+#include "results/sqlite.h"
+#include "tests/lib/made_results.h"
+
+enum { SAMPLES = 1000, STEPS = 60 };
+
+static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
+                                    "bbbbbbbb-0000-4000-8000-000000000002"};
+
+struct place {
+    char *folder;
+    char db[600], other[600];
+    int results;
+    struct error err;
+};
+
+static void must(struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    const char *results = getenv("RIDGE_STORE_RESULTS");
+    if (!place || !(place->folder = made_folder()))
+        return -1;
+    place->results = results ? (int)strtol(results, NULL, 10) : 50;
+    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
+    snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
+    *state = place;
+    return 0;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+static double seconds_since(uint64_t start)
+{
+    return (double)(clock_now_ns() - start) * 1e-9;
+}
+
+static void put_run(struct place *place, struct store *store, int number)
+{
+    struct run_head head = made_head(uuids[number], number);
+    struct made_record made;
+    int64_t run;
+    int count;
+    const struct ceiling_record *ceilings = made_ceilings(&count);
+    must(place, run_begin(store, &head, &run, &place->err));
+    must(place, run_put_ceilings(store, run, ceilings, count, &place->err));
+    for (int k = 0; k < place->results; k++) {
+        must(place, made_record(&made, k, 0.02, SAMPLES, STEPS));
+        must(place, run_put(store, run, &made.record, &place->err));
+        made_release(&made);
+    }
+    must(place, run_end(store, run, true, true, "", &place->err));
+}
+
+/* A run that stores nothing new is the usual question; :result stays NULL for the whole of it. */
+static double slowest_view(struct place *place, struct store *store, bool whole)
+{
+    const struct query_value values[] = {{"run", NULL, 1},
+                                         {"a", NULL, 1},
+                                         {"b", NULL, 2},
+                                         {"point", "0000000000001010", 0},
+                                         {"result", NULL, 1}};
+    const struct embedded *file = NULL;
+    double slowest = 0;
+    while ((file = embedded_next("results/views/", file))) {
+        char name[64];
+        const char *base = file->path + strlen("results/views/");
+        struct grid grid;
+        if (strchr(base, '/'))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
+        uint64_t start = clock_thread_cpu_ns();
+        must(place, query_view(store, name, values, whole ? 4 : 5, &grid, &place->err));
+        double took = (double)(clock_thread_cpu_ns() - start) * 1e-9;
+        if (took > 0.05)
+            printf("# view %s%s: %lld rows in %.3f s\n", name, whole ? " of the run" : "",
+                   (long long)grid.row_count, took);
+        slowest = took > slowest ? took : slowest;
+        grid_release(&grid);
+    }
+    return slowest;
+}
+
+static void views_are_quick(void **state)
+{
+    struct place *place = *state;
+    struct store *store;
+    must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
+    uint64_t start = clock_now_ns();
+    put_run(place, store, 0);
+    printf("# %d samples and %d steps in %d results stored in %.2f s\n", place->results * SAMPLES,
+           place->results * STEPS, place->results, seconds_since(start));
+    double one = slowest_view(place, store, false), all = slowest_view(place, store, true);
+    printf("# slowest view: %.3f s of one result, %.3f s of the run\n", one, all);
+    assert_true(one < 1 && all < 1);
+    store_close(store);
+}
+
+static void merging_is_quick(void **state)
+{
+    struct place *place = *state;
+    struct store *store;
+    struct ingest_counts counts;
+    struct stat info;
+    must(place, store_open(place->other, STORE_WRITE, &store, &place->err));
+    put_run(place, store, 0);
+    put_run(place, store, 1);
+    store_close(store);
+    assert_int_equal(stat(place->other, &info), 0);
+    must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
+    uint64_t start = clock_now_ns();
+    must(place, store_ingest(store, place->other, &counts, &place->err));
+    double first = seconds_since(start);
+    assert_int_equal(counts.samples_new, 2LL * place->results * SAMPLES);
+    start = clock_now_ns();
+    must(place, store_ingest(store, place->other, &counts, &place->err));
+    printf("# %.1f MB, %d samples merged in %.2f s, again in %.2f s\n", (double)info.st_size * 1e-6,
+           2 * place->results * SAMPLES, first, seconds_since(start));
+    assert_int_equal(counts.samples_new, 0);
+    assert_true(first < 20);
+    store_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(views_are_quick, place_open, place_close),
+        cmocka_unit_test_setup_teardown(merging_is_quick, place_open, place_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
