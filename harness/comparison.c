@@ -35,6 +35,8 @@ static enum status find_point(struct comparison_set *set, const struct grid *g, 
         .flops = {NAN, NAN},
         .streamed = {NAN, NAN},
         .dram = {NAN, NAN},
+        .switches = {NAN, NAN},
+        .steal = {NAN, NAN},
         .cause = "",
     };
     set->inputs[set->count] =
@@ -108,6 +110,8 @@ static enum status load_row(struct comparison_set *set, bool is_head, const stru
         point->flops[is_head] = grid_number(g, row, "flops");
         point->streamed[is_head] = grid_number(g, row, "bytes_streamed");
         point->dram[is_head] = grid_number(g, row, "dram");
+        point->switches[is_head] = grid_number(g, row, "switches");
+        point->steal[is_head] = grid_number(g, row, "steal_share");
     }
     side_judge(set, side, run, g, row);
     return side->state == SIDE_FAILED ? STATUS_OK : add_series(set, side, run, result, err);

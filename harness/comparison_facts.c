@@ -301,6 +301,21 @@ static void append_work(struct comparison_set *set, size_t point)
     }
 }
 
+/* Signs of other work on the machine; only said when they moved much. */
+static void append_disturbance(struct comparison_set *set, size_t point)
+{
+    const double *switches = set->points[point].switches, *steal = set->points[point].steal;
+    double low = fmin(switches[0], switches[1]), high = fmax(switches[0], switches[1]);
+    if (high > 100 && high > 2 * low)
+        append(set, point,
+               arena_printf(&set->arena, "context switches per s %.0f -> %.0f", switches[0],
+                            switches[1]));
+    if (fabs(steal[1] - steal[0]) > 0.005)
+        append(set, point,
+               arena_printf(&set->arena, "CPU time taken by other machines %.1f -> %.1f %%",
+                            100 * steal[0], 100 * steal[1]));
+}
+
 static void append_steps(struct comparison_set *set, size_t point, const struct step_summary *s)
 {
     if (s->other_kernels)
@@ -323,6 +338,7 @@ enum status comparison_find_cause(struct comparison_set *set, size_t point, stru
     append(set, point,
            set->same_program ? "same program: environment or hardware" : "the program changed");
     append_work(set, point);
+    append_disturbance(set, point);
     struct query_value base = {"result", NULL, (double)p->base_result};
     struct query_value head = {"result", NULL, (double)p->head_result};
     struct grid a, b;
