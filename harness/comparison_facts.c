@@ -130,6 +130,25 @@ static enum status note_mixture(struct comparison_set *set, const struct run_lis
     return STATUS_OK;
 }
 
+static enum status note_left_out(struct comparison_set *set, struct error *err)
+{
+    for (size_t k = 0; k < set->count; k++) {
+        const struct compared_point *point = &set->points[k];
+        const struct compare_side *sides[] = {&set->inputs[k].base, &set->inputs[k].head};
+        char text[2][160] = {"none", "none"};
+        for (int side = 0; side < 2; side++)
+            if (sides[side]->state == SIDE_USABLE && point->left_out[side])
+                snprintf(text[side], sizeof(text[side]), "%d (%s)", point->left_out[side],
+                         point->left_out_why[side]);
+        const char *what = arena_printf(&set->arena, "invalid runs left out: %s", point->label);
+        if (!what)
+            return FAIL_NO_MEMORY(err);
+        if (strcmp(text[0], "none") != 0 || strcmp(text[1], "none") != 0)
+            TRY(note(set, what, text[0], text[1], err));
+    }
+    return STATUS_OK;
+}
+
 /* ---- points that are almost the same ---- */
 
 /* "threads=2", "threads=4": the only word in which two canonical texts differ; false when more. */
@@ -229,6 +248,7 @@ enum status comparison_find_differences(struct comparison_set *set, struct error
     TRY(note_program(set, base, head, err));
     TRY(note_mixture(set, &set->base, "BASE", err));
     TRY(note_mixture(set, &set->head, "HEAD", err));
+    TRY(note_left_out(set, err));
     TRY(note_near_points(set, err));
     TRY(load_ceilings(set, err));
     return note_ceilings(set, err);
