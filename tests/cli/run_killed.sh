@@ -3,7 +3,7 @@
 # A run killed at 50 moments: the database opens and is sound, what was finished is there, and
 # --resume completes the plan with no point twice. On the null device, so that points are short.
 . tests/lib/tap.sh
-points=60
+points=400
 batches=$(seq -s, 1 $points)
 damaged=0
 lost=0
@@ -32,6 +32,8 @@ for attempt in $(seq 1 50); do
     fi
     # Every fifth one is completed.
     [ $((attempt % 5)) = 0 ] || continue
+    [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE state = 'finished'" 2>/dev/null)" != 1 ] ||
+        echo "# attempt $attempt came too late: the run was finished"
     "$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$db" \
         --samples 5 --seconds 0.001 --resume >/dev/null 2>&1
     counts=$(sqlite3 "$db" "SELECT count(*), count(DISTINCT sequence), count(DISTINCT run)
