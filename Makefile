@@ -136,7 +136,7 @@ DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib
         profilers/lib plots harness harness/cmd
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
-                plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml))
+                plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
 MAIN_OBJ   := $(B)/harness/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \

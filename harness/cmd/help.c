@@ -6,6 +6,7 @@
 #include "harness/command.h"
 #include "harness/reference.h"
 #include "harness/suite.h"
+#include "harness/workload_page.h"
 
 struct values {
     bool markdown, man;
@@ -28,7 +29,7 @@ static void print_commands(void)
     for (int k = 0; k < command_count(); k++)
         printf("  %-10s %s\n", command_at(k)->name, command_at(k)->summary);
     printf("\n`ridge COMMAND -h` explains one; `ridge help suite.toml` the files that say what to\n"
-           "measure.\nExit codes: %s",
+           "measure; `ridge help resnet50` a workload.\nExit codes: %s",
            reference_exit_codes);
 }
 
@@ -36,6 +37,11 @@ static int help_topic(const struct values *v, const char *word)
 {
     char name[128], flag[] = "-h", *ask[] = {name, flag};
     snprintf(name, sizeof(name), "%s", word);
+    const struct workload *workload = command_find(word) ? NULL : workload_find(word);
+    struct error err = {0};
+    if (workload)
+        return workload_page_print(workload, stdout, &err) == STATUS_OK ? EXIT_FINE
+                                                                        : command_fail(&err);
     if (strcmp(word, "suite.toml") != 0)
         return commands_dispatch(2, ask);
     suite_print_reference(stdout, v->markdown);
@@ -68,7 +74,7 @@ static int help(int word_count, char **words, const void *values)
 REGISTER(command, help) = {
     .name = "help",
     .summary = "list the commands, or explain one",
-    .usage = "[COMMAND|suite.toml]",
+    .usage = "[COMMAND|WORKLOAD|suite.toml]",
     .help = "Completion: . <(ridge help --completion bash), or for good\n"
             "  ridge help --completion bash >~/.local/share/bash-completion/completions/ridge\n",
     .options = options,

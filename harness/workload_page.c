@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/workload_page.h"
+
+#include <stdio.h>
+
+#include "base/embedded.h"
+#include "engine/cost.h"
+
+static enum status print_numbers(const struct workload *w, int64_t batch, FILE *stream,
+                                 struct error *err)
+{
+    struct graph *graph;
+    struct graph_cost cost;
+    TRY(workload_open(w->name, batch, &graph, err));
+    graph_cost(graph, &cost);
+    fprintf(stream, "| %lld | %.0f | %.4g | %.4g | %.4g | %.4g |\n", (long long)batch, cost.params,
+            cost.work.macs * 1e-9, cost.flops * 1e-9, cost.bytes_compulsory * 1e-6,
+            cost.bytes_streamed * 1e-6);
+    graph_free(graph);
+    return STATUS_OK;
+}
+
+static void print_params(const struct workload *w, FILE *stream)
+{
+    for (const struct param *p = w->params; p && p->name; p++)
+        fprintf(stream, "%s`%s=%s` %s\n",
+                p == w->params ? "\nParameters, with their defaults:\n\n- " : "- ", p->name,
+                p->value, p->help);
+}
+
+enum status workload_page_print(const struct workload *w, FILE *stream, struct error *err)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "docs/workloads/%s.md", w->name);
+    const struct embedded *page = embedded_find(path);
+    if (page)
+        fprintf(stream, "%s\n", page->text);
+    else
+        fprintf(stream, "# %s\n\n%s. %s. Source: %s.\n\n", w->name, w->task, w->summary, w->source);
+    fprintf(stream, "| batch | parameters | GMAC | GFLOP | compulsory MB | streamed MB |\n"
+                    "|---|---|---|---|---|---|\n");
+    TRY(print_numbers(w, w->batch, stream, err));
+    if (w->table1_batch && w->table1_batch != w->batch)
+        TRY(print_numbers(w, w->table1_batch, stream, err));
+    print_params(w, stream);
+    return STATUS_OK;
+}
