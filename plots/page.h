@@ -16,7 +16,8 @@ struct page {
     int64_t run;
     const char *folder; /* of the plots */
     struct report_outcome *outcome;
-    struct grid runs, results, bounds, offenders, kinds, roofs, ceilings, environment, unavailable;
+    struct grid runs, results, counted, bounds, offenders, kinds, roofs, ceilings, environment,
+        unavailable;
     int64_t run_row; /* of the run in `runs` */
 };
 

@@ -25,18 +25,19 @@ struct rule {
 
 /* In order: the first word that is found decides. */
 static const struct rule rules[] = {
-    {"Conv", 0},      {"Einsum", 1},    {"MatMul", 1},    {"Gemm", 1},          {"Attention", 2},
-    {"LSTM", 3},      {"GRU", 3},       {"RNN", 3},       {"Normalization", 4}, {"Softmax", 4},
-    {"LRN", 4},       {"Pool", 6},      {"Reduce", 6},    {"Arg", 6},           {"TopK", 6},
-    {"RoiAlign", 6},  {"Embedding", 7}, {"Gather", 7},    {"Concat", 7},        {"Split", 7},
-    {"Transpose", 7}, {"Reshape", 7},   {"Slice", 7},     {"Pad", 7},           {"Copy", 7},
-    {"Reorder", 7},   {"Expand", 7},    {"Tile", 7},      {"Scatter", 7},       {"Resize", 7},
-    {"Flatten", 7},   {"Squeeze", 7},   {"Unsqueeze", 7}, {"OneHot", 7},        {"SpaceTo", 7},
-    {"DepthTo", 7},   {"Cast", 7},      {"Chain", 5},     {"Elementwise", 5},   {"Add", 5},
-    {"Mul", 5},       {"Sub", 5},       {"Div", 5},       {"Relu", 5},          {"Sigmoid", 5},
-    {"Tanh", 5},      {"Gelu", 5},      {"Erf", 5},       {"Exp", 5},           {"Clip", 5},
-    {"Where", 5},     {"Sqrt", 5},      {"Pow", 5},       {"Swish", 5},         {"Mish", 5},
-    {"Elu", 5},       {"Max", 5},       {"Min", 5},       {"Sum", 5},           {"Log", 5},
+    {"NonMax", 8},    {"Conv", 0},      {"Einsum", 1},    {"MatMul", 1},    {"Gemm", 1},
+    {"Attention", 2}, {"LSTM", 3},      {"GRU", 3},       {"RNN", 3},       {"Normalization", 4},
+    {"Softmax", 4},   {"LRN", 4},       {"Pool", 6},      {"Reduce", 6},    {"Arg", 6},
+    {"TopK", 6},      {"RoiAlign", 6},  {"Embedding", 7}, {"Gather", 7},    {"Concat", 7},
+    {"Split", 7},     {"Transpose", 7}, {"Reshape", 7},   {"Slice", 7},     {"Pad", 7},
+    {"Copy", 7},      {"Reorder", 7},   {"Expand", 7},    {"Tile", 7},      {"Scatter", 7},
+    {"Resize", 7},    {"Flatten", 7},   {"Squeeze", 7},   {"Unsqueeze", 7}, {"OneHot", 7},
+    {"SpaceTo", 7},   {"DepthTo", 7},   {"Cast", 7},      {"Chain", 5},     {"Elementwise", 5},
+    {"Add", 5},       {"Mul", 5},       {"Sub", 5},       {"Div", 5},       {"Relu", 5},
+    {"Sigmoid", 5},   {"Tanh", 5},      {"Gelu", 5},      {"Erf", 5},       {"Exp", 5},
+    {"Clip", 5},      {"Where", 5},     {"Sqrt", 5},      {"Pow", 5},       {"Swish", 5},
+    {"Mish", 5},      {"Elu", 5},       {"Max", 5},       {"Min", 5},       {"Sum", 5},
+    {"Log", 5},
 };
 
 static const char *const domains[] = {"vision", "recommendation", "language",

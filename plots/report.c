@@ -19,6 +19,7 @@ static enum status read_grids(struct page *page, struct error *err)
     const struct reading readings[] = {
         {"runs", &page->runs},
         {"results", &page->results},
+        {"report_results", &page->counted},
         {"bounds", &page->bounds},
         {"offenders", &page->offenders},
         {"report_kinds", &page->kinds},
@@ -38,9 +39,9 @@ static enum status read_grids(struct page *page, struct error *err)
 
 static void release(struct page *page)
 {
-    struct grid *grids[] = {&page->runs,      &page->results,     &page->bounds,
-                            &page->offenders, &page->kinds,       &page->roofs,
-                            &page->ceilings,  &page->environment, &page->unavailable};
+    struct grid *grids[] = {&page->counted,     &page->runs,       &page->results, &page->bounds,
+                            &page->offenders,   &page->kinds,      &page->roofs,   &page->ceilings,
+                            &page->environment, &page->unavailable};
     for (int k = 0; k < ARRAY_COUNT(grids); k++)
         grid_release(grids[k]);
 }

@@ -30,6 +30,22 @@ static void put_scenario(struct page *page, int64_t row)
     page_raw(page, " caches</dd></div>\n");
 }
 
+/* What the hardware counted, where it could. */
+static void put_counted(struct page *page, int64_t result)
+{
+    const struct grid *g = &page->counted;
+    int64_t row = page_find(g, result);
+    double flops = row < 0 ? NAN : grid_number(g, row, "flops_counted");
+    double read = row < 0 ? NAN : grid_number(g, row, "dram_read");
+    if (isfinite(flops))
+        page_raw(
+            page, "<div><dt>FLOPs counted by hardware</dt><dd>%s, %s of the model's</dd></div>\n",
+            text_scaled(flops, "FLOP").s, text_percent(flops / grid_number(g, row, "flops")).s);
+    if (isfinite(read))
+        page_raw(page, "<div><dt>DRAM counted: read / written</dt><dd>%s / %s</dd></div>\n",
+                 text_bytes(read).s, text_bytes(grid_number(g, row, "dram_write")).s);
+}
+
 static void put_facts(struct page *page, int64_t row)
 {
     const struct grid *g = &page->results;
@@ -47,6 +63,7 @@ static void put_facts(struct page *page, int64_t row)
              text_bytes(grid_number(g, row, "bytes_compulsory")).s,
              text_bytes(grid_number(g, row, "bytes_streamed")).s);
     put_fact(page, "FLOPs of one execution", text_scaled(grid_number(g, row, "flops"), "FLOP").s);
+    put_counted(page, (int64_t)grid_number(g, row, "result"));
     if (isfinite(grid_number(g, row, "energy")))
         put_fact(page, "Energy of one execution",
                  text_scaled(grid_number(g, row, "energy"), "J").s);
@@ -152,13 +169,18 @@ static void put_kinds(struct page *page, int64_t result)
     page_end_table(page);
 }
 
+static bool is_counting_error(const struct grid *g, int64_t row)
+{
+    return strcmp(grid_text(g, row, "bound"), "counting error") == 0;
+}
+
 static void put_offender(struct page *page, int64_t row, double total)
 {
     const struct grid *g = &page->offenders;
     double time = grid_number(g, row, "time"), rate = grid_number(g, row, "flop_rate");
     double share = grid_number(g, row, "fraction_of_roof");
     double gain = grid_number(g, row, "recoverable");
-    bool error = strcmp(grid_text(g, row, "bound"), "counting error") == 0;
+    bool error = is_counting_error(g, row);
     page_raw(
         page,
         "<tr%s><td data-label=\"Step\" data-sort=\"%.0f\" class=\"step\"><strong>#%.0f</strong> ",
@@ -192,13 +214,17 @@ static void put_offenders(struct page *page, int64_t result, const struct summar
     if (!(summary->all_s > 0))
         return;
     int shown = 0;
-    page_raw(page, "<h4>What would pay: the steps with the most recoverable seconds</h4>\n");
+    page_raw(page, "<h4>Top offenders by recoverable seconds</h4>\n");
     page_begin_table(page, "sortable", titles, ARRAY_COUNT(titles));
-    for (int64_t row = 0; row < page->offenders.row_count && shown < OFFENDERS_SHOWN; row++)
-        if ((int64_t)grid_number(&page->offenders, row, "result") == result) {
-            put_offender(page, row, summary->all_s);
-            shown++;
-        }
+    for (int64_t row = 0; row < page->offenders.row_count; row++) {
+        if ((int64_t)grid_number(&page->offenders, row, "result") != result)
+            continue;
+        /* Steps above their roof have nothing to recover, but must be seen. */
+        if (shown >= OFFENDERS_SHOWN && !is_counting_error(&page->offenders, row))
+            continue;
+        put_offender(page, row, summary->all_s);
+        shown++;
+    }
     page_end_table(page);
     if (shown < summary->steps)
         page_raw(page,
@@ -261,7 +287,8 @@ enum status section_workload(struct page *page, int64_t row, struct error *err)
     const struct grid *g = &page->results;
     bool ok = strcmp(grid_text(g, row, "status"), "ok") == 0;
     bool valid = strcmp(grid_text(g, row, "verdict"), "valid") == 0;
-    page_raw(page, "<section class=\"workload\" id=\"r%.0f\">", grid_number(g, row, "result"));
+    page_raw(page, "<section class=\"workload%s\" id=\"r%.0f\">", ok ? " measured" : "",
+             grid_number(g, row, "result"));
     put_title(page, row);
     if (!ok || !valid) {
         page_raw(page, "<p class=\"banner %s\"><strong>%s</strong> ", ok ? "warn" : "bad",

@@ -58,6 +58,9 @@ static void put_curve(struct figure *f, const double *sorted, int64_t count)
 static void put_marks(struct figure *f, const double *sorted, int64_t count, double scale)
 {
     figure_block(f, "marks", "time\tshare\tmark\tlabel");
+    double tail = figure_px_x(f, stats_quantile(sorted, (int)count, 0.9));
+    double all = figure_px_y(f, 100); /* the flat end of the curve */
+    figure_take(f, (struct box){tail, all - 4, f->width - f->right, all + 6});
     for (int k = 0; k < ARRAY_COUNT(marks); k++) {
         char text[96];
         double value = stats_quantile(sorted, (int)count, marks[k].quantile);

@@ -64,14 +64,14 @@ EOF
 page usual X=1
 prints 'usual/index.html$'
 check "usual: well-formed" strict
-check "usual: a workload each" test "$(grep -c '<section class="workload"' "$html")" -eq 7
+check "usual: a workload each" test "$(grep -c '<section class="workload' "$html")" -eq 7
 lacks "other host" 'https?://|src=|@import|url\((.?)https?'
 has "fails are told" 'FAILED: gnmt'
 has "invalid is told" 'INVALID: resnet50:version=1.5'
 has "Winograd is explained" 'convolutions by Winograd'
 lacks "counting error" 'COUNTING ERROR'
 has "the sentence" '% of the time is in kernels below 30 % of their'
-has "recoverable seconds" 'most recoverable seconds'
+has "recoverable seconds" 'Top offenders by recoverable seconds'
 has "counters that are missing, with reasons" 'no uncore counters in a virtual machine'
 has "provenance" '3274a4953ee1'
 has "environment" 'Xeon'
@@ -119,6 +119,7 @@ run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
 exits 0
 which=above html=$tap_dir/above/index.html
 has "a point above its roof is an error" 'COUNTING ERROR: 0 workloads and 1 steps'
+has "and is shown below the offenders" '<tr class="bad"><td data-label="Step" data-sort="0"'
 
 sqlite3 "$tap_dir/above.db" "DELETE FROM result WHERE run = 3; UPDATE run SET state = 'interrupted' WHERE id = 3"
 run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the plots and the page are made of: text for people, labels that keep apart, pictures that
+ * become part of a page. The page itself is tested by tests/cli/report.sh. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "plots/figure.h"
+#include "plots/palette.h"
+#include "plots/plot.h"
+#include "plots/svg.h"
+#include "plots/text.h"
+
+static void numbers_have_three_digits_and_a_unit(void **state)
+{
+    (void)state;
+    assert_string_equal(text_time(0.0123456).s, "12.3 ms");
+    assert_string_equal(text_time(1).s, "1.00 s");
+    assert_string_equal(text_time(0.9996).s, "1.00 s");
+    assert_string_equal(text_time(999.6e-6).s, "1.00 ms");
+    assert_string_equal(text_time(5e-9).s, "5.00 ns");
+    assert_string_equal(text_time(0).s, "0 s");
+    assert_string_equal(text_scaled(152.04e9, "FLOP/s").s, "152 GFLOP/s");
+    assert_string_equal(text_scaled(999.7e6, "B/s").s, "1.00 GB/s");
+    assert_string_equal(text_scaled(2.15, "/s").s, "2.15 /s");
+    assert_string_equal(text_bytes(1310720).s, "1.25 MiB");
+    assert_string_equal(text_percent(0.0041).s, "0.4 %");
+    assert_string_equal(text_percent(0.0004).s, "0.04 %");
+    assert_string_equal(text_percent(1).s, "100 %");
+    assert_string_equal(text_time(NAN).s, "\xe2\x80\x93");
+    assert_string_equal(text_percent(INFINITY).s, "\xe2\x80\x93");
+}
+
+static void long_names_end_in_an_ellipsis(void **state)
+{
+    (void)state;
+    assert_string_equal(text_fit("resnet50", 8).s, "resnet50");
+    assert_string_equal(text_fit("resnet50", 7).s, "resnet\xe2\x80\xa6");
+    assert_string_equal(text_fit("n\xc3\xa9t\xc3\xa9s", 5).s, "n\xc3\xa9t\xc3\xa9s");
+    assert_string_equal(text_fit("n\xc3\xa9t\xc3\xa9s", 4).s, "n\xc3\xa9t\xe2\x80\xa6");
+    char long_name[500];
+    memset(long_name, 'x', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    assert_true(text_letters(text_fit(long_name, 1000).s) <= 60);
+    for (size_t k = 0; k + 2 < sizeof(long_name) - 1; k += 3) /* three bytes a letter */
+        memcpy(long_name + k, "\xe2\x82\xac", 3);
+    assert_true(text_letters(text_fit(long_name, 1000).s) <= 60);
+}
+
+typedef void put_text(FILE *stream, const char *text);
+
+static void writes(put_text *put, const char *text, const char *expected)
+{
+    char *got = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&got, &size);
+    put(stream, text);
+    fclose(stream);
+    assert_string_equal(got, expected);
+    free(got);
+}
+
+static void text_cannot_leave_its_place(void **state)
+{
+    (void)state;
+    writes(text_html, "<a href=\"x\">'&</a>\x01\x1b",
+           "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&lt;/a&gt;  ");
+    writes(text_gnuplot, "it's `rm` \"x\"\n@y", "'it''s `rm` \"x\" @y'");
+    writes(text_field, "a\tb\"c\"\nd", "a b'c' d");
+}
+
+/* Blocks of the same family have the same colour, whatever the order; most operators have one. */
+static void kinds_have_families(void **state)
+{
+    (void)state;
+    assert_string_equal(palette_family(palette_of_kind("Conv")), "convolution");
+    assert_int_equal(palette_of_kind("ConvInteger"), palette_of_kind("Conv"));
+    assert_string_equal(palette_family(palette_of_kind("MatMul")), "matrix product");
+    assert_int_equal(palette_of_kind("Gemm"), palette_of_kind("MatMul"));
+    assert_string_equal(palette_family(palette_of_kind("ReduceMax")), "pooling, reduction");
+    assert_string_equal(palette_family(palette_of_kind("NonMaxSuppression")), "other");
+    assert_string_equal(palette_family(palette_of_kind("")), "other");
+    assert_int_not_equal(palette_of_domain("vision"), palette_of_domain("language"));
+}
+
+static void figure_begin(struct figure *f, char **text, size_t *size)
+{
+    *f = (struct figure){
+        .width = 860, .height = 520, .left = 74, .right = 16, .top = 20, .bottom = 54};
+    f->commands = open_memstream(text, size);
+    assert_non_null(f->commands);
+}
+
+static bool apart(const struct box *a, const struct box *b)
+{
+    return a->x1 <= b->x0 || b->x1 <= a->x0 || a->y1 <= b->y0 || b->y1 <= a->y0;
+}
+
+/* Crowds of points: whatever is placed keeps clear of all labels and of all other markers. */
+static void labels_keep_apart(void **state)
+{
+    (void)state;
+    int placed = 0;
+    for (int crowd = 0; crowd < 50; crowd++) {
+        struct figure f;
+        char *text = NULL;
+        size_t size = 0;
+        double spread = 20 + 8 * crowd;
+        figure_begin(&f, &text, &size);
+        for (int k = 0; k < 17; k++) {
+            double x = 400 + spread * (random_uniform((uint64_t)crowd, (uint64_t)k) - 0.5);
+            double y = 250 + spread * (random_uniform((uint64_t)crowd + 1000, (uint64_t)k) - 0.5);
+            placed += figure_label_beside(&f, x, y, 6, "resnet50 b32");
+        }
+        for (int a = 0; a < f.taken_count; a++) {
+            assert_true(f.taken[a].x0 >= f.left - 4 && f.taken[a].x1 <= f.width - f.right + 4);
+            assert_true(f.taken[a].y0 >= f.top && f.taken[a].y1 <= f.height - f.bottom);
+            for (int b = 0; b < a; b++) { /* less the margin beside each */
+                struct box box = {f.taken[b].x0 + 3, f.taken[b].y0, f.taken[b].x1 - 3,
+                                  f.taken[b].y1};
+                assert_true(apart(&f.taken[a], &box));
+            }
+        }
+        fclose(f.commands);
+        free(text);
+    }
+    assert_true(placed > 50 * 15);
+}
+
+static void positions_follow_the_axes(void **state)
+{
+    (void)state;
+    struct figure f = {
+        .width = 200, .height = 100, .left = 50, .right = 50, .top = 10, .bottom = 10};
+    f.x = (struct axis){1, 100, true};
+    f.y = (struct axis){0, 10, false};
+    assert_true(fabs(figure_px_x(&f, 1) - 50) < 1e-9);
+    assert_true(fabs(figure_px_x(&f, 10) - 100) < 1e-9);
+    assert_true(fabs(figure_px_y(&f, 0) - 90) < 1e-9);
+    assert_true(fabs(figure_px_y(&f, 7.5) - 30) < 1e-9);
+}
+
+static const char sample_svg[] =
+    "<?xml version=\"1.0\"?>\n<svg \n viewBox=\"0 0 760 460\"\n xmlns=\"x\"\n>\n"
+    "<title>Gnuplot</title>\n<desc>Produced</desc>\n<g id=\"gnuplot_canvas\">\n"
+    "<rect x=\"0\" y=\"0\" width=\"760\" height=\"460\" fill=\"#ffffff\"/>\n<defs>"
+    "<circle id='gpDot' r='0.5'/></defs>\n<path stroke='black' d='M0,0'/>"
+    "<use xlink:href='#gpDot' color='rgb(230, 159,   0)'/>"
+    "<g fill=\"rgb(0,0,0)\"><text>a&lt;b</text></g></g>\n</svg>\n";
+
+static void a_picture_becomes_part_of_the_page(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/ridge_test_svg_XXXXXX", *got = NULL;
+    size_t size = 0;
+    struct error err = {0};
+    struct svg_words words = {"p1", "A <title>", "what it shows"};
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, sample_svg, sizeof(sample_svg) - 1), sizeof(sample_svg) - 1);
+    close(fd);
+    FILE *stream = open_memstream(&got, &size);
+    assert_int_equal(svg_inline(path, &words, stream, &err), STATUS_OK);
+    fclose(stream);
+    assert_non_null(strstr(got, "viewBox=\"0 0 760 460\" role=\"img\""));
+    assert_non_null(strstr(got, "<title id=\"p1-t\">A &lt;title&gt;</title>"));
+    assert_non_null(strstr(got, "id='p1-gpDot'"));
+    assert_non_null(strstr(got, "<use href='#p1-gpDot' color='rgb(230, 159,   0)'/>"));
+    assert_non_null(strstr(got, "stroke='currentColor'"));
+    assert_non_null(strstr(got, "<g fill=\"currentColor\"><text>a&lt;b</text>"));
+    assert_null(strstr(got, "Gnuplot"));
+    assert_null(strstr(got, "#ffffff"));
+    assert_null(strstr(got, "xmlns"));
+    free(got);
+    assert_int_equal(truncate(path, 40), 0);
+    stream = fopen("/dev/null", "w");
+    assert_int_equal(svg_inline(path, &words, stream, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "not an SVG"));
+    fclose(stream);
+    unlink(path);
+}
+
+static void every_plot_says_what_it_is(void **state)
+{
+    (void)state;
+    struct plot plot;
+    struct error err = {0};
+    int count = 0;
+    for (const struct embedded *file = plot_next(NULL); file; file = plot_next(file)) {
+        assert_int_equal(plot_read(file, &plot, &err), STATUS_OK);
+        assert_true(plot.view_count > 0 && plot.about[0] && strstr(plot.script, "plot DATA"));
+        count++;
+    }
+    assert_true(count >= 6);
+    struct embedded bad = {"plots/x.gp", "# title: x\n# view: nonsense\nplot 1\n", 0};
+    assert_int_equal(plot_read(&bad, &plot, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "plots/x.gp:2"));
+    assert_int_equal(plot_find("roofine", &plot, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "did you mean \"roofline\""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_have_three_digits_and_a_unit),
+        cmocka_unit_test(long_names_end_in_an_ellipsis),
+        cmocka_unit_test(text_cannot_leave_its_place),
+        cmocka_unit_test(kinds_have_families),
+        cmocka_unit_test(labels_keep_apart),
+        cmocka_unit_test(positions_follow_the_axes),
+        cmocka_unit_test(a_picture_becomes_part_of_the_page),
+        cmocka_unit_test(every_plot_says_what_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
