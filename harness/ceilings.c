@@ -318,7 +318,8 @@ static enum status measure_stream(struct session *s, struct field *f, int level,
         record.reason = reason ? reason : "out of memory";
         return add(s, record, err);
     }
-    double bytes = (double)(f->count / f->pieces) * sizeof(float) * p->arrays;
+    int64_t piece = f->count / f->pieces;
+    double bytes = (double)piece * sizeof(float) * p->arrays;
     record.working_set_bytes = f->count * (int64_t)sizeof(float) * p->arrays * s->threads;
     struct lap lap = {s->pool, s->threads, work_stream, f};
     measure(s, &lap, bytes, &record);

@@ -24,6 +24,7 @@ static const double layers_budget_s = 2;
 
 struct work {
     const struct point_job *job;
+    struct arena *arena; /* of the record */
     struct target target;
     struct graph_cost cost;
     struct verification verification;
@@ -130,6 +131,21 @@ static enum status count_pass(struct work *w, const struct profiler *profiler, v
     return profiler->end(session, pass, executions, err);
 }
 
+/* The session owns the text of its metrics, and the record lives longer. */
+static enum status keep_text(struct work *w, struct counts *counts, struct error *err)
+{
+    for (int k = 0; k < counts->count; k++) {
+        struct profiler_metric *m = &counts->metrics[k];
+        m->name = arena_strdup(w->arena, m->name);
+        m->unit = arena_strdup(w->arena, m->unit);
+        m->formula = arena_strdup(w->arena, m->formula);
+        m->reason = arena_strdup(w->arena, m->reason);
+        if (!m->name || !m->unit || !m->formula || !m->reason)
+            return FAIL_NO_MEMORY(err);
+    }
+    return STATUS_OK;
+}
+
 static enum status count_with(struct work *w, const struct profiler *profiler, struct error *err)
 {
     struct profiler_model model = {.flops = w->cost.flops,
@@ -147,8 +163,10 @@ static enum status count_with(struct work *w, const struct profiler *profiler, s
     if (status == STATUS_OK) {
         counts->source = profiler->name;
         counts->count = profiler->read(session, counts->metrics);
-        w->count_count++;
+        status = keep_text(w, counts, err);
     }
+    if (status == STATUS_OK)
+        w->count_count++;
     profiler->close(session);
     return status;
 }
@@ -204,7 +222,7 @@ static enum status run_phases(struct work *w, struct error *err)
 enum status point_run(const struct point_job *job, struct arena *arena, struct record *record,
                       struct sample_record **samples, struct error *err)
 {
-    struct work w = {.job = job, .peak = NAN, .rss = NAN};
+    struct work w = {.job = job, .arena = arena, .peak = NAN, .rss = NAN};
     struct error failure = {0};
     char *started = arena_alloc(arena, UTC_TEXT);
     if (!started)

@@ -20,6 +20,7 @@
 #include "harness/command.h"
 #include "harness/environment.h"
 #include "harness/model_options.h"
+#include "profilers/lib/profiler.h"
 
 struct doctor_options {
     bool json, redact, facts;
@@ -173,9 +174,17 @@ static void check_build(struct report *r)
                isa_name(r->isa));
     for (int k = 0; k < plugin_info_count(); k++) {
         const struct plugin_info *info = plugin_info_at(k);
-        if (info->state != PLUGIN_LOADED)
+        if (info->state != PLUGIN_LOADED && !profiler_find(info->name)) /* said below */
             advise(&r->advice, "%s is not used: %s", info->name, info->reason);
     }
+}
+
+static void check_profilers(struct report *r)
+{
+    char reason[400];
+    for (int k = 0; k < profiler_count(); k++)
+        if (!profiler_at(k)->available(reason, sizeof(reason)))
+            advise(&r->advice, "%s is not used: %s", profiler_at(k)->name, reason);
 }
 
 /* Whether a file of that path could be made: the nearest folder that exists may be written to. */
@@ -274,6 +283,12 @@ static void print_text(const struct report *r)
         printf("  %-14s %s\n", info->name,
                info->state == PLUGIN_LOADED ? info->version : "absent, see below");
     }
+    char reason[400];
+    printf("profilers\n");
+    for (int k = 0; k < profiler_count(); k++)
+        printf("  %-14s %s\n", profiler_at(k)->name,
+               profiler_at(k)->available(reason, sizeof(reason)) ? profiler_at(k)->summary
+                                                                 : "absent, see below");
     printf("tuner\n  %-14s %s%s\n", "cache", r->cache, !r->cache_exists ? " (not there yet)" : "");
     for (int k = 0; k < r->advice.count; k++)
         printf("%s  - %s\n", k ? "" : "advice\n", r->advice.text[k]);
@@ -357,6 +372,17 @@ static void print_json(const struct report *r)
         json_close(&json);
     }
     json_close(&json);
+    json_open(&json, "profilers", '[');
+    for (int k = 0; k < profiler_count(); k++) {
+        char reason[400];
+        bool there = profiler_at(k)->available(reason, sizeof(reason));
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", profiler_at(k)->name);
+        json_bool(&json, "available", there);
+        json_text(&json, "reason", there ? NULL : reason);
+        json_close(&json);
+    }
+    json_close(&json);
     json_text(&json, "tuner_cache", r->cache);
     json_advice(&json, "advice", &r->advice);
     json_advice(&json, "missing", &r->missing);
@@ -425,6 +451,7 @@ static void examine(struct report *r, const struct doctor_options *o)
     plugins_load(NULL);
     check_machine(r);
     check_build(r);
+    check_profilers(r);
     check_cache(r);
     check_required(r, o->require);
     if (o->json)

@@ -5,16 +5,30 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/json.h"
 #include "base/table.h"
+#include "base/utc.h"
 #include "harness/ceilings.h"
 #include "harness/command.h"
+#include "harness/environment.h"
+#include "results/store.h"
 
 struct peaks_options {
     int64_t threads;
-    const char *isa;
-    bool every, quick, json;
+    const char *isa, *db;
+    bool every, quick, json, save, redact;
+};
+
+/* What was measured, and on which machine. */
+struct peaks {
+    struct arena arena;
+    struct environment environment;
+    struct build_record build;
+    const struct ceiling_record *records;
+    int count;
+    char started[UTC_TEXT];
 };
 
 static const struct option options[] = {
@@ -26,6 +40,12 @@ static const struct option options[] = {
      "highest instruction set: scalar, avx2 or avx512"},
     {"quick", 'q', OPTION_FLAG, offsetof(struct peaks_options, quick), NULL,
      "fewer and shorter samples"},
+    {"save", 0, OPTION_FLAG, offsetof(struct peaks_options, save), NULL,
+     "keep them in the database, as a run of their own"},
+    {"db", 0, OPTION_TEXT, offsetof(struct peaks_options, db), "FILE",
+     "database (default out/ridge.db)"},
+    {"redact", 0, OPTION_FLAG, offsetof(struct peaks_options, redact), NULL,
+     "with --save: without names, serial numbers and paths of this machine"},
     {"json", 0, OPTION_FLAG, offsetof(struct peaks_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -121,42 +141,79 @@ static void print_json(const struct ceiling_record *records, int count)
     json_close(&json);
 }
 
-static enum status measure(const struct peaks_options *o, struct arena *arena,
-                           const struct ceiling_record **records, int *count, struct error *err)
+/* The machine is looked at before threads are bound to CPUs. */
+static enum status measure(const struct peaks_options *o, struct peaks *peaks, struct error *err)
 {
     struct ceiling_options wanted = {.quick = o->quick, .every_count = o->every};
     struct pool *pool;
+    utc_now(peaks->started);
     TRY(isa_of(o->isa, &wanted.isa, err));
+    TRY(environment_probe(&peaks->environment, &peaks->arena, o->redact, err));
+    TRY(build_probe(&peaks->build, &peaks->arena, err));
     TRY(pool_new((int)o->threads, &pool, err));
-    enum status status = ceilings_measure(pool, &wanted, arena, records, count, err);
+    enum status status =
+        ceilings_measure(pool, &wanted, &peaks->arena, &peaks->records, &peaks->count, err);
     pool_free(pool);
+    return status;
+}
+
+static enum status put(struct store *store, const struct peaks *peaks, struct error *err)
+{
+    char uuid[UUID_TEXT];
+    int64_t run;
+    uuid_make(uuid);
+    struct run_head head = {.uuid = uuid,
+                            .environment = &peaks->environment,
+                            .build = &peaks->build,
+                            .command = "ridge peaks",
+                            .suite = "peaks",
+                            .suite_text = "",
+                            .plan_hash = "",
+                            .started_utc = peaks->started,
+                            .order_key = (int64_t)time(NULL),
+                            .branch = "",
+                            .tag = ""};
+    TRY(run_begin(store, &head, &run, err));
+    TRY(run_put_facts(store, run, "before", &peaks->environment, err));
+    TRY(run_put_ceilings(store, run, peaks->records, peaks->count, err));
+    return run_end(store, run, true, true, "", err);
+}
+
+static enum status save(const struct peaks_options *o, const struct peaks *peaks, struct error *err)
+{
+    struct store *store;
+    TRY(store_open(o->db ? o->db : "out/ridge.db", STORE_WRITE, &store, err));
+    enum status status = put(store, peaks, err);
+    if (status == STATUS_OK)
+        fprintf(stderr, "saved in %s\n", store_path(store));
+    store_close(store);
     return status;
 }
 
 static int peaks_main(int word_count, char **words, const void *values)
 {
     const struct peaks_options *o = values;
-    struct arena arena = {0};
-    const struct ceiling_record *records = NULL;
+    struct peaks peaks = {.count = 0};
     struct error err;
-    int count = 0;
     if (word_count) {
         fprintf(stderr, "ridge peaks: takes no word, got \"%s\"\n", words[0]);
         return EXIT_USAGE;
     }
-    enum status status = measure(o, &arena, &records, &count, &err);
+    enum status status = measure(o, &peaks, &err);
     if (status == STATUS_OK && o->json)
-        print_json(records, count);
+        print_json(peaks.records, peaks.count);
     else if (status == STATUS_OK)
-        print_table(records, count);
-    arena_release(&arena);
+        print_table(peaks.records, peaks.count);
+    if (status == STATUS_OK && (o->save || o->db))
+        status = save(o, &peaks, &err);
+    arena_release(&peaks.arena);
     return status == STATUS_OK ? EXIT_FINE : command_fail(&err);
 }
 
 REGISTER(command, peaks) = {
     .name = "peaks",
     .summary = "measure what this machine can do at most: arithmetic and bandwidth",
-    .usage = "[--threads N] [--every] [--isa NAME] [--quick] [--json]",
+    .usage = "[--threads N] [--every] [--isa NAME] [--quick] [--json] [--save] [--db FILE]",
     .help = "Each value is the median of the samples; the next columns say how far the lowest and\n"
             "the highest sample lie from it. docs/method.md says what each name means.",
     .options = options,

@@ -87,6 +87,7 @@ static enum status parse_inner(struct parser *p, double *value)
 
 static enum status parse_factor(struct parser *p, double *value)
 {
+    *value = 0;
     if (p->depth >= DEPTH_MAX)
         return complain(p, "nested too deep");
     p->depth++;
@@ -99,7 +100,7 @@ static enum status parse_product(struct parser *p, double *value)
 {
     TRY(parse_factor(p, value));
     for (char next = peek(p); next == '*' || next == '/'; next = peek(p)) {
-        double other;
+        double other = 0;
         p->at++;
         TRY(parse_factor(p, &other));
         *value = next == '*' ? *value * other : other == 0 ? NAN : *value / other;
@@ -111,7 +112,7 @@ static enum status parse_sum(struct parser *p, double *value)
 {
     TRY(parse_product(p, value));
     for (char next = peek(p); next == '+' || next == '-'; next = peek(p)) {
-        double other;
+        double other = 0;
         p->at++;
         TRY(parse_product(p, &other));
         *value = next == '+' ? *value + other : *value - other;

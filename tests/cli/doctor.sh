@@ -15,6 +15,7 @@ holds '.machine.cpus_online >= 1 and .machine.memory_bytes > 0 and .machine.isa'
 holds '.build.version and .build.commit and .build.compiler'
 holds 'all(.plugins[]; (.loaded and .version) or (.reason | length > 10))'
 holds '.missing == []'
+holds '.profilers | length >= 5 and all(.[]; .available or (.reason | length > 20))'
 
 # Every fact with where it was read; redacted ones hash the same and hold no name.
 run ridge doctor --facts

@@ -13,6 +13,11 @@ holds 'all(.[]; (.value > 0 and .n > 10 and .min <= .value and .value <= .max) o
 holds '[.[] | select(.value != null) | .isa] | unique == ["scalar"]'
 holds '[.[] | select(.name == "read L1") | .threads] == [1, 2]'
 holds '([.[] | "\(.name) \(.threads)"] | unique | length) == length'
+run ridge peaks --quick --threads 1 --save --db "$tap_dir/new/peaks.db" --redact
+exits 0
+complains 'saved in'
+run sqlite3 "$tap_dir/new/peaks.db" "select count(*) > 20 from ceiling where value > 0 or reason != ''"
+prints '^1$'
 run ridge peaks --isa no_such_set
 exits 2
 complains 'scalar, avx2 or avx512'
