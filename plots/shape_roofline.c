@@ -148,30 +148,30 @@ static void put_lines(struct figure *f, const struct roofs *roofs)
     figure_end(f);
 }
 
-/* A compute roof is named over its line, from the right edge to the left until there is room. */
+/* A compute roof is named over its line, or under it, from the right edge to the left until there
+ * is room. */
 static void name_compute(struct figure *f, const struct roof *roof)
 {
-    double y = figure_px_y(f, roof->value);
-    for (int side = 0; side < 2; side++)
-        for (double x = f->width - f->right - 4; x > f->left + 200; x -= 20) {
-            double at_y = side ? y + 11 : y - 11;
-            struct box box = figure_text_box(x, at_y, roof->label, 1);
-            if (!figure_free(f, box))
-                continue;
-            figure_label(f, x, at_y, 1, roof->label);
-            return;
-        }
+    double y = figure_px_y(f, roof->value), right = f->width - f->right - 4;
+    int tries = (int)((right - f->left - 200) / 20) + 1;
+    for (int k = 0; k < 2 * tries; k++) {
+        double x = right - 20 * (k % tries), at_y = k < tries ? y - 11 : y + 11;
+        if (!figure_free(f, figure_text_box(x, at_y, roof->label, 1)))
+            continue;
+        figure_label(f, x, at_y, 1, roof->label);
+        return;
+    }
 }
 
 /* A memory is named to the right of its line, from the lower end up. */
 static void name_memory(struct figure *f, const struct roof *roof)
 {
-    for (double share = 0.02; share < 0.75; share += 0.03) {
+    enum { TRIES = 25 };
+    for (int k = 0; k < TRIES; k++) {
+        double share = 0.02 + 0.03 * k;
         double px = f->left + share * (f->width - f->left - f->right);
-        double x = f->x.min * pow(f->x.max / f->x.min, share);
-        double py = figure_px_y(f, x * roof->value);
-        struct box box = figure_text_box(px + 10, py + 6, roof->label, 0);
-        if (!figure_free(f, box))
+        double py = figure_px_y(f, f->x.min * pow(f->x.max / f->x.min, share) * roof->value);
+        if (!figure_free(f, figure_text_box(px + 10, py + 6, roof->label, 0)))
             continue;
         figure_label(f, px + 10, py + 6, 0, roof->label);
         return;
