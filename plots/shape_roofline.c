@@ -107,8 +107,8 @@ static void put_points(struct figure *f, const struct grid *points, double *radi
         double px = figure_px_x(f, grid_number(points, row, "intensity"));
         double py = figure_px_y(f, grid_number(points, row, "flop_rate"));
         radius[row] = 4.5 * size; /* gnuplot draws a marker of size 1 with 4.5 px around */
-        figure_take(f, (struct box){px - radius[row] * 0.8, py - radius[row] * 0.8,
-                                    px + radius[row] * 0.8, py + radius[row] * 0.8});
+        figure_take(f, (struct box){px - radius[row], py - radius[row], px + radius[row],
+                                    py + radius[row]});
     }
     figure_end(f);
 }
