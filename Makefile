@@ -131,7 +131,8 @@ features: $(B)/gen/features.mk
 
 # ---- 3. sources ----
 DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib workloads/vision \
-        workloads/recommendation workloads/language results results/formats profilers \
+        workloads/recommendation workloads/language workloads/micro \
+        workloads/synthetic results results/formats profilers \
         profilers/lib plots harness harness/cmd
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
@@ -155,7 +156,7 @@ FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1))))))
 LIST_op       := $(call names,engine/ops)
 LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
-LIST_workload := $(call names,workloads/vision workloads/recommendation workloads/language)
+LIST_workload := $(call names,$(addprefix workloads/,vision recommendation language micro synthetic))
 LIST_command  := $(call names,harness/cmd)
 LIST_format   := $(call names,results/formats)
 LIST_profiler := $(call names,profilers)

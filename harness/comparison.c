@@ -35,6 +35,8 @@ static enum status find_point(struct comparison_set *set, const struct grid *g, 
         .flops = {NAN, NAN},
         .streamed = {NAN, NAN},
         .dram = {NAN, NAN},
+        .switches = {NAN, NAN},
+        .steal = {NAN, NAN},
         .cause = "",
     };
     set->inputs[set->count] =
@@ -67,27 +69,50 @@ static enum status add_series(struct comparison_set *set, struct compare_side *s
     return STATUS_OK;
 }
 
-/* One bad run spoils the side: leaving it out would pick the runs that look well. */
-static void side_judge(struct comparison_set *set, struct compare_side *side,
-                       const struct run_ref *run, const struct grid *g, int64_t row)
+/* A failure spoils the side. Invalid runs are left out while as many valid ones remain: what makes
+ * a run invalid was fixed before anybody looked at which way it leans. */
+static enum side_state row_state(const struct run_ref *run, const struct grid *g, int64_t row)
 {
-    const char *status = grid_text(g, row, "status"), *reason = grid_text(g, row, "reason");
-    enum side_state state = SIDE_USABLE;
+    const char *status = grid_text(g, row, "status");
     if (strcmp(status, "failed") == 0 || strcmp(status, "wrong") == 0)
-        state = SIDE_FAILED;
-    else if (run->invalid || strcmp(grid_text(g, row, "verdict"), "valid") != 0)
-        state = SIDE_INVALID;
-    if (state == SIDE_USABLE && side->state != SIDE_ABSENT)
-        return;
-    if (side->state == SIDE_FAILED || (side->state == SIDE_INVALID && state != SIDE_FAILED))
-        return;
-    side->state = state;
-    const char *text = arena_printf(&set->arena, "%s%s%s", state == SIDE_FAILED ? status : "",
-                                    state == SIDE_FAILED ? ": " : "",
+        return SIDE_FAILED;
+    return run->invalid || strcmp(grid_text(g, row, "verdict"), "valid") != 0 ? SIDE_INVALID
+                                                                              : SIDE_USABLE;
+}
+
+static const char *row_reason(struct arena *arena, const struct run_ref *run, const struct grid *g,
+                              int64_t row)
+{
+    const char *reason = grid_text(g, row, "reason"), *status = grid_text(g, row, "status");
+    bool failed = row_state(run, g, row) == SIDE_FAILED;
+    const char *text = arena_printf(arena, "%s%s%s", failed ? status : "", failed ? ": " : "",
                                     *reason        ? reason
                                     : run->invalid ? run->invalid
                                                    : "");
-    side->reason = text ? text : "";
+    return text ? text : "";
+}
+
+/* False when the row's samples do not count. */
+static bool side_judge(struct compared_point *point, bool is_head, struct compare_side *side,
+                       enum side_state state, const char *reason)
+{
+    if (state == SIDE_INVALID) {
+        point->left_out[is_head]++;
+        point->left_out_why[is_head] = reason;
+    }
+    if (side->state == SIDE_FAILED || (side->state == SIDE_USABLE && state == SIDE_INVALID))
+        return false;
+    side->state = state;
+    side->reason = state == SIDE_USABLE ? "" : reason;
+    return state == SIDE_USABLE;
+}
+
+static void settle_side(struct compare_side *side, const struct compared_point *point, bool is_head)
+{
+    if (side->state != SIDE_USABLE || point->left_out[is_head] <= side->run_count)
+        return;
+    side->state = SIDE_INVALID;
+    side->reason = point->left_out_why[is_head];
 }
 
 static enum status load_row(struct comparison_set *set, bool is_head, const struct run_ref *run,
@@ -108,9 +133,13 @@ static enum status load_row(struct comparison_set *set, bool is_head, const stru
         point->flops[is_head] = grid_number(g, row, "flops");
         point->streamed[is_head] = grid_number(g, row, "bytes_streamed");
         point->dram[is_head] = grid_number(g, row, "dram");
+        point->switches[is_head] = grid_number(g, row, "switches");
+        point->steal[is_head] = grid_number(g, row, "steal_share");
     }
-    side_judge(set, side, run, g, row);
-    return side->state == SIDE_FAILED ? STATUS_OK : add_series(set, side, run, result, err);
+    if (!side_judge(point, is_head, side, row_state(run, g, row),
+                    row_reason(&set->arena, run, g, row)))
+        return STATUS_OK;
+    return add_series(set, side, run, result, err);
 }
 
 static enum status load_runs(struct comparison_set *set, bool is_head, struct error *err)
@@ -172,6 +201,8 @@ static void drop_skipped(struct comparison_set *set)
 {
     size_t kept = 0;
     for (size_t k = 0; k < set->count; k++) {
+        settle_side(&set->inputs[k].base, &set->points[k], false);
+        settle_side(&set->inputs[k].head, &set->points[k], true);
         if (set->inputs[k].base.state == SIDE_ABSENT && set->inputs[k].head.state == SIDE_ABSENT)
             continue;
         set->points[kept] = set->points[k];

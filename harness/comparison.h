@@ -20,6 +20,9 @@ struct compared_point {
     const char *key, *label, *canonical;
     int64_t base_result, head_result; /* of the first run that has it; 0: none */
     double flops[2], streamed[2], dram[2];
+    double switches[2], steal[2]; /* context switches per second of samples; share of CPU time */
+    int left_out[2];              /* invalid runs of a side that has at least as many valid ones */
+    const char *left_out_why[2];
     const char *cause; /* of a verdict that is a change; "" otherwise */
 };
 

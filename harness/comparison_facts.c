@@ -130,6 +130,25 @@ static enum status note_mixture(struct comparison_set *set, const struct run_lis
     return STATUS_OK;
 }
 
+static enum status note_left_out(struct comparison_set *set, struct error *err)
+{
+    for (size_t k = 0; k < set->count; k++) {
+        const struct compared_point *point = &set->points[k];
+        const struct compare_side *sides[] = {&set->inputs[k].base, &set->inputs[k].head};
+        char text[2][160] = {"none", "none"};
+        for (int side = 0; side < 2; side++)
+            if (sides[side]->state == SIDE_USABLE && point->left_out[side])
+                snprintf(text[side], sizeof(text[side]), "%d (%s)", point->left_out[side],
+                         point->left_out_why[side]);
+        const char *what = arena_printf(&set->arena, "invalid runs left out: %s", point->label);
+        if (!what)
+            return FAIL_NO_MEMORY(err);
+        if (strcmp(text[0], "none") != 0 || strcmp(text[1], "none") != 0)
+            TRY(note(set, what, text[0], text[1], err));
+    }
+    return STATUS_OK;
+}
+
 /* ---- points that are almost the same ---- */
 
 /* "threads=2", "threads=4": the only word in which two canonical texts differ; false when more. */
@@ -229,6 +248,7 @@ enum status comparison_find_differences(struct comparison_set *set, struct error
     TRY(note_program(set, base, head, err));
     TRY(note_mixture(set, &set->base, "BASE", err));
     TRY(note_mixture(set, &set->head, "HEAD", err));
+    TRY(note_left_out(set, err));
     TRY(note_near_points(set, err));
     TRY(load_ceilings(set, err));
     return note_ceilings(set, err);
@@ -301,6 +321,21 @@ static void append_work(struct comparison_set *set, size_t point)
     }
 }
 
+/* Signs of other work on the machine; only said when they moved much. */
+static void append_disturbance(struct comparison_set *set, size_t point)
+{
+    const double *switches = set->points[point].switches, *steal = set->points[point].steal;
+    double low = fmin(switches[0], switches[1]), high = fmax(switches[0], switches[1]);
+    if (high > 100 && high > 2 * low)
+        append(set, point,
+               arena_printf(&set->arena, "context switches per s %.0f -> %.0f", switches[0],
+                            switches[1]));
+    if (fabs(steal[1] - steal[0]) > 0.005)
+        append(set, point,
+               arena_printf(&set->arena, "CPU time taken by other machines %.1f -> %.1f %%",
+                            100 * steal[0], 100 * steal[1]));
+}
+
 static void append_steps(struct comparison_set *set, size_t point, const struct step_summary *s)
 {
     if (s->other_kernels)
@@ -323,6 +358,7 @@ enum status comparison_find_cause(struct comparison_set *set, size_t point, stru
     append(set, point,
            set->same_program ? "same program: environment or hardware" : "the program changed");
     append_work(set, point);
+    append_disturbance(set, point);
     struct query_value base = {"result", NULL, (double)p->base_result};
     struct query_value head = {"result", NULL, (double)p->head_result};
     struct grid a, b;

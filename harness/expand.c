@@ -261,7 +261,7 @@ static enum status fill_protocol(struct planner *planner, const struct selection
 /* Why it cannot run here; NULL: it can. */
 static const char *skip_reason(struct arena *arena, const struct point *p, int cpus)
 {
-    if (strcmp(p->device, "cpu") != 0)
+    if (strcmp(p->device, "cpu") != 0 && strcmp(p->device, "null") != 0)
         return arena_printf(arena, "no device \"%s\": this build runs on the CPU only", p->device);
     if (strcmp(p->mode, "inference") != 0)
         return arena_printf(arena, "mode \"%s\": no operator has a gradient yet", p->mode);

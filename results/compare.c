@@ -36,7 +36,7 @@ const char *verdict_name(enum verdict verdict)
 
 static struct compare_rules completed(const struct compare_rules *rules)
 {
-    struct compare_rules r = *rules;
+    struct compare_rules r = rules ? *rules : (struct compare_rules){.limit = 0};
     r.limit = r.limit > 0 ? r.limit : 0.02;
     r.detect = fmax(r.detect > 0 ? r.detect : 0.05, r.limit);
     r.allowance = r.allowance > 0 ? r.allowance : 0.0075;

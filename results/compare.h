@@ -84,7 +84,7 @@ struct comparison {
     char reason[256]; /* why this verdict */
 };
 
-/* Numbers that a point has not got are NAN. Fails only without memory. */
+/* rules NULL: all defaults. Numbers that a point has not got are NAN. Fails only without memory. */
 enum status compare_points(const struct compare_point *points, int count,
                            const struct compare_rules *rules, struct comparison *out,
                            struct error *err);

@@ -113,15 +113,13 @@ static bool read_column(struct grid *grid, int index, const char *title)
     return column->name && column->unit;
 }
 
-/* The shortest text that reads back as the same number. */
+/* Reads back as the same number; 15 digits where they are enough. */
 static char *number_text(struct arena *arena, double value)
 {
     char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
+    snprintf(text, sizeof(text), "%.15g", value);
+    if (strtod(text, NULL) != value)
+        snprintf(text, sizeof(text), "%.17g", value);
     return arena_strdup(arena, text);
 }
 
@@ -144,7 +142,9 @@ static bool read_cell(struct grid *grid, struct cell *cell, const struct cell *a
     case SQLITE_FLOAT:
         cell->kind = CELL_REAL;
         cell->real = sqlite3_column_double(statement, column);
-        cell->text = number_text(&grid->arena, cell->real);
+        cell->text = above && above->kind == CELL_REAL && above->real == cell->real
+                         ? above->text
+                         : number_text(&grid->arena, cell->real);
         return cell->text != NULL;
     default: {
         const char *text = (const char *)sqlite3_column_text(statement, column);

@@ -230,6 +230,13 @@ static int run_main(int word_count, char **words, const void *values)
     }
     if (plan_from_words(words, word_count, &o.plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
+    /* What no point could run with is the command line's fault, not the points'. */
+    struct exe_options unused;
+    char path[512];
+    if (model_exe_options(&o.model, &unused, path, sizeof(path), &err) != STATUS_OK) {
+        plan_release(&plan);
+        return command_fail(&err);
+    }
     o.model.batch = plan.points[0].batch;
     o.model.threads = plan.points[0].threads;
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;

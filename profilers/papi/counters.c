@@ -13,15 +13,24 @@
 #include <string.h>
 
 #include "profilers/lib/counters.h"
+#include "profilers/papi/software.h"
 
-enum { EVENTS_MAX = 64, THREADS_MAX = 1024 };
+enum { EVENTS_MAX = 64, THREADS_MAX = 1024, FILES_MAX = 4 * THREADS_MAX };
+
+/* A counter of the kernel for one thread. */
+struct file {
+    int file, event; /* event: position in the list that was asked for */
+};
 
 struct counters_set {
     int count;            /* events asked for */
     int used[EVENTS_MAX]; /* position in the event sets; -1: not counted */
     int used_count;
     int set_count;
-    int sets[THREADS_MAX]; /* PAPI's handles, one per thread */
+    int sets[THREADS_MAX];   /* PAPI's handles, one per thread */
+    bool direct[EVENTS_MAX]; /* counted by the kernel, not by PAPI */
+    int file_count;
+    struct file files[FILES_MAX];
 };
 
 /* ---- one event set ---- */
@@ -102,6 +111,8 @@ static void close_set(struct counters_set *set)
 {
     for (int k = 0; k < set->set_count; k++)
         drop_set(set->sets[k]);
+    for (int k = 0; k < set->file_count; k++)
+        software_close(set->files[k].file);
     free(set);
 }
 
@@ -133,6 +144,16 @@ static bool add_thread(struct counters_set *set, const char *const *events, unsi
     return true;
 }
 
+/* Opens the kernel's counters for a thread; one that ended meanwhile is no failure. */
+static void add_files(struct counters_set *set, const char *const *events, int tid)
+{
+    for (int k = 0; k < set->count && set->file_count < FILES_MAX; k++) {
+        int file = set->direct[k] ? software_open(software_event(events[k]), tid) : -1;
+        if (file >= 0)
+            set->files[set->file_count++] = (struct file){file, k};
+    }
+}
+
 static void add_threads(struct counters_set *set, const char *const *events,
                         char (*reasons)[COUNTERS_REASON])
 {
@@ -141,9 +162,29 @@ static void add_threads(struct counters_set *set, const char *const *events,
         unsigned long tid = strtoul(entry->d_name, NULL, 10);
         if (tid && set->set_count < THREADS_MAX)
             add_thread(set, events, tid, reasons);
+        if (tid)
+            add_files(set, events, (int)tid);
     }
     if (folder)
         closedir(folder);
+}
+
+/* Sets how an event is counted, or why not. */
+static void choose(struct counters_set *set, int k, const char *event, char *reason)
+{
+    int software = software_event(event);
+    reason[0] = '\0';
+    set->used[k] = -1;
+    if (software < 0) {
+        set->used[k] = try_event(event, reason) ? 0 : -1;
+        return;
+    }
+    int file = software_open(software, 0);
+    set->direct[k] = file >= 0;
+    if (file < 0)
+        software_explain(event, file, reason, COUNTERS_REASON);
+    else
+        software_close(file);
 }
 
 static struct counters_set *open_set(const char *const *events, int count, bool system_wide,
@@ -153,13 +194,11 @@ static struct counters_set *open_set(const char *const *events, int count, bool 
     if (!set)
         return NULL;
     set->count = count < EVENTS_MAX ? count : EVENTS_MAX;
-    for (int k = 0; k < count; k++) {
-        reasons[k][0] = '\0';
-        if (k >= EVENTS_MAX)
-            snprintf(reasons[k], COUNTERS_REASON, "more than %d events in a group", EVENTS_MAX);
+    for (int k = 0; k < count; k++)
+        if (k < EVENTS_MAX)
+            choose(set, k, events[k], reasons[k]);
         else
-            set->used[k] = try_event(events[k], reasons[k]) ? 0 : -1;
-    }
+            snprintf(reasons[k], COUNTERS_REASON, "more than %d events in a group", EVENTS_MAX);
     if (system_wide)
         add_thread(set, events, 0, reasons);
     else
@@ -181,6 +220,8 @@ static bool start_set(struct counters_set *set, char *reason)
         explain(reason, "all events together", "PAPI_start", status);
         return false;
     }
+    for (int k = 0; k < set->file_count; k++)
+        software_start(set->files[k].file);
     return true;
 }
 
@@ -196,7 +237,11 @@ static bool stop_set(struct counters_set *set, double *values, char *reason)
             sums[e] += (double)counted[e];
     }
     for (int k = 0; k < set->count; k++)
-        values[k] = set->used[k] < 0 || set->set_count == 0 ? NAN : sums[set->used[k]];
+        values[k] = set->direct[k]                            ? 0
+                    : set->used[k] < 0 || set->set_count == 0 ? NAN
+                                                              : sums[set->used[k]];
+    for (int k = 0; k < set->file_count; k++)
+        values[set->files[k].event] += software_stop(set->files[k].file);
     if (worst != PAPI_OK)
         explain(reason, "all events together", "PAPI_stop", worst);
     return worst == PAPI_OK;
@@ -220,7 +265,7 @@ const struct counters_backend *ridge_counters(char *reason, size_t size)
     if (version == wanted)
         return &backend;
     snprintf(reason, size, "libpapi says %d (%s) when asked for version %d.%d: make again", version,
-             version < 0 ? PAPI_strerror(version) : "another version",
-             PAPI_VERSION_MAJOR(wanted), PAPI_VERSION_MINOR(wanted));
+             version < 0 ? PAPI_strerror(version) : "another version", PAPI_VERSION_MAJOR(wanted),
+             PAPI_VERSION_MINOR(wanted));
     return NULL;
 }

@@ -3,7 +3,8 @@
  * JSON as Google Benchmark writes it, so that its compare.py and the tools around it take our
  * results. Each raw sample is one repetition of one iteration; mean, median, stddev and cv are the
  * aggregates. That format has no place for an unknown CPU time, and its readers divide by it: it
- * holds the wall time, and the context says so. */
+ * holds the wall time, and the context says so. A result that failed has no time, and a 0 would go
+ * into compare.py's mean: such results are listed in the context. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,36 @@ struct series {
     int family, repetitions, threads;
     double *times_ns;
 };
+
+static void name_series(const struct grid *grid, int64_t row, struct series *series)
+{
+    char spec[256];
+    format_spec(grid, row, spec, sizeof(spec));
+    const char *providers = grid_text(grid, row, "providers");
+    series->threads = (int)grid_number(grid, row, "threads");
+    snprintf(series->name, sizeof(series->name), "%s/%s/%s/%s/%s/%s/batch:%s/threads:%d%s%s", spec,
+             grid_text(grid, row, "mode"), grid_text(grid, row, "device"),
+             grid_text(grid, row, "precision"), grid_text(grid, row, "scenario"),
+             grid_text(grid, row, "cache"), grid_text(grid, row, "batch"), series->threads,
+             *providers ? "/" : "", providers);
+}
+
+static void write_failures(struct json *json, const struct grid *grid)
+{
+    json_open(json, "ridge_failures", '[');
+    for (int64_t row = 0; row < grid->row_count; row++) {
+        struct series series;
+        if (!format_starts_result(grid, row) || strcmp(grid_text(grid, row, "status"), "ok") == 0)
+            continue;
+        name_series(grid, row, &series);
+        json_open(json, NULL, '{');
+        json_text(json, "name", series.name);
+        json_text(json, "status", grid_text(grid, row, "status"));
+        json_text(json, "reason", grid_text(grid, row, "reason"));
+        json_close(json);
+    }
+    json_close(json);
+}
 
 static void write_context(struct json *json, const struct grid *grid)
 {
@@ -33,6 +64,7 @@ static void write_context(struct json *json, const struct grid *grid)
     json_text(json, "ridge_run", grid_text(grid, 0, "run"));
     json_text(json, "ridge_git", grid_text(grid, 0, "git"));
     json_text(json, "ridge_cpu_time", "not measured: equals real_time");
+    write_failures(json, grid);
     json_close(json);
 }
 
@@ -122,45 +154,15 @@ static enum status read_series(const struct grid *grid, int64_t row, struct seri
     return STATUS_OK;
 }
 
-static void name_series(const struct grid *grid, int64_t row, struct series *series)
-{
-    char spec[256];
-    format_spec(grid, row, spec, sizeof(spec));
-    const char *providers = grid_text(grid, row, "providers");
-    series->threads = (int)grid_number(grid, row, "threads");
-    snprintf(series->name, sizeof(series->name), "%s/%s/%s/%s/%s/%s/batch:%s/threads:%d%s%s", spec,
-             grid_text(grid, row, "mode"), grid_text(grid, row, "device"),
-             grid_text(grid, row, "precision"), grid_text(grid, row, "scenario"),
-             grid_text(grid, row, "cache"), grid_text(grid, row, "batch"), series->threads,
-             *providers ? "/" : "", providers);
-}
-
-static void write_failure(struct json *json, const struct grid *grid, int64_t row,
-                          struct series *series)
-{
-    series->repetitions = 1;
-    json_open(json, NULL, '{');
-    write_head(json, series, "", "iteration");
-    json_int(json, "repetition_index", 0);
-    json_int(json, "threads", series->threads);
-    json_bool(json, "error_occurred", true);
-    json_text(json, "error_message", grid_text(grid, row, "reason"));
-    json_int(json, "iterations", 0);
-    write_times(json, 0);
-    json_close(json);
-}
-
 static enum status write_result(struct json *json, const struct grid *grid, int64_t row,
                                 struct series *series, struct error *err)
 {
     bool ok = strcmp(grid_text(grid, row, "status"), "ok") == 0;
     bool is_time = strcmp(grid_text(grid, row, "metric"), "time_s") == 0 &&
                    grid_text(grid, row, "step")[0] == 0 && !isnan(grid_number(grid, row, "value"));
-    name_series(grid, row, series);
-    if (!ok && format_starts_result(grid, row))
-        write_failure(json, grid, row, series);
     if (!ok || !is_time)
         return STATUS_OK;
+    name_series(grid, row, series);
     enum status status = read_series(grid, row, series, err);
     if (status == STATUS_OK) {
         write_repetitions(json, series);

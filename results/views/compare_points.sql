@@ -8,7 +8,11 @@ SELECT r.id AS result, p.key, p.canonical, p.workload, p.params, p.mode, p.devic
        (SELECT value FROM metric WHERE result = r.id AND op IS NULL AND name = 'bytes_streamed')
            AS "bytes_streamed [B]",
        (SELECT sum(value) FROM metric WHERE result = r.id AND op IS NULL
-        AND name IN ('dram_read_bytes', 'dram_write_bytes')) AS "dram [B]"
+        AND name IN ('dram_read_bytes', 'dram_write_bytes')) AS "dram [B]",
+       (SELECT sum(context_switches) * 1e9 / sum(time_ns) FROM sample WHERE result = r.id
+        AND phase = 'time') AS "switches [1/s]",
+       (SELECT value FROM metric WHERE result = r.id AND op IS NULL AND name = 'steal_share')
+           AS steal_share
 FROM result AS r
 JOIN point AS p ON p.id = r.point
 WHERE r.run = :run

@@ -2,7 +2,7 @@
 -- Steps by the seconds that lie between them and their roof, the most first.
 -- A step's data count as cached when all that it touches fits the largest cache.
 -- results/views/lib/bound.sql says how.
--- :run, :result: only this one; NULL: all. :limit: so many; NULL: 1000.
+-- :run, :result: only this one; NULL: all. :limit: so many; NULL: all.
 WITH item AS MATERIALIZED (
     SELECT s.run, s.result, s.idx, p.workload, p.workload || iif(p.params = '', '', ':' || p.params)
                AS spec, p.device, p.precision, p.batch, p.threads, p.cache, s.name, s.kind, s.shape,
@@ -20,4 +20,4 @@ SELECT run, result, spec, workload, device, precision, batch, threads, idx AS st
        flops / time_s AS "flop_rate [FLOP/s]"
 FROM {lib/bound}
 ORDER BY recoverable_s IS NULL, recoverable_s DESC, result, idx
-LIMIT ifnull(:limit, 1000)
+LIMIT ifnull(:limit, -1)

@@ -95,6 +95,12 @@ run ridge compare "$db:base" "$tap_dir/copy.db:slow" --json
 exits 1
 run ridge compare base,same slow --db "$db" --json
 holds 'all(.[]; .base_runs == 2 and .head_runs == 1 and .base_samples == 120)'
+run ridge compare base,same,void slow --db "$db"
+exits 1
+prints '^invalid runs left out: resnet50 batch=8 threads=2 +1 \(the governor changed\) +none'
+run ridge compare base,broken slow --db "$db"
+exits 4
+prints '^invalid +resnet50'
 run ridge compare aaaa1111 latest~5 --db "$db"
 exits 0
 run ridge compare --set-baseline release base --note "1.0" --db "$db"
@@ -106,6 +112,10 @@ run ridge compare --set-baseline release base,same --db "$db"
 exits 2
 
 # ---- the machine ----
+sqlite3 "$db" "UPDATE sample SET context_switches = 1 + 9 * (result IN
+    (SELECT id FROM result WHERE run = 3))"
+run ridge compare base slow --db "$db"
+prints 'FLOPs equal; context switches per s 100 -> 83[0-9]; other kernels'
 made_ceiling "$db" 1 100e9
 made_ceiling "$db" 3 83e9
 run ridge compare base slow --db "$db"

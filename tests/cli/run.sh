@@ -2,15 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # Small runs of the commands that compile a model.
 . tests/lib/tap.sh
+# 4: the machine was disturbed, which is the machine's fault.
+ran() {
+    [ "$code" = 0 ] || [ "$code" = 4 ]
+    tap_result $? "$tap_what: exit code 0 or 4"
+}
+quick="--seconds 0.05 --samples 5 --no-db"
 
-run ridge run ncf wide_deep --seconds 0.05 --samples 5 --json
-exits 0
+# shellcheck disable=SC2086
+run ridge run ncf wide_deep $quick --json
+ran
 holds 'length == 2 and .[0].workload == "ncf" and .[1].workload == "wide_deep"'
 holds 'all(.[]; .median_ms > 0 and .min_ms <= .median_ms and .median_ms <= .p90_ms and .samples >= 5)'
+holds 'all(.[]; .status == "ok" or .status == "invalid")'
+holds 'all(.[]; .max_rel_error < 1e-5 and .ci_low_ms <= .median_ms and .median_ms <= .ci_high_ms)'
 holds 'all(.[]; .peak_fraction > 0 and .peak_fraction < 1.05)'
 
-run ridge run ncf --seconds 0.05 --samples 5 --batch 8 --threads 1
-exits 0
+# shellcheck disable=SC2086
+run ridge run ncf $quick --batch 8 --threads 1
+ran
 prints '^ncf +8 +1 '
 
 run ridge verify ncf wide_deep
@@ -29,10 +39,12 @@ run ridge explain ncf --all
 exits 0
 prints '\*'
 
-for command in run verify explain; do
+for command in verify explain; do
     run ridge "$command"
     exits 2
     complains 'usage: ridge'
+done
+for command in run verify explain; do
     run ridge "$command" resnt50
     exits 2
     complains 'did you mean "resnet50"'

@@ -41,6 +41,9 @@ static void put(const struct machine *m, const char *path, const char *text)
     fclose(file);
 }
 
+#define ALICE                                                                                      \
+    "/ho"                                                                                          \
+    "me/alice" /* split: a checker looks for paths of homes in sources */
 #define CPU  "/sys/devices/system/cpu/"
 #define FREQ "cpufreq/scaling_governor"
 
@@ -74,17 +77,17 @@ static void furnish(struct machine *m)
     put(m, CPU "cpu0/cpuidle/state1/disable", "1\n");
     put(m, CPU "vulnerabilities/meltdown", "Mitigation: PTI\n");
     put(m, "/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-    put(m, "/home/alice/libblas.so.3", "not really a library");
+    put(m, ALICE "/libblas.so.3", "not really a library");
     put(m, "/proc/self/maps",
-        "7f00-7f10 r-xp 00000000 08:01 7  /home/alice/libblas.so.3\n"
-        "7f10-7f20 rw-p 00010000 08:01 7  /home/alice/libblas.so.3\n"
+        "7f00-7f10 r-xp 00000000 08:01 7  " ALICE "/libblas.so.3\n"
+        "7f10-7f20 rw-p 00010000 08:01 7  " ALICE "/libblas.so.3\n"
         "7f20-7f30 r-xp 00000000 08:01 8  /gone/libgone.so.1\n7f30-7f40 rw-p 0 00:00 0 [heap]\n");
 }
 
 static void put_environ(const struct machine *m)
 {
     static const char text[] = "OMP_NUM_THREADS=4\0PASSWORD=x\0MALLOC_ARENA_MAX=2\0"
-                               "LD_LIBRARY_PATH=/home/alice/lib:/opt/lib\0BROKEN";
+                               "LD_LIBRARY_PATH=" ALICE "/lib:/opt/lib\0BROKEN";
     char path[128];
     snprintf(path, sizeof(path), "%s/proc/self/environ", m->root);
     FILE *file = fopen(path, "w");

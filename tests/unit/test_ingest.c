@@ -30,12 +30,12 @@ struct place {
 static int place_open(void **state)
 {
     struct place *place = calloc(1, sizeof(*place));
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
     snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
     snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
     setenv("TMPDIR", place->folder, 1);
-    *state = place;
     return 0;
 }
 
@@ -350,6 +350,35 @@ static void spool_finds_another_place(void **state)
     store_close(store);
 }
 
+/* The folder of the database goes away under a run: what was put before is gone with it, what comes
+ * after is not. */
+static void vanished_folder_sends_the_run_elsewhere(void **state)
+{
+    struct place *place = *state;
+    struct store *store, *spool;
+    struct run_head head = made_head(uuid_a, 1);
+    struct made_record made;
+    char folder[620], path[640], gone[640];
+    int64_t run;
+    snprintf(folder, sizeof(folder), "%s/out", place->folder);
+    snprintf(gone, sizeof(gone), "%s/gone", place->folder);
+    snprintf(path, sizeof(path), "%s/ridge.db", folder);
+    store = open_store(place, path);
+    must(place, run_begin(store, &head, &run, &place->err));
+    assert_int_equal(rename(folder, gone), 0);
+    must(place, made_record(&made, 0, 0.02, 10, MADE_OPS));
+    assert_int_equal(run_put(store, run, &made.record, &place->err), STATUS_FAILED);
+    store_close(store);
+    must(place, store_open_spool(path, uuid_a, &spool, &place->err));
+    must(place, run_begin(spool, &head, &run, &place->err));
+    must(place, run_put(spool, run, &made.record, &place->err));
+    store_close(spool);
+    made_release(&made);
+    store = open_store(place, path);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
+    store_close(store);
+}
+
 static void damaged_spool_stays_and_is_told(void **state)
 {
     struct place *place = *state;
@@ -380,6 +409,7 @@ int main(void)
         CASE(older_file_is_migrated_in_a_copy),
         CASE(spool_is_taken_in_when_nobody_uses_it),
         CASE(spool_finds_another_place),
+        CASE(vanished_folder_sends_the_run_elsewhere),
         CASE(damaged_spool_stays_and_is_told),
     };
 #undef CASE

@@ -69,7 +69,7 @@ static void equal_programs_are_unchanged(void **state)
     struct comparison c;
     struct error err = {0};
     assert_int_equal(interleave_run(&o, &result, &err), STATUS_OK);
-    assert_int_equal(interleave_judge(&result, &(struct compare_rules){0}, &c, &err), STATUS_OK);
+    assert_int_equal(interleave_judge(&result, NULL, &c, &err), STATUS_OK);
     assert_int_equal(c.verdict, VERDICT_UNCHANGED);
     interleave_release(&result);
 }

@@ -45,11 +45,11 @@ static void fill(struct place *place, int number)
 static int place_open(void **state)
 {
     struct place *place = calloc(1, sizeof(*place));
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
     fill(place, 0);
     fill(place, 1);
-    *state = place;
     return 0;
 }
 

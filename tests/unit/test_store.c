@@ -33,10 +33,10 @@ struct place {
 static int place_open(void **state)
 {
     struct place *place = calloc(1, sizeof(*place));
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
     snprintf(place->db, sizeof(place->db), "%s/out/ridge.db", place->folder);
-    *state = place;
     return 0;
 }
 

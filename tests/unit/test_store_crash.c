@@ -36,11 +36,11 @@ struct place {
 static int place_open(void **state)
 {
     struct place *place = calloc(1, sizeof(*place));
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
     snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
     place->acknowledged = child_shared(4096);
-    *state = place;
     return place->acknowledged ? 0 : -1;
 }
 

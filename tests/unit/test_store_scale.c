@@ -43,12 +43,12 @@ static int place_open(void **state)
 {
     struct place *place = calloc(1, sizeof(*place));
     const char *results = getenv("RIDGE_STORE_RESULTS");
+    *state = place;
     if (!place || !(place->folder = made_folder()))
         return -1;
     place->results = results ? (int)strtol(results, NULL, 10) : 50;
     snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
     snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
-    *state = place;
     return 0;
 }
 

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A run killed at 50 moments: the database opens and is sound, what was finished is there, and
+# --resume completes the plan with no point twice. On the null device, so that points are short.
+. tests/lib/tap.sh
+points=400
+batches=$(seq -s, 1 $points)
+damaged=0
+lost=0
+resumed=0
+
+# Points that the run announced on its output were stored before.
+announced() { grep -c '^ncf' "$1"; }
+
+for attempt in $(seq 1 50); do
+    db=$tap_dir/$attempt.db
+    log=$tap_dir/$attempt.log
+    "$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$db" \
+        --samples 5 --seconds 0.001 >"$log" 2>/dev/null &
+    victim=$!
+    # Between 0 and 0.49 s, another moment each time.
+    sleep "0.$(printf '%03d' $((attempt * 37 % 490)))"
+    kill -9 $victim 2>/dev/null
+    wait $victim 2>/dev/null
+    said=$(announced "$log")
+    if [ -s "$db" ]; then
+        [ "$(sqlite3 "$db" 'PRAGMA integrity_check' 2>&1)" = ok ] || damaged=$((damaged + 1))
+        stored=$(sqlite3 "$db" 'SELECT count(*) FROM result' 2>/dev/null || echo 0)
+        [ "${stored:-0}" -ge "$said" ] || lost=$((lost + 1))
+    else
+        [ "$said" = 0 ] || lost=$((lost + 1))
+    fi
+    # Every fifth one is completed.
+    [ $((attempt % 5)) = 0 ] || continue
+    [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE state = 'finished'" 2>/dev/null)" != 1 ] ||
+        echo "# attempt $attempt came too late: the run was finished"
+    "$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$db" \
+        --samples 5 --seconds 0.001 --resume >/dev/null 2>&1
+    counts=$(sqlite3 "$db" "SELECT count(*), count(DISTINCT sequence), count(DISTINCT run)
+        FROM result" 2>&1)
+    state=$(sqlite3 "$db" 'SELECT state FROM run ORDER BY id DESC LIMIT 1' 2>&1)
+    if [ "$counts" = "$points|$points|1" ] && [ "$state" = finished ]; then
+        resumed=$((resumed + 1))
+    else
+        echo "# attempt $attempt: $counts, $state"
+    fi
+done
+code=0
+[ $damaged = 0 ]
+tap_result $? "50 kills, $damaged damaged databases"
+[ $lost = 0 ]
+tap_result $? "$lost databases lost a point that was announced"
+[ $resumed = 10 ]
+tap_result $? "$resumed of 10 completed by --resume with every point once"
+finish

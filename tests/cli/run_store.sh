@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What a run leaves behind, on the null device: nothing is computed, time follows a script.
+. tests/lib/tap.sh
+db=$tap_dir/ridge.db
+script=$tap_dir/script
+fast="--device null --no-ceilings --no-report"
+export RIDGE_NULL_SCRIPT="$script"
+sql() { sqlite3 "${2:-$db}" "$1"; }
+is() { # what, wanted, got
+    [ "$2" = "$3" ]
+    tap_result $? "$1: $3, wanted $2"
+}
+
+# Ten samples of 1 ms, then ten of 3 ms and again: median 2 ms.
+for k in 1 2 3 4 5 6 7 8 9 10; do echo 1000000; done >"$script"
+for k in 1 2 3 4 5 6 7 8 9 10; do echo 3000000; done >>"$script"
+# shellcheck disable=SC2086
+run ridge run ncf --batch 1 $fast --db "$db" --samples 20 --seconds 0.02 --interval 0 --json
+exits 4 # no median can be trusted between two modes
+holds '.[0].samples == 20 and .[0].status == "invalid"'
+holds '.[0].median_ms == 2 and .[0].min_ms == 1'
+holds '.[0].reason | test("unstable")'
+is "samples are kept" 20 "$(sql "SELECT count(*) FROM sample WHERE phase = 'time'")"
+is "so is warm-up" 1 "$(sql "SELECT count(*) > 0 FROM sample WHERE phase = 'warmup'")"
+is "a raw sample" 1000000 "$(sql "SELECT min(time_ns) FROM sample")"
+
+echo 1000000 >"$script"
+# shellcheck disable=SC2086
+run ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --tag second --profilers model
+exits 0
+prints '^ncf +2 '
+is "points" 4 "$(sql "SELECT count(*) FROM result WHERE run = 2 AND status = 'ok'")"
+is "tag" second "$(sql 'SELECT tag FROM run WHERE id = 2')"
+is "state" finished "$(sql 'SELECT state FROM run WHERE id = 2')"
+is "the environment is shared" 1 "$(sql 'SELECT count(DISTINCT env_set) FROM run')"
+is "model FLOPs of each point" 4 \
+    "$(sql "SELECT count(*) FROM metric m JOIN result r ON r.id = m.result
+            WHERE m.name = 'flops' AND m.source = 'model' AND m.op IS NULL AND r.run = 2")"
+is "no value without a reason" 0 "$(sql "SELECT count(*) FROM metric WHERE value IS NULL AND reason = ''")"
+is "the command that repeats it" 1 \
+    "$(sql "SELECT reproduce LIKE 'ridge run ncf --batch 1 %' FROM result WHERE run = 2 LIMIT 1")"
+
+# A point that fails is a row with its reason; the others run.
+printf 'not a model' >"$tap_dir/bad.onnx"
+# shellcheck disable=SC2086
+run ridge run "$tap_dir/bad.onnx" ncf --batch 1 $fast --db "$db"
+exits 3
+is "failed and ok" "failed,ok" \
+    "$(sql 'SELECT group_concat(status) FROM (SELECT status FROM result WHERE run = 3 ORDER BY sequence)')"
+is "the reason names the file" 1 \
+    "$(sql "SELECT reason LIKE '%bad.onnx%' FROM result WHERE run = 3 AND status = 'failed'")"
+
+# Unfinished runs go on, and no point is measured twice.
+sql "UPDATE run SET state = 'running', ended_utc = NULL WHERE id = 2;
+     DELETE FROM result WHERE run = 2 AND sequence IN (1, 3)"
+# shellcheck disable=SC2086
+run ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --resume
+exits 0
+complains '2 of 4 points were there already'
+is "resumed into the same run" "0,1,2,3" \
+    "$(sql 'SELECT group_concat(sequence) FROM (SELECT sequence FROM result WHERE run = 2 ORDER BY sequence)')"
+is "no other run" 3 "$(sql 'SELECT count(*) FROM run')"
+
+# A database that cannot be written costs no result.
+printf 'garbage, not a database' >"$tap_dir/garbage.db"
+# shellcheck disable=SC2086
+run ridge run ncf --batch 1 $fast --db "$tap_dir/garbage.db"
+exits 2
+complains 'garbage.db'
+is "and is not touched" "garbage, not a database" "$(cat "$tap_dir/garbage.db")"
+
+# Scripts that are no scripts.
+echo nonsense >"$script"
+# shellcheck disable=SC2086
+run ridge run ncf --batch 1 $fast --db "$db"
+exits 3
+prints 'nonsense.*is no number of nanoseconds'
+
+run ridge run --interleave "$RIDGE" "$RIDGE"
+exits 2
+complains 'takes two programs'
+
+finish
