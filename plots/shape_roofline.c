@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/registry.h"
 #include "plots/figure.h"
 #include "plots/palette.h"
 #include "plots/text.h"
@@ -148,14 +149,15 @@ static void put_lines(struct figure *f, const struct roofs *roofs)
     figure_end(f);
 }
 
-/* A compute roof is named over its line, or under it, from the right edge to the left until there
- * is room. */
+/* A compute roof is named over its line, or under it, or a line further off, from the right edge
+ * to the left until there is room. */
 static void name_compute(struct figure *f, const struct roof *roof)
 {
+    static const double apart[] = {-11, 11, -28, 28, -45, 45};
     double y = figure_px_y(f, roof->value), right = f->width - f->right - 4;
-    int tries = (int)((right - f->left - 200) / 20) + 1;
-    for (int k = 0; k < 2 * tries; k++) {
-        double x = right - 20 * (k % tries), at_y = k < tries ? y - 11 : y + 11;
+    int tries = (int)((right - f->left) / 20) + 1;
+    for (int k = 0; k < ARRAY_COUNT(apart) * tries; k++) {
+        double x = right - 20 * (k % tries), at_y = y + apart[k / tries];
         if (!figure_free(f, figure_text_box(x, at_y, roof->label, 1)))
             continue;
         figure_label(f, x, at_y, 1, roof->label);
