@@ -93,6 +93,7 @@ enum status plot_find(const char *name, struct plot *plot, struct error *err)
     struct plot known[NAMES_MAX];
     const char *names[NAMES_MAX];
     int count = 0;
+    *plot = (struct plot){.view_count = 0};
     for (const struct embedded *f = plot_next(NULL); f && count < NAMES_MAX; f = plot_next(f)) {
         TRY(plot_read(f, &known[count], err));
         if (strcmp(known[count].name, name) == 0) {

@@ -25,9 +25,24 @@ static struct short_text fact_value(const struct grid *g, int64_t row)
     double number = strtod(value, &end);
     if (strcmp(unit, "B") == 0 && *value && !*end)
         return text_bytes(number);
+    if ((strcmp(unit, "KiB") == 0 || strcmp(unit, "kB") == 0) && *value && !*end)
+        return text_bytes(number * 1024); /* the kernel writes kB and means KiB */
     if (strcmp(unit, "Hz") == 0 && *value && !*end)
         return text_scaled(number, "Hz");
     return text;
+}
+
+/* Some files of the system keep their values in quotes. */
+static void put_unquoted(struct page *page, const char *value)
+{
+    size_t length = strlen(value);
+    if (length < 2 || length > 200 || value[0] != '"' || value[length - 1] != '"') {
+        page_text(page, value);
+        return;
+    }
+    char inside[200];
+    snprintf(inside, sizeof(inside), "%.*s", (int)length - 2, value + 1);
+    page_text(page, inside);
 }
 
 static void put_value(struct page *page, int64_t row)
@@ -40,7 +55,7 @@ static void put_value(struct page *page, int64_t row)
         page_raw(page, "</em>");
         return;
     }
-    page_text(page, *nice.s ? nice.s : grid_text(g, row, "value"));
+    put_unquoted(page, *nice.s ? nice.s : grid_text(g, row, "value"));
     const char *unit = grid_text(g, row, "unit");
     if (!*nice.s && *unit && strcmp(unit, "1") != 0) {
         page_raw(page, " ");
@@ -101,7 +116,8 @@ static void put_summary(struct page *page)
     page_raw(page, "<dl class=\"facts\">\n");
     for (int k = 0; k < ARRAY_COUNT(asked); k++) {
         int64_t row = find_fact(&page->environment, asked[k].key);
-        if (row < 0)
+        if (row < 0 || (!is(&page->environment, row, "status", "ok") &&
+                        !is(&page->environment, row, "category", "cpu_state")))
             continue;
         page_raw(page, "<div><dt>%s</dt><dd>", asked[k].name);
         put_value(page, row);
@@ -200,8 +216,9 @@ void section_unavailable(struct page *page)
     for (int64_t row = 0; row < g->row_count; row++) {
         page_raw(page, "<tr>");
         page_cell(page, "What", grid_text(g, row, "name"));
-        page_cell(page, "Source", grid_text(g, row, "source"));
-        page_raw(page, "<td class=\"long\" data-label=\"Why not\">");
+        page_raw(page, "<td class=\"long\" data-label=\"Source\">");
+        page_text(page, grid_text(g, row, "source"));
+        page_raw(page, "</td><td class=\"long why\" data-label=\"Why not\">");
         page_text(page, grid_text(g, row, "reason"));
         page_raw(page, "</td>");
         double results = grid_number(g, row, "results");

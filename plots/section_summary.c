@@ -231,11 +231,13 @@ enum status section_overview(struct page *page, struct error *err)
     bool counted = false;
     for (int64_t row = 0; row < page->counted.row_count; row++)
         counted = counted || isfinite(grid_number(&page->counted, row, "dram_read"));
-    page_raw(page, "<p class=\"note\">%s</p>\n",
-             counted ? "Intensity is analytic: the model's FLOPs over the bytes that must move at "
-                       "least. What the hardware counted stands with each workload."
-                     : "Intensity is analytic: the model's FLOPs over the bytes that must move at "
-                       "least. This machine lets nobody count its memory traffic.");
+    page_raw(
+        page, "<p class=\"note\">%s</p>\n",
+        counted
+            ? "Intensity is analytic: the model's FLOPs over the bytes that must move at "
+              "least. What the hardware counted stands with each workload."
+            : "Intensity is analytic: the model's FLOPs over the bytes that must move at "
+              "least. No memory traffic was counted in this run; the end of the page says why.");
     page_raw(page, "</section>\n<section id=\"time\"><h2>Where the time goes</h2>\n");
     TRY(page_figure(page, "breakdown", 0, err));
     page_raw(page, "</section>\n<section id=\"steady\"><h2>How steady it was</h2>\n");

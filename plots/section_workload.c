@@ -291,8 +291,11 @@ enum status section_workload(struct page *page, int64_t row, struct error *err)
              grid_number(g, row, "result"));
     put_title(page, row);
     if (!ok || !valid) {
+        bool wrong = strcmp(grid_text(g, row, "status"), "wrong") == 0;
         page_raw(page, "<p class=\"banner %s\"><strong>%s</strong> ", ok ? "warn" : "bad",
-                 ok ? "INVALID" : "NOT MEASURED");
+                 ok      ? "INVALID"
+                 : wrong ? "WRONG RESULT"
+                         : "NOT MEASURED");
         page_text(page, grid_text(g, row, "reason"));
         page_raw(page, "</p>\n");
     }

@@ -26,9 +26,8 @@ static const struct mark marks[] = {
 /* Half of the points are spread evenly, half come ten times closer to 1 with each quarter. */
 static double share_at(int k)
 {
-    double even = (k + 0.5) / (CURVE_POINTS / 2.0);
-    return k < CURVE_POINTS / 2 ? even
-                                : 1 - pow(10, -4.0 * (k - CURVE_POINTS / 2) / (CURVE_POINTS / 2.0));
+    const double half = CURVE_POINTS / 2.0;
+    return k < CURVE_POINTS / 2 ? (k + 0.5) / half : 1 - pow(10, -4 * (k - half) / half);
 }
 
 static int by_value(const void *a, const void *b)
@@ -96,6 +95,26 @@ static double pick_scale(double median_s, const char **unit)
     return scale;
 }
 
+/* Up to the slowest, unless that would press the rest into a corner: then to beyond the 99th
+ * percentile. */
+static void set_time_axis(struct figure *f, const double *sorted, int64_t count)
+{
+    double low = sorted[0], high = sorted[count - 1];
+    double most = 1.5 * stats_quantile(sorted, (int)count, 0.99);
+    high = high > 3 * low ? fmin(high, most) : high;
+    double span = fmax(high - low, 0.02 * high);
+    f->x = (struct axis){low - 0.04 * span, high + 0.06 * span, false};
+}
+
+static void put_beyond(struct figure *f, double slowest, double scale)
+{
+    char text[96];
+    if (slowest <= f->x.max)
+        return;
+    snprintf(text, sizeof(text), "slowest %s \xe2\x86\x92", text_time(slowest / scale).s);
+    figure_label(f, f->width - f->right - 4, f->top + 40, 1, text);
+}
+
 static void lay_out(struct figure *f, double *times, int64_t count)
 {
     const char *unit;
@@ -104,16 +123,14 @@ static void lay_out(struct figure *f, double *times, int64_t count)
     double scale = pick_scale(times[count / 2] / 1e9, &unit);
     for (int64_t k = 0; k < count; k++)
         times[k] *= scale / 1e9;
-    double low = times[0], high = times[count - 1], span = fmax(high - low, 0.02 * high);
     f->left = 64, f->right = 24, f->top = 14, f->bottom = 50;
-    f->x = (struct axis){low - 0.04 * span, high + 0.06 * span, false};
-    if (high > 4 * low) /* a long tail: equal steps are equal ratios */
-        f->x = (struct axis){low * 0.95, high * 1.15, true};
+    set_time_axis(f, times, count);
     f->y = (struct axis){0, 104, false};
     figure_frame(f);
     snprintf(label, sizeof(label), "time of one execution [%s]", unit);
     figure_x_title(f, label);
     figure_y_title(f, "executions [%]");
+    put_beyond(f, times[count - 1], scale);
     put_curve(f, times, count);
     put_marks(f, times, count, scale);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/registry.h"
 #include "plots/figure.h"
 #include "plots/palette.h"
 #include "plots/text.h"
@@ -107,8 +108,8 @@ static void put_points(struct figure *f, const struct grid *points, double *radi
         double px = figure_px_x(f, grid_number(points, row, "intensity"));
         double py = figure_px_y(f, grid_number(points, row, "flop_rate"));
         radius[row] = 4.5 * size; /* gnuplot draws a marker of size 1 with 4.5 px around */
-        figure_take(f, (struct box){px - radius[row] * 0.8, py - radius[row] * 0.8,
-                                    px + radius[row] * 0.8, py + radius[row] * 0.8});
+        figure_take(f, (struct box){px - radius[row], py - radius[row], px + radius[row],
+                                    py + radius[row]});
     }
     figure_end(f);
 }
@@ -148,30 +149,31 @@ static void put_lines(struct figure *f, const struct roofs *roofs)
     figure_end(f);
 }
 
-/* A compute roof is named over its line, from the right edge to the left until there is room. */
+/* A compute roof is named over its line, or under it, or a line further off, from the right edge
+ * to the left until there is room. */
 static void name_compute(struct figure *f, const struct roof *roof)
 {
-    double y = figure_px_y(f, roof->value);
-    for (int side = 0; side < 2; side++)
-        for (double x = f->width - f->right - 4; x > f->left + 200; x -= 20) {
-            double at_y = side ? y + 11 : y - 11;
-            struct box box = figure_text_box(x, at_y, roof->label, 1);
-            if (!figure_free(f, box))
-                continue;
-            figure_label(f, x, at_y, 1, roof->label);
-            return;
-        }
+    static const double apart[] = {-11, 11, -28, 28, -45, 45};
+    double y = figure_px_y(f, roof->value), right = f->width - f->right - 4;
+    int tries = (int)((right - f->left) / 20) + 1;
+    for (int k = 0; k < ARRAY_COUNT(apart) * tries; k++) {
+        double x = right - 20 * (k % tries), at_y = y + apart[k / tries];
+        if (!figure_free(f, figure_text_box(x, at_y, roof->label, 1)))
+            continue;
+        figure_label(f, x, at_y, 1, roof->label);
+        return;
+    }
 }
 
 /* A memory is named to the right of its line, from the lower end up. */
 static void name_memory(struct figure *f, const struct roof *roof)
 {
-    for (double share = 0.02; share < 0.75; share += 0.03) {
+    enum { TRIES = 25 };
+    for (int k = 0; k < TRIES; k++) {
+        double share = 0.02 + 0.03 * k;
         double px = f->left + share * (f->width - f->left - f->right);
-        double x = f->x.min * pow(f->x.max / f->x.min, share);
-        double py = figure_px_y(f, x * roof->value);
-        struct box box = figure_text_box(px + 10, py + 6, roof->label, 0);
-        if (!figure_free(f, box))
+        double py = figure_px_y(f, f->x.min * pow(f->x.max / f->x.min, share) * roof->value);
+        if (!figure_free(f, figure_text_box(px + 10, py + 6, roof->label, 0)))
             continue;
         figure_label(f, px + 10, py + 6, 0, roof->label);
         return;

@@ -10,7 +10,7 @@
 #include "plots/figure.h"
 #include "plots/text.h"
 
-enum { ROW_PX = 24 };
+enum { ROW_PX = 24, BEYOND_PX = 66 };
 
 struct spread {
     double q01, q25, q75, q99, max; /* of the median */
@@ -44,23 +44,27 @@ static enum status read_all(struct figure *f, const struct grid *results, struct
     return STATUS_OK;
 }
 
+/* The axis ends where a few slow executions would press all the rest into a corner; what lies
+ * beyond is written at the edge. */
 static void set_axes(struct figure *f, const struct grid *results, const struct spread *spreads)
 {
-    double widest = 0, low = 0.99, high = 1.01;
+    double widest = 0, low = 0.99, high = 1.01, most = 1.5;
     int rows = 0;
     for (int64_t row = 0; row < results->row_count; row++) {
         if (!isfinite(spreads[row].max))
             continue;
-        widest =
-            fmax(widest, figure_text_width(figure_row_name(f, grid_text(results, row, "label")).s));
+        struct short_text name = figure_row_name(f, grid_text(results, row, "label"));
+        widest = fmax(widest, figure_text_width(name.s));
         low = fmin(low, spreads[row].q01);
         high = fmax(high, spreads[row].max);
+        most = fmax(most, 1.15 * spreads[row].q99);
         rows++;
     }
     f->left = widest + 14;
-    f->right = 24, f->top = 8, f->bottom = 46;
+    f->right = high > most ? BEYOND_PX : 24, f->top = 8, f->bottom = 46;
     f->height = f->top + f->bottom + rows * ROW_PX;
-    f->x = high > 3 ? (struct axis){low * 0.97, high * 1.1, true}
+    high = fmin(high, most);
+    f->x = high > 3 ? (struct axis){low * 0.97, high * 1.02, true}
                     : (struct axis){low - 0.02 * (high - low), high + 0.03 * (high - low), false};
     f->y = (struct axis){rows - 0.5, -0.5, false};
     figure_number(f, "rows", rows);
@@ -68,21 +72,26 @@ static void set_axes(struct figure *f, const struct grid *results, const struct 
     figure_x_title(f, "time of one execution / its median");
 }
 
+static void put_row(struct figure *f, int index, const char *label, const struct spread *s)
+{
+    double y = f->top + (index + 0.5) * ROW_PX;
+    figure_row(f, label, "%d\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g", index, s->q01, s->q25, s->q75, s->q99,
+               s->max <= f->x.max ? s->max : NAN);
+    figure_label(f, f->left - 8, y, 1, figure_row_name(f, label).s);
+    if (s->max > f->x.max) {
+        char text[80];
+        snprintf(text, sizeof(text), "\xe2\x86\x92 %s", text_number(s->max).s);
+        figure_label(f, f->width - f->right + 4, y, 0, text);
+    }
+}
+
 static void put_rows(struct figure *f, const struct grid *results, const struct spread *spreads)
 {
     int index = 0;
     figure_block(f, "rows_of_run", "row\tq01\tq25\tq75\tq99\tmax\tlabel");
-    for (int64_t row = 0; row < results->row_count; row++) {
-        const struct spread *s = &spreads[row];
-        const char *label = grid_text(results, row, "label");
-        if (!isfinite(s->max))
-            continue;
-        figure_row(f, label, "%d\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g", index, s->q01, s->q25, s->q75,
-                   s->q99, s->max);
-        figure_label(f, f->left - 8, f->top + (index + 0.5) * ROW_PX, 1,
-                     figure_row_name(f, label).s);
-        index++;
-    }
+    for (int64_t row = 0; row < results->row_count; row++)
+        if (isfinite(spreads[row].max))
+            put_row(f, index++, grid_text(results, row, "label"), &spreads[row]);
     figure_end(f);
     if (!index)
         snprintf(f->empty, sizeof(f->empty), "no samples were taken");
@@ -94,7 +103,7 @@ enum status shape_spread(struct figure *f, struct error *err)
     struct arena arena = {0};
     struct spread *spreads = arena_array(&arena, (size_t)results->row_count + 1, sizeof(*spreads));
     enum status status = spreads ? read_all(f, results, spreads, err) : FAIL_NO_MEMORY(err);
-    if (status == STATUS_OK) {
+    if (spreads && status == STATUS_OK) {
         set_axes(f, results, spreads);
         put_rows(f, results, spreads);
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # title: How steady the times were
-# about: Times of each workload as multiples of its median: thick is the middle half of the executions, thin 98 % of them, the tick is the slowest one.
+# about: Times of each workload as multiples of its median: thick is the middle half of the executions, thin 98 % of them, the tick or the number at the edge is the slowest one.
 # view: results = report_results(run)
 # shape: spread
 # size: 860 300

@@ -121,6 +121,15 @@ which=above html=$tap_dir/above/index.html
 has "a point above its roof is an error" 'COUNTING ERROR: 0 workloads and 1 steps'
 has "and is shown below the offenders" '<tr class="bad"><td data-label="Step" data-sort="0"'
 
+sqlite3 "$tap_dir/above.db" "UPDATE result SET status = 'wrong', verify_error = 0.3,
+    reason = 'relative error 0.3 is above 0.001' WHERE id = 3004;
+    UPDATE run SET verdict = 'invalid', reason = 'the machine throttled' WHERE id = 3"
+run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
+exits 0
+has "a wrong result" 'WRONG RESULT: ncf, batch 1024</strong> relative error 0.3'
+has "an invalid run" 'INVALID RUN</strong> the machine throttled'
+check "above: well-formed when wrong" strict
+
 sqlite3 "$tap_dir/above.db" "DELETE FROM result WHERE run = 3; UPDATE run SET state = 'interrupted' WHERE id = 3"
 run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
 exits 0
