@@ -64,9 +64,10 @@ static int print_welcome(void)
         "to what the machine can do.\n\n"
         "Try:\n"
         "  ridge doctor               what this machine and this build can do\n"
-        "  ridge list                 the workloads\n"
-        "  ridge run resnet50         measure one\n"
-        "  ridge verify resnet50      compare its result with the float64 reference\n"
+        "  ridge list                 the workloads; `ridge help resnet50` explains one\n"
+        "  ridge run                  measure the default suite and write a report\n"
+        "  ridge run resnet50         measure one workload\n"
+        "  ridge report               the latest run as a page, out/report/index.html\n"
         "  ridge help                 all commands\n");
     return EXIT_FINE;
 }
