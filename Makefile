@@ -277,10 +277,10 @@ test:
 test-long:
 	$(SUBMAKE) test LONG=1 RIDGE_FUZZ_SECONDS=60 RIDGE_TEST_TIMEOUT=3600
 asan:
-	$(SUBMAKE) test CONFIG=asan
+	$(SUBMAKE) test CONFIG=asan RIDGE_TEST_TIMEOUT=3600
 # No plug-ins: ThreadSanitizer knows nothing of the synchronisation inside libraries and OpenMP.
 tsan:
-	$(SUBMAKE) test CONFIG=tsan $(WITHOUT)
+	$(SUBMAKE) test CONFIG=tsan RIDGE_TEST_TIMEOUT=3600 $(WITHOUT)
 have-not:
 	$(SUBMAKE) test CONFIG=have-not $(WITHOUT)
 # TIME: seconds per target; what libFuzzer finds and learns stays in build/fuzz.

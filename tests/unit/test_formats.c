@@ -236,7 +236,7 @@ static const char *skip_labels(const char *at)
 static void openmetrics_is_valid(void **state)
 {
     struct place *place = *state;
-    char family[128] = "", unit[64], name[128];
+    char family[160] = "", unit[64], name[128];
     static char seen[1 << 14];
     int values = 0;
     const char *at = written(place, "openmetrics");

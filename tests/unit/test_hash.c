@@ -69,7 +69,7 @@ static void every_bit_counts(void **state)
             data[bit / 8] ^= (unsigned char)(1 << bit % 8);
             uint64_t changed = before ^ hash64_more(0, data, BYTES);
             for (int k = 0; k < 64; k++)
-                flips[k] += changed >> k & 1;
+                flips[k] += (int)(changed >> k & 1);
         }
         for (int k = 0; k < 64; k++) /* standard deviation 22: ten of them */
             assert_true(abs(flips[k] - TRIALS / 2) < 224 / 2);
