@@ -164,6 +164,7 @@ struct tally {
     double *picked; /* per value: bytes that picking nodes take */
     bool *whole;    /* per value: read all over by a node of another group */
     bool *buffer;   /* per value: input 3 or 4 of a batch normalisation */
+    bool *named;    /* per value: input of some node, dead or alive */
 };
 
 static bool is_elementwise(const struct op *op)
@@ -256,11 +257,18 @@ static void tally_values(struct tally *t, struct graph_cost *cost)
     for (int n = 0; n < g->node_count; n++)
         if (!g->nodes[n].dead && !shows_input(&g->nodes[n]))
             tally_reads(t, &g->nodes[n]);
+    for (int n = 0; n < g->node_count; n++)
+        for (int k = 0; k < g->nodes[n].input_count; k++)
+            if (g->nodes[n].inputs[k] != NONE)
+                t->named[g->nodes[n].inputs[k]] = true;
     for (int k = 0; k < g->output_count; k++)
         t->whole[t->holder[g->outputs[k]]] = true;
     for (int v = 0; v < g->value_count; v++) {
         cost->bytes_compulsory += compulsory_of(t, v);
-        if (g->values[v].kind != VALUE_PARAM || (!t->whole[v] && t->picked[v] <= 0))
+        /* Weights that no node ever read belong to the model too (BERT's pooler under a span head);
+         * those that only replaced nodes read do not. */
+        bool counts = t->whole[v] || t->picked[v] > 0 || !t->named[v];
+        if (g->values[v].kind != VALUE_PARAM || !counts)
             continue;
         bool buffer = t->buffer[v] || value_is_buffer(g, v);
         *(buffer ? &cost->buffers : &cost->params) += (double)shape_count(&g->values[v].shape);
@@ -273,6 +281,7 @@ static void tally_free(struct tally *t)
     free(t->holder);
     free(t->picked);
     free(t->whole);
+    free(t->named);
     free(t->buffer);
 }
 
@@ -298,8 +307,9 @@ void graph_cost(const struct graph *g, struct graph_cost *cost)
                       .holder = calloc(count, sizeof(*t.holder)),
                       .picked = calloc(count, sizeof(*t.picked)),
                       .whole = calloc(count, sizeof(*t.whole)),
-                      .buffer = calloc(count, sizeof(*t.buffer))};
-    if (t.group && t.holder && t.picked && t.whole && t.buffer)
+                      .buffer = calloc(count, sizeof(*t.buffer)),
+                      .named = calloc(count, sizeof(*t.named))};
+    if (t.group && t.holder && t.picked && t.whole && t.buffer && t.named)
         tally_values(&t, cost);
     else
         cost->params = cost->buffers = cost->bytes_compulsory = NAN;
