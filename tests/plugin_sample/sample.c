@@ -5,7 +5,9 @@
  *   RIDGE_SAMPLE=crash,hang,wrong,bounds,exit,slow   kernels of these names
  *   RIDGE_SAMPLE=abi | refuse                        the plug-in as a whole
  *   RIDGE_SAMPLE_DELAY_US=N                          what sample_slow waits, default 1000
- * Build it with `make INCLUDE=/path/to/ridge`; run ridge with RIDGE_PLUGIN_PATH=this folder. */
+ *   RIDGE_SAMPLE_REPEAT=N                            sample_relu does its work so many times, so
+ * that one program can be made 5 % slower than another Build it with `make INCLUDE=/path/to/ridge`;
+ * run ridge with RIDGE_PLUGIN_PATH=this folder. */
 #define _POSIX_C_SOURCE 200809L
 #include "engine/plugin.h"
 
@@ -22,7 +24,7 @@ enum { CHUNK = 4096, KERNELS_MAX = 8 };
 static const struct plugin_host *host;
 static const struct kernel *kernels[KERNELS_MAX];
 static struct plugin table;
-static long delay_us;
+static long delay_us, repeat;
 
 /* ---- the kernel ---- */
 
@@ -66,6 +68,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     struct relu relu = {args->in[0], args->out[0], count_of(q)};
+    for (long k = 1; k < repeat; k++)
+        relu_chunk(&relu, 0, 0);
     host->pool_run(args->pool, (relu.count + CHUNK - 1) / CHUNK, relu_chunk, &relu);
 }
 
@@ -146,7 +150,9 @@ static const struct kernel misbehaving[] = {
 const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error *why)
 {
     const char *wanted = getenv("RIDGE_SAMPLE"), *delay = getenv("RIDGE_SAMPLE_DELAY_US");
+    const char *more = getenv("RIDGE_SAMPLE_REPEAT");
     host = ridge;
+    repeat = more ? strtol(more, NULL, 10) : 1;
     delay_us = delay ? strtol(delay, NULL, 10) : 1000;
     table = (struct plugin){.abi = PLUGIN_ABI,
                             .size = sizeof(struct plugin),
