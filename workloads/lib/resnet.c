@@ -13,11 +13,12 @@ static int conv_bn(struct graph *g, int x, const struct conv2d *c, double epsilo
 static int bottleneck(struct graph *g, int x, const char *name, int64_t c, int64_t stride,
                       const struct resnet *net)
 {
+    bool bias = net->bias;
     int64_t stride1 = net->stride_in_3x3 ? 1 : stride, stride3 = net->stride_in_3x3 ? stride : 1;
-    struct conv2d reduce = {name_of(g, "%s.conv1", name), c, 1, stride1, 0, false};
-    struct conv2d middle = {name_of(g, "%s.conv2", name), c, 3, stride3, 1, false};
-    struct conv2d expand = {name_of(g, "%s.conv3", name), 4 * c, 1, 1, 0, false};
-    struct conv2d project = {name_of(g, "%s.shortcut", name), 4 * c, 1, stride, 0, false};
+    struct conv2d reduce = {name_of(g, "%s.conv1", name), c, 1, stride1, 0, bias};
+    struct conv2d middle = {name_of(g, "%s.conv2", name), c, 3, stride3, 1, bias};
+    struct conv2d expand = {name_of(g, "%s.conv3", name), 4 * c, 1, 1, 0, bias};
+    struct conv2d project = {name_of(g, "%s.shortcut", name), 4 * c, 1, stride, 0, bias};
     bool first = !g->failed && g->values[x].shape.dim[1] != 4 * c;
 
     int y = relu(g, conv_bn(g, x, &reduce, net->epsilon, 1.0));
@@ -27,14 +28,23 @@ static int bottleneck(struct graph *g, int x, const char *name, int64_t c, int64
     return relu(g, add(g, y, shortcut));
 }
 
-int resnet_trunk(struct graph *g, int image, const struct resnet *net)
+void resnet_stages(struct graph *g, int image, const struct resnet *net, int maps[4])
 {
-    struct conv2d conv1 = {"conv1", 64, 7, 2, 3, false};
+    struct conv2d conv1 = {"conv1", 64, 7, 2, 3, net->bias};
+    int64_t before = net->pool_centred;
     int x = relu(g, conv_bn(g, image, &conv1, net->epsilon, 1.0));
-    x = max_pool(g, x, (struct window2d){.kernel = 3, .stride = 2, .bottom = 1, .right = 1});
-    for (int stage = 0; stage < 4; stage++)
+    x = max_pool(g, x, (struct window2d){3, 2, before, before, 1, 1});
+    for (int stage = 0; stage < 4; stage++) {
         for (int block = 0; block < net->blocks[stage]; block++)
             x = bottleneck(g, x, name_of(g, "stage%d.block%d", stage + 2, block + 1),
                            (int64_t)64 << stage, stage > 0 && block == 0 ? 2 : 1, net);
-    return x;
+        maps[stage] = x;
+    }
+}
+
+int resnet_trunk(struct graph *g, int image, const struct resnet *net)
+{
+    int maps[4];
+    resnet_stages(g, image, net, maps);
+    return maps[3];
 }
