@@ -16,6 +16,8 @@ struct conv2d {
     int64_t stride; /* 0: 1 */
     int64_t pad;    /* all sides */
     bool bias;
+    bool same;        /* TensorFlow's SAME instead of pad: the odd pixel goes bottom and right */
+    int64_t dilation; /* 0: 1 */
 };
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
 /* Weights `gain` times as large: where a result is no activation but, say, an offset of a box. */
@@ -27,6 +29,7 @@ int batch_norm(struct graph *g, int x, const char *name, double epsilon, double 
 int layer_norm(struct graph *g, int x, const char *name, double epsilon);
 
 int relu(struct graph *g, int x);
+int softmax(struct graph *g, int x, int64_t axis);
 int sigmoid(struct graph *g, int x);
 int add(struct graph *g, int a, int b);
 int mul(struct graph *g, int a, int b);
@@ -38,11 +41,13 @@ struct window2d {
     int64_t top, left, bottom, right; /* pads */
 };
 int max_pool(struct graph *g, int x, struct window2d w);
+int average_pool(struct graph *g, int x, struct window2d w);
 int global_average_pool(struct graph *g, int x);
 int flatten(struct graph *g, int x); /* [N, rest] */
 
 /* x [..., K] times weights [K, out] plus bias: MatMul and Add. */
 int dense(struct graph *g, int x, const char *name, int64_t out);
+int dense_scaled(struct graph *g, int x, const char *name, int64_t out, double gain);
 /* Rows of a new table [rows, width]; ids of any integer type. */
 int embedding(struct graph *g, int ids, const char *name, int64_t rows, int64_t width);
 int reshape(struct graph *g, int x, int rank, const int64_t *dim);

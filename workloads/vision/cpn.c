@@ -45,7 +45,7 @@ static int resize(struct graph *g, int x, struct size to)
 }
 
 /* Convolution, batch norm and, unless it ends a branch, ReLU. */
-static int conv_bn(struct graph *g, int x, const char *name, int64_t out, int64_t kernel)
+static int conv_norm(struct graph *g, int x, const char *name, int64_t out, int64_t kernel)
 {
     x = conv2d(g, x, .name = name, .out = out, .kernel = kernel, .pad = kernel / 2);
     return batch_norm(g, x, name_of(g, "%s.bn", name), epsilon, 1);
@@ -53,14 +53,14 @@ static int conv_bn(struct graph *g, int x, const char *name, int64_t out, int64_
 
 static int conv_bn_relu(struct graph *g, int x, const char *name, int64_t out, int64_t kernel)
 {
-    return relu(g, conv_bn(g, x, name, out, kernel));
+    return relu(g, conv_norm(g, x, name, out, kernel));
 }
 
 /* Heat maps of one level of the pyramid. */
 static int predict(struct graph *g, int x, int level, struct size to)
 {
     x = conv_bn_relu(g, x, name_of(g, "tmp.res%d", level), 256, 1);
-    x = conv_bn(g, x, name_of(g, "pyramid.res%d", level), JOINTS, 3);
+    x = conv_norm(g, x, name_of(g, "pyramid.res%d", level), JOINTS, 3);
     return resize(g, x, to);
 }
 
@@ -73,7 +73,8 @@ static void global_net(struct graph *g, const int stage[4], int fused[4])
         fused[k] = conv_bn_relu(g, stage[k], name_of(g, "lateral.res%d", level), 256, 1);
         if (k < 3) {
             int up = resize(g, fused[k + 1], size_of(g, fused[k]));
-            struct conv2d merge = {name_of(g, "merge.res%d", level), 256, 1, 1, 0, true};
+            struct conv2d merge = {
+                .name = name_of(g, "merge.res%d", level), .out = 256, .kernel = 1, .bias = true};
             up = layer_conv2d_scaled(g, up, &merge, 0.5);
             fused[k] = add(g, up, fused[k]);
         }
@@ -86,10 +87,10 @@ static void global_net(struct graph *g, const int stage[4], int fused[4])
 /* 1x1 128 -> 3x3 128 -> 1x1 256, added to x or to its projection. */
 static int bottleneck(struct graph *g, int x, const char *name, bool project)
 {
-    int shortcut = project ? conv_bn(g, x, name_of(g, "%s.shortcut", name), 256, 1) : x;
+    int shortcut = project ? conv_norm(g, x, name_of(g, "%s.shortcut", name), 256, 1) : x;
     int y = conv_bn_relu(g, x, name_of(g, "%s.conv1", name), 128, 1);
     y = conv_bn_relu(g, y, name_of(g, "%s.conv2", name), 128, 3);
-    y = conv_bn(g, y, name_of(g, "%s.conv3", name), 256, 1);
+    y = conv_norm(g, y, name_of(g, "%s.conv3", name), 256, 1);
     return relu(g, add(g, y, shortcut));
 }
 
@@ -210,7 +211,8 @@ static void build(struct graph *g, const struct workload_config *config)
                                                     : blocks_152;
     int64_t crops = config->batch, height = config_int(config, "height");
     bool mirror = strcmp(config_text(config, "mirror"), "yes") == 0;
-    struct resnet net = {.stride_in_3x3 = true, .epsilon = epsilon, .pool_centred = true};
+    struct resnet net = {.stride_in_3x3 = true, .epsilon = epsilon};
+    net.pool = (struct window2d){3, 2, 1, 1, 1, 1};
     memcpy(net.blocks, blocks, sizeof(net.blocks));
 
     int image = graph_input(g, "crop", DTYPE_F32, shape_of(crops, 3, height, height * 3 / 4),
@@ -220,7 +222,7 @@ static void build(struct graph *g, const struct workload_config *config)
     int stage[4], fused[4];
     if (mirror)
         image = concat(g, 0, 2, (const int[]){image, flip_columns(g, image)});
-    resnet_stages(g, image, &net, stage);
+    resnet_taps(g, image, &net, stage);
     global_net(g, stage, fused);
     int maps = refine_net(g, fused);
     graph_rename(g, maps, "refined_maps");
