@@ -78,6 +78,18 @@ run ridge graph ncf --json
 holds "$(near .flops_model 1.606e8 1e-3)"
 holds "$(near .bytes_compulsory 1.1e7 5e-2)"
 
+# Chen et al. 2018: each crop of the batch and its mirror image.
+run ridge graph cpn --batch 8 --json
+holds '.params == 46001898'
+holds "$(near .macs '(16 * 24.4509e9)' 1e-3)"
+holds "$(near .flops_model 7.862e11 1e-3)"
+holds "$(near .bytes_compulsory 4.06e9 5e-3)"
+run ridge graph cpn:mirror=no,depth=50 --json
+holds '.params == 27009770'
+holds "$(near .macs 16.2689e9 1e-3)"
+run ridge graph cpn:mirror=no,height=256 --json
+holds "$(near .macs 10.8671e9 1e-3)"
+
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf
 exits 0
