@@ -41,6 +41,10 @@ run ridge graph ncf --json
 holds "$(near .flops_model 1.606e8 1e-3)"
 holds "$(near .bytes_compulsory 1.1e7 5e-2)"
 
+run ridge graph din --batch 512 --json
+holds '.params == 4231771 and .macs == 1972383744'
+holds "$(near .flops_model 3.984e9 1e-3)"
+
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf
 exits 0
