@@ -45,6 +45,13 @@ run ridge graph din --batch 512 --json
 holds '.params == 4231771 and .macs == 1972383744'
 holds "$(near .flops_model 3.984e9 1e-3)"
 
+# The auxiliary net runs over one step less than the recurrences.
+run ridge graph dien --batch 512 --json
+holds '.params == 16521651 and .macs == 512 * (30312 * 100 + 24600 * 99 + 49856)'
+holds "$(near .flops_model 5.877e9 1e-3)"
+run ridge graph dien:history=1936 --batch 512 --json
+holds "$(near .flops_model 1.1326e11 1e-3)"
+
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf
 exits 0
