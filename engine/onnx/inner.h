@@ -21,7 +21,8 @@ enum status inner_inline(struct exporter *x, struct graph *inner, const char *co
 enum status inner_body(struct exporter *x, struct graph *inner, int formal, Onnx__GraphProto **body,
                        struct error *err);
 
-/* Operators that become loops. */
+/* Operators that become such graphs. */
 enum status export_augru(const struct form *form, struct error *err);
+enum status export_spmm(const struct form *form, struct error *err);
 
 #endif
