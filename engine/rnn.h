@@ -14,6 +14,7 @@
 
 enum { RNN_ACTIVATIONS_MAX = 3 };
 enum { RNN_X, RNN_W, RNN_R, RNN_BIAS, RNN_LENGTHS, RNN_H, RNN_C, RNN_PEEPHOLE }; /* inputs */
+enum { RNN_ATTENTION = RNN_C }; /* AUGRU: [T, B] */
 
 struct rnn_shape {
     int64_t steps, batch, input, hidden; /* T, B, I, H */
@@ -48,6 +49,7 @@ struct rnn_step {
     const double *weights;  /* r of this direction, [G H, H] */
     const double *bias;     /* r's half, [G H]; NULL: none */
     const double *peephole; /* [3 H] or NULL */
+    double *attention;      /* AUGRU: [B], this step's weight of each sequence */
     const struct rnn_activation *activations;
     double clip; /* bound of what goes into activations; infinite: none */
     const struct node *node;
@@ -61,6 +63,7 @@ double rnn_clip(const struct rnn_step *step, double x);
 struct rnn_cell {
     int gates;
     bool memory;                 /* keeps c beside h */
+    bool attention;              /* takes a weight per step and sequence */
     const char *const *defaults; /* names of the activations, NULL-terminated */
     void (*step)(const struct rnn_step *step);
 };

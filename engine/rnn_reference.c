@@ -44,7 +44,7 @@ struct walk {
     int direction;
     bool backward;
     double *projected; /* x W' + bias, rows in the order of x */
-    double *recurrent, *h, *c;
+    double *recurrent, *h, *c, *attention;
     const double **rows; /* [B] */
 };
 
@@ -134,6 +134,7 @@ static enum status walk_direction(const struct walk *w, struct error *err)
                             .recurrent = w->recurrent,
                             .h = w->h,
                             .c = w->c,
+                            .attention = w->attention,
                             .activations = activations,
                             .node = w->call->node,
                             .pool = w->call->pool};
@@ -150,6 +151,8 @@ static enum status walk_direction(const struct walk *w, struct error *err)
             int64_t time = time_of(w, b, t),
                     row = s->batch_first ? b * s->steps + time : time * s->batch + b;
             w->rows[b] = time < 0 ? NULL : w->projected + row * width;
+            if (w->cell->attention && time >= 0)
+                w->attention[b] = w->call->in[RNN_ATTENTION]->f[row];
         }
         w->cell->step(&step);
         for (int64_t b = 0; b < s->batch; b++)
@@ -175,8 +178,9 @@ enum status rnn_reference(const struct ref_call *call, const struct rnn_cell *ce
     w.recurrent = calloc(batch * width + 1, sizeof(double));
     w.h = calloc(state + 1, sizeof(double));
     w.c = calloc(state + 1, sizeof(double));
+    w.attention = calloc(batch + 1, sizeof(double));
     w.rows = calloc(batch + 1, sizeof(*w.rows));
-    bool memory = w.projected && w.recurrent && w.h && w.c && w.rows;
+    bool memory = w.projected && w.recurrent && w.h && w.c && w.attention && w.rows;
     enum status status = memory ? STATUS_OK : FAIL_NO_MEMORY(err);
     for (int d = 0; d < s->directions && status == STATUS_OK; d++) {
         w.direction = d;
@@ -184,6 +188,7 @@ enum status rnn_reference(const struct ref_call *call, const struct rnn_cell *ce
         status = walk_direction(&w, err);
     }
     free(w.rows);
+    free(w.attention);
     free(w.c);
     free(w.h);
     free(w.recurrent);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/onnx/export.h"
+#include "engine/onnx/inner.h"
 #include "engine/op.h"
 
 enum { NAME_BYTES = 256 };
@@ -148,6 +148,10 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
         return gelu(f, err);
     if (strcmp(op->name, "EmbeddingBag") == 0)
         return embedding_bag(f, err);
+    if (strcmp(op->name, "AUGRU") == 0)
+        return export_augru(f, err);
+    if (strcmp(op->name, "SpMM") == 0)
+        return export_spmm(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     if (strcmp(op->name, "Reorder") == 0) {

@@ -106,7 +106,7 @@ static Onnx__ValueInfoProto **value_infos(struct exporter *x, const int *values,
     return list;
 }
 
-static enum status build_graph(struct exporter *x, Onnx__GraphProto *graph, struct error *err)
+enum status export_graph(struct exporter *x, int formal, Onnx__GraphProto *graph, struct error *err)
 {
     const struct graph *g = x->g;
     x->used = arena_array(&x->arena, (size_t)g->value_count + 1, sizeof(*x->used));
@@ -122,8 +122,8 @@ static enum status build_graph(struct exporter *x, Onnx__GraphProto *graph, stru
     graph->name = arena_strdup(&x->arena, g->name);
     graph->n_node = x->node_count;
     graph->node = x->nodes;
-    graph->n_input = (size_t)g->input_count;
-    graph->input = value_infos(x, g->inputs, g->input_count);
+    graph->n_input = (size_t)formal;
+    graph->input = value_infos(x, g->inputs, formal);
     graph->n_output = (size_t)g->output_count;
     graph->output = value_infos(x, g->outputs, g->output_count);
     return graph->name && graph->input && graph->output ? STATUS_OK : FAIL_NO_MEMORY(err);
@@ -348,12 +348,14 @@ enum status onnx_export(const struct graph *g, const char *path,
     struct exporter x = {.g = g};
     struct output out = {.path = path};
     Onnx__GraphProto graph;
-    enum status status = build_graph(&x, &graph, err);
+    enum status status = export_graph(&x, g->input_count, &graph, err);
     if (status == STATUS_OK)
         status = open_output(&x, &out, path, options && options->external, err);
     if (status == STATUS_OK)
         status = put_model(&out, &x, &graph, err);
     status = close_output(&out, status, err);
+    for (size_t k = 0; k < x.inner_count; k++)
+        graph_free(x.inner[k]);
     arena_release(&x.arena);
     return status;
 }

@@ -27,6 +27,8 @@ struct exporter {
     struct export_tensor *tensors;
     size_t tensor_count, tensor_cap;
     bool *used; /* per value of g: some node of the file reads it */
+    struct graph **inner; /* graphs made for the file, see inner.h */
+    size_t inner_count, inner_cap;
 };
 
 /* One node on its way into the file. */
@@ -37,10 +39,14 @@ struct form {
     int input_count, output_count;
     struct attr *attrs; /* with room for FORM_SLACK more */
     int attr_count;
+    Onnx__GraphProto *body; /* of a loop; NULL: none */
 };
 
 enum { FORM_SLACK = 4 };
 
+/* All nodes, weights, and as inputs the first `formal` ones of the graph. */
+enum status export_graph(struct exporter *x, int formal, Onnx__GraphProto *graph,
+                         struct error *err);
 enum status export_node(struct exporter *x, const struct node *node, struct error *err);
 /* Adds what the form says as a node of the operator. */
 enum status export_form(const struct form *form, const char *op, struct error *err);

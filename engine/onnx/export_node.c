@@ -128,7 +128,7 @@ enum status export_form(const struct form *form, const char *op, struct error *e
     Onnx__NodeProto **nodes =
         arena_grow(&x->arena, x->nodes, &x->node_cap, x->node_count + 1, sizeof(*nodes));
     Onnx__NodeProto *made = arena_alloc(&x->arena, sizeof(*made));
-    size_t attrs = (size_t)form->attr_count;
+    size_t attrs = (size_t)form->attr_count, all = attrs + (form->body != NULL);
     Onnx__AttributeProto *list = arena_array(&x->arena, attrs + 1, sizeof(*list));
     if (!nodes || !made || !list)
         return FAIL_NO_MEMORY(err);
@@ -139,7 +139,7 @@ enum status export_form(const struct form *form, const char *op, struct error *e
     made->input = copy_names(x, form->inputs, form->input_count);
     made->n_output = (size_t)form->output_count;
     made->output = copy_names(x, form->outputs, form->output_count);
-    made->n_attribute = attrs;
+    made->n_attribute = all;
     made->attribute = arena_array(&x->arena, attrs + 1, sizeof(*made->attribute));
     if (!made->op_type || !made->name || !made->input || !made->output || !made->attribute)
         return FAIL_NO_MEMORY(err);
@@ -147,6 +147,15 @@ enum status export_form(const struct form *form, const char *op, struct error *e
         made->attribute[k] = &list[k];
         if (!fill_attr(x, &form->attrs[k], &list[k]))
             return FAIL_NO_MEMORY(err);
+    }
+    if (form->body) {
+        static char body[] = "body";
+        onnx__attribute_proto__init(&list[attrs]);
+        list[attrs].name = body;
+        list[attrs].has_type = true;
+        list[attrs].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH;
+        list[attrs].g = form->body;
+        made->attribute[attrs] = &list[attrs];
     }
     for (int k = 0; k < form->input_count; k++) {
         int value = graph_find_value(x->g, form->inputs[k]);

@@ -89,6 +89,21 @@ holds '.params == 27009770'
 holds "$(near .macs 16.2689e9 1e-3)"
 run ridge graph cpn:mirror=no,height=256 --json
 holds "$(near .macs 10.8671e9 1e-3)"
+run ridge graph din --batch 512 --json
+holds '.params == 4231771 and .macs == 1972383744'
+holds "$(near .flops_model 3.984e9 1e-3)"
+
+# The auxiliary net runs over one step less than the recurrences.
+run ridge graph dien --batch 512 --json
+holds '.params == 16521651 and .macs == 512 * (30312 * 100 + 24600 * 99 + 49856)'
+holds "$(near .flops_model 5.877e9 1e-3)"
+run ridge graph dien:history=1936 --batch 512 --json
+holds "$(near .flops_model 1.1326e11 1e-3)"
+
+# Kipf and Welling 2017: 49216 and 13264 entries times 16 columns, 2708 x 16 x 7, 13264 times 7.
+run ridge graph gcn --json
+holds '.params == 23040 and .macs == 1395824'
+holds "$(near .flops_model 3.04e6 1e-2)"
 
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf

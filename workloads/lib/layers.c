@@ -28,10 +28,15 @@ static struct fill uniform(double bound)
     return (struct fill){.kind = FILL_UNIFORM, .a = -bound, .b = bound};
 }
 
+/* A weight that is there already is shared. */
 static int weight(struct graph *g, const char *name, const char *part, struct shape shape,
                   struct fill fill)
 {
-    return graph_param(g, name_of(g, "%s.%s", name, part), DTYPE_F32, shape, fill);
+    const char *full = name_of(g, "%s.%s", name, part);
+    int known = graph_find_value(g, full);
+    bool same = known != NONE && g->values[known].kind == VALUE_PARAM &&
+                shape_equal(&g->values[known].shape, &shape);
+    return same ? known : graph_param(g, full, DTYPE_F32, shape, fill);
 }
 
 /* Padding before the first pixel so that ceil(in / stride) windows fit; the rest goes behind. */

@@ -3,7 +3,8 @@
  * Layers in the words of papers. Each adds ONNX nodes and seeded weights to the graph and returns
  * the value of its result; names become the names of nodes and weights ("conv1.weight"). Weights
  * are drawn so that activations keep their size through the net (He et al. 2015 before ReLU, Glorot
- * otherwise). Designated arguments: conv2d(g, x, .name = "conv1", .out = 64, .kernel = 7). */
+ * otherwise). Two layers of one name and shape share their weights. Designated arguments: conv2d(g,
+ * x, .name = "conv1", .out = 64, .kernel = 7). */
 #ifndef WORKLOADS_LIB_LAYERS_H
 #define WORKLOADS_LIB_LAYERS_H
 

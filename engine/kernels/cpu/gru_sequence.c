@@ -2,9 +2,10 @@
  *
  * GRU over whole sequences (lib/rnn_run.h). With linear_before_reset all three gates come from one
  * pass over R; else the reset gate must be known for all units before the candidate's product, so
- * that a step has two phases.
+ * that a step has two phases. AUGRU is that GRU with its update gate scaled.
  */
 #include "engine/kernels/lib/rnn_run.h"
+#include "engine/op.h"
 #include "engine/kernels/lib/simd_math.h"
 
 enum { GATE_Z, GATE_R, GATE_H, GATES };
@@ -74,7 +75,8 @@ SIMD_INLINE void gates_tile(const struct rnn_step_job *step, int64_t block, int6
     rnn_multiply(h, step->weights->r[0] + unit * hidden * 2, hidden, sums, rows, 2);
     for (int r = 0; r < rows; r++) {
         vf old = vf_load_m(lines[r].h + unit, lanes);
-        vf_store_m(lines[r].z + unit, lanes, vf_sigmoid(sums[r][GATE_Z]));
+        vf z = vf_mul(vf_sigmoid(sums[r][GATE_Z]), vf_set1(lines[r].keep));
+        vf_store_m(lines[r].z + unit, lanes, z);
         vf_store_m(lines[r].c + unit, lanes, vf_mul(vf_sigmoid(sums[r][GATE_R]), old));
     }
 }
@@ -133,8 +135,17 @@ static const struct rnn_kernel reset_gru = {.gates = GATES,
                                             .phase = {gates_phase, candidate_phase},
                                             .activations = activations};
 
+static const struct rnn_kernel attention_gru = {.gates = GATES,
+                                                .phases = 2,
+                                                .phase_gates = {{GATE_Z, 2}, {GATE_H, 1}},
+                                                .phase = {gates_phase, candidate_phase},
+                                                .attention = true,
+                                                .activations = activations};
+
 static const struct rnn_kernel *kernel_for(const struct kernel_query *q)
 {
+    if (strcmp(q->node->op->name, "AUGRU") == 0)
+        return &attention_gru;
     return node_int(q->node, "linear_before_reset", 0) ? &linear_gru : &reset_gru;
 }
 
@@ -158,7 +169,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
 
 REGISTER_KERNEL(gru_sequence) = {
     NATIVE(gru_sequence),
-    .ops = OPS("GRU"),
+    .ops = OPS("GRU", "AUGRU"),
     .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,
     .supports = supports,
     .workspace = workspace,

@@ -317,6 +317,7 @@ static int64_t make_lines(const struct walk *w, int64_t step, int64_t first, int
     const struct scratch *scratch = &w->scratch;
     int64_t hidden = s->hidden, width = s->gates * hidden, count = 0;
     const float *h = scratch->h[step % 2];
+    const float *attention = w->state->kernel->attention ? w->args->in[RNN_ATTENTION] : NULL;
     float *next = scratch->h[(step + 1) % 2];
     for (int64_t b = first; b < last; b++) {
         int64_t length = length_of(w, b), time = w->backward ? length - 1 - step : step;
@@ -335,6 +336,7 @@ static int64_t make_lines(const struct walk *w, int64_t step, int64_t first, int
             .c = scratch->c + b * hidden,
             .z = scratch->z + b * hidden,
             .y = output_row(w, b, time),
+            .keep = attention ? 1 - attention[row] : 1,
         };
     }
     return count;

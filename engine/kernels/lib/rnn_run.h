@@ -33,6 +33,7 @@ struct rnn_kernel {
     struct rnn_phase_gates phase_gates[RNN_PHASES];
     rnn_phase_fn *phase[RNN_PHASES];
     bool memory;                    /* keeps c */
+    bool attention;                 /* a weight per step and sequence: rnn_line.keep */
     bool apart;                     /* the last gate's recurrent bias is not added to x W' */
     const char *const *activations; /* the only ones, NULL-terminated */
 };
@@ -60,6 +61,7 @@ struct rnn_line {
     float *c;       /* [H]: LSTM: cell; GRU: reset h */
     float *z;       /* [H]: GRU: update gate between its phases */
     float *y;       /* [H]: output; NULL: not wanted */
+    float keep;     /* AUGRU: 1 - attention scales the update gate; 1 otherwise */
 };
 
 struct rnn_step_job {

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GCN: Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks", ICLR
+ * 2017: papers are sorted into subjects by their words and by whom they cite. The whole graph is
+ * one input, so there is no batch. Words and links are sparse matrices (SpMM). */
+#include <string.h>
+
+#include "workloads/lib/citations.h"
+#include "workloads/lib/layers.h"
+#include "workloads/workload.h"
+
+enum { HIDDEN = 16 };
+
+static const char *const sets[] = {"cora", "citeseer", "pubmed", NULL};
+static const struct param params[] = {
+    {"dataset", "cora", sets, "whose numbers of papers, words and links the graph has"},
+    {.name = NULL},
+};
+
+/* Entries of the adjacency matrix: two per link and one per paper. */
+static const struct citations_size sizes[] = {
+    {2708, 1433, 7, 49216, (13264 - 2708) / 2},
+    {3327, 3703, 6, 105165, (12431 - 3327) / 2},
+    {19717, 500, 3, 988031, (108365 - 19717) / 2},
+};
+
+struct sparse {
+    int values, columns, offsets;
+};
+
+static struct sparse constants(struct graph *g, const char *name, const struct csr *m)
+{
+    return (struct sparse){.values = graph_const(g, name_of(g, "%s.values", name), DTYPE_F32,
+                                                 shape_of(m->entries), m->value),
+                           .columns = graph_const(g, name_of(g, "%s.columns", name), DTYPE_I32,
+                                                  shape_of(m->entries), m->column),
+                           .offsets = graph_const(g, name_of(g, "%s.offsets", name), DTYPE_I32,
+                                                  shape_of(m->rows + 1), m->offsets)};
+}
+
+static int times(struct graph *g, const char *name, const struct sparse *a, int b)
+{
+    return graph_node(g, "SpMM", name, INPUTS(a->values, a->columns, a->offsets, b), NO_ATTRS);
+}
+
+/* Wider than Glorot's: rows are means of many words and papers, and classes should differ. */
+static int weight(struct graph *g, const char *name, int64_t in, int64_t out)
+{
+    return graph_param(g, name, DTYPE_F32, shape_of(in, out),
+                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+}
+
+static int mean(struct graph *g, int x, const char *name)
+{
+    int y = graph_node(g, "ReduceMean", NULL, INPUTS(x), ATTRS(attr_int("keepdims", 0)));
+    graph_rename(g, y, name);
+    graph_output(g, y);
+    return y;
+}
+
+/* Cross-entropy and accuracy over the papers whose subject is known. */
+static void judge(struct graph *g, int logits, const struct citations_size *size)
+{
+    struct fill subject = {.kind = FILL_INDEX, .a = 0, .b = size->classes};
+    struct fill known = {.kind = FILL_INDEX, .a = 0, .b = 2};
+    int labels = graph_input(g, "labels", DTYPE_I64, shape_of(size->papers), subject);
+    int mask =
+        cast(g, graph_input(g, "known", DTYPE_I32, shape_of(size->papers), known), DTYPE_F32);
+    int share = graph_node(g, "ReduceMean", NULL, INPUTS(mask), ATTRS(attr_int("keepdims", 0)));
+    mask = graph_node(g, "Div", NULL, INPUTS(mask, share), NO_ATTRS);
+
+    int loss = graph_node(g, "SoftmaxCrossEntropyLoss", NULL, INPUTS(logits, labels),
+                          ATTRS(attr_string("reduction", "none")));
+    mean(g, mul(g, loss, mask), "loss");
+    int best = graph_node(g, "ArgMax", NULL, INPUTS(logits),
+                          ATTRS(attr_int("axis", 1), attr_int("keepdims", 0)));
+    int right = cast(g, graph_node(g, "Equal", NULL, INPUTS(best, labels), NO_ATTRS), DTYPE_F32);
+    mean(g, mul(g, right, mask), "accuracy");
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    const char *set = config_text(config, "dataset");
+    int which = 0;
+    while (strcmp(sets[which], set) != 0)
+        which++;
+    const struct citations_size *size = &sizes[which];
+    struct csr word_matrix, links;
+    if (!citations_make(&g->arena, size, &word_matrix, &links)) {
+        g->failed = true;
+        FAIL_NO_MEMORY(&g->err);
+        return;
+    }
+    struct sparse words = constants(g, "words", &word_matrix);
+    struct sparse adjacency = constants(g, "adjacency", &links);
+    /* The one thing that may change from run to run: how much each word counts. */
+    words.values = graph_input(g, "word_weights", DTYPE_F32, shape_of(word_matrix.entries),
+                               (struct fill){.kind = FILL_NONE});
+    if (words.values != NONE)
+        g->values[words.values].data = word_matrix.value;
+
+    int x = times(g, "words_w0", &words, weight(g, "w0", size->words, HIDDEN));
+    int hidden = relu(g, times(g, "layer1", &adjacency, x));
+    x = graph_node(g, "MatMul", "hidden_w1", INPUTS(hidden, weight(g, "w1", HIDDEN, size->classes)),
+                   NO_ATTRS);
+    int logits = times(g, "layer2", &adjacency, x);
+    int subjects = graph_node(g, "Softmax", NULL, INPUTS(logits), ATTRS(attr_int("axis", 1)));
+    graph_rename(g, subjects, "subject_probability");
+    graph_output(g, subjects);
+    judge(g, logits, size);
+}
+
+REGISTER(workload, gcn) = {
+    .name = "gcn",
+    .domain = "recommendation",
+    .task = "classification of the nodes of a graph",
+    .summary = "two graph convolutions over a citation graph of the size of Cora",
+    .source = "Kipf and Welling, ICLR 2017; AI Matrix GCN",
+    .params = params,
+    .table1_batch = 1,
+    .batch = 1,
+    .build = build,
+};
