@@ -80,11 +80,6 @@ static int auxiliary(struct graph *g, int states, int items, const int64_t *dim)
     return reshape(g, part(g, x, 1, 0, 1), 2, dim);
 }
 
-static int unary(struct graph *g, const char *op, int x)
-{
-    return graph_node(g, op, NULL, INPUTS(x), NO_ATTRS);
-}
-
 static int mean(struct graph *g, int x)
 {
     return graph_node(g, "ReduceMean", NULL, INPUTS(x), ATTRS(attr_int("keepdims", 0)));
