@@ -165,8 +165,9 @@ static double time_it(struct trial *t, const struct candidate *c, struct kernel_
         double ns = run_once(t, c->kernel, state, workspace);
         least = ns < least ? ns : least;
         spent += ns;
-        if (least > (k > 0 ? 1.25 : 1.5) * best)
-            break; /* it will not win */
+        /* It will not win. One sample may be another program's fault, three hardly. */
+        if (least > (k > 1 ? 1.25 : k > 0 ? 1.6 : 3) * best)
+            break;
     }
     return least;
 }
