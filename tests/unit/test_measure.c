@@ -9,11 +9,13 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
 #include "harness/measure.h"
+#include "harness/surroundings.h"
 
 /* cmocka compares floats only. */
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
@@ -299,6 +301,41 @@ static void quantiles_are_exact(void **state)
     measurement_release(&m);
 }
 
+static void run_nothing(void *context)
+{
+    (void)context;
+}
+
+/* What the harness itself costs per sample, with the real clock: about a microsecond. The limit is
+ * wide because test machines are busy; the figure is printed. */
+static void the_harness_itself_costs_little(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct measurement m;
+    struct real_time real;
+    struct time_source time;
+    struct subject subject = {run_nothing, NULL, NULL};
+    struct protocol p = usual();
+    p.samples_min = p.samples_max = 5000;
+    real_time_open(&real, &time);
+    struct measure_options options = {.protocol = &p, .time = &time, .cpus = 2};
+    assert_int_equal(measure_run(&subject, &options, &m, &err), STATUS_OK);
+    printf("overhead per sample: %.2f us, of which two clock reads\n", m.overhead_s * 1e6);
+    assert_true(m.overhead_s < 2e-5);
+    assert_true(m.median_s < 1e-5);
+    measurement_release(&m);
+    real_time_close(&real);
+}
+
+/* The clock of the CPU is a plausible one where it can be had at all. */
+static void cpu_clock_is_plausible(void **state)
+{
+    (void)state;
+    double hz = cpu_clock_hz();
+    assert_true(isnan(hz) || (hz > 2e8 && hz < 1e10));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +351,8 @@ int main(void)
         cmocka_unit_test(server_finds_the_highest_passing_rate),
         cmocka_unit_test(server_says_when_no_rate_passes),
         cmocka_unit_test(quantiles_are_exact),
+        cmocka_unit_test(the_harness_itself_costs_little),
+        cmocka_unit_test(cpu_clock_is_plausible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
