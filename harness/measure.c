@@ -55,7 +55,8 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
     uint64_t start = sampler_now(s);
     for (int64_t k = 0; k < block; k++)
         subject->run(subject->context);
-    uint64_t ns = (sampler_now(s) - start) / (uint64_t)block;
+    s->end_ns = sampler_now(s);
+    uint64_t ns = (s->end_ns - start) / (uint64_t)block;
     struct sample_record *sample = &s->out->samples[s->out->count++];
     *sample =
         (struct sample_record){.phase = phase, .time_ns = (int64_t)ns, .queue_ns = RECORD_NONE};
@@ -66,11 +67,10 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
 bool sampler_go_on(struct sampler *s, double share)
 {
     const struct measure_options *o = s->options;
-    uint64_t now = sampler_now(s);
-    if (!o->progress || now - s->progress_ns < PROGRESS_PERIOD_NS)
+    if (!o->progress || s->end_ns - s->progress_ns < PROGRESS_PERIOD_NS)
         return true;
-    s->progress_ns = now;
-    double spent = (double)(now - s->began_ns) * 1e-9;
+    s->progress_ns = s->end_ns;
+    double spent = (double)(s->end_ns - s->began_ns) * 1e-9;
     double left = share > 0 ? fmin(spent * (1 - share) / share, o->protocol->seconds_max) : NAN;
     if (o->progress(o->progress_context, share, left))
         return true;
@@ -106,7 +106,7 @@ static void stream(struct sampler *s)
     for (bool done = false; !done && !m->interrupted;) {
         s->times_s[m->timed] = (double)sampler_take(s, SAMPLE_TIME, block) * 1e-9;
         s->sum_s += s->times_s[m->timed++] * (double)block;
-        double wall_s = (double)(sampler_now(s) - s->began_ns) * 1e-9;
+        double wall_s = (double)(s->end_ns - s->began_ns) * 1e-9;
         struct stopping_state state = {s->times_s, m->timed, s->sum_s, wall_s};
         done = stopping_done(&s->stopping, &state, m->stop_reason, sizeof(m->stop_reason));
         if (!done)

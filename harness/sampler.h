@@ -15,6 +15,7 @@ struct sampler {
     double *times_s, *scratch; /* samples_max each */
     struct surroundings last;  /* latest known value of each counter */
     uint64_t began_ns;         /* of the time phase */
+    uint64_t end_ns;           /* of the latest sample: one look at the clock serves all */
     uint64_t flush_ns;         /* spent on flushing in it */
     uint64_t progress_ns;      /* of the latest call */
     double sum_s;              /* of the times */
