@@ -18,6 +18,7 @@ struct conv2d {
     bool bias;
     bool same;        /* TensorFlow's SAME instead of pad: the odd pixel goes bottom and right */
     int64_t dilation; /* 0: 1 */
+    double gain;      /* of the weights over He's; 0: 1 */
 };
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
 #define conv2d(g, x, ...) layer_conv2d((g), (x), &(const struct conv2d){__VA_ARGS__})
