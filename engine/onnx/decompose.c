@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/onnx/inner.h"
+#include "engine/onnx/parts.h"
 #include "engine/op.h"
 
 enum { NAME_BYTES = 256 };
@@ -152,6 +153,8 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
         return export_augru(f, err);
     if (strcmp(op->name, "SpMM") == 0)
         return export_spmm(f, err);
+    if (strcmp(op->name, "CTCGreedyDecoder") == 0)
+        return export_ctc_greedy_decoder(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     if (strcmp(op->name, "Reorder") == 0) {
