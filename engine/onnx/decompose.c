@@ -148,6 +148,8 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
         return gelu(f, err);
     if (strcmp(op->name, "EmbeddingBag") == 0)
         return embedding_bag(f, err);
+    if (strcmp(op->name, "DetectionOutput") == 0)
+        return export_detection_output(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     if (strcmp(op->name, "Reorder") == 0) {
