@@ -26,6 +26,43 @@ run ridge graph resnet50:version=1.5 --json
 holds '.params == 25557032'
 holds "$(near .macs 4.0892e9 1e-4)"
 
+run ridge graph resnet101 --json
+holds '.params == 44549160 and .buffers == 105344'
+holds "$(near .macs 7.5702e9 1e-4)"
+run ridge graph resnet101:version=1.5 --json
+holds '.params == 44549160'
+holds "$(near .macs 7.8014e9 1e-4)"
+run ridge graph resnet152 --batch 32 --json
+holds '.params == 60192808 and .buffers == 151424'
+holds "$(near .flops_model 7.246e11 1e-3)"
+run ridge graph resnet152:version=1.5 --json
+holds '.params == 60192808'
+holds "$(near .macs 11.5136e9 1e-4)"
+
+run ridge graph vgg16 --batch 32 --json
+holds '.params == 138357544 and .buffers == 0'
+holds "$(near .macs 32*15.4703e9 1e-4)"
+holds "$(near .flops_model 9.910e11 1e-3)"
+holds "$(near .bytes_compulsory 2.50e9 5e-3)"
+
+run ridge graph googlenet --batch 32 --json
+holds '.params == 6998552'
+holds "$(near .macs 32*1.5827e9 1e-4)"
+holds "$(near .flops_model 1.0150e11 1e-3)"
+run ridge graph googlenet:form=bvlc --batch 32 --json
+holds '.params == 6998552'
+holds "$(near .flops_model 1.019e11 1e-3)"
+holds '[.nodes[] | select(.op == "LRN")] | length == 2'
+
+run ridge graph densenet121 --batch 32 --json
+holds '.params == 7978856 and .buffers == 83648'
+holds "$(near .macs 32*2.8342e9 1e-4)"
+holds "$(near .flops_model 1.829e11 1e-3)"
+run ridge graph densenet121_aimatrix --batch 32 --json
+holds '.params == 4898024 and .buffers == 75328'
+holds "$(near .macs 32*1.3890e9 1e-4)"
+holds "$(near .flops_model 9.048e10 1e-3)"
+
 run ridge graph bert_large --batch 2 --json
 holds '.params == 334094338'
 holds "$(near .flops_model 4.951e11 1e-3)"

@@ -34,16 +34,33 @@ static int weight(struct graph *g, const char *name, const char *part, struct sh
     return graph_param(g, name_of(g, "%s.%s", name, part), DTYPE_F32, shape, fill);
 }
 
+/* Padding before the first pixel so that ceil(in / stride) windows fit; the rest goes behind. */
+static int64_t pads_same(int64_t in, const struct window2d *w, int64_t *behind)
+{
+    int64_t out = (in + w->stride - 1) / w->stride;
+    int64_t total = (out - 1) * w->stride + w->kernel - in;
+    total = total > 0 ? total : 0;
+    *behind = total - total / 2;
+    return total / 2;
+}
+
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
 {
     int64_t in = dim_of(g, x, 1), k = c->kernel, stride = c->stride ? c->stride : 1;
+    int64_t dilation = c->dilation ? c->dilation : 1;
     double bound = sqrt(6.0 / (double)(in * k * k)); /* He: variance 2 / fan in */
     int w = weight(g, c->name, "weight", shape_of(c->out, in, k, k), uniform(bound));
     int b = c->bias ? weight(g, c->name, "bias", shape_of(c->out), uniform(0.05)) : NONE;
+    struct window2d p = {(k - 1) * dilation + 1, stride, c->pad, c->pad, c->pad, c->pad};
+    if (c->same) {
+        p.top = pads_same(dim_of(g, x, 2), &p, &p.bottom);
+        p.left = pads_same(dim_of(g, x, 3), &p, &p.right);
+    }
     return graph_node(g, "Conv", c->name, c->bias ? 3 : 2, (const int[]){x, w, b},
                       ATTRS(attr_ints_of("kernel_shape", k, k),
                             attr_ints_of("strides", stride, stride),
-                            attr_ints_of("pads", c->pad, c->pad, c->pad, c->pad)));
+                            attr_ints_of("dilations", dilation, dilation),
+                            attr_ints_of("pads", p.top, p.left, p.bottom, p.right)));
 }
 
 int batch_norm(struct graph *g, int x, const char *name, double epsilon, double gain)
@@ -74,6 +91,11 @@ int relu(struct graph *g, int x)
     return graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS);
 }
 
+int softmax(struct graph *g, int x, int64_t axis)
+{
+    return graph_node(g, "Softmax", NULL, INPUTS(x), ATTRS(attr_int("axis", axis)));
+}
+
 int sigmoid(struct graph *g, int x)
 {
     return graph_node(g, "Sigmoid", NULL, INPUTS(x), NO_ATTRS);
@@ -99,12 +121,22 @@ int gelu_tanh(struct graph *g, int x)
     return mul(g, mul(g, x, graph_const_f32(g, 0.5f)), bell);
 }
 
+static int pool(struct graph *g, const char *op, int x, const struct window2d *w)
+{
+    return graph_node(g, op, NULL, INPUTS(x),
+                      ATTRS(attr_ints_of("kernel_shape", w->kernel, w->kernel),
+                            attr_ints_of("strides", w->stride, w->stride),
+                            attr_ints_of("pads", w->top, w->left, w->bottom, w->right)));
+}
+
 int max_pool(struct graph *g, int x, struct window2d w)
 {
-    return graph_node(g, "MaxPool", NULL, INPUTS(x),
-                      ATTRS(attr_ints_of("kernel_shape", w.kernel, w.kernel),
-                            attr_ints_of("strides", w.stride, w.stride),
-                            attr_ints_of("pads", w.top, w.left, w.bottom, w.right)));
+    return pool(g, "MaxPool", x, &w);
+}
+
+int average_pool(struct graph *g, int x, struct window2d w)
+{
+    return pool(g, "AveragePool", x, &w);
 }
 
 int global_average_pool(struct graph *g, int x)

@@ -16,6 +16,8 @@ struct conv2d {
     int64_t stride; /* 0: 1 */
     int64_t pad;    /* all sides */
     bool bias;
+    bool same;        /* TensorFlow's SAME instead of pad: the odd pixel goes bottom and right */
+    int64_t dilation; /* 0: 1 */
 };
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
 #define conv2d(g, x, ...) layer_conv2d((g), (x), &(const struct conv2d){__VA_ARGS__})
@@ -25,6 +27,7 @@ int batch_norm(struct graph *g, int x, const char *name, double epsilon, double 
 int layer_norm(struct graph *g, int x, const char *name, double epsilon);
 
 int relu(struct graph *g, int x);
+int softmax(struct graph *g, int x, int64_t axis);
 int sigmoid(struct graph *g, int x);
 int add(struct graph *g, int a, int b);
 int mul(struct graph *g, int a, int b);
@@ -36,6 +39,7 @@ struct window2d {
     int64_t top, left, bottom, right; /* pads */
 };
 int max_pool(struct graph *g, int x, struct window2d w);
+int average_pool(struct graph *g, int x, struct window2d w);
 int global_average_pool(struct graph *g, int x);
 int flatten(struct graph *g, int x); /* [N, rest] */
 

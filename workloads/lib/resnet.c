@@ -13,11 +13,13 @@ static int conv_bn(struct graph *g, int x, const struct conv2d *c, double epsilo
 static int bottleneck(struct graph *g, int x, const char *name, int64_t c, int64_t stride,
                       const struct resnet *net)
 {
-    int64_t stride1 = net->stride_in_3x3 ? 1 : stride, stride3 = net->stride_in_3x3 ? stride : 1;
-    struct conv2d reduce = {name_of(g, "%s.conv1", name), c, 1, stride1, 0, false};
-    struct conv2d middle = {name_of(g, "%s.conv2", name), c, 3, stride3, 1, false};
-    struct conv2d expand = {name_of(g, "%s.conv3", name), 4 * c, 1, 1, 0, false};
-    struct conv2d project = {name_of(g, "%s.shortcut", name), 4 * c, 1, stride, 0, false};
+    struct conv2d reduce = {name_of(g, "%s.conv1", name), .out = c, .kernel = 1};
+    struct conv2d middle = {name_of(g, "%s.conv2", name), .out = c, .kernel = 3, .pad = 1};
+    struct conv2d expand = {name_of(g, "%s.conv3", name), .out = 4 * c, .kernel = 1};
+    struct conv2d project = {name_of(g, "%s.shortcut", name), .out = 4 * c, .kernel = 1};
+    reduce.stride = net->stride_in_3x3 ? 1 : stride;
+    middle.stride = net->stride_in_3x3 ? stride : 1;
+    project.stride = stride;
     bool first = !g->failed && g->values[x].shape.dim[1] != 4 * c;
 
     int y = relu(g, conv_bn(g, x, &reduce, net->epsilon, 1.0));
@@ -29,7 +31,7 @@ static int bottleneck(struct graph *g, int x, const char *name, int64_t c, int64
 
 int resnet_trunk(struct graph *g, int image, const struct resnet *net)
 {
-    struct conv2d conv1 = {"conv1", 64, 7, 2, 3, false};
+    struct conv2d conv1 = {"conv1", .out = 64, .kernel = 7, .stride = 2, .pad = 3};
     int x = relu(g, conv_bn(g, image, &conv1, net->epsilon, 1.0));
     x = max_pool(g, x, (struct window2d){.kernel = 3, .stride = 2, .bottom = 1, .right = 1});
     for (int stage = 0; stage < 4; stage++)

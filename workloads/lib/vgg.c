@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workloads/lib/vgg.h"
+
+int vgg_conv(struct graph *g, int x, const char *name, int64_t out, int64_t kernel)
+{
+    return relu(g, conv2d(g, x, .name = name, .out = out, .kernel = kernel, .pad = kernel / 2,
+                          .bias = true));
+}
+
+int vgg16_stage(struct graph *g, int x, int stage)
+{
+    static const int64_t channels[] = {64, 128, 256, 512, 512};
+    int convs = stage <= 2 ? 2 : 3;
+    for (int k = 1; k <= convs; k++)
+        x = vgg_conv(g, x, name_of(g, "conv%d_%d", stage, k), channels[stage - 1], 3);
+    return x;
+}
+
+int vgg16_stages(struct graph *g, int x, int first, int last)
+{
+    for (int stage = first; stage <= last; stage++) {
+        x = vgg16_stage(g, x, stage);
+        if (stage < last)
+            x = vgg16_pool(g, x);
+    }
+    return x;
+}
+
+int vgg16_pool(struct graph *g, int x)
+{
+    return max_pool(g, x, (struct window2d){.kernel = 2, .stride = 2});
+}
