@@ -141,20 +141,25 @@ static enum status flattened(const struct form *f, struct error *err)
     return chain_end(&c, "Reshape", name, whole);
 }
 
+static const struct {
+    const char *op;
+    enum status (*export)(const struct form *f, struct error *err);
+} decompositions[] = {
+    {"AUGRU", export_augru},
+    {"CTCGreedyDecoder", export_ctc_greedy_decoder},
+    {"DetectionOutput", export_detection_output},
+    {"EmbeddingBag", embedding_bag},
+    {"Gelu", gelu},
+    {"SpMM", export_spmm},
+};
+
 enum status export_decomposed(const struct form *f, bool *done, struct error *err)
 {
     const struct op *op = f->node->op;
     *done = true;
-    if (strcmp(op->name, "Gelu") == 0)
-        return gelu(f, err);
-    if (strcmp(op->name, "EmbeddingBag") == 0)
-        return embedding_bag(f, err);
-    if (strcmp(op->name, "AUGRU") == 0)
-        return export_augru(f, err);
-    if (strcmp(op->name, "SpMM") == 0)
-        return export_spmm(f, err);
-    if (strcmp(op->name, "CTCGreedyDecoder") == 0)
-        return export_ctc_greedy_decoder(f, err);
+    for (int k = 0; k < ARRAY_COUNT(decompositions); k++)
+        if (strcmp(op->name, decompositions[k].op) == 0)
+            return decompositions[k].export(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     if (strcmp(op->name, "Reorder") == 0) {
