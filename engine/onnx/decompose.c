@@ -151,6 +151,10 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
         return embedding_bag(f, err);
     if (strcmp(op->name, "CTCGreedyDecoder") == 0)
         return export_ctc_greedy_decoder(f, err);
+    if (strcmp(op->name, "ConnectedComponents") == 0)
+        return export_connected_components(f, err);
+    if (strcmp(op->name, "MergeSegments") == 0)
+        return export_merge_segments(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     if (strcmp(op->name, "Reorder") == 0) {
