@@ -147,9 +147,11 @@ static const struct {
 } decompositions[] = {
     {"AUGRU", export_augru},
     {"CTCGreedyDecoder", export_ctc_greedy_decoder},
+    {"ConnectedComponents", export_connected_components},
     {"DetectionOutput", export_detection_output},
     {"EmbeddingBag", embedding_bag},
     {"Gelu", gelu},
+    {"MergeSegments", export_merge_segments},
     {"SpMM", export_spmm},
 };
 

@@ -11,15 +11,21 @@ static const char *fresh(struct parts *p)
     return name ? name : "";
 }
 
-static void emit(struct parts *p, const char *name, const char *op, int input_count,
+struct outputs {
+    const char *names[2];
+    int count;
+};
+
+static void emit(struct parts *p, const struct outputs *out, const char *op, int input_count,
                  const char *const *inputs, const struct attr *attrs, int attr_count)
 {
     struct arena *arena = &p->form->x->arena;
     if (p->status != STATUS_OK)
         return;
     const char **in = arena_copy(arena, inputs, (size_t)input_count * sizeof(*in));
+    const char **names = arena_copy(arena, out->names, sizeof(out->names));
     struct attr *own = arena_array(arena, (size_t)attr_count + FORM_SLACK, sizeof(*own));
-    if (!in || !own) {
+    if (!in || !names || !own) {
         p->status = FAIL_NO_MEMORY(p->err);
         return;
     }
@@ -28,9 +34,9 @@ static void emit(struct parts *p, const char *name, const char *op, int input_co
     struct form f = {.x = p->form->x,
                      .node = p->form->node,
                      .inputs = in,
-                     .outputs = &name,
+                     .outputs = names,
                      .input_count = input_count,
-                     .output_count = 1,
+                     .output_count = out->count,
                      .attrs = own,
                      .attr_count = attr_count};
     p->status = export_form(&f, op, p->err);
@@ -39,16 +45,26 @@ static void emit(struct parts *p, const char *name, const char *op, int input_co
 const char *part(struct parts *p, const char *op, int input_count, const char *const *inputs,
                  int attr_count, const struct attr *attrs)
 {
-    const char *name = fresh(p);
-    emit(p, name, op, input_count, inputs, attrs, attr_count);
-    return name;
+    struct outputs out = {{fresh(p)}, 1};
+    emit(p, &out, op, input_count, inputs, attrs, attr_count);
+    return out.names[0];
+}
+
+const char *part_second(struct parts *p, const char *op, int input_count, const char *const *inputs,
+                        int attr_count, const struct attr *attrs)
+{
+    struct outputs out = {{fresh(p), fresh(p)}, 2};
+    emit(p, &out, op, input_count, inputs, attrs, attr_count);
+    return out.names[1];
 }
 
 void part_last(struct parts *p, int output, const char *op, int input_count,
                const char *const *inputs, int attr_count, const struct attr *attrs)
 {
-    if (output < p->form->output_count && p->form->outputs[output][0])
-        emit(p, p->form->outputs[output], op, input_count, inputs, attrs, attr_count);
+    if (output >= p->form->output_count || !p->form->outputs[output][0])
+        return;
+    struct outputs out = {{p->form->outputs[output]}, 1};
+    emit(p, &out, op, input_count, inputs, attrs, attr_count);
 }
 
 const char *part_const(struct parts *p, enum dtype dtype, const struct shape *shape,

@@ -32,6 +32,12 @@ const char *part_list(struct parts *p, int64_t number); /* of one number */
         __VA_ARGS__                                                                                \
     }
 
+/* The second result of a node with two (TopK: where the elements came from). */
+const char *part_second(struct parts *p, const char *op, int input_count, const char *const *inputs,
+                        int attr_count, const struct attr *attrs);
+
 enum status export_ctc_greedy_decoder(const struct form *f, struct error *err);
+enum status export_connected_components(const struct form *f, struct error *err);
+enum status export_merge_segments(const struct form *f, struct error *err);
 
 #endif

@@ -71,6 +71,14 @@ run ridge graph crnn:width=280 --batch 256 --json
 holds '.params == 8721152'
 holds "$(near .flops_model 1.0064e12 1e-3)"
 
+run ridge graph seglink --batch 8 --json
+holds '.params == 23980280 and .buffers == 0'
+holds "$(near .macs 8*328.118e9 1e-4)"
+holds "$(near .flops_model 5.2545e12 1e-3)"
+holds "$(near .bytes_compulsory 1.03e10 5e-3)"
+run ridge graph seglink:height=512,width=512 --json
+holds "$(near .macs 87.498e9 1e-4)"
+
 run ridge graph bert_large --batch 2 --json
 holds '.params == 335143938'
 holds "$(near .flops_model 4.951e11 1e-3)"

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SegLink: Shi, Bai, Belongie, "Detecting Oriented Text in Natural Images by Linking Segments",
+ * CVPR 2017. A VGG16 trunk as in SSD, six maps from fine to coarse; every cell predicts whether it
+ * lies on text, an oriented box, and to which neighbours it is linked: eight around it and, from
+ * the second map on, four in the map before. Linked segments become lines of text. */
+#include "workloads/lib/seglink.h"
+#include "workloads/lib/ssd_vgg.h"
+#include "workloads/workload.h"
+
+static const struct param params[] = {
+    {"height", "1280", NULL, "of the image"},
+    {"width", "768", NULL, "of the image"},
+    {.name = NULL},
+};
+
+static void feature_maps(struct graph *g, int image, int maps[SEGLINK_LAYERS])
+{
+    ssd_vgg_trunk(g, image, maps); /* conv4_3, normalised; fc7 */
+    maps[2] = ssd_extra(g, maps[1], 8, 256, .out = 512, .kernel = 3, .stride = 2, .same = true);
+    maps[3] = ssd_extra(g, maps[2], 9, 128, .out = 256, .kernel = 3, .stride = 2, .same = true);
+    maps[4] = ssd_extra(g, maps[3], 10, 128, .out = 256, .kernel = 3, .stride = 2, .same = true);
+    maps[5] = relu(g, conv2d(g, maps[4], .name = "conv11", .out = 256, .kernel = 3, .stride = 2,
+                             .same = true, .bias = true));
+}
+
+/* 3x3 convolution, cells as rows: [N, C, H, W] -> [N, H W C / fields, fields]. */
+static int predict(struct graph *g, int map, const struct conv2d *c, int64_t batch, int64_t fields)
+{
+    int x = layer_conv2d(g, map, c);
+    x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
+    return reshape(g, x, 3, (const int64_t[]){batch, -1, fields});
+}
+
+static void detect(struct graph *g, const int *maps, struct seglink *net)
+{
+    static const double anchors[] = {11.842, 23.684, 45, 90, 150, 285};
+    int segments[SEGLINK_LAYERS], links[SEGLINK_LAYERS], offsets[SEGLINK_LAYERS];
+    for (int l = 0; l < SEGLINK_LAYERS; l++) {
+        struct seglink_layer *layer = &net->layers[l];
+        const struct shape *map = g->failed ? NULL : &g->values[maps[l]].shape;
+        *layer = (struct seglink_layer){map ? map->dim[2] : 1, map ? map->dim[3] : 1,
+                                        l == 0 ? 8 : 12, anchors[l]};
+        struct conv2d c = {.kernel = 3, .pad = 1, .bias = true};
+        c.name = name_of(g, "det_%d.conv_cls", l + 1);
+        c.out = 2;
+        c.gain = l == 0 ? 3 : 1; /* else no cell of this map, the calmest, would be sure of text */
+        segments[l] = predict(g, maps[l], &c, net->batch, 2);
+        c.name = name_of(g, "det_%d.conv_lnk", l + 1);
+        c.out = 2 * layer->links;
+        c.gain = 1;
+        links[l] = predict(g, maps[l], &c, net->batch, 2);
+        c.name = name_of(g, "det_%d.conv_reg", l + 1);
+        c.out = 6;
+        offsets[l] = predict(g, maps[l], &c, net->batch, 6);
+    }
+    net->segments = concat(g, 1, SEGLINK_LAYERS, segments);
+    net->links = concat(g, 1, SEGLINK_LAYERS, links);
+    net->offsets = concat(g, 1, SEGLINK_LAYERS, offsets);
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    struct seglink net = {.batch = config->batch,
+                          .height = config_int(config, "height"),
+                          .width = config_int(config, "width")};
+    int maps[SEGLINK_LAYERS], outputs[2];
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(net.batch, 3, net.height, net.width),
+                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    feature_maps(g, x, maps);
+    detect(g, maps, &net);
+    seglink_decode(g, &net, outputs);
+    graph_rename(g, outputs[0], "boxes");
+    graph_rename(g, outputs[1], "counts");
+    graph_output(g, outputs[0]);
+    graph_output(g, outputs[1]);
+}
+
+REGISTER(workload, seglink) = {
+    .name = "seglink",
+    .domain = "vision",
+    .task = "text detection",
+    .summary = "SegLink on 1280x768 images, with linking of segments to lines",
+    .source = "Shi et al., CVPR 2017; AI Matrix SegLink (TensorFlow)",
+    .params = params,
+    .table1_batch = 8,
+    .batch = 1,
+    .build = build,
+};
