@@ -152,6 +152,8 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
         return export_augru(f, err);
     if (strcmp(op->name, "SpMM") == 0)
         return export_spmm(f, err);
+    if (strcmp(op->name, "AttentionDecoder") == 0)
+        return export_decoder(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     if (strcmp(op->name, "Reorder") == 0) {
