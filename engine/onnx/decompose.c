@@ -146,6 +146,7 @@ static const struct {
     enum status (*export)(const struct form *f, struct error *err);
 } decompositions[] = {
     {"AUGRU", export_augru},
+    {"AttentionDecoder", export_decoder},
     {"CTCGreedyDecoder", export_ctc_greedy_decoder},
     {"ConnectedComponents", export_connected_components},
     {"DetectionOutput", export_detection_output},

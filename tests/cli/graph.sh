@@ -121,6 +121,12 @@ run ridge graph gcn --json
 holds '.params == 23040 and .macs == 1395824'
 holds "$(near .flops_model 3.04e6 1e-2)"
 
+# 10074.57 MMAC per sentence of 74 words in and out.
+run ridge graph nmt --batch 128 --json
+holds '.params == 210880513'
+holds "$(near .macs 1.28955e12 1e-4)"
+holds "$(near .flops_model 2.587e12 1e-3)"
+
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf
 exits 0

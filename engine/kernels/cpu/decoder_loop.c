@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * AttentionDecoder. A step is a handful of matrix products with packed weights (a layer's input,
+ * context and state side by side make one product of it), and between them loops over the rows:
+ * cells, attention, choice of words. With few rows the products read every weight once per step, so
+ * that memory bandwidth is the limit; with many rows they are as fast as any.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/decoder.h"
+#include "engine/kernel.h"
+#include "engine/kernels/lib/best_words.h"
+#include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/simd_math.h"
+
+struct product {
+    struct gemm_plan plan;
+    float *packed, *bias; /* bias NULL: none */
+};
+
+struct kernel_state {
+    struct decoder_shape s;
+    struct product *layers; /* [L] */
+    struct product query, output;
+};
+
+/* The workspace. Two buffers of what follows the hypotheses: now and next. */
+struct scratch {
+    float *x, *gates;                /* [rows, 3 H], [rows, 4 H] */
+    float *h[2], *c[2], *context[2]; /* [L, rows, H]; [rows, H] */
+    float *out, *query, *weights;    /* [rows, H], [rows, A], [rows, S] */
+    float *logits;                   /* [rows, V] */
+    struct candidate *candidates;    /* [rows, beam + 1] */
+    int *counts;                     /* [rows] */
+    void *beams, *gemm;
+    size_t bytes;
+};
+
+struct run {
+    const struct kernel_state *state;
+    const struct kernel_args *args;
+    struct scratch m;
+    struct decoder_beams beams;
+    int64_t layer;
+};
+
+/* ---- plans ---- */
+
+static struct gemm_plan plan_of(const struct decoder_shape *s, int64_t n, int64_t k, int threads)
+{
+    struct gemm_size size = {
+        .batch = 1, .m = s->rows, .n = n, .taps = 1, .k = k, .threads = threads};
+    return gemm_variant(&size, k, false, 0);
+}
+
+static size_t gemm_bytes(const struct decoder_shape *s, int threads)
+{
+    int64_t d = s->hidden;
+    struct gemm_plan layer = plan_of(s, 4 * d, 3 * d, threads);
+    struct gemm_plan query = plan_of(s, s->attention, d, threads);
+    struct gemm_plan output = plan_of(s, s->vocabulary, d, threads);
+    size_t most = gemm_workspace(&layer), of_query = gemm_workspace(&query);
+    most = of_query > most ? of_query : most;
+    return gemm_workspace(&output) > most ? gemm_workspace(&output) : most;
+}
+
+static void *take(char *base, size_t *at, size_t bytes)
+{
+    void *piece = base ? base + *at : NULL;
+    *at += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    return piece;
+}
+
+static float *floats(char *base, size_t *at, int64_t count)
+{
+    return take(base, at, (size_t)count * sizeof(float));
+}
+
+static struct scratch lay_out(const struct decoder_shape *s, int threads, void *base)
+{
+    struct scratch m = {0};
+    struct decoder_beams beams;
+    int64_t d = s->hidden, rows = s->rows;
+    size_t *at = &m.bytes;
+    m.x = floats(base, at, rows * 3 * d);
+    m.gates = floats(base, at, rows * 4 * d);
+    for (int k = 0; k < 2; k++) {
+        m.h[k] = floats(base, at, s->layers * rows * d);
+        m.c[k] = floats(base, at, s->layers * rows * d);
+        m.context[k] = floats(base, at, rows * d);
+    }
+    m.out = floats(base, at, rows * d);
+    m.query = floats(base, at, rows * s->attention);
+    m.weights = floats(base, at, rows * s->source);
+    m.logits = floats(base, at, rows * s->vocabulary);
+    m.candidates = take(base, at, (size_t)(rows * (s->beam + 1)) * sizeof(*m.candidates));
+    m.counts = take(base, at, (size_t)rows * sizeof(*m.counts));
+    m.beams = take(base, at, decoder_beams_place(&beams, s, NULL));
+    m.gemm = take(base, at, gemm_bytes(s, threads));
+    return m;
+}
+
+static enum status shape_of_query(const struct kernel_query *q, struct decoder_shape *s,
+                                  struct error *why)
+{
+    const struct shape *in[DECODER_INPUTS];
+    for (int k = 0; k < DECODER_INPUTS; k++)
+        in[k] = &q->in[k].shape;
+    return decoder_shape_from(q->node, in, s, why);
+}
+
+static bool is_weight(int input)
+{
+    return input == DECODER_QUERY || input == DECODER_WEIGHTS || input == DECODER_BIAS ||
+           input == DECODER_OUTPUT;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct decoder_shape s;
+    for (int k = 0; k < DECODER_INPUTS; k++) {
+        enum dtype want = k == DECODER_LENGTHS ? DTYPE_I32 : DTYPE_F32;
+        if (q->in[k].dtype != want || !desc_is_plain(&q->in[k]))
+            return UNSUPPORTED(why, "input %d is not plain %s", k, dtype_name(want));
+        if (is_weight(k) && !q->fixed[k])
+            return UNSUPPORTED(why, "weights come at run time");
+    }
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    TRY(shape_of_query(q, &s, why));
+    if (s.rows * s.source * s.hidden * s.attention * s.layers == 0)
+        return UNSUPPORTED(why, "nothing to decode");
+    return STATUS_OK;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    struct decoder_shape s;
+    (void)variant;
+    return shape_of_query(q, &s, NULL) == STATUS_OK ? lay_out(&s, q->threads, NULL).bytes : 0;
+}
+
+/* ---- weights ---- */
+
+static void release(struct kernel_state *state)
+{
+    for (int64_t k = 0; state && state->layers && k < state->s.layers; k++) {
+        free(state->layers[k].packed);
+        free(state->layers[k].bias);
+    }
+    if (state) {
+        free(state->query.packed);
+        free(state->output.packed);
+        free(state->layers);
+    }
+    free(state);
+}
+
+static bool pack(struct product *p, const float *weights, int64_t n, size_t *bytes)
+{
+    size_t size = (size_t)gemm_packed_floats(&p->plan) * sizeof(float);
+    struct gemm_source_b from = {.b = weights, .row = n, .column = 1, .scale = 1};
+    p->packed = gemm_alloc(size);
+    *bytes += size;
+    if (p->packed)
+        gemm_pack_b(&p->plan, &from, 0, p->plan.panels, p->packed);
+    return p->packed;
+}
+
+static bool pack_layer(const struct kernel_query *q, struct kernel_state *state, int64_t layer,
+                       size_t *bytes)
+{
+    int64_t d = state->s.hidden;
+    struct product *p = &state->layers[layer];
+    const float *bias = (const float *)q->fixed[DECODER_BIAS] + layer * 4 * d;
+    p->plan = plan_of(&state->s, 4 * d, 3 * d, q->threads);
+    size_t size = (size_t)gemm_bias_floats(&p->plan) * sizeof(float);
+    p->bias = gemm_alloc(size);
+    *bytes += size;
+    if (!p->bias)
+        return false;
+    memset(p->bias, 0, size);
+    for (int64_t k = 0; k < 4 * d; k++)
+        p->bias[k] = bias[k] + (k / d == 2 ? (float)state->s.forget_bias : 0);
+    return pack(p, (const float *)q->fixed[DECODER_WEIGHTS] + layer * 12 * d * d, 4 * d, bytes);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
+                           size_t *state_bytes, struct error *err)
+{
+    struct kernel_state *state = calloc(1, sizeof(*state));
+    size_t bytes = sizeof(*state);
+    (void)variant;
+    *out = state;
+    if (!state)
+        return FAIL_NO_MEMORY(err);
+    TRY(shape_of_query(q, &state->s, err));
+    const struct decoder_shape *s = &state->s;
+    state->layers = calloc((size_t)s->layers, sizeof(*state->layers));
+    state->query.plan = plan_of(s, s->attention, s->hidden, q->threads);
+    state->output.plan = plan_of(s, s->vocabulary, s->hidden, q->threads);
+    bool fine = state->layers &&
+                pack(&state->query, q->fixed[DECODER_QUERY], s->attention, &bytes) &&
+                pack(&state->output, q->fixed[DECODER_OUTPUT], s->vocabulary, &bytes);
+    for (int64_t k = 0; fine && k < s->layers; k++)
+        fine = pack_layer(q, state, k, &bytes);
+    *state_bytes = bytes;
+    return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+/* ---- a step ---- */
+
+struct dense_rows {
+    const float *a;
+    int64_t width;
+};
+
+static void rows_of(const struct gemm_rows *rows, const float **to, int64_t step)
+{
+    const struct dense_rows *from = rows->source;
+    (void)step;
+    for (int64_t m = 0; m < rows->count; m++)
+        to[m] = from->a + (rows->row + m) * from->width;
+}
+
+static void multiply(const struct run *r, const struct product *p, const float *a, float *c)
+{
+    struct dense_rows source = {a, p->plan.size.k};
+    struct gemm_call call = {.rows = rows_of,
+                             .source = &source,
+                             .b = p->packed,
+                             .bias = p->bias,
+                             .c = c,
+                             .c_row = p->plan.size.n,
+                             .workspace = r->m.gemm};
+    gemm_run(&p->plan, &call, r->args->pool);
+}
+
+static void run_cell(void *context, int64_t row, int thread)
+{
+    const struct run *r = context;
+    (void)thread;
+    const struct decoder_shape *s = &r->state->s;
+    int64_t d = s->hidden, at = (r->layer * s->rows + row) * d;
+    const float *gates = r->m.gates + row * 4 * d;
+    float *h = r->m.h[0] + at, *c = r->m.c[0] + at, *out = r->m.out + row * d;
+    bool adds = r->layer >= s->residual;
+    for (int64_t k = 0; k < d; k += VL) {
+        vm lanes = vm_first(d - k);
+        vf in = vf_sigmoid(vf_load_m(gates + k, lanes));
+        vf fresh = vf_tanh(vf_load_m(gates + d + k, lanes));
+        vf keep = vf_sigmoid(vf_load_m(gates + 2 * d + k, lanes));
+        vf show = vf_sigmoid(vf_load_m(gates + 3 * d + k, lanes));
+        vf memory = vf_fma(keep, vf_load_m(c + k, lanes), vf_mul(in, fresh));
+        vf state = vf_mul(show, vf_tanh(memory));
+        vf_store_m(c + k, lanes, memory);
+        vf_store_m(h + k, lanes, state);
+        vf_store_m(out + k, lanes, adds ? vf_add(state, vf_load_m(out + k, lanes)) : state);
+    }
+}
+
+/* m.out holds the input of the layer, then its output. */
+static void run_layer(struct run *r, int64_t layer)
+{
+    const struct decoder_shape *s = &r->state->s;
+    int64_t d = s->hidden;
+    size_t bytes = (size_t)d * sizeof(float);
+    for (int64_t row = 0; row < s->rows; row++) {
+        float *x = r->m.x + row * 3 * d;
+        memcpy(x, r->m.out + row * d, bytes);
+        memcpy(x + d, r->m.context[0] + row * d, bytes);
+        memcpy(x + 2 * d, r->m.h[0] + (layer * s->rows + row) * d, bytes);
+    }
+    r->layer = layer;
+    multiply(r, &r->state->layers[layer], r->m.x, r->m.gates);
+    pool_run(r->args->pool, s->rows, run_cell, r);
+}
+
+static int64_t length_of(const struct run *r, int64_t sentence)
+{
+    int32_t length = ((const int32_t *)r->args->in[DECODER_LENGTHS])[sentence];
+    return length < 1 ? 1 : length > r->state->s.source ? r->state->s.source : length;
+}
+
+static void score_words(const struct run *r, int64_t row, int64_t sentence, int64_t length)
+{
+    int64_t a = r->state->s.attention;
+    const float *keys =
+        (const float *)r->args->in[DECODER_KEYS] + sentence * r->state->s.source * a;
+    const float *v = r->args->in[DECODER_SCORE], *query = r->m.query + row * a;
+    const float *shift = r->args->in[DECODER_SHIFT];
+    for (int64_t t = 0; t < length; t++) {
+        vf sum = vf_zero();
+        for (int64_t k = 0; k < a; k += VL) {
+            vm lanes = vm_first(a - k);
+            vf x = vf_add(vf_load_m(query + k, lanes), vf_load_m(shift + k, lanes));
+            x = vf_tanh(vf_add(x, vf_load_m(keys + t * a + k, lanes)));
+            sum = vf_fma(vf_load_m(v + k, lanes), x, sum);
+        }
+        r->m.weights[row * r->state->s.source + t] = vf_sum(sum);
+    }
+}
+
+static void attend(void *context, int64_t row, int thread)
+{
+    const struct run *r = context;
+    (void)thread;
+    const struct decoder_shape *s = &r->state->s;
+    int64_t d = s->hidden, sentence = row / s->beam, length = length_of(r, sentence);
+    const float *memory = (const float *)r->args->in[DECODER_MEMORY] + sentence * s->source * d;
+    float *weights = r->m.weights + row * s->source, *to = r->m.context[0] + row * d;
+    float high = -INFINITY, sum = 0;
+    score_words(r, row, sentence, length);
+    for (int64_t t = 0; t < length; t++)
+        high = weights[t] > high ? weights[t] : high;
+    for (int64_t t = 0; t < length; t++)
+        sum += weights[t] = expf(weights[t] - high);
+    for (int64_t k = 0; k < d; k += VL) {
+        vm lanes = vm_first(d - k);
+        vf mean = vf_zero();
+        for (int64_t t = 0; t < length; t++)
+            mean = vf_fma(vf_set1(weights[t]), vf_load_m(memory + t * d + k, lanes), mean);
+        vf_store_m(to + k, lanes, vf_mul(mean, vf_set1(1 / sum)));
+    }
+}
+
+/* ---- choice of words ---- */
+
+static void find_words(void *context, int64_t row, int thread)
+{
+    const struct run *r = context;
+    (void)thread;
+    const struct decoder_shape *s = &r->state->s;
+    const float *x = r->m.logits + row * s->vocabulary;
+    struct candidate *best = r->m.candidates + row * (s->beam + 1);
+    bool has_end = false;
+    if (r->beams.now.finished[row]) {
+        best[0] = (struct candidate){0, s->end};
+        r->m.counts[row] = 1;
+        return;
+    }
+    int count = largest(x, s->vocabulary, s->beam, best);
+    double base = s->beam > 1 ? log_sum(x, s->vocabulary) : 0;
+    for (int k = 0; k < count; k++) {
+        best[k].gain -= base;
+        has_end = has_end || best[k].token == s->end;
+    }
+    /* another length, so another divisor: `end` may win although its logit is not among the best */
+    if (s->beam > 1 && !has_end)
+        best[count++] = (struct candidate){(double)x[s->end] - base, s->end};
+    r->m.counts[row] = count;
+}
+
+static void choose(struct run *r, int64_t step)
+{
+    const struct decoder_shape *s = &r->state->s;
+    pool_run(r->args->pool, s->rows, find_words, r);
+    for (int64_t sentence = 0; sentence < s->batch; sentence++) {
+        struct decoder_picks picks = {0};
+        for (int64_t row = sentence * s->beam; row < (sentence + 1) * s->beam; row++)
+            for (int k = 0; k < r->m.counts[row]; k++) {
+                const struct candidate *c = &r->m.candidates[row * (s->beam + 1) + k];
+                decoder_offer(&r->beams, &picks, row, c->token, c->gain);
+            }
+        decoder_accept(&r->beams, sentence, &picks, step);
+    }
+}
+
+static void follow(const struct run *r, float **pair, int64_t layers)
+{
+    const struct decoder_shape *s = &r->state->s;
+    for (int64_t i = 0; i < layers * s->rows; i++) {
+        int64_t parent = i / s->rows * s->rows + r->beams.parent[i % s->rows];
+        memcpy(pair[1] + i * s->hidden, pair[0] + parent * s->hidden,
+               (size_t)s->hidden * sizeof(float));
+    }
+    float *made = pair[1];
+    pair[1] = pair[0];
+    pair[0] = made;
+}
+
+static bool run_step(struct run *r, int64_t step)
+{
+    const struct decoder_shape *s = &r->state->s;
+    const float *table = r->args->in[DECODER_EMBEDDING];
+    for (int64_t row = 0; row < s->rows; row++)
+        memcpy(r->m.out + row * s->hidden, table + r->beams.now.token[row] * s->hidden,
+               (size_t)s->hidden * sizeof(float));
+    run_layer(r, 0);
+    multiply(r, &r->state->query, r->m.h[0], r->m.query);
+    pool_run(r->args->pool, s->rows, attend, r);
+    for (int64_t layer = 1; layer < s->layers; layer++)
+        run_layer(r, layer);
+    multiply(r, &r->state->output, r->m.out, r->m.logits);
+    choose(r, step);
+    if (s->beam > 1) {
+        follow(r, r->m.h, s->layers);
+        follow(r, r->m.c, s->layers);
+        follow(r, r->m.context, 1);
+    }
+    return decoder_turn(&r->beams);
+}
+
+/* ---- a launch ---- */
+
+static void begin(struct run *r)
+{
+    const struct decoder_shape *s = &r->state->s;
+    int64_t d = s->hidden;
+    decoder_begin(&r->beams);
+    memset(r->m.context[0], 0, (size_t)(s->rows * d) * sizeof(float));
+    for (int64_t i = 0; i < s->layers * s->rows; i++) {
+        int64_t from = (i / s->rows * s->batch + i % s->rows / s->beam) * d;
+        memcpy(r->m.h[0] + i * d, (const float *)r->args->in[DECODER_H] + from,
+               (size_t)d * sizeof(float));
+        memcpy(r->m.c[0] + i * d, (const float *)r->args->in[DECODER_C] + from,
+               (size_t)d * sizeof(float));
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    const struct decoder_shape *s = &state->s;
+    struct run r = {.state = state, .args = args};
+    bool scores = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE, more = true;
+    r.m = lay_out(s, q->threads, args->workspace);
+    decoder_beams_place(&r.beams, s, r.m.beams);
+    begin(&r);
+    for (int64_t step = 0; more && step < s->steps; step++)
+        more = run_step(&r, step);
+    if (q->out[0].dtype != DTYPE_NONE)
+        memcpy(args->out[0], r.beams.now.tokens, (size_t)(s->rows * s->steps) * sizeof(int32_t));
+    for (int64_t row = 0; scores && row < s->rows; row++)
+        ((float *)args->out[1])[row] = (float)decoder_score(&r.beams, row);
+}
+
+REGISTER_KERNEL(decoder_loop) = {
+    NATIVE(decoder_loop),
+    .ops = OPS("AttentionDecoder"),
+    .packs = 1u << DECODER_QUERY | 1u << DECODER_WEIGHTS | 1u << DECODER_BIAS |
+             1u << DECODER_OUTPUT,
+    .supports = supports,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
+    .release = release,
+};
