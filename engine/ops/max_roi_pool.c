@@ -50,11 +50,13 @@ static int64_t clip(int64_t value, int64_t limit)
     return value < 0 ? 0 : value > limit ? limit : value;
 }
 
+/* In float, as Caffe and ONNX Runtime compute it: 7 (31 / 7) is above 31 there, so that the last
+ * bin of such a region reaches one element further. */
 static void bin_of(const struct span *s, int64_t bin, int64_t *begin, int64_t *end)
 {
-    double size = (double)s->size / (double)s->bins;
-    *begin = clip(s->start + (int64_t)floor((double)bin * size), s->limit);
-    *end = clip(s->start + (int64_t)ceil((double)(bin + 1) * size), s->limit);
+    float size = (float)s->size / (float)s->bins;
+    *begin = clip(s->start + (int64_t)floorf((float)bin * size), s->limit);
+    *end = clip(s->start + (int64_t)ceilf((float)(bin + 1) * size), s->limit);
 }
 
 static double largest(const double *plane, const struct span *rows, const struct span *columns,
@@ -100,6 +102,12 @@ static const struct op_case cases[] = {
     {.name = "scaled",
      .inputs = "f32[1,3,14,14] f32[2,5]=0,10,20,200,180,0,64,64,223,100",
      .attrs = "pooled_shape=[3,4] spatial_scale=0.0625"},
+    {.name = "channels",
+     .inputs = "f32[2,70,9,11] f32[4,5]=0,1,0,6,7,1,0,0,10,8,1,3,2,4.4,2.6,0,8,8,30,20",
+     .attrs = "pooled_shape=[3,3] spatial_scale=0.9"},
+    {.name = "sizes",
+     .inputs = "f32[1,3,40,40] f32[4,5]=0,0,0,28,30,0,3,4,33,34,0,5,5,61,32,0,1,2,31,32",
+     .attrs = "pooled_shape=[7,7]"},
     {.name = "outside",
      .inputs = "f32[1,2,6,6] f32[2,5]=0,-3,-3,2,9,0,7,7,9,9",
      .attrs = "pooled_shape=[2,2]"},

@@ -102,6 +102,37 @@ run ridge graph dssd321_resnet101 --batch 2 --json
 holds "$(near .flops_model 2.160e11 1e-3)"
 holds "$(near .bytes_compulsory 1.07e9 2e-2)"
 
+# Chen et al. 2018: each crop of the batch and its mirror image.
+run ridge graph cpn --batch 8 --json
+holds '.params == 46001898'
+holds "$(near .macs '(16 * 24.4509e9)' 1e-3)"
+holds "$(near .flops_model 7.862e11 1e-3)"
+holds "$(near .bytes_compulsory 4.06e9 5e-3)"
+run ridge graph cpn:mirror=no,depth=50 --json
+holds '.params == 27009770'
+holds "$(near .macs 16.2689e9 1e-3)"
+run ridge graph cpn:mirror=no,height=256 --json
+holds "$(near .macs 10.8671e9 1e-3)"
+
+# Ren et al. 2015 at 600x800 with 300 regions, and the body of Zeiler and Fergus.
+run ridge graph faster_rcnn --json
+holds '.params == 137078239'
+holds "$(near .macs 187.5133e9 1e-4)"
+holds "$(near .flops_model 3.753e11 1e-3)"
+holds "$(near .bytes_compulsory 1.175e9 5e-3)"
+run ridge graph faster_rcnn:body=zf --json
+holds '.params == 59294751'
+holds "$(near .macs 30.256e9 1e-4)"
+holds "$(near .flops_model 6.07e10 1e-3)"
+run ridge graph faster_rcnn:width=1000 --json
+holds "$(near .macs 225.57e9 1e-4)"
+
+# He et al. 2017, 1024x1024, 1000 proposals and 100 masks.
+run ridge graph mask_rcnn --json
+holds '.params == 64047096 and .buffers == 111488'
+holds "$(near .macs 388.65e9 1e-4)"
+holds "$(near .flops_model 7.792e11 1e-3)"
+
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf
 exits 0

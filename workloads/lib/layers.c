@@ -44,11 +44,11 @@ static int64_t pads_same(int64_t in, const struct window2d *w, int64_t *behind)
     return total / 2;
 }
 
-int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
+int layer_conv2d_scaled(struct graph *g, int x, const struct conv2d *c, double gain)
 {
     int64_t in = dim_of(g, x, 1), k = c->kernel, stride = c->stride ? c->stride : 1;
     int64_t dilation = c->dilation ? c->dilation : 1;
-    double bound = sqrt(6.0 / (double)(in * k * k)); /* He: variance 2 / fan in */
+    double bound = gain * sqrt(6.0 / (double)(in * k * k)); /* He: variance 2 / fan in */
     int w = weight(g, c->name, "weight", shape_of(c->out, in, k, k), uniform(bound));
     int b = c->bias ? weight(g, c->name, "bias", shape_of(c->out), uniform(0.05)) : NONE;
     struct window2d p = {(k - 1) * dilation + 1, stride, c->pad, c->pad, c->pad, c->pad};
@@ -61,6 +61,11 @@ int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
                             attr_ints_of("strides", stride, stride),
                             attr_ints_of("dilations", dilation, dilation),
                             attr_ints_of("pads", p.top, p.left, p.bottom, p.right)));
+}
+
+int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
+{
+    return layer_conv2d_scaled(g, x, c, 1);
 }
 
 int batch_norm(struct graph *g, int x, const char *name, double epsilon, double gain)
@@ -149,13 +154,18 @@ int flatten(struct graph *g, int x)
     return graph_node(g, "Flatten", NULL, INPUTS(x), ATTRS(attr_int("axis", 1)));
 }
 
-int dense(struct graph *g, int x, const char *name, int64_t out)
+int dense_scaled(struct graph *g, int x, const char *name, int64_t out, double gain)
 {
     int64_t in = dim_of(g, x, -1);
-    double bound = sqrt(6.0 / (double)(in + out)); /* Glorot */
+    double bound = gain * sqrt(6.0 / (double)(in + out)); /* Glorot */
     int w = weight(g, name, "weight", shape_of(in, out), uniform(bound));
     int b = weight(g, name, "bias", shape_of(out), uniform(0.05));
     return add(g, graph_node(g, "MatMul", name, INPUTS(x, w), NO_ATTRS), b);
+}
+
+int dense(struct graph *g, int x, const char *name, int64_t out)
+{
+    return dense_scaled(g, x, name, out, 1);
 }
 
 int embedding(struct graph *g, int ids, const char *name, int64_t rows, int64_t width)
@@ -184,4 +194,35 @@ int cast(struct graph *g, int x, enum dtype to)
     /* ONNX's numbers of the types that graphs here cast to */
     int64_t code = to == DTYPE_F32 ? 1 : to == DTYPE_I32 ? 6 : to == DTYPE_I64 ? 7 : 9;
     return graph_node(g, "Cast", NULL, INPUTS(x), ATTRS(attr_int("to", code)));
+}
+
+int unary(struct graph *g, const char *op, int x)
+{
+    return graph_node(g, op, NULL, INPUTS(x), NO_ATTRS);
+}
+
+int binary(struct graph *g, const char *op, int a, int b)
+{
+    return graph_node(g, op, NULL, INPUTS(a, b), NO_ATTRS);
+}
+
+int slice(struct graph *g, int x, struct range r)
+{
+    int start = graph_const_i64(g, 1, &r.start), stop = graph_const_i64(g, 1, &r.stop);
+    int axis = graph_const_i64(g, 1, &r.axis);
+    int step = graph_const_i64(g, 1, r.step ? &r.step : (const int64_t[]){1});
+    return graph_node(g, "Slice", NULL, INPUTS(x, start, stop, axis, step), NO_ATTRS);
+}
+
+int gather(struct graph *g, int x, int ids, int64_t axis)
+{
+    return graph_node(g, "Gather", NULL, INPUTS(x, ids), ATTRS(attr_int("axis", axis)));
+}
+
+int resize_bilinear(struct graph *g, int x, int64_t height, int64_t width)
+{
+    int64_t size[] = {dim_of(g, x, 0), dim_of(g, x, 1), height, width};
+    return graph_node(g, "Resize", NULL, INPUTS(x, NONE, NONE, graph_const_i64(g, 4, size)),
+                      ATTRS(attr_string("mode", "linear"),
+                            attr_string("coordinate_transformation_mode", "asymmetric")));
 }

@@ -20,6 +20,8 @@ struct conv2d {
     int64_t dilation; /* 0: 1 */
 };
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
+/* Weights `gain` times as large: where a result is no activation but, say, an offset of a box. */
+int layer_conv2d_scaled(struct graph *g, int x, const struct conv2d *c, double gain);
 #define conv2d(g, x, ...) layer_conv2d((g), (x), &(const struct conv2d){__VA_ARGS__})
 
 /* gain: mean of the scale weights. */
@@ -45,12 +47,25 @@ int flatten(struct graph *g, int x); /* [N, rest] */
 
 /* x [..., K] times weights [K, out] plus bias: MatMul and Add. */
 int dense(struct graph *g, int x, const char *name, int64_t out);
+int dense_scaled(struct graph *g, int x, const char *name, int64_t out, double gain);
 /* Rows of a new table [rows, width]; ids of any integer type. */
 int embedding(struct graph *g, int ids, const char *name, int64_t rows, int64_t width);
 int reshape(struct graph *g, int x, int rank, const int64_t *dim);
 int transpose(struct graph *g, int x, int rank, const int64_t *perm);
 int concat(struct graph *g, int64_t axis, int count, const int *values);
 int cast(struct graph *g, int x, enum dtype to);
+
+/* Any operator of one or two inputs without attributes: "Exp", "Sub". */
+int unary(struct graph *g, const char *op, int x);
+int binary(struct graph *g, const char *op, int a, int b);
+/* x[start, stop) along one axis; step -1 goes backwards. */
+struct range {
+    int64_t axis, start, stop, step; /* step 0: 1 */
+};
+int slice(struct graph *g, int x, struct range r);
+int gather(struct graph *g, int x, int ids, int64_t axis);
+/* Height and width by bilinear interpolation, as TensorFlow 1 samples (element k at k in / out). */
+int resize_bilinear(struct graph *g, int x, int64_t height, int64_t width);
 
 /* printf into the graph's memory: "layer%d.query". */
 __attribute__((format(printf, 2, 3))) const char *name_of(struct graph *g, const char *format, ...);

@@ -19,11 +19,13 @@ static int branch_end(struct graph *g, int x, const struct conv2d *c, const stru
     return conv_bn(g, x, c, net->epsilon, net->branch_gain > 0 ? net->branch_gain : 0.4);
 }
 
-static int shortcut(struct graph *g, int x, const struct block *b, int64_t out, double epsilon)
+static int shortcut(struct graph *g, int x, const struct block *b, int64_t out,
+                    const struct resnet *net)
 {
     struct conv2d project = {.name = name_of(g, "%s.shortcut", b->name), .out = out, .kernel = 1};
     project.stride = b->stride;
-    return b->project ? conv_bn(g, x, &project, epsilon, 0.7) : x;
+    project.bias = net->bias;
+    return b->project ? conv_bn(g, x, &project, net->epsilon, 0.7) : x;
 }
 
 /* 1x1 c -> 3x3 c -> 1x1 4c, added to the shortcut. */
@@ -36,11 +38,12 @@ static int bottleneck(struct graph *g, int x, const struct block *b, const struc
     reduce.stride = net->stride_in_3x3 ? 1 : b->stride;
     middle.stride = net->stride_in_3x3 ? b->stride : 1;
     middle.pad = middle.dilation = b->dilation;
+    reduce.bias = middle.bias = expand.bias = net->bias;
 
     int y = relu(g, conv_bn(g, x, &reduce, net->epsilon, 1.0));
     y = relu(g, conv_bn(g, y, &middle, net->epsilon, 1.0));
     y = branch_end(g, y, &expand, net);
-    return relu(g, add(g, y, shortcut(g, x, b, 4 * c, net->epsilon)));
+    return relu(g, add(g, y, shortcut(g, x, b, 4 * c, net)));
 }
 
 /* 3x3 c -> 3x3 c, added to the shortcut. */
@@ -50,15 +53,17 @@ static int basic(struct graph *g, int x, const struct block *b, const struct res
     struct conv2d one = {.name = name_of(g, "%s.conv1", b->name), .out = c, .kernel = 3, .pad = 1};
     struct conv2d two = {.name = name_of(g, "%s.conv2", b->name), .out = c, .kernel = 3, .pad = 1};
     one.stride = b->stride;
+    one.bias = two.bias = net->bias;
 
     int y = relu(g, conv_bn(g, x, &one, net->epsilon, 1.0));
     y = branch_end(g, y, &two, net);
-    return relu(g, add(g, y, shortcut(g, x, b, c, net->epsilon)));
+    return relu(g, add(g, y, shortcut(g, x, b, c, net)));
 }
 
 int resnet_taps(struct graph *g, int image, const struct resnet *net, int taps[RESNET_STAGES])
 {
     struct conv2d conv1 = {"conv1", .out = 64, .kernel = 7, .stride = 2, .pad = 3};
+    conv1.bias = net->bias;
     struct window2d pool = {.kernel = 3, .stride = 2, .bottom = 1, .right = 1};
     int x = relu(g, conv_bn(g, image, &conv1, net->epsilon, 1.0));
     x = max_pool(g, x, net->pool.kernel ? net->pool : pool);

@@ -12,9 +12,10 @@ struct resnet {
     int blocks[RESNET_STAGES]; /* stages 2 to 5; 0: the net ends before */
     bool stride_in_3x3;        /* v1.5 */
     double epsilon;            /* of the batch norms */
-    bool basic;                /* two 3x3 convolutions per block */
     double branch_gain;        /* mean scale of each block's last norm; 0: 0.4 */
+    bool basic;                /* two 3x3 convolutions per block */
     bool project_all;          /* a projection even where a basic stage keeps its channels */
+    bool bias;                 /* convolutions have one beside the norm */
     struct window2d pool;      /* kernel 0: 3x3/2, one more pixel at the bottom and right */
     int64_t last_stride;       /* of the last stage; 0: 2 */
     int64_t last_dilation;     /* of the 3x3 convolutions of the last stage; 0: 1 */

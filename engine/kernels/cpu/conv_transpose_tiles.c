@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ConvTranspose whose windows do not overlap (kernel = stride, no padding), channels-last: every
+ * pixel becomes a tile of its own. Row i of the tiles of a row of pixels is one row of the result,
+ * W pixels of kw C channels each, and as such the product of the pixels [W, K] and the weights
+ * [K, kw C] of kernel row i: kh products, each written to its place. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/gemm.h"
+#include "engine/op.h"
+
+enum { X, WEIGHTS, BIAS };
+
+struct kernel_state {
+    struct gemm_plan plan;
+    int64_t rows, width, in_channels, out_channels, kernel_h, kernel_w;
+    int64_t packed_floats;
+    float *packed; /* kernel_h products */
+    float *bias;   /* NULL: none */
+};
+
+static bool has_bias(const struct kernel_query *q)
+{
+    return q->node->op_inputs > BIAS && query_in(q, BIAS);
+}
+
+/* Whether a list of the node is absent or holds nothing but this number. */
+static bool all_are(const struct node *node, const char *name, int64_t wanted)
+{
+    int64_t values[2 * RANK_MAX];
+    int count = node_ints(node, name, values, 2 * RANK_MAX);
+    for (int k = 0; k < count; k++)
+        if (values[k] != wanted)
+            return false;
+    return true;
+}
+
+static bool tiles_fit(const struct kernel_query *q)
+{
+    const int64_t *x = q->in[X].shape.dim, *w = q->in[WEIGHTS].shape.dim;
+    const int64_t *y = q->out[0].shape.dim;
+    int64_t strides[2] = {1, 1};
+    node_ints(q->node, "strides", strides, 2);
+    return strides[0] == w[2] && strides[1] == w[3] && y[2] == x[2] * w[2] && y[3] == x[3] * w[3] &&
+           all_are(q->node, "pads", 0) && all_are(q->node, "output_padding", 0) &&
+           all_are(q->node, "dilations", 1) && !node_attr(q->node, "auto_pad");
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (!query_all_dtype(q, DTYPE_F32))
+        return UNSUPPORTED(why, "only f32");
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    if (!desc_is_nhwc(&q->in[X]) || !desc_is_nhwc(&q->out[0]))
+        return UNSUPPORTED(why, "only channels-last images");
+    if (!q->fixed[WEIGHTS] || (has_bias(q) && !q->fixed[BIAS]))
+        return UNSUPPORTED(why, "weights or bias are not constant");
+    if (node_int(q->node, "group", 1) != 1)
+        return UNSUPPORTED(why, "groups");
+    if (!tiles_fit(q) || shape_count(&q->out[0].shape) == 0)
+        return UNSUPPORTED(why, "windows overlap, or are padded or dilated");
+    return STATUS_OK;
+}
+
+static struct gemm_size size_of(const struct kernel_query *q)
+{
+    const int64_t *x = q->in[X].shape.dim, *w = q->in[WEIGHTS].shape.dim;
+    return (struct gemm_size){.batch = x[0] * x[2],
+                              .m = x[3],
+                              .n = w[3] * w[1],
+                              .taps = 1,
+                              .k = x[1],
+                              .threads = q->threads};
+}
+
+static int variants(const struct kernel_query *q)
+{
+    struct gemm_size size = size_of(q);
+    return gemm_variant_count(&size, size.k, false);
+}
+
+static struct gemm_plan plan_of(const struct kernel_query *q, int variant)
+{
+    struct gemm_size size = size_of(q);
+    return gemm_variant(&size, size.k, false, variant);
+}
+
+static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+{
+    struct gemm_plan plan = plan_of(q, variant);
+    gemm_describe(&plan, text, size);
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    struct gemm_plan plan = plan_of(q, variant);
+    return gemm_workspace(&plan);
+}
+
+static void release(struct kernel_state *state)
+{
+    if (!state)
+        return;
+    free(state->packed);
+    free(state->bias);
+    free(state);
+}
+
+/* Weights [K, C, kh, kw] -> [K, kw C] of kernel row i, packed. */
+static bool pack_row(const struct kernel_query *q, const struct kernel_state *s, int64_t i)
+{
+    const struct desc *d = &q->in[WEIGHTS];
+    const float *weights = q->fixed[WEIGHTS];
+    int64_t columns = s->kernel_w * s->out_channels;
+    float *dense = malloc((size_t)(s->in_channels * columns) * sizeof(*dense));
+    if (!dense)
+        return false;
+    for (int64_t k = 0; k < s->in_channels; k++)
+        for (int64_t n = 0; n < columns; n++)
+            dense[k * columns + n] = weights[k * d->stride[0] + n % s->out_channels * d->stride[1] +
+                                             i * d->stride[2] + n / s->out_channels * d->stride[3]];
+    struct gemm_source_b from = {.b = dense, .row = columns, .column = 1, .scale = 1};
+    gemm_pack_b(&s->plan, &from, 0, s->plan.panels, s->packed + i * s->packed_floats);
+    free(dense);
+    return true;
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
+                           size_t *state_bytes, struct error *err)
+{
+    const int64_t *x = q->in[X].shape.dim, *w = q->in[WEIGHTS].shape.dim;
+    struct kernel_state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    *s = (struct kernel_state){.plan = plan_of(q, variant),
+                               .rows = x[0] * x[2],
+                               .width = x[3],
+                               .in_channels = x[1],
+                               .out_channels = w[1],
+                               .kernel_h = w[2],
+                               .kernel_w = w[3]};
+    s->packed_floats = gemm_packed_floats(&s->plan);
+    size_t packed_bytes = (size_t)(s->packed_floats * s->kernel_h) * sizeof(float);
+    size_t bias_bytes = has_bias(q) ? (size_t)gemm_bias_floats(&s->plan) * sizeof(float) : 0;
+    s->packed = gemm_alloc(packed_bytes);
+    s->bias = bias_bytes ? gemm_alloc(bias_bytes) : NULL;
+    bool fine = s->packed && (s->bias || !bias_bytes);
+    for (int64_t i = 0; fine && i < s->kernel_h; i++)
+        fine = pack_row(q, s, i);
+    if (!fine) {
+        release(s);
+        return FAIL_NO_MEMORY(err);
+    }
+    if (s->bias)
+        memset(s->bias, 0, bias_bytes);
+    for (int64_t n = 0; s->bias && n < s->kernel_w * s->out_channels; n++)
+        s->bias[n] = ((const float *)q->fixed[BIAS])[n % s->out_channels];
+    *state_bytes = packed_bytes + bias_bytes;
+    *out = s;
+    return STATUS_OK;
+}
+
+struct pixels {
+    const float *x;
+    int64_t width, channels;
+};
+
+static void pixel_rows(const struct gemm_rows *wanted, const float **to, int64_t step)
+{
+    const struct pixels *p = wanted->source;
+    const float *first = p->x + (wanted->batch * p->width + wanted->row) * p->channels;
+    (void)step;
+    for (int64_t m = 0; m < wanted->count; m++)
+        to[m] = first + m * p->channels;
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)q;
+    struct pixels pixels = {args->in[X], s->width, s->in_channels};
+    struct gemm_post none = {0};
+    int64_t tile = s->kernel_w * s->out_channels, row = s->width * tile;
+    int64_t next = s->kernel_h * row;
+    struct gemm_call call = {.rows = pixel_rows,
+                             .source = &pixels,
+                             .bias = s->bias,
+                             .c_row = tile,
+                             .post = &none,
+                             .in = args->in,
+                             .batch_rank = 1,
+                             .batch_dim = &s->rows,
+                             .c_batch = &next,
+                             .workspace = args->workspace};
+    for (int64_t i = 0; i < s->kernel_h; i++) {
+        call.b = s->packed + i * s->packed_floats;
+        call.c = (float *)args->out[0] + i * row;
+        gemm_run(&s->plan, &call, args->pool);
+    }
+}
+
+REGISTER_KERNEL(conv_transpose_tiles) = {
+    NATIVE(conv_transpose_tiles), .ops = OPS("ConvTranspose"), .packs = 1u << WEIGHTS | 1u << BIAS,
+    .supports = supports,         .variants = variants,        .describe = describe,
+    .workspace = workspace,       .prepare = prepare,          .launch = launch,
+    .release = release,
+};

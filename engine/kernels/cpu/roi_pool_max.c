@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MaxRoiPool of f32. The maps are turned channels-last once per launch, so that a bin is a walk
+ * over its places with vectors of channels; regions overlap a lot, each place is read many times.
+ * A task is a region and a block of channels, whose bins are gathered and written back plain.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd.h"
+#include "engine/op.h"
+
+enum { BLOCK = 4 * VL, BINS_MAX = 196 };
+
+struct kernel_state {
+    int64_t images, channels, height, width, regions, rows, columns;
+    float scale;
+};
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    const struct shape *y = &q->out[0].shape;
+    TRY(query_plain_f32(q, why));
+    if (y->dim[2] * y->dim[3] > BINS_MAX)
+        return UNSUPPORTED(why, "more than %d bins", BINS_MAX);
+    return STATUS_OK;
+}
+
+static int64_t blocks_of(int64_t channels)
+{
+    return (channels + BLOCK - 1) / BLOCK;
+}
+
+/* Channels-last maps, whole blocks of channels; per thread: the bins of a block. */
+static size_t map_floats(const struct shape *x)
+{
+    int64_t places = x->dim[0] * x->dim[2] * x->dim[3];
+    return (size_t)(places * blocks_of(x->dim[1]) * BLOCK);
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    size_t bins = (size_t)BINS_MAX * BLOCK * (size_t)q->threads;
+    return (map_floats(&q->in[0].shape) + bins) * sizeof(float);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    struct kernel_state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
+    *s = (struct kernel_state){.images = x[0],
+                               .channels = x[1],
+                               .height = x[2],
+                               .width = x[3],
+                               .regions = y[0],
+                               .rows = y[2],
+                               .columns = y[3],
+                               .scale = (float)node_float(q->node, "spatial_scale", 1)};
+    *state = s;
+    *state_bytes = sizeof(*s);
+    return STATUS_OK;
+}
+
+struct job {
+    const struct kernel_state *state;
+    const float *x, *regions;
+    float *y, *maps, *bins;
+};
+
+/* One row of one image, all channels. */
+static void turn_row(void *context, int64_t row, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    int64_t padded = blocks_of(s->channels) * BLOCK, plane = s->height * s->width;
+    int64_t image = row / s->height;
+    const float *src = job->x + image * s->channels * plane + row % s->height * s->width;
+    float *dst = job->maps + row * s->width * padded;
+    for (int64_t first = 0; first < s->channels; first += VL)
+        for (int64_t k = 0; k < s->width; k++)
+            for (int64_t c = first; c < first + VL && c < s->channels; c++)
+                dst[k * padded + c] = src[c * plane + k];
+}
+
+/* One axis of a region, cut into bins. */
+struct span {
+    int64_t start, limit;
+    float bin;
+};
+
+static struct span span_of(float low, float high, int64_t limit, int64_t bins)
+{
+    float begin = roundf(fminf(fmaxf(low, -1e9f), 1e9f));
+    float end = roundf(fminf(fmaxf(high, -1e9f), 1e9f));
+    float size = fmaxf(end - begin + 1, 1);
+    return (struct span){(int64_t)begin, limit, size / (float)bins};
+}
+
+static int64_t clip(int64_t value, int64_t limit)
+{
+    return value < 0 ? 0 : value > limit ? limit : value;
+}
+
+struct part {
+    int64_t begin, end;
+};
+
+static struct part part_of(const struct span *s, int64_t bin)
+{
+    return (struct part){clip(s->start + (int64_t)floorf((float)bin * s->bin), s->limit),
+                         clip(s->start + (int64_t)ceilf((float)(bin + 1) * s->bin), s->limit)};
+}
+
+/* The largest of a block of channels over a rectangle of places; 0 where that is empty. */
+SIMD_INLINE void pool_bin(const struct kernel_state *s, const float *map, struct part y,
+                          struct part x, float *bin)
+{
+    int64_t step = blocks_of(s->channels) * BLOCK;
+    bool empty = y.begin >= y.end || x.begin >= x.end;
+    vf most[4];
+    for (int j = 0; j < 4; j++)
+        most[j] = empty ? vf_zero() : vf_set1(-INFINITY);
+    for (int64_t row = y.begin; row < y.end; row++) {
+        const float *at = map + (row * s->width + x.begin) * step;
+        for (int64_t k = x.begin; k < x.end; k++, at += step)
+            for (int j = 0; j < 4; j++)
+                most[j] = vf_max(vf_load(at + j * VL), most[j]);
+    }
+    for (int j = 0; j < 4; j++)
+        vf_store(bin + j * VL, most[j]);
+}
+
+static void pool_task(void *context, int64_t task, int thread)
+{
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    int64_t blocks = blocks_of(s->channels), region = task / blocks;
+    int64_t first = task % blocks * BLOCK, bins = s->rows * s->columns;
+    const float *roi = job->regions + region * 5;
+    float *bin = job->bins + (int64_t)thread * BINS_MAX * BLOCK;
+    float *y = job->y + (region * s->channels + first) * bins;
+    bool exists = roi[0] >= 0 && roi[0] < (float)s->images;
+    int64_t image = exists ? (int64_t)roi[0] : 0;
+    const float *map = job->maps + image * s->height * s->width * blocks * BLOCK + first;
+    struct span across = span_of(roi[1] * s->scale, roi[3] * s->scale, s->width, s->columns);
+    struct span down = span_of(roi[2] * s->scale, roi[4] * s->scale, s->height, s->rows);
+    for (int64_t k = 0; k < bins; k++) {
+        struct part rows = part_of(&down, k / s->columns), columns;
+        columns = part_of(&across, k % s->columns);
+        pool_bin(s, map, exists ? rows : (struct part){0, 0}, columns, bin + k * BLOCK);
+    }
+    for (int64_t c = 0; c < BLOCK && first + c < s->channels; c++)
+        for (int64_t k = 0; k < bins; k++)
+            y[c * bins + k] = bin[k * BLOCK + c];
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    struct job job = {state, args->in[0], args->in[1], args->out[0], args->workspace, NULL};
+    job.bins = job.maps + map_floats(&q->in[0].shape);
+    pool_run(args->pool, state->images * state->height, turn_row, &job);
+    pool_run(args->pool, state->regions * blocks_of(state->channels), pool_task, &job);
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+REGISTER_KERNEL(roi_pool_max) = {
+    NATIVE(roi_pool_max), .ops = OPS("MaxRoiPool"), .supports = supports, .workspace = workspace,
+    .prepare = prepare,   .launch = launch,         .release = release,
+};
