@@ -63,6 +63,14 @@ holds '.params == 4898024 and .buffers == 75328'
 holds "$(near .macs 32*1.3890e9 1e-4)"
 holds "$(near .flops_model 9.048e10 1e-3)"
 
+run ridge graph crnn --batch 256 --json
+holds '.params == 8721152 and .buffers == 4480'
+holds "$(near .macs 256*0.7007e9 1e-4)"
+holds "$(near .flops_model 3.594e11 1e-3)"
+run ridge graph crnn:width=280 --batch 256 --json
+holds '.params == 8721152'
+holds "$(near .flops_model 1.0064e12 1e-3)"
+
 run ridge graph bert_large --batch 2 --json
 holds '.params == 334094338'
 holds "$(near .flops_model 4.951e11 1e-3)"
