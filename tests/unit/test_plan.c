@@ -254,8 +254,8 @@ static void only_keeps_what_it_names(void **state)
     if (plan_from_suite("table1", "ncf,bert_large", &plan, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_int_equal(plan.count, 2);
-    assert_string_equal(plan.points[0].workload, "bert_large");
-    assert_string_equal(plan.points[1].workload, "ncf");
+    assert_string_equal(plan.points[0].workload, "ncf");
+    assert_string_equal(plan.points[1].workload, "bert_large");
     assert_string_equal(plan.suite, "suites/table1.toml");
     plan_release(&plan);
 }
