@@ -169,6 +169,30 @@ run ridge graph mask_rcnn --json
 holds '.params == 64047096 and .buffers == 111488'
 holds "$(near .macs 388.65e9 1e-4)"
 holds "$(near .flops_model 7.792e11 1e-3)"
+# One layer each: sizes of the lists, at both ends.
+run ridge graph gemm:list=performance,case=30 --json
+holds '.macs == 21504 * 21504 * 17408'
+run ridge graph gemm:list=pressure,case=5
+exits 2
+complains '1 to 4'
+run ridge graph gemm:m=3,n=5,k=7 --json
+holds '.flops_model == 210'
+run ridge graph gemm --batch 2
+exits 2
+run ridge graph conv:case=1 --json
+holds '.macs == 64 * 55 * 55 * 96 * 363'
+run ridge graph conv:case=109 --json
+holds '.macs == 225 * 1024 * 512'
+run ridge graph fc:case=1 --json
+holds '.macs == 64 * 9216 * 4096 and .params == 9216 * 4096'
+run ridge graph pool:case=23 --json
+holds '.nodes[0].shape == [1, 512, 7, 14]'
+run ridge graph norm:case=77 --json
+holds '.nodes[0].shape == [1, 1024, 8, 8]'
+run ridge graph active:case=96,kind=Softmax --json
+holds '.nodes[0].shape == [1, 8, 8, 1024]'
+run ridge graph rnn:units=2560,sequence=64 --batch 32 --json
+holds '.macs == 4 * 2624 * 2560 * 64 * 32'
 
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf

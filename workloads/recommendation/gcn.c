@@ -5,6 +5,7 @@
  * one input, so there is no batch. Words and links are sparse matrices (SpMM). */
 #include <string.h>
 
+#include "workloads/lib/cases.h"
 #include "workloads/lib/citations.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
@@ -86,6 +87,8 @@ static void build(struct graph *g, const struct workload_config *config)
         which++;
     const struct citations_size *size = &sizes[which];
     struct csr word_matrix, links;
+    if (!case_alone(g, config))
+        return;
     if (!citations_make(&g->arena, size, &word_matrix, &links)) {
         g->failed = true;
         FAIL_NO_MEMORY(&g->err);

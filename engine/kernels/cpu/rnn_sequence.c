@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The plain recurrent layer h' = tanh(x W' + h R' + bias) over whole sequences (lib/rnn_run.h). */
+#include "engine/kernels/lib/rnn_run.h"
+#include "engine/kernels/lib/simd_math.h"
+
+enum { ROWS = 8 };
+
+/* `rows` is a constant. */
+SIMD_INLINE void tile(const struct rnn_step_job *step, int64_t block, int64_t first, int rows)
+{
+    int64_t hidden = step->state->shape.hidden, unit = block * VL;
+    const struct rnn_line *lines = step->lines + first;
+    vm lanes = vm_first(hidden - unit);
+    const float *h[ROWS];
+    vf sums[ROWS][4];
+    for (int r = 0; r < rows; r++) {
+        h[r] = lines[r].h;
+        sums[r][0] = vf_load_m(lines[r].x + unit, lanes);
+    }
+    rnn_multiply(h, step->weights->r[0] + unit * hidden, hidden, sums, rows, 1);
+    for (int r = 0; r < rows; r++) {
+        vf state = vf_tanh(sums[r][0]);
+        vf_store_m(lines[r].next + unit, lanes, state);
+        if (lines[r].y)
+            vf_store_m(lines[r].y + unit, lanes, state);
+    }
+}
+
+static void phase(const struct rnn_step_job *step, int64_t block, int64_t first, int64_t last)
+{
+    for (; first + ROWS <= last; first += ROWS)
+        tile(step, block, first, ROWS);
+    for (; first + 4 <= last; first += 4)
+        tile(step, block, first, 4);
+    for (; first < last; first++)
+        tile(step, block, first, 1);
+}
+
+static const char *const activations[] = {"Tanh", NULL};
+
+static const struct rnn_kernel plain = {
+    .gates = 1, .phases = 1, .phase_gates = {{0, 1}}, .phase = {phase}, .activations = activations};
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    return rnn_supports(q, &plain, why);
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    return rnn_workspace(q, &plain);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    return rnn_prepare(q, &plain, state, state_bytes, err);
+}
+
+REGISTER_KERNEL(rnn_sequence) = {
+    NATIVE(rnn_sequence),
+    .ops = OPS("RNN"),
+    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,
+    .supports = supports,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = rnn_launch,
+    .release = rnn_release,
+};

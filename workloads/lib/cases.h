@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Workloads that are one layer: the shapes that AI Matrix measures are numbered from 1. */
+#ifndef WORKLOADS_LIB_CASES_H
+#define WORKLOADS_LIB_CASES_H
+
+#include "engine/graph.h"
+#include "workloads/workload.h"
+
+/* Refuses any batch but 1. */
+bool case_alone(struct graph *g, const struct workload_config *config);
+/* Index of the case that the parameter `name` wants; -1, and an error in the graph: there is none.
+ */
+int case_index(struct graph *g, const struct workload_config *config, const char *name, int count);
+/* An input of normally distributed numbers. */
+int case_input(struct graph *g, const char *name, struct shape shape);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One matrix product, A [m, k] times B' with B [n, k], both known only at run time. The lists are
+ * those of AI Matrix's micro benchmark. */
+#include <string.h>
+
+#include "workloads/lib/cases.h"
+
+static const char *const lists[] = {"own", "performance", "pressure", NULL};
+static const struct param params[] = {
+    {"m", "1024", NULL, "rows of the result"},
+    {"n", "1024", NULL, "columns of the result"},
+    {"k", "1024", NULL, "length of the sums"},
+    {"list", "own", lists, "where the sizes come from: m, n, k, or a list of AI Matrix"},
+    {"case", "1", NULL, "which of the list: 1 to 30 (performance), 1 to 4 (pressure)"},
+    {.name = NULL},
+};
+
+struct sizes {
+    int64_t m, n, k;
+};
+
+/* performance: each m = n with each k. */
+static struct sizes sizes_of(struct graph *g, const struct workload_config *config)
+{
+    static const int64_t sides[] = {1024, 5120, 9216, 13312, 17408, 21504};
+    static const int64_t depths[] = {1024, 5120, 9216, 13312, 17408};
+    static const int64_t cubes[] = {512, 1024, 5120, 10240};
+    const char *list = config_text(config, "list");
+    if (strcmp(list, "performance") == 0) {
+        int count = ARRAY_COUNT(sides) * ARRAY_COUNT(depths);
+        int at = case_index(g, config, "case", count);
+        int64_t side = at < 0 ? 1 : sides[at / ARRAY_COUNT(depths)];
+        return (struct sizes){side, side, at < 0 ? 1 : depths[at % ARRAY_COUNT(depths)]};
+    }
+    if (strcmp(list, "pressure") == 0) {
+        int at = case_index(g, config, "case", ARRAY_COUNT(cubes));
+        int64_t side = at < 0 ? 1 : cubes[at];
+        return (struct sizes){side, side, side};
+    }
+    case_alone(g, config);
+    return (struct sizes){config_int(config, "m"), config_int(config, "n"),
+                          config_int(config, "k")};
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    struct sizes s = sizes_of(g, config);
+    int a = case_input(g, "a", shape_of(s.m, s.k));
+    int b = case_input(g, "b", shape_of(s.n, s.k));
+    int c = graph_node(g, "Gemm", "gemm", INPUTS(a, b), ATTRS(attr_int("transB", 1)));
+    graph_rename(g, c, "c");
+    graph_output(g, c);
+}
+
+REGISTER(workload, gemm) = {
+    .name = "gemm",
+    .domain = "micro",
+    .task = "matrix product",
+    .summary = "C = A B' of any size, or of the sizes of AI Matrix",
+    .source = "AI Matrix micro benchmark, after DeepBench",
+    .params = params,
+    .table1_batch = 1,
+    .batch = 1,
+    .build = build,
+};
