@@ -89,5 +89,9 @@ enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const str
 void ref_to_data(const struct ref_tensor *tensor, void *data);
 /* max |a - b| / max |b| over one tensor of floats; exact comparison (0 or 1) for integers. */
 double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b);
+/* The same for sets of rows (of the last axis) in any order: each row of a is paired with the
+ * nearest row of b that is still free; the error is the largest |a - b| of a pair, relative to the
+ * largest |b| of its column. */
+double ref_set_error(const struct ref_tensor *a, const struct ref_tensor *b);
 
 #endif

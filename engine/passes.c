@@ -11,6 +11,7 @@ struct pass_row {
 static const struct pass_row rows[] = {
     {"normalise", pass_normalise, true},
     {"fold_constants", pass_fold_constants, false},
+    {"turn_conv_transpose", pass_turn_conv_transpose, false},
     {"fold_batch_norm", pass_fold_batch_norm, false},
     {"find_gelu", pass_find_gelu, false},
     {"find_layer_norm", pass_find_layer_norm, false},

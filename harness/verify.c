@@ -12,6 +12,12 @@ static double bound_of(const struct exe *exe)
     return bound;
 }
 
+static bool is_set(const struct graph *graph, const struct value *value)
+{
+    unsigned sets = value->producer == NONE ? 0 : graph->nodes[value->producer].op->row_sets;
+    return sets >> value->producer_out & 1;
+}
+
 static enum status compare(const struct graph *graph, const struct exe *exe,
                            const struct ref_tensor *expected, double *worst, struct error *err)
 {
@@ -20,7 +26,9 @@ static enum status compare(const struct graph *graph, const struct exe *exe,
         const struct value *value = &graph->values[graph->outputs[k]];
         struct ref_tensor got;
         TRY(ref_from_data(&got, value->dtype, &value->shape, exe_output(exe, k), err));
-        *worst = fmax(*worst, ref_rel_error(&got, &expected[k]));
+        double error = is_set(graph, value) ? ref_set_error(&got, &expected[k])
+                                            : ref_rel_error(&got, &expected[k]);
+        *worst = fmax(*worst, error);
         ref_release(&got);
     }
     return STATUS_OK;

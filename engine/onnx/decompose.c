@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/onnx/export.h"
+#include "engine/onnx/parts.h"
 #include "engine/op.h"
 
 enum { NAME_BYTES = 256 };
@@ -148,6 +149,10 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
         return gelu(f, err);
     if (strcmp(op->name, "EmbeddingBag") == 0)
         return embedding_bag(f, err);
+    if (strcmp(op->name, "DetectionOutput") == 0)
+        return export_detection_output(f, err);
+    if (strcmp(op->name, "CTCGreedyDecoder") == 0)
+        return export_ctc_greedy_decoder(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
     if (strcmp(op->name, "Reorder") == 0) {

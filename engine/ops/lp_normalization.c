@@ -60,6 +60,7 @@ REGISTER(op, lp_normalization) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .layout = LAYOUT_RULE_AXIS,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -63,6 +63,14 @@ holds '.params == 4898024 and .buffers == 75328'
 holds "$(near .macs 32*1.3890e9 1e-4)"
 holds "$(near .flops_model 9.048e10 1e-3)"
 
+run ridge graph crnn --batch 256 --json
+holds '.params == 8721152 and .buffers == 4480'
+holds "$(near .macs 256*0.7007e9 1e-4)"
+holds "$(near .flops_model 3.594e11 1e-3)"
+run ridge graph crnn:width=280 --batch 256 --json
+holds '.params == 8721152'
+holds "$(near .flops_model 1.0064e12 1e-3)"
+
 run ridge graph bert_large --batch 2 --json
 holds '.params == 334094338'
 holds "$(near .flops_model 4.951e11 1e-3)"
@@ -77,6 +85,30 @@ holds "$(near .bytes_compulsory 2.8e6 5e-3)"
 run ridge graph ncf --json
 holds "$(near .flops_model 1.606e8 1e-3)"
 holds "$(near .bytes_compulsory 1.1e7 5e-2)"
+
+# Detectors: parameters without, and buffers with, the stored statistics of the batch norms.
+ssd() { # NAME PARAMS MACS
+    run ridge graph "$1" --json
+    holds ".params == $2"
+    holds "$(near .macs "$3" 1e-6)"
+    holds '[.nodes[] | select(.op == "DetectionOutput")] | length == 1'
+}
+ssd ssd300_vgg16 26285486 31373537792
+ssd ssd512_vgg16 27188676 90207908864
+ssd ssd321_resnet18 15028192 4441138368
+ssd ssd300_resnet50 22894902 20150906112
+ssd ssd300_resnet50:depth=18 14048310 7781466880
+ssd ssd300_resnet50:depth=34 19975222 15862078720
+ssd ssd300_resnet50:depth=101 41887030 47500127488
+ssd ssd321_resnet101 116526320 35925390528
+ssd dssd321_resnet101 172380912 53879108800
+holds '.buffers == 171904'
+run ridge graph ssd300_vgg16 --batch 16 --json
+holds "$(near .flops_model 1.0048e12 1e-3)"
+holds "$(near .bytes_compulsory 2.00e9 2e-2)"
+run ridge graph dssd321_resnet101 --batch 2 --json
+holds "$(near .flops_model 2.160e11 1e-3)"
+holds "$(near .bytes_compulsory 1.07e9 2e-2)"
 
 # Chen et al. 2018: each crop of the batch and its mirror image.
 run ridge graph cpn --batch 8 --json

@@ -49,6 +49,7 @@ int layer_conv2d_scaled(struct graph *g, int x, const struct conv2d *c, double g
     int64_t in = dim_of(g, x, 1), k = c->kernel, stride = c->stride ? c->stride : 1;
     int64_t dilation = c->dilation ? c->dilation : 1;
     double bound = gain * sqrt(6.0 / (double)(in * k * k)); /* He: variance 2 / fan in */
+    bound *= c->gain > 0 ? c->gain : 1;
     int w = weight(g, c->name, "weight", shape_of(c->out, in, k, k), uniform(bound));
     int b = c->bias ? weight(g, c->name, "bias", shape_of(c->out), uniform(0.05)) : NONE;
     struct window2d p = {(k - 1) * dilation + 1, stride, c->pad, c->pad, c->pad, c->pad};

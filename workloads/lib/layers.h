@@ -18,6 +18,7 @@ struct conv2d {
     bool bias;
     bool same;        /* TensorFlow's SAME instead of pad: the odd pixel goes bottom and right */
     int64_t dilation; /* 0: 1 */
+    double gain;      /* of the weights over He's; 0: 1 */
 };
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
 /* Weights `gain` times as large: where a result is no activation but, say, an offset of a box. */

@@ -13,6 +13,12 @@ int conv_bn(struct graph *g, int x, const struct conv2d *c, double epsilon, doub
     return batch_norm(g, x, name_of(g, "%s.bn", c->name), epsilon, gain);
 }
 
+/* Scaled down so that the sum does not grow block by block. */
+static int branch_end(struct graph *g, int x, const struct conv2d *c, const struct resnet *net)
+{
+    return conv_bn(g, x, c, net->epsilon, net->branch_gain > 0 ? net->branch_gain : 0.4);
+}
+
 static int shortcut(struct graph *g, int x, const struct block *b, int64_t out,
                     const struct resnet *net)
 {
@@ -22,8 +28,7 @@ static int shortcut(struct graph *g, int x, const struct block *b, int64_t out,
     return b->project ? conv_bn(g, x, &project, net->epsilon, 0.7) : x;
 }
 
-/* 1x1 c -> 3x3 c -> 1x1 4c, added to the shortcut. The last norm is scaled down so that the sum
- * does not grow block by block. */
+/* 1x1 c -> 3x3 c -> 1x1 4c, added to the shortcut. */
 static int bottleneck(struct graph *g, int x, const struct block *b, const struct resnet *net)
 {
     int64_t c = b->width;
@@ -37,7 +42,7 @@ static int bottleneck(struct graph *g, int x, const struct block *b, const struc
 
     int y = relu(g, conv_bn(g, x, &reduce, net->epsilon, 1.0));
     y = relu(g, conv_bn(g, y, &middle, net->epsilon, 1.0));
-    y = conv_bn(g, y, &expand, net->epsilon, 0.4);
+    y = branch_end(g, y, &expand, net);
     return relu(g, add(g, y, shortcut(g, x, b, 4 * c, net)));
 }
 
@@ -51,7 +56,7 @@ static int basic(struct graph *g, int x, const struct block *b, const struct res
     one.bias = two.bias = net->bias;
 
     int y = relu(g, conv_bn(g, x, &one, net->epsilon, 1.0));
-    y = conv_bn(g, y, &two, net->epsilon, 0.4);
+    y = branch_end(g, y, &two, net);
     return relu(g, add(g, y, shortcut(g, x, b, c, net)));
 }
 

@@ -12,6 +12,7 @@ struct resnet {
     int blocks[RESNET_STAGES]; /* stages 2 to 5; 0: the net ends before */
     bool stride_in_3x3;        /* v1.5 */
     double epsilon;            /* of the batch norms */
+    double branch_gain;        /* mean scale of each block's last norm; 0: 0.4 */
     bool basic;                /* two 3x3 convolutions per block */
     bool project_all;          /* a projection even where a basic stage keeps its channels */
     bool bias;                 /* convolutions have one beside the norm */

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonMaxSuppression of f32: per image and class, candidates above the score threshold are sorted
- * by three counting passes over the bits of their scores; each is then compared with all boxes kept
- * so far, a vector of them at a time. Images and classes run side by side; the rows of the result
+ * NonMaxSuppression of f32: images and classes run side by side (lib/nms.h); the rows of the result
  * are put together at the end.
  */
 #include <stdlib.h>
 
 #include "engine/kernel.h"
-#include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/nms.h"
 #include "engine/op.h"
 
 enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
-enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, PASSES = 3 };
 
 struct kernel_state {
     int64_t lines, classes, boxes; /* lines: images x classes */
@@ -45,11 +42,6 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-static size_t padded(int64_t count, size_t size)
-{
-    return ((size_t)count * size + 63) / 64 * 64;
-}
-
 /* What a line keeps is at most what the result has room for. */
 static void read_query(const struct kernel_query *q, struct kernel_state *s)
 {
@@ -60,10 +52,8 @@ static void read_query(const struct kernel_query *q, struct kernel_state *s)
     s->rows = q->out[0].shape.dim[0];
     s->most_max = s->lines ? s->rows / s->lines : 0;
     s->center = node_int(q->node, "center_point_box", 0) != 0;
-    /* Per thread: keys and places twice, kept corners and areas. Shared: kept places, counts. */
-    s->thread_bytes =
-        4 * padded(s->boxes, sizeof(int32_t)) + 5 * padded(s->most_max + VL, sizeof(float));
-    s->shared_bytes = padded(s->lines, sizeof(int64_t)) + padded(s->rows, sizeof(int32_t));
+    s->thread_bytes = nms_room_bytes(s->boxes, s->most_max);
+    s->shared_bytes = nms_padded(s->lines, sizeof(int64_t)) + nms_padded(s->rows, sizeof(int32_t));
 }
 
 static size_t workspace(const struct kernel_query *q, int variant)
@@ -98,71 +88,16 @@ struct job {
     char *thread_rooms; /* thread_bytes each */
 };
 
-struct room {
-    uint32_t *key[2];
-    int32_t *place[2];
-    float *side[4], *area; /* of kept boxes: y1, x1, y2, x2 */
-};
-
-static struct room room_of(const struct job *job, int thread)
-{
-    const struct kernel_state *s = job->state;
-    char *at = job->thread_rooms + (size_t)thread * s->thread_bytes;
-    size_t list = padded(s->boxes, sizeof(int32_t));
-    size_t corner = padded(s->most_max + VL, sizeof(float));
-    struct room r;
-    for (int k = 0; k < 2; k++, at += 2 * list) {
-        r.key[k] = (uint32_t *)(void *)at;
-        r.place[k] = (int32_t *)(void *)(at + list);
-    }
-    for (int k = 0; k < 4; k++, at += corner)
-        r.side[k] = (float *)(void *)at;
-    r.area = (float *)(void *)at;
-    return r;
-}
-
-/* Unsigned numbers in the order opposite to that of the floats. */
-static uint32_t key_of(float score)
-{
-    uint32_t bits;
-    score += 0.0f; /* -0 is 0 */
-    memcpy(&bits, &score, sizeof(bits));
-    return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
-}
-
-/* Candidates in room 0; returns how many. */
-static int64_t collect(const struct job *job, const float *scores, struct room *r)
+/* Returns how many candidates there are. */
+static int64_t collect(const struct job *job, const float *scores, struct nms_room *r)
 {
     int64_t count = 0;
     for (int64_t k = 0; k < job->state->boxes; k++) {
-        r->key[0][count] = key_of(scores[k]);
+        r->key[0][count] = nms_key(scores[k]);
         r->place[0][count] = (int32_t)k;
         count += !job->has_least || scores[k] > job->least;
     }
     return count;
-}
-
-/* Best first, equal scores by place. Returns the places. */
-static const int32_t *sort(struct room *r, int64_t count)
-{
-    int from = 0;
-    for (int pass = 0; pass < PASSES; pass++, from ^= 1) {
-        uint32_t starts[RADIX] = {0}, sum = 0;
-        int shift = pass * RADIX_BITS;
-        for (int64_t k = 0; k < count; k++)
-            starts[r->key[from][k] >> shift & (RADIX - 1)]++;
-        for (int k = 0; k < RADIX; k++) {
-            uint32_t here = starts[k];
-            starts[k] = sum;
-            sum += here;
-        }
-        for (int64_t k = 0; k < count; k++) {
-            uint32_t to = starts[r->key[from][k] >> shift & (RADIX - 1)]++;
-            r->key[from ^ 1][to] = r->key[from][k];
-            r->place[from ^ 1][to] = r->place[from][k];
-        }
-    }
-    return r->place[from];
 }
 
 static void corners(const float *at, bool center, float box[4])
@@ -180,46 +115,20 @@ static void corners(const float *at, bool center, float box[4])
     }
 }
 
-/* Whether the box overlaps one of the kept ones by more than the threshold:
- * both / all > iou, written both - iou all > 0. */
-static bool is_covered(const struct room *r, int64_t kept, const float box[4], float area,
-                       float iou)
-{
-    vf worst = vf_set1(-1.0f), zero = vf_zero();
-    for (int64_t k = 0; k < kept; k += VL) {
-        vm m = vm_first(kept - k);
-        vf height = vf_sub(vf_min(vf_load_m(r->side[2] + k, m), vf_set1(box[2])),
-                           vf_max(vf_load_m(r->side[0] + k, m), vf_set1(box[0])));
-        vf width = vf_sub(vf_min(vf_load_m(r->side[3] + k, m), vf_set1(box[3])),
-                          vf_max(vf_load_m(r->side[1] + k, m), vf_set1(box[1])));
-        vf both = vf_mul(vf_max(height, zero), vf_max(width, zero));
-        vf all = vf_sub(vf_add(vf_load_m(r->area + k, m), vf_set1(area)), both);
-        vf over = vf_fnma(vf_set1(iou), all, both);
-        /* Boxes that do not touch cover nothing, whatever rounding says; nor do absent lanes. */
-        over = vf_select(vf_lt(zero, both), over, vf_set1(-1.0f));
-        worst = vf_max(worst, vf_select(m, over, vf_set1(-1.0f)));
-    }
-    return vf_max_of(worst) > 0;
-}
-
 static void line_work(void *context, int64_t line, int thread)
 {
     const struct job *job = context;
     const struct kernel_state *s = job->state;
-    struct room r = room_of(job, thread);
+    struct nms_room r =
+        nms_room_at(job->thread_rooms + (size_t)thread * s->thread_bytes, s->boxes, s->most_max);
     const float *boxes = job->boxes + line / s->classes * s->boxes * 4;
     int64_t count = collect(job, job->scores + line * s->boxes, &r), kept = 0;
-    const int32_t *order = sort(&r, count);
+    const int32_t *order = nms_sort(&r, count);
     for (int64_t k = 0; k < count && kept < job->most; k++) {
         float box[4];
         corners(boxes + order[k] * 4, s->center, box);
-        float area = (box[2] - box[0]) * (box[3] - box[1]);
-        if (is_covered(&r, kept, box, area, job->iou))
-            continue;
-        for (int j = 0; j < 4; j++)
-            r.side[j][kept] = box[j];
-        r.area[kept] = area;
-        job->kept[line * s->most_max + kept++] = order[k];
+        if (nms_try(&r, kept, box, job->iou))
+            job->kept[line * s->most_max + kept++] = order[k];
     }
     job->counts[line] = kept;
 }
@@ -242,7 +151,7 @@ static void launch(const struct kernel_state *s, const struct kernel_query *q,
                       .least = scalar(q, args, LEAST_SCORE),
                       .has_least = is_given(q, LEAST_SCORE),
                       .counts = (int64_t *)(void *)shared,
-                      .kept = (int32_t *)(void *)(shared + padded(s->lines, sizeof(int64_t))),
+                      .kept = (int32_t *)(void *)(shared + nms_padded(s->lines, sizeof(int64_t))),
                       .thread_rooms = shared + s->shared_bytes};
     pool_run(args->pool, s->lines, line_work, &job);
     for (int64_t line = 0; line < s->lines; line++) {

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CTCGreedyDecoder of f32: sequences side by side; the best class of a step is the largest vector
+ * lane, then the first place that holds it. */
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd.h"
+#include "engine/op.h"
+
+struct job {
+    const float *x;
+    int64_t *labels, *lengths; /* NULL: not wanted */
+    int64_t steps, n, classes, blank;
+    bool merge;
+};
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    if (q->in[0].dtype != DTYPE_F32 || !desc_is_plain(&q->in[0]))
+        return UNSUPPORTED(why, "only plain f32");
+    return STATUS_OK;
+}
+
+static int64_t best_class(const float *x, int64_t classes)
+{
+    vf most = vf_set1(x[0]);
+    for (int64_t k = 0; k < classes; k += VL) {
+        vm lanes = vm_first(classes - k);
+        most = vf_max(most, vf_select(lanes, vf_load_m(x + k, lanes), most));
+    }
+    vf level = vf_set1(vf_max_of(most));
+    for (int64_t k = 0; k < classes; k += VL) {
+        vm lanes = vm_first(classes - k);
+        unsigned bits = vm_bits(vm_and(lanes, vf_eq(vf_load_m(x + k, lanes), level)));
+        if (bits)
+            return k + __builtin_ctz(bits);
+    }
+    return 0; /* NaN only */
+}
+
+static void sequence(void *context, int64_t i, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    int64_t count = 0, before = -1;
+    int64_t *labels = job->labels ? job->labels + i * job->steps : NULL;
+    for (int64_t t = 0; t < job->steps; t++) {
+        int64_t now = best_class(job->x + (t * job->n + i) * job->classes, job->classes);
+        if (now != job->blank && !(job->merge && now == before)) {
+            if (labels)
+                labels[count] = now;
+            count++;
+        }
+        before = now;
+    }
+    if (job->lengths)
+        job->lengths[i] = count;
+    for (; labels && count < job->steps; count++)
+        labels[count] = -1;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const struct shape *x = &q->in[0].shape;
+    int64_t blank = node_int(q->node, "blank", -1);
+    bool lengths = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
+    struct job job = {.x = args->in[0],
+                      .labels = q->out[0].dtype != DTYPE_NONE ? args->out[0] : NULL,
+                      .lengths = lengths ? args->out[1] : NULL,
+                      .steps = x->dim[0],
+                      .n = x->dim[1],
+                      .classes = x->dim[2],
+                      .blank = blank < 0 ? x->dim[2] - 1 : blank,
+                      .merge = node_int(q->node, "merge_repeated", 1) != 0};
+    pool_run(args->pool, job.n, sequence, &job);
+}
+
+REGISTER_KERNEL(ctc_greedy) = {
+    NATIVE(ctc_greedy),
+    .ops = OPS("CTCGreedyDecoder"),
+    .supports = supports,
+    .launch = launch,
+};

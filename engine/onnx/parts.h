@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For the exporter: an operator of ridge written as several nodes of ONNX. Each part is a node with
+ * one output, named after the result; the first error sticks and later parts do nothing. */
+#ifndef ENGINE_ONNX_PARTS_H
+#define ENGINE_ONNX_PARTS_H
+
+#include "engine/onnx/export.h"
+
+struct parts {
+    const struct form *form;
+    int made;
+    struct error *err;
+    enum status status;
+};
+
+/* The name of the node's result. */
+const char *part(struct parts *p, const char *op, int input_count, const char *const *inputs,
+                 int attr_count, const struct attr *attrs);
+/* The same with the name of output `output` of the form; does nothing when that is absent. */
+void part_last(struct parts *p, int output, const char *op, int input_count,
+               const char *const *inputs, int attr_count, const struct attr *attrs);
+const char *part_const(struct parts *p, enum dtype dtype, const struct shape *shape,
+                       const void *data);
+const char *part_i64(struct parts *p, int64_t number);  /* scalar */
+const char *part_list(struct parts *p, int64_t number); /* of one number */
+
+/* Wiring: part(p, "Add", NAMES(a, b), NO_ATTRS). */
+#define NAMES(...)                                                                                 \
+    (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), (const char *const[])     \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+enum status export_ctc_greedy_decoder(const struct form *f, struct error *err);
+
+#endif

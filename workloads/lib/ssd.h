@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The head of single-shot detectors (Liu et al., ECCV 2016), the same behind every backbone: two
+ * convolutions per feature map, priors, decoding, non-maximum suppression. */
+#ifndef WORKLOADS_LIB_SSD_H
+#define WORKLOADS_LIB_SSD_H
+
+#include "workloads/lib/layers.h"
+
+enum { SSD_MAPS = 7, SSD_RATIOS = 3 };
+
+/* One feature map. Priors per cell: a square of side `least`, one of side sqrt(least most), and two
+ * rectangles for each ratio. Lengths are pixels of the image. */
+struct ssd_map {
+    const char *name; /* of its heads: "conv7_2" gives conv7_2_mbox_loc, conv7_2_mbox_conf */
+    double least, most;
+    double step;   /* distance of two cells */
+    double offset; /* centre of cell i is (i + offset) step */
+    int ratios;    /* how many of struct ssd's it uses */
+    int64_t kernel;
+};
+
+struct ssd {
+    int64_t image;   /* height and width */
+    int64_t classes; /* with the background */
+    double ratio[SSD_RATIOS];
+    bool whole_sides; /* sides are cut to whole pixels, as Caffe's prior layer stores them */
+    double score_threshold;
+    int64_t top_k; /* candidates per class; rows per image are 200, IoU threshold 0.45 */
+    int maps;
+    struct ssd_map map[SSD_MAPS];
+};
+
+/* From the maps' feature values to the outputs "detections" [N, 200, 7] and "detection_count". */
+void ssd_detect(struct graph *g, const struct ssd *net, const int *features);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SSD300: Liu et al., "SSD: Single Shot MultiBox Detector", ECCV 2016, on VGG16, 8732 priors. */
+#include <string.h>
+
+#include "workloads/lib/ssd.h"
+#include "workloads/lib/ssd_vgg.h"
+#include "workloads/workload.h"
+
+static const char *const frameworks[] = {"caffe", "tensorflow", NULL};
+static const struct param params[] = {
+    {"priors", "caffe", frameworks, "sides of the priors as the Caffe or the TensorFlow code"},
+    {.name = NULL},
+};
+
+static const struct ssd caffe = {
+    .image = 300,
+    .classes = 21,
+    .ratio = {2, 3},
+    .whole_sides = true,
+    .score_threshold = 0.01,
+    .top_k = 400,
+    .maps = 6,
+    .map = {{"conv4_3_norm", 30, 60, .step = 8, .offset = 0.5, .ratios = 1, .kernel = 3},
+            {"fc7", 60, 111, .step = 16, .offset = 0.5, .ratios = 2, .kernel = 3},
+            {"conv6_2", 111, 162, .step = 32, .offset = 0.5, .ratios = 2, .kernel = 3},
+            {"conv7_2", 162, 213, .step = 64, .offset = 0.5, .ratios = 2, .kernel = 3},
+            {"conv8_2", 213, 264, .step = 100, .offset = 0.5, .ratios = 1, .kernel = 3},
+            {"conv9_2", 264, 315, .step = 300, .offset = 0.5, .ratios = 1, .kernel = 3}},
+};
+
+static const double tensorflow_sides[] = {21, 45, 99, 153, 207, 261, 315};
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    struct ssd net = caffe;
+    bool tensorflow = strcmp(config_text(config, "priors"), "tensorflow") == 0;
+    for (int k = 0; tensorflow && k < net.maps; k++) {
+        net.map[k].least = tensorflow_sides[k];
+        net.map[k].most = tensorflow_sides[k + 1];
+    }
+    int map[6];
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 300, 300),
+                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    ssd_vgg_trunk(g, x, map); /* 38 x 38, 19 x 19 */
+    map[2] = ssd_extra(g, map[1], 6, 256, .out = 512, .kernel = 3, .stride = 2, .pad = 1);
+    map[3] = ssd_extra(g, map[2], 7, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
+    map[4] = ssd_extra(g, map[3], 8, 128, .out = 256, .kernel = 3); /* 5 x 5 -> 3 x 3 */
+    map[5] = ssd_extra(g, map[4], 9, 128, .out = 256, .kernel = 3);
+    ssd_detect(g, &net, map);
+}
+
+REGISTER(workload, ssd300_vgg16) = {
+    .name = "ssd300_vgg16",
+    .domain = "vision",
+    .task = "object detection",
+    .summary = "SSD300 on VGG16, 21 classes (PASCAL VOC), with detection output",
+    .source = "Liu et al., ECCV 2016; AI Matrix SSD_VGG16_Caffe and SSD_Tensorflow",
+    .params = params,
+    .table1_batch = 16,
+    .batch = 1,
+    .build = build,
+};

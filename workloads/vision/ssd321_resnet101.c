@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SSD321 on ResNet-101, the first stage of DSSD's training: Fu et al., "DSSD: Deconvolutional
+ * Single Shot Detector", 2017. Stage 5 keeps the resolution by dilation. 17080 priors. */
+#include "workloads/lib/dssd.h"
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    static const char *const names[DSSD_MAPS] = {"3b3", "5c", "6", "7", "8", "9"};
+    int map[DSSD_MAPS];
+    dssd_trunk(g, config->batch, map);
+    dssd_detect(g, config, map, names);
+}
+
+REGISTER(workload, ssd321_resnet101) = {
+    .name = "ssd321_resnet101",
+    .domain = "vision",
+    .task = "object detection",
+    .summary = "SSD321 on ResNet-101 (DSSD's first stage), 21 classes, with detection output",
+    .source = "Fu et al., arXiv 1701.06659; AI Matrix DSSD, ssd_pascal_resnet_321.py",
+    .params = dssd_params,
+    .table1_batch = 16,
+    .batch = 1,
+    .build = build,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SSD512: Liu et al., "SSD: Single Shot MultiBox Detector", ECCV 2016, on VGG16, 24564 priors. */
+#include "workloads/lib/ssd.h"
+#include "workloads/lib/ssd_vgg.h"
+#include "workloads/workload.h"
+
+static const struct ssd net = {
+    .image = 512,
+    .classes = 21,
+    .ratio = {2, 3},
+    .score_threshold = 0.01,
+    .top_k = 400,
+    .maps = 7,
+    .map = {{"conv4_3_norm", 20.48, 51.2, .step = 8, .offset = 0.5, .ratios = 1, .kernel = 3},
+            {"fc7", 51.2, 133.12, .step = 16, .offset = 0.5, .ratios = 2, .kernel = 3},
+            {"conv8_2", 133.12, 215.04, .step = 32, .offset = 0.5, .ratios = 2, .kernel = 3},
+            {"conv9_2", 215.04, 296.96, .step = 64, .offset = 0.5, .ratios = 2, .kernel = 3},
+            {"conv10_2", 296.96, 378.88, .step = 128, .offset = 0.5, .ratios = 2, .kernel = 3},
+            {"conv11_2", 378.88, 460.8, .step = 256, .offset = 0.5, .ratios = 1, .kernel = 3},
+            {"conv12_2", 460.8, 542.72, .step = 512, .offset = 0.5, .ratios = 1, .kernel = 3}},
+};
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int map[7];
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 512, 512),
+                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    ssd_vgg_trunk(g, x, map); /* 64 x 64, 32 x 32 */
+    map[2] = ssd_extra(g, map[1], 8, 256, .out = 512, .kernel = 3, .stride = 2, .pad = 1);
+    map[3] = ssd_extra(g, map[2], 9, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
+    map[4] = ssd_extra(g, map[3], 10, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
+    map[5] = ssd_extra(g, map[4], 11, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
+    map[6] = ssd_extra(g, map[5], 12, 128, .out = 256, .kernel = 4, .pad = 1); /* 2 x 2 -> 1 x 1 */
+    ssd_detect(g, &net, map);
+}
+
+REGISTER(workload, ssd512_vgg16) = {
+    .name = "ssd512_vgg16",
+    .domain = "vision",
+    .task = "object detection",
+    .summary = "SSD512 on VGG16, 21 classes (PASCAL VOC), with detection output",
+    .source = "Liu et al., ECCV 2016; AI Matrix SSD_Tensorflow nets/ssd_vgg_512.py",
+    .params = NULL,
+    .table1_batch = 16,
+    .batch = 1,
+    .build = build,
+};
