@@ -14,11 +14,14 @@ static int twice(struct graph *g, int x)
 
 void feature_pyramid(struct graph *g, const int stage[4], int maps[FPN_LEVELS])
 {
+    /* Stage 4 adds up the residuals of many blocks: its map is the largest, and stage 5 keeps that.
+     */
+    static const double gain[4] = {0.5, 0.5, 0.06, 0.06};
     int merged[4];
     for (int k = 3; k >= 0; k--) {
         struct conv2d lateral = {
             .name = name_of(g, "fpn_c%dp%d", k + 2, k + 2), .out = 256, .kernel = 1, .bias = true};
-        merged[k] = layer_conv2d_scaled(g, stage[k], &lateral, 0.7);
+        merged[k] = layer_conv2d_scaled(g, stage[k], &lateral, gain[k]);
         if (k < 3)
             merged[k] = add(g, twice(g, merged[k + 1]), merged[k]);
     }

@@ -9,13 +9,14 @@
 #include "workloads/lib/vgg.h"
 #include "workloads/workload.h"
 
-enum { STRIDE = 16, ANCHORS = 9, CLASSES = 21, CANDIDATES = 6000, KEEP = 300, DETECTIONS = 100 };
+enum { STRIDE = 16, ANCHORS = 9, CLASSES = 21, CANDIDATES = 6000, DETECTIONS = 100 };
 
 static const char *const bodies[] = {"vgg16", "zf", NULL};
 static const struct param params[] = {
     {"body", "vgg16", bodies, "the network under the heads"},
     {"height", "600", NULL, "height of the image"},
     {"width", "800", NULL, "width of the image"},
+    {"proposals", "300", NULL, "regions that go on to the second stage; 2048 at most"},
     {.name = NULL},
 };
 
@@ -119,7 +120,8 @@ static struct rpn propose_net(struct graph *g, int map)
 }
 
 struct size {
-    float height, width, scale; /* of the image to its original of 375 rows */
+    float height, width, scale; /* of the image; scale to its original of 375 rows */
+    int64_t proposals;
 };
 
 static int clip_to(struct graph *g, int boxes, float height, float width)
@@ -128,12 +130,12 @@ static int clip_to(struct graph *g, int boxes, float height, float width)
     return clip_boxes(g, boxes, zero, corner);
 }
 
-/* The 300 best regions of an image; boxes whose sides are below 16 pixels of the original are no
+/* The best regions of an image; boxes whose sides are below 16 pixels of the original are no
  * candidates. */
 static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t image,
                     const struct size *size)
 {
-    const struct suppression rule = {.most = KEEP, .iou = 0.7f, .pixels = true};
+    const struct suppression rule = {.most = size->proposals, .iou = 0.7f, .pixels = true};
     int boxes = decode_boxes(g, base, entry(g, rpn->deltas, image), 1);
     boxes = clip_to(g, boxes, size->height, size->width);
     int side = binary(g, "Sub", slice(g, boxes, (struct range){1, 2, 4, 1}),
@@ -146,7 +148,7 @@ static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t im
     int top[2] = {NONE, NONE};
     graph_node_many(g, "TopK", name_of(g, "candidates%d", (int)image),
                     INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
-    return propose(g, gather(g, boxes, top[1], 0), top[0], KEEP, &rule);
+    return propose(g, gather(g, boxes, top[1], 0), top[0], size->proposals, &rule);
 }
 
 /* ---- detections ---- */
@@ -154,10 +156,10 @@ static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t im
 /* Class boxes and scores of the regions of an image -> rows of class, score, x1, y1, x2, y2. */
 static int final_boxes(struct graph *g, int rois, int scores, int deltas, const struct size *size)
 {
-    const struct suppression rule = {.most = KEEP, .iou = 0.3f, .pixels = true};
+    const struct suppression rule = {.most = size->proposals, .iou = 0.3f, .pixels = true};
     int boxes = mul(g, rois, graph_const_f32(g, 1 / size->scale));
-    boxes = reshape(g, boxes, 3, (const int64_t[]){KEEP, 1, 4});
-    deltas = reshape(g, deltas, 3, (const int64_t[]){KEEP, CLASSES, 4});
+    boxes = reshape(g, boxes, 3, (const int64_t[]){size->proposals, 1, 4});
+    deltas = reshape(g, deltas, 3, (const int64_t[]){size->proposals, CLASSES, 4});
     boxes = decode_boxes(g, boxes, deltas, 1);
     boxes = clip_to(g, boxes, size->height / size->scale, size->width / size->scale);
     boxes = transpose(g, boxes, 3, (const int64_t[]){1, 0, 2});
@@ -173,7 +175,7 @@ static int final_boxes(struct graph *g, int rois, int scores, int deltas, const 
     int takes_part = cast(g, binary(g, "And", real, enough), DTYPE_F32);
     scores = mul(g, mul(g, scores, takes_part), const_f32(g, shape_of(CLASSES), counts));
     scores = transpose(g, scores, 2, (const int64_t[]){1, 0});
-    scores = reshape(g, scores, 3, (const int64_t[]){CLASSES, 1, KEEP});
+    scores = reshape(g, scores, 3, (const int64_t[]){CLASSES, 1, size->proposals});
     int kept = kept_scores(g, boxes, scores, &rule);
     boxes = reshape(g, boxes, 2, (const int64_t[]){-1, 4});
     return detections(g, kept, boxes, CLASSES, DETECTIONS);
@@ -185,7 +187,10 @@ static void build(struct graph *g, const struct workload_config *config)
     int64_t images = config->batch < IMAGES_MAX ? config->batch : IMAGES_MAX;
     int64_t height = config_int(config, "height"), width = config_int(config, "width");
     bool is_zf = strcmp(config_text(config, "body"), "zf") == 0;
-    struct size size = {(float)height, (float)width, (float)height / 375};
+    struct size size = {(float)height, (float)width, (float)height / 375,
+                        config_int(config, "proposals")};
+    if (size.proposals > REGIONS_MAX)
+        size.proposals = REGIONS_MAX;
     int image = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, height, width),
                             (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     int map = is_zf ? zf(g, image) : vgg16(g, image);
@@ -212,7 +217,7 @@ static void build(struct graph *g, const struct workload_config *config)
     int deltas = dense_scaled(g, x, "bbox_pred", 4 * CLASSES, 0.1);
     scores = graph_node(g, "Softmax", "cls_prob", INPUTS(scores), ATTRS(attr_int("axis", 1)));
     for (int64_t k = 0; k < images; k++) {
-        struct range own = {0, k * KEEP, (k + 1) * KEEP, 1};
+        struct range own = {0, k * size.proposals, (k + 1) * size.proposals, 1};
         rows[k] = final_boxes(g, rois[k], slice(g, scores, own), slice(g, deltas, own), &size);
     }
     int found =

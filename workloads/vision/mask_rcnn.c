@@ -11,12 +11,14 @@
 #include "workloads/workload.h"
 
 enum { LEVELS = FPN_LEVELS, ROI_LEVELS = 4, ANCHORS = 3, CLASSES = 81 };
-enum { CANDIDATES = 6000, PROPOSALS = 1000, DETECTIONS = 100, IMAGES_MAX = 64 };
+enum { CANDIDATES = 6000, IMAGES_MAX = 64 };
 
 static const double epsilon = 1e-3;
 static const float deviation[4] = {0.1f, 0.1f, 0.2f, 0.2f}; /* that deltas are trained with */
 static const struct param params[] = {
     {"image", "1024", NULL, "height and width of the image, a multiple of 64"},
+    {"detections", "100", NULL, "objects found at most, each with its masks"},
+    {"proposals", "1000", NULL, "regions that go on to the second stage; 2048 at most"},
     {.name = NULL},
 };
 
@@ -63,7 +65,7 @@ static int by_place(struct graph *g, int x, int64_t width)
 static struct rpn propose_net(struct graph *g, const int maps[LEVELS], int64_t size)
 {
     struct shared conv3 = shared_conv(g, "rpn_conv_shared", (const int64_t[]){512, 256, 3}, 1);
-    struct shared score = shared_conv(g, "rpn_class_raw", (const int64_t[]){6, 512, 1}, 0.5);
+    struct shared score = shared_conv(g, "rpn_class_raw", (const int64_t[]){6, 512, 1}, 0.6);
     struct shared box = shared_conv(g, "rpn_bbox_pred", (const int64_t[]){12, 512, 1}, 0.7);
     int scores[LEVELS], deltas[LEVELS], anchors[LEVELS];
     for (int k = 0; k < LEVELS; k++) {
@@ -90,9 +92,9 @@ static int refine(struct graph *g, int boxes, int deltas)
     return clip_boxes(g, decode_boxes(g, boxes, deltas, 0), zero, one);
 }
 
-static int proposals(struct graph *g, const struct rpn *rpn, int64_t image)
+static int proposals(struct graph *g, const struct rpn *rpn, int64_t image, int64_t keep)
 {
-    const struct suppression rule = {.most = PROPOSALS, .iou = 0.7f};
+    const struct suppression rule = {.most = keep, .iou = 0.7f};
     int64_t all = dim(g, rpn->anchors, 0), most = all < CANDIDATES ? all : CANDIDATES;
     int top[2] = {NONE, NONE};
     int scores = reshape(g, entry(g, rpn->objectness, image), 1, &all);
@@ -100,7 +102,7 @@ static int proposals(struct graph *g, const struct rpn *rpn, int64_t image)
                     INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
     int boxes = refine(g, gather(g, rpn->anchors, top[1], 0),
                        gather(g, entry(g, rpn->deltas, image), top[1], 0));
-    return propose(g, boxes, top[0], PROPOSALS, &rule);
+    return propose(g, boxes, top[0], keep, &rule);
 }
 
 /* ---- heads ---- */
@@ -135,26 +137,26 @@ static struct heads box_head(struct graph *g, int regions)
     struct conv2d conv2 = {.name = "mrcnn_class_conv2", .out = 1024, .kernel = 1, .bias = true};
     int x = relu(g, conv_bn(g, regions, &conv1, epsilon, 1));
     x = flatten(g, relu(g, conv_bn(g, x, &conv2, epsilon, 1)));
-    int scores = dense_scaled(g, x, "mrcnn_class_logits", CLASSES, 1.5);
-    int deltas = dense_scaled(g, x, "mrcnn_bbox_fc", 4 * CLASSES, 0.7);
+    int scores = dense_scaled(g, x, "mrcnn_class_logits", CLASSES, 0.8);
+    int deltas = dense_scaled(g, x, "mrcnn_bbox_fc", 4 * CLASSES, 0.4);
     scores = graph_node(g, "Softmax", "mrcnn_class", INPUTS(scores), ATTRS(attr_int("axis", 1)));
     return (struct heads){scores, deltas};
 }
 
 /* Each proposal counts for its best class only, and not for the background (class 0). */
-static int detect(struct graph *g, int rois, const struct heads *heads)
+static int detect(struct graph *g, int rois, const struct heads *heads, int64_t most)
 {
-    const struct suppression rule = {.most = DETECTIONS, .iou = 0.3f};
-    int64_t row[PROPOSALS], classes = CLASSES;
+    const struct suppression rule = {.most = most, .iou = 0.3f};
+    int64_t row[REGIONS_MAX], count = dim(g, rois, 0), classes = CLASSES;
     float off_on[] = {0, 1}, counts[CLASSES] = {0};
-    for (int k = 0; k < PROPOSALS; k++)
+    for (int k = 0; k < count; k++)
         row[k] = k * CLASSES;
     for (int k = 1; k < CLASSES; k++)
         counts[k] = 1;
     int label = graph_node(g, "ArgMax", NULL, INPUTS(heads->scores),
                            ATTRS(attr_int("axis", 1), attr_int("keepdims", 0)));
     int deltas = reshape(g, heads->deltas, 2, (const int64_t[]){-1, 4});
-    deltas = gather(g, deltas, add(g, label, graph_const_i64(g, PROPOSALS, row)), 0);
+    deltas = gather(g, deltas, add(g, label, graph_const_i64(g, (int)count, row)), 0);
     int boxes = refine(g, rois, deltas);
 
     int best = graph_node(
@@ -166,10 +168,9 @@ static int detect(struct graph *g, int rois, const struct heads *heads)
     int real = cast(g, binary(g, "Greater", high, graph_const_f32(g, 0)), DTYPE_F32);
     int scores = mul(g, heads->scores, mul(g, best, const_f32(g, shape_of(CLASSES), counts)));
     scores = transpose(g, mul(g, scores, real), 2, (const int64_t[]){1, 0});
-    scores = reshape(g, scores, 3, (const int64_t[]){1, CLASSES, PROPOSALS});
-    int kept =
-        kept_scores(g, reshape(g, boxes, 3, (const int64_t[]){1, PROPOSALS, 4}), scores, &rule);
-    return detections(g, kept, boxes, CLASSES, DETECTIONS);
+    scores = reshape(g, scores, 3, (const int64_t[]){1, CLASSES, count});
+    int kept = kept_scores(g, reshape(g, boxes, 3, (const int64_t[]){1, count, 4}), scores, &rule);
+    return detections(g, kept, boxes, CLASSES, most);
 }
 
 static int mask_head(struct graph *g, int x)
@@ -198,7 +199,7 @@ static int mask_head(struct graph *g, int x)
 static void build(struct graph *g, const struct workload_config *config)
 {
     int64_t images = config->batch < IMAGES_MAX ? config->batch : IMAGES_MAX;
-    int64_t size = config_int(config, "image");
+    int64_t size = config_int(config, "image"), keep = config_int(config, "proposals");
     struct resnet net = {.blocks = {3, 4, 23, 3}, .epsilon = epsilon, .bias = true};
     int x = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
@@ -206,24 +207,25 @@ static void build(struct graph *g, const struct workload_config *config)
     resnet_taps(g, x, &net, stage);
     feature_pyramid(g, stage, maps);
     struct rpn rpn = propose_net(g, maps, size);
+    int64_t most = config_int(config, "detections");
+    keep = keep < REGIONS_MAX ? keep : REGIONS_MAX;
 
     for (int k = 0; k < images; k++) {
         struct pyramid p = {maps, ROI_LEVELS, k};
-        rois[k] = proposals(g, &rpn, k);
+        rois[k] = proposals(g, &rpn, k, keep);
         crops[k] = crop(g, &p, rois[k], (const int64_t[]){size, 7});
     }
     struct heads heads = box_head(g, join(g, 0, (int)images, crops));
     for (int k = 0; k < images; k++) {
         struct pyramid p = {maps, ROI_LEVELS, k};
-        struct range own = {0, k * PROPOSALS, (k + 1) * PROPOSALS, 1};
+        struct range own = {0, k * keep, (k + 1) * keep, 1};
         struct heads part = {slice(g, heads.scores, own), slice(g, heads.deltas, own)};
-        rows[k] = detect(g, rois[k], &part);
+        rows[k] = detect(g, rois[k], &part, most);
         int boxes = slice(g, rows[k], (struct range){1, 2, 6, 1});
         crops[k] = crop(g, &p, boxes, (const int64_t[]){size, 14});
     }
     int masks = mask_head(g, join(g, 0, (int)images, crops));
-    int found =
-        reshape(g, join(g, 0, (int)images, rows), 3, (const int64_t[]){images, DETECTIONS, 6});
+    int found = reshape(g, join(g, 0, (int)images, rows), 3, (const int64_t[]){images, most, 6});
     graph_rename(g, found, "detections");
     graph_output(g, found);
     graph_rename(g, masks, "masks");
