@@ -80,6 +80,18 @@ run ridge help --completion
 exits 2
 complains 'wants a value'
 
+# Every workload has a page, and the numbers of its graph follow it.
+missing=""
+for name in $("$RIDGE" list workloads --json | jq -r '.[].name'); do
+    [ -s "docs/workloads/$name.md" ] || missing="$missing $name"
+done
+check "pages are missing:${missing:- none}" test -z "$missing"
+run ridge help resnet50
+exits 0
+prints '^# resnet50'
+prints '25557032'
+prints '`version=1`'
+
 run ridge help run plan
 exits 2
 complains 'one word too many'
