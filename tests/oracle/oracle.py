@@ -30,6 +30,11 @@ MODELS = [
     ("wide_deep", 1), ("wide_deep", 2048),
     ("ncf", 1), ("ncf", 256),
     ("ncf:embedding=gather", 1), ("ncf:embedding=gather", 256),
+    ("googlenet", 1), ("googlenet:form=bvlc", 1), ("resnet101", 1), ("resnet152", 1), ("vgg16", 1),
+    ("densenet121", 1), ("densenet121_aimatrix", 1), ("crnn", 1), ("seglink", 1),
+    ("ssd300_vgg16", 1), ("ssd512_vgg16", 1), ("ssd321_resnet18", 1), ("ssd300_resnet50", 1),
+    ("ssd321_resnet101", 1), ("dssd321_resnet101", 1), ("cpn", 1), ("faster_rcnn", 1),
+    ("mask_rcnn", 1), ("din", 512), ("dien", 512), ("gcn", 1), ("nmt", 1),
 ]
 
 
