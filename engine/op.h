@@ -114,9 +114,10 @@ struct op {
     unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
     unsigned int_inputs;      /* bit i: input i holds indices or flags: never floats */
     enum layout_rule layout;
-    bool alias;    /* output 0 is input 0 with another shape: no work when plain */
-    bool epilogue; /* its kernels can apply node->posts: passes fuse into it */
-    bool random;   /* not a function of its inputs: never folded */
+    bool alias;        /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue;     /* its kernels can apply node->posts: passes fuse into it */
+    bool epilogue_act; /* only an activation, right behind it */
+    bool random;       /* not a function of its inputs: never folded */
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);
     enum status (*reference)(const struct ref_call *call, struct error *err);

@@ -8,15 +8,16 @@
 
 #include "engine/compile.h"
 
-graph_pass pass_normalise;       /* explicit window attributes; identities removed */
-graph_pass pass_fold_constants;  /* nodes of constants only */
-graph_pass pass_fold_batch_norm; /* BatchNormalization into the convolution before it */
-graph_pass pass_find_layer_norm; /* ReduceMean-Sub-Pow-... -> LayerNormalization */
-graph_pass pass_find_gelu;       /* Erf and Tanh compositions -> Gelu */
-graph_pass pass_find_attention;  /* MatMul-Softmax-MatMul with its transposes -> Attention */
-graph_pass pass_merge_qkv;       /* three projections of one input -> one, packed Attention */
-graph_pass pass_fuse_epilogue;   /* activation, bias, residual into the node before */
-graph_pass pass_fuse_chain;      /* groups of elementwise nodes -> Chain */
+graph_pass pass_normalise;        /* explicit window attributes; identities removed */
+graph_pass pass_fold_constants;   /* nodes of constants only */
+graph_pass pass_fold_batch_norm;  /* BatchNormalization into the convolution before it */
+graph_pass pass_fuse_concat_norm; /* Concat and BatchNormalization as one */
+graph_pass pass_find_layer_norm;  /* ReduceMean-Sub-Pow-... -> LayerNormalization */
+graph_pass pass_find_gelu;        /* Erf and Tanh compositions -> Gelu */
+graph_pass pass_find_attention;   /* MatMul-Softmax-MatMul with its transposes -> Attention */
+graph_pass pass_merge_qkv;        /* three projections of one input -> one, packed Attention */
+graph_pass pass_fuse_epilogue;    /* activation, bias, residual into the node before */
+graph_pass pass_fuse_chain;       /* groups of elementwise nodes -> Chain */
 
 /* The node that computes a value if it is of the operator, else NULL. */
 struct node *rewrite_producer(const struct graph *g, int value, const char *op);
