@@ -118,8 +118,23 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
     return STATUS_OK;
 }
 
+/* Channels-last memory read as [N, H, W, C] is plain: such a Transpose moves nothing. */
+static bool transposes_to_plain(const struct lowering *l, int n)
+{
+    static const int64_t to_last[] = {0, 2, 3, 1};
+    const struct node *node = &l->g->nodes[n];
+    int64_t perm[RANK_MAX];
+    return strcmp(node->op->name, "Transpose") == 0 && node->post_count == 0 &&
+           l->layout[node->inputs[0]] == LAYOUT_NHWC &&
+           l->g->values[node->inputs[0]].shape.rank == 4 &&
+           node_ints(node, "perm", perm, RANK_MAX) == 4 &&
+           memcmp(perm, to_last, sizeof(to_last)) == 0;
+}
+
 static enum status layout_node(struct lowering *l, int n, struct error *err)
 {
+    if (transposes_to_plain(l, n))
+        return STATUS_OK;
     switch (l->g->nodes[n].op->layout) {
     case LAYOUT_RULE_CHANNELS_LAST:
         return channels_last(l, n, err);

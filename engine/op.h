@@ -116,6 +116,7 @@ struct op {
     enum layout_rule layout;
     bool alias;        /* output 0 is input 0 with another shape: no work when plain */
     bool epilogue;     /* its kernels can apply node->posts: passes fuse into it */
+    bool epilogue_act; /* only an activation, right behind it */
     bool random;       /* not a function of its inputs: never folded */
     unsigned row_sets; /* bit i: rows of output i are a set: near ties may change their order */
     enum status (*infer)(const struct infer *c, struct error *err);

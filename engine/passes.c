@@ -13,6 +13,7 @@ static const struct pass_row rows[] = {
     {"fold_constants", pass_fold_constants, false},
     {"turn_conv_transpose", pass_turn_conv_transpose, false},
     {"fold_batch_norm", pass_fold_batch_norm, false},
+    {"fuse_concat_norm", pass_fuse_concat_norm, false},
     {"find_gelu", pass_find_gelu, false},
     {"find_layer_norm", pass_find_layer_norm, false},
     {"find_attention", pass_find_attention, false},

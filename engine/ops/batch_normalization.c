@@ -113,6 +113,7 @@ REGISTER(op, batch_normalization) = {
     .outputs_max = 3,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .epilogue_act = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -88,6 +88,14 @@ static enum status add_input(struct graph *g, struct node *host, int operand, st
     return STATUS_OK;
 }
 
+/* Batch norms take an activation alone, also those that have become a Concat with posts. */
+static bool takes_act(const struct node *host)
+{
+    bool plain = host->op->epilogue_act && host->post_count == 0;
+    bool joined = strcmp(host->op->name, "Concat") == 0 && host->post_count == 2;
+    return plain || joined;
+}
+
 /* Fuses the one reader of the host's result if that can be; *fused says so. */
 static enum status fuse_next(struct graph *g, int n, bool *fused, struct error *err)
 {
@@ -102,7 +110,7 @@ static enum status fuse_next(struct graph *g, int n, bool *fused, struct error *
     struct post post;
     if (user->inputs[0] == result && act_of(g, user, &post)) {
         *fused = true;
-    } else if (binary_of(g, user, result, &operand, &post)) {
+    } else if (host->op->epilogue && binary_of(g, user, result, &operand, &post)) {
         post.input = host->input_count;
         TRY(add_input(g, host, operand, err));
         *fused = true;
@@ -120,10 +128,13 @@ static enum status fuse_next(struct graph *g, int n, bool *fused, struct error *
 enum status pass_fuse_epilogue(struct graph *g, struct error *err)
 {
     for (int n = g->node_count - 1; n >= 0; n--) {
-        bool fused = !g->nodes[n].dead && g->nodes[n].op->epilogue &&
+        const struct node *host = &g->nodes[n];
+        bool fused = !host->dead && (host->op->epilogue || takes_act(host)) &&
                      g->values[g->nodes[n].outputs[0]].dtype == DTYPE_F32;
-        while (fused)
+        while (fused) {
             TRY(fuse_next(g, n, &fused, err));
+            fused = fused && g->nodes[n].op->epilogue;
+        }
     }
     return STATUS_OK;
 }

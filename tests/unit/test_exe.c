@@ -97,6 +97,32 @@ static void recommenders_run_right(void **state)
     model_runs_right("ncf:embedding=gather");
 }
 
+/* Heads of detectors: a convolution's map read cell by cell. */
+static void transposes_to_cells_move_nothing(void **state)
+{
+    (void)state;
+    struct error err;
+    struct exe *exe;
+    struct exe_options options = quick();
+    struct graph *g = graph_new("head");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 8, 7, 5), noise());
+    x = conv2d(g, x, .name = "conv", .out = 6, .kernel = 3, .pad = 1);
+    x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
+    x = reshape(g, x, 3, (const int64_t[]){2, 35, 6});
+    graph_output(g, softmax(g, x, -1));
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    int moves = 0;
+    for (int s = 0; s < exe_step_count(exe); s++)
+        moves += strcmp(exe_step_at(exe, s).node->op->name, "Transpose") == 0;
+    assert_int_equal(moves, 0);
+    assert_int_equal(exe_step_count(exe), 3); /* Reorder of the input, Conv, Softmax */
+    exe_free(exe);
+    assert_true(error_of(g, &options) <= 1e-3);
+    options.keep_values = true;
+    assert_true(error_of(g, &options) <= 1e-3);
+    graph_free(g);
+}
+
 static void passes_find_their_patterns(void **state)
 {
     (void)state;
@@ -255,6 +281,7 @@ int main(void)
         cmocka_unit_test(small_resnet_runs_right),
         cmocka_unit_test(small_bert_runs_right),
         cmocka_unit_test(recommenders_run_right),
+        cmocka_unit_test(transposes_to_cells_move_nothing),
         cmocka_unit_test(passes_find_their_patterns),
         cmocka_unit_test(shared_values_are_not_fused_away),
         cmocka_unit_test(epilogue_operands_are_not_taken_for_a_packed_bias),

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Concat of channels with a factor and a shift per channel and an activation, as the passes make of
+ * batch norms behind concatenations: one reading of the pieces, one writing of the result.
+ * Channels-last, a row is all channels of a position, put together from the pieces' rows; plain, a
+ * row is one channel of an image. */
+#include <stdlib.h>
+
+#include "engine/kernel.h"
+#include "engine/kernels/lib/simd_math.h"
+#include "engine/op.h"
+
+enum { TILE_ELEMENTS = 16384, MUL = 0, ADD, ACT };
+
+struct kernel_state {
+    int pieces;
+    bool channels_last;
+    int64_t images, plane, channels;
+    int64_t rows, rows_per_tile; /* channels-last: positions; plain: images x channels */
+    int64_t starts[];            /* first channel of each piece, and behind the last */
+};
+
+struct job {
+    const struct kernel_state *state;
+    const void *const *in;
+    const float *factor, *shift;
+    float *y;
+    enum act act;
+    float a, b;
+};
+
+static bool per_channel(const struct kernel_query *q, int post, enum post_kind kind)
+{
+    const struct post *p = &q->node->posts[post];
+    if (p->kind != kind)
+        return false;
+    const struct shape *s = &q->in[p->input].shape;
+    return q->fixed[p->input] && s->rank == 4 && shape_count(s) == q->out[0].shape.dim[1] &&
+           s->dim[1] == q->out[0].shape.dim[1];
+}
+
+static bool all_lie(const struct kernel_query *q, bool (*lies)(const struct desc *desc))
+{
+    for (int k = 0; k < q->node->op_inputs; k++)
+        if (!lies(&q->in[k]))
+            return false;
+    return lies(&q->out[0]);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    const struct node *node = q->node;
+    int64_t axis = node_int(node, "axis", 1);
+    if (!query_all_dtype(q, DTYPE_F32) || q->out[0].shape.rank != 4 || (axis != 1 && axis != -3))
+        return UNSUPPORTED(why, "only channels of f32 images");
+    if (node->post_count < 2 || node->post_count > 3 || !per_channel(q, MUL, POST_MUL) ||
+        !per_channel(q, ADD, POST_ADD))
+        return UNSUPPORTED(why, "only with a factor and a shift per channel");
+    if (node->post_count == 3 && node->posts[ACT].kind != POST_ACT)
+        return UNSUPPORTED(why, "only an activation may follow factor and shift");
+    if (!all_lie(q, desc_is_plain) && !all_lie(q, desc_is_nhwc))
+        return UNSUPPORTED(why, "inputs and output lie differently");
+    return STATUS_OK;
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    int pieces = q->node->op_inputs;
+    const struct shape *y = &q->out[0].shape;
+    *state_bytes = sizeof(struct kernel_state) + ((size_t)pieces + 1) * sizeof(int64_t);
+    struct kernel_state *s = calloc(1, *state_bytes);
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    *state = s;
+    s->pieces = pieces;
+    s->channels_last = all_lie(q, desc_is_nhwc);
+    s->images = y->dim[0];
+    s->channels = y->dim[1];
+    s->plane = y->dim[2] * y->dim[3];
+    s->rows = s->images * (s->channels_last ? s->plane : s->channels);
+    int64_t row = s->channels_last ? s->channels : s->plane;
+    s->rows_per_tile = row && row < TILE_ELEMENTS ? TILE_ELEMENTS / row : 1;
+    for (int k = 0; k < pieces; k++)
+        s->starts[k + 1] = s->starts[k] + q->in[k].shape.dim[1];
+    return STATUS_OK;
+}
+
+/* n neighbours; factors and shifts step with x. */
+static void span(const struct job *job, const float *x, float *y, int64_t start, int64_t n)
+{
+    const float *factor = job->factor + start, *shift = job->shift + start;
+    int64_t i = 0;
+    for (; i + VL <= n; i += VL) {
+        vf value = vf_fma(vf_load(x + i), vf_load(factor + i), vf_load(shift + i));
+        vf_store(y + i, vf_act(value, job->act, job->a, job->b));
+    }
+    if (i < n) {
+        vm lanes = vm_first(n - i);
+        vf value = vf_fma(vf_load_m(x + i, lanes), vf_load_m(factor + i, lanes),
+                          vf_load_m(shift + i, lanes));
+        vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+    }
+}
+
+static void position(const struct job *job, int64_t row)
+{
+    const struct kernel_state *s = job->state;
+    float *y = job->y + row * s->channels;
+    for (int k = 0; k < s->pieces; k++) {
+        int64_t start = s->starts[k], n = s->starts[k + 1] - start;
+        span(job, (const float *)job->in[k] + row * n, y + start, start, n);
+    }
+}
+
+static void plane(const struct job *job, int64_t row)
+{
+    const struct kernel_state *s = job->state;
+    int64_t image = row / s->channels, channel = row % s->channels;
+    int k = 0;
+    while (s->starts[k + 1] <= channel)
+        k++;
+    int64_t inside = image * (s->starts[k + 1] - s->starts[k]) + channel - s->starts[k];
+    const float *x = (const float *)job->in[k] + inside * s->plane;
+    float *y = job->y + row * s->plane;
+    vf factor = vf_set1(job->factor[channel]), shift = vf_set1(job->shift[channel]);
+    for (int64_t i = 0; i < s->plane; i += VL) {
+        vm lanes = vm_first(s->plane - i);
+        vf value = vf_fma(vf_load_m(x + i, lanes), factor, shift);
+        vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+    }
+}
+
+static void run_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    int64_t first = tile * s->rows_per_tile, last = first + s->rows_per_tile;
+    last = last < s->rows ? last : s->rows;
+    for (int64_t row = first; row < last; row++) {
+        if (s->channels_last)
+            position(job, row);
+        else
+            plane(job, row);
+    }
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    const struct post *posts = q->node->posts;
+    struct job job = {.state = s,
+                      .in = args->in,
+                      .factor = args->in[posts[MUL].input],
+                      .shift = args->in[posts[ADD].input],
+                      .y = args->out[0]};
+    if (q->node->post_count > 2) {
+        job.act = posts[ACT].act;
+        job.a = posts[ACT].a;
+        job.b = posts[ACT].b;
+    }
+    pool_run(args->pool, (s->rows + s->rows_per_tile - 1) / s->rows_per_tile, run_tile, &job);
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+REGISTER_KERNEL(concat_norm) = {
+    NATIVE(concat_norm), .ops = OPS("Concat"), .supports = supports,
+    .prepare = prepare,  .launch = launch,     .release = release,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Batch norms behind concatenations: the pass, and its kernel in both layouts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "engine/compile.h"
+#include "engine/exe.h"
+#include "engine/op.h"
+#include "workloads/lib/layers.h"
+
+static int input(struct graph *g, const char *name, int64_t channels)
+{
+    return graph_input(g, name, DTYPE_F32, shape_of(2, channels, 6, 5),
+                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+}
+
+/* Two nested concatenations, each normalised; the inner one is read elsewhere too. `images`: the
+ * pieces come from convolutions and lie channels-last. */
+static struct graph *dense_graph(bool images)
+{
+    struct graph *g = graph_new("dense");
+    int a = input(g, "a", 7), b = input(g, "b", 19), c = input(g, "c", 32);
+    if (images) {
+        a = conv2d(g, a, .name = "conv_a", .out = 13, .kernel = 3, .pad = 1);
+        b = conv2d(g, b, .name = "conv_b", .out = 32, .kernel = 1);
+        c = conv2d(g, c, .name = "conv_c", .out = 5, .kernel = 1);
+    }
+    int inner = concat(g, 1, 2, (const int[]){a, b});
+    int outer = concat(g, 1, 2, (const int[]){inner, c});
+    graph_output(g, relu(g, batch_norm(g, inner, "bn_inner", 1e-3, 1.0)));
+    graph_output(g, sigmoid(g, batch_norm(g, outer, "bn_outer", 1e-5, 0.5)));
+    graph_output(g, batch_norm(g, outer, "bn_bare", 1e-5, 2.0));
+    return g;
+}
+
+static int count_ops(const struct graph *g, const char *op)
+{
+    int count = 0;
+    for (int n = 0; n < g->node_count; n++)
+        count += strcmp(g->nodes[n].op->name, op) == 0;
+    return count;
+}
+
+static struct exe_options quick(enum isa isa)
+{
+    return (struct exe_options){.threads = 2, .isa = isa, .no_tune = true, .only_variant = NONE};
+}
+
+static void norms_join_their_concatenations(void **state)
+{
+    (void)state;
+    struct error err;
+    struct exe_options options = quick(isa_detect());
+    struct graph *g = dense_graph(true);
+    assert_int_equal(graph_check(g, &err), STATUS_OK);
+    assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
+    assert_int_equal(count_ops(g, "BatchNormalization") + count_ops(g, "Relu"), 0);
+    assert_int_equal(count_ops(g, "Sigmoid"), 0);
+    assert_int_equal(count_ops(g, "Concat"), 3);
+    for (int n = 0; n < g->node_count; n++)
+        if (strcmp(g->nodes[n].name, "bn_outer") == 0)
+            assert_int_equal(g->nodes[n].op_inputs, 3); /* flattened */
+    graph_free(g);
+}
+
+static void compare(const struct graph *g, const struct exe_options *options)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct ref_tensor expected[3];
+    if (exe_new(g, options, &exe, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    int joined = 0;
+    for (int s = 0; s < exe_step_count(exe); s++)
+        joined += strncmp(exe_step_at(exe, s).kernel->name, "concat_norm", 11) == 0;
+    assert_int_equal(joined, 3);
+    assert_int_equal(reference_run(g, NULL, expected, NULL, &err), STATUS_OK);
+    exe_run(exe);
+    for (int k = 0; k < 3; k++) {
+        const struct value *v = &g->values[g->outputs[k]];
+        struct ref_tensor got;
+        assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
+                         STATUS_OK);
+        assert_true(ref_rel_error(&got, &expected[k]) <= 1e-5);
+        ref_release(&got);
+        ref_release(&expected[k]);
+    }
+    exe_free(exe);
+}
+
+static void results_are_right_in_both_layouts(void **state)
+{
+    (void)state;
+    for (int images = 0; images < 2; images++) {
+        struct graph *g = dense_graph(images);
+        for (enum isa isa = ISA_SCALAR; isa <= isa_detect(); isa++) {
+            struct exe_options options = quick(isa);
+            options.max_error = 1e-5; /* no Winograd */
+            compare(g, &options);
+        }
+        graph_free(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(norms_join_their_concatenations),
+        cmocka_unit_test(results_are_right_in_both_layouts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
