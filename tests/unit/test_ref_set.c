@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sets of rows are equal in any order, and in no other way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "engine/exe.h"
+
+enum { ROWS = 3, COLUMNS = 2 };
+
+static double error_of(double *a, double *b)
+{
+    struct ref_tensor x = {.dtype = DTYPE_F32, .shape = shape_of(ROWS, COLUMNS), .f = a};
+    struct ref_tensor y = {.dtype = DTYPE_F32, .shape = shape_of(ROWS, COLUMNS), .f = b};
+    x.count = y.count = ROWS * COLUMNS;
+    return ref_set_error(&x, &y);
+}
+
+static void order_is_ignored(void **state)
+{
+    (void)state;
+    double a[] = {1, 10, 2, 20, 3, 30}, b[] = {3, 30, 1, 10, 2, 20};
+    assert_true(error_of(a, b) == 0);
+}
+
+static void errors_are_relative_to_the_column(void **state)
+{
+    (void)state;
+    double a[] = {1, 10, 2, 20, 3, 33}, b[] = {3, 30, 1, 10, 2, 20};
+    assert_true(fabs(error_of(a, b) - 0.1) < 1e-12);
+    double small[] = {1.3, 10, 2, 20, 3, 30};
+    assert_true(fabs(error_of(small, b) - 0.1) < 1e-12);
+}
+
+/* One row of b cannot stand for two of a. */
+static void rows_are_paired_once(void **state)
+{
+    (void)state;
+    double a[] = {1, 10, 1, 10, 3, 30}, b[] = {1, 10, 2, 20, 3, 30};
+    assert_true(error_of(a, b) > 0.3);
+}
+
+static void what_is_not_a_number_is_wrong(void **state)
+{
+    (void)state;
+    double a[] = {(double)NAN, 10, 2, 20, 3, 30}, b[] = {1, 10, 2, 20, 3, 30};
+    assert_true(error_of(a, b) > 1);
+}
+
+static void other_shapes_are_wrong(void **state)
+{
+    (void)state;
+    double a[] = {1, 10, 2, 20, 3, 30};
+    struct ref_tensor x = {.dtype = DTYPE_F32, .shape = shape_of(3, 2), .count = 6, .f = a};
+    struct ref_tensor y = {.dtype = DTYPE_F32, .shape = shape_of(2, 3), .count = 6, .f = a};
+    assert_true(isinf(ref_set_error(&x, &y)));
+}
+
+static void integers_are_compared_too(void **state)
+{
+    (void)state;
+    int64_t a[] = {7, 1, 7, 2}, b[] = {7, 2, 7, 1}, c[] = {7, 2, 7, 3};
+    struct ref_tensor x = {.dtype = DTYPE_I64, .shape = shape_of(2, 2), .count = 4, .i = a};
+    struct ref_tensor y = {.dtype = DTYPE_I64, .shape = shape_of(2, 2), .count = 4, .i = b};
+    assert_true(ref_set_error(&x, &y) == 0);
+    y.i = c;
+    assert_true(ref_set_error(&x, &y) > 0.3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(order_is_ignored),
+        cmocka_unit_test(errors_are_relative_to_the_column),
+        cmocka_unit_test(rows_are_paired_once),
+        cmocka_unit_test(what_is_not_a_number_is_wrong),
+        cmocka_unit_test(other_shapes_are_wrong),
+        cmocka_unit_test(integers_are_compared_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
