@@ -14,7 +14,7 @@
 
 enum { RNN_ACTIVATIONS_MAX = 3 };
 enum { RNN_X, RNN_W, RNN_R, RNN_BIAS, RNN_LENGTHS, RNN_H, RNN_C, RNN_PEEPHOLE }; /* inputs */
-enum { RNN_ATTENTION = RNN_C }; /* AUGRU: [T, B] */
+enum { RNN_ATTENTION = RNN_C };                                                  /* AUGRU: [T, B] */
 
 struct rnn_shape {
     int64_t steps, batch, input, hidden; /* T, B, I, H */

@@ -26,7 +26,7 @@ struct exporter {
     size_t node_count, node_cap;
     struct export_tensor *tensors;
     size_t tensor_count, tensor_cap;
-    bool *used; /* per value of g: some node of the file reads it */
+    bool *used;           /* per value of g: some node of the file reads it */
     struct graph **inner; /* graphs made for the file, see inner.h */
     size_t inner_count, inner_cap;
 };
