@@ -32,30 +32,38 @@ static int64_t best(const double *x, int64_t classes)
     return at;
 }
 
-static enum status reference(const struct ref_call *call, struct error *err)
+/* The word of image i; returns its length. labels: T of them, or NULL. */
+static int64_t decode(const struct ref_call *call, int64_t i, int64_t *labels)
 {
-    const struct ref_tensor *x = call->in[0], *labels = call->out[0];
-    const struct ref_tensor *lengths = call->out_count > 1 ? call->out[1] : NULL;
-    int64_t steps = x->shape.dim[0], n = x->shape.dim[1], classes = x->shape.dim[2];
+    const struct ref_tensor *x = call->in[0];
+    int64_t n = x->shape.dim[1], classes = x->shape.dim[2], count = 0, before = -1;
     int64_t blank = node_int(call->node, "blank", -1);
     bool merge = node_int(call->node, "merge_repeated", 1) != 0;
-    (void)err;
     blank = blank < 0 ? classes - 1 : blank;
+    for (int64_t t = 0; t < x->shape.dim[0]; t++) {
+        int64_t now = best(x->f + (t * n + i) * classes, classes);
+        bool kept = now != blank && !(merge && now == before);
+        if (kept && labels)
+            labels[count] = now;
+        count += kept;
+        before = now;
+    }
+    return count;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *labels = call->out[0];
+    const struct ref_tensor *lengths = call->out_count > 1 ? call->out[1] : NULL;
+    int64_t steps = call->in[0]->shape.dim[0], n = call->in[0]->shape.dim[1];
+    (void)err;
     for (int64_t i = 0; i < n; i++) {
-        int64_t count = 0, before = -1;
-        for (int64_t t = 0; t < steps; t++) {
-            int64_t now = best(x->f + (t * n + i) * classes, classes);
-            if (now != blank && !(merge && now == before)) {
-                if (labels)
-                    labels->i[i * steps + count] = now;
-                count++;
-            }
-            before = now;
-        }
+        int64_t *word = labels ? labels->i + i * steps : NULL;
+        int64_t count = decode(call, i, word);
         if (lengths)
             lengths->i[i] = count;
-        for (; labels && count < steps; count++)
-            labels->i[i * steps + count] = -1;
+        for (int64_t k = count; word && k < steps; k++)
+            word[k] = -1;
     }
     return STATUS_OK;
 }
