@@ -165,7 +165,7 @@ static enum status add_input(struct importer *im, struct scope *scope,
                              const Onnx__ValueInfoProto *info, const struct needed *needed,
                              struct error *err)
 {
-    struct desc desc;
+    struct desc desc = {0};
     const struct onnx_binding *binding = find_binding(im, text_of(info->name));
     TRY(input_type(im, info, &desc, err));
     bool constant =
