@@ -131,6 +131,7 @@ struct node {
 struct graph {
     struct arena arena;
     const char *name;
+    const char *note; /* what its maker says about it, for `ridge graph`; NULL: nothing */
     struct value *values;
     struct node *nodes;
     int *inputs, *outputs; /* values, in the caller's order */

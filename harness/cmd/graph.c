@@ -122,6 +122,8 @@ static void print_text(const struct graph *g)
     }
     printf("# %s: batch %" PRId64 ", %d nodes, %.0f parameters, %.0f buffers\n", g->name,
            cost.batch, g->node_count, cost.params, cost.buffers);
+    if (g->note)
+        printf("# %s\n", g->note);
     printf("# %.6g MACs, %.6g FLOPs, %.6g transcendental calls\n", cost.work.macs, cost.flops,
            cost.work.transcendentals);
     printf("# %.6g bytes compulsory, %.6g bytes streamed; FLOP/byte %.4g and %.4g\n",
@@ -179,6 +181,8 @@ static void print_json(const struct graph *g, const char *spec)
     json_begin(&json, stdout);
     json_open(&json, NULL, '{');
     json_text(&json, "workload", spec);
+    if (g->note)
+        json_text(&json, "note", g->note);
     json_int(&json, "batch", cost.batch);
     json_number(&json, "params", cost.params);
     json_number(&json, "buffers", cost.buffers);

@@ -194,6 +194,23 @@ holds '.nodes[0].shape == [1, 8, 8, 1024]'
 run ridge graph rnn:units=2560,sequence=64 --batch 32 --json
 holds '.macs == 4 * 2624 * 2560 * 64 * 32'
 
+# AI Matrix's synthetic network, and made ones: the counts must agree with what the search believed.
+run ridge graph synnet:form=published --json
+holds '.params == 21619109'
+holds "$(near .macs 19.1087e9 1e-5)"
+for wish in 60,64,20,60,20 10,200,20,60,20 200,40,70,20,10; do
+    IFS=, read -r intensity footprint k5 k3 k1 <<EOF
+$wish
+EOF
+    run ridge graph "synnet:intensity=$intensity,footprint=$footprint,k5=$k5,k3=$k3,k1=$k1" --json
+    holds "$(near .bytes_compulsory "($footprint * 1048576)" 1e-2)"
+    holds "$(near '(.flops_model / .bytes_compulsory)' "$intensity" 1e-2)"
+    holds '.note | test("^wanted .* made ")'
+done
+run ridge graph synnet:image=31
+exits 2
+complains 'image is 31'
+
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf
 exits 0

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Synthetic networks after arXiv 1812.00886, as AI Matrix has them: instead of many applications
+ * one network that costs what they cost. form=made searches a network with the wanted arithmetic
+ * intensity, footprint and mix of kernels, and says how near it came (`ridge graph`);
+ * form=published is the synNet of the repository. */
+#include <math.h>
+#include <string.h>
+
+#include "workloads/lib/layers.h"
+#include "workloads/lib/synthesis.h"
+#include "workloads/workload.h"
+
+enum { CLASSES = 1000, PUBLISHED_IMAGE = 224 };
+
+static const char *const forms[] = {"made", "published", NULL};
+static const struct param params[] = {
+    {"form", "made", forms, "a network made for what follows, or AI Matrix's synNet"},
+    {"intensity", "60", NULL, "FLOP per byte of the footprint"},
+    {"footprint", "64", NULL, "MiB of weights, and of each activation once"},
+    {"k5", "20", NULL, "share of 5x5 kernels in the multiply-adds, relative to k3 and k1"},
+    {"k3", "60", NULL, "share of 3x3 kernels"},
+    {"k1", "20", NULL, "share of 1x1 kernels"},
+    {"image", "224", NULL, "height and width of the image"},
+    {.name = NULL},
+};
+
+struct stage {
+    int channels, kernel; /* POOL: 0, 0 */
+};
+#define POOL                                                                                       \
+    {                                                                                              \
+        0, 0                                                                                       \
+    }
+
+static const struct stage published[] = {
+    {42, 5},  {40, 3},  {48, 3},  POOL,     {4, 5},   {93, 5},  {2, 5},   {52, 5},  {46, 5},
+    {54, 5},  {2, 5},   {22, 5},  {2, 3},   {46, 3},  {206, 3}, POOL,     {23, 5},  {273, 3},
+    {25, 3},  {299, 3}, {449, 3}, {49, 3},  {406, 3}, {12, 3},  {48, 3},  {209, 3}, {39, 3},
+    {309, 3}, POOL,     {192, 5}, {90, 5},  {88, 5},  {663, 5}, {23, 3},  {139, 3}, {91, 3},
+    {580, 3}, {310, 3}, {188, 3}, {55, 3},  {252, 3}, {25, 3},  {49, 3},  {862, 3}, POOL,
+    {147, 5}, {177, 5}, {82, 5},  {517, 4}, {307, 3}, {182, 3}, {367, 3}, {131, 3}, {291, 3},
+    {456, 2}, {345, 1}, POOL,     {150, 5}, {298, 5}, {48, 4},  {48, 4},  {48, 3},  {48, 3},
+    {48, 2},  {48, 2},  {40, 1},  {43, 1},  POOL,
+};
+
+/* Convolution that keeps the size (of the even kernels' padding the smaller half comes first),
+ * batch normalisation, ReLU. */
+static int layer(struct graph *g, int x, int number, struct stage s)
+{
+    if (g->failed)
+        return NONE;
+    const char *name = name_of(g, "conv%d", number);
+    int64_t k = s.kernel, in = g->values[x].shape.dim[1], before = (k - 1) / 2,
+            after = k - 1 - before;
+    double bound = sqrt(6.0 / (double)(in * k * k)); /* He et al. 2015 */
+    int w = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(s.channels, in, k, k),
+                        (struct fill){.kind = FILL_UNIFORM, .a = -bound, .b = bound});
+    x = graph_node(g, "Conv", name, INPUTS(x, w),
+                   ATTRS(attr_ints_of("kernel_shape", k, k),
+                         attr_ints_of("pads", before, before, after, after)));
+    return relu(g, batch_norm(g, x, name_of(g, "bn%d", number), 1e-4, 1));
+}
+
+static int halve(struct graph *g, int x)
+{
+    return max_pool(g, x, (struct window2d){.kernel = 2, .stride = 2});
+}
+
+static int build_published(struct graph *g, int x)
+{
+    int number = 0;
+    for (int k = 0; k < ARRAY_COUNT(published); k++)
+        x = published[k].channels ? layer(g, x, number++, published[k]) : halve(g, x);
+    return flatten(g, x);
+}
+
+static void describe(struct graph *g, const struct synthesis_statistics *want,
+                     const struct synthesis_statistics *got)
+{
+    g->note = name_of(g,
+                      "wanted %.4g FLOP/byte, %.4g MiB, 5x5:3x3:1x1 %.1f:%.1f:%.1f; "
+                      "made %.4g FLOP/byte, %.4g MiB, %.1f:%.1f:%.1f",
+                      want->intensity, want->footprint / 0x1p20, 100 * want->shares[0],
+                      100 * want->shares[1], 100 * want->shares[2], got->intensity,
+                      got->footprint / 0x1p20, 100 * got->shares[0], 100 * got->shares[1],
+                      100 * got->shares[2]);
+}
+
+static int build_made(struct graph *g, const struct workload_config *config, int x, int64_t image)
+{
+    static const char *const shares[SYNTHESIS_KERNELS] = {"k5", "k3", "k1"};
+    struct synthesis_frame frame = {config->batch, image, CLASSES};
+    struct synthesis_statistics want, got;
+    struct synthesis_net net = {{0}};
+    double sum = 0;
+    want.intensity = (double)config_int(config, "intensity");
+    want.footprint = (double)config_int(config, "footprint") * 0x1p20;
+    for (int k = 0; k < SYNTHESIS_KERNELS; k++)
+        sum += want.shares[k] = (double)config_int(config, shares[k]);
+    for (int k = 0; k < SYNTHESIS_KERNELS; k++)
+        want.shares[k] /= sum;
+    synthesis_search(&frame, &want, &net);
+    synthesis_measure(&net, &frame, &got);
+    describe(g, &want, &got);
+    int of_group = SYNTHESIS_KERNELS * SYNTHESIS_DEPTH;
+    for (int gene = 0; gene < SYNTHESIS_GENES; gene++) {
+        struct stage s = {net.channels[gene],
+                          synthesis_kernels[gene / SYNTHESIS_DEPTH % SYNTHESIS_KERNELS]};
+        x = s.channels ? layer(g, x, gene, s) : x;
+        if ((gene + 1) % of_group == 0 && gene + 1 < SYNTHESIS_GENES)
+            x = halve(g, x);
+    }
+    return flatten(g, global_average_pool(g, x));
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    bool made = strcmp(config_text(config, "form"), "made") == 0;
+    int64_t image = made ? config_int(config, "image") : PUBLISHED_IMAGE;
+    if (image < 1 << (SYNTHESIS_GROUPS - 1)) {
+        FAIL(&g->err, STATUS_FAILED, "image is %lld; it is halved %d times, so at least %d",
+             (long long)image, SYNTHESIS_GROUPS - 1, 1 << (SYNTHESIS_GROUPS - 1));
+        g->failed = true;
+        return;
+    }
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, image, image),
+                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.5});
+    x = made ? build_made(g, config, x, image) : build_published(g, x);
+    x = dense(g, x, "fc", CLASSES);
+    graph_rename(g, x, "logits");
+    graph_output(g, x);
+}
+
+REGISTER(workload, synnet) = {
+    .name = "synnet",
+    .domain = "synthetic",
+    .task = "synthetic benchmark",
+    .summary =
+        "a network made to have a wanted intensity, footprint and mix, or AI Matrix's synNet",
+    .source = "arXiv 1812.00886; AI Matrix synNet",
+    .params = params,
+    .table1_batch = 1,
+    .batch = 1,
+    .build = build,
+};
