@@ -178,7 +178,10 @@ def judge(args, model, batch):
                                    ["--providers", "native"]),
                    "ort": runtime}
         if ov:
-            engines["openvino"] = OpenVino(path, inputs, args.threads)
+            try:
+                engines["openvino"] = OpenVino(path, inputs, args.threads)
+            except RuntimeError as why:  # it does not take every model that ONNX Runtime takes
+                print(f"{model}: OpenVINO refuses: {str(why).splitlines()[0]}", file=sys.stderr)
         row.update(take_turns(engines, args.samples, args.seconds))
         for engine in engines.values():
             engine.close()
