@@ -25,7 +25,7 @@
 #include "engine/plugin.h"
 #include "tests/lib/onnx_case.h"
 
-enum { JOBS_MAX = 16, OPS_MAX = 512, DEADLINE_S = 120, EXIT_SKIP = 77 };
+enum { JOBS_MAX = 16, OPS_MAX = 512, DEADLINE_S = 600, EXIT_SKIP = 77 };
 
 static const char *const sets[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};
 static const char default_data[] = "/usr/share/libonnx-testdata/data";

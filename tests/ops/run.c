@@ -20,7 +20,7 @@
 #include "tests/lib/posts.h"
 #include "tests/lib/subject.h"
 
-enum { POOLS = 2, CASE_LIMIT_S = 300 };
+enum { POOLS = 2, CASE_LIMIT_S = 1800 };
 
 struct settings {
     const char *filter, *isa, *kernel, *providers;
