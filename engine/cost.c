@@ -117,6 +117,14 @@ static double input_bytes(const struct graph *g, const struct node *node, int k)
                                      : value_bytes(&g->values[node->inputs[k]]);
 }
 
+double node_bytes_read(const struct graph *g, int n)
+{
+    double bytes = 0;
+    for (int k = 0; k < g->nodes[n].input_count; k++)
+        bytes += input_bytes(g, &g->nodes[n], k);
+    return bytes;
+}
+
 static bool reads_no_data(const struct op *op)
 {
     return op->alias || strcmp(op->name, "Shape") == 0 || strcmp(op->name, "Size") == 0;

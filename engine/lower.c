@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/compile.h"
+#include "engine/cost.h"
 
 struct lowering {
     struct graph *g;
@@ -280,7 +281,7 @@ static enum status add_step(struct exe *exe, int n, struct error *err)
                                         .out = out,
                                         .fixed = fixed,
                                         .threads = pool_threads(exe->pool)};
-    step->bytes_in = streamed_bytes(in, node->input_count);
+    step->bytes_in = node_bytes_read(exe->g, n);
     step->bytes_out = streamed_bytes(out, node->output_count);
     exe->step_count++;
     return price(exe, step, err);

@@ -65,7 +65,7 @@ static void survives(struct graph *g, bool external)
 {
     struct error err = {0};
     struct folder folder;
-    struct graph *back;
+    struct graph *back = NULL;
     struct onnx_export_options options = {.external = external};
     struct ref_tensor in[TENSORS_MAX] = {0}, want[TENSORS_MAX] = {0}, got[TENSORS_MAX] = {0};
     assert_int_equal(graph_check(g, &err), STATUS_OK);
