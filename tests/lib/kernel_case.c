@@ -264,7 +264,7 @@ const void *kernel_case_output(const struct kernel_case *c, int k)
  * this node goes without. */
 static bool is_packed(const struct kernel_case *c, int k)
 {
-    return c->fixed[k] && k < c->query.node->op_inputs && c->setup.kernel->packs >> k & 1;
+    return k < c->query.node->op_inputs && c->fixed[k] && c->setup.kernel->packs >> k & 1;
 }
 
 /* Outputs and workspace hold what an earlier step left: another byte in each run, so that what a

@@ -107,6 +107,7 @@ static enum status check(const struct subject *s, struct comparison *c, const vo
     c->got = &got;
     enum status status = compare_tensors(c, &error, err);
     *part = error / c->tolerance;
+    c->got = NULL;
     ref_release(&got);
     return status;
 }

@@ -102,8 +102,10 @@ static int build(void **state)
     if (!m)
         return -1;
     snprintf(m->root, sizeof(m->root), "/tmp/ridge-machine-XXXXXX");
-    if (!mkdtemp(m->root))
+    if (!mkdtemp(m->root)) {
+        free(m);
         return -1;
+    }
     furnish(m);
     put_environ(m);
     *state = m;
