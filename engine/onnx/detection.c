@@ -139,7 +139,7 @@ static const char *image_column(struct parts *p)
     struct shape shape = shape_of(p->d.images, p->d.keep, 1);
     float *data = arena_array(&p->form->x->arena, (size_t)count, sizeof(*data));
     for (int64_t k = 0; data && k < count; k++)
-        data[k] = (float)(k / p->d.keep);
+        data[k] = (float)(int64_t)(k / p->d.keep); /* the image of row k */
     const char *name = data ? export_const(p->form->x, new_name(p), DTYPE_F32, &shape, data) : NULL;
     if (!name && p->status == STATUS_OK)
         p->status = FAIL_NO_MEMORY(p->err);

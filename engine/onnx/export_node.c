@@ -149,9 +149,9 @@ enum status export_form(const struct form *form, const char *op, struct error *e
             return FAIL_NO_MEMORY(err);
     }
     if (form->body) {
-        static char body[] = "body";
+        static const char body[] = "body";
         onnx__attribute_proto__init(&list[attrs]);
-        list[attrs].name = body;
+        list[attrs].name = (char *)(uintptr_t)body; /* packing does not write */
         list[attrs].has_type = true;
         list[attrs].type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH;
         list[attrs].g = form->body;

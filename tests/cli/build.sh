@@ -3,7 +3,8 @@
 # The build's promises: knobs are noticed, what is insisted on must be there, a second make rests.
 . tests/lib/tap.sh
 MAKE="make --no-print-directory"
-unset MAKEFLAGS MFLAGS MAKELEVEL # the make that started this test has knobs of its own
+# The make that started this test has knobs of its own.
+unset MAKEFLAGS MFLAGS MAKELEVEL WITH_ONEDNN WITH_OPENBLAS WITH_PAPI
 
 # Some make with a build folder of its own, up to the probes.
 probe() {
