@@ -81,9 +81,13 @@ static enum status open_store(struct campaign *c, struct error *err)
     if (!c->options->db)
         return STATUS_OK;
     enum status status = store_open(c->options->db, STORE_WRITE, &c->store, err);
-    if (status == STATUS_OK)
-        return resume_or_begin(c, err);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    if (store_spools_left(c->store))
+        snprintf(c->result->note, sizeof(c->result->note),
+                 "%d results kept apart in %.300s.spool could not be taken in",
+                 store_spools_left(c->store), c->options->db);
+    return resume_or_begin(c, err);
 }
 
 static enum status put(struct campaign *c, const struct record *record, struct error *err)

@@ -40,15 +40,16 @@ struct work {
 
 /* ---- memory ---- */
 
-/* The kernel remembers the largest resident size since this. */
-static void rss_reset(void)
+/* The kernel remembers the largest resident size since this. False: it does not, and what it tells
+ * later is that of the whole process so far. */
+static bool rss_reset(void)
 {
     malloc_trim(0);
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (!file)
-        return;
-    fputs("5", file);
-    fclose(file);
+        return false;
+    bool written = fputs("5", file) >= 0;
+    return fclose(file) == 0 && written;
 }
 
 static double rss_peak(void)
@@ -96,12 +97,12 @@ static enum status phase_time(struct work *w, struct error *err)
                                       .progress_context = w->job->progress,
                                       .cpus = point->threads,
                                       .seed = 1};
-    rss_reset();
+    bool reset = rss_reset();
     w->peak = peak_now(w);
     TRY(measure_run(&w->target.subject, &options, &w->measurement, err));
     w->measured = true;
     w->peak = fmax(w->peak, peak_now(w));
-    w->rss = rss_peak();
+    w->rss = reset ? rss_peak() : NAN;
     return STATUS_OK;
 }
 
