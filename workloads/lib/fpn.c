@@ -19,16 +19,23 @@ void feature_pyramid(struct graph *g, const int stage[4], int maps[FPN_LEVELS])
     static const double gain[4] = {0.5, 0.5, 0.06, 0.06};
     int merged[4];
     for (int k = 3; k >= 0; k--) {
-        struct conv2d lateral = {
-            .name = name_of(g, "fpn_c%dp%d", k + 2, k + 2), .out = 256, .kernel = 1, .bias = true};
-        merged[k] = layer_conv2d_scaled(g, stage[k], &lateral, gain[k]);
+        struct conv2d lateral = {.name = name_of(g, "fpn_c%dp%d", k + 2, k + 2),
+                                 .out = 256,
+                                 .kernel = 1,
+                                 .bias = true,
+                                 .gain = gain[k]};
+        merged[k] = layer_conv2d(g, stage[k], &lateral);
         if (k < 3)
             merged[k] = add(g, twice(g, merged[k + 1]), merged[k]);
     }
     for (int k = 0; k < 4; k++) {
-        struct conv2d smooth = {
-            .name = name_of(g, "fpn_p%d", k + 2), .out = 256, .kernel = 3, .pad = 1, .bias = true};
-        maps[k] = layer_conv2d_scaled(g, merged[k], &smooth, 0.7);
+        struct conv2d smooth = {.name = name_of(g, "fpn_p%d", k + 2),
+                                .out = 256,
+                                .kernel = 3,
+                                .pad = 1,
+                                .bias = true,
+                                .gain = 0.7};
+        maps[k] = layer_conv2d(g, merged[k], &smooth);
     }
     maps[4] = max_pool(g, maps[3], (struct window2d){.kernel = 1, .stride = 2});
 }

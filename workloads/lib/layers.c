@@ -49,12 +49,12 @@ static int64_t pads_same(int64_t in, const struct window2d *w, int64_t *behind)
     return total / 2;
 }
 
-int layer_conv2d_scaled(struct graph *g, int x, const struct conv2d *c, double gain)
+int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
 {
     int64_t in = dim_of(g, x, 1), k = c->kernel, stride = c->stride ? c->stride : 1;
     int64_t dilation = c->dilation ? c->dilation : 1;
+    double gain = c->gain > 0 ? c->gain : 1;
     double bound = gain * sqrt(6.0 / (double)(in * k * k)); /* He: variance 2 / fan in */
-    bound *= c->gain > 0 ? c->gain : 1;
     int w = weight(g, c->name, "weight", shape_of(c->out, in, k, k), uniform(bound));
     int b = c->bias ? weight(g, c->name, "bias", shape_of(c->out), uniform(0.05)) : NONE;
     struct window2d p = {(k - 1) * dilation + 1, stride, c->pad, c->pad, c->pad, c->pad};
@@ -67,11 +67,6 @@ int layer_conv2d_scaled(struct graph *g, int x, const struct conv2d *c, double g
                             attr_ints_of("strides", stride, stride),
                             attr_ints_of("dilations", dilation, dilation),
                             attr_ints_of("pads", p.top, p.left, p.bottom, p.right)));
-}
-
-int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
-{
-    return layer_conv2d_scaled(g, x, c, 1);
 }
 
 int batch_norm(struct graph *g, int x, const char *name, double epsilon, double gain)

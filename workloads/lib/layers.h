@@ -19,11 +19,10 @@ struct conv2d {
     bool bias;
     bool same;        /* TensorFlow's SAME instead of pad: the odd pixel goes bottom and right */
     int64_t dilation; /* 0: 1 */
-    double gain;      /* of the weights over He's; 0: 1 */
+    double gain;      /* of the weights over He's; 0: 1. Small where a result is no activation but,
+                         say, an offset of a box */
 };
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
-/* Weights `gain` times as large: where a result is no activation but, say, an offset of a box. */
-int layer_conv2d_scaled(struct graph *g, int x, const struct conv2d *c, double gain);
 #define conv2d(g, x, ...) layer_conv2d((g), (x), &(const struct conv2d){__VA_ARGS__})
 
 /* gain: mean of the scale weights. */

@@ -73,9 +73,12 @@ static void global_net(struct graph *g, const int stage[4], int fused[4])
         fused[k] = conv_bn_relu(g, stage[k], name_of(g, "lateral.res%d", level), 256, 1);
         if (k < 3) {
             int up = resize(g, fused[k + 1], size_of(g, fused[k]));
-            struct conv2d merge = {
-                .name = name_of(g, "merge.res%d", level), .out = 256, .kernel = 1, .bias = true};
-            up = layer_conv2d_scaled(g, up, &merge, 0.5);
+            struct conv2d merge = {.name = name_of(g, "merge.res%d", level),
+                                   .out = 256,
+                                   .kernel = 1,
+                                   .bias = true,
+                                   .gain = 0.5};
+            up = layer_conv2d(g, up, &merge);
             fused[k] = add(g, up, fused[k]);
         }
         int maps = predict(g, fused[k], level, finest);

@@ -105,17 +105,19 @@ static struct rpn propose_net(struct graph *g, int map)
 {
     struct rpn out;
     int64_t images = dim(g, map, 0), rows = dim(g, map, 2), columns = dim(g, map, 3);
-    struct conv2d score = {.name = "rpn_cls_score", .out = 2 * ANCHORS, .kernel = 1, .bias = true};
-    struct conv2d box = {.name = "rpn_bbox_pred", .out = 4 * ANCHORS, .kernel = 1, .bias = true};
+    struct conv2d score = {
+        .name = "rpn_cls_score", .out = 2 * ANCHORS, .kernel = 1, .bias = true, .gain = 0.5};
+    struct conv2d box = {
+        .name = "rpn_bbox_pred", .out = 4 * ANCHORS, .kernel = 1, .bias = true, .gain = 0.1};
     int x = vgg_conv(g, map, "rpn_conv", dim(g, map, 1), 3);
-    int s = layer_conv2d_scaled(g, x, &score, 0.5);
+    int s = layer_conv2d(g, x, &score);
     /* Softmax over background and object: channels k and k + ANCHORS. */
     s = reshape(g, s, 4, (const int64_t[]){images, 2, ANCHORS * rows, columns});
     s = graph_node(g, "Softmax", "rpn_cls_prob", INPUTS(s), ATTRS(attr_int("axis", 1)));
     s = slice(g, s, (struct range){1, 1, 2, 1});
     s = reshape(g, s, 4, (const int64_t[]){images, ANCHORS, rows, columns});
     out.objectness = by_place(g, s, 1);
-    out.deltas = by_place(g, layer_conv2d_scaled(g, x, &box, 0.1), 4);
+    out.deltas = by_place(g, layer_conv2d(g, x, &box), 4);
     return out;
 }
 
