@@ -24,7 +24,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct ref_tensor *x = call->in[0];
     struct axis axis = axis_at(&x->shape, 1);
-    double *log_prob = malloc((size_t)x->count * sizeof(*log_prob) + 1);
+    double *log_prob = calloc((size_t)x->count + 1, sizeof(*log_prob));
     if (!log_prob)
         return FAIL_NO_MEMORY(err);
     for (int64_t l = 0; l < axis.outer * axis.inner; l++) {

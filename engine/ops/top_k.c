@@ -55,14 +55,16 @@ static void select_top(const struct line *line, int64_t k, int64_t *best)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct op_args args = args_of_ref(call);
-    int which;
+    int which = 0;
     const struct ref_tensor *x = call->in[0], *y = call->out[0];
     const struct ref_tensor *place = call->out_count > 1 ? call->out[1] : NULL;
     TRY(args_axis(&args, &x->shape, -1, &which, err));
     struct axis axis = axis_at(&x->shape, which);
+    if (!y && !place)
+        return STATUS_OK;
     const struct shape *shape = y ? &y->shape : &place->shape;
     int64_t k = shape->dim[which];
-    int64_t *best = malloc((size_t)(k + 1) * sizeof(*best));
+    int64_t *best = calloc((size_t)k + 1, sizeof(*best));
     if (!best)
         return FAIL_NO_MEMORY(err);
     struct line line = {.x = x,
