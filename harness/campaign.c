@@ -189,14 +189,20 @@ static enum status run_points(struct campaign *c, struct error *err)
 static enum status finish(struct campaign *c, struct error *err)
 {
     struct environment after;
-    bool same = true;
+    char reason[512] = "", changes[400];
     if (!c->store)
         return STATUS_OK;
     TRY(environment_probe(&after, &c->arena, c->options->redact, err));
-    same = strcmp(after.hash, c->environment.hash) == 0;
+    c->result->changed = strcmp(after.hash, c->environment.hash) != 0;
+    if (c->result->changed) {
+        environment_changes(&c->environment, &after, changes, sizeof(changes));
+        snprintf(reason, sizeof(reason), "the environment changed while the run went on: %s",
+                 changes);
+    }
+    if (c->result->changed && !c->result->note[0])
+        snprintf(c->result->note, sizeof(c->result->note), "the run is invalid: %.480s", reason);
     TRY(run_put_facts(c->store, c->run, "after", &after, err));
-    return run_end(c->store, c->run, !c->result->interrupted, same,
-                   same ? "" : "the environment changed while the run went on", err);
+    return run_end(c->store, c->run, !c->result->interrupted, !c->result->changed, reason, err);
 }
 
 static enum status probe(struct campaign *c, struct error *err)

@@ -101,7 +101,12 @@ static void print_number(double value, int digits, const char *unit)
 static void print_row(const struct point *point, const struct record *r)
 {
     const struct metric_record *time = record_metric(r, "time_s");
-    printf("%-24s %6lld %7d %7lld", point->spec, (long long)point->batch, point->threads,
+    char name[160];
+    bool single = point->protocol.scenario == SCENARIO_SINGLE_STREAM;
+    snprintf(name, sizeof(name), "%s%s%s%s", point->spec, single ? "" : " ",
+             single ? "" : scenario_name(point->protocol.scenario),
+             point->protocol.cold ? " cold" : "");
+    printf("%-24s %6lld %7d %7lld", name, (long long)point->batch, point->threads,
            time ? (long long)time->n : 0);
     print_number(time ? time->value * 1e3 : NAN, 4, "");
     print_number(time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN, 2, " %");
@@ -135,7 +140,7 @@ static int exit_code(const struct campaign_result *r, const struct plan *plan)
 {
     if (r->wrong || r->failed)
         return EXIT_WRONG;
-    if (r->invalid || r->interrupted)
+    if (r->invalid || r->interrupted || r->changed)
         return EXIT_INCONCLUSIVE;
     return r->skipped == plan->count ? EXIT_MISSING : EXIT_FINE;
 }
@@ -258,8 +263,8 @@ REGISTER(command, run) = {
         "all of it in the database. Without a word: ./suite.toml, or the suite quick.\n\n"
         "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
         "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
-        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid or the\n"
-        "run was interrupted, 5 nothing could run here.\n",
+        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid, or the\n"
+        "run was interrupted or its machine changed under it, 5 nothing could run here.\n",
     .options = options,
     .values_size = sizeof(struct run_options),
     .main = run_main,

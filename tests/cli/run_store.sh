@@ -40,6 +40,20 @@ is "no value without a reason" 0 "$(sql "SELECT count(*) FROM metric WHERE value
 is "the command that repeats it" 1 \
     "$(sql "SELECT reproduce LIKE 'ridge run ncf --batch 1 %' FROM result WHERE run = 2 LIMIT 1")"
 
+# What is unusual about a point is named in its row and in its command, which makes the same point.
+# shellcheck disable=SC2086
+run ridge run ncf --batch 1 --scenario offline,server --latency-bound 0.5 --quantile 0.9 $fast \
+    --no-verify --db "$tap_dir/again.db"
+prints '^ncf offline +1 '
+prints '^ncf server +1 '
+sql 'SELECT reproduce FROM result' "$tap_dir/again.db" >"$tap_dir/lines"
+while read -r _ words; do
+    # shellcheck disable=SC2086
+    "$RIDGE" $words $fast --no-verify --db "$tap_dir/again.db" >/dev/null 2>&1
+done <"$tap_dir/lines"
+is "the commands make no other points" "2 2" \
+    "$(sql "SELECT count(*) || ' ' || min(n) FROM (SELECT count(*) AS n FROM result GROUP BY point)" "$tap_dir/again.db")"
+
 # A point that fails is a row with its reason; the others run.
 printf 'not a model' >"$tap_dir/bad.onnx"
 # shellcheck disable=SC2086
