@@ -19,7 +19,7 @@ struct compare_options {
 };
 
 static const struct option options[] = {
-    {"db", 0, OPTION_TEXT, offsetof(struct compare_options, db), "FILE",
+    {"db", 'd', OPTION_TEXT, offsetof(struct compare_options, db), "FILE",
      "where words are looked up (default out/ridge.db)"},
     {"limit", 'l', OPTION_FLOAT, offsetof(struct compare_options, limit), "PCT",
      "smallest change that counts (default 2)"},
