@@ -12,6 +12,7 @@
 #include "harness/campaign.h"
 #include "harness/command.h"
 #include "harness/interrupt.h"
+#include "harness/procfs.h"
 #include "harness/record.h"
 #include "harness/serve.h"
 #include "plots/report.h"
@@ -179,12 +180,16 @@ static void write_report(const struct campaign_result *r, const char *db, const 
                 outcome.plot_reason);
 }
 
-static char *command_line(char *const *words, int count, struct arena *arena)
+/* As it was typed, options too, which are no longer among the words. */
+static char *command_line(struct arena *arena)
 {
-    char *line = arena_strdup(arena, "ridge run");
-    for (int k = 0; k < count && line; k++)
-        line = arena_printf(arena, "%s %s", line, words[k]);
-    return line;
+    enum fact_status known;
+    size_t size = 0;
+    char *typed = procfs_text("", "/proc/self/cmdline", arena, &size, &known);
+    size_t program = typed ? strlen(typed) : 0;
+    for (size_t k = program; typed && k + 1 < size; k++)
+        typed[k] = typed[k] ? typed[k] : ' ';
+    return arena_printf(arena, "ridge%s", typed ? typed + program : " run");
 }
 
 static int run_plan(const struct plan *plan, const struct run_options *o, const char *command)
@@ -245,7 +250,7 @@ static int run_main(int word_count, char **words, const void *values)
     o.model.batch = plan.points[0].batch;
     o.model.threads = plan.points[0].threads;
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
-    char *command = command_line(words, word_count, &arena);
+    char *command = command_line(&arena);
     int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))
                : o.on_request ? serve_samples(words[0], &o.model)
                               : run_plan(&plan, &o, command);
