@@ -20,7 +20,7 @@ struct history_options {
 };
 
 static const struct option options[] = {
-    {"db", 0, OPTION_TEXT, offsetof(struct history_options, db), "FILE",
+    {"db", 'd', OPTION_TEXT, offsetof(struct history_options, db), "FILE",
      "the database (default out/ridge.db)"},
     {"host", 0, OPTION_TEXT, offsetof(struct history_options, host), "NAME",
      "runs of this machine (default: of the latest run's)"},

@@ -12,6 +12,7 @@
 #include "harness/campaign.h"
 #include "harness/command.h"
 #include "harness/interrupt.h"
+#include "harness/procfs.h"
 #include "harness/record.h"
 #include "harness/serve.h"
 #include "plots/report.h"
@@ -101,7 +102,12 @@ static void print_number(double value, int digits, const char *unit)
 static void print_row(const struct point *point, const struct record *r)
 {
     const struct metric_record *time = record_metric(r, "time_s");
-    printf("%-24s %6lld %7d %7lld", point->spec, (long long)point->batch, point->threads,
+    char name[160];
+    bool single = point->protocol.scenario == SCENARIO_SINGLE_STREAM;
+    snprintf(name, sizeof(name), "%s%s%s%s", point->spec, single ? "" : " ",
+             single ? "" : scenario_name(point->protocol.scenario),
+             point->protocol.cold ? " cold" : "");
+    printf("%-24s %6lld %7d %7lld", name, (long long)point->batch, point->threads,
            time ? (long long)time->n : 0);
     print_number(time ? time->value * 1e3 : NAN, 4, "");
     print_number(time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN, 2, " %");
@@ -135,7 +141,7 @@ static int exit_code(const struct campaign_result *r, const struct plan *plan)
 {
     if (r->wrong || r->failed)
         return EXIT_WRONG;
-    if (r->invalid || r->interrupted)
+    if (r->invalid || r->interrupted || r->changed)
         return EXIT_INCONCLUSIVE;
     return r->skipped == plan->count ? EXIT_MISSING : EXIT_FINE;
 }
@@ -174,12 +180,16 @@ static void write_report(const struct campaign_result *r, const char *db, const 
                 outcome.plot_reason);
 }
 
-static char *command_line(char *const *words, int count, struct arena *arena)
+/* As it was typed, options too, which are no longer among the words. */
+static char *command_line(struct arena *arena)
 {
-    char *line = arena_strdup(arena, "ridge run");
-    for (int k = 0; k < count && line; k++)
-        line = arena_printf(arena, "%s %s", line, words[k]);
-    return line;
+    enum fact_status known;
+    size_t size = 0;
+    char *typed = procfs_text("", "/proc/self/cmdline", arena, &size, &known);
+    size_t program = typed ? strlen(typed) : 0;
+    for (size_t k = program; typed && k + 1 < size; k++)
+        typed[k] = typed[k] ? typed[k] : ' ';
+    return arena_printf(arena, "ridge%s", typed ? typed + program : " run");
 }
 
 static int run_plan(const struct plan *plan, const struct run_options *o, const char *command)
@@ -240,7 +250,7 @@ static int run_main(int word_count, char **words, const void *values)
     o.model.batch = plan.points[0].batch;
     o.model.threads = plan.points[0].threads;
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
-    char *command = command_line(words, word_count, &arena);
+    char *command = command_line(&arena);
     int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))
                : o.on_request ? serve_samples(words[0], &o.model)
                               : run_plan(&plan, &o, command);
@@ -258,8 +268,8 @@ REGISTER(command, run) = {
         "all of it in the database. Without a word: ./suite.toml, or the suite quick.\n\n"
         "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
         "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
-        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid or the\n"
-        "run was interrupted, 5 nothing could run here.\n",
+        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid, or the\n"
+        "run was interrupted or its machine changed under it, 5 nothing could run here.\n",
     .options = options,
     .values_size = sizeof(struct run_options),
     .main = run_main,
