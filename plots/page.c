@@ -123,6 +123,8 @@ enum status page_figure(struct page *page, const char *name, int64_t result, str
     struct plot_request request = {.name = name,
                                    .run = page->run,
                                    .result = result,
+                                   .base = page->against ? page->against->store : NULL,
+                                   .base_run = page->against ? page->against->run : 0,
                                    .folder = page->folder,
                                    .stem = stem,
                                    .kind = "svg"};

@@ -259,12 +259,15 @@ static enum status put_history(struct page *page, int64_t result, struct error *
     struct grid grid;
     struct query_value value = {.name = "result", .number = (double)result};
     TRY(query_view(page->store, "report_history", &value, 1, &grid, err));
-    int64_t runs = grid.row_count;
+    int64_t runs = grid.row_count, shares = 0;
+    for (int64_t row = 0; row < runs; row++)
+        shares += isfinite(grid_number(&grid, row, "fraction_of_roof"));
     grid_release(&grid);
     if (runs < 2)
         return STATUS_OK;
     page_raw(page, "<h4>History</h4>\n");
-    return page_figure(page, "history", result, err);
+    TRY(page_figure(page, "history", result, err));
+    return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;
 }
 
 static enum status put_details(struct page *page, int64_t row, struct error *err)
