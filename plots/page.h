@@ -40,6 +40,8 @@ enum status page_figure(struct page *page, const char *plot, int64_t result, str
 
 /* Name of a result in the report, and of its section. */
 void page_result_name(struct page *page, const struct grid *grid, int64_t row);
+/* " . server", " . cold": what a reader would not assume; nothing otherwise. */
+void page_unusual(struct page *page, const struct grid *grid, int64_t row);
 /* Row of a result in a grid with a column `result`, -1 when absent. */
 int64_t page_find(const struct grid *grid, int64_t result);
 

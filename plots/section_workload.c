@@ -240,7 +240,9 @@ static void put_title(struct page *page, int64_t row)
     const struct grid *g = &page->results;
     page_raw(page, "<h3>");
     page_result_name(page, g, row);
-    page_raw(page, " <small>batch %.0f</small></h3>\n", grid_number(g, row, "batch"));
+    page_raw(page, " <small>batch %.0f", grid_number(g, row, "batch"));
+    page_unusual(page, g, row);
+    page_raw(page, "</small></h3>\n");
 }
 
 static void put_reproduce(struct page *page, int64_t row)

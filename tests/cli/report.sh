@@ -104,6 +104,15 @@ lacks "foreign element" '<script>alert|<b onm'
 has "names are shown as they are" 'wide_deep&lt;script&gt;'
 check "hostile: no command was run" test ! -e "$tap_dir/hostile/plots/pwned"
 
+# What a reader would not assume of a point stands beside its name.
+cp "$tap_dir/usual.db" "$tap_dir/unusual.db"
+sqlite3 "$tap_dir/unusual.db" "UPDATE point SET scenario = 'server', cache = 'cold' WHERE workload = 'ncf'"
+run ridge report --db "$tap_dir/unusual.db" --output "$tap_dir/unusual"
+which=unusual html=$tap_dir/unusual/index.html
+has "the scenario in the table" '>ncf</a><small>batch 1024 · f32 · 2 threads · server · cold</small>'
+has "and over the section" '<h3>ncf <small>batch 1024 · server · cold</small>'
+drawn && check "unusual: and in the plot" grep -q 'ncf server cold' "$tap_dir/unusual/plots/roofline.dat"
+
 page bare CEILINGS=0 STEPS=0 RUNS=1
 check "bare: well-formed" strict
 has "says that there are no ceilings" 'measured no ceilings'
