@@ -169,7 +169,7 @@ static void write_report(const struct campaign_result *r, const char *db, const 
     if (status == STATUS_OK)
         status = query_find_run(store, r->uuid, &run, &err);
     if (status == STATUS_OK)
-        status = report_write(store, run, folder, &outcome, &err);
+        status = report_write(store, run, NULL, folder, &outcome, &err);
     store_close(store);
     if (status != STATUS_OK)
         fprintf(stderr, "ridge: no report: %s\n", err.message);
