@@ -39,7 +39,7 @@ static const struct option options[] = {
     {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
      "the first two words are two ridge programs, which take turns and are compared"},
     {"repeat", 0, OPTION_INT, offsetof(struct run_options, repeat), "N",
-     "with --interleave: so many fresh pairs of processes (default 5)"},
+     "with --interleave: fresh pairs of processes (5), of --samples (20) and --seconds (3) each"},
     {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
      "one sample (ms) per line read from standard input: lets another program take turns"},
     {"json", 0, OPTION_FLAG, offsetof(struct run_options, json), NULL, "machine-readable"},
@@ -231,7 +231,7 @@ static int run_main(int word_count, char **words, const void *values)
     struct plan plan;
     struct arena arena = {0};
     if (o.interleave) {
-        struct ab_options ab = {o.repeat, o.plan.batch, o.plan.threads, o.plan.providers, o.json};
+        struct ab_options ab = {o.repeat, &o.plan, &o.model, o.json};
         return ab_main(words, word_count, &ab);
     }
     if (o.on_request && word_count != 1) {

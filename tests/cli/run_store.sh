@@ -105,5 +105,21 @@ prints 'nonsense.*is no number of nanoseconds'
 run ridge run --interleave "$RIDGE" "$RIDGE"
 exits 2
 complains 'takes two programs'
+run ridge run --interleave "$RIDGE" "$RIDGE" ncf --scenario offline
+exits 2
+complains '^ridge: --scenario has no meaning with --interleave'
+prints_nothing
+
+# Two programs in turns: what they are asked for, and as many samples as were wanted.
+printf '#!/bin/sh\necho "$@" >>"%s/asked"\necho ready\nwhile read -r _; do echo 10.0; echo . >>"%s/samples"; done\n' \
+    "$tap_dir" "$tap_dir" >"$tap_dir/program"
+chmod +x "$tap_dir/program"
+run ridge run --interleave "$tap_dir/program" "$tap_dir/program" ncf --repeat 2 --samples 7 \
+    --seconds 0.01 --isa avx2 --no-winograd --threads 1 --json
+exits 0
+holds 'length == 1 and .[0].verdict == "unchanged" and .[0].pairs == 2'
+is "both programs, two pairs" 4 "$(wc -l <"$tap_dir/asked")"
+is "the same question" "run ncf --on-request --threads 1 --isa avx2 --no-winograd" "$(sort -u "$tap_dir/asked")"
+check "not many more samples than asked for" test "$(wc -l <"$tap_dir/samples")" -ge 40
 
 finish
