@@ -145,6 +145,28 @@ run ridge graph gcn --json
 holds '.params == 23040 and .macs == 1395824'
 holds "$(near .flops_model 3.04e6 1e-2)"
 
+# A folder of files gives all sizes: three papers, four words, two subjects, two links.
+mkdir "$tap_dir/cora"
+printf '31336\t0\t1\t0\t1\tTheory\n35\t1\t0\t0\t0\tCase_Based\n40\t0\t0\t1\t1\tTheory\n' \
+    >"$tap_dir/cora/cora.content"
+printf '31336\t35\n35\t31336\n35\t40\n' >"$tap_dir/cora/cora.cites"
+run ridge graph "gcn:data=$tap_dir/cora" --json
+exits 0
+holds '.params == 4 * 16 + 16 * 2 and .macs == (5 + 7) * 16 + 3 * 16 * 2 + 7 * 2'
+run ridge verify "gcn:data=$tap_dir/cora" --no-tune
+exits 0
+prints ' ok'
+echo 35 >>"$tap_dir/cora/cora.cites"
+run ridge graph "gcn:data=$tap_dir/cora"
+exits 2
+complains 'cora.cites:4: a line must name two papers'
+run ridge graph "gcn:data=$tap_dir/cora,dataset=pubmed"
+exits 2
+complains 'pubmed.content: No such file'
+run ridge graph gcn:data=
+exits 2
+complains 'data has no value'
+
 # 10074.57 MMAC per sentence of 74 words in and out.
 run ridge graph nmt --batch 128 --json
 holds '.params == 210880513'
