@@ -179,6 +179,15 @@ holds '.params == 137078239'
 holds "$(near .macs 187.5133e9 1e-4)"
 holds "$(near .flops_model 3.753e11 1e-3)"
 holds "$(near .bytes_compulsory 1.175e9 5e-3)"
+run ridge graph faster_rcnn --batch 65
+exits 2
+complains 'batch is 65; it can be at most 64'
+run ridge graph mask_rcnn:proposals=2049
+exits 2
+complains 'proposals is 2049; it can be at most 2048'
+run ridge graph mask_rcnn:image=64,proposals=10,detections=5 --batch 3 --json
+exits 0
+holds '.batch == 3'
 run ridge graph faster_rcnn:body=zf --json
 holds '.params == 59294751'
 holds "$(near .macs 30.256e9 1e-4)"
