@@ -130,7 +130,7 @@ features: $(B)/gen/features.mk
 	@cat $^ $(B)/gen/absent_plugins.inc; ls $(B)/gen/probe.*.log
 
 # ---- 3. sources ----
-DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib workloads/vision \
+DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib workloads/data workloads/vision \
         workloads/recommendation workloads/language workloads/micro \
         workloads/synthetic results results/formats profilers \
         profilers/lib plots harness harness/cmd
