@@ -28,6 +28,9 @@ struct exe_options {
     const char *only;      /* tests: only the kernel of this name, or the reference */
     int only_variant;      /* with only; -1: tune over all */
     struct pool *pool;     /* borrowed; NULL: the executable makes its own of `threads` */
+    const char *device;    /* "cuda", "cuda:1"; NULL: "cpu" */
+    bool tf32;             /* products of f32 may round their factors to 10 bits of mantissa */
+    bool no_capture;       /* devices: launch each step in each run instead of replaying a graph */
 };
 
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
