@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface between ridge and a plug-in: a shared object that brings kernels (and, later,
- * devices, profilers and communicators) which need a library or an accelerator of their own.
+ * The interface between ridge and a plug-in: a shared object that brings kernels and
+ * devices (and, later, communicators) which need a library or an accelerator of their own.
  *
  * A plug-in is one file, <name>.so, that exports one function, ridge_plugin. Life cycle:
  *   1. ridge opens the file with RTLD_NOW | RTLD_LOCAL. A library it needs and cannot have makes it
@@ -23,8 +23,12 @@
 #ifndef ENGINE_PLUGIN_H
 #define ENGINE_PLUGIN_H
 
+#include "engine/axis.h"
+#include "engine/chain.h"
 #include "engine/kernel.h"
 #include "engine/matmul_shape.h"
+#include "engine/move.h"
+#include "engine/strided.h"
 #include "engine/window.h"
 
 enum { PLUGIN_ABI = 1 };
@@ -57,6 +61,19 @@ struct plugin_host {
     struct matmul_offset (*matmul_offset)(const struct matmul_shape *shape, int64_t index);
     enum status (*window)(const struct node *node, const struct shape *x, const int64_t *kernel,
                           struct window *window, struct error *why);
+    /* Elementwise expressions and broadcasting: engine/chain.h, engine/strided.h. */
+    enum status (*chain)(const struct node *node, const float *const *scalars, struct chain *chain,
+                         struct error *why);
+    void (*strided)(struct strided *s, const struct desc *const *descs, int operands);
+    /* Which part of a tensor an operator works along: engine/axis.h, engine/reduce.h. */
+    enum status (*softmax_axis)(const struct node *node, const struct shape *shape,
+                                struct axis *axis, struct error *why);
+    enum status (*reduced_axes)(const struct node *node, const struct shape *x, int axis_count,
+                                const int64_t *axes, bool reduced[RANK_MAX], struct error *why);
+    /* Operators that only move elements: engine/move.h. */
+    int (*moves)(const struct kernel_query *q);
+    enum status (*move)(const struct kernel_query *q, int part, struct move *move,
+                        struct flat_move *flat, struct error *why);
 };
 
 /* What a plug-in answers with. */
@@ -69,6 +86,8 @@ struct plugin {
                             Haswell"); part of the tuner's key */
     const struct kernel *const *kernels;
     int kernel_count;
+    const struct device_kind *const *devices; /* engine/device.h; their names are new ones */
+    int device_count;
 };
 
 /* The one export. The program will fork (engine/probe.h): threads that are started here, or by a
@@ -106,5 +125,8 @@ const char *plugin_version(const char *name);
 /* Kernels of all loaded plug-ins, in order of loading; kernel_at() goes on with these. */
 int plugin_kernel_count(void);
 const struct kernel *plugin_kernel_at(int index);
+/* The same for kinds of devices and device_kind_at(). */
+int plugin_device_count(void);
+const struct device_kind *plugin_device_at(int index);
 
 #endif
