@@ -83,7 +83,14 @@ static const struct plugin_host host = {
     .matmul_shape = matmul_shape_from,
     .matmul_offset = matmul_offset_of,
     .window = window_from_node,
+    .window_transposed = window_transposed_from_node,
+    .attention_shape = attention_shape_from,
 };
+
+const struct plugin_host *plugin_host(void)
+{
+    return &host;
+}
 
 /* ---- the table ---- */
 
