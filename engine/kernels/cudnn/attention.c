@@ -42,8 +42,6 @@ static enum status from_query(const struct kernel_query *q, struct heads *h, str
     struct tensor checked;
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
-    if (q->in[0].dtype == DTYPE_F32)
-        return REFUSE(why, "cuDNN's attention computes in f16 and bf16 only");
     for (int i = 0; i < q->in_count; i++)
         if (in_desc(q, i) && !cudnn_host->desc_is_plain(&q->in[i]))
             return REFUSE(why, "input %d is not plain", i);
@@ -51,7 +49,7 @@ static enum status from_query(const struct kernel_query *q, struct heads *h, str
     TRY(cudnn_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
                                     v ? &v->shape : NULL, &h->shape, why));
     h->type = checked.type;
-    h->element = sizeof(uint16_t);
+    h->element = checked.type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t);
     if (h->shape.head_size % 8)
         return REFUSE(why, "heads of %lld: a multiple of 8 is needed",
                       (long long)h->shape.head_size);
@@ -71,6 +69,9 @@ static void softmax(struct opgraph *g, cudnn_desc x, const struct tensor *scores
     opgraph_binary(g, CUDNN_POINTWISE_SUB, x, most, lower);
     opgraph_unary(g, CUDNN_POINTWISE_EXP, lower, power);
     opgraph_reduce(g, CUDNN_REDUCE_TENSOR_ADD, power, sum);
+    cudnn_desc logarithm = opgraph_between(g, &rows);
+    opgraph_unary(g, CUDNN_POINTWISE_LOG, sum, logarithm);
+    opgraph_binary(g, CUDNN_POINTWISE_ADD, most, logarithm, opgraph_between(g, &rows));
     opgraph_binary(g, CUDNN_POINTWISE_DIV, power, sum, y);
 }
 
@@ -91,7 +92,12 @@ static enum status masked(const struct kernel_query *q, const struct heads *h, s
     for (int64_t k = 3, step = 1; k >= 0; step *= mask.dim[k--])
         mask.stride[k] = step; /* plain, whatever else it could be called */
     cudnn_desc product = opgraph_between(g, &scores), scaled = opgraph_between(g, &scores);
-    cudnn_desc moved = opgraph_between(g, &scores), weights = opgraph_between(g, &scores);
+    cudnn_desc moved = opgraph_between(g, &scores);
+    /* Only this one has the type of the inputs: what goes into a product must. */
+    struct tensor rounded = scores;
+    rounded.type = h->type;
+    rounded.virtual = true;
+    cudnn_desc weights = opgraph_tensor(g, &rounded, NULL);
     opgraph_matmul(g, from(work, h, 0, s->q_start, &tq), from(work, h, 1, s->k_start, &tk),
                    product);
     opgraph_binary(g, CUDNN_POINTWISE_MUL, product, work_value(work, 4, (float)s->scale), scaled);

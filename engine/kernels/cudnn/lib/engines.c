@@ -220,6 +220,8 @@ enum status engines_find(const struct opgraph *g, const struct engine_rule *rule
     struct error first = {0};
     *engines = (struct engines){0};
     enum status status = ask(g, rule, CUDNN_HEUR_MODE_A, engines, &first);
+    if (rule->any && engines->count)
+        return STATUS_OK;
     if (status == STATUS_OK || status == STATUS_UNSUPPORTED)
         status = ask(g, rule, CUDNN_HEUR_MODE_FALLBACK, engines, why);
     else if (why)

@@ -17,6 +17,7 @@ enum { ENGINES_BEST = 8, ENGINES_MAX = 12 };
 struct engine_rule {
     cudnn_desc device; /* properties of the device: CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR */
     bool exact;        /* no tensor cores, no converted factors */
+    bool any;          /* one is enough: the second list is not asked for if the first has some */
 };
 
 struct engines {

@@ -80,11 +80,13 @@ static void made_free(struct made *made)
     free(made->work.temporary);
 }
 
+enum purpose { TO_ASK, TO_CHOOSE, TO_PREPARE };
+
 /* made_free it when this is OK. */
-static enum status make(work_build *build, const struct kernel_query *q, bool packing,
+static enum status make(work_build *build, const struct kernel_query *q, enum purpose purpose,
                         struct made *made, struct error *why)
 {
-    *made = (struct made){.work.packing = packing};
+    *made = (struct made){.work.packing = purpose == TO_PREPARE};
     opgraph_begin(&made->work.graph);
     enum status status = device_chip(q, &made->chip, why);
     if (status == STATUS_OK)
@@ -93,7 +95,8 @@ static enum status make(work_build *build, const struct kernel_query *q, bool pa
         status = opgraph_end(&made->work.graph, why);
     if (status == STATUS_OK) {
         struct engine_rule rule = {.device = made->chip,
-                                   .exact = q->in[0].dtype == DTYPE_F32 && !q->tf32};
+                                   .exact = q->in[0].dtype == DTYPE_F32 && !q->tf32,
+                                   .any = purpose == TO_ASK};
         status = engines_find(&made->work.graph, &rule, &made->engines, why);
     }
     if (status != STATUS_OK)
@@ -102,9 +105,9 @@ static enum status make(work_build *build, const struct kernel_query *q, bool pa
 }
 
 static enum status make_variant(work_build *build, const struct kernel_query *q, int variant,
-                                bool packing, struct made *made, struct error *why)
+                                enum purpose purpose, struct made *made, struct error *why)
 {
-    TRY(make(build, q, packing, made, why));
+    TRY(make(build, q, purpose, made, why));
     if (variant < made->engines.count)
         return STATUS_OK;
     int count = made->engines.count;
@@ -117,7 +120,7 @@ static enum status make_variant(work_build *build, const struct kernel_query *q,
 enum status work_supports(work_build *build, const struct kernel_query *q, struct error *why)
 {
     struct made made;
-    TRY(make(build, q, false, &made, why));
+    TRY(make(build, q, TO_ASK, &made, why));
     made_free(&made);
     return STATUS_OK;
 }
@@ -125,7 +128,7 @@ enum status work_supports(work_build *build, const struct kernel_query *q, struc
 int work_variants(work_build *build, const struct kernel_query *q)
 {
     struct made made;
-    if (make(build, q, false, &made, NULL) != STATUS_OK)
+    if (make(build, q, TO_CHOOSE, &made, NULL) != STATUS_OK)
         return 1;
     int count = made.engines.count;
     made_free(&made);
@@ -136,7 +139,7 @@ static bool variant_info(work_build *build, const struct kernel_query *q, int va
                          struct engine_info *info)
 {
     struct made made;
-    if (make_variant(build, q, variant, false, &made, NULL) != STATUS_OK)
+    if (make_variant(build, q, variant, TO_CHOOSE, &made, NULL) != STATUS_OK)
         return false;
     enum status status = engine_describe(made.engines.config[variant], info, NULL);
     made_free(&made);
@@ -181,7 +184,7 @@ enum status work_try_plan(work_build *build, const struct kernel_query *q, int v
 {
     struct made made;
     cudnn_desc plan = NULL;
-    TRY(make_variant(build, q, variant, false, &made, why));
+    TRY(make_variant(build, q, variant, TO_CHOOSE, &made, why));
     enum status status = plan_of(&made, variant, &plan, why);
     desc_free(&plan);
     made_free(&made);
@@ -194,7 +197,7 @@ enum status work_prepare(work_build *build, const struct kernel_query *q, int va
     struct made made;
     cudnn_desc plan = NULL;
     *state = NULL;
-    TRY(make_variant(build, q, variant, true, &made, err));
+    TRY(make_variant(build, q, variant, TO_PREPARE, &made, err));
     enum status status = plan_of(&made, variant, &plan, err);
     if (status == STATUS_OK)
         status = state_new(q, &made.work, plan, state, state_bytes, err);
