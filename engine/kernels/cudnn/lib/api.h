@@ -32,6 +32,7 @@
     X(tensor_set, cudnnSetTensorNdDescriptor)                                                      \
     X(tensor_get, cudnnGetTensorNdDescriptor)                                                      \
     X(softmax, cudnnSoftmaxForward)                                                                \
+    X(transform, cudnnTransformTensor)                                                             \
     X(dropout_new, cudnnCreateDropoutDescriptor)                                                   \
     X(dropout_free, cudnnDestroyDropoutDescriptor)                                                 \
     X(dropout_set, cudnnSetDropoutDescriptor)                                                      \
