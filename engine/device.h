@@ -121,6 +121,7 @@ static inline enum status device_upload(const struct device *device, const void 
 
 /* ---- host side: nothing below is for plug-ins ---- */
 
+extern const struct device_kind device_kind_cpu;
 /* Kinds built in, then those of loaded plug-ins. */
 int device_kind_count(void);
 const struct device_kind *device_kind_at(int index);

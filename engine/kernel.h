@@ -36,7 +36,7 @@
 /* Ordered: a CPU that has one has all before it. */
 enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
-enum { KERNEL_ABI = 1, ALIGN_TENSOR = 64 };
+enum { KERNEL_ABI = 1, ALIGN_TENSOR = 64, ALIGN_DEVICE = 256 };
 
 /* One node, lowered: descs are in memory order of this executable. */
 struct kernel_query {
