@@ -170,6 +170,9 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
+PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/lowered.o $(B)/tests/gpu/fake_device.o
+FAKE_CUDNN    := tests/gpu/fake_cudnn
+FAKE_CUBLASLT := tests/gpu/fake_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
                 $(wildcard tests/unit/test_*.c tests/*/run.c))))
@@ -287,9 +290,9 @@ $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 
 # Where the library is absent the test is a script that says so.
 define plugin_test_rule
-$(1:%=$(B)/%.o) $(1:%=$(B)/%.tidy): CFLAGS_TEST = $$(CFLAGS_$(2))
+$(1:%=$(B)/%.o) $(1:%=$(B)/%.tidy) $(FAKE_$(3):%=$(B)/%.o): CFLAGS_TEST = $$(CFLAGS_$(2))
 ifneq ($(HAVE_$(3)),)
-$(1:%=$(B)/%): $(B)/%: $(B)/%.o $(B)/tests/gpu/chips.o $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard engine/kernels/$(2)/*.c \
+$(1:%=$(B)/%): $(B)/%: $(B)/%.o $(PLUGIN_TEST_LIB) $(FAKE_$(3):%=$(B)/%.o) $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard engine/kernels/$(2)/*.c \
     engine/kernels/$(2)/lib/*.c)) $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $$@ $$^ -lcmocka $(LDLIBS_ALL) $(CUDA_LDFLAGS)

@@ -21,7 +21,17 @@ static const struct chip table[CHIP_COUNT] = {
      3996000},
 };
 
-static const struct device_kind kind = {.size = sizeof(kind), .name = "cuda"};
+/* For prepare() on a machine that has a GPU: it goes no further than its plan. */
+static enum status alloc(const struct device *device, size_t bytes, void **memory,
+                         struct error *err)
+{
+    (void)device;
+    (void)bytes;
+    *memory = NULL;
+    return UNSUPPORTED(err, "%s", NO_MEMORY_HERE);
+}
+
+static const struct device_kind kind = {.size = sizeof(kind), .name = "cuda", .alloc = alloc};
 
 void chips_describe(struct device chips[CHIP_COUNT])
 {

@@ -8,6 +8,9 @@
 
 enum { CHIP_COUNT = 3 };
 
+/* What their alloc says. */
+#define NO_MEMORY_HERE "a device that is only described has no memory"
+
 /* Devices 0, 1, 2 of kind "cuda": an A100, an H200 and a B200. chips[k].state is NULL. */
 void chips_describe(struct device chips[CHIP_COUNT]);
 const char *chip_name(int index); /* "sm_90" */

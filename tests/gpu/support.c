@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "engine/compile.h"
 #include "engine/kernels/cudnn/lib/work.h"
 #include "tests/gpu/chips.h"
+#include "tests/gpu/lowered.h"
 #include "workloads/workload.h"
 
 enum { TYPES = 2, SIGNATURES_MAX = 4096, REASON = 120 };
@@ -106,7 +106,7 @@ static enum status first_plan(const struct kernel *kernel, const struct kernel_q
     if (status == STATUS_OK)
         kernel->release(state);
     bool compiled = strstr(why->message, "cuLibraryLoadData") != NULL;
-    bool no_device = strstr(why->message, "cudnnCreate") != NULL;
+    bool no_device = strstr(why->message, "cudnnCreate") || strstr(why->message, NO_MEMORY_HERE);
     return compiled || no_device ? STATUS_OK : status;
 }
 
@@ -212,39 +212,15 @@ static enum status survey_step(struct survey *survey, const struct exe *exe,
     return ask_all(survey, step, s, err);
 }
 
-/* Contents of weights are not needed: only that they are known. */
-static void mark_fixed(struct exe *exe, struct step *step)
-{
-    static const char known[64];
-    const struct node *node = step->query.node;
-    const void **fixed = arena_array(&exe->arena, (size_t)node->input_count + 1, sizeof(*fixed));
-    for (int k = 0; fixed && k < node->input_count; k++)
-        if (node->inputs[k] != NONE && value_is_fixed(&exe->g->values[node->inputs[k]]))
-            fixed[k] = known;
-    step->query.fixed = fixed;
-}
-
-static enum status survey_graph(struct survey *survey, struct exe *exe, const char *workload,
-                                struct error *err)
-{
-    TRY(pool_new(1, &exe->pool, err));
-    TRY(passes_run(exe->g, &exe->options, err));
-    TRY(lower_graph(exe, err));
-    for (int s = 0; s < exe->step_count; s++) {
-        mark_fixed(exe, &exe->steps[s]);
-        TRY(survey_step(survey, exe, &exe->steps[s], workload, err));
-    }
-    return STATUS_OK;
-}
-
 static enum status survey_workload(struct survey *survey, const char *name, struct error *err)
 {
-    struct exe exe = {.options = {.threads = 1}};
-    TRY(workload_open(name, 0, &exe.g, err));
-    enum status status = survey_graph(survey, &exe, name, err);
-    pool_free(exe.pool);
-    graph_free(exe.g);
-    arena_release(&exe.arena);
+    struct graph *graph;
+    struct lowered lowered;
+    TRY(workload_open(name, 0, &graph, err));
+    enum status status = lowered_open(&lowered, graph, err);
+    for (int s = 0; status == STATUS_OK && s < lowered_count(&lowered); s++)
+        status = survey_step(survey, &lowered.exe, lowered_step(&lowered, s), name, err);
+    lowered_close(&lowered);
     return status == STATUS_OK ? STATUS_OK : error_context(err, "%s", name);
 }
 

@@ -30,7 +30,6 @@
     X(tensor_new, cudnnCreateTensorDescriptor)                                                     \
     X(tensor_free, cudnnDestroyTensorDescriptor)                                                   \
     X(tensor_set, cudnnSetTensorNdDescriptor)                                                      \
-    X(tensor_get, cudnnGetTensorNdDescriptor)                                                      \
     X(softmax, cudnnSoftmaxForward)                                                                \
     X(transform, cudnnTransformTensor)                                                             \
     X(dropout_new, cudnnCreateDropoutDescriptor)                                                   \

@@ -73,42 +73,57 @@ static const char *knob_name(int type)
     }
 }
 
-static void put_knob(cudnn_desc knob, struct engine_info *info)
+static void mix(struct engine_info *info, int64_t value)
+{
+    info->hash = (info->hash ^ (uint64_t)value) * 1099511628211u; /* FNV-1a, by words */
+}
+
+static enum status put_knob(cudnn_desc knob, struct engine_info *info, struct error *why)
 {
     int type = -1;
     int64_t value = 0, count;
-    if (cudnn.get(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &count, &type) ||
-        cudnn.get(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &count, &value))
-        return;
+    CUDNN_TRY(
+        cudnn.get(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &count, &type),
+        why);
+    CUDNN_TRY(
+        cudnn.get(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &count, &value),
+        why);
+    mix(info, type);
+    mix(info, value);
     size_t used = strlen(info->text), room = sizeof(info->text) - used;
     const char *name = knob_name(type);
     int length = name ? snprintf(info->text + used, room, " %s %lld", name, (long long)value)
                       : snprintf(info->text + used, room, " %d=%lld", type, (long long)value);
     if (length < 0 || (size_t)length >= room)
         info->text[used] = 0; /* a knob is told whole or not at all */
+    return STATUS_OK;
 }
 
-/* Only text: what cannot be read is left out. */
-static void put_knobs(cudnn_desc config, struct engine_info *info)
+static enum status put_knobs(cudnn_desc config, struct engine_info *info, struct error *why)
 {
     cudnn_desc knobs[KNOBS_MAX] = {0};
     int64_t count = 0, got = 0;
     int made = 0;
-    if (cudnn.get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
-                  &count, NULL))
-        return;
-    while (made < count && made < KNOBS_MAX &&
-           desc_new(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[made], NULL) == STATUS_OK)
-        made++;
-    if (made && !cudnn.get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                           made, &got, knobs))
-        for (int k = 0; k < made && k < got; k++)
-            put_knob(knobs[k], info);
+    enum status status = STATUS_OK;
+    CUDNN_TRY(cudnn.get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
+                        &count, NULL),
+              why);
+    for (; made < count && made < KNOBS_MAX && status == STATUS_OK; made++)
+        status = desc_new(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[made], why);
+    if (made && status == STATUS_OK) {
+        cudnnStatus_t read = cudnn.get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &got, knobs);
+        if (read != CUDNN_STATUS_SUCCESS)
+            status = cudnn_refuse(why, read, "cudnnBackendGetAttribute of knobs");
+    }
+    for (int k = 0; k < got && status == STATUS_OK; k++)
+        status = put_knob(knobs[k], info, why);
     while (made)
         desc_free(&knobs[--made]);
+    return status;
 }
 
-enum status engine_describe(cudnn_desc config, struct engine_info *info, struct error *why)
+static enum status engine_describe(cudnn_desc config, struct engine_info *info, struct error *why)
 {
     int64_t bytes = 0, count;
     *info = (struct engine_info){.id = -1};
@@ -117,9 +132,9 @@ enum status engine_describe(cudnn_desc config, struct engine_info *info, struct 
         cudnn.get(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &bytes),
         why);
     info->workspace = bytes > 0 ? (size_t)bytes : 0;
+    mix(info, info->id);
     snprintf(info->text, sizeof(info->text), "engine %lld", (long long)info->id);
-    put_knobs(config, info);
-    return STATUS_OK;
+    return put_knobs(config, info, why);
 }
 
 /* ---- asking ---- */
@@ -137,32 +152,24 @@ static bool fits(const struct engine_info *info, const struct engine_rule *rule,
     return !(rule->exact && products && info->numerics & rounding);
 }
 
-static bool known(const struct engines *engines, const struct engine_info *info)
-{
-    struct engine_info other;
-    for (int k = 0; k < engines->count; k++)
-        if (engine_describe(engines->config[k], &other, NULL) == STATUS_OK &&
-            strcmp(other.text, info->text) == 0)
-            return true;
-    return false;
-}
-
-/* Takes what fits of the offered configurations; the others are destroyed. */
+/* Takes what fits of the offered configurations; the others are destroyed. The two lists overlap.
+ */
 static enum status choose(struct engines *engines, cudnn_desc *offered, int64_t count, int most,
                           const struct engine_rule *rule, bool products, struct error *why)
 {
-    enum status status = STATUS_OK;
-    bool second = engines->count > 0;
-    for (int64_t k = 0; k < count && status == STATUS_OK && engines->count < most; k++) {
+    for (int64_t k = 0; k < count && engines->count < most; k++) {
         struct engine_info info;
-        status = engine_describe(offered[k], &info, why);
-        if (status != STATUS_OK || !fits(&info, rule, products) ||
-            (second && known(engines, &info)))
+        bool known = false;
+        TRY(engine_describe(offered[k], &info, why));
+        for (int e = 0; e < engines->count; e++)
+            known = known || engines->info[e].hash == info.hash;
+        if (known || !fits(&info, rule, products))
             continue;
+        engines->info[engines->count] = info;
         engines->config[engines->count++] = offered[k];
         offered[k] = NULL;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status results(cudnn_desc heuristic, struct engines *engines, int most,

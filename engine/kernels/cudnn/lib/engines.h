@@ -20,24 +20,25 @@ struct engine_rule {
     bool any;          /* one is enough: the second list is not asked for if the first has some */
 };
 
-struct engines {
-    cudnn_desc config[ENGINES_MAX]; /* owned */
-    int count;                      /* up to ENGINES_BEST of mode A, then of mode FALLBACK */
-    int offered;                    /* by cuDNN, those that were left out included */
-};
-
 struct engine_info {
     int64_t id;                   /* cuDNN's global index */
     unsigned numerics, behaviour; /* bit n: note n of the library */
     size_t workspace;
-    char text[48]; /* "engine 45 tile 17 stages 4" */
+    uint64_t hash; /* of the engine and all its knobs */
+    char text[48]; /* "engine 45 tile 17 stages 4": as many knobs as there is room for */
+};
+
+struct engines {
+    cudnn_desc config[ENGINES_MAX]; /* owned */
+    struct engine_info info[ENGINES_MAX];
+    int count;   /* up to ENGINES_BEST of mode A, then of mode FALLBACK */
+    int offered; /* by cuDNN, those that were left out included */
 };
 
 /* UNSUPPORTED when none is left. */
 enum status engines_find(const struct opgraph *g, const struct engine_rule *rule,
                          struct engines *engines, struct error *why);
 void engines_free(struct engines *engines);
-enum status engine_describe(cudnn_desc config, struct engine_info *info, struct error *why);
 
 enum status plan_make(cudnn_desc config, cudnn_desc device, cudnn_desc *plan, size_t *workspace,
                       struct error *why);

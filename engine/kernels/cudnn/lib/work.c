@@ -141,9 +141,9 @@ static bool variant_info(work_build *build, const struct kernel_query *q, int va
     struct made made;
     if (make_variant(build, q, variant, TO_CHOOSE, &made, NULL) != STATUS_OK)
         return false;
-    enum status status = engine_describe(made.engines.config[variant], info, NULL);
+    *info = made.engines.info[variant];
     made_free(&made);
-    return status == STATUS_OK;
+    return true;
 }
 
 void work_describe(work_build *build, const struct kernel_query *q, int variant, char *text,
@@ -167,16 +167,14 @@ size_t work_workspace(work_build *build, const struct kernel_query *q, int varia
 static enum status plan_of(const struct made *made, int variant, cudnn_desc *plan,
                            struct error *why)
 {
-    struct engine_info info;
+    const struct engine_info *info = &made->engines.info[variant];
     size_t bytes;
-    cudnn_desc config = made->engines.config[variant];
-    TRY(engine_describe(config, &info, why));
-    TRY(plan_make(config, made->chip, plan, &bytes, why));
-    if (bytes <= info.workspace)
+    TRY(plan_make(made->engines.config[variant], made->chip, plan, &bytes, why));
+    if (bytes <= info->workspace)
         return STATUS_OK;
     desc_free(plan);
     return REFUSE(why, "the plan of %s wants %zu bytes of workspace, its configuration said %zu",
-                  info.text, bytes, info.workspace);
+                  info->text, bytes, info->workspace);
 }
 
 enum status work_try_plan(work_build *build, const struct kernel_query *q, int variant,
