@@ -39,10 +39,12 @@ static const char *const wanted_ops[] = {
     "GlobalAveragePool",
     "BatchNormalization",
     "LayerNormalization",
-    "Attention",
+    "RMSNormalization",
     "InstanceNormalization",
     "GroupNormalization",
-    "RMSNormalization",
+    "Attention",
+    "MatMul",
+    "Gemm",
 };
 
 static const enum dtype types[TYPES] = {DTYPE_F32, DTYPE_BF16};
@@ -57,6 +59,9 @@ struct exception {
 
 static const struct exception exceptions[] = {
     {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention rounds to tf32, f16 or bf16"},
+    {"MatMul", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
+    {"Gemm", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
+    {"MatMul", DTYPE_F32, "more than one product", "cuBLASLt: cuDNN's products round to tf32"},
 };
 
 struct answer {

@@ -143,6 +143,25 @@ static void make_softmax(struct graph *g)
     graph_output(g, graph_node(g, "Softmax", NULL, INPUTS(x), ATTRS(attr_int("axis", 1))));
 }
 
+/* A sum with a row, then with a residual: cuDNN wants them the other way round. */
+static void make_matmul(struct graph *g)
+{
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 6, 8), NORMAL);
+    int z = graph_input(g, "z", DTYPE_F32, shape_of(1, 6, 16), NORMAL);
+    int y = graph_node(g, "MatMul", NULL, INPUTS(x, param(g, "w", shape_of(8, 16))), NO_ATTRS);
+    y = graph_node(g, "Add", NULL, INPUTS(y, param(g, "b", shape_of(16))), NO_ATTRS);
+    graph_output(g, graph_node(g, "Add", NULL, INPUTS(y, z), NO_ATTRS));
+}
+
+static void make_gemm(struct graph *g)
+{
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(6, 8), NORMAL);
+    int y = graph_node(g, "Gemm", NULL,
+                       INPUTS(x, param(g, "w", shape_of(16, 8)), param(g, "b", shape_of(16))),
+                       ATTRS(attr_int("transB", 1), attr_float("alpha", 0.5)));
+    graph_output(g, graph_node(g, "Gelu", NULL, INPUTS(y), NO_ATTRS));
+}
+
 struct subject {
     const char *name, *kernel, *op;
     void (*make)(struct graph *g);
@@ -163,6 +182,10 @@ static const struct subject subjects[] = {
      "engine 0 stages 4"},
     {"attention", "cudnn_attention", "Attention", make_attention, 1, 5, "engine 1 stages 4"},
     {"attention with a mask", "cudnn_attention", "Attention", make_masked, 1, 6,
+     "engine 1 stages 4"},
+    {"matmul", "cudnn_matmul", "MatMul", make_matmul, 1, 5, "engine 1 stages 4"},
+    {"gemm", "cudnn_matmul", "Gemm", make_gemm, 1, 5, "engine 1 stages 4"},
+    {"matmul as a convolution", "cudnn_matmul_conv", "MatMul", make_matmul, 1, 5,
      "engine 1 stages 4"},
     {"lstm", "cudnn_rnn", "LSTM", make_lstm, 4, 0, "standard"},
     {"gru", "cudnn_rnn", "GRU", make_gru, 4, 0, "standard"},
@@ -345,6 +368,27 @@ static void test_conv_memory(void **state)
     bench_close(&b);
 }
 
+/* B [8, 16] arrives as [16, 8], and the residual before the row. */
+static void test_matmul_as_conv(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct error err = {0};
+    struct kernel_state *made;
+    size_t bytes;
+    bench_open(&b, subject("matmul as a convolution"));
+    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    b.kernel->launch(made, &b.query, &b.args);
+    const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
+    for (int n = 0; n < 16; n++)
+        for (int k = 0; k < 8; k++)
+            assert_true(packed[n * 8 + k] == plain[k * 16 + n]);
+    assert_ptr_equal(fake_launch.memory[2], b.in[3]);
+    assert_ptr_equal(fake_launch.memory[4], b.in[2]); /* behind the result, which ends the chain */
+    b.kernel->release(made);
+    bench_close(&b);
+}
+
 static void test_batch_norm_factors(void **state)
 {
     (void)state;
@@ -420,8 +464,8 @@ static void test_precision(void **state)
 
 /* ---- any call fails ---- */
 
-/* A failure in variants, describe or workspace, which have no way to tell, leaves a kernel with less
- * to choose from. */
+/* A failure in variants, describe or workspace, which have no way to tell, leaves a kernel with
+ * less to choose from. */
 static void fail_everywhere(const struct subject *s, int *calls, int *survived)
 {
     struct bench b;
@@ -538,6 +582,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kernels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_conv_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_matmul_as_conv, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_batch_norm_factors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lstm_weights, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_precision, set_up, tear_down),

@@ -136,9 +136,7 @@ static bool one_per_channel(const struct kernel_query *q, const struct desc *ope
     return true;
 }
 
-/* cuDNN's own convolutions with an epilogue add a whole tensor before they add the bias; the sum is
- * the same, so additions at the beginning are brought into that order. */
-static void whole_first(struct epilogue *e)
+void epilogue_order(struct epilogue *e)
 {
     int adds = 0;
     while (adds < e->count && e->links[adds].kind == POST_ADD)
@@ -151,9 +149,25 @@ static void whole_first(struct epilogue *e)
         }
 }
 
+/* The operator's own bias [C] means [C, 1 ...]; operands of posts broadcast by numpy's rules. */
+static enum status operand_like_output(const struct kernel_query *q, int input,
+                                       const struct tensor *y, struct tensor *operand,
+                                       struct error *why)
+{
+    int rank = q->out[0].shape.rank;
+    struct desc desc = *in_desc(q, input);
+    (void)y;
+    if (input < q->node->op_inputs) {
+        desc.shape.rank = rank - 1;
+        for (int k = 1; k < rank - 1; k++)
+            desc.shape.dim[k] = desc.stride[k] = 1;
+    }
+    return tensor_operand(&desc, rank, operand, why);
+}
+
 void epilogue_from(const struct kernel_query *q, int bias, struct epilogue *epilogue)
 {
-    *epilogue = (struct epilogue){.count = 0};
+    *epilogue = (struct epilogue){.operand = operand_like_output};
     if (bias != NONE)
         epilogue->links[epilogue->count++] =
             (struct link){.kind = POST_ADD, .input = bias, .channels = true};
@@ -166,7 +180,7 @@ void epilogue_from(const struct kernel_query *q, int bias, struct epilogue *epil
                           .input = post->input,
                           .channels = operand && one_per_channel(q, operand)};
     }
-    whole_first(epilogue);
+    epilogue_order(epilogue);
 }
 
 cudnn_desc epilogue_start(const struct epilogue *epilogue, struct work *work,
@@ -237,26 +251,6 @@ static enum status append_act(struct work *work, const struct link *link, cudnn_
     return STATUS_OK;
 }
 
-static enum status append_binary(const struct kernel_query *q, const struct link *link,
-                                 struct work *work, cudnn_desc x, cudnn_desc y, struct error *why)
-{
-    const struct desc *desc = in_desc(q, link->input);
-    int rank = q->out[0].shape.rank;
-    struct tensor operand;
-    if (!desc)
-        return REFUSE(why, "operand of the epilogue is absent");
-    struct desc bias = *desc;
-    if (link->input < q->node->op_inputs) { /* the operator's bias [C]: as [C, 1 ...] */
-        bias.shape.rank = rank - 1;
-        for (int k = 1; k < rank - 1; k++)
-            bias.shape.dim[k] = bias.stride[k] = 1;
-    }
-    TRY(tensor_operand(&bias, rank, &operand, why));
-    opgraph_binary(&work->graph, link->kind == POST_ADD ? CUDNN_POINTWISE_ADD : CUDNN_POINTWISE_MUL,
-                   x, work_in(work, link->input, &operand), y);
-    return STATUS_OK;
-}
-
 enum status epilogue_append(const struct kernel_query *q, const struct epilogue *epilogue,
                             struct work *work, cudnn_desc x, const struct tensor *y,
                             struct error *why)
@@ -265,10 +259,17 @@ enum status epilogue_append(const struct kernel_query *q, const struct epilogue 
         const struct link *link = &epilogue->links[k];
         bool last = k == epilogue->count - 1;
         cudnn_desc next = last ? work_out(work, 0, y) : opgraph_between(&work->graph, y);
-        if (link->kind == POST_ACT)
+        struct tensor operand;
+        if (link->kind == POST_ACT) {
             TRY(append_act(work, link, x, next, y, why));
-        else
-            TRY(append_binary(q, link, work, x, next, why));
+        } else {
+            if (!in_desc(q, link->input))
+                return REFUSE(why, "operand of the epilogue is absent");
+            TRY(epilogue->operand(q, link->input, y, &operand, why));
+            opgraph_binary(&work->graph,
+                           link->kind == POST_ADD ? CUDNN_POINTWISE_ADD : CUDNN_POINTWISE_MUL, x,
+                           work_in(work, link->input, &operand), next);
+        }
         x = next;
     }
     return STATUS_OK;

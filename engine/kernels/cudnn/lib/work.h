@@ -105,12 +105,20 @@ struct link {
     bool channels;          /* the operand is one number per channel */
 };
 
+/* How an input lies that is added to or multiplied with a result like y. */
+typedef enum status operand_from(const struct kernel_query *q, int input, const struct tensor *y,
+                                 struct tensor *operand, struct error *why);
+
 struct epilogue {
     struct link links[POST_MAX + 1];
     int count;
+    operand_from *operand; /* epilogue_from sets it for results that lie like output 0 */
 };
 
 void epilogue_from(const struct kernel_query *q, int bias, struct epilogue *epilogue);
+/* Additions at the beginning in the order of cuDNN's own convolutions with an epilogue: whole
+ * tensors, then one number per channel. epilogue_from does it. */
+void epilogue_order(struct epilogue *epilogue);
 enum status epilogue_append(const struct kernel_query *q, const struct epilogue *epilogue,
                             struct work *work, cudnn_desc x, const struct tensor *y,
                             struct error *why);
