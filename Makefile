@@ -13,10 +13,14 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 1)
 WITH_ONEDNN   ?= auto
 WITH_OPENBLAS ?= auto
 WITH_PAPI     ?= auto
+WITH_CUDA     ?= auto
 WITH_CUBLASLT ?= auto
 WITH_CUDNN    ?= auto
-# Where NVIDIA's toolkit is, if not where the compiler looks anyway.
-CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda))
+# The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
+# last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
+NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc)
+CUDA_HOME  ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_ARCHS ?= 80 90 100
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wcast-qual -Wundef -Wformat=2 \
@@ -61,7 +65,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI CUBLASLT CUDNN
+FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -96,6 +100,15 @@ CFLAGS_cudnn      = $(CUDA_CFLAGS)
 PACKAGE_CUDNN    := libcudnn9-dev-cuda-13 (in NVIDIA's repository)
 TESTS_CUDNN      := tests/unit/test_cudnn_graph tests/gpu/support
 comma := ,
+
+# The runtime is linked statically: at run time the driver is all that is needed.
+PLUGIN_CUDA      := cuda
+HEADER_CUDA      := cuda_runtime_api.h
+CALL_CUDA        := sizeof(char[CUDART_VERSION >= 12080 ? 1 : -1])
+LIBS_CUDA         = -L$(CUDA_HOME)/lib64 -lcudart_static -lpthread -ldl -lrt -lstdc++
+CFLAGS_cuda       = -isystem $(CUDA_HOME)/include
+PACKAGE_CUDA     := cuda-toolkit (12.8 or newer, from developer.nvidia.com/cuda-downloads)
+PROBE_CUDA        = $(NVCC)
 
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
@@ -165,7 +178,7 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
-PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c),\
+PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) $(if $(HAVE_PAPI),$(B)/plugins/profilers/papi.so)
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
@@ -176,13 +189,17 @@ FAKE_CUBLASLT := tests/gpu/fake_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
                 $(wildcard tests/unit/test_*.c tests/*/run.c))))
-TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh $(if $(LONG),tests/long/*.sh)))
+TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) \
+                $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
+CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
+# The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
+HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
 # ---- 4. registries: one line per file of a folder ----
-names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1))))))
+names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1)) $(addsuffix /*.cu,$(1))))))
 LIST_op       := $(call names,engine/ops)
 LIST_device   := $(call names,engine/devices)
 LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
@@ -256,7 +273,8 @@ $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 # A plug-in sees nothing of ridge but its header: what it leaves undefined must be in its library.
 # As needed: the OpenBLAS plug-in opens its library itself, after choosing its kernels.
 define plugin_rule
-$(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c))
+$(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c)) \
+    $$(patsubst %.cu,$(B)/pic/%.o,$$(wildcard $(2)/*.cu))
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
@@ -267,6 +285,31 @@ $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
 	@$(COMPILE) -fPIC -fvisibility=hidden $(CFLAGS_$(word 3,$(subst /, ,$*))) -c -o $@ $<
+
+# CUDA C. What the compiler says of registers and spills per kernel is kept beside each object and,
+# together, in cuda_usage.txt.
+CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -gencode \
+    arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+NVCC_ALL  = $(NVCC) -std=c++20 -O3 -I. -I$(B)/gen $(CUDA_CODE) -Werror all-warnings -Xptxas -v \
+    -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers $(NVCCFLAGS)
+$(B)/gen/cuda_flags: FORCE
+	@mkdir -p $(@D); echo '$(strip $(NVCC_ALL))' > $@.new; $(replace)
+$(B)/pic/%.o: %.cu $(B)/gen/cuda_flags | $(GEN)
+	@mkdir -p $(@D); echo "NVCC $<"
+	@$(NVCC_ALL) -MMD -MP -c -o $@ $< 2>$@.usage || { cat $@.usage >&2; exit 1; }
+$(B)/cuda_usage.txt: $(CUDA_KERNELS:%.cu=$(B)/pic/%.o)
+	@cat $(^:=.usage) | c++filt >$@
+$(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
+
+$(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
+    $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
+$(B)/host/%.o: %.cu tests/gpu/host/cuda_host.h $(B)/gen/flags | $(GEN)
+	@mkdir -p $(@D); echo "CXX  $< (for the host)"
+	@$(CXX_OF) -x c++ -std=c++20 -I. -I$(B)/gen -include tests/gpu/host/cuda_host.h -Wall -Wextra \
+	    -Wno-missing-field-initializers -Wno-unknown-pragmas $(if $(WERROR),-Werror) -O2 -g -fPIC \
+	    -ffp-contract=off -fvisibility=hidden -fno-exceptions -MMD -MP -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
 TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)) \
@@ -283,7 +326,7 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FUZZ_BIN)
+test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)

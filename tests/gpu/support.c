@@ -6,7 +6,7 @@
  * as work for a kernel of our own.
  *
  * Engines that are compiled at run time are offered only where a libcuda.so.1 can be opened; the
- * toolkit's stub is enough (tests/cli/cudnn_support.sh). --plans makes the first plan of each, too:
+ * toolkit's stub is enough (tests/gpu/cudnn_support.sh). --plans makes the first plan of each, too:
  * with the stub, compiled code cannot be loaded, which is as far as one gets without a device. */
 #include <stdio.h>
 #include <stdlib.h>
