@@ -14,6 +14,8 @@ WITH_ONEDNN   ?= auto
 WITH_OPENBLAS ?= auto
 WITH_PAPI     ?= auto
 WITH_CUDA     ?= auto
+WITH_CUBLASLT ?= auto
+WITH_CUDNN    ?= auto
 # The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
 # last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc)
@@ -63,7 +65,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI CUDA
+FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -80,6 +82,24 @@ HEADER_PAPI      := papi.h
 CALL_PAPI        := PAPI_strerror(0)[0]
 LIBS_PAPI        := -lpapi
 PACKAGE_PAPI     := libpapi-dev
+# The plug-ins open these libraries themselves, so that they can say what is missing.
+CUDA_CFLAGS       = $(if $(CUDA_HOME),-isystem $(CUDA_HOME)/include)
+CUDA_LDFLAGS      = $(if $(CUDA_HOME),-L$(CUDA_HOME)/lib64 -Wl$(comma)-rpath$(comma)$(CUDA_HOME)/lib64)
+PLUGIN_CUBLASLT  := cublaslt
+HEADER_CUBLASLT  := cublasLt.h
+CALL_CUBLASLT    := cublasLtGetVersion()
+LIBS_CUBLASLT     = $(CUDA_CFLAGS) $(CUDA_LDFLAGS) -lcublasLt
+CFLAGS_cublaslt   = $(CUDA_CFLAGS)
+PACKAGE_CUBLASLT := libcublas-dev-13-0 (in NVIDIA's repository)
+TESTS_CUBLASLT   := tests/unit/test_cublaslt
+PLUGIN_CUDNN     := cudnn
+HEADER_CUDNN     := cudnn.h
+CALL_CUDNN       := cudnnGetVersion()
+LIBS_CUDNN        = $(CUDA_CFLAGS) $(CUDA_LDFLAGS) -lcudnn
+CFLAGS_cudnn      = $(CUDA_CFLAGS)
+PACKAGE_CUDNN    := libcudnn9-dev-cuda-13 (in NVIDIA's repository)
+TESTS_CUDNN      := tests/unit/test_cudnn_graph tests/gpu/support
+comma := ,
 
 # The runtime is linked statically: at run time the driver is all that is needed.
 PLUGIN_CUDA      := cuda
@@ -137,7 +157,7 @@ $(B)/gen/features.mk: $(B)/gen/knobs tools/probe.sh
 	@rm -f $(@D)/*.new $(B)/plugins/*.so $(B)/plugins/*/*.so; touch $(@D)/absent_plugins.inc.new
 	@echo "Libraries ($(B)):" >&2
 	@$(foreach f,$(PROBES),CC='$(or $(PROBE_$f),$(CC))' tools/probe.sh $(@D) $f $(WITH_$f) $(HEADER_$f) \
-	    '$(CALL_$f)' '$(LIBS_$f)' '$(PACKAGE_$f)' $(PLUGIN_$f) &&) true
+	    '$(CALL_$f)' '$(LIBS_$f)' "$(PACKAGE_$f)" $(PLUGIN_$f) &&) true
 	@mv $@.new $@; mv $(@D)/absent_plugins.inc.new $(@D)/absent_plugins.inc; touch $(@D)/absent_plugins.inc
 $(B)/gen/absent_plugins.inc: $(B)/gen/features.mk
 PRESENT := $(foreach f,$(FEATURES),$(if $(HAVE_$f),$f))
@@ -161,10 +181,17 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) $(if $(HAVE_PAPI),$(B)/plugins/profilers/papi.so)
+# Tests of a plug-in's own parts, linked with its objects.
+PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
+PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
+PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/lowered.o $(B)/tests/gpu/fake_device.o
+FAKE_CUDNN    := tests/gpu/fake_cudnn
+FAKE_CUBLASLT := tests/gpu/fake_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
-TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
-TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh \
-                $(if $(LONG),tests/long/*.sh)))
+TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
+                $(wildcard tests/unit/test_*.c tests/*/run.c))))
+TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) \
+                $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
@@ -227,12 +254,11 @@ $(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 
 $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
-	@$(COMPILE) -fPIE -c -o $@ $<
+	@$(COMPILE) $(CFLAGS_TEST) -fPIE -c -o $@ $<
 
 # The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of,
 # and these two checks need the C++ half of a sanitizer's library, which a C link does not have.
 NO_CXX_CHECKS = -fno-sanitize=vptr$(if $(findstring clang,$(CC)),$(comma)function)
-comma := ,
 $(B)/%.o: %.cpp $(B)/gen/flags
 	@mkdir -p $(@D); echo "CXX  $<"
 	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) \
@@ -287,10 +313,11 @@ $(B)/host/%.o: %.cu tests/gpu/host/cuda_host.h $(B)/gen/flags | $(GEN)
 	    -ffp-contract=off -fvisibility=hidden -fno-exceptions -MMD -MP -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
-TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)))
+TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)) \
+          $(foreach f,$(PRESENT),$(addsuffix .c,$(TESTS_$f))))
 tidy: $(TIDY)
 $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
-	@clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -std=c11 2>/dev/null
+	@clang-tidy --quiet $< -- $(CPPFLAGS_ALL) $(CFLAGS_TEST) -std=c11 2>/dev/null
 	@touch $@
 
 # A fuzz target runs over its seeds and damaged copies of them, or, CONFIG=fuzz, under libFuzzer.
@@ -300,10 +327,25 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(SAMPLE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
+test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
+
+# Where the library is absent the test is a script that says so.
+define plugin_test_rule
+$(1:%=$(B)/%.o) $(1:%=$(B)/%.tidy) $(FAKE_$(3):%=$(B)/%.o): CFLAGS_TEST = $$(CFLAGS_$(2))
+ifneq ($(HAVE_$(3)),)
+$(1:%=$(B)/%): $(B)/%: $(B)/%.o $(PLUGIN_TEST_LIB) $(FAKE_$(3):%=$(B)/%.o) $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard engine/kernels/$(2)/*.c \
+    engine/kernels/$(2)/lib/*.c)) $(TEST_LIB) $(B)/libridge.a
+	@echo "LINK $$@"
+	@$(CC) $(LDFLAGS_ALL) -pie -o $$@ $$^ -lcmocka $(LDLIBS_ALL) $(CUDA_LDFLAGS)
+else
+$(1:%=$(B)/%): $(B)/gen/features.mk
+	@mkdir -p $$(@D); printf '#!/bin/sh\necho "skipped: no $(2) when this was built"\nexit 77\n' > $$@; chmod +x $$@
+endif
+endef
+$(foreach f,$(FEATURES),$(if $(TESTS_$f),$(eval $(call plugin_test_rule,$(filter $(PLUGIN_TESTS),$(TESTS_$f)),$(PLUGIN_$f),$f))))
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
