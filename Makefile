@@ -13,6 +13,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 1)
 WITH_ONEDNN   ?= auto
 WITH_OPENBLAS ?= auto
 WITH_PAPI     ?= auto
+WITH_CUPTI    ?= auto
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wcast-qual -Wundef -Wformat=2 \
@@ -57,7 +58,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI
+FEATURES := ONEDNN OPENBLAS PAPI CUPTI
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -74,6 +75,18 @@ HEADER_PAPI      := papi.h
 CALL_PAPI        := PAPI_strerror(0)[0]
 LIBS_PAPI        := -lpapi
 PACKAGE_PAPI     := libpapi-dev
+# The toolkit's folder, or what pip made of it; only headers are used: the plug-in opens the library.
+PIP_CUDA  := $(wildcard $(foreach p,$(VIRTUAL_ENV) $(HOME)/.local /usr/local /usr,\
+               $p/lib/python3*/site-packages/nvidia/* $p/lib/python3*/dist-packages/nvidia/*))
+holder    = $(patsubst %/include/$(1),%,$(firstword $(wildcard $(addsuffix /include/$(1),$(2)))))
+CUDA_HOME  ?= $(call holder,cuda.h,/usr/local/cuda /opt/cuda $(PIP_CUDA))
+CUPTI_HOME ?= $(call holder,cupti_pmsampling.h,$(CUDA_HOME) $(CUDA_HOME)/extras/CUPTI $(PIP_CUDA))
+PLUGIN_CUPTI     := cupti
+HEADER_CUPTI     := cupti_range_profiler.h
+CALL_CUPTI       := sizeof(CUpti_RangeProfiler_Enable_Params)
+LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $(CUDA_HOME)/include)
+CFLAGS_cupti      = -Iprofilers/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
+PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
 
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
@@ -108,7 +121,7 @@ PROBE_TOML    = $(CXX_OF)
 
 WITHOUT := $(foreach f,$(FEATURES),WITH_$f=0)
 PROBES := PROTOBUF_C SQLITE HWLOC TOML $(FEATURES)
-KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f))
+KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f)) $(CUDA_HOME) $(CUPTI_HOME)
 ifneq ($(DEEP),)
 include $(B)/gen/features.mk
 endif
@@ -144,7 +157,7 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c),\
-                $(B)/plugins/$(PLUGIN_$f).so)) $(if $(HAVE_PAPI),$(B)/plugins/profilers/papi.so)
+                $(B)/plugins/$(PLUGIN_$f).so)) $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so))
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
 TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh $(if $(LONG),tests/long/*.sh)))
@@ -233,11 +246,12 @@ $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
+$(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
-	@$(COMPILE) -fPIC -fvisibility=hidden $(CFLAGS_$(word 3,$(subst /, ,$*))) -c -o $@ $<
+	@$(COMPILE) -fPIC -fvisibility=hidden $(foreach w,$(subst /, ,$*),$(CFLAGS_$w)) -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
 TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)))
