@@ -175,6 +175,15 @@ void exe_run(struct exe *exe)
         run_step(exe, step);
 }
 
+void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
+{
+    for (int s = 0; s < exe->step_count; s++) {
+        watch->begin(watch->context, s);
+        run_step(exe, &exe->steps[s]);
+        watch->end(watch->context, s);
+    }
+}
+
 /* ---- what was decided ---- */
 
 const struct graph *exe_graph(const struct exe *exe)

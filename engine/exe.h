@@ -39,6 +39,16 @@ void *exe_input(struct exe *exe, int i);
 const void *exe_output(const struct exe *exe, int i);
 void exe_run(struct exe *exe);
 
+/* Called around each step, by the thread that runs the executable. */
+struct exe_watch {
+    void (*begin)(void *context, int step);
+    void (*end)(void *context, int step); /* its work is done, on a device too */
+    void *context;
+};
+
+/* The same work step by step, never as one recorded whole: for counting, not for timing. */
+void exe_run_watched(struct exe *exe, const struct exe_watch *watch);
+
 /* ---- what was decided ---- */
 
 struct candidate {
