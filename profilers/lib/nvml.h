@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-typedef struct nvml_handle *nvml_device;
+typedef void *nvml_device;
 
 enum {
     NVML_SUCCESS = 0,

@@ -36,21 +36,26 @@ static struct cupti_wanted wanted_of(const struct group *g, const char *chip, co
                                  .count = g->event_count};
 }
 
+static int describe_all(const struct tables *t, const struct group *g, const char *chip)
+{
+    const char *names[GROUP_EVENTS_MAX];
+    char text[256], reason[CUPTI_REASON];
+    struct cupti_wanted wanted = wanted_of(g, chip, names);
+    for (int e = 0; e < g->event_count; e++) {
+        if (!t->backend->describe(t->cupti, &wanted, e, text, sizeof(text), reason))
+            fail_msg("%s on %s: %s", g->file, chip, reason);
+        assert_true(strlen(text) > 5);
+    }
+    return g->event_count;
+}
+
 static void every_metric_exists(void **state)
 {
     const struct tables *t = *state;
     int metrics = 0, chips = 0;
     for (int k = 0; k < t->count; k++)
         for (int c = 0; c < t->groups[k].chip_count; c++, chips++)
-            for (int e = 0; e < t->groups[k].event_count; e++, metrics++) {
-                const char *names[GROUP_EVENTS_MAX];
-                char text[256], reason[CUPTI_REASON];
-                const struct group *g = &t->groups[k];
-                struct cupti_wanted wanted = wanted_of(g, g->chips[c], names);
-                if (!t->backend->describe(t->cupti, &wanted, e, text, sizeof(text), reason))
-                    fail_msg("%s on %s: %s", g->file, g->chips[c], reason);
-                assert_true(strlen(text) > 5);
-            }
+            metrics += describe_all(t, &t->groups[k], t->groups[k].chips[c]);
     print_message("%d metrics of %d groups and chips\n", metrics, chips);
     assert_true(metrics > 500);
 }

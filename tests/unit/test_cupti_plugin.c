@@ -324,77 +324,74 @@ static void expect(const char *profiler, const char *device, const char *message
     check_sound(&out);
 }
 
+static const struct {
+    const char *profiler;
+    struct fake_script script;
+    const char *messages[2];
+} reasons[] = {
+    {"cupti",
+     {.version = 120001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"libcupti is version 120001", "install CUPTI of CUDA 13"}},
+    {"cupti",
+     {.version = 130001, .chip = "GH100", .devices = 0, .passes = 1},
+     {"no GPU", "CUDA_VISIBLE_DEVICES"}},
+    {"cupti",
+     {.call = "cuptiRangeProfilerEnable",
+      .nth = 1,
+      .code = 35,
+      .version = 130001,
+      .chip = "GH100",
+      .devices = 1,
+      .passes = 1},
+     {"cuptiRangeProfilerEnable says 35 (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)",
+      "options nvidia NVreg_RestrictProfilingToAdminUsers=0"}},
+    {"cupti_pm",
+     {.call = "cuptiPmSamplingEnable",
+      .nth = 1,
+      .code = 26,
+      .version = 130001,
+      .chip = "GH100",
+      .devices = 1,
+      .passes = 1},
+     {"cuptiPmSamplingEnable says 26", "dcgmi profile --pause"}},
+    {"cupti",
+     {.unsupported = "architecture", .version = 130001, .chip = "GV100", .devices = 1, .passes = 1},
+     {"Turing", "CUDA 12"}},
+    {"cupti",
+     {.unsupported = "vgpu", .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"virtual GPU", "profiling"}},
+    {"cupti",
+     {.version = 130001, .chip = "XX100", .devices = 1, .passes = 1},
+     {"profilers/groups", "XX100"}},
+    {"cupti",
+     {.dropped_ranges = 2, .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"dropped 2 ranges", "too many"}},
+    {"cupti_pm",
+     {.overflow = 1, .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"overflowed", "fewer executions"}},
+    {"cupti_trace",
+     {.call = "cuptiActivityEnable",
+      .nth = 1,
+      .code = 39,
+      .version = 130001,
+      .chip = "GH100",
+      .devices = 1,
+      .passes = 1},
+     {"cuptiActivityEnable says 39", "run without ncu"}},
+    {"cupti_trace",
+     {.call = "cuInit", .nth = 1, .code = 34, .version = 130001, .devices = 1},
+     {"cuInit says 34", "stub"}},
+};
+
 static void reasons_say_what_to_do(void **state)
 {
-    static const struct {
-        const char *profiler;
-        struct fake_script script;
-        const char *messages[2];
-    } cases[] = {
-        {"cupti",
-         {.version = 120001, .chip = "GH100", .devices = 1, .passes = 1},
-         {"libcupti is version 120001", "install CUPTI of CUDA 13"}},
-        {"cupti",
-         {.version = 130001, .chip = "GH100", .devices = 0, .passes = 1},
-         {"no GPU", "CUDA_VISIBLE_DEVICES"}},
-        {"cupti",
-         {.call = "cuptiRangeProfilerEnable",
-          .nth = 1,
-          .code = 35,
-          .version = 130001,
-          .chip = "GH100",
-          .devices = 1,
-          .passes = 1},
-         {"cuptiRangeProfilerEnable says 35 (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)",
-          "options nvidia NVreg_RestrictProfilingToAdminUsers=0"}},
-        {"cupti_pm",
-         {.call = "cuptiPmSamplingEnable",
-          .nth = 1,
-          .code = 26,
-          .version = 130001,
-          .chip = "GH100",
-          .devices = 1,
-          .passes = 1},
-         {"cuptiPmSamplingEnable says 26", "dcgmi profile --pause"}},
-        {"cupti",
-         {.unsupported = "architecture",
-          .version = 130001,
-          .chip = "GV100",
-          .devices = 1,
-          .passes = 1},
-         {"Turing", "CUDA 12"}},
-        {"cupti",
-         {.unsupported = "vgpu", .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
-         {"virtual GPU", "profiling"}},
-        {"cupti",
-         {.version = 130001, .chip = "XX100", .devices = 1, .passes = 1},
-         {"profilers/groups", "XX100"}},
-        {"cupti",
-         {.dropped_ranges = 2, .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
-         {"dropped 2 ranges", "too many"}},
-        {"cupti_pm",
-         {.overflow = 1, .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
-         {"overflowed", "fewer executions"}},
-        {"cupti_trace",
-         {.call = "cuptiActivityEnable",
-          .nth = 1,
-          .code = 39,
-          .version = 130001,
-          .chip = "GH100",
-          .devices = 1,
-          .passes = 1},
-         {"cuptiActivityEnable says 39", "run without ncu"}},
-        {"cupti_trace",
-         {.call = "cuInit", .nth = 1, .code = 34, .version = 130001, .devices = 1},
-         {"cuInit says 34", "stub"}},
-    };
     (void)state;
-    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++)
+    for (int k = 0; k < (int)(sizeof(reasons) / sizeof(reasons[0])); k++)
         for (int m = 0; m < 2; m++) {
-            struct fake_script script = cases[k].script;
+            struct fake_script script = reasons[k].script;
             script.zero_metric = -1;
             fake->set(&script);
-            expect(cases[k].profiler, "cuda", cases[k].messages[m]);
+            expect(reasons[k].profiler, "cuda", reasons[k].messages[m]);
         }
 }
 

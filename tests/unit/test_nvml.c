@@ -86,14 +86,14 @@ static int fake_count(unsigned *count)
 
 static int fake_by_index(unsigned index, nvml_device *device)
 {
-    *device = (nvml_device)(void *)&gpu;
+    *device = &gpu;
     (void)index;
     return use(BY_INDEX);
 }
 
 static int fake_by_pci(const char *bus, nvml_device *device)
 {
-    *device = (nvml_device)(void *)&gpu;
+    *device = &gpu;
     snprintf(gpu.bus, sizeof(gpu.bus), "%s", bus);
     return use(BY_PCI);
 }
