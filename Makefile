@@ -144,7 +144,7 @@ features: $(B)/gen/features.mk
 	@cat $^ $(B)/gen/absent_plugins.inc; ls $(B)/gen/probe.*.log
 
 # ---- 3. sources ----
-DIRS := base engine engine/ops engine/passes engine/onnx workloads workloads/lib workloads/vision \
+DIRS := base engine engine/ops engine/passes engine/onnx engine/devices workloads workloads/lib workloads/vision \
         workloads/recommendation workloads/language workloads/micro \
         workloads/synthetic results results/formats profilers \
         profilers/lib plots harness harness/cmd
@@ -170,13 +170,14 @@ FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 # ---- 4. registries: one line per file of a folder ----
 names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1))))))
 LIST_op       := $(call names,engine/ops)
+LIST_device   := $(call names,engine/devices)
 LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
 LIST_workload := $(call names,$(addprefix workloads/,vision recommendation language micro synthetic))
 LIST_command  := $(call names,harness/cmd)
 LIST_format   := $(call names,results/formats)
 LIST_profiler := $(call names,profilers)
 $(foreach f,$(FEATURES),$(eval LIST_$(PLUGIN_$f) := $(call names,engine/kernels/$(PLUGIN_$f))))
-LISTS := op kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
+LISTS := op device kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
 GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 

@@ -9,6 +9,16 @@
 
 #include "engine/exe.h"
 
+/* The part of a place that only executables on a device have. Roots. */
+struct device_place {
+    void *memory;
+    bool owned;        /* memory was allocated for this value alone */
+    bool pinned;       /* the host's memory was allocated for this value by the device */
+    bool written_here; /* by a step on the host */
+    bool read_here, read_there;
+    bool fetched; /* results of the device: the host has it too, once a step there has needed it */
+};
+
 /* Where a value of the graph lives. */
 struct place {
     struct desc desc;
@@ -17,10 +27,11 @@ struct place {
     size_t bytes;    /* roots */
     int first, last; /* roots: steps between which the memory must stand */
     int64_t offset;  /* roots in the arena; -1: elsewhere */
-    void *memory;
-    bool owned;  /* memory was allocated for this value alone */
-    int pending; /* fixed: steps that have still to be prepared with it */
-    bool kept;   /* fixed: some launch reads it, not only a packed form */
+    void *memory;    /* of the host */
+    bool owned;      /* memory was allocated for this value alone */
+    int pending;     /* fixed: steps that have still to be prepared with it */
+    bool kept;       /* fixed: some launch reads it, not only a packed form */
+    struct device_place there;
 };
 
 struct step {
@@ -40,6 +51,23 @@ struct step {
     struct candidate *candidates;
     int candidate_count;
     char *signature;
+    /* On a device, of a step that runs on the host: values to copy to the host before it and to the
+     * device after it. */
+    bool on_host;
+    int *fetch, *give;
+    int fetch_count, give_count;
+};
+
+/* What an executable has on its device. */
+struct exe_device {
+    struct device device;
+    void *stream;
+    char *memory;               /* the planned arena; offsets are those of the host's */
+    struct device_graph *graph; /* the captured run; NULL: every step is launched */
+    char why_not[160];          /* why nothing was captured */
+    int host_steps;
+    bool stale;          /* exe_input was called: the device has old inputs */
+    struct error failed; /* the first thing that went wrong in a run */
 };
 
 struct exe {
@@ -51,8 +79,10 @@ struct exe {
     struct place *places; /* per value of g */
     struct step *steps;
     int step_count;
-    char *memory; /* the planned arena */
+    char *memory; /* the planned arena; of the host */
     struct exe_memory sizes;
+    void (*run)(struct exe *exe); /* what exe_start does */
+    struct exe_device *there;     /* NULL: on the CPU */
 };
 
 /* A pass rewrites the graph in place, leaving replaced nodes dead; see engine/passes/. */
@@ -64,6 +94,22 @@ enum status lower_graph(struct exe *exe, struct error *err); /* places and steps
 enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */
 enum status memory_plan(struct exe *exe, struct error *err); /* offsets */
 enum status exe_link(struct exe *exe, struct error *err);    /* memory and pointers */
+
+/* ---- executables on a device: exe_device.c, device_plan.c ---- */
+
+static inline bool exe_is_on_device(const struct exe *exe)
+{
+    return exe->there != NULL;
+}
+/* Whether the kernel runs on the executable's device (all do on the CPU). */
+bool exe_runs_there(const struct exe *exe, const struct kernel *kernel);
+enum status exe_device_open(struct exe *exe, struct error *err);
+enum status exe_device_link(struct exe *exe, struct error *err); /* instead of exe_link */
+enum status device_plan(struct exe *exe, struct error *err);     /* memory and addresses there */
+void exe_device_time_steps(struct exe *exe, int repeats, double *samples);
+void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch);
+void exe_device_idle(struct exe *exe); /* nothing runs there, and the device is the thread's */
+void exe_device_close(struct exe *exe);
 
 /* 64-byte aligned, in huge pages when large; free with memory_free. */
 void *memory_alloc(size_t bytes);

@@ -33,6 +33,22 @@ void memory_free(void *memory, size_t bytes)
     free(memory);
 }
 
+/* ---- running on the CPU ---- */
+
+static inline void run_step(struct exe *exe, const struct step *step)
+{
+    if (step->kernel->own_threads)
+        pool_park(exe->pool);
+    step->kernel->launch(step->state, &step->query, &step->args);
+}
+
+static void run_steps(struct exe *exe)
+{
+    const struct step *end = exe->steps + exe->step_count;
+    for (const struct step *step = exe->steps; step < end; step++)
+        run_step(exe, step);
+}
+
 /* ---- linking: every tensor gets its address ---- */
 
 static enum status place_value(struct exe *exe, int v, struct error *err)
@@ -93,6 +109,7 @@ enum status exe_link(struct exe *exe, struct error *err)
     }
     for (int s = 0; s < exe->step_count; s++)
         link_step(exe, &exe->steps[s]);
+    exe->run = run_steps;
     return STATUS_OK;
 }
 
@@ -107,11 +124,12 @@ static enum status compile(struct exe *exe, const struct graph *graph, struct er
         TRY(pool_new(exe->options.threads, &exe->pool, err));
         exe->owns_pool = true;
     }
+    TRY(exe_device_open(exe, err));
     TRY(passes_run(exe->g, &exe->options, err));
     TRY(lower_graph(exe, err));
     TRY(tune_steps(exe, err));
     TRY(memory_plan(exe, err));
-    return exe_link(exe, err);
+    return exe_is_on_device(exe) ? exe_device_link(exe, err) : exe_link(exe, err);
 }
 
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
@@ -137,6 +155,7 @@ void exe_free(struct exe *exe)
 {
     if (!exe)
         return;
+    exe_device_idle(exe);
     for (int s = 0; s < exe->step_count; s++)
         if (exe->steps[s].state && exe->steps[s].kernel->release)
             exe->steps[s].kernel->release(exe->steps[s].state);
@@ -146,38 +165,28 @@ void exe_free(struct exe *exe)
     memory_free(exe->memory, exe->sizes.arena_bytes);
     if (exe->owns_pool)
         pool_free(exe->pool);
+    exe_device_close(exe);
     graph_free(exe->g);
     arena_release(&exe->arena);
     free(exe);
 }
 
-void *exe_input(struct exe *exe, int i)
+void exe_start(struct exe *exe)
 {
-    return address(exe, exe->g->inputs[i]);
-}
-
-const void *exe_output(const struct exe *exe, int i)
-{
-    return address(exe, exe->g->outputs[i]);
-}
-
-static inline void run_step(struct exe *exe, const struct step *step)
-{
-    if (step->kernel->own_threads)
-        pool_park(exe->pool);
-    step->kernel->launch(step->state, &step->query, &step->args);
+    exe->run(exe);
 }
 
 void exe_run(struct exe *exe)
 {
-    const struct step *end = exe->steps + exe->step_count;
-    for (const struct step *step = exe->steps; step < end; step++)
-        run_step(exe, step);
+    exe->run(exe);
+    exe_wait(exe);
 }
 
 void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
 {
-    for (int s = 0; s < exe->step_count; s++) {
+    if (exe_is_on_device(exe))
+        exe_device_run_watched(exe, watch);
+    for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
         watch->begin(watch->context, s);
         run_step(exe, &exe->steps[s]);
         watch->end(watch->context, s);
@@ -225,7 +234,9 @@ void exe_time_steps(struct exe *exe, int repeats, double *times)
     double *samples = calloc((size_t)exe->step_count * (size_t)repeats + 1, sizeof(*samples));
     if (!samples)
         return;
-    for (int r = 0; r < repeats; r++) {
+    if (exe_is_on_device(exe))
+        exe_device_time_steps(exe, repeats, samples);
+    for (int r = 0; r < repeats && !exe_is_on_device(exe); r++) {
         for (int s = 0; s < exe->step_count; s++) {
             uint64_t start = clock_now_ns();
             run_step(exe, &exe->steps[s]);

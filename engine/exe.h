@@ -28,13 +28,18 @@ struct exe_options {
     const char *only;      /* tests: only the kernel of this name, or the reference */
     int only_variant;      /* with only; -1: tune over all */
     struct pool *pool;     /* borrowed; NULL: the executable makes its own of `threads` */
+    const char *device;    /* "cuda", "cuda:1"; NULL: "cpu" */
+    bool tf32;             /* products of f32 may round their factors to 10 bits of mantissa */
+    bool no_capture;       /* devices: launch each step in each run instead of replaying a graph */
 };
 
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
                     struct error *err);
 void exe_free(struct exe *exe);
 
-/* Memory of graph input or output i (plain row-major). Inputs are filled by their fill at first. */
+/* Memory of graph input or output i (plain row-major), of the host. Inputs are filled by their fill
+ * at first. On a device the next run uploads inputs after exe_input was called: call it before each
+ * change; exe_output downloads: call it after each run. */
 void *exe_input(struct exe *exe, int i);
 const void *exe_output(const struct exe *exe, int i);
 void exe_run(struct exe *exe);
@@ -48,6 +53,14 @@ struct exe_watch {
 
 /* The same work step by step, never as one recorded whole: for counting, not for timing. */
 void exe_run_watched(struct exe *exe, const struct exe_watch *watch);
+
+/* exe_run in two halves: a device has only queued the work when exe_start returns, so that several
+ * runs may follow each other without a gap; exe_wait ends when all of them have. */
+void exe_start(struct exe *exe);
+void exe_wait(struct exe *exe);
+/* Whether all runs so far did what they should: on a device any of them may have failed, and what
+ * came after it is void. OK on the CPU. */
+enum status exe_status(const struct exe *exe, struct error *err);
 
 /* ---- what was decided ---- */
 
@@ -82,6 +95,11 @@ int exe_step_count(const struct exe *exe);
 struct exe_step exe_step_at(const struct exe *exe, int index);
 struct exe_memory exe_memory(const struct exe *exe);
 struct pool *exe_pool(struct exe *exe);
+/* Never NULL; of the kind "cpu" without properties on the CPU. */
+const struct device *exe_device(const struct exe *exe);
+/* Why runs launch step by step instead of replaying a captured graph: NULL when they replay, and on
+ * the CPU. */
+const char *exe_not_captured(const struct exe *exe);
 /* Runs each step `repeats` times and writes its median time (ns) to times[step]. */
 void exe_time_steps(struct exe *exe, int repeats, double *times);
 

@@ -12,6 +12,12 @@
  *   launch     required  the timed part: allocates nothing, takes no lock, cannot fail
  *   release    optional  gives back what prepare made
  *
+ * On a device (kernel.device, engine/device.h) supports and prepare get the same: `fixed` points to
+ * memory of the host, and what launch needs of it prepare puts into memory of the device itself
+ * (device_upload), in its state. launch puts its work into args->stream and returns without
+ * waiting, so that a whole executable can be captured and replayed; a library's handle that is
+ * shared by several states gets its stream there. Scratch comes from `workspace`, 256-byte aligned.
+ *
  * Native kernels are written once against engine/kernels/lib/simd.h and compiled for every
  * instruction set: `REGISTER_KERNEL(softmax_rows)` becomes softmax_rows_scalar, _avx2, _avx512.
  * The smallest example is engine/kernels/cpu/copy_plain.c. tests/ops proves every kernel on every
@@ -23,13 +29,14 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/registry.h"
+#include "engine/device.h"
 #include "engine/graph.h"
 #include "engine/tensor.h"
 
 /* Ordered: a CPU that has one has all before it. */
 enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
-enum { KERNEL_ABI = 1, ALIGN_TENSOR = 64 };
+enum { KERNEL_ABI = 1, ALIGN_TENSOR = 64, ALIGN_DEVICE = 256 };
 
 /* One node, lowered: descs are in memory order of this executable. */
 struct kernel_query {
@@ -42,14 +49,20 @@ struct kernel_query {
                                  packed form is all that launch needs is not kept in memory
                                  otherwise: see kernel.packs */
     int threads;
+    const struct device
+        *device; /* an opened one, current in the calling thread; never NULL for
+                    kernels of devices other than the CPU, which may leave it NULL */
+    bool tf32;   /* products of f32 may round their factors to 10 bits of mantissa */
 };
 
 struct kernel_args {
-    const void *const *in;
+    const void *const *in; /* all tensors and the workspace are memory of the kernel's device */
     void *const *out;
     void *workspace;
     struct pool *pool;
-    void *stream; /* device queue; NULL on CPUs */
+    void *stream;      /* device queue (CUDA: cudaStream_t); NULL on CPUs */
+    struct error *err; /* NULL on CPUs. A device kernel whose launch is refused says so here, unless
+                          an earlier one has (err->code is no longer OK) */
 };
 
 struct kernel_state; /* each kernel defines its own */

@@ -280,7 +280,9 @@ static enum status add_step(struct exe *exe, int n, struct error *err)
                                         .in = in,
                                         .out = out,
                                         .fixed = fixed,
-                                        .threads = pool_threads(exe->pool)};
+                                        .threads = pool_threads(exe->pool),
+                                        .device = exe_device(exe),
+                                        .tf32 = exe->options.tf32};
     step->bytes_in = node_bytes_read(exe->g, n);
     step->bytes_out = streamed_bytes(out, node->output_count);
     exe->step_count++;

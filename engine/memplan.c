@@ -28,9 +28,9 @@ static int lower(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-static size_t round_up(size_t bytes)
+static size_t round_up(size_t bytes, size_t align)
 {
-    return (bytes + ALIGN_TENSOR - 1) & ~(size_t)(ALIGN_TENSOR - 1);
+    return (bytes + align - 1) & ~(align - 1);
 }
 
 /* Lowest gap between the blocks that stand at the same time. busy is scratch. */
@@ -55,22 +55,24 @@ static int64_t find_gap(const struct block *blocks, int placed, const struct blo
 static int collect(struct exe *exe, struct block *blocks)
 {
     int count = 0;
+    size_t align = exe_is_on_device(exe) ? ALIGN_DEVICE : ALIGN_TENSOR;
     for (int v = 0; v < exe->g->value_count; v++) {
         struct place *place = &exe->places[v];
         if (place->root != v || !place->used || exe->g->values[v].kind != VALUE_RESULT)
             continue;
         int last = exe->options.keep_values ? exe->step_count : place->last;
-        blocks[count++] = (struct block){.bytes = round_up(place->bytes),
+        blocks[count++] = (struct block){.bytes = round_up(place->bytes, align),
                                          .first = place->first,
                                          .last = last,
                                          .offset = &place->offset};
     }
     for (int s = 0; s < exe->step_count; s++)
         if (exe->steps[s].workspace_bytes)
-            blocks[count++] = (struct block){.bytes = round_up(exe->steps[s].workspace_bytes),
-                                             .first = s,
-                                             .last = s,
-                                             .offset = &exe->steps[s].workspace_offset};
+            blocks[count++] =
+                (struct block){.bytes = round_up(exe->steps[s].workspace_bytes, align),
+                               .first = s,
+                               .last = s,
+                               .offset = &exe->steps[s].workspace_offset};
     return count;
 }
 

@@ -34,9 +34,10 @@ static const struct left_out left_out[] = {
 struct plugin_table {
     struct arena arena;
     struct plugin_info *infos;
-    struct kernel **kernels; /* copies: a field that the plug-in did not know is zero */
-    size_t info_cap, kernel_cap;
-    int info_count, kernel_count;
+    struct kernel **kernels;      /* copies: a field that the plug-in did not know is zero */
+    struct device_kind **devices; /* copies too */
+    size_t info_cap, kernel_cap, device_cap;
+    int info_count, kernel_count, device_count;
 };
 
 static struct plugin_table table;
@@ -106,6 +107,16 @@ const struct kernel *plugin_kernel_at(int index)
     return table.kernels[index];
 }
 
+int plugin_device_count(void)
+{
+    return table.device_count;
+}
+
+const struct device_kind *plugin_device_at(int index)
+{
+    return table.devices[index];
+}
+
 static const struct plugin_info *info_of(const char *name)
 {
     for (int k = 0; k < table.info_count; k++)
@@ -153,6 +164,22 @@ static enum status add_kernel(const struct kernel *kernel, size_t kernel_size, s
     return STATUS_OK;
 }
 
+static enum status add_device(const struct device_kind *kind, struct error *why)
+{
+    size_t need = (size_t)table.device_count + 1;
+    struct device_kind **devices =
+        arena_grow(&table.arena, table.devices, &table.device_cap, need, sizeof(*devices));
+    if (!devices)
+        return FAIL_NO_MEMORY(why);
+    table.devices = devices;
+    struct device_kind *copy = arena_alloc(&table.arena, sizeof(*copy));
+    if (!copy)
+        return FAIL_NO_MEMORY(why);
+    memcpy(copy, kind, kind->size < sizeof(*copy) ? kind->size : sizeof(*copy));
+    table.devices[table.device_count++] = copy;
+    return STATUS_OK;
+}
+
 /* ---- opening one ---- */
 
 static enum status check_kernel(const struct plugin *plugin, const struct kernel *kernel,
@@ -166,6 +193,22 @@ static enum status check_kernel(const struct plugin *plugin, const struct kernel
     if (!kernel->ops || !kernel->supports || !kernel->launch)
         return UNSUPPORTED(why, "its kernel %s lacks ops, supports or launch", kernel->name);
     return STATUS_OK;
+}
+
+static enum status check_device(const struct device_kind *kind, struct error *why)
+{
+    if (!kind || kind->size < offsetof(struct device_kind, graph_free) || !kind->name)
+        return UNSUPPORTED(why, "one of its devices has no size or name");
+    for (int k = 0; k < device_kind_count(); k++)
+        if (strcmp(device_kind_at(k)->name, kind->name) == 0)
+            return UNSUPPORTED(why, "there is a device \"%s\" already", kind->name);
+    return STATUS_OK;
+}
+
+/* A plug-in that ends before the field has none. */
+static int device_count_of(const struct plugin *plugin)
+{
+    return plugin->size >= sizeof(*plugin) ? plugin->device_count : 0;
 }
 
 static enum status check_plugin(const struct plugin *plugin, const char *name, struct error *why)
@@ -184,6 +227,8 @@ static enum status check_plugin(const struct plugin *plugin, const char *name, s
                            plugin->name ? plugin->name : "", name);
     for (int k = 0; k < plugin->kernel_count; k++)
         TRY(check_kernel(plugin, plugin->kernels[k], why));
+    for (int k = 0; k < device_count_of(plugin); k++)
+        TRY(check_device(plugin->devices[k], why));
     return STATUS_OK;
 }
 
@@ -201,6 +246,8 @@ static enum status take_plugin(void *library, const char *name, const char **ver
     TRY(check_plugin(plugin, name, why));
     for (int k = 0; k < plugin->kernel_count; k++)
         TRY(add_kernel(plugin->kernels[k], plugin->kernel_size, why));
+    for (int k = 0; k < device_count_of(plugin); k++)
+        TRY(add_device(plugin->devices[k], why));
     *version = plugin->version ? plugin->version : "";
     return STATUS_OK;
 }

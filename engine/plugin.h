@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface between ridge and a plug-in: a shared object that brings kernels (and, later,
- * devices, profilers and communicators) which need a library or an accelerator of their own.
+ * The interface between ridge and a plug-in: a shared object that brings kernels and
+ * devices (and, later, communicators) which need a library or an accelerator of their own.
  *
  * A plug-in is one file, <name>.so, that exports one function, ridge_plugin. Life cycle:
  *   1. ridge opens the file with RTLD_NOW | RTLD_LOCAL. A library it needs and cannot have makes it
@@ -69,6 +69,8 @@ struct plugin {
                             Haswell"); part of the tuner's key */
     const struct kernel *const *kernels;
     int kernel_count;
+    const struct device_kind *const *devices; /* engine/device.h; their names are new ones */
+    int device_count;
 };
 
 /* The one export. The program will fork (engine/probe.h): threads that are started here, or by a
@@ -106,5 +108,8 @@ const char *plugin_version(const char *name);
 /* Kernels of all loaded plug-ins, in order of loading; kernel_at() goes on with these. */
 int plugin_kernel_count(void);
 const struct kernel *plugin_kernel_at(int index);
+/* The same for kinds of devices and device_kind_at(). */
+int plugin_device_count(void);
+const struct device_kind *plugin_device_at(int index);
 
 #endif

@@ -84,6 +84,10 @@ char *step_signature(const struct exe *exe, const struct step *step, struct aren
     fprintf(out, " threads=%d isa=%s providers=%s error=%g cpu=%s", step->query.threads,
             isa_name(exe->options.isa), exe->options.providers ? exe->options.providers : "all",
             exe->options.max_error, cpu_model(model, sizeof(model)));
+    const struct device_properties *there = &exe_device(exe)->properties;
+    if (exe_is_on_device(exe))
+        fprintf(out, " device=%s %d units driver=%s%s", there->name, there->units, there->driver,
+                exe->options.tf32 ? " tf32" : "");
     for (int k = 0; k < plugin_info_count(); k++)
         if (plugin_info_at(k)->state == PLUGIN_LOADED)
             fprintf(out, " %s=%s", plugin_info_at(k)->name, plugin_info_at(k)->version);

@@ -77,6 +77,7 @@ static void trial_close(struct trial *t)
             memory_free(t->out[k], t->exe->places[node->outputs[k]].bytes);
     for (int k = 0; t->expected && k < node->output_count; k++)
         ref_release(&t->expected[k]);
+    trial_there_close(t);
     free(t->in);
     free(t->out);
     free(t->expected);
@@ -199,6 +200,33 @@ static enum status probe(struct trial *t, const struct candidate *c, double boun
     return probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);
 }
 
+/* A prepared candidate of the device: checked and timed. */
+static enum status try_there(struct trial *t, struct candidate *c, struct kernel_state *state,
+                             struct error *err)
+{
+    TRY(trial_there_run(t, c->kernel, state, err));
+    TRY(judge(t, c->kernel, err));
+    return trial_there_time(t, c->kernel, state, &c->time_ns, err);
+}
+
+static enum status try_here(struct trial *t, struct candidate *c, struct kernel_state *state,
+                            double best, struct error *err)
+{
+    const struct kernel *kernel = c->kernel;
+    const struct kernel_query *q = &t->step->query;
+    size_t workspace_bytes = kernel->workspace ? kernel->workspace(q, c->variant) : 0;
+    void *workspace = memory_alloc(workspace_bytes);
+    if (!workspace)
+        return FAIL_NO_MEMORY(err);
+    run_once(t, kernel, state, workspace);
+    enum status status = judge(t, kernel, err);
+    if (status == STATUS_OK && kernel != &kernel_reference)
+        c->time_ns = time_it(t, c, state, workspace, best) +
+                     (kernel->own_threads && q->threads > 1 ? hand_over_ns : 0);
+    memory_free(workspace, workspace_bytes);
+    return status;
+}
+
 /* Prepares, checks and times one candidate; a refusal on the way becomes its reason. */
 static enum status try_candidate(struct trial *t, struct candidate *c, double best,
                                  struct error *err)
@@ -207,24 +235,19 @@ static enum status try_candidate(struct trial *t, struct candidate *c, double be
     size_t bytes = 0;
     const struct kernel *kernel = c->kernel;
     const struct kernel_query *q = &t->step->query;
-    if (kernel->distrusted) {
+    bool there = exe_is_on_device(t->exe) && exe_runs_there(t->exe, kernel);
+    if (kernel->distrusted && !there) {
         if (t->expected[0].f == NULL && t->expected[0].i == NULL)
             expect_from_reference(t);
         TRY(probe(t, c, bound_of(q->node->op, kernel), err));
     }
+    if (there)
+        TRY(trial_there_open(t, err));
     if (kernel->prepare)
         TRY(kernel->prepare(q, c->variant, &state, &bytes, err));
-    size_t workspace_bytes = kernel->workspace ? kernel->workspace(q, c->variant) : 0;
-    void *workspace = memory_alloc(workspace_bytes);
-    enum status status = workspace ? STATUS_OK : FAIL_NO_MEMORY(err);
-    if (status == STATUS_OK) {
-        run_once(t, kernel, state, workspace);
-        status = judge(t, kernel, err);
-    }
-    if (status == STATUS_OK && kernel != &kernel_reference)
-        c->time_ns = time_it(t, c, state, workspace, best) +
-                     (kernel->own_threads && q->threads > 1 ? hand_over_ns : 0);
-    memory_free(workspace, workspace_bytes);
+    enum status status = there ? trial_there_workspace(t, c, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = there ? try_there(t, c, state, err) : try_here(t, c, state, best, err);
     if (kernel->release)
         kernel->release(state);
     return status;

@@ -13,9 +13,29 @@ struct trial {
     struct ref_tensor *expected; /* per output; count 0: not known */
     char *evict;                 /* streamed between runs when `cold` */
     bool cold;                   /* the network's weights exceed the caches */
+    struct trial_there *there;   /* trial_device.c: the tensors on the device */
 };
 
 enum { TRIAL_EVICT_BYTES = 48 << 20 };
+
+/* The same tensors on the executable's device, for its kernels: made at the first that tries. */
+struct trial_there {
+    void **in, **out; /* per input and output; NULL: absent */
+    void *workspace;
+    void *begin, *end; /* events */
+    struct device_graph *graph;
+};
+
+/* trial_device.c */
+enum status trial_there_open(struct trial *t, struct error *err);
+void trial_there_close(struct trial *t);
+enum status trial_there_workspace(struct trial *t, const struct candidate *c, struct error *err);
+/* Launches once and brings the outputs to t->out. */
+enum status trial_there_run(struct trial *t, const struct kernel *kernel,
+                            struct kernel_state *state, struct error *err);
+/* Median time of one launch among many. */
+enum status trial_there_time(struct trial *t, const struct kernel *kernel,
+                             struct kernel_state *state, double *ns, struct error *err);
 
 /* Tries the step's candidates: sets times, reasons, and `chosen` on the winner. FAILED when none
  * is right. t has exe, step, evict and cold set; everything else is made and released here. */

@@ -75,19 +75,38 @@ static enum status gather_kernel(struct exe *exe, struct step *step, const struc
     return STATUS_OK;
 }
 
-static enum status gather(struct exe *exe, struct step *step, struct error *err)
+/* Which kernels compete. On a device its own do; the host's only where none of those computes the
+ * node, because their time is not all that they cost. */
+enum side { SIDE_DEVICE, SIDE_HOST };
+
+static bool is_on_side(const struct kernel *kernel, const struct device_kind *kind, enum side side)
 {
-    size_t capacity = 0;
+    const char *device = kernel->device ? kernel->device : "cpu";
+    return strcmp(device, side == SIDE_HOST ? "cpu" : kind->name) == 0;
+}
+
+static enum status gather(struct exe *exe, struct step *step, enum side side, struct error *err)
+{
+    size_t capacity = (size_t)step->candidate_count;
     const char *only = exe->options.only;
+    const struct device_kind *kind = exe_device(exe)->kind;
     for (int k = 0; k < kernel_count(); k++) {
         const struct kernel *kernel = kernel_at(k);
-        if (!kernel_computes(kernel, step->query.node->op) ||
+        if (!kernel_computes(kernel, step->query.node->op) || !is_on_side(kernel, kind, side) ||
             !provider_wanted(exe->options.providers, kernel->provider) ||
             (only && strcmp(only, kernel->name) != 0 && kernel != &kernel_reference))
             continue;
         TRY(gather_kernel(exe, step, kernel, &capacity, err));
     }
     return STATUS_OK;
+}
+
+static bool any_accepts(const struct step *step)
+{
+    for (int k = 0; k < step->candidate_count; k++)
+        if (!step->candidates[k].reason[0])
+            return true;
+    return false;
 }
 
 /* ---- fixed inputs ---- */
@@ -191,16 +210,9 @@ static void choose_known(struct exe *exe, struct step *step, const struct tune_c
     c->time_ns = entry ? entry->time_ns : 0;
 }
 
-static enum status choose(struct exe *exe, struct step *step, struct tune_cache *cache,
-                          struct trial *trial, struct error *err)
+static enum status choose_tried(struct exe *exe, struct step *step, struct tune_cache *cache,
+                                struct trial *trial, struct error *err)
 {
-    const struct step *twin = same_before(exe, step);
-    if (twin) {
-        step->candidates = twin->candidates;
-        step->candidate_count = twin->candidate_count;
-        return STATUS_OK;
-    }
-    TRY(gather(exe, step, err));
     choose_known(exe, step, cache);
     if (chosen_of(step))
         return STATUS_OK;
@@ -213,6 +225,27 @@ static enum status choose(struct exe *exe, struct step *step, struct tune_cache 
     snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
     tune_cache_put(cache, &entry);
     return STATUS_OK;
+}
+
+static enum status choose(struct exe *exe, struct step *step, struct tune_cache *cache,
+                          struct trial *trial, struct error *err)
+{
+    const struct step *twin = same_before(exe, step);
+    if (twin) {
+        step->candidates = twin->candidates;
+        step->candidate_count = twin->candidate_count;
+        return STATUS_OK;
+    }
+    if (exe_is_on_device(exe)) {
+        TRY(gather(exe, step, SIDE_DEVICE, err));
+        if (any_accepts(step)) {
+            enum status status = choose_tried(exe, step, cache, trial, err);
+            if (status == STATUS_OK || any_accepts(step))
+                return status; /* the device itself has failed, not one candidate after another */
+        }
+    }
+    TRY(gather(exe, step, SIDE_HOST, err));
+    return choose_tried(exe, step, cache, trial, err);
 }
 
 static enum status settle(struct exe *exe, struct step *step, struct error *err)
@@ -254,7 +287,8 @@ enum status tune_steps(struct exe *exe, struct error *err)
     for (int v = 0; v < exe->g->value_count; v++)
         if (value_is_fixed(&exe->g->values[v]))
             weights += (double)exe->places[v].bytes;
-    struct trial trial = {.exe = exe, .cold = weights > 8e6, .evict = NULL};
+    struct trial trial = {
+        .exe = exe, .cold = weights > 8e6 && !exe_is_on_device(exe), .evict = NULL};
     trial.evict = trial.cold ? memory_alloc(TRIAL_EVICT_BYTES) : NULL;
     tune_cache_load(&cache, exe->options.cache);
     enum status status = tune_all(exe, &cache, &trial, err);

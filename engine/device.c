@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/registry.h"
+#include "engine/plugin.h"
+
+#define X(name) extern const struct device_kind device_kind_##name;
+#include "device_list.inc"
+#undef X
+
+static const struct device_kind *const built_in[] = {
+#define X(name) &device_kind_##name,
+#include "device_list.inc"
+#undef X
+};
+
+int device_kind_count(void)
+{
+    return ARRAY_COUNT(built_in) + plugin_device_count();
+}
+
+const struct device_kind *device_kind_at(int index)
+{
+    int own = ARRAY_COUNT(built_in);
+    return index < own ? built_in[index] : plugin_device_at(index - own);
+}
+
+static const struct device_kind *kind_of(const char *name)
+{
+    for (int k = 0; k < device_kind_count(); k++)
+        if (strcmp(device_kind_at(k)->name, name) == 0)
+            return device_kind_at(k);
+    return NULL;
+}
+
+enum status device_parse(const char *name, char kind[32], int *index, struct error *err)
+{
+    const char *colon = strchr(name, ':');
+    size_t length = colon ? (size_t)(colon - name) : strlen(name);
+    char *end = NULL;
+    long number = colon ? strtol(colon + 1, &end, 10) : 0;
+    bool right = length > 0 && length < 32 &&
+                 (!colon || (colon[1] >= '0' && colon[1] <= '9' && !*end && number < 1024));
+    if (!right)
+        return FAIL(err, STATUS_FAILED,
+                    "\"%.40s\" is no device: give cpu, cuda, or one of several as cuda:1", name);
+    snprintf(kind, 32, "%.*s", (int)length, name);
+    *index = (int)number;
+    return STATUS_OK;
+}
+
+/* A kind may be missing because its plug-in was not built or refused to load: that is the cause. */
+static enum status fail_no_kind(const char *kind, struct error *err)
+{
+    for (int k = 0; k < plugin_info_count(); k++) {
+        const struct plugin_info *info = plugin_info_at(k);
+        if (strcmp(info->name, kind) == 0 && info->reason)
+            return FAIL(err, STATUS_FAILED, "device \"%s\" is not there: %s", kind, info->reason);
+    }
+    return FAIL(err, STATUS_FAILED,
+                "there is no device \"%s\": no plug-in brings it (ridge doctor lists them)", kind);
+}
+
+enum status device_open(const char *name, struct device *device, struct error *err)
+{
+    char kind[32];
+    int index = 0;
+    *device = (struct device){0};
+    TRY(device_parse(name ? name : "cpu", kind, &index, err));
+    if (!kind_of(kind))
+        plugins_load(kind); /* --providers may have left it out */
+    const struct device_kind *found = kind_of(kind);
+    if (!found)
+        return fail_no_kind(kind, err);
+    struct error why = {.message = "it gave no reason"};
+    int count = found->count(&why);
+    if (count <= 0)
+        return FAIL(err, STATUS_FAILED, "%s: %s", name, why.message);
+    if (index >= count)
+        return FAIL(err, STATUS_FAILED, "%s: there %s %d %s device%s, numbered from 0", name,
+                    count == 1 ? "is" : "are", count, kind, count == 1 ? "" : "s");
+    struct device opened = {.kind = found, .index = index};
+    enum status status = found->open(&opened, err);
+    if (status != STATUS_OK)
+        return error_context(err, "%s", name);
+    *device = opened;
+    return STATUS_OK;
+}
+
+void device_close(struct device *device)
+{
+    if (device->kind)
+        device->kind->close(device);
+    *device = (struct device){0};
+}
