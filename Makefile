@@ -16,10 +16,10 @@ WITH_PAPI     ?= auto
 WITH_CUDA     ?= auto
 WITH_CUBLASLT ?= auto
 WITH_CUDNN    ?= auto
+WITH_CUPTI    ?= auto
 # The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
 # last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc)
-CUDA_HOME  ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_ARCHS ?= 80 90 100
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
@@ -65,7 +65,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN
+FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN CUPTI
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -82,6 +82,12 @@ HEADER_PAPI      := papi.h
 CALL_PAPI        := PAPI_strerror(0)[0]
 LIBS_PAPI        := -lpapi
 PACKAGE_PAPI     := libpapi-dev
+# The toolkit's folder: nvcc's, or what pip made of it.
+PIP_CUDA  := $(wildcard $(foreach p,$(VIRTUAL_ENV) $(HOME)/.local /usr/local /usr,\
+               $p/lib/python3*/site-packages/nvidia/* $p/lib/python3*/dist-packages/nvidia/*))
+holder    = $(patsubst %/include/$(1),%,$(firstword $(wildcard $(addsuffix /include/$(1),$(2)))))
+CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(NVCC))),\
+               $(call holder,cuda.h,/usr/local/cuda /opt/cuda $(PIP_CUDA)))
 # The plug-ins open these libraries themselves, so that they can say what is missing.
 CUDA_CFLAGS       = $(if $(CUDA_HOME),-isystem $(CUDA_HOME)/include)
 CUDA_LDFLAGS      = $(if $(CUDA_HOME),-L$(CUDA_HOME)/lib64 -Wl$(comma)-rpath$(comma)$(CUDA_HOME)/lib64)
@@ -109,6 +115,16 @@ LIBS_CUDA         = -L$(CUDA_HOME)/lib64 -lcudart_static -lpthread -ldl -lrt -ls
 CFLAGS_cuda       = -isystem $(CUDA_HOME)/include
 PACKAGE_CUDA     := cuda-toolkit (12.8 or newer, from developer.nvidia.com/cuda-downloads)
 PROBE_CUDA        = $(NVCC)
+
+# Only its headers are used: the plug-in opens the library.
+CUPTI_HOME ?= $(call holder,cupti_pmsampling.h,$(CUDA_HOME) $(CUDA_HOME)/extras/CUPTI $(PIP_CUDA))
+PLUGIN_CUPTI     := cupti
+HEADER_CUPTI     := cupti_range_profiler.h
+CALL_CUPTI       := sizeof(CUpti_RangeProfiler_Enable_Params)
+LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $(CUDA_HOME)/include)
+CFLAGS_cupti      = -Iprofilers/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
+CFLAGS_cupti_fake = $(CFLAGS_cupti)
+PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
 
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
@@ -143,7 +159,7 @@ PROBE_TOML    = $(CXX_OF)
 
 WITHOUT := $(foreach f,$(FEATURES),WITH_$f=0)
 PROBES := PROTOBUF_C SQLITE HWLOC TOML $(FEATURES)
-KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f))
+KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f)) $(CUDA_HOME) $(CUPTI_HOME)
 ifneq ($(DEEP),)
 include $(B)/gen/features.mk
 endif
@@ -180,7 +196,8 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
-                $(B)/plugins/$(PLUGIN_$f).so)) $(if $(HAVE_PAPI),$(B)/plugins/profilers/papi.so)
+                $(B)/plugins/$(PLUGIN_$f).so)) \
+                $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so))
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
@@ -196,6 +213,7 @@ SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
+FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
@@ -281,11 +299,14 @@ $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
+$(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
+	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
+$(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c))
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
-	@$(COMPILE) -fPIC -fvisibility=hidden $(CFLAGS_$(word 3,$(subst /, ,$*))) -c -o $@ $<
+	@$(COMPILE) -fPIC -fvisibility=hidden $(foreach w,$(subst /, ,$*),$(CFLAGS_$w)) -c -o $@ $<
 
 # CUDA C. What the compiler says of registers and spills per kernel is kept beside each object and,
 # together, in cuda_usage.txt.
@@ -327,7 +348,7 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
+test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)

@@ -182,6 +182,17 @@ void exe_run(struct exe *exe)
     exe_wait(exe);
 }
 
+void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
+{
+    if (exe_is_on_device(exe))
+        exe_device_run_watched(exe, watch);
+    for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
+        watch->begin(watch->context, s);
+        run_step(exe, &exe->steps[s]);
+        watch->end(watch->context, s);
+    }
+}
+
 /* ---- what was decided ---- */
 
 const struct graph *exe_graph(const struct exe *exe)

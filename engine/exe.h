@@ -44,6 +44,16 @@ void *exe_input(struct exe *exe, int i);
 const void *exe_output(const struct exe *exe, int i);
 void exe_run(struct exe *exe);
 
+/* Called around each step, by the thread that runs the executable. */
+struct exe_watch {
+    void (*begin)(void *context, int step);
+    void (*end)(void *context, int step); /* its work is done, on a device too */
+    void *context;
+};
+
+/* The same work step by step, never as one recorded whole: for counting, not for timing. */
+void exe_run_watched(struct exe *exe, const struct exe_watch *watch);
+
 /* exe_run in two halves: a device has only queued the work when exe_start returns, so that several
  * runs may follow each other without a gap; exe_wait ends when all of them have. */
 void exe_start(struct exe *exe);

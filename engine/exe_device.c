@@ -109,6 +109,21 @@ static void run_replay(struct exe *exe)
     t->device.kind->replay(&t->device, t->graph, t->stream, sink(t));
 }
 
+/* Waits after each step, so that its work is done before the watch is told of its end. */
+void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
+{
+    struct exe_device *t = exe->there;
+    t->device.kind->bind(&t->device, sink(t));
+    if (t->stale)
+        upload_inputs(exe);
+    for (int s = 0; s < exe->step_count; s++) {
+        watch->begin(watch->context, s);
+        run_step(exe, &exe->steps[s]);
+        t->device.kind->wait(&t->device, t->stream, sink(t));
+        watch->end(watch->context, s);
+    }
+}
+
 /* ---- capturing ---- */
 
 static bool may_capture(struct exe *exe)

@@ -18,7 +18,7 @@
 #include "harness/verify.h"
 #include "profilers/lib/profiler.h"
 
-enum { COUNTS_MAX = 8, STEP_REPEATS_MAX = 9, COUNTED_S = 1 };
+enum { COUNTS_MAX = 12, STEP_REPEATS_MAX = 9, COUNTED_S = 1, COUNTED_MAX = 1000 };
 
 static const double layers_budget_s = 2;
 
@@ -121,54 +121,115 @@ static enum status phase_steps(struct work *w, struct error *err)
     return STATUS_OK;
 }
 
-static enum status count_pass(struct work *w, const struct profiler *profiler, void *session,
-                              int pass, struct error *err)
+/* ---- counting ---- */
+
+/* A profiler at work. */
+struct counting_of {
+    struct work *w;
+    const struct profiler *profiler;
+    void *session;
+};
+
+static void step_begin(void *context, int step)
 {
+    const struct counting_of *c = context;
+    c->profiler->step_begin(c->session, step);
+}
+
+static void step_end(void *context, int step)
+{
+    const struct counting_of *c = context;
+    c->profiler->step_end(c->session, step);
+}
+
+static int64_t executions_of(const struct counting_of *c)
+{
+    const struct work *w = c->w;
     double each = w->measured && w->measurement.median_s > 0 ? w->measurement.median_s : 1;
-    int64_t executions = (int64_t)fmax(1, fmin(COUNTED_S / each, 1000));
-    TRY(profiler->begin(session, pass, err));
-    for (int64_t k = 0; k < executions; k++)
+    double wanted = c->profiler->pass_s > 0 ? c->profiler->pass_s : COUNTED_S;
+    double most = c->profiler->executions_max ? (double)c->profiler->executions_max : COUNTED_MAX;
+    return (int64_t)fmax(1, fmin(wanted / each, most));
+}
+
+static enum status count_pass(struct counting_of *c, int pass, struct error *err)
+{
+    struct work *w = c->w;
+    const struct exe_watch watch = {step_begin, step_end, c};
+    bool by_step = c->profiler->by_step && c->profiler->by_step(c->session);
+    int64_t executions = by_step ? 1 : executions_of(c);
+    TRY(c->profiler->begin(c->session, pass, err));
+    if (by_step)
+        exe_run_watched(w->target.exe, &watch);
+    for (int64_t k = 0; k < executions && !by_step; k++)
         w->target.subject.run(w->target.subject.context);
-    return profiler->end(session, pass, executions, err);
+    return c->profiler->end(c->session, pass, executions, err);
 }
 
 /* The session owns the text of its metrics, and the record lives longer. */
-static enum status keep_text(struct work *w, struct counts *counts, struct error *err)
+static enum status keep_text(struct work *w, struct profiler_metric *m, struct error *err)
 {
-    for (int k = 0; k < counts->count; k++) {
-        struct profiler_metric *m = &counts->metrics[k];
-        m->name = arena_strdup(w->arena, m->name);
-        m->unit = arena_strdup(w->arena, m->unit);
-        m->formula = arena_strdup(w->arena, m->formula);
-        m->reason = arena_strdup(w->arena, m->reason);
-        if (!m->name || !m->unit || !m->formula || !m->reason)
-            return FAIL_NO_MEMORY(err);
+    m->name = arena_strdup(w->arena, m->name);
+    m->unit = arena_strdup(w->arena, m->unit);
+    m->formula = arena_strdup(w->arena, m->formula);
+    m->reason = arena_strdup(w->arena, m->reason);
+    return m->name && m->unit && m->formula && m->reason ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+static enum status read_steps(struct counting_of *c, int steps, struct counts *counts,
+                              struct error *err)
+{
+    struct profiler_metric metrics[PROFILER_METRICS_MAX];
+    struct step_count *all = NULL;
+    size_t capacity = 0;
+    for (int s = 0; s < steps && c->profiler->read_step; s++) {
+        int count = c->profiler->read_step(c->session, s, metrics);
+        for (int k = 0; k < count; k++) {
+            all = arena_grow(c->w->arena, all, &capacity, (size_t)counts->step_count + 1,
+                             sizeof(*all));
+            if (!all)
+                return FAIL_NO_MEMORY(err);
+            all[counts->step_count] = (struct step_count){s, metrics[k]};
+            TRY(keep_text(c->w, &all[counts->step_count++].metric, err));
+        }
     }
+    counts->steps = all;
     return STATUS_OK;
+}
+
+static enum status read_counts(struct counting_of *c, int steps, struct counts *counts,
+                               struct error *err)
+{
+    counts->source = c->profiler->name;
+    counts->count = c->profiler->read(c->session, counts->metrics);
+    for (int k = 0; k < counts->count; k++)
+        TRY(keep_text(c->w, &counts->metrics[k], err));
+    return read_steps(c, steps, counts, err);
 }
 
 static enum status count_with(struct work *w, const struct profiler *profiler, struct error *err)
 {
+    const char *folder = getenv("RIDGE_TRACE");
     struct profiler_model model = {.flops = w->cost.flops,
                                    .macs = w->cost.work.macs,
                                    .transcendentals = w->cost.work.transcendentals,
                                    .bytes_compulsory = w->cost.bytes_compulsory,
-                                   .bytes_streamed = w->cost.bytes_streamed};
-    struct counts *counts = &w->counts[w->count_count];
-    void *session;
-    enum status status = profiler->open(&model, w->job->point->threads, &session, err);
+                                   .bytes_streamed = w->cost.bytes_streamed,
+                                   .device = w->job->point->device,
+                                   .steps = w->target.exe ? exe_step_count(w->target.exe) : 0,
+                                   .label = w->job->point->id,
+                                   .folder = folder && folder[0] ? folder : "out/trace"};
+    struct counting_of c = {.w = w, .profiler = profiler};
+    struct counts counts = {.count = 0};
+    enum status status = profiler->open(&model, w->job->point->threads, &c.session, err);
     if (status != STATUS_OK)
         return status;
-    for (int pass = 0; pass < profiler->passes(session) && status == STATUS_OK; pass++)
-        status = count_pass(w, profiler, session, pass, err);
-    if (status == STATUS_OK) {
-        counts->source = profiler->name;
-        counts->count = profiler->read(session, counts->metrics);
-        status = keep_text(w, counts, err);
-    }
+    for (int pass = 0; pass < profiler->passes(c.session) && status == STATUS_OK; pass++)
+        status = count_pass(&c, pass, err);
     if (status == STATUS_OK)
-        w->count_count++;
-    profiler->close(session);
+        status = read_counts(&c, model.steps, &counts, err);
+    if (status == STATUS_OK)
+        w->counts[w->count_count++] = counts;
+    profiler->close(c.session);
     return status;
 }
 

@@ -132,18 +132,24 @@ static void add_memory(struct rows *rows, const struct point_facts *f)
     row->reason = isnan(f->peak_rss_bytes) ? "the kernel does not reset VmHWM" : "";
 }
 
+static void add_count(struct rows *rows, int op, const char *source,
+                      const struct profiler_metric *from)
+{
+    struct metric_record *row = add(rows, op, from->name, from->unit, from->value);
+    row->source = source;
+    row->formula = from->formula;
+    row->reason = !isnan(from->value) ? ""
+                  : from->reason[0]   ? arena_strdup(rows->arena, from->reason)
+                                      : "not counted";
+    rows->failed = rows->failed || !row->reason;
+}
+
 static void add_counts(struct rows *rows, const struct counts *counts)
 {
-    for (int k = 0; k < counts->count; k++) {
-        const struct profiler_metric *from = &counts->metrics[k];
-        struct metric_record *row = add(rows, -1, from->name, from->unit, from->value);
-        row->source = counts->source;
-        row->formula = from->formula;
-        row->reason = !isnan(from->value) ? ""
-                      : from->reason[0]   ? arena_strdup(rows->arena, from->reason)
-                                          : "not counted";
-        rows->failed = rows->failed || !row->reason;
-    }
+    for (int k = 0; k < counts->count; k++)
+        add_count(rows, -1, counts->source, &counts->metrics[k]);
+    for (int k = 0; k < counts->step_count; k++)
+        add_count(rows, counts->steps[k].step, counts->source, &counts->steps[k].metric);
 }
 
 static void add_steps(struct rows *rows, const struct point_facts *f)

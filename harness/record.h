@@ -13,11 +13,18 @@
 #include "profilers/lib/profiler.h"
 #include "results/record.h"
 
+struct step_count {
+    int step;
+    struct profiler_metric metric;
+};
+
 /* What one profiler said. */
 struct counts {
     const char *source; /* the profiler's name */
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     int count;
+    const struct step_count *steps; /* of those that count step by step */
+    int step_count;
     char why[512]; /* room for the reason why it counted nothing */
 };
 

@@ -179,24 +179,11 @@ enum status counting_end(struct counting *counting, int pass, int64_t executions
 
 /* ---- metrics ---- */
 
-/* Whether a formula names an event. */
-static bool uses(const char *formula, const char *id)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    for (const char *at = formula; *at;) {
-        size_t length = strspn(at, letters);
-        if (length == strlen(id) && strncmp(at, id, length) == 0)
-            return true;
-        at += length ? length : 1;
-    }
-    return false;
-}
-
 /* Why a formula has no value: the first of its events that could not be counted. */
 static const char *reason_of(const struct pass *pass, const char *formula)
 {
     for (int k = 0; k < pass->group.event_count; k++)
-        if (pass->reasons[k][0] && uses(formula, pass->group.events[k].id))
+        if (pass->reasons[k][0] && formula_uses(formula, pass->group.events[k].id))
             return pass->reasons[k];
     return pass->executions ? "the formula divides by zero" : "nothing was executed";
 }

@@ -127,3 +127,14 @@ enum status formula_evaluate(const char *text, const struct formula_value *value
     TRY(parse_sum(&parser, result));
     return peek(&parser) ? complain(&parser, "an operator expected") : STATUS_OK;
 }
+
+bool formula_uses(const char *text, const char *name)
+{
+    for (const char *at = text; *at;) {
+        size_t length = strspn(at, letters);
+        if (length == strlen(name) && strncmp(at, name, length) == 0)
+            return true;
+        at += length ? length : 1;
+    }
+    return false;
+}

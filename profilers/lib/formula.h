@@ -5,6 +5,8 @@
 #ifndef PROFILERS_LIB_FORMULA_H
 #define PROFILERS_LIB_FORMULA_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct formula_value {
@@ -15,5 +17,7 @@ struct formula_value {
 /* Fails with the column and what was wrong. Dividing by zero gives NAN. */
 enum status formula_evaluate(const char *text, const struct formula_value *values, int count,
                              double *result, struct error *err);
+/* Whether a formula uses a name. */
+bool formula_uses(const char *text, const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/registry.h"
 #include "base/toml.h"
 #include "profilers/lib/formula.h"
@@ -63,6 +64,74 @@ static enum status read_cpu(const struct toml_value *root, struct group *group, 
     return STATUS_OK;
 }
 
+/* ---- of GPUs ---- */
+
+/* A list of texts; none when the key is absent. */
+static enum status read_names(const struct toml_value *root, const char *key, int max,
+                              const char **names, int *count, struct error *err)
+{
+    const struct toml_value *list = toml_find(root, key);
+    if (!list)
+        return STATUS_OK;
+    if (list->kind != TOML_ARRAY || !list->count || list->count > max)
+        return complain(list, key, "must be a list of names, and not too long", err);
+    for (const struct toml_value *v = list->first; v; v = v->next) {
+        if (v->kind != TOML_TEXT || !v->text[0])
+            return complain(v, key, "must be names in quotes", err);
+        names[(*count)++] = v->text;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_truth(const struct toml_value *root, const char *key, bool *truth,
+                              struct error *err)
+{
+    const struct toml_value *value = toml_find(root, key);
+    if (value && value->kind != TOML_BOOL)
+        return complain(value, key, "must be true or false", err);
+    *truth = value && value->truth;
+    return STATUS_OK;
+}
+
+static enum status read_zero_when(const struct toml_value *root, struct group *group,
+                                  struct error *err)
+{
+    TRY(read_text(root, "zero_when", false, &group->zero_when, err));
+    for (int k = 0; k < group->use_count; k++)
+        if (group->zero_when && strcmp(group->uses[k], group->zero_when) == 0)
+            return STATUS_OK;
+    return group->zero_when ? complain(root, "zero_when", "must be one of uses", err) : STATUS_OK;
+}
+
+/* What only groups with chips have. */
+static enum status read_chips(const struct toml_value *root, struct group *group, struct error *err)
+{
+    static const char *const others[] = {"method", "passes", "steps", "uses", "zero_when"};
+    const char *method = NULL;
+    const struct toml_value *passes = toml_find(root, "passes");
+    TRY(read_names(root, "chips", GROUP_CHIPS_MAX, group->chips, &group->chip_count, err));
+    for (int k = 0; k < ARRAY_COUNT(others) && !group->chip_count; k++)
+        if (toml_find(root, others[k]))
+            return complain(root, others[k], "needs chips", err);
+    if (!group->chip_count)
+        return STATUS_OK;
+    if (group->vendor || toml_find(root, "system_wide"))
+        return complain(root, "chips", "a group is for CPUs or for GPUs, not for both", err);
+    TRY(read_text(root, "method", true, &method, err));
+    group->samples = strcmp(method, "samples") == 0;
+    if (!group->samples && strcmp(method, "ranges") != 0)
+        return complain(root, "method", "must be \"ranges\" or \"samples\"", err);
+    if (!passes || passes->kind != TOML_INT || passes->integer < 0 ||
+        passes->integer > GROUP_PASSES_MAX)
+        return complain(passes ? passes : root, "passes", "must be a number from 0 to 64", err);
+    group->passes = (int)passes->integer;
+    TRY(read_truth(root, "steps", &group->steps, err));
+    TRY(read_names(root, "uses", GROUP_USES_MAX, group->uses, &group->use_count, err));
+    return read_zero_when(root, group, err);
+}
+
+/* ---- events and metrics ---- */
+
 /* The tables of an array; NULL when there are none. */
 static enum status read_list(const struct toml_value *root, const char *key, int max,
                              const struct toml_value **first, struct error *err)
@@ -104,12 +173,15 @@ static enum status read_events(const struct toml_value *root, struct group *grou
 static enum status try_formula(const struct toml_value *at, const struct group *group,
                                const char *formula, struct error *err)
 {
-    struct formula_value values[GROUP_EVENTS_MAX];
+    struct formula_value values[GROUP_VALUES_MAX];
     struct error why;
     double result;
+    int count = 0;
     for (int k = 0; k < group->event_count; k++)
-        values[k] = (struct formula_value){group->events[k].id, 1};
-    if (formula_evaluate(formula, values, group->event_count, &result, &why) == STATUS_OK)
+        values[count++] = (struct formula_value){group->events[k].id, 1};
+    for (int k = 0; k < group->use_count; k++)
+        values[count++] = (struct formula_value){group->uses[k], 1};
+    if (formula_evaluate(formula, values, count, &result, &why) == STATUS_OK)
         return STATUS_OK;
     return complain(at, "formula", why.message, err);
 }
@@ -139,24 +211,49 @@ static enum status read_metrics(const struct toml_value *root, struct group *gro
 enum status group_read(const char *file, const char *text, size_t size, struct arena *arena,
                        struct group *group, struct error *err)
 {
-    static const char *const keys[] = {"summary",     "vendor", "family", "models",
-                                       "system_wide", "event",  "metric"};
-    const struct toml_value *root, *wide;
+    static const char *const keys[] = {"summary", "vendor", "family",   "models", "system_wide",
+                                       "chips",   "method", "passes",   "steps",  "uses",
+                                       "event",   "metric", "zero_when"};
+    const struct toml_value *root;
     TRY(toml_parse(file, text, size, arena, &root, err));
     *group = (struct group){.file = file};
     TRY(check_keys(root, keys, ARRAY_COUNT(keys), err));
     TRY(read_text(root, "summary", true, &group->summary, err));
     TRY(read_cpu(root, group, err));
-    wide = toml_find(root, "system_wide");
-    if (wide && wide->kind != TOML_BOOL)
-        return complain(wide, "system_wide", "must be true or false", err);
-    group->system_wide = wide && wide->truth;
+    TRY(read_truth(root, "system_wide", &group->system_wide, err));
+    TRY(read_chips(root, group, err));
     TRY(read_events(root, group, err));
+    if (group->chip_count && !group->passes != !group->event_count)
+        return complain(root, "passes", "must be 0 without events, and only then", err);
     return read_metrics(root, group, err);
+}
+
+enum status group_read_all(struct arena *arena, const struct group **out, int *count,
+                           struct error *err)
+{
+    const struct embedded *file = NULL;
+    struct group *groups = arena_array(arena, GROUP_FILES_MAX, sizeof(*groups));
+    *count = 0;
+    if (!groups)
+        return FAIL_NO_MEMORY(err);
+    while ((file = embedded_next("profilers/groups/", file)) && *count < GROUP_FILES_MAX)
+        TRY(group_read(file->path, file->text, file->size, arena, &groups[(*count)++], err));
+    *out = groups;
+    return STATUS_OK;
+}
+
+bool group_is_for_chip(const struct group *group, const char *chip)
+{
+    for (int k = 0; k < group->chip_count; k++)
+        if (strcmp(group->chips[k], chip) == 0)
+            return true;
+    return false;
 }
 
 bool group_matches(const struct group *group, const struct cpu_identity *cpu)
 {
+    if (group->chip_count)
+        return false;
     if (!group->vendor)
         return true;
     if (strcmp(group->vendor, cpu->vendor) != 0 || group->family != cpu->family)

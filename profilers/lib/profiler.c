@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profilers/lib/profiler.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define X(name) extern const struct profiler profiler_##name;
@@ -29,4 +30,15 @@ const struct profiler *profiler_find(const char *name)
         if (strcmp(profilers[k]->name, name) == 0)
             return profilers[k];
     return NULL;
+}
+
+int profiler_cuda_index(const char *device)
+{
+    char *end;
+    if (!device || strncmp(device, "cuda", 4) != 0)
+        return -1;
+    if (!device[4])
+        return 0;
+    long index = device[4] == ':' ? strtol(device + 5, &end, 10) : -1;
+    return index >= 0 && index < 1024 && end != device + 5 && !*end ? (int)index : -1;
 }

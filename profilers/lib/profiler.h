@@ -4,9 +4,14 @@
  * needs a library. Counting has its own phase after the timed one, so a profiler may disturb time.
  *
  * Life cycle, per point: available (may be asked before); open; then for each of `passes` passes:
- * begin, the executions, end; read gives its metrics per execution; close. What cannot be counted
+ * begin, the executions, end; read gives its metrics per execution; close. `passes` is asked again
+ * before each pass, because what was counted may show that more is needed. What cannot be counted
  * is not left out: it is a metric with value NAN and a reason. A counter is started and read once
  * before it is believed (open does that).
+ *
+ * A pass may look at the steps of the executable one by one. Where by_step says so of the pass that
+ * begins next, it has one execution, and step_begin and step_end are called around each step, which
+ * is waited for on a device. read_step then gives the metrics of one step.
  *
  * The smallest example is profilers/null.c. Tested by tests/unit/test_profilers.c, which walks the
  * registry.
@@ -32,15 +37,21 @@ struct profiler_metric {
     double value;
 };
 
-/* What is known of the workload by counting on paper; for profiler "model". */
+/* What is known of the workload: counted on paper, and how it is run. */
 struct profiler_model {
     double flops, macs, transcendentals, bytes_compulsory, bytes_streamed;
+    const char *device; /* "cpu", "cuda", "cuda:1"; NULL: the CPU */
+    int steps;          /* of the executable; 0: they cannot be looked at one by one */
+    const char *label;  /* tells the point from others, fit for a file name; NULL: nothing does */
+    const char *folder; /* for files that are made beside the numbers; NULL: none are made */
 };
 
 struct profiler {
     const char *name;
     const char *summary;
-    bool system_wide; /* counts everybody on the machine, not this process alone */
+    bool system_wide;       /* counts everybody on the machine, not this process alone */
+    double pass_s;          /* how long the executions of a pass should take; 0: 1 s */
+    int64_t executions_max; /* in a pass; 0: 1000 */
     /* False and a reason (with what to do) when it cannot count anything here. */
     bool (*available)(char *reason, size_t size);
     enum status (*open)(const struct profiler_model *model, int threads, void **session,
@@ -51,7 +62,15 @@ struct profiler {
     /* Fills at most PROFILER_METRICS_MAX; returns how many. */
     int (*read)(void *session, struct profiler_metric *metrics);
     void (*close)(void *session);
+    /* All four or none. */
+    bool (*by_step)(const void *session);
+    void (*step_begin)(void *session, int step);
+    void (*step_end)(void *session, int step); /* what goes wrong is said by end */
+    int (*read_step)(void *session, int step, struct profiler_metric *metrics);
 };
+
+/* Index of a device "cuda" (0) or "cuda:N"; -1 when it is none. */
+int profiler_cuda_index(const char *device);
 
 int profiler_count(void);
 const struct profiler *profiler_at(int index);

@@ -12,6 +12,7 @@ SELECT r.id AS result, p.key, p.canonical, p.workload, p.params, p.mode, p.devic
        (SELECT value FROM metric WHERE result = r.id AND op IS NULL AND name = 'bytes_compulsory')
            AS "bytes_compulsory [B]",
        (SELECT sum(value) FROM metric WHERE result = r.id AND op IS NULL
+        AND source = iif(p.device GLOB 'cuda*', 'cupti', 'papi')
         AND name IN ('dram_read_bytes', 'dram_write_bytes')) AS "dram [B]",
        (SELECT sum(context_switches) * 1e9 / sum(time_ns) FROM sample WHERE result = r.id
         AND phase = 'time') AS "switches [1/s]",

@@ -12,14 +12,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void evaluate_all(const struct group *group)
 {
-    struct formula_value values[GROUP_EVENTS_MAX];
+    struct formula_value values[GROUP_VALUES_MAX];
     double result;
-    for (int k = 0; k < group->event_count; k++)
-        values[k] = (struct formula_value){group->events[k].id, k + 1.0};
+    int count = 0;
+    for (int k = 0; k < group->event_count; k++, count++)
+        values[count] = (struct formula_value){group->events[k].id, k + 1.0};
+    for (int k = 0; k < group->use_count; k++, count++)
+        values[count] = (struct formula_value){group->uses[k], k + 1.0};
     for (int k = 0; k < group->metric_count; k++)
         if (group->metrics[k].formula &&
-            formula_evaluate(group->metrics[k].formula, values, group->event_count, &result,
-                             NULL) != STATUS_OK)
+            formula_evaluate(group->metrics[k].formula, values, count, &result, NULL) != STATUS_OK)
             abort(); /* it was accepted when the group was read */
 }
 
@@ -38,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     formula_evaluate(text, values, 2, &result, &err);
+    formula_uses(text, "ops");
     cpu_identity_parse(text, &(struct cpu_identity){.family = 0});
     free(text);
     arena_release(&arena);

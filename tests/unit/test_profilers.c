@@ -62,7 +62,7 @@ static void check_metrics(const struct profiler *p, const struct profiler_metric
 static int count_burning(const struct profiler *p, struct pool *pool, double seconds,
                          void **session, struct profiler_metric *metrics)
 {
-    const struct profiler_model model = {5, 2, 1, 10, 20};
+    const struct profiler_model model = {5, 2, 1, 10, 20, "cuda", 0, NULL, NULL};
     struct error err;
     if (p->open(&model, 2, session, &err) != STATUS_OK)
         fail_msg("%s: %s", p->name, err.message);
@@ -289,6 +289,8 @@ static enum status read_text(struct arena *arena, const char *text, struct group
 }
 
 #define EVENT  "[[event]]\nid = \"a\"\nname = \"x::A\"\n"
+#define CHIP   "summary = \"s\"\nchips = [\"GH100\"]\n"
+#define RANGES "method = \"ranges\"\n"
 #define METRIC "[[metric]]\nname = \"m\"\nunit = \"1\"\nformula = \"a * 2\"\n"
 
 static void bad_groups_are_refused(void **state)
@@ -308,6 +310,18 @@ static void bad_groups_are_refused(void **state)
         {"summary = \"s\"\nsystem_wide = 1\n" EVENT METRIC, "true or false"},
         {"summary = \"s\"\n" EVENT METRIC "missing = \"why\"\n", "needs a formula"},
         {"summary = \"s\"\nevent = 3\n" METRIC, "[[...]]"},
+        {"summary = \"s\"\npasses = 1\n" EVENT METRIC, "needs chips"},
+        {CHIP EVENT METRIC, "method"},
+        {CHIP "method = \"all\"\n" EVENT METRIC, "\"ranges\" or \"samples\""},
+        {CHIP RANGES EVENT METRIC, "passes"},
+        {CHIP RANGES "passes = 0\n" EVENT METRIC, "0 without events"},
+        {CHIP RANGES "passes = 65\n" EVENT METRIC, "from 0 to 64"},
+        {CHIP RANGES "passes = 1\nvendor = \"v\"\nfamily = 1\nmodels = [1, 2]\n" EVENT METRIC,
+         "not for both"},
+        {CHIP RANGES "passes = 1\nsteps = 1\n" EVENT METRIC, "true or false"},
+        {CHIP RANGES "passes = 1\nzero_when = \"x\"\n" EVENT METRIC, "one of uses"},
+        {CHIP RANGES "passes = 1\nuses = [1]\n" EVENT METRIC, "names in quotes"},
+        {CHIP RANGES "passes = 1\nuses = []\n" EVENT METRIC, "list of names"},
     };
     struct arena arena = {0};
     struct error err;

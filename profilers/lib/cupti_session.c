@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profilers/lib/cupti_session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profilers/lib/plugin.h"
+
+static const struct cupti_backend *find_backend(char *reason, size_t size)
+{
+    static const struct profiler_plugin plugin = {"cupti", "ridge_cupti", "libcupti",
+                                                  "install CUPTI, then make"};
+    ridge_cupti_entry *entry;
+    void *symbol = profiler_plugin_open(&plugin, reason, size);
+    if (!symbol)
+        return NULL;
+    memcpy(&entry, &symbol, sizeof(entry)); /* POSIX's way round ISO C's rule on casts */
+    const struct cupti_backend *backend = entry();
+    if (backend->abi == CUPTI_BACKEND_ABI)
+        return backend;
+    snprintf(reason, size, "plugins/profilers/cupti.so was built for another ridge: make");
+    return NULL;
+}
+
+static struct cupti *open_library(const struct cupti_backend *backend, char *reason)
+{
+    const struct cupti_files files = {.cupti = getenv("RIDGE_CUPTI"),
+                                      .driver = getenv("RIDGE_LIBCUDA")};
+    return backend->open(&files, reason);
+}
+
+bool cupti_session_available(enum cupti_use use, char *reason, size_t size)
+{
+    char why[CUPTI_REASON] = "";
+    snprintf(reason, size, "%s", "");
+    const struct cupti_backend *backend = find_backend(reason, size);
+    struct cupti *cupti = backend ? open_library(backend, why) : NULL;
+    bool ready = cupti && backend->ready(cupti, use, why);
+    if (cupti)
+        backend->close(cupti);
+    if (backend)
+        snprintf(reason, size, "%s", ready ? "" : why);
+    return ready;
+}
+
+enum status cupti_session_attach(const struct profiler_model *model, enum cupti_use use,
+                                 struct cupti_session *s, struct error *err)
+{
+    char reason[CUPTI_REASON] = "";
+    s->backend = find_backend(reason, sizeof(reason));
+    s->cupti = s->backend ? open_library(s->backend, reason) : NULL;
+    if (!s->cupti || !s->backend->ready(s->cupti, use, reason))
+        return UNSUPPORTED(err, "%s", reason);
+    int device = profiler_cuda_index(model ? model->device : NULL);
+    if (device < 0)
+        return UNSUPPORTED(err, "it counts on NVIDIA GPUs, and this ran on %s: --device cuda",
+                           model && model->device ? model->device : "the CPU");
+    if (!s->backend->attach(s->cupti, device, use, s->chip, reason))
+        return UNSUPPORTED(err, "%s", reason);
+    return STATUS_OK;
+}
+
+void cupti_session_detach(struct cupti_session *s)
+{
+    if (s->cupti)
+        s->backend->close(s->cupti);
+    arena_release(&s->arena);
+}
+
+static enum status start(const struct profiler_model *model, enum cupti_use use,
+                         struct cupti_session *s, struct error *err)
+{
+    struct gpu_counting_setup setup = {.use = use};
+    TRY(cupti_session_attach(model, use, s, err));
+    TRY(group_read_all(&s->arena, &setup.groups, &setup.group_count, err));
+    setup.backend = s->backend;
+    setup.cupti = s->cupti;
+    setup.chip = s->chip;
+    setup.steps = model->steps;
+    return gpu_counting_open(&setup, &s->counting, err);
+}
+
+enum status cupti_session_open(const struct profiler_model *model, enum cupti_use use,
+                               void **session, struct error *err)
+{
+    struct cupti_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    enum status status = start(model, use, s, err);
+    if (status != STATUS_OK)
+        cupti_session_close(s);
+    else
+        *session = s;
+    return status;
+}
+
+int cupti_session_passes(const void *session)
+{
+    const struct cupti_session *s = session;
+    return gpu_counting_passes(s->counting);
+}
+
+enum status cupti_session_begin(void *session, int pass, struct error *err)
+{
+    struct cupti_session *s = session;
+    (void)pass; /* they are made in their order */
+    return gpu_counting_begin(s->counting, err);
+}
+
+enum status cupti_session_end(void *session, int pass, int64_t executions, struct error *err)
+{
+    struct cupti_session *s = session;
+    (void)pass;
+    return gpu_counting_end(s->counting, executions, err);
+}
+
+int cupti_session_read(void *session, struct profiler_metric *metrics)
+{
+    struct cupti_session *s = session;
+    return gpu_counting_read(s->counting, metrics);
+}
+
+void cupti_session_close(void *session)
+{
+    struct cupti_session *s = session;
+    if (s->counting)
+        gpu_counting_close(s->counting);
+    cupti_session_detach(s);
+    free(s);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the profilers that need CUPTI have in common: finding the plug-in and the device, and, for
+ * those that count, the functions of struct profiler. RIDGE_CUPTI names another libcupti.
+ */
+#ifndef PROFILERS_LIB_CUPTI_SESSION_H
+#define PROFILERS_LIB_CUPTI_SESSION_H
+
+#include "profilers/lib/gpu_counting.h"
+
+struct cupti_session {
+    struct arena arena;
+    const struct cupti_backend *backend;
+    struct cupti *cupti;
+    char chip[CUPTI_CHIP];
+    struct gpu_counting *counting; /* NULL: a trace */
+};
+
+bool cupti_session_available(enum cupti_use use, char *reason, size_t size);
+/* Attaches to the device of the model; one that is no GPU is refused. */
+enum status cupti_session_attach(const struct profiler_model *model, enum cupti_use use,
+                                 struct cupti_session *session, struct error *err);
+void cupti_session_detach(struct cupti_session *session);
+
+/* For struct profiler; a session is a struct cupti_session. */
+enum status cupti_session_open(const struct profiler_model *model, enum cupti_use use,
+                               void **session, struct error *err);
+int cupti_session_passes(const void *session);
+enum status cupti_session_begin(void *session, int pass, struct error *err);
+enum status cupti_session_end(void *session, int pass, int64_t executions, struct error *err);
+int cupti_session_read(void *session, struct profiler_metric *metrics);
+void cupti_session_close(void *session);
+
+#endif

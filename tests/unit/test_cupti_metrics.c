@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of GPU metrics against CUPTI itself, whose host side needs no GPU: every metric of
+ * every group exists on every chip that the group names, and takes as many passes as it says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profilers/lib/group.h"
+#include "tests/lib/cupti_fake.h"
+
+enum { SKIP = 77 };
+
+struct tables {
+    const struct cupti_backend *backend;
+    struct cupti *cupti;
+    struct arena arena;
+    const struct group *groups;
+    int count;
+};
+
+static struct cupti_wanted wanted_of(const struct group *g, const char *chip, const char **names)
+{
+    for (int k = 0; k < g->event_count; k++)
+        names[k] = g->events[k].name;
+    return (struct cupti_wanted){.chip = chip,
+                                 .use = g->samples ? CUPTI_SAMPLES : CUPTI_RANGES,
+                                 .metrics = names,
+                                 .count = g->event_count};
+}
+
+static int describe_all(const struct tables *t, const struct group *g, const char *chip)
+{
+    const char *names[GROUP_EVENTS_MAX];
+    char text[256], reason[CUPTI_REASON];
+    struct cupti_wanted wanted = wanted_of(g, chip, names);
+    for (int e = 0; e < g->event_count; e++) {
+        if (!t->backend->describe(t->cupti, &wanted, e, text, sizeof(text), reason))
+            fail_msg("%s on %s: %s", g->file, chip, reason);
+        assert_true(strlen(text) > 5);
+    }
+    return g->event_count;
+}
+
+static void every_metric_exists(void **state)
+{
+    const struct tables *t = *state;
+    int metrics = 0, chips = 0;
+    for (int k = 0; k < t->count; k++)
+        for (int c = 0; c < t->groups[k].chip_count; c++, chips++)
+            metrics += describe_all(t, &t->groups[k], t->groups[k].chips[c]);
+    print_message("%d metrics of %d groups and chips\n", metrics, chips);
+    assert_true(metrics > 500);
+}
+
+static void passes_are_as_the_tables_say(void **state)
+{
+    const struct tables *t = *state;
+    for (int k = 0; k < t->count; k++)
+        for (int c = 0; c < t->groups[k].chip_count; c++) {
+            const char *names[GROUP_EVENTS_MAX];
+            char reason[CUPTI_REASON];
+            const struct group *g = &t->groups[k];
+            struct cupti_wanted wanted = wanted_of(g, g->chips[c], names);
+            if (g->event_count == 0)
+                continue;
+            struct cupti_config *config = t->backend->config_open(t->cupti, &wanted, reason);
+            if (!config)
+                fail_msg("%s on %s: %s", g->file, g->chips[c], reason);
+            if (t->backend->config_passes(config) != g->passes)
+                fail_msg("%s on %s: %d passes, and the file says %d", g->file, g->chips[c],
+                         t->backend->config_passes(config), g->passes);
+            t->backend->config_close(config);
+        }
+}
+
+static bool has_group(const struct tables *t, const char *chip, bool samples, const char *metric)
+{
+    for (int k = 0; k < t->count; k++)
+        for (int m = 0; m < t->groups[k].metric_count; m++)
+            if (group_is_for_chip(&t->groups[k], chip) && t->groups[k].samples == samples &&
+                strcmp(t->groups[k].metrics[m].name, metric) == 0 &&
+                t->groups[k].metrics[m].formula)
+                return true;
+    return false;
+}
+
+/* Every discrete GPU that this CUPTI can count on, and no chip that it does not know. */
+static void every_chip_has_its_groups(void **state)
+{
+    static const char *const without[] = {"GV100", "GV11B", "GA10B", "GB10B", "GB20B"};
+    static const char *const metrics[] = {"flops", "dram_read_bytes", "dram_write_bytes",
+                                          "l2_bytes", "cycles"};
+    const struct tables *t = *state;
+    char reason[CUPTI_REASON];
+    int count = 0;
+    const char *const *chips = t->backend->chips(t->cupti, &count, reason);
+    assert_non_null(chips);
+    for (int k = 0; k < count; k++) {
+        bool left_out = false;
+        for (int w = 0; w < (int)(sizeof(without) / sizeof(without[0])); w++)
+            left_out |= strcmp(chips[k], without[w]) == 0;
+        for (int m = 0; m < (int)(sizeof(metrics) / sizeof(metrics[0])) && !left_out; m++) {
+            if (!has_group(t, chips[k], false, metrics[m]))
+                fail_msg("%s: no group counts %s", chips[k], metrics[m]);
+            if (m > 0 && !has_group(t, chips[k], true, metrics[m]))
+                fail_msg("%s: no group samples %s", chips[k], metrics[m]);
+        }
+    }
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    const struct tables *t = *state;
+    static const struct {
+        const char *chip, *metric;
+        enum cupti_use use;
+        const char *message;
+    } bad[] = {
+        {"GH100", "dram__bytes_raed.sum", CUPTI_RANGES, "dram__bytes_raed.sum"},
+        {"GB202", "dram__bytes_read.sum", CUPTI_RANGES, "dram__bytes_read.sum"},
+        {"XX999", "dram__bytes_read.sum", CUPTI_RANGES, "cuptiProfilerHostInitialize"},
+        {"GH100", "sm__sass_thread_inst_executed_op_ffma_pred_on.sum", CUPTI_SAMPLES,
+         "cuptiProfilerHost"},
+    };
+    for (int k = 0; k < (int)(sizeof(bad) / sizeof(bad[0])); k++) {
+        char reason[CUPTI_REASON] = "";
+        struct cupti_wanted wanted = {
+            .chip = bad[k].chip, .use = bad[k].use, .metrics = &bad[k].metric, .count = 1};
+        assert_null(t->backend->config_open(t->cupti, &wanted, reason));
+        if (!strstr(reason, bad[k].message))
+            fail_msg("\"%s\" does not say %s", reason, bad[k].message);
+    }
+}
+
+/* More than one pass cannot be sampled. */
+static void sampling_has_one_pass(void **state)
+{
+    const struct tables *t = *state;
+    static const char *const metrics[] = {"dram__bytes_read.sum", "l1tex__t_bytes.sum",
+                                          "sm__pipe_tensor_cycles_active.avg",
+                                          "sm__inst_executed_pipe_tensor.sum"};
+    char reason[CUPTI_REASON] = "";
+    struct cupti_wanted wanted = {
+        .chip = "GH100", .use = CUPTI_SAMPLES, .metrics = metrics, .count = 4};
+    assert_null(t->backend->config_open(t->cupti, &wanted, reason));
+    assert_non_null(strstr(reason, "passes are needed"));
+}
+
+int main(void)
+{
+    struct tables t = {.count = 0};
+    struct error err;
+    char reason[CUPTI_REASON] = "";
+    const struct cupti_files files = {.cupti = getenv("RIDGE_CUPTI")};
+    t.backend = cupti_plugin(reason, sizeof(reason));
+    t.cupti = t.backend ? t.backend->open(&files, reason) : NULL;
+    if (!t.cupti) {
+        printf("skipped: %s\n", reason);
+        return SKIP;
+    }
+    if (group_read_all(&t.arena, &t.groups, &t.count, &err) != STATUS_OK) {
+        printf("%s\n", err.message);
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(every_metric_exists, &t),
+        cmocka_unit_test_prestate(passes_are_as_the_tables_say, &t),
+        cmocka_unit_test_prestate(every_chip_has_its_groups, &t),
+        cmocka_unit_test_prestate(what_cannot_be_is_refused, &t),
+        cmocka_unit_test_prestate(sampling_has_one_pass, &t),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    t.backend->close(t.cupti);
+    arena_release(&t.arena);
+    return failed;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counted operations and bytes in the views: each device has its own sources, and none is mixed up
+ * with the model's numbers or with those of the other device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/registry.h"
+#include "results/query.h"
+#include "results/store.h"
+#include "tests/lib/made_results.h"
+
+struct place {
+    char *folder, path[512];
+    struct store *store;
+    int64_t run;
+    int next;
+    struct error err;
+};
+
+static void must(const struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    struct run_head head = made_head("00000000-0000-0000-0000-000000000001", 1);
+    assert_non_null(place);
+    place->folder = made_folder();
+    snprintf(place->path, sizeof(place->path), "%s/ridge.db", place->folder);
+    must(place, store_open(place->path, STORE_WRITE, &place->store, &place->err));
+    must(place, run_begin(place->store, &head, &place->run, &place->err));
+    *state = place;
+    return 0;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    store_close(place->store);
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+struct counted {
+    int op;
+    const char *source, *name;
+    double value;
+};
+
+/* The model: 1 GFLOP, 10 MB, in 20 ms; steps: half of the GFLOP and 10 MB each. */
+static void put(struct place *place, const char *device, const struct counted *counted, int count)
+{
+    struct made_record made;
+    must(place, made_record(&made, place->next++, 0.02, 30, 2));
+    made.record.point.device = device;
+    for (int k = 0; k < count; k++)
+        made.metrics[made.record.metric_count++] =
+            (struct metric_record){.op = counted[k].op,
+                                   .name = counted[k].name,
+                                   .unit = "1",
+                                   .source = counted[k].source,
+                                   .better = BETTER_NONE,
+                                   .value = counted[k].value,
+                                   .reason = isnan(counted[k].value) ? "forbidden" : "",
+                                   .formula = ""};
+    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    made_release(&made);
+}
+
+static struct grid view(struct place *place, const char *name, const char *parameter, double value)
+{
+    struct grid grid;
+    struct query_value values[] = {{parameter, NULL, value}};
+    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
+    return grid;
+}
+
+static void is(const struct grid *grid, int64_t row, const char *column, double expected)
+{
+    double value = grid_number(grid, row, column);
+    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("row %d: %s is %.17g, not %.17g", (int)row, column, value, expected);
+}
+
+static const struct counted both[] = {
+    {-1, "papi", "flops", 7e9},
+    {-1, "cupti", "flops", 1.25e9},
+    {-1, "papi", "dram_read_bytes", 3e6},
+    {-1, "papi", "dram_write_bytes", 1e6},
+    {-1, "cupti", "dram_read_bytes", 8e6},
+    {-1, "cupti", "dram_write_bytes", 2e6},
+    {-1, "cupti_pm", "dram_read_bytes", 9e6},
+    {-1, "cupti_pm", "dram_write_bytes", 4e6},
+    {-1, "powercap", "energy_j", 5},
+    {-1, "nvml", "energy_j", 11},
+    {0, "cupti", "flops", 6e8},
+    {0, "cupti", "dram_read_bytes", 5e6},
+    {0, "cupti", "dram_write_bytes", 5e6},
+};
+
+static void each_device_has_its_counters(void **state)
+{
+    struct place *place = *state;
+    put(place, "cuda", both, ARRAY_COUNT(both));
+    put(place, "cuda:1", both, ARRAY_COUNT(both));
+    put(place, "cpu", both, 10); /* a CPU's steps are not counted */
+    struct grid grid = view(place, "roofline", "run", (double)place->run);
+    assert_int_equal(grid.row_count, 3);
+    for (int row = 0; row < 2; row++) {
+        is(&grid, row, "flops_counted", 1.25e9);
+        is(&grid, row, "executed_ratio", 1.25);
+        is(&grid, row, "intensity", 100);
+        is(&grid, row, "intensity_counted", 100);
+        is(&grid, row, "intensity_read", 125);
+        is(&grid, row, "intensity_executed", 125);
+    }
+    is(&grid, 2, "executed_ratio", 7);
+    is(&grid, 2, "intensity_counted", 250);
+    is(&grid, 2, "intensity_read", 1e3 / 3);
+    grid_release(&grid);
+    grid = view(place, "results", "run", (double)place->run);
+    is(&grid, 0, "flops", 1e9);
+    is(&grid, 0, "energy", 11);
+    is(&grid, 2, "energy", 5);
+    is(&grid, 0, "dram_read", 8e6);
+    is(&grid, 2, "dram_write", 1e6);
+    grid_release(&grid);
+    grid = view(place, "compare_points", "run", (double)place->run);
+    is(&grid, 0, "dram", 1e7);
+    is(&grid, 2, "dram", 4e6);
+    grid_release(&grid);
+}
+
+static void steps_keep_model_and_count_apart(void **state)
+{
+    struct place *place = *state;
+    put(place, "cuda", both, ARRAY_COUNT(both));
+    struct grid grid = view(place, "roofline_ops", "result", 1);
+    assert_int_equal(grid.row_count, 2);
+    is(&grid, 0, "intensity", 50);
+    is(&grid, 0, "intensity_counted", 50);
+    is(&grid, 0, "intensity_read", 100);
+    is(&grid, 0, "executed_ratio", 1.2);
+    is(&grid, 1, "executed_ratio", NAN);
+    grid_release(&grid);
+    grid = view(place, "ops", "result", 1);
+    is(&grid, 0, "flops", 5e8);
+    is(&grid, 0, "flops_counted", 6e8);
+    is(&grid, 0, "dram_write", 5e6);
+    grid_release(&grid);
+    grid = view(place, "breakdown", "result", 1);
+    is(&grid, 0, "flops", 5e8);
+    grid_release(&grid);
+}
+
+/* Where ranges are forbidden, samples tell the bytes; nothing else stands in for a count. */
+static void samples_stand_in_for_ranges(void **state)
+{
+    static const struct counted sampled[] = {
+        {-1, "papi", "flops", 7e9},
+        {-1, "cupti", "flops", NAN},
+        {-1, "cupti", "dram_read_bytes", NAN},
+        {-1, "cupti_pm", "dram_read_bytes", 9e6},
+        {-1, "cupti_pm", "dram_write_bytes", 1e6},
+        {-1, "papi", "dram_read_bytes", 1},
+        {-1, "powercap", "energy_j", 5},
+    };
+    struct place *place = *state;
+    put(place, "cuda", sampled, ARRAY_COUNT(sampled));
+    put(place, "cpu", sampled + 1, 4);
+    struct grid grid = view(place, "roofline", "run", (double)place->run);
+    is(&grid, 0, "flops_counted", NAN);
+    is(&grid, 0, "intensity_counted", 100);
+    is(&grid, 1, "intensity_counted", NAN);
+    grid_release(&grid);
+    grid = view(place, "results", "run", (double)place->run);
+    is(&grid, 0, "energy", NAN);
+    grid_release(&grid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_device_has_its_counters, place_open, place_close),
+        cmocka_unit_test_setup_teardown(steps_keep_model_and_count_apart, place_open, place_close),
+        cmocka_unit_test_setup_teardown(samples_stand_in_for_ranges, place_open, place_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
