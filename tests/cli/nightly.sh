@@ -9,13 +9,21 @@ export RIDGE RIDGE_DB="$tap_dir/nightly.db" RIDGE_SUITE="$tap_dir/suite.toml" RI
 cat >"$RIDGE_SUITE" <<'END'
 [ceilings]
 measure = false
-[[workload]]
-name = ["ncf", "wide_deep"]
-batch = 1
+[defaults]
 device = "null"
 threads = 1
+batch = 1
+verify = false
+layers = false
+profilers = "model"
+[[workload]]
+name = ["ncf", "wide_deep"]
 END
 cd "$tap_dir" || exit 1
+# What is drawn is another test's matter, and takes its time.
+printf '#!/bin/sh\nexit 1\n' >gnuplot
+chmod +x gnuplot
+PATH=$tap_dir:$PATH
 night() { # name, ns of an execution
     echo "$2" >script
     run env RIDGE_NIGHT="$1" "$root/tools/nightly.sh"
@@ -29,20 +37,17 @@ exits 0
 prints '^2 points: 2 unchanged'
 check "three runs were compared with one" jq -e 'all(.[]; .base_runs == 1 and .head_runs == 3)' compare.json
 check "the page shows both" grep -q 'Against another run' out/nightly/index.html
-night third 1200000
-exits 1
-prints '^2 points: 2 regressed'
-check "JUnit has two failures" grep -q 'failures="2"' compare.xml
 summary=$tap_dir/summary
 echo 1200000 >script
-run env RIDGE_NIGHT=fourth GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$summary" "$root/tools/nightly.sh"
+run env RIDGE_NIGHT=third GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$summary" "$root/tools/nightly.sh"
 exits 1
 prints '^::error title=regressed ncf'
+check "JUnit has two failures" grep -q 'failures="2"' compare.xml
 check "the summary has the table" grep -q '^| regressed | ncf' "$summary"
 # A workload that fails does not end the night before the comparison names it.
-sed -i 's/"wide_deep"/"dien"/' suite.toml
+sed -i 's/, "wide_deep"//' suite.toml
 echo nonsense >script
-run env RIDGE_NIGHT=fifth "$root/tools/nightly.sh"
+run env RIDGE_NIGHT=fourth "$root/tools/nightly.sh"
 exits 3
 prints '^failed +ncf'
 prints '^missing +wide_deep'
