@@ -53,6 +53,12 @@ static void points_text(const struct grid *g, int64_t row, char *text, size_t si
         snprintf(text + used, size - used, ", %.0f not done", left);
 }
 
+/* Of a run that was killed nobody wrote the end. */
+static const char *state_text(const char *state)
+{
+    return strcmp(state, "running") == 0 ? "running or killed" : state;
+}
+
 static void runs_table(const struct grid *g)
 {
     static const char *const titles[] = {"run", "started [UTC]", "machine", "commit",
@@ -72,8 +78,8 @@ static void runs_table(const struct grid *g)
         table_cell(&t, "%s", grid_text(g, row, "tag"));
         table_cell(&t, "%s", grid_text(g, row, "baselines"));
         table_cell(&t, "%s", grid_number(g, row, "planned") > 0 ? points : "ceilings only");
-        table_cell(&t, "%s%s%s", grid_text(g, row, "state"), invalid ? ", INVALID: " : "",
-                   invalid ? grid_text(g, row, "reason") : "");
+        table_cell(&t, "%s%s%s", state_text(grid_text(g, row, "state")),
+                   invalid ? ", INVALID: " : "", invalid ? grid_text(g, row, "reason") : "");
     }
     table_print(&t, stdout);
     table_release(&t);

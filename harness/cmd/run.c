@@ -47,7 +47,7 @@ static const struct option options[] = {
 };
 
 struct printer {
-    bool as_json;
+    bool as_json, has_head;
     struct json json;
 };
 
@@ -129,10 +129,14 @@ static void print_head(void)
 static void on_point(void *context, const struct point *point, const struct record *record)
 {
     struct printer *printer = context;
-    if (printer->as_json)
+    if (printer->as_json) {
         print_json(&printer->json, point, record);
-    else
-        print_row(point, record);
+        return;
+    }
+    if (!printer->has_head)
+        print_head();
+    printer->has_head = true;
+    print_row(point, record);
 }
 
 /* ---- the command ---- */
@@ -210,8 +214,6 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
     if (o->json) {
         json_begin(&printer.json, stdout);
         json_open(&printer.json, NULL, '[');
-    } else {
-        print_head();
     }
     enum status status = campaign_run(plan, &campaign, &result, &err);
     if (o->json)

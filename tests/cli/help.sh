@@ -62,7 +62,7 @@ offers avx2 ridge run --isa ''
 offers openmetrics ridge export -f open
 offers roofline_ops ridge plot roof
 offers native ridge run --providers nat
-offers fish ridge help --completion "fi"
+offers fish ridge help --completion fis
 run bash "$tap_dir/offer" "$tap_dir/ridge.bash" ridge run --db ''
 check "a file is left to the shell" test -z "$(cat "$output")"
 # What only a database knows.

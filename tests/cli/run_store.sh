@@ -95,6 +95,19 @@ exits 2
 complains 'garbage.db'
 is "and is not touched" "garbage, not a database" "$(cat "$tap_dir/garbage.db")"
 
+prints_nothing
+# A file that may not grow: an error, no death, and what was stored before is whole. Only with
+# this limit under the shell's own, so in a shell of its own.
+cp "$db" "$tap_dir/limited.db"
+before=$(sql 'SELECT count(*) FROM result' "$tap_dir/limited.db")
+# shellcheck disable=SC2016
+run sh -c 'ulimit -f $(($(wc -c <"$1") / 512 + 64)) && exec "$0" run ncf --batch 1,2 --device null --no-ceilings \
+    --no-report --no-verify --samples 9000 --db "$1"' "$RIDGE" "$tap_dir/limited.db"
+check "a file at its limit ends with a message" test "$code" -lt 64 -a -s "$errors"
+complains 'limited.db'
+is "the database is whole" ok "$(sql 'PRAGMA integrity_check' "$tap_dir/limited.db")"
+check "with all that it had" test "$(sql 'SELECT count(*) FROM result' "$tap_dir/limited.db")" -ge "$before"
+
 # Scripts that are no scripts.
 echo nonsense >"$script"
 # shellcheck disable=SC2086
