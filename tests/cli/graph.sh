@@ -229,6 +229,8 @@ holds '.macs == 4 * 2624 * 2560 * 64 * 32'
 run ridge graph synnet:form=published --json
 holds '.params == 21619109'
 holds "$(near .macs 19.1087e9 1e-5)"
+run ridge graph synnet:form=published3c --json
+holds '.params == 25686645 and .macs == 17509948414'
 for wish in 60,64,20,60,20 10,200,20,60,20 200,40,70,20,10; do
     IFS=, read -r intensity footprint k5 k3 k1 <<EOF
 $wish
