@@ -133,6 +133,12 @@ run ridge graph din --batch 512 --json
 holds '.params == 4231771 and .macs == 1972383744'
 holds "$(near .flops_model 3.984e9 1e-3)"
 
+# All items with their categories: a table of 48 MB read and written, without a product more.
+bytes=$("$RIDGE" graph din --batch 512 --json | jq .bytes_streamed)
+run ridge graph din:table=whole --batch 512 --json
+holds '.params == 4231771 and .macs == 1972383744'
+holds ".bytes_streamed - $bytes | . > 63001 * 128 * 4 * 2.4 and . < 63001 * 128 * 4 * 2.6"
+
 # The auxiliary net runs over one step less than the recurrences.
 run ridge graph dien --batch 512 --json
 holds '.params == 16521651 and .macs == 512 * (30312 * 100 + 24600 * 99 + 49856)'
@@ -229,6 +235,8 @@ holds '.macs == 4 * 2624 * 2560 * 64 * 32'
 run ridge graph synnet:form=published --json
 holds '.params == 21619109'
 holds "$(near .macs 19.1087e9 1e-5)"
+run ridge graph synnet:form=published3c --json
+holds '.params == 25686645 and .macs == 17509948414'
 for wish in 60,64,20,60,20 10,200,20,60,20 200,40,70,20,10; do
     IFS=, read -r intensity footprint k5 k3 k1 <<EOF
 $wish
