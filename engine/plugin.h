@@ -25,6 +25,7 @@
 
 #include "engine/axis.h"
 #include "engine/chain.h"
+#include "engine/device.h"
 #include "engine/kernel.h"
 #include "engine/matmul_shape.h"
 #include "engine/move.h"
