@@ -100,6 +100,7 @@ static enum status phase_time(struct work *w, struct error *err)
     bool reset = rss_reset();
     w->peak = peak_now(w);
     TRY(measure_run(&w->target.subject, &options, &w->measurement, err));
+    TRY(w->target.exe ? exe_status(w->target.exe, err) : STATUS_OK);
     w->measured = true;
     w->peak = fmax(w->peak, peak_now(w));
     w->rss = reset ? rss_peak() : NAN;
@@ -162,6 +163,8 @@ static enum status count_pass(struct counting_of *c, int pass, struct error *err
         exe_run_watched(w->target.exe, &watch);
     for (int64_t k = 0; k < executions && !by_step; k++)
         w->target.subject.run(w->target.subject.context);
+    if (w->target.subject.finish)
+        w->target.subject.finish(w->target.subject.context);
     return c->profiler->end(c->session, pass, executions, err);
 }
 

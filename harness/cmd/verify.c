@@ -32,6 +32,7 @@ static const struct option options[] = {
 };
 
 struct outcome {
+    const char *spec, *device, *precision;
     struct verification v;
     struct error err;
     double seconds;
@@ -50,7 +51,10 @@ static const char *verdict_of(const struct outcome *r)
 
 static struct outcome verify(const char *spec, const struct verify_options *o)
 {
-    struct outcome r = {.v = {NAN, NAN}};
+    struct outcome r = {.spec = spec,
+                        .device = o->model.device ? o->model.device : "cpu",
+                        .precision = o->model.tf32 ? "tf32" : "f32",
+                        .v = {NAN, NAN}};
     struct graph *graph;
     struct exe *exe;
     uint64_t begin = clock_now_ns();
@@ -64,12 +68,12 @@ static struct outcome verify(const char *spec, const struct verify_options *o)
     return r;
 }
 
-static void print_json(struct json *json, const char *spec, const struct outcome *r)
+static void print_json(struct json *json, const struct outcome *r)
 {
     json_open(json, NULL, '{');
-    json_text(json, "workload", spec);
-    json_text(json, "device", "cpu");
-    json_text(json, "precision", "f32");
+    json_text(json, "workload", r->spec);
+    json_text(json, "device", r->device);
+    json_text(json, "precision", r->precision);
     json_number(json, "max_rel_error", r->v.error);
     json_number(json, "bound", r->v.bound);
     json_text(json, "status", verdict_of(r));
@@ -94,10 +98,10 @@ static int verify_each(int count, const char *const *specs, const struct verify_
         if (!is_right(&r) && (o->all || r.status == STATUS_OK))
             exit_code = EXIT_WRONG;
         if (o->json)
-            print_json(&json, specs[k], &r);
+            print_json(&json, &r);
         else
-            printf("%-24s cpu f32  max relative error %.3g (bound %.1g)  %s\n", specs[k], r.v.error,
-                   r.v.bound, verdict_of(&r));
+            printf("%-24s %s %s  max relative error %.3g (bound %.1g)  %s\n", r.spec, r.device,
+                   r.precision, r.v.error, r.v.bound, verdict_of(&r));
         fflush(stdout);
         if (o->all)
             fprintf(stderr, "[%2d/%d] %s: %s, %.1f s\n", k + 1, count, specs[k], verdict_of(&r),

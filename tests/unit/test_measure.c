@@ -108,7 +108,7 @@ static struct measurement measure(struct script *s, const struct protocol *p)
     struct error err = {0};
     struct measurement m;
     struct time_source time = {now_ns, sleep_until, look, s};
-    struct subject subject = {run, flush, s};
+    struct subject subject = {run, flush, s, NULL};
     struct measure_options options = {
         .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
     if (measure_run(&subject, &options, &m, &err) != STATUS_OK)
@@ -336,7 +336,7 @@ static void the_harness_itself_costs_little(void **state)
     struct error err = {0};
     struct real_time real;
     struct time_source time;
-    struct subject subject = {run_nothing, NULL, NULL};
+    struct subject subject = {run_nothing, NULL, NULL, NULL};
     struct protocol p = usual();
     p.samples_min = p.samples_max = 5000;
     double overhead = 1, median = 1, clock = clock_read_s();
