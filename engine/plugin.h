@@ -26,6 +26,7 @@
 #include "engine/attention.h"
 #include "engine/axis.h"
 #include "engine/chain.h"
+#include "engine/device.h"
 #include "engine/kernel.h"
 #include "engine/matmul_shape.h"
 #include "engine/move.h"
