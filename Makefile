@@ -196,6 +196,10 @@ SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
+# The cuBLASLt plug-in over a library that multiplies on the host.
+VENDOR_SO  := $(if $(HAVE_CUBLASLT),$(if $(HOST_CUDA_SO),$(B)/tests/gpu/vendor/plugins/cublaslt.so))
+CFLAGS_vendor        = $(CUDA_CFLAGS)
+CFLAGS_fake_cublaslt = $(CUDA_CFLAGS)
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
@@ -281,6 +285,11 @@ $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
+$(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
+    tests/gpu/fake_device.c base/error.c engine/kernels/cublaslt/lib/api.c \
+    engine/kernels/cublaslt/lib/product.c $(wildcard engine/kernels/cublaslt/*.c))
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
@@ -327,7 +336,7 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
+test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) $(VENDOR_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)

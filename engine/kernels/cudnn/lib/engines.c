@@ -139,17 +139,19 @@ static enum status engine_describe(cudnn_desc config, struct engine_info *info, 
 
 /* ---- asking ---- */
 
-/* Note that engines for elementwise work and pooling also say that they use tensor cores. */
+/* Engines for elementwise work and pooling say, too, that they use tensor cores: only in graphs
+ * with a product do these notes speak of rounding. */
 static bool fits(const struct engine_info *info, const struct engine_rule *rule, bool products)
 {
-    const unsigned rounding = 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE |
-                              1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS |
-                              1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
     const unsigned reorder = 1u << CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER |
                              1u << CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER;
-    if (info->numerics & 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC || info->behaviour & reorder)
-        return false;
-    return !(rule->exact && products && info->numerics & rounding);
+    unsigned refused = 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+    if (products)
+        refused |= 1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+    if (products && rule->exact)
+        refused |=
+            1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE | 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    return !(info->numerics & refused) && !(info->behaviour & reorder);
 }
 
 /* Takes what fits of the offered configurations; the others are destroyed. The two lists overlap.
