@@ -37,10 +37,10 @@ struct time_source {
 
 struct subject {
     void (*run)(void *context);
+    void (*flush)(void *context); /* evicts the caches; needed when cold */
+    void *context;
     void (*finish)(void *context); /* ends a sample, within its time: waits for runs that were only
                                       started; may be NULL */
-    void (*flush)(void *context);  /* evicts the caches; needed when cold */
-    void *context;
 };
 
 /* Called between samples, at most ten times a second; returning false ends the measurement. */
