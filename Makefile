@@ -201,7 +201,8 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
-PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/lowered.o $(B)/tests/gpu/fake_device.o
+PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/lowered.o $(B)/tests/gpu/one_node.o \
+                   $(B)/tests/gpu/fake_device.o
 FAKE_CUDNN    := tests/gpu/fake_cudnn
 FAKE_CUBLASLT := tests/gpu/fake_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
@@ -214,6 +215,10 @@ CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
+# The cuBLASLt plug-in over a library that multiplies on the host.
+VENDOR_SO  := $(if $(HAVE_CUBLASLT),$(if $(HOST_CUDA_SO),$(B)/tests/gpu/vendor/plugins/cublaslt.so))
+CFLAGS_vendor        = $(CUDA_CFLAGS)
+CFLAGS_fake_cublaslt = $(CUDA_CFLAGS)
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
@@ -300,6 +305,11 @@ endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
+$(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
+    tests/gpu/fake_device.c base/error.c engine/kernels/cublaslt/lib/api.c \
+    engine/kernels/cublaslt/lib/product.c $(wildcard engine/kernels/cublaslt/*.c))
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c))
@@ -348,7 +358,8 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
+test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) \
+               $(VENDOR_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cuDNN itself says, without a GPU, that it has engines for the convolutions, poolings, norms and
 # attention of every workload on three chips (tests/gpu/support.c). LONG=1: makes a plan of each, too,
-# which compiles those engines that are compiled at run time (an hour of CPU time).
+# which compiles those engines that are compiled at run time (many minutes of CPU time).
 . tests/lib/tap.sh
 
 support=${RIDGE_BUILD:-build/release}/tests/gpu/support

@@ -14,6 +14,7 @@
 
 #include "base/options.h"
 #include "engine/kernels/cudnn/lib/work.h"
+#include "engine/op_case.h"
 #include "tests/gpu/chips.h"
 #include "tests/gpu/lowered.h"
 #include "workloads/workload.h"
@@ -78,7 +79,7 @@ struct signature {
 
 struct settings {
     const char *workload;
-    bool plans, verbose, help;
+    bool cases, plans, verbose, help;
 };
 
 struct survey {
@@ -91,6 +92,8 @@ struct survey {
 
 static const struct option table[] = {
     {"workload", 'w', OPTION_TEXT, offsetof(struct settings, workload), "NAME", "only this one"},
+    {"cases", 'c', OPTION_FLAG, offsetof(struct settings, cases), NULL,
+     "the operators' test cases instead of workloads; they need not be supported"},
     {"plans", 'p', OPTION_FLAG, offsetof(struct settings, plans), NULL,
      "make the first plan of each"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
@@ -217,16 +220,44 @@ static enum status survey_step(struct survey *survey, const struct exe *exe,
     return ask_all(survey, step, s, err);
 }
 
-static enum status survey_workload(struct survey *survey, const char *name, struct error *err)
+/* Takes the graph. */
+static enum status survey_graph(struct survey *survey, struct graph *graph, const char *name,
+                                struct error *err)
 {
-    struct graph *graph;
     struct lowered lowered;
-    TRY(workload_open(name, 0, &graph, err));
     enum status status = lowered_open(&lowered, graph, err);
     for (int s = 0; status == STATUS_OK && s < lowered_count(&lowered); s++)
         status = survey_step(survey, &lowered.exe, lowered_step(&lowered, s), name, err);
     lowered_close(&lowered);
     return status == STATUS_OK ? STATUS_OK : error_context(err, "%s", name);
+}
+
+static enum status survey_workloads(struct survey *survey, struct error *err)
+{
+    for (int k = 0; k < workload_count(); k++) {
+        const char *name = workload_at(k)->name, *only = survey->settings.workload;
+        struct graph *graph;
+        if (only && strcmp(only, name) != 0)
+            continue;
+        TRY(workload_open(name, 0, &graph, err));
+        TRY(survey_graph(survey, graph, name, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status survey_cases(struct survey *survey, struct error *err)
+{
+    for (int k = 0; k < ARRAY_COUNT(wanted_ops); k++) {
+        const struct op *op = op_find(wanted_ops[k], NULL);
+        op = op ? op : op_find(wanted_ops[k], "ridge");
+        for (int c = 0; op && c < op->case_count; c++) {
+            struct graph *graph = op_case_graph(op, &op->cases[c], err);
+            if (!graph)
+                return err->code;
+            TRY(survey_graph(survey, graph, op->cases[c].name, err));
+        }
+    }
+    return STATUS_OK;
 }
 
 /* ---- the report ---- */
@@ -321,11 +352,7 @@ static enum status run(struct survey *survey, struct error *err)
     survey->signatures = calloc(SIGNATURES_MAX, sizeof(*survey->signatures));
     if (!survey->signatures)
         return FAIL_NO_MEMORY(err);
-    for (int k = 0; k < workload_count(); k++) {
-        const char *name = workload_at(k)->name, *only = survey->settings.workload;
-        if (!only || strcmp(only, name) == 0)
-            TRY(survey_workload(survey, name, err));
-    }
+    TRY(survey->settings.cases ? survey_cases(survey, err) : survey_workloads(survey, err));
     report(survey);
     device_chips_release();
     return STATUS_OK;
@@ -351,6 +378,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[0], err.message);
         return 2;
     }
+    if (survey.settings.cases)
+        return 0;
     printf("%d passed, %d failed\n", survey.count * TYPES * CHIP_COUNT - survey.failed,
            survey.failed);
     return survey.failed ? 1 : 0;

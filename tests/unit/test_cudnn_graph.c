@@ -19,6 +19,7 @@
 #include "tests/gpu/fake_cudnn.h"
 #include "tests/gpu/fake_device.h"
 #include "tests/gpu/lowered.h"
+#include "tests/gpu/one_node.h"
 
 enum { MEMORY = 1 << 16, CALLS_MAX = 4000 };
 
@@ -32,136 +33,6 @@ static const struct kernel *const kernels[] = {
 #undef X
 };
 
-#define NORMAL ((struct fill){.kind = FILL_NORMAL, .b = 1})
-
-/* ---- graphs of one node ---- */
-
-static int param(struct graph *g, const char *name, struct shape shape)
-{
-    return graph_param(g, name, DTYPE_F32, shape, NORMAL);
-}
-
-static void make_conv(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 16, 6, 5), NORMAL);
-    int z = graph_input(g, "z", DTYPE_F32, shape_of(2, 8, 6, 5), NORMAL);
-    int y = graph_node(g, "Conv", NULL,
-                       INPUTS(x, param(g, "w", shape_of(8, 16, 3, 3)), param(g, "b", shape_of(8))),
-                       ATTRS(attr_ints_of("pads", 1, 1, 1, 1)));
-    y = graph_node(g, "Add", NULL, INPUTS(y, z), NO_ATTRS);
-    graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
-}
-
-static void make_conv_1d(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 9), NORMAL);
-    int y = graph_node(g, "Conv", NULL, INPUTS(x, param(g, "w", shape_of(8, 4, 3))), NO_ATTRS);
-    graph_output(g, graph_node(g, "HardSwish", NULL, INPUTS(y), NO_ATTRS));
-}
-
-static void make_conv_transpose(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 6, 5), NORMAL);
-    graph_output(g, graph_node(g, "ConvTranspose", NULL,
-                               INPUTS(x, param(g, "w", shape_of(8, 4, 2, 2))),
-                               ATTRS(attr_ints_of("strides", 2, 2))));
-}
-
-static void make_pool(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 7, 7), NORMAL);
-    graph_output(g, graph_node(g, "MaxPool", NULL, INPUTS(x),
-                               ATTRS(attr_ints_of("kernel_shape", 3, 3),
-                                     attr_ints_of("strides", 2, 2), attr_int("ceil_mode", 1))));
-}
-
-static void make_batch_norm(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 4, 5), NORMAL);
-    struct fill positive = {.kind = FILL_UNIFORM, .a = 0.5, .b = 2};
-    int variance = graph_param(g, "variance", DTYPE_F32, shape_of(3), positive);
-    int y = graph_node(g, "BatchNormalization", NULL,
-                       INPUTS(x, param(g, "scale", shape_of(3)), param(g, "shift", shape_of(3)),
-                              param(g, "mean", shape_of(3)), variance),
-                       NO_ATTRS);
-    graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
-}
-
-static void make_layer_norm(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(5, 32), NORMAL);
-    graph_output(
-        g, graph_node(g, "LayerNormalization", NULL,
-                      INPUTS(x, param(g, "scale", shape_of(32)), param(g, "shift", shape_of(32))),
-                      NO_ATTRS));
-}
-
-static int attention(struct graph *g, int mask)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 9, 96), NORMAL);
-    struct attr heads[] = {attr_int("heads", 2)};
-    int inputs[] = {x, NONE, NONE, mask};
-    return graph_node(g, "Attention", NULL, mask == NONE ? 1 : 4, inputs, 1, heads);
-}
-
-static void make_attention(struct graph *g)
-{
-    graph_output(g, attention(g, NONE));
-}
-
-static void make_masked(struct graph *g)
-{
-    graph_output(g, attention(g, graph_input(g, "mask", DTYPE_F32, shape_of(2, 1, 1, 9), NORMAL)));
-}
-
-static void make_rnn(struct graph *g, const char *op, int gates, struct attr attr, int directions)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(3, 2, 5), NORMAL);
-    int w = param(g, "w", shape_of(directions, gates * 4, 5));
-    int r = param(g, "r", shape_of(directions, gates * 4, 4));
-    int b = param(g, "b", shape_of(directions, 2 * gates * 4));
-    struct attr attrs[] = {attr_int("hidden_size", 4), attr};
-    int outputs[2];
-    graph_node_many(g, op, NULL, INPUTS(x, w, r, b), 2, attrs, 2, outputs);
-    graph_output(g, outputs[0]);
-    graph_output(g, outputs[1]);
-}
-
-static void make_lstm(struct graph *g)
-{
-    make_rnn(g, "LSTM", 4, attr_string("direction", "bidirectional"), 2);
-}
-
-static void make_gru(struct graph *g)
-{
-    make_rnn(g, "GRU", 3, attr_int("linear_before_reset", 1), 1);
-}
-
-static void make_softmax(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 5), NORMAL);
-    graph_output(g, graph_node(g, "Softmax", NULL, INPUTS(x), ATTRS(attr_int("axis", 1))));
-}
-
-/* A sum with a row, then with a residual: cuDNN wants them the other way round. */
-static void make_matmul(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 6, 8), NORMAL);
-    int z = graph_input(g, "z", DTYPE_F32, shape_of(1, 6, 16), NORMAL);
-    int y = graph_node(g, "MatMul", NULL, INPUTS(x, param(g, "w", shape_of(8, 16))), NO_ATTRS);
-    y = graph_node(g, "Add", NULL, INPUTS(y, param(g, "b", shape_of(16))), NO_ATTRS);
-    graph_output(g, graph_node(g, "Add", NULL, INPUTS(y, z), NO_ATTRS));
-}
-
-static void make_gemm(struct graph *g)
-{
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(6, 8), NORMAL);
-    int y = graph_node(g, "Gemm", NULL,
-                       INPUTS(x, param(g, "w", shape_of(16, 8)), param(g, "b", shape_of(16))),
-                       ATTRS(attr_int("transB", 1), attr_float("alpha", 0.5)));
-    graph_output(g, graph_node(g, "Gelu", NULL, INPUTS(y), NO_ATTRS));
-}
-
 struct subject {
     const char *name, *kernel, *op;
     void (*make)(struct graph *g);
@@ -171,25 +42,25 @@ struct subject {
 };
 
 static const struct subject subjects[] = {
-    {"conv", "cudnn_conv", "Conv", make_conv, 1, 5, "engine 1 stages 4"},
-    {"conv of one dimension", "cudnn_conv", "Conv", make_conv_1d, 1, 5, "engine 1 stages 4"},
-    {"conv_transpose", "cudnn_conv_transpose", "ConvTranspose", make_conv_transpose, 1, 3,
+    {"conv", "cudnn_conv", "Conv", one_conv, 1, 5, "engine 1 stages 4"},
+    {"conv of one dimension", "cudnn_conv", "Conv", one_conv_1d, 1, 5, "engine 1 stages 4"},
+    {"conv_transpose", "cudnn_conv_transpose", "ConvTranspose", one_conv_transpose, 1, 3,
      "engine 1 stages 4"},
-    {"pool", "cudnn_pool", "MaxPool", make_pool, 2, 2, "engine 0 stages 4"},
-    {"batch_norm", "cudnn_batch_norm", "BatchNormalization", make_batch_norm, 2, 4,
+    {"pool", "cudnn_pool", "MaxPool", one_pool, 2, 2, "engine 0 stages 4"},
+    {"batch_norm", "cudnn_batch_norm", "BatchNormalization", one_batch_norm, 2, 4,
      "engine 0 stages 4"},
-    {"layer_norm", "cudnn_norm_rows", "LayerNormalization", make_layer_norm, 2, 5,
+    {"layer_norm", "cudnn_norm_rows", "LayerNormalization", one_layer_norm, 2, 5,
      "engine 0 stages 4"},
-    {"attention", "cudnn_attention", "Attention", make_attention, 1, 5, "engine 1 stages 4"},
-    {"attention with a mask", "cudnn_attention", "Attention", make_masked, 1, 6,
+    {"attention", "cudnn_attention", "Attention", one_attention, 1, 5, "engine 1 stages 4"},
+    {"attention with a mask", "cudnn_attention", "Attention", one_masked, 1, 6,
      "engine 1 stages 4"},
-    {"matmul", "cudnn_matmul", "MatMul", make_matmul, 1, 5, "engine 1 stages 4"},
-    {"gemm", "cudnn_matmul", "Gemm", make_gemm, 1, 5, "engine 1 stages 4"},
-    {"matmul as a convolution", "cudnn_matmul_conv", "MatMul", make_matmul, 1, 5,
+    {"matmul", "cudnn_matmul", "MatMul", one_matmul, 1, 5, "engine 1 stages 4"},
+    {"gemm", "cudnn_matmul", "Gemm", one_gemm, 1, 5, "engine 1 stages 4"},
+    {"matmul as a convolution", "cudnn_matmul_conv", "MatMul", one_matmul, 1, 5,
      "engine 1 stages 4"},
-    {"lstm", "cudnn_rnn", "LSTM", make_lstm, 4, 0, "standard"},
-    {"gru", "cudnn_rnn", "GRU", make_gru, 4, 0, "standard"},
-    {"softmax", "cudnn_softmax", "Softmax", make_softmax, 0, 0, NULL},
+    {"lstm", "cudnn_rnn", "LSTM", one_lstm, 4, 0, "standard"},
+    {"gru", "cudnn_rnn", "GRU", one_gru, 4, 0, "standard"},
+    {"softmax", "cudnn_softmax", "Softmax", one_softmax, 0, 0, NULL},
 };
 
 /* ---- one kernel on one node ---- */

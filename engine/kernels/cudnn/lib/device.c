@@ -3,7 +3,12 @@
 
 #include <string.h>
 
-static cudnn_desc chips[DEVICES_MAX];
+struct chip {
+    cudnn_desc properties;
+    bool described;
+};
+
+static struct chip chips[DEVICES_MAX];
 static _Thread_local cudnnHandle_t handles[DEVICES_MAX];
 
 static enum status chip_new(int index, cudnnBackendAttributeName_t name,
@@ -19,8 +24,8 @@ static enum status chip_new(int index, cudnnBackendAttributeName_t name,
         desc_free(&chip);
         return status;
     }
-    desc_free(&chips[index]);
-    chips[index] = chip;
+    desc_free(&chips[index].properties);
+    chips[index].properties = chip;
     return STATUS_OK;
 }
 
@@ -35,22 +40,30 @@ enum status device_chip(const struct kernel_query *q, cudnn_desc *chip, struct e
 {
     TRY(check(q->device, why));
     int32_t index = q->device->index;
-    if (!chips[index])
+    if (!chips[index].properties)
         TRY(chip_new(index, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &index, why));
-    *chip = chips[index];
+    *chip = chips[index].properties;
     return STATUS_OK;
 }
 
 enum status device_chip_from_json(int index, const char *json, struct error *why)
 {
-    return chip_new(index, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                    (int64_t)strlen(json) + 1, json, why);
+    TRY(chip_new(index, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                 (int64_t)strlen(json) + 1, json, why));
+    chips[index].described = true;
+    return STATUS_OK;
+}
+
+bool device_is_described(const struct device *device)
+{
+    return chips[device->index].described;
 }
 
 void device_chips_release(void)
 {
     for (int k = 0; k < DEVICES_MAX; k++)
-        desc_free(&chips[k]);
+        desc_free(&chips[k].properties);
+    memset(chips, 0, sizeof(chips));
 }
 
 enum status device_handle(const struct device *device, cudnnHandle_t *handle, struct error *why)

@@ -15,7 +15,8 @@ enum { DEVICES_MAX = 16 };
 enum status device_chip(const struct kernel_query *q, cudnn_desc *chip, struct error *why);
 /* The same for the device of that index from cuDNN's JSON form. */
 enum status device_chip_from_json(int index, const char *json, struct error *why);
-void device_chips_release(void); /* tests */
+bool device_is_described(const struct device *device); /* by such text: it need not be there */
+void device_chips_release(void);                       /* tests */
 
 /* This thread's handle for the device, made at the first call; its stream is the caller's to set.
  */

@@ -139,17 +139,19 @@ static enum status engine_describe(cudnn_desc config, struct engine_info *info, 
 
 /* ---- asking ---- */
 
-/* Note that engines for elementwise work and pooling also say that they use tensor cores. */
+/* Engines for elementwise work and pooling say, too, that they use tensor cores: only in graphs
+ * with a product do these notes speak of rounding. */
 static bool fits(const struct engine_info *info, const struct engine_rule *rule, bool products)
 {
-    const unsigned rounding = 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE |
-                              1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS |
-                              1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
     const unsigned reorder = 1u << CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER |
                              1u << CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER;
-    if (info->numerics & 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC || info->behaviour & reorder)
-        return false;
-    return !(rule->exact && products && info->numerics & rounding);
+    unsigned refused = 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+    if (products)
+        refused |= 1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+    if (products && rule->exact)
+        refused |=
+            1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE | 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    return !(info->numerics & refused) && !(info->behaviour & reorder);
 }
 
 /* Takes what fits of the offered configurations; the others are destroyed. The two lists overlap.
@@ -255,26 +257,42 @@ void engines_free(struct engines *engines)
 
 /* ---- plans ---- */
 
-enum status plan_make(cudnn_desc config, cudnn_desc device, cudnn_desc *plan, size_t *workspace,
-                      struct error *why)
+/* The handle is what plans have always been made with. The library has begun to call that old, and
+ * a later version that refuses it takes the properties, which must do where there is no device. */
+static enum status set_device(cudnn_desc plan, cudnn_desc device, cudnnHandle_t handle,
+                              struct error *why)
+{
+    if (handle && desc_set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle,
+                           NULL) == STATUS_OK)
+        return STATUS_OK;
+    return desc_set(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                    &device, why);
+}
+
+static enum status workspace_of(cudnn_desc plan, size_t *workspace, struct error *why)
 {
     int64_t bytes = 0, count;
+    cudnnStatus_t got = cudnn.get(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+                                  1, &count, &bytes);
+    if (got != CUDNN_STATUS_SUCCESS)
+        return cudnn_refuse(why, got, "cudnnBackendGetAttribute of a plan's workspace");
+    *workspace = bytes > 0 ? (size_t)bytes : 0;
+    return STATUS_OK;
+}
+
+enum status plan_make(cudnn_desc config, cudnn_desc device, cudnnHandle_t handle, cudnn_desc *plan,
+                      size_t *workspace, struct error *why)
+{
     TRY(desc_new(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, plan, why));
     enum status status = desc_set(*plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config, why);
     if (status == STATUS_OK)
-        status = desc_set(*plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device, why);
+        status = set_device(*plan, device, handle, why);
     if (status == STATUS_OK)
         status = desc_finalize(*plan, why);
-    if (status == STATUS_OK) {
-        cudnnStatus_t got = cudnn.get(*plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                      CUDNN_TYPE_INT64, 1, &count, &bytes);
-        if (got != CUDNN_STATUS_SUCCESS)
-            status = cudnn_refuse(why, got, "cudnnBackendGetAttribute of a plan's workspace");
-    }
+    if (status == STATUS_OK)
+        status = workspace_of(*plan, workspace, why);
     if (status != STATUS_OK)
         desc_free(plan);
-    *workspace = bytes > 0 ? (size_t)bytes : 0;
     return status;
 }

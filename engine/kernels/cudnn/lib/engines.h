@@ -40,7 +40,8 @@ enum status engines_find(const struct opgraph *g, const struct engine_rule *rule
                          struct engines *engines, struct error *why);
 void engines_free(struct engines *engines);
 
-enum status plan_make(cudnn_desc config, cudnn_desc device, cudnn_desc *plan, size_t *workspace,
-                      struct error *why);
+/* For the device of the handle; handle NULL: for the device of those properties. */
+enum status plan_make(cudnn_desc config, cudnn_desc device, cudnnHandle_t handle, cudnn_desc *plan,
+                      size_t *workspace, struct error *why);
 
 #endif

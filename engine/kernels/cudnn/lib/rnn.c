@@ -202,10 +202,9 @@ struct packer {
 static enum status put(const struct packer *p, const char *place, const char *from, size_t bytes,
                        struct error *why)
 {
-    size_t at = (size_t)(place - p->base);
-    if (!place || place < p->base || at + bytes > p->plan->weight_bytes)
+    if (!place || place < p->base || place + bytes > p->base + p->plan->weight_bytes)
         return REFUSE(why, "cuDNN has another place for these weights than expected");
-    memcpy(p->data + at, from, bytes);
+    memcpy(p->data + (place - p->base), from, bytes);
     return STATUS_OK;
 }
 
@@ -236,7 +235,7 @@ static enum status put_all(struct packer *p, struct error *why)
 {
     CUDNN_TRY(cudnn.tensor_new(&p->matrix), why);
     CUDNN_TRY(cudnn.tensor_new(&p->bias), why);
-    for (int d = 0; d <= p->plan->form.bidirectional; d++)
+    for (int d = 0; d < (p->plan->form.bidirectional ? 2 : 1); d++)
         for (int g = 0; g < p->plan->form.gates; g++) {
             TRY(put_gate(p, d, g, false, why));
             TRY(put_gate(p, d, g, true, why));

@@ -164,29 +164,20 @@ size_t work_workspace(work_build *build, const struct kernel_query *q, int varia
     return variant_info(build, q, variant, &info) ? info.workspace : 0;
 }
 
-static enum status plan_of(const struct made *made, int variant, cudnn_desc *plan,
-                           struct error *why)
+static enum status plan_of(const struct made *made, const struct kernel_query *q, int variant,
+                           cudnn_desc *plan, struct error *why)
 {
     const struct engine_info *info = &made->engines.info[variant];
     size_t bytes;
-    TRY(plan_make(made->engines.config[variant], made->chip, plan, &bytes, why));
+    cudnnHandle_t handle = NULL;
+    if (!device_is_described(q->device))
+        TRY(device_handle(q->device, &handle, why));
+    TRY(plan_make(made->engines.config[variant], made->chip, handle, plan, &bytes, why));
     if (bytes <= info->workspace)
         return STATUS_OK;
     desc_free(plan);
     return REFUSE(why, "the plan of %s wants %zu bytes of workspace, its configuration said %zu",
                   info->text, bytes, info->workspace);
-}
-
-enum status work_try_plan(work_build *build, const struct kernel_query *q, int variant,
-                          struct error *why)
-{
-    struct made made;
-    cudnn_desc plan = NULL;
-    TRY(make_variant(build, q, variant, TO_CHOOSE, &made, why));
-    enum status status = plan_of(&made, variant, &plan, why);
-    desc_free(&plan);
-    made_free(&made);
-    return status;
 }
 
 enum status work_prepare(work_build *build, const struct kernel_query *q, int variant,
@@ -196,7 +187,7 @@ enum status work_prepare(work_build *build, const struct kernel_query *q, int va
     cudnn_desc plan = NULL;
     *state = NULL;
     TRY(make_variant(build, q, variant, TO_PREPARE, &made, err));
-    enum status status = plan_of(&made, variant, &plan, err);
+    enum status status = plan_of(&made, q, variant, &plan, err);
     if (status == STATUS_OK)
         status = state_new(q, &made.work, plan, state, state_bytes, err);
     if (status != STATUS_OK)

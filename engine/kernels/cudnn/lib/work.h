@@ -81,9 +81,6 @@ enum status work_prepare(work_build *build, const struct kernel_query *q, int va
 void work_launch(const struct kernel_state *state, const struct kernel_query *q,
                  const struct kernel_args *args);
 void work_release(struct kernel_state *state);
-/* Makes the variant's plan and throws it away: all of prepare that needs no device. */
-enum status work_try_plan(work_build *build, const struct kernel_query *q, int variant,
-                          struct error *why);
 
 /* ---- tensors and epilogues: lib/tensor.c ---- */
 
