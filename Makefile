@@ -79,12 +79,12 @@ PACKAGE_PAPI     := libpapi-dev
 PIP_CUDA  := $(wildcard $(foreach p,$(VIRTUAL_ENV) $(HOME)/.local /usr/local /usr,\
                $p/lib/python3*/site-packages/nvidia/* $p/lib/python3*/dist-packages/nvidia/*))
 holder    = $(patsubst %/include/$(1),%,$(firstword $(wildcard $(addsuffix /include/$(1),$(2)))))
-CUDA_HOME  ?= $(call holder,cuda.h,/usr/local/cuda /opt/cuda $(PIP_CUDA))
-CUPTI_HOME ?= $(call holder,cupti_pmsampling.h,$(CUDA_HOME) $(CUDA_HOME)/extras/CUPTI $(PIP_CUDA))
+CUDA_HEADERS  = $(or $(CUDA_HOME),$(call holder,cuda.h,/usr/local/cuda /opt/cuda $(PIP_CUDA)))
+CUPTI_HOME   ?= $(call holder,cupti_pmsampling.h,$(CUDA_HEADERS) $(CUDA_HEADERS)/extras/CUPTI $(PIP_CUDA))
 PLUGIN_CUPTI     := cupti
 HEADER_CUPTI     := cupti_range_profiler.h
 CALL_CUPTI       := sizeof(CUpti_RangeProfiler_Enable_Params)
-LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $(CUDA_HOME)/include)
+LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $(CUDA_HEADERS)/include)
 CFLAGS_cupti      = -Iprofilers/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
 CFLAGS_cupti_fake = $(CFLAGS_cupti)
 PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
@@ -122,7 +122,7 @@ PROBE_TOML    = $(CXX_OF)
 
 WITHOUT := $(foreach f,$(FEATURES),WITH_$f=0)
 PROBES := PROTOBUF_C SQLITE HWLOC TOML $(FEATURES)
-KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f)) $(CUDA_HOME) $(CUPTI_HOME)
+KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f)) $(CUPTI_HOME)
 ifneq ($(DEEP),)
 include $(B)/gen/features.mk
 endif
