@@ -23,19 +23,18 @@ static const struct cupti_backend *find_backend(char *reason, size_t size)
     return NULL;
 }
 
-static struct cupti *open_library(const struct cupti_backend *backend, char *reason)
+static struct cupti_files files_of_environment(void)
 {
-    const struct cupti_files files = {.cupti = getenv("RIDGE_CUPTI"),
-                                      .driver = getenv("RIDGE_LIBCUDA")};
-    return backend->open(&files, reason);
+    return (struct cupti_files){.cupti = getenv("RIDGE_CUPTI"), .driver = getenv("RIDGE_LIBCUDA")};
 }
 
 bool cupti_session_available(enum cupti_use use, char *reason, size_t size)
 {
     char why[CUPTI_REASON] = "";
+    const struct cupti_files files = files_of_environment();
     snprintf(reason, size, "%s", "");
     const struct cupti_backend *backend = find_backend(reason, size);
-    struct cupti *cupti = backend ? open_library(backend, why) : NULL;
+    struct cupti *cupti = backend ? backend->open(&files, why) : NULL;
     bool ready = cupti && backend->ready(cupti, use, why);
     if (cupti)
         backend->close(cupti);
@@ -48,8 +47,9 @@ enum status cupti_session_attach(const struct profiler_model *model, enum cupti_
                                  struct cupti_session *s, struct error *err)
 {
     char reason[CUPTI_REASON] = "";
+    const struct cupti_files files = files_of_environment();
     s->backend = find_backend(reason, sizeof(reason));
-    s->cupti = s->backend ? open_library(s->backend, reason) : NULL;
+    s->cupti = s->backend ? s->backend->open(&files, reason) : NULL;
     if (!s->cupti || !s->backend->ready(s->cupti, use, reason))
         return UNSUPPORTED(err, "%s", reason);
     int device = profiler_cuda_index(model ? model->device : NULL);
