@@ -14,6 +14,12 @@ WITH_ONEDNN   ?= auto
 WITH_OPENBLAS ?= auto
 WITH_PAPI     ?= auto
 WITH_CUPTI    ?= auto
+WITH_CUDA     ?= auto
+# The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
+# last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
+NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc)
+CUDA_HOME  ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_ARCHS ?= 80 90 100
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wwrite-strings -Wcast-qual -Wundef -Wformat=2 \
@@ -58,7 +64,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI CUPTI
+FEATURES := ONEDNN OPENBLAS PAPI CUDA CUPTI
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -88,6 +94,15 @@ LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $
 CFLAGS_cupti      = -Iprofilers/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
 CFLAGS_cupti_fake = $(CFLAGS_cupti)
 PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
+
+# The runtime is linked statically: at run time the driver is all that is needed.
+PLUGIN_CUDA      := cuda
+HEADER_CUDA      := cuda_runtime_api.h
+CALL_CUDA        := sizeof(char[CUDART_VERSION >= 12080 ? 1 : -1])
+LIBS_CUDA         = -L$(CUDA_HOME)/lib64 -lcudart_static -lpthread -ldl -lrt -lstdc++
+CFLAGS_cuda       = -isystem $(CUDA_HOME)/include
+PACKAGE_CUDA     := cuda-toolkit (12.8 or newer, from developer.nvidia.com/cuda-downloads)
+PROBE_CUDA        = $(NVCC)
 
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
@@ -157,18 +172,22 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
-PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c),\
+PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so))
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
-TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh $(if $(LONG),tests/long/*.sh)))
+TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh \
+                $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
 FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
+CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
+# The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
+HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
 # ---- 4. registries: one line per file of a folder ----
-names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1))))))
+names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1)) $(addsuffix /*.cu,$(1))))))
 LIST_op       := $(call names,engine/ops)
 LIST_device   := $(call names,engine/devices)
 LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
@@ -243,7 +262,8 @@ $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 # A plug-in sees nothing of ridge but its header: what it leaves undefined must be in its library.
 # As needed: the OpenBLAS plug-in opens its library itself, after choosing its kernels.
 define plugin_rule
-$(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c))
+$(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c)) \
+    $$(patsubst %.cu,$(B)/pic/%.o,$$(wildcard $(2)/*.cu))
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
@@ -257,6 +277,31 @@ $(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupt
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
 	@$(COMPILE) -fPIC -fvisibility=hidden $(foreach w,$(subst /, ,$*),$(CFLAGS_$w)) -c -o $@ $<
+
+# CUDA C. What the compiler says of registers and spills per kernel is kept beside each object and,
+# together, in cuda_usage.txt.
+CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -gencode \
+    arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+NVCC_ALL  = $(NVCC) -std=c++20 -O3 -I. -I$(B)/gen $(CUDA_CODE) -Werror all-warnings -Xptxas -v \
+    -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers $(NVCCFLAGS)
+$(B)/gen/cuda_flags: FORCE
+	@mkdir -p $(@D); echo '$(strip $(NVCC_ALL))' > $@.new; $(replace)
+$(B)/pic/%.o: %.cu $(B)/gen/cuda_flags | $(GEN)
+	@mkdir -p $(@D); echo "NVCC $<"
+	@$(NVCC_ALL) -MMD -MP -c -o $@ $< 2>$@.usage || { cat $@.usage >&2; exit 1; }
+$(B)/cuda_usage.txt: $(CUDA_KERNELS:%.cu=$(B)/pic/%.o)
+	@cat $(^:=.usage) | c++filt >$@
+$(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
+
+$(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
+    $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
+$(B)/host/%.o: %.cu tests/gpu/host/cuda_host.h $(B)/gen/flags | $(GEN)
+	@mkdir -p $(@D); echo "CXX  $< (for the host)"
+	@$(CXX_OF) -x c++ -std=c++20 -I. -I$(B)/gen -include tests/gpu/host/cuda_host.h -Wall -Wextra \
+	    -Wno-missing-field-initializers -Wno-unknown-pragmas $(if $(WERROR),-Werror) -O2 -g -fPIC \
+	    -ffp-contract=off -fvisibility=hidden -fno-exceptions -MMD -MP -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
 TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)))
@@ -272,7 +317,7 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN)
+test-programs: $(TEST_BIN) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)

@@ -162,10 +162,10 @@ void exe_free(struct exe *exe)
     for (int v = 0; exe->places && v < exe->g->value_count; v++)
         if (exe->places[v].owned)
             memory_free(exe->places[v].memory, exe->places[v].bytes);
+    exe_device_close(exe); /* takes the arena with it: it is pinned there */
     memory_free(exe->memory, exe->sizes.arena_bytes);
     if (exe->owns_pool)
         pool_free(exe->pool);
-    exe_device_close(exe);
     graph_free(exe->g);
     arena_release(&exe->arena);
     free(exe);

@@ -69,6 +69,39 @@ enum status move_flatten(const struct move *move, const struct desc *in, const s
     return STATUS_OK;
 }
 
+int move_count_of_query(const struct kernel_query *q)
+{
+    struct op_args args = args_of_query(q);
+    return move_parts(&args);
+}
+
+static enum status any_move(const struct op_args *args, int part, struct move *move,
+                            struct error *why)
+{
+    if (args->node->op->move)
+        return args->node->op->move(args, part, move, why);
+    if (!args->node->op->alias || args->out_count != 1)
+        return UNSUPPORTED(why, "more than a copy of input 0");
+    return shape_equal(args_in(args, 0), args_out(args, 0)) ? move_same(args, part, move, why)
+                                                            : move_flat(args, part, move, why);
+}
+
+enum status move_of_query(const struct kernel_query *q, int part, struct move *move,
+                          struct flat_move *flat, struct error *why)
+{
+    struct op_args args = args_of_query(q);
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    TRY(any_move(&args, part, move, why));
+    const struct desc *in = &q->in[move->input], *out = &q->out[move->output];
+    *flat = (struct flat_move){.loop_count = -1};
+    if (out->dtype == DTYPE_NONE)
+        return STATUS_OK;
+    if (in->dtype == DTYPE_NONE || in->dtype != out->dtype)
+        return UNSUPPORTED(why, "input %d and output %d differ in type", move->input, move->output);
+    return move_flatten(move, in, out, flat, why);
+}
+
 void ref_copy(const struct ref_tensor *out, int64_t to, const struct ref_tensor *in, int64_t from)
 {
     if (out->f)

@@ -54,6 +54,13 @@ void move_over(struct move *move, const struct shape *shape);
 enum status move_flatten(const struct move *move, const struct desc *in, const struct desc *out,
                          struct flat_move *flat, struct error *err);
 
+/* The parts of a node that only moves elements: of an operator with .move, or whose output 0 is
+ * input 0 under another shape (Dropout, Identity). UNSUPPORTED for others, with posts, or where the
+ * types differ. flat->loop_count -1: the part's output is not wanted. */
+int move_count_of_query(const struct kernel_query *q);
+enum status move_of_query(const struct kernel_query *q, int part, struct move *move,
+                          struct flat_move *flat, struct error *why);
+
 /* The reference of an operator that has .move. Outputs that no move reaches stay as they are. */
 enum status reference_move(const struct ref_call *call, struct error *err);
 /* Element `from` of one tensor to `to` of another of the same type. */

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "engine/op.h"
+#include "engine/reduce.h"
 
 /* Plug-ins that the build left out: ABSENT("onednn", "dnnl.h not found: apt-get ...") each. */
 struct left_out {
@@ -83,6 +84,12 @@ static const struct plugin_host host = {
     .matmul_shape = matmul_shape_from,
     .matmul_offset = matmul_offset_of,
     .window = window_from_node,
+    .chain = chain_from_node,
+    .strided = strided_init,
+    .softmax_axis = axis_of_softmax,
+    .reduced_axes = reduce_axes,
+    .moves = move_count_of_query,
+    .move = move_of_query,
 };
 
 /* ---- the table ---- */

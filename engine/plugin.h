@@ -23,8 +23,12 @@
 #ifndef ENGINE_PLUGIN_H
 #define ENGINE_PLUGIN_H
 
+#include "engine/axis.h"
+#include "engine/chain.h"
 #include "engine/kernel.h"
 #include "engine/matmul_shape.h"
+#include "engine/move.h"
+#include "engine/strided.h"
 #include "engine/window.h"
 
 enum { PLUGIN_ABI = 1 };
@@ -57,6 +61,19 @@ struct plugin_host {
     struct matmul_offset (*matmul_offset)(const struct matmul_shape *shape, int64_t index);
     enum status (*window)(const struct node *node, const struct shape *x, const int64_t *kernel,
                           struct window *window, struct error *why);
+    /* Elementwise expressions and broadcasting: engine/chain.h, engine/strided.h. */
+    enum status (*chain)(const struct node *node, const float *const *scalars, struct chain *chain,
+                         struct error *why);
+    void (*strided)(struct strided *s, const struct desc *const *descs, int operands);
+    /* Which part of a tensor an operator works along: engine/axis.h, engine/reduce.h. */
+    enum status (*softmax_axis)(const struct node *node, const struct shape *shape,
+                                struct axis *axis, struct error *why);
+    enum status (*reduced_axes)(const struct node *node, const struct shape *x, int axis_count,
+                                const int64_t *axes, bool reduced[RANK_MAX], struct error *why);
+    /* Operators that only move elements: engine/move.h. */
+    int (*moves)(const struct kernel_query *q);
+    enum status (*move)(const struct kernel_query *q, int part, struct move *move,
+                        struct flat_move *flat, struct error *why);
 };
 
 /* What a plug-in answers with. */

@@ -10,6 +10,7 @@
 struct guarded {
     unsigned char *base, *data;
     size_t bytes;
+    unsigned char *there; /* of the same size on the device */
 };
 
 struct tensor_memory {
@@ -43,10 +44,33 @@ static enum status guarded_new(struct guarded *g, size_t bytes, struct error *er
     return STATUS_OK;
 }
 
-static void guarded_free(struct guarded *g)
+static void guarded_free(struct guarded *g, const struct device *device)
 {
     free(g->base);
+    if (g->there)
+        device->kind->free(device, g->there);
     *g = (struct guarded){0};
+}
+
+static enum status guarded_copy(struct guarded *g, const struct device *device,
+                                enum device_copy direction, struct error *err)
+{
+    size_t bytes = g->bytes + 2 * GUARD_BYTES;
+    void *memory = g->there;
+    if (!g->base || !device)
+        return STATUS_OK;
+    if (!memory)
+        TRY(device->kind->alloc(device, bytes, &memory, err));
+    g->there = memory;
+    bool up = direction == COPY_TO_DEVICE;
+    return device->kind->copy(device, up ? g->there : g->base, up ? g->base : g->there, bytes,
+                              direction, NULL, err);
+}
+
+/* What a launch is given. */
+static void *guarded_address(const struct guarded *g)
+{
+    return g->there ? g->there + GUARD_BYTES : g->data;
 }
 
 static void guards_paint(const struct guarded *g)
@@ -185,7 +209,6 @@ static enum status make_output(struct kernel_case *c, int k, struct error *err)
     if (!c->out[k].original || !c->out[k].plain)
         return FAIL_NO_MEMORY(err);
     TRY(guarded_new(&c->out[k].memory, bytes, err));
-    c->out_args[k] = c->out[k].memory.data;
     return STATUS_OK;
 }
 
@@ -213,7 +236,8 @@ static enum status make(struct kernel_case *c, struct error *err)
                                      .in = c->in_desc,
                                      .out = c->out_desc,
                                      .fixed = c->fixed,
-                                     .threads = pool_threads(c->setup.pool)};
+                                     .threads = pool_threads(c->setup.pool),
+                                     .device = c->setup.device};
     return c->setup.kernel->supports(&c->query, err);
 }
 
@@ -239,10 +263,10 @@ void kernel_case_free(struct kernel_case *c)
         return;
     const struct node *node = &c->setup.graph->nodes[0];
     for (int k = 0; c->in && k < node->input_count; k++)
-        guarded_free(&c->in[k].memory);
+        guarded_free(&c->in[k].memory, c->setup.device);
     for (int k = 0; c->out && k < node->output_count; k++)
-        guarded_free(&c->out[k].memory);
-    guarded_free(&c->workspace);
+        guarded_free(&c->out[k].memory, c->setup.device);
+    guarded_free(&c->workspace, c->setup.device);
     arena_release(&c->arena);
     free(c);
 }
@@ -267,21 +291,48 @@ static bool is_packed(const struct kernel_case *c, int k)
     return k < c->query.node->op_inputs && c->fixed[k] && c->setup.kernel->packs >> k & 1;
 }
 
+static enum status copy_all(struct kernel_case *c, enum device_copy direction, struct error *err)
+{
+    const struct device *device = c->setup.device;
+    for (int k = 0; k < c->query.in_count; k++)
+        TRY(guarded_copy(&c->in[k].memory, device, direction, err));
+    for (int k = 0; k < c->query.out_count; k++)
+        TRY(guarded_copy(&c->out[k].memory, device, direction, err));
+    TRY(guarded_copy(&c->workspace, device, direction, err));
+    return device ? device->kind->wait(device, NULL, err) : STATUS_OK;
+}
+
+static void set_arguments(struct kernel_case *c)
+{
+    for (int k = 0; k < c->query.in_count; k++)
+        c->in_args[k] = is_packed(c, k) ? NULL : guarded_address(&c->in[k].memory);
+    for (int k = 0; k < c->query.out_count; k++)
+        c->out_args[k] = guarded_address(&c->out[k].memory);
+}
+
 /* Outputs and workspace hold what an earlier step left: another byte in each run, so that what a
  * kernel forgets to write, or reads before it writes, differs between the runs. */
-static void launch(struct kernel_case *c, struct kernel_state *state, int left_over)
+static enum status launch(struct kernel_case *c, struct kernel_state *state, int left_over,
+                          struct error *err)
 {
+    struct error refused = {0};
+    for (int k = 0; k < c->query.out_count; k++)
+        if (c->out[k].memory.base)
+            memset(c->out[k].memory.data, left_over, c->out[k].memory.bytes);
+    memset(c->workspace.data, left_over, c->workspace.bytes);
+    TRY(copy_all(c, COPY_TO_DEVICE, err));
+    set_arguments(c);
     struct kernel_args args = {.in = c->in_args,
                                .out = c->out_args,
-                               .workspace = c->workspace.data,
-                               .pool = c->setup.pool};
-    for (int k = 0; k < c->query.out_count; k++)
-        if (c->out_args[k])
-            memset(c->out_args[k], left_over, c->out[k].memory.bytes);
-    memset(c->workspace.data, left_over, c->workspace.bytes);
+                               .workspace = guarded_address(&c->workspace),
+                               .pool = c->setup.pool,
+                               .err = c->setup.device ? &refused : NULL};
     if (c->setup.kernel->own_threads)
         pool_park(c->setup.pool);
     c->setup.kernel->launch(state, &c->query, &args);
+    if (refused.code != STATUS_OK)
+        return FAIL(err, STATUS_FAILED, "%s", refused.message);
+    return copy_all(c, COPY_TO_HOST, err);
 }
 
 static enum status check_inputs(const struct kernel_case *c, struct error *err)
@@ -316,16 +367,14 @@ static enum status check_outputs(const struct kernel_case *c, struct error *err)
 static enum status launch_twice(struct kernel_case *c, struct kernel_state *state,
                                 struct error *err)
 {
-    for (int k = 0; k < c->query.in_count; k++) {
-        c->in_args[k] = is_packed(c, k) ? NULL : c->in[k].memory.data;
+    for (int k = 0; k < c->query.in_count; k++)
         if (is_packed(c, k)) /* the executable gives this memory back */
             memset(c->in[k].memory.data, 0xFF, c->in[k].memory.bytes);
-    }
-    launch(c, state, 0xFF);
+    TRY(launch(c, state, 0xFF, err));
     for (int k = 0; k < c->query.out_count; k++)
-        if (c->out_args[k])
-            memcpy(c->out[k].original, c->out_args[k], c->out[k].memory.bytes);
-    launch(c, state, 0x11);
+        if (c->out[k].memory.base)
+            memcpy(c->out[k].original, c->out[k].memory.data, c->out[k].memory.bytes);
+    TRY(launch(c, state, 0x11, err));
     TRY(check_inputs(c, err));
     return check_outputs(c, err);
 }
@@ -348,7 +397,7 @@ enum status kernel_case_run(struct kernel_case *c, int variant, struct error *er
     struct kernel_state *state = NULL;
     size_t state_bytes = 0;
     repair(c);
-    guarded_free(&c->workspace);
+    guarded_free(&c->workspace, c->setup.device);
     TRY(guarded_new(&c->workspace, kernel->workspace ? kernel->workspace(&c->query, variant) : 0,
                     err));
     if (kernel->prepare)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs one kernel on a graph of one node by hand: every tensor and the workspace lie between guard
- * zones, so that a kernel that writes outside them is found, whatever the executable would hide.
+ * zones, so that a kernel that writes outside them is found, whatever the executable would hide. On
+ * a device all of it is uploaded before each launch and comes back after it, guards and all.
  *
  * Life cycle: kernel_case_new (asks supports); kernel_case_run once per variant; kernel_case_free.
  */
@@ -27,6 +28,7 @@ struct kernel_setup {
     enum layout_plan plan;
     bool at_run_time; /* constants come with the launch, except those that decide shapes */
     struct pool *pool;
+    const struct device *device; /* the kernel's, opened; NULL: the CPU */
 };
 
 struct kernel_case;

@@ -23,7 +23,7 @@
 enum { POOLS = 2, CASE_LIMIT_S = 1800 };
 
 struct settings {
-    const char *filter, *isa, *kernel, *providers;
+    const char *filter, *isa, *kernel, *providers, *device;
     bool verbose, no_fork, help;
 };
 
@@ -42,6 +42,7 @@ struct suite {
     struct settings settings;
     enum isa isa;
     struct pool *pools[POOLS]; /* in the child; pools[k] has k + 1 threads */
+    struct device device;      /* in the child; kind NULL: the CPU */
     struct progress *progress; /* shared */
     struct tally total;
 };
@@ -54,6 +55,8 @@ static const struct option table[] = {
     {"kernel", 'k', OPTION_TEXT, offsetof(struct settings, kernel), "NAME", "only this kernel"},
     {"providers", 'p', OPTION_TEXT, offsetof(struct settings, providers), "LIST",
      "only kernels of these, e.g. native,onednn"},
+    {"device", 'd', OPTION_TEXT, offsetof(struct settings, device), "NAME",
+     "kernels of this device instead of the CPU's: cuda, cuda:1"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
      "print refusals and a table per operator"},
     {"no-fork", 0, OPTION_FLAG, offsetof(struct settings, no_fork), NULL,
@@ -145,18 +148,19 @@ static bool test_setup(struct suite *suite, const struct subject *s,
 static bool test_kernel_alone(struct suite *suite, const struct subject *s,
                               const struct kernel *kernel)
 {
-    bool accepted = false, all = !s->posts;
+    bool accepted = false, all = !s->posts, threads = all && !suite->device.kind;
     for (int plan = 0; plan < PLAN_COUNT; plan++) {
         if (!plan_applies(s->g, (enum layout_plan)plan))
             continue;
         int kinds = all && has_constants(s->g) ? 2 : 1;
         for (int late = 0; late < kinds; late++) {
-            for (int p = all ? 0 : POOLS - 1; p < POOLS; p++) {
+            for (int p = threads ? 0 : POOLS - 1; p < POOLS; p++) {
                 struct kernel_setup setup = {.graph = s->g,
                                              .kernel = kernel,
                                              .plan = (enum layout_plan)plan,
                                              .at_run_time = late,
-                                             .pool = suite->pools[p]};
+                                             .pool = suite->pools[p],
+                                             .device = suite->device.kind ? &suite->device : NULL};
                 accepted = test_setup(suite, s, &setup) || accepted;
             }
         }
@@ -172,6 +176,7 @@ static enum status run_exe(struct suite *suite, const struct subject *s, struct 
     double part = 0;
     for (int run = 0; run < 2; run++) {
         exe_run(exe);
+        TRY(exe_status(exe, err));
         for (int k = 0; k < s->g->output_count; k++) {
             TRY(subject_check_exe(s, k, exe, &part, err));
             note_error(suite, part);
@@ -191,6 +196,7 @@ static void test_exe(struct suite *suite, const struct subject *s, const char *o
                                   .no_fuse = only,
                                   .only = only,
                                   .providers = suite->settings.providers,
+                                  .device = suite->settings.device,
                                   .pool = suite->pools[POOLS - 1]};
     snprintf(how, sizeof(how), "executable with %s", only ? only : "all passes");
     try_at(suite, s, how);
@@ -215,9 +221,9 @@ static bool listed(const char *list, const char *word)
 static bool kernel_wanted(const struct suite *suite, const struct kernel *kernel,
                           const struct op *op)
 {
-    const char *name = suite->settings.kernel;
+    const char *name = suite->settings.kernel, *device = kernel->device ? kernel->device : "cpu";
     return kernel_computes(kernel, op) && kernel->isa <= suite->isa &&
-           (!kernel->device || strcmp(kernel->device, "cpu") == 0) &&
+           strcmp(device, suite->device.kind ? suite->device.kind->name : "cpu") == 0 &&
            (!name || strcmp(name, kernel->name) == 0) &&
            listed(suite->settings.providers, kernel->provider);
 }
@@ -269,11 +275,14 @@ static void test_in_child(void *context)
     struct error err = {0};
     enum status status = STATUS_OK;
     for (int k = 0; k < POOLS && status == STATUS_OK; k++)
-        status = pool_new(k + 1, &job->suite->pools[k], &err);
+        status = pool_new(job->suite->settings.device ? 1 : k + 1, &job->suite->pools[k], &err);
+    if (status == STATUS_OK && job->suite->settings.device)
+        status = device_open(job->suite->settings.device, &job->suite->device, &err);
     if (status == STATUS_OK)
         test_subjects(job);
     else
         count_result(job->suite, status, &err);
+    device_close(&job->suite->device);
     for (int k = 0; k < POOLS; k++)
         pool_free(job->suite->pools[k]);
 }

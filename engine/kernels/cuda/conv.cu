@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conv of f32 images in any layout, one to three dimensions, groups. As a product whose rows are
+ * output positions and whose depth is taps times channels, gathered from the image while tiles are
+ * loaded (lib/tile.h); or, where a group has too few output channels for a tile (depthwise), a
+ * thread per result. Weights are constant and packed as [group, tap, channel, output channel]. */
+#include "engine/kernels/cuda/lib/tile.h"
+
+struct convolution {
+    const float *x, *w;
+    float *y;
+    int kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX], pad[SPATIAL_MAX];
+    int in[SPATIAL_MAX];
+    struct divisor out[SPATIAL_MAX], taps[SPATIAL_MAX], by_channels, by_outputs;
+    unsigned rows, channels, outputs, depth, groups; /* channels and outputs of a group */
+    int64_t x_image, x_channel, x_at[SPATIAL_MAX], y_image, y_channel, y_at[SPATIAL_MAX];
+    struct epilogue epilogue;
+};
+
+struct kernel_state {
+    struct convolution c;
+    const struct device *device;
+    void *weights;
+    bool direct;
+    int each;
+};
+
+/* ---- on the device ---- */
+
+struct position {
+    unsigned image;
+    int at[SPATIAL_MAX]; /* of the output */
+};
+
+static __device__ __forceinline__ struct position position_of(const struct convolution &c,
+                                                              unsigned row)
+{
+    struct position p = {0, {0, 0, 0}};
+    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
+        unsigned next = divide(row, c.out[d]);
+        p.at[d] = (int)(row - next * c.out[d].d);
+        row = next;
+    }
+    p.image = row;
+    return p;
+}
+
+/* The image's element that the position sees through tap and channel of a depth; 0 in the padding.
+ */
+static __device__ __forceinline__ float
+input_at(const struct convolution &c, const struct position &p, unsigned depth, unsigned group)
+{
+    unsigned tap = divide(depth, c.by_channels), channel = depth - tap * c.channels;
+    int64_t at = p.image * c.x_image + (group * c.channels + channel) * c.x_channel;
+    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
+        unsigned next = divide(tap, c.taps[d]);
+        int t = (int)(tap - next * c.taps[d].d);
+        int i = p.at[d] * c.stride[d] - c.pad[d] + t * c.dilation[d];
+        if (i < 0 || i >= c.in[d])
+            return 0;
+        at += i * c.x_at[d];
+        tap = next;
+    }
+    return c.x[at];
+}
+
+static __device__ __forceinline__ void store(const struct convolution &c, unsigned row,
+                                             unsigned channel, float sum)
+{
+    struct position p = position_of(c, row);
+    int64_t at = p.image * c.y_image + channel * c.y_channel;
+    for (int d = 0; d < SPATIAL_MAX; d++)
+        at += p.at[d] * c.y_at[d];
+    c.y[at] = epilogue_value(c.epilogue, sum, (size_t)at, row, channel);
+}
+
+template <int each>
+static __device__ __forceinline__ void load_tiles(const struct convolution &c, unsigned depth,
+                                                  struct tile_memory<each> &m)
+{
+    const unsigned side = TILE_SIDE * each;
+    unsigned row0 = blockIdx.x * side, column0 = blockIdx.y * side, group = blockIdx.z;
+    const float *w = c.w + (size_t)group * c.depth * c.outputs;
+    for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
+        unsigned i = t / TILE_DEPTH, d = t % TILE_DEPTH;
+        bool inside = row0 + i < c.rows && depth + d < c.depth;
+        m.a[d][i] = inside ? input_at(c, position_of(c, row0 + i), depth + d, group) : 0.0f;
+    }
+    for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
+        unsigned j = t % side, d = t / side;
+        bool inside = column0 + j < c.outputs && depth + d < c.depth;
+        m.b[d][j] = inside ? w[(size_t)(depth + d) * c.outputs + column0 + j] : 0.0f;
+    }
+}
+
+template <int each>
+__global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struct convolution c)
+{
+    __shared__ struct tile_memory<each> m;
+    struct tile_sums<each> sums = {
+    };
+    const unsigned side = TILE_SIDE * each;
+    for (unsigned depth = 0; depth < c.depth; depth += TILE_DEPTH) {
+        load_tiles<each>(c, depth, m);
+        __syncthreads();
+        tile_multiply<each>(m, sums);
+        __syncthreads();
+    }
+    unsigned row = blockIdx.x * side + threadIdx.x / TILE_SIDE;
+    unsigned column = blockIdx.y * side + threadIdx.x % TILE_SIDE;
+    for (int i = 0; i < each; i++)
+        for (int j = 0; j < each; j++)
+            if (row + TILE_SIDE * i < c.rows && column + TILE_SIDE * j < c.outputs)
+                store(c, row + TILE_SIDE * i, blockIdx.z * c.outputs + column + TILE_SIDE * j,
+                      sums.v[i][j]);
+}
+
+/* Neighbouring threads have neighbouring channels. */
+__global__ void __launch_bounds__(BLOCK) conv_direct(const __grid_constant__ struct convolution c)
+{
+    unsigned all = c.groups * c.outputs;
+    unsigned step = gridDim.x * BLOCK, count = c.rows * all;
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < count; e += step) {
+        unsigned row = e / all, channel = e - row * all, group = divide(channel, c.by_outputs);
+        struct position p = position_of(c, row);
+        const float *w = c.w + (size_t)group * c.depth * c.outputs + (channel - group * c.outputs);
+        float sum = 0;
+        for (unsigned d = 0; d < c.depth; d++)
+            sum += input_at(c, p, d, group) * w[(size_t)d * c.outputs];
+        store(c, row, channel, sum);
+    }
+}
+
+/* ---- hooks ---- */
+
+enum { DIRECT_OUTPUTS = 16, EACH = 4, GRID_YZ_MAX = 65535 };
+
+/* Fewer spatial dimensions become the last ones. */
+static void fill_window(const struct kernel_query *q, const struct window *w, struct convolution *c)
+{
+    const struct desc *x = &q->in[0], *y = &q->out[0];
+    int lead = SPATIAL_MAX - w->rank;
+    for (int d = 0; d < SPATIAL_MAX; d++) {
+        int own = d - lead;
+        bool is = own >= 0;
+        c->kernel[d] = is ? (int)w->kernel[own] : 1;
+        c->stride[d] = is ? (int)w->stride[own] : 1;
+        c->dilation[d] = is ? (int)w->dilation[own] : 1;
+        c->pad[d] = is ? (int)w->pad_begin[own] : 0;
+        c->in[d] = is ? (int)w->in[own] : 1;
+        c->out[d] = divisor_of(is ? w->out[own] : 1);
+        c->taps[d] = divisor_of(c->kernel[d]);
+        c->x_at[d] = is ? x->stride[own + 2] : 0;
+        c->y_at[d] = is ? y->stride[own + 2] : 0;
+    }
+    c->x_image = x->stride[0];
+    c->x_channel = x->stride[1];
+    c->y_image = y->stride[0];
+    c->y_channel = y->stride[1];
+}
+
+static enum status fill_epilogue(const struct kernel_query *q, struct convolution *c,
+                                 struct error *why)
+{
+    bool bias = q->node->op_inputs > 2 && q->in[2].dtype != DTYPE_NONE;
+    if (bias)
+        c->epilogue.ops[c->epilogue.count++] = {POST_ADD, 0, OPERAND_COLUMN, 2, 1, 0, NULL};
+    return epilogue_add_posts(q, 1, &c->epilogue, why);
+}
+
+static enum status plan(const struct kernel_query *q, struct convolution *c, struct error *why)
+{
+    const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape, *y = &q->out[0].shape;
+    struct window window;
+    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
+        return REFUSE(why, "only f32");
+    if (!q->fixed[1] || !cuda_host->desc_is_plain(&q->in[1]))
+        return REFUSE(why, "weights come at run time");
+    if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
+        return REFUSE(why, "more than 2^31 elements");
+    TRY(cuda_host->window(q->node, x, w->dim + 2, &window, why));
+    fill_window(q, &window, c);
+    c->groups = (unsigned)window.group;
+    c->channels = (unsigned)w->dim[1];
+    c->outputs = (unsigned)(w->dim[0] / window.group);
+    c->depth = c->channels * (unsigned)(c->kernel[0] * c->kernel[1] * c->kernel[2]);
+    c->rows = (unsigned)(y->dim[0] * c->out[0].d * c->out[1].d * c->out[2].d);
+    if (c->depth == 0 || c->outputs == 0 || c->groups > GRID_YZ_MAX)
+        return REFUSE(why, "no channels, or more groups than a grid has");
+    c->by_channels = divisor_of(c->channels);
+    c->by_outputs = divisor_of(c->outputs);
+    return fill_epilogue(q, c, why);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct convolution c = {};
+    return plan(q, &c, why);
+}
+
+/* [output channel, channel, taps] to [group, tap, channel, output channel of the group]. */
+static float *pack(const struct convolution *c, const float *w)
+{
+    size_t taps = c->depth / c->channels;
+    float *packed = (float *)malloc((size_t)c->groups * c->depth * c->outputs * sizeof(float));
+    if (!packed)
+        return NULL;
+    for (size_t o = 0; o < (size_t)c->groups * c->outputs; o++)
+        for (size_t i = 0; i < c->channels; i++)
+            for (size_t t = 0; t < taps; t++)
+                packed[((o / c->outputs * taps + t) * c->channels + i) * c->outputs +
+                       o % c->outputs] = w[(o * c->channels + i) * taps + t];
+    return packed;
+}
+
+static void release(struct kernel_state *state)
+{
+    if (state->weights)
+        state->device->kind->free(state->device, state->weights);
+    free(state);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
+    if (!s)
+        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    s->device = q->device;
+    enum status status = plan(q, &s->c, err);
+    size_t bytes = (size_t)s->c.groups * s->c.depth * s->c.outputs * sizeof(float);
+    float *packed = status == STATUS_OK ? pack(&s->c, (const float *)q->fixed[1]) : NULL;
+    if (status == STATUS_OK)
+        status = packed ? device_upload(q->device, packed, bytes, &s->weights, err)
+                        : cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    free(packed);
+    if (status != STATUS_OK) {
+        release(s);
+        return status;
+    }
+    s->direct = s->c.outputs < DIRECT_OUTPUTS;
+    *state = s;
+    *state_bytes = bytes;
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    struct convolution c = state->c;
+    if (c.rows == 0)
+        return;
+    c.x = (const float *)args->in[0];
+    c.w = (const float *)state->weights;
+    c.y = (float *)args->out[0];
+    epilogue_resolve(&c.epilogue, args);
+    if (state->direct) {
+        struct cuda_grid grid = grid_for(q, (int64_t)c.rows * c.groups * c.outputs);
+        LAUNCH(conv_direct, grid, cuda_size(BLOCK), 0, &c, args);
+        return;
+    }
+    int side = (int)TILE_SIDE * EACH;
+    struct cuda_grid grid =
+        cuda_size((unsigned)div_up(c.rows, side), (unsigned)div_up(c.outputs, side), c.groups);
+    LAUNCH(conv_tile<EACH>, grid, cuda_size(BLOCK), 0, &c, args);
+}
+
+static const char *const ops[] = {"Conv", NULL};
+
+CUDA_KERNEL(conv) = {CUDA_NAME(conv),    .ops = ops,       .packs = 1u << 1,  .supports = supports,
+                     .prepare = prepare, .launch = launch, .release = release};

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every elementwise operator of floats, fused chains and epilogues, any layout and broadcast. A
+ * thread has four neighbouring results: it walks the expression's steps over them with the last
+ * result in registers; the branch on a step's code is the same for all threads. Operands that lie
+ * like the output, or along its rows, are read 16 bytes at a time. Results that a later step than
+ * the next one needs wait in slots, which the compiler puts into local memory (the first cache).
+ */
+#include "engine/kernels/cuda/lib/math.h"
+
+enum { SLOTS = 8 };
+
+/* Where an operand of a step comes from. */
+enum source { FROM_LAST, FROM_INPUT, FROM_SLOT };
+
+struct instruction {
+    unsigned char code, operands;
+    unsigned char a_from, a, b_from, b;
+    signed char keep; /* slot for the result; -1 */
+    float p, q;
+};
+
+/* How an input lies along the innermost dimension. */
+enum inner { INNER_VECTOR, INNER_SCALAR, INNER_STRIDED };
+
+struct input {
+    const float *at;
+    int stride[RANK_MAX]; /* elements, outermost first; 0: broadcast */
+    int inner;            /* enum inner */
+    int full;             /* lies like the output */
+};
+
+struct elementwise {
+    float *y;
+    unsigned count; /* of groups of `width` results */
+    int rank, inputs, steps;
+    struct divisor dim[RANK_MAX]; /* of the space, the innermost in groups */
+    struct input in[CHAIN_INPUTS];
+    struct instruction step[CHAIN_STEPS];
+};
+
+struct kernel_state {
+    struct elementwise k;
+    int width;
+};
+
+/* Element of input `in` that belongs to group g. */
+static __device__ __forceinline__ int place_of(const struct elementwise &k, const struct input &in,
+                                               unsigned g, int width)
+{
+    int at = 0;
+    unsigned rest = g;
+    if (in.full)
+        return (int)g * width;
+    for (int d = k.rank - 1; d >= 0; d--) {
+        unsigned next = divide(rest, k.dim[d]);
+        int index = (int)(rest - next * k.dim[d].d);
+        at += index * in.stride[d] * (d == k.rank - 1 ? width : 1);
+        rest = next;
+    }
+    return at;
+}
+
+template <int width>
+static __device__ __forceinline__ struct group<width> load(const struct elementwise &k,
+                                                           unsigned input, unsigned g) {
+    const struct input &in = k.in[input];
+    const float *x = in.at + place_of(k, in, g, width);
+    struct group<width> r = {
+    };
+    if (in.inner == INNER_SCALAR) {
+        float one = *x;
+        for (int i = 0; i < width; i++)
+            r.v[i] = one;
+    } else if (in.inner == INNER_VECTOR) {
+        r = group_at(x, r);
+    } else {
+        int stride = in.stride[k.rank - 1];
+        for (int i = 0; i < width; i++)
+            r.v[i] = x[i * stride];
+    }
+    return r;
+}
+
+template <int width>
+static __device__ __forceinline__ struct group<width>
+operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
+        const struct group<width> &last, const struct group<width> *slots) {
+    if (from == FROM_LAST)
+        return last;
+    return from == FROM_SLOT ? slots[which] : load<width>(k, which, g);
+}
+
+/* One branch for the whole group: the code is a constant in each case. */
+#define EACH_UNARY(X)                                                                              \
+    X(COPY)                                                                                        \
+    X(ABS)                                                                                         \
+    X(CEIL) X(CELU) X(CLIP) X(COS) X(CUBE) X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH)  \
+        X(HARD_SIGMOID) X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU)    \
+            X(ROUND) X(SCALE) X(SELU) X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS)      \
+                X(SOFTSIGN) X(SQRT) X(SQUARE) X(TANH) X(THRESHOLD)
+#define EACH_BINARY(X) X(ADD) X(DIV) X(MAX) X(MIN) X(MUL) X(POW) X(PRELU) X(SUB)
+
+#define UNARY(code)                                                                                \
+    case CHAIN_##code:                                                                             \
+        for (int e = 0; e < width; e++)                                                            \
+            r.v[e] = math_unary(CHAIN_##code, a.v[e], i.p, i.q);                                   \
+        break;
+#define BINARY(code)                                                                               \
+    case CHAIN_##code:                                                                             \
+        for (int e = 0; e < width; e++)                                                            \
+            r.v[e] = math_binary(CHAIN_##code, a.v[e], b.v[e]);                                    \
+        break;
+
+template <int width>
+static __device__ __forceinline__ struct group<width>
+apply(const struct instruction &i, const struct group<width> &a, const struct group<width> &b) {
+    struct group<width> r = a;
+    switch (i.code) {
+        EACH_UNARY(UNARY)
+        EACH_BINARY(BINARY)
+    }
+    return r;
+}
+
+template <int width>
+__global__ void __launch_bounds__(BLOCK)
+    elementwise_chain(const __grid_constant__ struct elementwise k)
+{
+    struct group<width> slots[SLOTS], last = {
+    };
+    for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += gridDim.x * BLOCK) {
+        for (int s = 0; s < k.steps; s++) {
+            const struct instruction &i = k.step[s];
+            struct group<width> a = operand<width>(k, i.a_from, i.a, g, last, slots), b = a;
+            if (i.operands == 2)
+                b = operand<width>(k, i.b_from, i.b, g, last, slots);
+            last = apply<width>(i, a, b);
+            if (i.keep >= 0)
+                slots[i.keep] = last;
+        }
+        group_store(k.y + (size_t)g * width, last);
+    }
+}
+
+/* ---- planning ---- */
+
+static int last_use(const struct chain *chain, int step)
+{
+    int last = step;
+    for (int s = step + 1; s < chain->count; s++)
+        if (chain->steps[s].a == chain->inputs + step || chain->steps[s].b == chain->inputs + step)
+            last = s;
+    return last;
+}
+
+struct slots {
+    int of_step[CHAIN_STEPS], free_from[SLOTS];
+};
+
+static void source_of(const struct chain *chain, const struct slots *slots, int s, int operand,
+                      unsigned char *from, unsigned char *which)
+{
+    int step = operand - chain->inputs;
+    *from = (unsigned char)(step < 0 ? FROM_INPUT : step == s - 1 ? FROM_LAST : FROM_SLOT);
+    *which = (unsigned char)(step < 0                    ? operand
+                             : slots->of_step[step] >= 0 ? slots->of_step[step]
+                                                         : 0);
+}
+
+static enum status translate(const struct chain *chain, struct elementwise *k, struct error *why)
+{
+    struct slots slots = {};
+    k->steps = chain->count;
+    for (int s = 0; s < chain->count; s++) {
+        const struct chain_step *from = &chain->steps[s];
+        struct instruction *to = &k->step[s];
+        bool two = from->code >= CHAIN_ADD;
+        *to = {(unsigned char)from->code,
+               (unsigned char)(two ? 2 : 1),
+               0,
+               0,
+               0,
+               0,
+               -1,
+               from->p,
+               from->q};
+        source_of(chain, &slots, s, from->a, &to->a_from, &to->a);
+        if (two)
+            source_of(chain, &slots, s, from->b, &to->b_from, &to->b);
+        slots.of_step[s] = -1;
+        int last = last_use(chain, s);
+        if (last <= s + 1)
+            continue;
+        int slot = 0;
+        while (slot < SLOTS && slots.free_from[slot] > s)
+            slot++;
+        if (slot == SLOTS)
+            return REFUSE(why, "more than %d results wait for their use", (int)SLOTS);
+        slots.free_from[slot] = last;
+        slots.of_step[s] = slot;
+        to->keep = (signed char)slot;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_types(const struct kernel_query *q, struct error *why)
+{
+    if (q->out_count != 1 || q->out[0].dtype != DTYPE_F32 || !cuda_host->desc_is_dense(&q->out[0]))
+        return REFUSE(why, "only one dense f32 result");
+    for (int k = 0; k < q->in_count; k++)
+        if (q->in[k].dtype != DTYPE_NONE && q->in[k].dtype != DTYPE_F32)
+            return REFUSE(why, "only f32");
+    if (q->in_count > CHAIN_INPUTS)
+        return REFUSE(why, "more than %d inputs", (int)CHAIN_INPUTS);
+    for (int k = 0; k < q->in_count; k++)
+        if (!fits_index(&q->in[k]))
+            return REFUSE(why, "more than 2^31 elements");
+    return fits_index(&q->out[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
+}
+
+/* Groups of four need rows of a multiple of four, and 16-byte places wherever one is read. */
+static bool goes_by_four(const struct strided *space)
+{
+    int inner = space->rank - 1;
+    bool fits = space->row % 4 == 0;
+    for (int k = 1; k < space->operands; k++)
+        for (int d = 0; d < inner && space->stride[k][inner] == 1; d++)
+            fits = fits && space->stride[k][d] % 4 == 0;
+    return fits;
+}
+
+static bool is_full(const struct strided *space, int operand)
+{
+    int64_t dense = 1;
+    bool full = true;
+    for (int d = space->rank - 1; d >= 0; d--) {
+        full = full && (space->stride[operand][d] == dense || space->dim[d] == 1);
+        dense *= space->dim[d];
+    }
+    return full;
+}
+
+static void place_inputs(const struct strided *space, struct kernel_state *s)
+{
+    struct elementwise *k = &s->k;
+    int inner = space->rank - 1;
+    s->width = goes_by_four(space) ? 4 : 1;
+    k->rank = space->rank;
+    k->count = (unsigned)(space->rows * space->row / s->width);
+    for (int d = 0; d < space->rank; d++)
+        k->dim[d] = divisor_of(d == inner ? space->dim[d] / s->width : space->dim[d]);
+    for (int i = 0; i < k->inputs; i++) {
+        struct input *in = &k->in[i];
+        for (int d = 0; d < space->rank; d++)
+            in->stride[d] = (int)space->stride[i + 1][d];
+        in->full = is_full(space, i + 1);
+        in->inner = in->full || in->stride[inner] == 1 ? INNER_VECTOR
+                    : in->stride[inner] == 0           ? INNER_SCALAR
+                                                       : INNER_STRIDED;
+    }
+}
+
+static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
+{
+    const float *scalars[CHAIN_INPUTS] = {};
+    const struct desc *descs[CHAIN_INPUTS + 1] = {&q->out[0]};
+    struct chain chain;
+    struct strided space;
+    TRY(check_types(q, why));
+    for (int k = 0; k < q->in_count; k++) {
+        bool one = q->in[k].dtype != DTYPE_NONE && count_of(&q->in[k].shape) == 1;
+        scalars[k] = one ? (const float *)q->fixed[k] : NULL;
+        descs[k + 1] = q->in[k].dtype == DTYPE_NONE ? NULL : &q->in[k];
+    }
+    TRY(cuda_host->chain(q->node, scalars, &chain, why));
+    TRY(translate(&chain, &s->k, why));
+    s->k.inputs = q->in_count;
+    if (count_of(&q->out[0].shape) == 0)
+        return STATUS_OK; /* k.count stays 0 */
+    cuda_host->strided(&space, descs, q->in_count + 1);
+    place_inputs(&space, s);
+    return STATUS_OK;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct kernel_state s = {};
+    return plan(q, &s, why);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
+    if (!s)
+        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    *state = s;
+    *state_bytes = sizeof(*s);
+    return plan(q, s, err);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    struct elementwise k = state->k;
+    if (k.count == 0)
+        return;
+    k.y = (float *)args->out[0];
+    for (int i = 0; i < k.inputs; i++)
+        k.in[i].at = (const float *)args->in[i];
+    if (state->width == 4)
+        LAUNCH(elementwise_chain<4>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+    else
+        LAUNCH(elementwise_chain<1>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+static const char *const ops[] = {"Abs",        "Add",   "Ceil",  "Celu",        "Chain",
+                                  "Clip",       "Cos",   "Div",   "Elu",         "Erf",
+                                  "Exp",        "Floor", "Gelu",  "HardSigmoid", "HardSwish",
+                                  "LeakyRelu",  "Log",   "Max",   "Mean",        "Min",
+                                  "Mish",       "Mul",   "Neg",   "PRelu",       "Pow",
+                                  "Reciprocal", "Relu",  "Round", "Selu",        "Shrink",
+                                  "Sigmoid",    "Sign",  "Sin",   "Softplus",    "Softsign",
+                                  "Sqrt",       "Sub",   "Sum",   "Tanh",        "ThresholdedRelu",
+                                  NULL};
+
+CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .ops = ops,       .supports = supports,
+                            .prepare = prepare,     .launch = launch, .release = release};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every call of the CUDA runtime that the plug-in makes, as a table of functions in plain C types:
+ * api_cudart.c fills it with the real ones; tests fill it with a device that is ordinary memory and
+ * fails on demand. A call returns CUDA_DONE or the runtime's error number.
+ *
+ * The runtime is linked statically and opens the driver (libcuda.so.1) itself at the first call
+ * that needs it, so the plug-in loads on machines without one. */
+#ifndef ENGINE_KERNELS_CUDA_LIB_API_H
+#define ENGINE_KERNELS_CUDA_LIB_API_H
+
+#include <stddef.h>
+
+/* Of cudaError_t: those that are told apart. */
+enum { CUDA_DONE = 0, CUDA_OUT_OF_MEMORY = 2, CUDA_OLD_DRIVER = 35, CUDA_NO_DEVICE = 100 };
+
+enum cuda_copy { CUDA_TO_DEVICE = 1, CUDA_TO_HOST = 2, CUDA_WITHIN = 3 };
+
+struct cuda_facts {
+    char name[96], bus[32];
+    int major, minor, units, cache_bytes, shared_bytes, clock_khz, memory_khz, bus_bits;
+};
+
+struct cuda_grid {
+    unsigned x, y, z;
+};
+
+struct cuda_api {
+    int (*driver_version)(int *version); /* 13000 for 13.0; 0: no driver */
+    int (*runtime_version)(int *version);
+    int (*device_count)(int *count);
+    int (*set_device)(int index);
+    int (*facts)(struct cuda_facts *facts, int index);
+    int (*memory_info)(size_t *free, size_t *total);
+
+    int (*malloc)(void **memory, size_t bytes);
+    int (*free)(void *memory);
+    int (*malloc_host)(void **memory, size_t bytes);
+    int (*free_host)(void *memory);
+
+    int (*stream_create)(void **stream);
+    int (*stream_destroy)(void *stream);
+    int (*stream_synchronize)(void *stream);
+    int (*copy)(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream);
+    int (*set)(void *memory, int byte, size_t bytes, void *stream);
+
+    int (*event_create)(void **event);
+    int (*event_destroy)(void *event);
+    int (*event_record)(void *event, void *stream);
+    int (*event_elapsed)(float *ms, void *from, void *to);
+
+    int (*capture_begin)(void *stream);
+    int (*capture_end)(void *stream, void **graph);
+    int (*graph_instantiate)(void **exec, void *graph);
+    int (*graph_launch)(void *exec, void *stream);
+    int (*graph_exec_destroy)(void *exec);
+    int (*graph_destroy)(void *graph);
+
+    int (*launch)(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
+                  void **arguments, size_t shared_bytes, void *stream);
+    /* Lets blocks of the kernel ask for so much shared memory (more than 48 KiB). */
+    int (*allow_shared)(const void *kernel, size_t bytes);
+
+    const char *(*error_name)(int error); /* "cudaErrorIllegalAddress" */
+    const char *(*error_text)(int error);
+};
+
+extern const struct cuda_api cuda_api;
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table's real functions. The wrappers only translate types. */
+#include <cuda_runtime_api.h>
+
+#include "engine/kernels/cuda/lib/api.h"
+
+_Static_assert((int)CUDA_DONE == (int)cudaSuccess, "as the runtime counts");
+_Static_assert((int)CUDA_OUT_OF_MEMORY == (int)cudaErrorMemoryAllocation, "as the runtime counts");
+_Static_assert((int)CUDA_OLD_DRIVER == (int)cudaErrorInsufficientDriver, "as the runtime counts");
+_Static_assert((int)CUDA_NO_DEVICE == (int)cudaErrorNoDevice, "as the runtime counts");
+_Static_assert((int)CUDA_TO_DEVICE == (int)cudaMemcpyHostToDevice, "as the runtime counts");
+_Static_assert((int)CUDA_TO_HOST == (int)cudaMemcpyDeviceToHost, "as the runtime counts");
+_Static_assert((int)CUDA_WITHIN == (int)cudaMemcpyDeviceToDevice, "as the runtime counts");
+
+/* An error that is returned is also kept for cudaGetLastError, where a library would find it and
+ * take it for its own: it is fetched, so that each is told once. Errors that spoil the context stay
+ * all the same. */
+static int told(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        cudaGetLastError();
+    return (int)error;
+}
+
+static int driver_version(int *version)
+{
+    return told(cudaDriverGetVersion(version));
+}
+
+static int runtime_version(int *version)
+{
+    return told(cudaRuntimeGetVersion(version));
+}
+
+static int device_count(int *count)
+{
+    return told(cudaGetDeviceCount(count));
+}
+
+static int set_device(int index)
+{
+    return told(cudaSetDevice(index));
+}
+
+static int read_attributes(struct cuda_facts *f, int index)
+{
+    const struct {
+        enum cudaDeviceAttr attribute;
+        int *value;
+    } wanted[] = {
+        {cudaDevAttrComputeCapabilityMajor, &f->major},
+        {cudaDevAttrComputeCapabilityMinor, &f->minor},
+        {cudaDevAttrMultiProcessorCount, &f->units},
+        {cudaDevAttrL2CacheSize, &f->cache_bytes},
+        {cudaDevAttrMaxSharedMemoryPerBlockOptin, &f->shared_bytes},
+        {cudaDevAttrClockRate, &f->clock_khz},
+        {cudaDevAttrMemoryClockRate, &f->memory_khz},
+        {cudaDevAttrGlobalMemoryBusWidth, &f->bus_bits},
+    };
+    for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
+        int error = told(cudaDeviceGetAttribute(wanted[k].value, wanted[k].attribute, index));
+        if (error != CUDA_DONE)
+            return error;
+    }
+    return CUDA_DONE;
+}
+
+static int facts(struct cuda_facts *f, int index)
+{
+    struct cudaDeviceProp properties;
+    int error = told(cudaGetDeviceProperties(&properties, index));
+    if (error != CUDA_DONE)
+        return error;
+    for (size_t k = 0; k + 1 < sizeof(f->name) && properties.name[k]; k++)
+        f->name[k] = properties.name[k];
+    error = told(cudaDeviceGetPCIBusId(f->bus, (int)sizeof(f->bus), index));
+    return error != CUDA_DONE ? error : read_attributes(f, index);
+}
+
+static int memory_info(size_t *free_bytes, size_t *total)
+{
+    return told(cudaMemGetInfo(free_bytes, total));
+}
+
+static int malloc_device(void **memory, size_t bytes)
+{
+    return told(cudaMalloc(memory, bytes));
+}
+
+static int free_device(void *memory)
+{
+    return told(cudaFree(memory));
+}
+
+static int malloc_host(void **memory, size_t bytes)
+{
+    return told(cudaMallocHost(memory, bytes));
+}
+
+static int free_host(void *memory)
+{
+    return told(cudaFreeHost(memory));
+}
+
+/* Beside the legacy stream, which other libraries use unasked and which would wait for ours. */
+static int stream_create(void **stream)
+{
+    return told(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking));
+}
+
+static int stream_destroy(void *stream)
+{
+    return told(cudaStreamDestroy(stream));
+}
+
+static int stream_synchronize(void *stream)
+{
+    return told(cudaStreamSynchronize(stream));
+}
+
+static int copy(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream)
+{
+    return told(cudaMemcpyAsync(to, from, bytes, (enum cudaMemcpyKind)direction, stream));
+}
+
+static int set(void *memory, int byte, size_t bytes, void *stream)
+{
+    return told(cudaMemsetAsync(memory, byte, bytes, stream));
+}
+
+static int event_create(void **event)
+{
+    return told(cudaEventCreate((cudaEvent_t *)event));
+}
+
+static int event_destroy(void *event)
+{
+    return told(cudaEventDestroy(event));
+}
+
+static int event_record(void *event, void *stream)
+{
+    return told(cudaEventRecord(event, stream));
+}
+
+static int event_elapsed(float *ms, void *from, void *to)
+{
+    return told(cudaEventElapsedTime(ms, from, to));
+}
+
+/* Of this thread only: what other threads do to the device meanwhile is none of the capture. */
+static int capture_begin(void *stream)
+{
+    return told(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+}
+
+static int capture_end(void *stream, void **graph)
+{
+    return told(cudaStreamEndCapture(stream, (cudaGraph_t *)graph));
+}
+
+static int graph_instantiate(void **exec, void *graph)
+{
+    return told(cudaGraphInstantiate((cudaGraphExec_t *)exec, graph, 0));
+}
+
+static int graph_launch(void *exec, void *stream)
+{
+    return told(cudaGraphLaunch(exec, stream));
+}
+
+static int graph_exec_destroy(void *exec)
+{
+    return told(cudaGraphExecDestroy(exec));
+}
+
+static int graph_destroy(void *graph)
+{
+    return told(cudaGraphDestroy(graph));
+}
+
+static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
+                  void **arguments, size_t shared_bytes, void *stream)
+{
+    return told(cudaLaunchKernel(kernel, (dim3){grid.x, grid.y, grid.z},
+                                 (dim3){block.x, block.y, block.z}, arguments, shared_bytes,
+                                 stream));
+}
+
+static int allow_shared(const void *kernel, size_t bytes)
+{
+    return told(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+}
+
+static const char *error_name(int error)
+{
+    return cudaGetErrorName((cudaError_t)error);
+}
+
+static const char *error_text(int error)
+{
+    return cudaGetErrorString((cudaError_t)error);
+}
+
+const struct cuda_api cuda_api = {
+    .driver_version = driver_version,
+    .runtime_version = runtime_version,
+    .device_count = device_count,
+    .set_device = set_device,
+    .facts = facts,
+    .memory_info = memory_info,
+    .malloc = malloc_device,
+    .free = free_device,
+    .malloc_host = malloc_host,
+    .free_host = free_host,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_synchronize = stream_synchronize,
+    .copy = copy,
+    .set = set,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_elapsed = event_elapsed,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .graph_instantiate = graph_instantiate,
+    .graph_launch = graph_launch,
+    .graph_exec_destroy = graph_exec_destroy,
+    .graph_destroy = graph_destroy,
+    .launch = launch,
+    .allow_shared = allow_shared,
+    .error_name = error_name,
+    .error_text = error_text,
+};

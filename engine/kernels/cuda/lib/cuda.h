@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the plug-in's files share; plain C, also read by .cu files (lib/kernel.h). */
+#ifndef ENGINE_KERNELS_CUDA_LIB_CUDA_H
+#define ENGINE_KERNELS_CUDA_LIB_CUDA_H
+
+#include "engine/kernels/cuda/lib/api.h"
+#include "engine/plugin.h"
+
+/* Set once, at the entry. */
+extern const struct plugin_host *cuda_host;
+
+extern const struct device_kind cuda_device;
+
+/* OK, or an error that says what was tried and what the runtime answered. */
+enum status cuda_check(int error, const char *what, struct error *err);
+
+/* One launch of a kernel, whose only argument is a struct. */
+struct cuda_launch {
+    const char *name;
+    const void *kernel;
+    struct cuda_grid grid, block;
+    size_t shared_bytes;
+    void *argument;
+};
+
+/* Puts it into args->stream; a refusal goes to args->err, unless an earlier one is there. */
+void cuda_launch(const struct cuda_launch *launch, const struct kernel_args *args);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is done to an element of a product before it is stored: bias, residual, activation. The
+ * operands lie like the result, along its columns or rows, or are one number. */
+#ifndef ENGINE_KERNELS_CUDA_LIB_EPILOGUE_H
+#define ENGINE_KERNELS_CUDA_LIB_EPILOGUE_H
+
+#include "engine/kernels/cuda/lib/math.h"
+
+enum { EPILOGUE_MAX = POST_MAX + 1 };
+
+enum operand_form { OPERAND_FULL, OPERAND_COLUMN, OPERAND_ROW, OPERAND_SCALAR };
+
+struct epilogue_op {
+    int kind, act, form; /* enum post_kind, act, operand_form */
+    int input;           /* of the node */
+    float a, b;          /* of the activation; a: what an added operand is multiplied by */
+    const float *operand;
+};
+
+struct epilogue {
+    int count;
+    struct epilogue_op ops[EPILOGUE_MAX];
+};
+
+/* at: the element's place in the result's memory. */
+static __device__ __forceinline__ float epilogue_value(const struct epilogue &e, float x, size_t at,
+                                                       unsigned row, unsigned column)
+{
+    for (int k = 0; k < e.count; k++) {
+        const struct epilogue_op &op = e.ops[k];
+        if (op.kind == POST_ACT) {
+            x = math_act(op.act, x, op.a, op.b);
+            continue;
+        }
+        size_t from = op.form == OPERAND_FULL     ? at
+                      : op.form == OPERAND_COLUMN ? column
+                      : op.form == OPERAND_ROW    ? row
+                                                  : 0;
+        float y = op.operand[from];
+        x = op.kind == POST_ADD ? x + op.a * y : x * y;
+    }
+    return x;
+}
+
+/* ---- host ---- */
+
+/* column: the dimension of the result that columns count (channels of an image, the last of a
+ * matrix); row: that of rows, NONE where an operand along rows cannot be. */
+static inline enum status operand_form_of(const struct desc *operand, const struct desc *out,
+                                          int column, int row, int *form, struct error *why)
+{
+    int lead = out->shape.rank - operand->shape.rank, only = NONE, wide = 0;
+    if (operand->dtype != DTYPE_F32)
+        return REFUSE(why, "operand of the epilogue is not f32");
+    for (int d = 0; d < operand->shape.rank; d++) {
+        if (operand->shape.dim[d] == 1)
+            continue;
+        only = d + lead;
+        wide++;
+    }
+    *form = wide == 0 ? OPERAND_SCALAR : only == column ? OPERAND_COLUMN : OPERAND_ROW;
+    if (wide == 0 || (wide == 1 && (only == column || only == row)))
+        return STATUS_OK; /* one dimension: its stride is 1 in any dense memory */
+    if (!cuda_host->desc_same_memory(operand, out))
+        return REFUSE(why, "operand of the epilogue is broadcast in part or lies otherwise");
+    *form = OPERAND_FULL;
+    return STATUS_OK;
+}
+
+static inline enum status epilogue_add(const struct kernel_query *q, const struct epilogue_op &op,
+                                       int column, int row, struct epilogue *e, struct error *why)
+{
+    struct epilogue_op *to = &e->ops[e->count++];
+    *to = op;
+    if (op.kind == POST_ACT)
+        return STATUS_OK;
+    const struct desc *operand = &q->in[op.input];
+    int64_t same = count_of(&operand->shape);
+    if (column < 0 || (same > 1 && operand->shape.rank > q->out[0].shape.rank))
+        return REFUSE(why, "operand of the epilogue has more dimensions than the result");
+    return operand_form_of(operand, &q->out[0], column, row, &to->form, why);
+}
+
+static inline enum status epilogue_add_posts(const struct kernel_query *q, int column,
+                                             struct epilogue *e, struct error *why)
+{
+    for (int k = 0; k < q->node->post_count; k++) {
+        const struct post *post = &q->node->posts[k];
+        struct epilogue_op op = {(int)post->kind, (int)post->act, 0,   post->input,
+                                 post->a,         post->b,        NULL};
+        if (post->kind != POST_ACT)
+            op.a = 1;
+        TRY(epilogue_add(q, op, column, NONE, e, why));
+    }
+    return STATUS_OK;
+}
+
+static inline void epilogue_resolve(struct epilogue *e, const struct kernel_args *args)
+{
+    for (int k = 0; k < e->count; k++)
+        if (e->ops[k].kind != POST_ACT)
+            e->ops[k].operand = (const float *)args->in[e->ops[k].input];
+}
+
+#endif

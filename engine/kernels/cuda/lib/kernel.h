@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every .cu file starts with. A file holds one kernel of ridge: device code first, then the
+ * hooks of engine/kernel.h. It is compiled by nvcc, by clang, and as plain C++ for tests
+ * (tests/gpu/host/), so:
+ *   - a __global__ function takes one argument, a struct by value, at most 4 KiB;
+ *   - it is launched by LAUNCH, never by <<<>>>;
+ *   - memory that the launch sizes is declared by SHARED_MEMORY.
+ * The C++ in it is C with overloads and, where a loop wants its width as a constant, one template
+ * parameter.
+ */
+#ifndef ENGINE_KERNELS_CUDA_LIB_KERNEL_H
+#define ENGINE_KERNELS_CUDA_LIB_KERNEL_H
+
+extern "C" {
+#include "engine/kernels/cuda/lib/cuda.h"
+}
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef KERNEL_ADDRESS
+#define KERNEL_ADDRESS(...) ((const void *)(__VA_ARGS__))
+#define SHARED_MEMORY(type, name)                                                                  \
+    extern __shared__ __align__(16) unsigned char shared_memory_[];                                \
+    type *name = (type *)shared_memory_
+#endif
+
+/* LAUNCH(kernel<4>, grid, block, shared_bytes, &argument, args); argument is copied. */
+#define LAUNCH(kernel, grid_size, block_size, bytes, parameters, args)                             \
+    do {                                                                                           \
+        struct cuda_launch launch_ = {#kernel, KERNEL_ADDRESS(kernel), grid_size, block_size,      \
+                                      bytes,   (void *)(parameters)};                              \
+        cuda_launch(&launch_, args);                                                               \
+    } while (0)
+
+#define REFUSE(why, ...) cuda_host->refuse(why, STATUS_UNSUPPORTED, __VA_ARGS__)
+
+/* CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, ...}; the hooks in their order. */
+#define CUDA_KERNEL(symbol)                                                                        \
+    extern "C" {                                                                                   \
+    extern const struct kernel kernel_cuda_##symbol;                                               \
+    }                                                                                              \
+    const struct kernel kernel_cuda_##symbol
+#define CUDA_NAME(symbol) .name = "cuda_" #symbol, .provider = "cuda", .device = "cuda"
+
+enum { WARP = 32, BLOCK = 256 };
+
+static const unsigned all_lanes = 0xffffffffu;
+
+/* ---- sizes of launches ---- */
+
+static inline struct cuda_grid cuda_size(unsigned x, unsigned y = 1, unsigned z = 1)
+{
+    return {x, y, z};
+}
+
+static inline int64_t div_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Blocks for `work` items that loop with the grid's stride: enough to fill the device a few times
+ * over, and no more, so that a block's start is paid for. */
+static inline struct cuda_grid grid_for(const struct kernel_query *q, int64_t work)
+{
+    int64_t most = 8 * (int64_t)(q->device->properties.units > 0 ? q->device->properties.units : 1);
+    int64_t blocks = div_up(work, BLOCK);
+    return cuda_size((unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks));
+}
+
+/* Indices are 32 bits wide in device code. */
+static inline bool fits_index(const struct desc *desc)
+{
+    int64_t count = 1;
+    for (int d = 0; d < desc->shape.rank; d++)
+        count *= desc->shape.dim[d];
+    return count < INT32_MAX;
+}
+
+static inline int64_t count_of(const struct shape *shape)
+{
+    int64_t count = 1;
+    for (int d = 0; d < shape->rank; d++)
+        count *= shape->dim[d];
+    return count;
+}
+
+/* ---- division by what the launch knows ---- */
+
+/* n / d = (n m >> 32) + n >> shift for n < 2^31 (Granlund and Montgomery 1994). */
+struct divisor {
+    unsigned d, m, shift;
+};
+
+static inline struct divisor divisor_of(int64_t d)
+{
+    struct divisor r = {(unsigned)d, 0, 0};
+    while (r.shift < 31 && (UINT64_C(1) << r.shift) < (uint64_t)d)
+        r.shift++;
+    r.m =
+        (unsigned)(((UINT64_C(1) << 32) * ((UINT64_C(1) << r.shift) - (uint64_t)d)) / (uint64_t)d +
+                   1);
+    return r;
+}
+
+static __device__ __forceinline__ unsigned divide(unsigned n, const struct divisor &by)
+{
+    return (__umulhi(n, by.m) + n) >> by.shift;
+}
+
+/* ---- groups: `width` neighbouring elements ---- */
+
+template <int width> struct group {
+    float v[width];
+};
+
+static __device__ __forceinline__ struct group<4> group_at(const float *x, struct group<4> r) {
+    float4 v = *(const float4 *)x;
+    r.v[0] = v.x;
+    r.v[1] = v.y;
+    r.v[2] = v.z;
+    r.v[3] = v.w;
+    return r;
+}
+
+static __device__ __forceinline__ struct group<1>
+group_at(const float *x, struct group<1> r) {
+    r.v[0] = *x;
+    return r;
+}
+
+static __device__ __forceinline__ void
+group_store(float *y, const struct group<4> &r)
+{
+    *(float4 *)y = make_float4(r.v[0], r.v[1], r.v[2], r.v[3]);
+}
+
+static __device__ __forceinline__ void group_store(float *y, const struct group<1> &r)
+{
+    *y = r.v[0];
+}
+
+/* ---- sums over threads ---- */
+
+static __device__ __forceinline__ float warp_sum(float x)
+{
+    for (int with = WARP / 2; with > 0; with /= 2)
+        x += __shfl_xor_sync(all_lanes, x, with);
+    return x;
+}
+
+static __device__ __forceinline__ float warp_max(float x)
+{
+    for (int with = WARP / 2; with > 0; with /= 2)
+        x = fmaxf(x, __shfl_xor_sync(all_lanes, x, with));
+    return x;
+}
+
+/* All threads of the block get the result. part: WARP floats of shared memory that are the call's
+ * alone until the next barrier after it. */
+static __device__ __forceinline__ float block_sum(float x, float *part)
+{
+    unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    x = warp_sum(x);
+    if (lane == 0)
+        part[warp] = x;
+    __syncthreads();
+    x = warp_sum(lane < warps ? part[lane] : 0.0f);
+    __syncthreads();
+    return x;
+}
+
+static __device__ __forceinline__ float block_max(float x, float *part)
+{
+    unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    x = warp_max(x);
+    if (lane == 0)
+        part[warp] = x;
+    __syncthreads();
+    x = warp_max(lane < warps ? part[lane] : -INFINITY);
+    __syncthreads();
+    return x;
+}
+
+#endif

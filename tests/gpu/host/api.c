@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A CUDA runtime without a GPU: the functions of lib/api.h over ordinary memory. Streams do their
+ * work at once; a capture keeps a list of it. Memory of the device can be touched during copies and
+ * kernels only: elsewhere it is protected, so that a host that follows a device's pointer dies.
+ *
+ * The environment says what kind of machine it is: RIDGE_HOST_GPUS (default 2, 0: none),
+ * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old). api_fail() makes a call fail. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "engine/kernels/cuda/lib/api.h"
+#include "tests/gpu/host/api.h"
+#include "tests/gpu/host/grid.h"
+
+enum { RUNTIME = 13000, INVALID = 1, LAUNCH_FAILED = 719, STREAM_CAPTURING = 900, ALIGN = 256 };
+enum { BLOCKS_MAX = 65536, COMMANDS_MAX = 4096 };
+static const size_t region_bytes = (size_t)1 << 30;
+
+struct block {
+    size_t at, bytes;
+};
+
+struct command {
+    enum { DO_LAUNCH, DO_COPY, DO_SET } what;
+    const struct host_kernel *kernel;
+    struct host_index grid, block;
+    void *argument; /* owned */
+    size_t bytes;   /* of shared memory, or of the copy */
+    void *to;
+    const void *from;
+    int byte;
+};
+
+struct graph {
+    int count;
+    struct command commands[COMMANDS_MAX];
+};
+
+struct stream {
+    struct graph *capture; /* NULL: work is done at once */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    char *region;
+    struct block blocks[BLOCKS_MAX]; /* by address */
+    int block_count;
+    long live; /* streams, events, graphs, pinned memory */
+    char fail[32];
+    int fail_at, calls, error;
+} h = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- failing on demand ---- */
+
+void api_fail(const char *call, int at, int error)
+{
+    snprintf(h.fail, sizeof(h.fail), "%s", call);
+    h.fail_at = at;
+    h.calls = 0;
+    h.error = error;
+}
+
+int api_calls(void)
+{
+    return h.calls;
+}
+
+long api_live(void)
+{
+    return h.live + h.block_count;
+}
+
+/* 0, or the error that the script wants here. */
+static int scripted(const char *call)
+{
+    if (strcmp(call, h.fail) != 0)
+        return CUDA_DONE;
+    return ++h.calls == h.fail_at ? h.error : CUDA_DONE;
+}
+
+#define SCRIPT(call)                                                                               \
+    do {                                                                                           \
+        int error_ = scripted(call);                                                               \
+        if (error_ != CUDA_DONE)                                                                   \
+            return error_;                                                                         \
+    } while (0)
+
+/* Calls that give something back do so also when they say that they failed: the count of what
+ * lives is about ridge, not about the script. */
+#define SCRIPT_LATE(call) return scripted(call)
+
+/* ---- the machine ---- */
+
+static int number_of(const char *name, int usual)
+{
+    const char *text = getenv(name);
+    return text ? (int)strtol(text, NULL, 10) : usual;
+}
+
+static int driver_version(int *version)
+{
+    SCRIPT("driver_version");
+    *version = number_of("RIDGE_HOST_DRIVER", RUNTIME);
+    return CUDA_DONE;
+}
+
+static int runtime_version(int *version)
+{
+    *version = RUNTIME;
+    SCRIPT_LATE("runtime_version");
+}
+
+static int device_count(int *count)
+{
+    SCRIPT("device_count");
+    if (number_of("RIDGE_HOST_DRIVER", RUNTIME) < RUNTIME)
+        return CUDA_OLD_DRIVER;
+    *count = number_of("RIDGE_HOST_GPUS", 2);
+    return *count > 0 ? CUDA_DONE : CUDA_NO_DEVICE;
+}
+
+static int set_device(int index)
+{
+    SCRIPT("set_device");
+    return index >= 0 && index < number_of("RIDGE_HOST_GPUS", 2) ? CUDA_DONE : INVALID;
+}
+
+static int facts(struct cuda_facts *f, int index)
+{
+    SCRIPT("facts");
+    *f = (struct cuda_facts){.name = "Host GPU",
+                             .major = 9,
+                             .units = 132,
+                             .cache_bytes = 50 << 20,
+                             .shared_bytes = 227 << 10,
+                             .clock_khz = 1980000,
+                             .memory_khz = 3201000,
+                             .bus_bits = 6144};
+    snprintf(f->bus, sizeof(f->bus), "0000:%02x:00.0", index + 1);
+    return CUDA_DONE;
+}
+
+/* ---- memory ---- */
+
+static void device_open_memory(void)
+{
+    if (h.region)
+        mprotect(h.region, region_bytes, PROT_READ | PROT_WRITE);
+}
+
+static void device_close_memory(void)
+{
+    if (h.region)
+        mprotect(h.region, region_bytes, PROT_NONE);
+}
+
+static bool make_region(void)
+{
+    if (h.region)
+        return true;
+    void *region =
+        mmap(NULL, region_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    h.region = region == MAP_FAILED ? NULL : region;
+    return h.region != NULL;
+}
+
+static int memory_info(size_t *free_bytes, size_t *total)
+{
+    SCRIPT("memory_info");
+    *total = *free_bytes = region_bytes;
+    for (int k = 0; k < h.block_count; k++)
+        *free_bytes -= h.blocks[k].bytes;
+    return CUDA_DONE;
+}
+
+/* First fit, with a gap behind each block that nothing may touch either. */
+static int malloc_locked(void **memory, size_t bytes)
+{
+    size_t at = 0, size = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
+    int k = 0;
+    if (!make_region() || h.block_count == BLOCKS_MAX)
+        return CUDA_OUT_OF_MEMORY;
+    for (; k < h.block_count && h.blocks[k].at - at < size; k++)
+        at = h.blocks[k].at + h.blocks[k].bytes;
+    if (at + size > region_bytes)
+        return CUDA_OUT_OF_MEMORY;
+    memmove(h.blocks + k + 1, h.blocks + k, (size_t)(h.block_count - k) * sizeof(h.blocks[0]));
+    h.blocks[k] = (struct block){at, size};
+    h.block_count++;
+    *memory = h.region + at;
+    device_open_memory();
+    memset(*memory, 0xff, bytes); /* NaN: nothing may be taken as given */
+    device_close_memory();
+    return CUDA_DONE;
+}
+
+static int malloc_device(void **memory, size_t bytes)
+{
+    SCRIPT("malloc");
+    pthread_mutex_lock(&h.lock);
+    int error = malloc_locked(memory, bytes);
+    pthread_mutex_unlock(&h.lock);
+    return error;
+}
+
+static int free_locked(void *memory)
+{
+    for (int k = 0; k < h.block_count; k++) {
+        if (h.region + h.blocks[k].at != memory)
+            continue;
+        h.block_count--;
+        memmove(h.blocks + k, h.blocks + k + 1, (size_t)(h.block_count - k) * sizeof(h.blocks[0]));
+        return CUDA_DONE;
+    }
+    fprintf(stderr, "freed %p, which is no memory of the device\n", memory);
+    abort();
+}
+
+static int free_device(void *memory)
+{
+    pthread_mutex_lock(&h.lock);
+    if (memory)
+        free_locked(memory);
+    pthread_mutex_unlock(&h.lock);
+    SCRIPT_LATE("free");
+}
+
+/* Whether [at, at + bytes) lies in one block. */
+static bool is_device(const void *at, size_t bytes)
+{
+    for (int k = 0; k < h.block_count; k++) {
+        const char *first = h.region + h.blocks[k].at;
+        if ((const char *)at >= first && (const char *)at + bytes <= first + h.blocks[k].bytes)
+            return true;
+    }
+    return false;
+}
+
+static bool is_region(const void *at)
+{
+    return h.region && (const char *)at >= h.region && (const char *)at < h.region + region_bytes;
+}
+
+static int malloc_host(void **memory, size_t bytes)
+{
+    SCRIPT("malloc_host");
+    *memory = aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
+    if (!*memory)
+        return CUDA_OUT_OF_MEMORY;
+    h.live++;
+    return CUDA_DONE;
+}
+
+static int free_host(void *memory)
+{
+    h.live -= memory != NULL;
+    free(memory);
+    SCRIPT_LATE("free_host");
+}
+
+/* ---- streams ---- */
+
+static void run_command(const struct command *c)
+{
+    device_open_memory();
+    if (c->what == DO_LAUNCH) {
+        void *arguments[] = {c->argument};
+        host_grid_run(c->kernel, c->grid, c->block, arguments, c->bytes);
+    } else if (c->what == DO_COPY) {
+        memcpy(c->to, c->from, c->bytes);
+    } else {
+        memset(c->to, c->byte, c->bytes);
+    }
+    device_close_memory();
+}
+
+/* Takes the argument. */
+static int submit(const struct command *c, struct stream *stream)
+{
+    if (stream && stream->capture) {
+        if (stream->capture->count == COMMANDS_MAX) {
+            free(c->argument);
+            return INVALID;
+        }
+        stream->capture->commands[stream->capture->count++] = *c;
+        return CUDA_DONE;
+    }
+    run_command(c);
+    free(c->argument);
+    return CUDA_DONE;
+}
+
+static int stream_create(void **stream)
+{
+    SCRIPT("stream_create");
+    *stream = calloc(1, sizeof(struct stream));
+    h.live++;
+    return CUDA_DONE;
+}
+
+static int stream_destroy(void *stream)
+{
+    h.live--;
+    free(stream);
+    SCRIPT_LATE("stream_destroy");
+}
+
+static int stream_synchronize(void *stream)
+{
+    SCRIPT("stream_synchronize");
+    const struct stream *s = stream;
+    return s && s->capture ? STREAM_CAPTURING : CUDA_DONE;
+}
+
+static int copy(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream)
+{
+    SCRIPT("copy");
+    bool to_device = direction != CUDA_TO_HOST, from_device = direction != CUDA_TO_DEVICE;
+    if ((to_device ? !is_device(to, bytes) : is_region(to)) ||
+        (from_device ? !is_device(from, bytes) : is_region(from)))
+        return INVALID;
+    return submit(&(struct command){.what = DO_COPY, .to = to, .from = from, .bytes = bytes},
+                  stream);
+}
+
+static int set(void *memory, int byte, size_t bytes, void *stream)
+{
+    SCRIPT("set");
+    if (!is_device(memory, bytes))
+        return INVALID;
+    return submit(&(struct command){.what = DO_SET, .to = memory, .byte = byte, .bytes = bytes},
+                  stream);
+}
+
+static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
+                  void **arguments, size_t shared_bytes, void *stream)
+{
+    SCRIPT("launch");
+    const struct host_kernel *k = kernel;
+    unsigned threads = block.x * block.y * block.z;
+    bool fits = grid.x > 0 && grid.x < 1u << 31 && grid.y > 0 && grid.y < 65536 && grid.z > 0 &&
+                grid.z < 65536 && threads > 0 && threads <= 1024 && shared_bytes <= 227 << 10 &&
+                k->argument_bytes <= 4096;
+    void *argument = fits ? malloc(k->argument_bytes) : NULL;
+    if (!argument)
+        return INVALID;
+    memcpy(argument, arguments[0], k->argument_bytes);
+    return submit(&(struct command){.what = DO_LAUNCH,
+                                    .kernel = k,
+                                    .grid = {grid.x, grid.y, grid.z},
+                                    .block = {block.x, block.y, block.z},
+                                    .argument = argument,
+                                    .bytes = shared_bytes},
+                  stream);
+}
+
+static int allow_shared(const void *kernel, size_t bytes)
+{
+    (void)kernel;
+    SCRIPT("allow_shared");
+    return bytes <= 227 << 10 ? CUDA_DONE : INVALID;
+}
+
+/* ---- events ---- */
+
+static int event_create(void **event)
+{
+    SCRIPT("event_create");
+    *event = calloc(1, sizeof(uint64_t));
+    h.live++;
+    return CUDA_DONE;
+}
+
+static int event_destroy(void *event)
+{
+    h.live--;
+    free(event);
+    SCRIPT_LATE("event_destroy");
+}
+
+static int event_record(void *event, void *stream)
+{
+    (void)stream;
+    SCRIPT("event_record");
+    *(uint64_t *)event = clock_now_ns();
+    return CUDA_DONE;
+}
+
+static int event_elapsed(float *ms, void *from, void *to)
+{
+    SCRIPT("event_elapsed");
+    *ms = (float)(*(uint64_t *)to - *(uint64_t *)from) * 1e-6f;
+    return CUDA_DONE;
+}
+
+/* ---- capture ---- */
+
+static int capture_begin(void *stream)
+{
+    SCRIPT("capture_begin");
+    ((struct stream *)stream)->capture = calloc(1, sizeof(struct graph));
+    h.live++;
+    return CUDA_DONE;
+}
+
+static int graph_destroy(void *graph)
+{
+    struct graph *g = graph;
+    for (int k = 0; k < g->count; k++)
+        free(g->commands[k].argument);
+    free(g);
+    h.live--;
+    SCRIPT_LATE("graph_destroy");
+}
+
+static int capture_end(void *stream, void **graph)
+{
+    struct stream *s = stream;
+    int error = scripted("capture_end");
+    *graph = s->capture;
+    s->capture = NULL;
+    if (error != CUDA_DONE) { /* the runtime keeps nothing then */
+        graph_destroy(*graph);
+        *graph = NULL;
+    }
+    return error;
+}
+
+static int graph_instantiate(void **exec, void *graph)
+{
+    SCRIPT("graph_instantiate");
+    const struct graph *from = graph;
+    struct graph *made = malloc(sizeof(*made));
+    if (!made)
+        return CUDA_OUT_OF_MEMORY;
+    *made = *from;
+    for (int k = 0; k < made->count; k++) {
+        struct command *c = &made->commands[k];
+        if (c->what != DO_LAUNCH)
+            continue;
+        c->argument = malloc(c->kernel->argument_bytes);
+        memcpy(c->argument, from->commands[k].argument, c->kernel->argument_bytes);
+    }
+    h.live++;
+    *exec = made;
+    return CUDA_DONE;
+}
+
+static int graph_launch(void *exec, void *stream)
+{
+    (void)stream;
+    SCRIPT("graph_launch");
+    const struct graph *g = exec;
+    for (int k = 0; k < g->count; k++)
+        run_command(&g->commands[k]);
+    return CUDA_DONE;
+}
+
+static int graph_exec_destroy(void *exec)
+{
+    graph_destroy(exec);
+    SCRIPT_LATE("graph_exec_destroy");
+}
+
+static const char *error_name(int error)
+{
+    return error == CUDA_OUT_OF_MEMORY ? "cudaErrorMemoryAllocation"
+           : error == LAUNCH_FAILED    ? "cudaErrorLaunchFailure"
+           : error == STREAM_CAPTURING ? "cudaErrorStreamCaptureUnsupported"
+                                       : "cudaErrorInvalidValue";
+}
+
+static const char *error_text(int error)
+{
+    return error == CUDA_OUT_OF_MEMORY ? "out of memory"
+           : error == LAUNCH_FAILED    ? "unspecified launch failure"
+           : error == STREAM_CAPTURING ? "operation not permitted when stream is capturing"
+                                       : "invalid argument";
+}
+
+const struct cuda_api cuda_api = {
+    .driver_version = driver_version,
+    .runtime_version = runtime_version,
+    .device_count = device_count,
+    .set_device = set_device,
+    .facts = facts,
+    .memory_info = memory_info,
+    .malloc = malloc_device,
+    .free = free_device,
+    .malloc_host = malloc_host,
+    .free_host = free_host,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_synchronize = stream_synchronize,
+    .copy = copy,
+    .set = set,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_elapsed = event_elapsed,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .graph_instantiate = graph_instantiate,
+    .graph_launch = graph_launch,
+    .graph_exec_destroy = graph_exec_destroy,
+    .graph_destroy = graph_destroy,
+    .launch = launch,
+    .allow_shared = allow_shared,
+    .error_name = error_name,
+    .error_text = error_text,
+};

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CUDA C for a machine without a GPU: put in front of a .cu file it makes the file plain C++ whose
+ * kernels run on the host, one block after the other (grid.c). What the language has of its own and
+ * the project's kernels use is here and nothing else, so a new need is a compile error.
+ *
+ * It is about right answers only: index arithmetic, tails, barriers, memory between guard zones.
+ * Races between threads of a block and memory ordering do not show. */
+#ifndef TESTS_GPU_HOST_CUDA_HOST_H
+#define TESTS_GPU_HOST_CUDA_HOST_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tests/gpu/host/grid.h"
+
+#define __global__ static
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __shared__      static
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __restrict__ __restrict
+
+#define threadIdx (host_thread_index())
+#define blockIdx  (host_grid_now()->block)
+#define blockDim  (host_grid_now()->block_size)
+#define gridDim   (host_grid_now()->grid_size)
+
+/* Memory that the launch sizes. */
+#define SHARED_MEMORY(type, name) type *name = (type *)host_grid_now()->shared
+
+/* ---- from a kernel's name to something that can be called with a list of arguments ---- */
+
+template <class A> static inline void host_call(void (*kernel)(A), void **arguments)
+{
+    kernel(*(A *)arguments[0]);
+}
+
+template <class A> static constexpr size_t host_argument_bytes(void (*)(A))
+{
+    return sizeof(A);
+}
+
+template <auto kernel> struct host_kernel_of {
+    static void run(void **arguments)
+    {
+        host_call(kernel, arguments);
+    }
+    static inline const struct host_kernel entry = {run, host_argument_bytes(kernel)};
+};
+
+#define KERNEL_ADDRESS(...) ((const void *)&host_kernel_of<__VA_ARGS__>::entry)
+
+/* ---- barriers and exchange ---- */
+
+static inline void __syncthreads(void)
+{
+    host_wait_block();
+}
+
+static inline void __syncwarp(unsigned mask = 0xffffffffu)
+{
+    host_wait_warp(mask);
+}
+
+template <class T> static inline T host_exchange(unsigned mask, T value, int lane)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof(value));
+    bits = host_shuffle(mask, bits, lane);
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+template <class T> static inline T __shfl_xor_sync(unsigned mask, T value, int with)
+{
+    return host_exchange(mask, value, host_lane() ^ with);
+}
+
+template <class T> static inline T __shfl_down_sync(unsigned mask, T value, int by)
+{
+    int from = host_lane() + by;
+    return host_exchange(mask, value, from < 32 ? from : host_lane());
+}
+
+template <class T> static inline T __shfl_up_sync(unsigned mask, T value, int by)
+{
+    int from = host_lane() - by;
+    return host_exchange(mask, value, from >= 0 ? from : host_lane());
+}
+
+template <class T> static inline T __shfl_sync(unsigned mask, T value, int from)
+{
+    return host_exchange(mask, value, from & 31);
+}
+
+static inline unsigned __ballot_sync(unsigned mask, int predicate)
+{
+    unsigned bits = 0;
+    for (int lane = 0; lane < 32; lane++)
+        bits |= (unsigned)(host_exchange(mask, predicate, lane) != 0) << lane;
+    return bits;
+}
+
+/* ---- atomics: blocks and threads run by turns ---- */
+
+template <class T> static inline T atomicAdd(T *at, T value)
+{
+    T old = *at;
+    *at = old + value;
+    return old;
+}
+
+template <class T> static inline T atomicMax(T *at, T value)
+{
+    T old = *at;
+    *at = old > value ? old : value;
+    return old;
+}
+
+template <class T> static inline T atomicCAS(T *at, T expected, T value)
+{
+    T old = *at;
+    if (old == expected)
+        *at = value;
+    return old;
+}
+
+/* ---- arithmetic ---- */
+
+struct float4 {
+    float x, y, z, w;
+} __attribute__((aligned(16)));
+
+struct uint4 {
+    unsigned x, y, z, w;
+} __attribute__((aligned(16)));
+
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
+}
+
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return {x, y, z, w};
+}
+
+static inline float rsqrtf(float x)
+{
+    return 1.0f / sqrtf(x);
+}
+
+static inline unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((uint64_t)a * b >> 32);
+}
+
+static inline int __float_as_int(float x)
+{
+    int bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static inline float __int_as_float(int bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+static inline int __popc(unsigned bits)
+{
+    return __builtin_popcount(bits);
+}
+
+static inline int __ffs(int bits)
+{
+    return __builtin_ffs(bits);
+}
+
+template <class T> static inline T __ldg(const T *at)
+{
+    return *at;
+}
+
+template <class T> static inline T min(T a, T b)
+{
+    return a < b ? a : b;
+}
+
+template <class T> static inline T max(T a, T b)
+{
+    return a > b ? a : b;
+}
+
+#endif

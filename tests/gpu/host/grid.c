@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * makecontext gives a fiber its stack; from then on setjmp and longjmp switch, which unlike
+ * swapcontext make no system call. Fibers stay for the next block. */
+#define _GNU_SOURCE
+#include "tests/gpu/host/grid.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+enum { THREADS_MAX = 1024, WARP = 32, STACK_BYTES = 128 << 10, SHARED_MAX = 228 << 10 };
+
+enum state { READY, AT_BLOCK, AT_WARP, ENDED };
+
+struct fiber {
+    ucontext_t context;
+    jmp_buf at;
+    char *stack;
+    bool started; /* has a place to jump to */
+    enum state state;
+    unsigned shuffles;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct host_grid grid;
+    const struct host_kernel *kernel;
+    void **arguments;
+    struct fiber *fibers;
+    char *shared;
+    int count, now; /* threads of a block; the running one */
+    jmp_buf scheduler;
+    ucontext_t home;
+    uint64_t exchange[2][THREADS_MAX];
+} g = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void die(const char *what)
+{
+    fprintf(stderr, "block %u,%u,%u: %s\n", g.grid.block.x, g.grid.block.y, g.grid.block.z, what);
+    abort();
+}
+
+/* ---- fibers ---- */
+
+static void back_to_scheduler(enum state state)
+{
+    struct fiber *f = &g.fibers[g.now];
+    f->state = state;
+    if (_setjmp(f->at) == 0)
+        _longjmp(g.scheduler, 1);
+}
+
+static void fiber_main(void)
+{
+    for (;;) {
+        g.kernel->run(g.arguments);
+        back_to_scheduler(ENDED);
+    }
+}
+
+static void start(struct fiber *f)
+{
+    if (!f->stack) {
+        f->stack =
+            mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (f->stack == MAP_FAILED)
+            die("no memory for a fiber's stack");
+    }
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = f->stack;
+    f->context.uc_stack.ss_size = STACK_BYTES;
+    f->context.uc_link = NULL;
+    makecontext(&f->context, fiber_main, 0);
+    f->started = true;
+    setcontext(&f->context);
+}
+
+static void resume(int thread)
+{
+    struct fiber *f = &g.fibers[thread];
+    g.now = thread;
+    if (_setjmp(g.scheduler) != 0)
+        return;
+    if (f->started)
+        _longjmp(f->at, 1);
+    start(f);
+}
+
+/* ---- barriers ---- */
+
+static int count_in(int first, int last, enum state state)
+{
+    int found = 0;
+    for (int k = first; k < last; k++)
+        found += g.fibers[k].state == state;
+    return found;
+}
+
+static void release(int first, int last)
+{
+    for (int k = first; k < last; k++)
+        if (g.fibers[k].state != ENDED)
+            g.fibers[k].state = READY;
+}
+
+/* Called when no fiber can run. Returns whether all have ended. */
+static bool open_barriers(void)
+{
+    int ended = count_in(0, g.count, ENDED), opened = 0;
+    if (ended == g.count)
+        return true;
+    if (count_in(0, g.count, AT_BLOCK) == g.count - ended) {
+        release(0, g.count);
+        return false;
+    }
+    for (int first = 0; first < g.count; first += WARP) {
+        int last = first + WARP < g.count ? first + WARP : g.count;
+        if (count_in(first, last, AT_WARP) != last - first)
+            continue;
+        release(first, last);
+        opened++;
+    }
+    if (!opened)
+        die("some threads wait at a barrier or shuffle that others have left out");
+    return false;
+}
+
+static void run_block(void)
+{
+    for (int k = 0; k < g.count; k++) {
+        g.fibers[k].state = READY;
+        g.fibers[k].shuffles = 0;
+    }
+    do
+        for (int k = 0; k < g.count; k++)
+            if (g.fibers[k].state == READY)
+                resume(k);
+    while (!open_barriers());
+}
+
+/* ---- the grid ---- */
+
+static void prepare(struct host_index block, size_t shared_bytes)
+{
+    g.count = (int)(block.x * block.y * block.z);
+    if (g.count < 1 || g.count > THREADS_MAX || shared_bytes > SHARED_MAX)
+        die("a block of this size cannot be launched");
+    if (!g.fibers)
+        g.fibers = calloc(THREADS_MAX, sizeof(*g.fibers));
+    if (!g.shared)
+        g.shared = aligned_alloc(256, SHARED_MAX);
+    if (!g.fibers || !g.shared)
+        die("out of memory");
+    g.grid.shared = g.shared;
+}
+
+void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
+                   struct host_index block, void **arguments, size_t shared_bytes)
+{
+    pthread_mutex_lock(&g.lock);
+    g.kernel = kernel;
+    g.arguments = arguments;
+    g.grid.grid_size = grid;
+    g.grid.block_size = block;
+    prepare(block, shared_bytes);
+    for (unsigned z = 0; z < grid.z; z++)
+        for (unsigned y = 0; y < grid.y; y++)
+            for (unsigned x = 0; x < grid.x; x++) {
+                g.grid.block = (struct host_index){x, y, z};
+                memset(g.shared, 0xff, shared_bytes); /* NaN: nothing may be taken as given */
+                run_block();
+            }
+    pthread_mutex_unlock(&g.lock);
+}
+
+/* ---- for the kernels ---- */
+
+const struct host_grid *host_grid_now(void)
+{
+    return &g.grid;
+}
+
+struct host_index host_thread_index(void)
+{
+    unsigned k = (unsigned)g.now, x = g.grid.block_size.x, y = g.grid.block_size.y;
+    return (struct host_index){k % x, k / x % y, k / x / y};
+}
+
+int host_lane(void)
+{
+    return g.now % WARP;
+}
+
+void host_wait_block(void)
+{
+    back_to_scheduler(AT_BLOCK);
+}
+
+void host_wait_warp(unsigned mask)
+{
+    if (mask != 0xffffffffu)
+        die("only whole warps are known here");
+    back_to_scheduler(AT_WARP);
+}
+
+/* Two places by turns: a lane may bring its next value while others still read this one. */
+uint64_t host_shuffle(unsigned mask, uint64_t value, int lane)
+{
+    int me = g.now, first = me - me % WARP;
+    unsigned turn = g.fibers[me].shuffles++ & 1;
+    g.exchange[turn][me] = value;
+    host_wait_warp(mask);
+    if (first + lane >= g.count)
+        die("a shuffle reads a thread that the block does not have");
+    return g.exchange[turn][first + lane];
+}

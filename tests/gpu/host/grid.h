@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs the blocks of a grid one after the other. The threads of a block are fibers: each runs until
+ * it waits at a barrier or ends. A barrier that some thread can never reach ends the program with
+ * its name: on a GPU it would hang or, worse, not. */
+#ifndef TESTS_GPU_HOST_GRID_H
+#define TESTS_GPU_HOST_GRID_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct host_index {
+    unsigned x, y, z;
+};
+
+/* What KERNEL_ADDRESS gives: a kernel of one argument. */
+struct host_kernel {
+    void (*run)(void **arguments);
+    size_t argument_bytes;
+};
+
+/* Of the launch that is running; one at a time. */
+struct host_grid {
+    struct host_index grid_size, block_size, block;
+    void *shared;
+};
+
+void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
+                   struct host_index block, void **arguments, size_t shared_bytes);
+
+/* ---- for the kernels ---- */
+
+const struct host_grid *host_grid_now(void);
+struct host_index host_thread_index(void);
+int host_lane(void);
+void host_wait_block(void);
+void host_wait_warp(unsigned mask);
+/* The value that `lane` of the warp brings; all its threads call together. */
+uint64_t host_shuffle(unsigned mask, uint64_t value, int lane);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
