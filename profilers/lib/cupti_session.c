@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profilers/lib/cupti_session.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static enum status start(const struct profiler_model *model, enum cupti_use use,
     setup.cupti = s->cupti;
     setup.chip = s->chip;
     setup.steps = model->steps;
+    s->flops = model->flops;
     return gpu_counting_open(&setup, &s->counting, err);
 }
 
@@ -118,7 +120,28 @@ enum status cupti_session_end(void *session, int pass, int64_t executions, struc
 int cupti_session_read(void *session, struct profiler_metric *metrics)
 {
     struct cupti_session *s = session;
-    return gpu_counting_read(s->counting, metrics);
+    int count = gpu_counting_read(s->counting, metrics);
+    for (int k = 0; k < count; k++)
+        if (strcmp(metrics[k].name, "flops") == 0)
+            s->saw_none = metrics[k].value <= 0 && s->flops > 0;
+    return cupti_session_doubt(s, metrics, count);
+}
+
+static bool counts_operations(const char *name)
+{
+    return strncmp(name, "flops", strlen("flops")) == 0 ||
+           strncmp(name, "tensor_ops", strlen("tensor_ops")) == 0;
+}
+
+int cupti_session_doubt(const struct cupti_session *s, struct profiler_metric *metrics, int count)
+{
+    for (int k = 0; k < count && s->saw_none; k++)
+        if (counts_operations(metrics[k].name) && !isnan(metrics[k].value)) {
+            metrics[k].value = NAN;
+            metrics[k].reason = "CUPTI saw not one operation, so its patches did not reach the "
+                                "kernels: CUDA_MODULE_LOADING=EAGER may help";
+        }
+    return count;
 }
 
 void cupti_session_close(void *session)
