@@ -143,6 +143,12 @@ static void step_end(void *context, int step)
     c->profiler->step_end(c->session, step);
 }
 
+static void ignore_step(void *context, int step)
+{
+    (void)context;
+    (void)step;
+}
+
 static int64_t executions_of(const struct counting_of *c)
 {
     const struct work *w = c->w;
@@ -155,14 +161,18 @@ static int64_t executions_of(const struct counting_of *c)
 static enum status count_pass(struct counting_of *c, int pass, struct error *err)
 {
     struct work *w = c->w;
-    const struct exe_watch watch = {step_begin, step_end, c};
+    const struct exe_watch watch = {step_begin, step_end, c}, none = {ignore_step, ignore_step, c};
+    bool launches = c->profiler->launches && w->target.exe;
     bool by_step = c->profiler->by_step && c->profiler->by_step(c->session);
     int64_t executions = by_step ? 1 : executions_of(c);
     TRY(c->profiler->begin(c->session, pass, err));
     if (by_step)
         exe_run_watched(w->target.exe, &watch);
     for (int64_t k = 0; k < executions && !by_step; k++)
-        w->target.subject.run(w->target.subject.context);
+        if (launches)
+            exe_run_watched(w->target.exe, &none);
+        else
+            w->target.subject.run(w->target.subject.context);
     if (w->target.subject.finish)
         w->target.subject.finish(w->target.subject.context);
     return c->profiler->end(c->session, pass, executions, err);

@@ -40,13 +40,14 @@ static void cupti_step_end(void *session, int step)
 static int cupti_read_step(void *session, int step, struct profiler_metric *metrics)
 {
     struct cupti_session *s = session;
-    return gpu_counting_read_step(s->counting, step, metrics);
+    return cupti_session_doubt(s, metrics, gpu_counting_read_step(s->counting, step, metrics));
 }
 
 REGISTER(profiler, cupti) = {
     .name = "cupti",
     .summary = "counters of NVIDIA GPUs by CUPTI: operations and bytes, whole and per step",
     .executions_max = 8, /* counts repeat exactly, and patched kernels are slow */
+    .launches = true,    /* a recorded graph has kernels that were not patched */
     .available = cupti_available,
     .open = cupti_start,
     .passes = cupti_session_passes,

@@ -17,23 +17,23 @@ struct session {
     char reasons[160]; /* names of the bits that were seen */
 };
 
-static enum status open_watch(const struct profiler_model *model, struct nvml_watch **watch,
-                              struct error *err)
+/* device: as a point names it; NULL: the CPU. */
+static enum status open_watch(const char *device, struct nvml_watch **watch, struct error *err)
 {
     struct nvml_api api;
-    int device = profiler_cuda_index(model ? model->device : "cuda");
+    int index = profiler_cuda_index(device);
     TRY(nvml_load(getenv("RIDGE_NVML"), getenv("RIDGE_LIBCUDA"), &api, err));
-    if (device < 0)
+    if (index < 0)
         return UNSUPPORTED(err, "it watches NVIDIA GPUs, and this ran on %s: --device cuda",
-                           model->device ? model->device : "the CPU");
-    return nvml_watch_open(&api, device, watch, err);
+                           device ? device : "the CPU");
+    return nvml_watch_open(&api, index, watch, err);
 }
 
 static bool nvml_available(char *reason, size_t size)
 {
     struct nvml_watch *watch;
     struct error err = {.message = ""};
-    bool there = open_watch(NULL, &watch, &err) == STATUS_OK;
+    bool there = open_watch("cuda", &watch, &err) == STATUS_OK;
     if (there)
         nvml_watch_close(watch);
     snprintf(reason, size, "%s", there ? "" : err.message);
@@ -47,7 +47,7 @@ static enum status nvml_open(const struct profiler_model *model, int threads, vo
     struct session *s = calloc(1, sizeof(*s));
     if (!s)
         return FAIL_NO_MEMORY(err);
-    enum status status = open_watch(model, &s->watch, err);
+    enum status status = open_watch(model ? model->device : NULL, &s->watch, err);
     if (status != STATUS_OK)
         free(s);
     else

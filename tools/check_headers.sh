@@ -8,18 +8,23 @@ cuda=${CUDA_HOME:-/usr/local/cuda}
 [ -d "$cuda/include" ] && flags="$flags -isystem $cuda/include"
 for header in $(find base engine results workloads profilers plots harness tests -name '*.h' | LC_ALL=C sort); do
     # Headers on top of a vendor's: only where that is installed.
+    needed=
     case $header in
     engine/kernels/cublaslt/* | tests/gpu/fake_cublaslt.h) needs=cublasLt.h ;;
     engine/kernels/cudnn/* | tests/gpu/fake_cudnn.h) needs=cudnn.h ;;
+    profilers/cupti/* | tests/cupti_fake/state.h)
+        needs=cupti.h
+        needed=-Iprofilers/cupti/include
+        ;;
     *) needs=stddef.h ;;
     esac
     # shellcheck disable=SC2086
-    printf '#include <%s>\n' $needs | gcc $flags -x c - 2>/dev/null || continue
+    printf '#include <%s>\n' $needs | gcc $flags $needed -x c - 2>/dev/null || continue
     for compiler in gcc clang; do
         # A header may define static functions that its includer uses.
         # shellcheck disable=SC2086
         printf '#include "%s"\n' "$header" |
-            $compiler $flags -Wno-unused-function -x c - || {
+            $compiler $flags $needed -Wno-unused-function -x c - || {
             echo "$header: does not compile alone with $compiler"
             bad=1
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profilers/lib/cupti_session.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,19 +24,18 @@ static const struct cupti_backend *find_backend(char *reason, size_t size)
     return NULL;
 }
 
-static struct cupti *open_library(const struct cupti_backend *backend, char *reason)
+static struct cupti_files files_of_environment(void)
 {
-    const struct cupti_files files = {.cupti = getenv("RIDGE_CUPTI"),
-                                      .driver = getenv("RIDGE_LIBCUDA")};
-    return backend->open(&files, reason);
+    return (struct cupti_files){.cupti = getenv("RIDGE_CUPTI"), .driver = getenv("RIDGE_LIBCUDA")};
 }
 
 bool cupti_session_available(enum cupti_use use, char *reason, size_t size)
 {
     char why[CUPTI_REASON] = "";
+    const struct cupti_files files = files_of_environment();
     snprintf(reason, size, "%s", "");
     const struct cupti_backend *backend = find_backend(reason, size);
-    struct cupti *cupti = backend ? open_library(backend, why) : NULL;
+    struct cupti *cupti = backend ? backend->open(&files, why) : NULL;
     bool ready = cupti && backend->ready(cupti, use, why);
     if (cupti)
         backend->close(cupti);
@@ -48,8 +48,9 @@ enum status cupti_session_attach(const struct profiler_model *model, enum cupti_
                                  struct cupti_session *s, struct error *err)
 {
     char reason[CUPTI_REASON] = "";
+    const struct cupti_files files = files_of_environment();
     s->backend = find_backend(reason, sizeof(reason));
-    s->cupti = s->backend ? open_library(s->backend, reason) : NULL;
+    s->cupti = s->backend ? s->backend->open(&files, reason) : NULL;
     if (!s->cupti || !s->backend->ready(s->cupti, use, reason))
         return UNSUPPORTED(err, "%s", reason);
     int device = profiler_cuda_index(model ? model->device : NULL);
@@ -78,6 +79,7 @@ static enum status start(const struct profiler_model *model, enum cupti_use use,
     setup.cupti = s->cupti;
     setup.chip = s->chip;
     setup.steps = model->steps;
+    s->flops = model->flops;
     return gpu_counting_open(&setup, &s->counting, err);
 }
 
@@ -118,7 +120,28 @@ enum status cupti_session_end(void *session, int pass, int64_t executions, struc
 int cupti_session_read(void *session, struct profiler_metric *metrics)
 {
     struct cupti_session *s = session;
-    return gpu_counting_read(s->counting, metrics);
+    int count = gpu_counting_read(s->counting, metrics);
+    for (int k = 0; k < count; k++)
+        if (strcmp(metrics[k].name, "flops") == 0)
+            s->saw_none = metrics[k].value <= 0 && s->flops > 0;
+    return cupti_session_doubt(s, metrics, count);
+}
+
+static bool counts_operations(const char *name)
+{
+    return strncmp(name, "flops", strlen("flops")) == 0 ||
+           strncmp(name, "tensor_ops", strlen("tensor_ops")) == 0;
+}
+
+int cupti_session_doubt(const struct cupti_session *s, struct profiler_metric *metrics, int count)
+{
+    for (int k = 0; k < count && s->saw_none; k++)
+        if (counts_operations(metrics[k].name) && !isnan(metrics[k].value)) {
+            metrics[k].value = NAN;
+            metrics[k].reason = "CUPTI saw not one operation, so its patches did not reach the "
+                                "kernels: CUDA_MODULE_LOADING=EAGER may help";
+        }
+    return count;
 }
 
 void cupti_session_close(void *session)

@@ -14,6 +14,8 @@ struct cupti_session {
     struct cupti *cupti;
     char chip[CUPTI_CHIP];
     struct gpu_counting *counting; /* NULL: a trace */
+    double flops;                  /* that the model expects */
+    bool saw_none;                 /* and not one was counted */
 };
 
 bool cupti_session_available(enum cupti_use use, char *reason, size_t size);
@@ -29,6 +31,10 @@ int cupti_session_passes(const void *session);
 enum status cupti_session_begin(void *session, int pass, struct error *err);
 enum status cupti_session_end(void *session, int pass, int64_t executions, struct error *err);
 int cupti_session_read(void *session, struct profiler_metric *metrics);
+/* Where not one operation was seen in the whole, counts of operations are no counts: patching did
+ * not reach the kernels. Takes their values away and returns count. */
+int cupti_session_doubt(const struct cupti_session *session, struct profiler_metric *metrics,
+                        int count);
 void cupti_session_close(void *session);
 
 #endif

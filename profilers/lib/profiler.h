@@ -52,6 +52,8 @@ struct profiler {
     bool system_wide;       /* counts everybody on the machine, not this process alone */
     double pass_s;          /* how long the executions of a pass should take; 0: 1 s */
     int64_t executions_max; /* in a pass; 0: 1000 */
+    bool launches;          /* executions launch step by step, instead of replaying what a device
+                               recorded before the profiler was there */
     /* False and a reason (with what to do) when it cannot count anything here. */
     bool (*available)(char *reason, size_t size);
     enum status (*open)(const struct profiler_model *model, int threads, void **session,

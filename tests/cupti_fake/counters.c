@@ -101,9 +101,9 @@ cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Par
 {
     ENTER(cuptiProfilerHostEvaluateToGpuValues);
     for (size_t m = 0; m < p->numMetrics; m++) {
-        p->pMetricValues[m] = (int)m == fake.script.zero_metric
-                                  ? 0
-                                  : FAKE_COUNT(m, fake.profiler ? p->rangeIndex : 0);
+        bool zero = (int)m == fake.script.zero_metric ||
+                    (fake.script.zero_from && (int)m >= fake.script.zero_from);
+        p->pMetricValues[m] = zero ? 0 : FAKE_COUNT(m, fake.profiler ? p->rangeIndex : 0);
     }
     return CUPTI_SUCCESS;
 }

@@ -24,6 +24,7 @@ struct fake_script {
     const char *unsupported; /* "architecture", "vgpu": a condition that is not met; NULL */
     int dropped_ranges, dropped_records, overflow;
     int zero_metric; /* its counts are 0; -1: none */
+    int zero_from;   /* counts of this metric and all after it are 0; 0: none */
 };
 
 struct fake_control {

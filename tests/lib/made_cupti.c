@@ -71,7 +71,7 @@ static void config_close(struct cupti_config *config)
 static bool synchronise(struct cupti *cupti, char *reason)
 {
     (void)cupti;
-    (void)reason;
+    reason[0] = '\0';
     return true;
 }
 
@@ -106,14 +106,14 @@ static bool ranges_push(struct cupti_ranges *ranges, const char *name, char *rea
 static bool ranges_pop(struct cupti_ranges *ranges, char *reason)
 {
     (void)ranges;
-    (void)reason;
+    reason[0] = '\0';
     return true;
 }
 
 static bool ranges_stop(struct cupti_ranges *ranges, bool *complete, char *reason)
 {
     int needed = ranges->config->cupti->needed;
-    (void)reason;
+    reason[0] = '\0';
     *complete = ++ranges->made == (needed < 0 ? ranges->config->passes : needed);
     return true;
 }
@@ -127,7 +127,7 @@ static bool ranges_decode(struct cupti_ranges *ranges, int *count, char *reason)
 static bool ranges_read(struct cupti_ranges *ranges, int index, char *name, size_t size,
                         double *values, char *reason)
 {
-    (void)reason;
+    reason[0] = '\0';
     snprintf(name, size, "%s", ranges->names[index]);
     for (int k = 0; k < ranges->config->count; k++)
         values[k] = ranges->config->cupti->zero ? 0 : made_number(ranges->config->names[k], index);
@@ -143,7 +143,7 @@ static void ranges_close(struct cupti_ranges *ranges)
 static struct cupti_sampler *sampler_open(struct cupti_config *config, uint64_t interval_ns,
                                           char *reason)
 {
-    (void)reason;
+    reason[0] = '\0';
     assert(interval_ns >= 10000 && interval_ns <= 100000000);
     struct cupti_sampler *sampler = calloc(1, sizeof(*sampler));
     assert(sampler);
@@ -160,7 +160,7 @@ static bool sampler_start(struct cupti_sampler *sampler, char *reason)
 static bool sampler_stop(struct cupti_sampler *sampler, double *sums, int64_t *samples,
                          char *reason)
 {
-    (void)reason;
+    reason[0] = '\0';
     *samples = 10;
     for (int k = 0; k < sampler->config->count; k++)
         sums[k] = made_number(sampler->config->names[k], 0);

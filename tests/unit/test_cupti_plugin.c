@@ -175,6 +175,40 @@ static void idle_tensor_cores_cost_nothing(void **state)
     near(value_of(&out, "flops"), ops_of_cuda_cores(0) / EXECUTIONS);
 }
 
+/* Work that the model knows of, and not one operation counted: no value, rather than 0. */
+static void no_operation_is_no_count(void **state)
+{
+    (void)state;
+    struct fake_script script = usual;
+    struct profiler_metric metrics[PROFILER_METRICS_MAX];
+    const struct profiler *p = profiler_find("cupti");
+    struct profiler_model model = {.device = "cuda", .flops = 1e9, .steps = STEPS};
+    struct outcome out = {.count = 0};
+    struct error err;
+    void *session;
+    script.zero_from = 5;
+    for (int work = 0; work < 2; work++) {
+        fake->set(&script);
+        model.flops = work ? 1e9 : 0;
+        assert_int_equal(p->open(&model, 1, &session, &err), STATUS_OK);
+        for (int pass = 0; pass < p->passes(session); pass++)
+            assert_int_equal(one_pass(p, session, pass, &out, &err), STATUS_OK);
+        int count = p->read(session, metrics), counted = 0;
+        for (int k = 0; k < count; k++) {
+            bool operations = strncmp(metrics[k].name, "flops", 5) == 0;
+            assert_true(isnan(metrics[k].value) == (metrics[k].reason[0] != '\0'));
+            if (operations)
+                assert_true(isnan(metrics[k].value) == (work > 0));
+            counted += !operations && !isnan(metrics[k].value);
+        }
+        assert_true(counted > 5); /* bytes are believed */
+        count = p->read_step(session, 1, metrics);
+        assert_true(isnan(metrics[count - 1].value) == (work > 0));
+        p->close(session);
+        assert_int_equal(fake->open_objects(), 0);
+    }
+}
+
 static void samples_add_up(void **state)
 {
     static const char *const chips[] = {"GH100", "GA100", "TU104", "GB202"};
@@ -477,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ranges_count_the_whole_and_each_step, begin_each),
         cmocka_unit_test_setup(idle_tensor_cores_cost_nothing, begin_each),
+        cmocka_unit_test_setup(no_operation_is_no_count, begin_each),
         cmocka_unit_test_setup(samples_add_up, begin_each),
         cmocka_unit_test_setup(a_trace_adds_up, begin_each),
         cmocka_unit_test_setup(every_call_may_fail, begin_each),

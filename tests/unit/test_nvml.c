@@ -199,6 +199,7 @@ static enum status watch_once(const struct nvml_api *calls, struct nvml_seen *se
                               struct error *err)
 {
     struct nvml_watch *watch;
+    *seen = (struct nvml_seen){.looks = 0};
     TRY(nvml_watch_open(calls, 1, &watch, err));
     enum status status = nvml_watch_begin(watch, err);
     sleep_ms(50);
