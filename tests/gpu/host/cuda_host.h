@@ -150,6 +150,17 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
     return {x, y, z, w};
 }
 
+/* Never joined with another operation into one. */
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+
+static inline float __fdiv_rn(float a, float b)
+{
+    return a / b;
+}
+
 static inline float rsqrtf(float x)
 {
     return 1.0f / sqrtf(x);
