@@ -67,10 +67,10 @@ is "the reason names the file" 1 \
     "$(sql "SELECT reason LIKE '%bad.onnx%' FROM result WHERE run = 3 AND status = 'failed'")"
 
 # Nothing that was typed names a person's folder after --redact.
-mkdir -p "$tap_dir/nest/suites"
-printf '# %s/nest/notes\n[[workload]]\nname = "ncf"\nbatch = 1\n' "$tap_dir" >"$tap_dir/nest/suites/s.toml"
+mkdir -p "$tap_dir/person/suites"
+printf '# %s/person/notes\n[[workload]]\nname = "ncf"\nbatch = 1\n' "$tap_dir" >"$tap_dir/person/suites/s.toml"
 # shellcheck disable=SC2086
-run env HOME="$tap_dir/nest" "$RIDGE" run "$tap_dir/nest/suites/s.toml" $fast --redact --db "$tap_dir/redacted.db"
+run env HOME="$tap_dir/person" "$RIDGE" run "$tap_dir/person/suites/s.toml" $fast --redact --db "$tap_dir/redacted.db"
 exits 0
 is "redacted: command, suite and its text" "1|<home>/suites/s.toml|1" \
     "$(sql "SELECT instr(command, 'ridge run <home>/suites/s.toml') > 0, suite,
