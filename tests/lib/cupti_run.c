@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/cupti_run.h"
+
+#include <stdio.h>
+
+const struct fake_script cupti_usual = {
+    .chip = "GH100", .passes = RUN_PASSES, .version = 130001, .devices = 2, .zero_metric = -1};
+
+enum status cupti_one_pass(const struct profiler *p, void *session, int pass,
+                           struct cupti_outcome *out, struct error *err)
+{
+    bool by_step = p->by_step && p->by_step(session);
+    TRY(p->begin(session, pass, err));
+    for (int s = 0; s < RUN_STEPS && by_step; s++) {
+        p->step_begin(session, s);
+        p->step_end(session, s);
+    }
+    out->passes++;
+    out->step_passes += by_step;
+    return p->end(session, pass, by_step ? 1 : RUN_EXECUTIONS, err);
+}
+
+enum status cupti_run(const char *name, const char *device, struct cupti_outcome *out,
+                      struct error *err)
+{
+    const struct profiler *p = profiler_find(name);
+    const struct profiler_model model = {.device = device, .steps = RUN_STEPS};
+    void *session;
+    *out = (struct cupti_outcome){.count = 0};
+    enum status status = p->open(&model, 1, &session, err);
+    if (status != STATUS_OK)
+        return status;
+    for (int pass = 0; pass < p->passes(session) && status == STATUS_OK; pass++)
+        status = cupti_one_pass(p, session, pass, out, err);
+    if (status == STATUS_OK) {
+        out->count = p->read(session, out->metrics);
+        for (int k = 0; k < out->count; k++) {
+            snprintf(out->names[k], sizeof(out->names[k]), "%s", out->metrics[k].name);
+            out->has_reason[k] = out->metrics[k].reason[0] != '\0';
+        }
+        for (int s = 0; s < RUN_STEPS && p->read_step; s++)
+            out->step_counts[s] = p->read_step(session, s, out->steps[s]);
+    }
+    p->close(session);
+    return status;
+}

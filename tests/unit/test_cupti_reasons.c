@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the CUPTI profilers say when they cannot count, and what to do about it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/cupti_run.h"
+
+enum { SKIP = 77 };
+
+static const struct fake_control *fake;
+
+static int begin_each(void **state)
+{
+    (void)state;
+    fake->set(&cupti_usual);
+    setenv("RIDGE_CUPTI", fake_path(), 1);
+    setenv("RIDGE_LIBCUDA", fake_path(), 1);
+    return 0;
+}
+
+/* A failure of the name of a failure. */
+static void codes_without_a_name(void **state)
+{
+    (void)state;
+    struct fake_script script = cupti_usual;
+    struct cupti_files files = {.cupti = fake_path(), .driver = fake_path()};
+    char reason[CUPTI_REASON] = "";
+    const struct cupti_backend *backend = cupti_plugin(reason, sizeof(reason));
+    script.call = "cuptiGetResultString";
+    script.nth = 1;
+    script.code = 1;
+    fake->set(&script);
+    struct cupti *cupti = backend->open(&files, reason);
+    const char *metric = "no_such.sum";
+    struct cupti_wanted wanted = {.chip = "GH100", .metrics = &metric, .count = 1};
+    assert_null(backend->config_open(cupti, &wanted, reason));
+    assert_non_null(strstr(reason, "17 (a code without a name)"));
+    assert_int_equal(fake->open_objects(), 0);
+    backend->close(cupti);
+}
+
+static void expect(const char *profiler, const char *device, const char *message)
+{
+    struct cupti_outcome out;
+    struct error err = {.message = ""};
+    enum status status = cupti_run(profiler, device, &out, &err);
+    if (status == STATUS_OK || !strstr(err.message, message))
+        fail_msg("\"%s\" does not say %s", err.message, message);
+    assert_string_equal(fake->broken_rule(), "");
+    assert_int_equal(fake->open_objects(), 0);
+}
+
+static const struct {
+    const char *profiler;
+    struct fake_script script;
+    const char *messages[2];
+} reasons[] = {
+    {"cupti",
+     {.version = 120001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"libcupti is version 120001", "install CUPTI of CUDA 13"}},
+    {"cupti",
+     {.version = 130001, .chip = "GH100", .devices = 0, .passes = 1},
+     {"no GPU", "CUDA_VISIBLE_DEVICES"}},
+    {"cupti",
+     {.call = "cuptiRangeProfilerEnable",
+      .nth = 1,
+      .code = 35,
+      .version = 130001,
+      .chip = "GH100",
+      .devices = 1,
+      .passes = 1},
+     {"cuptiRangeProfilerEnable says 35 (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)",
+      "options nvidia NVreg_RestrictProfilingToAdminUsers=0"}},
+    {"cupti_pm",
+     {.call = "cuptiPmSamplingEnable",
+      .nth = 1,
+      .code = 26,
+      .version = 130001,
+      .chip = "GH100",
+      .devices = 1,
+      .passes = 1},
+     {"cuptiPmSamplingEnable says 26", "dcgmi profile --pause"}},
+    {"cupti",
+     {.unsupported = "architecture", .version = 130001, .chip = "GV100", .devices = 1, .passes = 1},
+     {"Turing", "CUDA 12"}},
+    {"cupti",
+     {.unsupported = "vgpu", .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"virtual GPU", "profiling"}},
+    {"cupti",
+     {.version = 130001, .chip = "XX100", .devices = 1, .passes = 1},
+     {"profilers/groups", "XX100"}},
+    {"cupti",
+     {.dropped_ranges = 2, .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"dropped 2 ranges", "too many"}},
+    {"cupti_pm",
+     {.overflow = 1, .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
+     {"overflowed", "fewer executions"}},
+    {"cupti_trace",
+     {.call = "cuptiActivityEnable",
+      .nth = 1,
+      .code = 39,
+      .version = 130001,
+      .chip = "GH100",
+      .devices = 1,
+      .passes = 1},
+     {"cuptiActivityEnable says 39", "run without ncu"}},
+    {"cupti_trace",
+     {.call = "cuInit", .nth = 1, .code = 34, .version = 130001, .devices = 1},
+     {"cuInit says 34", "stub"}},
+};
+
+static void reasons_say_what_to_do(void **state)
+{
+    (void)state;
+    for (int k = 0; k < (int)(sizeof(reasons) / sizeof(reasons[0])); k++)
+        for (int m = 0; m < 2; m++) {
+            struct fake_script script = reasons[k].script;
+            script.zero_metric = -1;
+            fake->set(&script);
+            expect(reasons[k].profiler, "cuda", reasons[k].messages[m]);
+        }
+}
+
+static void devices_that_are_none(void **state)
+{
+    (void)state;
+    expect("cupti", "cpu", "this ran on cpu: --device cuda");
+    expect("cupti", NULL, "this ran on the CPU");
+    expect("cupti", "cuda:x", "this ran on cuda:x");
+    expect("cupti_trace", "cuda:7", "cuDeviceGet says 101");
+    assert_int_equal(profiler_cuda_index("cuda"), 0);
+    assert_int_equal(profiler_cuda_index("cuda:12"), 12);
+    assert_int_equal(profiler_cuda_index("cuda:"), -1);
+    assert_int_equal(profiler_cuda_index("cudaa"), -1);
+    assert_int_equal(profiler_cuda_index("cuda:1x"), -1);
+}
+
+static void missing_libraries(void **state)
+{
+    char reason[CUPTI_REASON];
+    (void)state;
+    const struct profiler *p = profiler_find("cupti");
+    setenv("RIDGE_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
+    assert_false(p->available(reason, sizeof(reason)));
+    assert_non_null(strstr(reason, "no CUDA driver (/nonexistent/libcuda.so.1)"));
+    assert_non_null(strstr(reason, "--device cpu"));
+    setenv("RIDGE_CUPTI", "/nonexistent/libcupti.so.13", 1);
+    assert_false(p->available(reason, sizeof(reason)));
+    assert_non_null(strstr(reason, "RIDGE_CUPTI"));
+    setenv("RIDGE_CUPTI", "libm.so.6", 1); /* opens, and is another library */
+    assert_false(p->available(reason, sizeof(reason)));
+    assert_non_null(strstr(reason, "libcupti has no cuptiGetVersion"));
+}
+
+/* In a child, which may give up being root: the library is open by then. */
+static void check_forbidden(const struct cupti_backend *backend, struct cupti *cupti)
+{
+    char reason[CUPTI_REASON] = "", chip[CUPTI_CHIP];
+    bool stayed = geteuid() == 0 && setuid(65534) != 0;
+    bool trace = backend->ready(cupti, CUPTI_TRACE, reason);
+    bool counters = backend->ready(cupti, CUPTI_RANGES, reason);
+    bool told = strstr(reason, "RmProfilingAdminOnly: 1 in") &&
+                strstr(reason, "options nvidia NVreg_RestrictProfilingToAdminUsers=0");
+    bool attached = backend->attach(cupti, 0, CUPTI_SAMPLES, chip, reason);
+    if (stayed || !trace || counters || !told || attached)
+        fprintf(stderr, "%d %d %d %d %d: %s\n", stayed, trace, counters, told, attached, reason);
+    _exit(stayed || !trace || counters || !told || attached);
+}
+
+/* The driver's file says that counters are for the administrator, which this process is not. */
+static void permission_is_looked_up(void **state)
+{
+    static const char text[] = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n";
+    char path[] = "/tmp/ridge-params-XXXXXX", reason[CUPTI_REASON] = "";
+    int ended = 1;
+    (void)state;
+    int file = mkstemp(path);
+    assert_true(file >= 0 && fchmod(file, 0644) == 0);
+    assert_int_equal(write(file, text, sizeof(text) - 1), (ssize_t)sizeof(text) - 1);
+    close(file);
+    const struct cupti_files files = {fake_path(), fake_path(), path};
+    const struct cupti_backend *backend = cupti_plugin(reason, sizeof(reason));
+    struct cupti *cupti = backend->open(&files, reason);
+    assert_non_null(cupti);
+    assert_true(backend->ready(cupti, CUPTI_TRACE, reason));
+    pid_t child = fork();
+    if (child == 0)
+        check_forbidden(backend, cupti);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    backend->close(cupti);
+    unlink(path);
+}
+
+int main(void)
+{
+    char reason[CUPTI_REASON] = "";
+    fake = fake_open();
+    if (!fake || !cupti_plugin(reason, sizeof(reason))) {
+        printf("skipped: %s\n", fake ? reason : "CUPTI's headers were not there when building");
+        return SKIP;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(codes_without_a_name, begin_each),
+        cmocka_unit_test_setup(reasons_say_what_to_do, begin_each),
+        cmocka_unit_test_setup(devices_that_are_none, begin_each),
+        cmocka_unit_test_setup(missing_libraries, begin_each),
+        cmocka_unit_test_setup(permission_is_looked_up, begin_each),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
