@@ -103,6 +103,7 @@ static const struct op_case cases[] = {
     {.name = "attribute", .inputs = "f32[2,6]", .attrs = "k=1 axis=-1", .outputs = 2},
     {.name = "unsorted", .inputs = "i64[30] i64[1]=4", .attrs = "sorted=0", .outputs = 2},
     {.name = "long", .inputs = "f32[2,3000] i64[1]=100", .outputs = 2},
+    {.name = "most_of_a_long_line", .inputs = "f32[1,5000] i64[1]=3000", .outputs = 2},
 };
 
 REGISTER(op, top_k) = {

@@ -11,7 +11,7 @@ struct top_k {
     unsigned lines, inner, k, room;
 };
 
-__global__ void __launch_bounds__(RANK_BLOCK) top_k_lines(const __grid_constant__ struct top_k t)
+__global__ void __launch_bounds__(RANK_THREADS) top_k_lines(const __grid_constant__ struct top_k t)
 {
     __shared__ rank_key few[RANK_SHARED];
     __shared__ struct rank_memory memory;
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(RANK_BLOCK) top_k_lines(const __grid_constant_
         struct candidates c = t.from;
         c.x = (const unsigned *)t.from.x + (size_t)outer * c.count * t.inner + at;
         unsigned found = rank_best(c, t.k, keys, t.room, &memory);
-        for (unsigned i = threadIdx.x; i < found; i += RANK_BLOCK) {
+        for (unsigned i = threadIdx.x; i < found; i += blockDim.x) {
             size_t to = ((size_t)outer * t.k + i) * t.inner + at;
             unsigned place = place_of_key(c, keys[i]);
             if (t.value)
@@ -85,7 +85,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     t.room = power_of_two_from(t.k);
     t.keys = t.room <= RANK_SHARED ? NULL : (rank_key *)args->workspace;
     if (t.lines && t.k)
-        LAUNCH(top_k_lines, grid_of(q, &axis), cuda_size(RANK_BLOCK), 0, &t, args);
+        LAUNCH(top_k_lines, grid_of(q, &axis), rank_threads(axis.size), 0, &t, args);
 }
 
 static const char *const ops[] = {"TopK", NULL};

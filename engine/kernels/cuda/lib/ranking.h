@@ -13,8 +13,11 @@
 #include "engine/kernels/cuda/lib/query.h"
 
 enum {
-    RANK_BLOCK = 512, /* threads; at least RANK_BINS */
+    RANK_THREADS_MIN = 64,
+    RANK_THREADS = 1024, /* most of a block */
+    RANK_WARPS = RANK_THREADS / WARP,
     RANK_BINS = 256,
+    RANK_EACH = RANK_BINS / WARP,
     RANK_SHARED = 2048, /* keys that are sorted in shared memory */
 };
 
@@ -36,6 +39,14 @@ struct candidates {
 static inline bool can_rank(enum dtype dtype)
 {
     return dtype == DTYPE_F32 || dtype == DTYPE_I32 || dtype == DTYPE_U8;
+}
+
+/* Threads of a block that ranks so many: a few elements each, and not more barriers' worth. */
+static inline struct cuda_grid rank_threads(int64_t count)
+{
+    const unsigned least = RANK_THREADS_MIN, most = RANK_THREADS;
+    unsigned threads = power_of_two_from(count / 4);
+    return cuda_size(threads < least ? least : threads > most ? most : threads);
 }
 
 /* Unsigned numbers in the order of the floats; -0 is 0. */
@@ -75,17 +86,22 @@ struct rank_memory {
     rank_key prefix;
 };
 
-/* bins becomes its running sum. */
+/* bins becomes its running sum: by the first warp, some neighbouring bins a lane. */
 static __device__ __forceinline__ void rank_scan(unsigned *bins)
 {
-    unsigned t = threadIdx.x;
-    for (unsigned by = 1; by < RANK_BINS; by *= 2) {
-        unsigned sum = t < RANK_BINS ? bins[t] + (t >= by ? bins[t - by] : 0) : 0;
-        __syncthreads();
-        if (t < RANK_BINS)
-            bins[t] = sum;
-        __syncthreads();
+    unsigned lane = threadIdx.x, sum = 0, *own = bins + lane * RANK_EACH;
+    for (int i = 0; lane < WARP && i < RANK_EACH; i++)
+        sum = own[i] += sum;
+    if (lane < WARP) {
+        unsigned all = sum;
+        for (unsigned by = 1; by < WARP; by *= 2) {
+            unsigned other = __shfl_up_sync(all_lanes, all, by);
+            all += lane >= by ? other : 0;
+        }
+        for (int i = 0; i < RANK_EACH; i++)
+            own[i] += all - sum;
     }
+    __syncthreads();
 }
 
 /* Counts byte `shift` of the keys that begin with the prefix. */
@@ -93,8 +109,8 @@ static __device__ __forceinline__ void rank_count(const struct candidates &c, in
                                                   struct rank_memory *m)
 {
     rank_key above = shift == 56 ? 0 : ~0ull << (shift + 8);
-    if (threadIdx.x < RANK_BINS)
-        m->bins[threadIdx.x] = 0;
+    for (unsigned b = threadIdx.x; b < RANK_BINS; b += blockDim.x)
+        m->bins[b] = 0;
     __syncthreads();
     for (unsigned i = threadIdx.x; i < c.count; i += blockDim.x) {
         rank_key key = key_of(c, i);
@@ -109,8 +125,7 @@ static __device__ __forceinline__ void rank_count(const struct candidates &c, in
 static __device__ __forceinline__ rank_key rank_limit(const struct candidates &c, unsigned k,
                                                       struct rank_memory *m)
 {
-    unsigned t = threadIdx.x;
-    if (t == 0) {
+    if (threadIdx.x == 0) {
         m->prefix = 0;
         m->need = k;
     }
@@ -119,12 +134,14 @@ static __device__ __forceinline__ rank_key rank_limit(const struct candidates &c
         rank_count(c, shift, m);
         if (m->bins[RANK_BINS - 1] <= m->need) /* all that agree so far */
             return shift == 56 ? rank_absent - 1 : m->prefix | ((1ull << (shift + 8)) - 1);
-        unsigned below = t > 0 && t < RANK_BINS ? m->bins[t - 1] : 0;
-        bool here = t < RANK_BINS && below < m->need && m->need <= m->bins[t];
+        unsigned need = m->need;
         __syncthreads();
-        if (here) {
-            m->prefix |= (rank_key)t << shift;
-            m->need -= below;
+        for (unsigned b = threadIdx.x; b < RANK_BINS; b += blockDim.x) {
+            unsigned below = b > 0 ? m->bins[b - 1] : 0;
+            if (below >= need || need > m->bins[b])
+                continue;
+            m->prefix |= (rank_key)b << shift;
+            m->need = need - below;
         }
         __syncthreads();
     }
