@@ -216,7 +216,7 @@ CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
 # The cuBLASLt plug-in over a library that multiplies on the host.
-VENDOR_SO  := $(if $(HAVE_CUBLASLT),$(if $(HOST_CUDA_SO),$(B)/tests/gpu/vendor/plugins/cublaslt.so))
+VENDOR_SO  := $(if $(HAVE_CUBLASLT),$(B)/tests/gpu/vendor/plugins/cublaslt.so)
 CFLAGS_vendor        = $(CUDA_CFLAGS)
 CFLAGS_fake_cublaslt = $(CUDA_CFLAGS)
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))

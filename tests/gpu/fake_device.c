@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ALIGN_MEMORY = 256 };
+
 struct fake_script fake;
 
 void fake_reset(int fail_at)
@@ -26,8 +28,7 @@ static enum status alloc(const struct device *device, size_t bytes, void **memor
     *memory = NULL;
     if (fake_fails("alloc"))
         return FAIL(err, STATUS_NO_MEMORY, "alloc of %zu bytes: scripted", bytes);
-    *memory = malloc(bytes + 1);
-    if (!*memory)
+    if (posix_memalign(memory, ALIGN_MEMORY, bytes + 1) != 0)
         return FAIL_NO_MEMORY(err);
     fake.live++;
     return STATUS_OK;
@@ -60,17 +61,92 @@ static enum status wait_for(const struct device *device, void *stream, struct er
     return fake_fails("wait") ? FAIL(err, STATUS_FAILED, "wait: scripted") : STATUS_OK;
 }
 
-static const struct device_kind kind = {
-    .size = sizeof(kind),
+/* ---- what executables need beside that ---- */
+
+static int count(struct error *why)
+{
+    (void)why;
+    return 1;
+}
+
+static enum status open_fake(struct device *device, struct error *err)
+{
+    (void)err;
+    device->properties.major = 9;
+    return STATUS_OK;
+}
+
+static void close_fake(struct device *device)
+{
+    (void)device;
+}
+
+static enum status bind(const struct device *device, struct error *err)
+{
+    (void)device;
+    (void)err;
+    return STATUS_OK;
+}
+
+/* Streams and events are the same thing: something with an address. */
+static enum status token_new(const struct device *device, void **token, struct error *err)
+{
+    return alloc(device, 1, token, err);
+}
+
+static enum status fill(const struct device *device, void *memory, int byte, size_t bytes,
+                        void *stream, struct error *err)
+{
+    (void)device;
+    (void)stream;
+    (void)err;
+    memset(memory, byte, bytes);
+    return STATUS_OK;
+}
+
+static enum status event_record(const struct device *device, void *event, void *stream,
+                                struct error *err)
+{
+    (void)event;
+    return wait_for(device, stream, err);
+}
+
+static enum status event_elapsed(const struct device *device, void *from, void *to, double *ns,
+                                 struct error *err)
+{
+    (void)device;
+    (void)from;
+    (void)to;
+    (void)err;
+    *ns = 1000;
+    return STATUS_OK;
+}
+
+const struct device_kind fake_device_kind = {
+    .size = sizeof(fake_device_kind),
     .name = "cuda",
+    .count = count,
+    .open = open_fake,
+    .close = close_fake,
+    .bind = bind,
     .alloc = alloc,
     .free = free_memory,
-    .copy = copy,
+    .alloc_host = alloc,
+    .free_host = free_memory,
+    .stream_new = token_new,
+    .stream_free = free_memory,
     .wait = wait_for,
+    .copy = copy,
+    .fill = fill,
+    .event_new = token_new,
+    .event_free = free_memory,
+    .event_record = event_record,
+    .event_elapsed = event_elapsed,
 };
 
 void fake_device(struct device *device)
 {
-    *device = (struct device){.kind = &kind};
-    device->properties.major = 9;
+    struct error ignored;
+    *device = (struct device){.kind = &fake_device_kind};
+    open_fake(device, &ignored);
 }

@@ -22,6 +22,7 @@ void fake_reset(int fail_at);
 /* Counts a call; true: it has to fail. */
 bool fake_fails(const char *name);
 
-void fake_device(struct device *device);
+extern const struct device_kind fake_device_kind; /* without capture */
+void fake_device(struct device *device);          /* an opened one */
 
 #endif
