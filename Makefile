@@ -13,12 +13,13 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 1)
 WITH_ONEDNN   ?= auto
 WITH_OPENBLAS ?= auto
 WITH_PAPI     ?= auto
-WITH_CUPTI    ?= auto
 WITH_CUDA     ?= auto
+WITH_CUBLASLT ?= auto
+WITH_CUDNN    ?= auto
+WITH_CUPTI    ?= auto
 # The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
 # last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc)
-CUDA_HOME  ?= $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_ARCHS ?= 80 90 100
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
@@ -53,7 +54,7 @@ ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -m
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
-SHALLOW := all run test test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
+SHALLOW := all run test test-gpu test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
 DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -64,7 +65,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI CUDA CUPTI
+FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN CUPTI
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -81,19 +82,30 @@ HEADER_PAPI      := papi.h
 CALL_PAPI        := PAPI_strerror(0)[0]
 LIBS_PAPI        := -lpapi
 PACKAGE_PAPI     := libpapi-dev
-# The toolkit's folder, or what pip made of it; only headers are used: the plug-in opens the library.
+# The toolkit's folder: nvcc's, or what pip made of it.
 PIP_CUDA  := $(wildcard $(foreach p,$(VIRTUAL_ENV) $(HOME)/.local /usr/local /usr,\
                $p/lib/python3*/site-packages/nvidia/* $p/lib/python3*/dist-packages/nvidia/*))
 holder    = $(patsubst %/include/$(1),%,$(firstword $(wildcard $(addsuffix /include/$(1),$(2)))))
-CUDA_HEADERS  = $(or $(CUDA_HOME),$(call holder,cuda.h,/usr/local/cuda /opt/cuda $(PIP_CUDA)))
-CUPTI_HOME   ?= $(call holder,cupti_pmsampling.h,$(CUDA_HEADERS) $(CUDA_HEADERS)/extras/CUPTI $(PIP_CUDA))
-PLUGIN_CUPTI     := cupti
-HEADER_CUPTI     := cupti_range_profiler.h
-CALL_CUPTI       := sizeof(CUpti_RangeProfiler_Enable_Params)
-LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $(CUDA_HEADERS)/include)
-CFLAGS_cupti      = -Iprofilers/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
-CFLAGS_cupti_fake = $(CFLAGS_cupti)
-PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
+CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(NVCC))),\
+               $(call holder,cuda.h,/usr/local/cuda /opt/cuda $(PIP_CUDA)))
+# The plug-ins open these libraries themselves, so that they can say what is missing.
+CUDA_CFLAGS       = $(if $(CUDA_HOME),-isystem $(CUDA_HOME)/include)
+CUDA_LDFLAGS      = $(if $(CUDA_HOME),-L$(CUDA_HOME)/lib64 -Wl$(comma)-rpath$(comma)$(CUDA_HOME)/lib64)
+PLUGIN_CUBLASLT  := cublaslt
+HEADER_CUBLASLT  := cublasLt.h
+CALL_CUBLASLT    := cublasLtGetVersion()
+LIBS_CUBLASLT     = $(CUDA_CFLAGS) $(CUDA_LDFLAGS) -lcublasLt
+CFLAGS_cublaslt   = $(CUDA_CFLAGS)
+PACKAGE_CUBLASLT := libcublas-dev-13-0 (in NVIDIA's repository)
+TESTS_CUBLASLT   := tests/unit/test_cublaslt
+PLUGIN_CUDNN     := cudnn
+HEADER_CUDNN     := cudnn.h
+CALL_CUDNN       := cudnnGetVersion()
+LIBS_CUDNN        = $(CUDA_CFLAGS) $(CUDA_LDFLAGS) -lcudnn
+CFLAGS_cudnn      = $(CUDA_CFLAGS)
+PACKAGE_CUDNN    := libcudnn9-dev-cuda-13 (in NVIDIA's repository)
+TESTS_CUDNN      := tests/unit/test_cudnn_graph tests/gpu/support
+comma := ,
 
 # The runtime is linked statically: at run time the driver is all that is needed.
 PLUGIN_CUDA      := cuda
@@ -103,6 +115,16 @@ LIBS_CUDA         = -L$(CUDA_HOME)/lib64 -lcudart_static -lpthread -ldl -lrt -ls
 CFLAGS_cuda       = -isystem $(CUDA_HOME)/include
 PACKAGE_CUDA     := cuda-toolkit (12.8 or newer, from developer.nvidia.com/cuda-downloads)
 PROBE_CUDA        = $(NVCC)
+
+# Only its headers are used: the plug-in opens the library.
+CUPTI_HOME ?= $(call holder,cupti_pmsampling.h,$(CUDA_HOME) $(CUDA_HOME)/extras/CUPTI $(PIP_CUDA))
+PLUGIN_CUPTI     := cupti
+HEADER_CUPTI     := cupti_range_profiler.h
+CALL_CUPTI       := sizeof(CUpti_RangeProfiler_Enable_Params)
+LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $(CUDA_HOME)/include)
+CFLAGS_cupti      = -Iprofilers/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
+CFLAGS_cupti_fake = $(CFLAGS_cupti)
+PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
 
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
@@ -137,7 +159,7 @@ PROBE_TOML    = $(CXX_OF)
 
 WITHOUT := $(foreach f,$(FEATURES),WITH_$f=0)
 PROBES := PROTOBUF_C SQLITE HWLOC TOML $(FEATURES)
-KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f)) $(CUPTI_HOME)
+KNOBS  = $(CC) $(foreach f,$(FEATURES),WITH_$f=$(WITH_$f)) $(CUDA_HOME) $(CUPTI_HOME)
 ifneq ($(DEEP),)
 include $(B)/gen/features.mk
 endif
@@ -151,7 +173,7 @@ $(B)/gen/features.mk: $(B)/gen/knobs tools/probe.sh
 	@rm -f $(@D)/*.new $(B)/plugins/*.so $(B)/plugins/*/*.so; touch $(@D)/absent_plugins.inc.new
 	@echo "Libraries ($(B)):" >&2
 	@$(foreach f,$(PROBES),CC='$(or $(PROBE_$f),$(CC))' tools/probe.sh $(@D) $f $(WITH_$f) $(HEADER_$f) \
-	    '$(CALL_$f)' '$(LIBS_$f)' '$(PACKAGE_$f)' $(PLUGIN_$f) &&) true
+	    '$(CALL_$f)' '$(LIBS_$f)' "$(PACKAGE_$f)" $(PLUGIN_$f) &&) true
 	@mv $@.new $@; mv $(@D)/absent_plugins.inc.new $(@D)/absent_plugins.inc; touch $(@D)/absent_plugins.inc
 $(B)/gen/absent_plugins.inc: $(B)/gen/features.mk
 PRESENT := $(foreach f,$(FEATURES),$(if $(HAVE_$f),$f))
@@ -159,7 +181,8 @@ features: $(B)/gen/features.mk
 	@cat $^ $(B)/gen/absent_plugins.inc; ls $(B)/gen/probe.*.log
 
 # ---- 3. sources ----
-DIRS := base engine engine/ops engine/passes engine/onnx engine/devices workloads workloads/lib workloads/vision \
+DIRS := base engine engine/ops engine/passes engine/onnx engine/devices workloads workloads/lib \
+        workloads/data workloads/vision \
         workloads/recommendation workloads/language workloads/micro \
         workloads/synthetic results results/formats profilers \
         profilers/lib plots harness harness/cmd
@@ -173,16 +196,29 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
-                $(B)/plugins/$(PLUGIN_$f).so)) $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so))
+                $(B)/plugins/$(PLUGIN_$f).so)) \
+                $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so))
+# Tests of a plug-in's own parts, linked with its objects.
+PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
+PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
+PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/lowered.o $(B)/tests/gpu/one_node.o \
+                   $(B)/tests/gpu/fake_device.o
+FAKE_CUDNN    := tests/gpu/fake_cudnn
+FAKE_CUBLASLT := tests/gpu/fake_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
-TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/unit/test_*.c tests/*/run.c)))
-TEST_LIST   = $(TEST_BIN) $(FUZZ_BIN) $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh \
-                $(if $(LONG),tests/long/*.sh)))
+TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
+                $(wildcard tests/unit/test_*.c tests/*/run.c))))
+TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) \
+                $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
-FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
+FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
+# The cuBLASLt plug-in over a library that multiplies on the host.
+VENDOR_SO  := $(if $(HAVE_CUBLASLT),$(if $(HOST_CUDA_SO),$(B)/tests/gpu/vendor/plugins/cublaslt.so))
+CFLAGS_vendor        = $(CUDA_CFLAGS)
+CFLAGS_fake_cublaslt = $(CUDA_CFLAGS)
 FUZZ_SRC   := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 
@@ -241,12 +277,11 @@ $(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 
 $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
-	@$(COMPILE) -fPIE -c -o $@ $<
+	@$(COMPILE) $(CFLAGS_TEST) -fPIE -c -o $@ $<
 
 # The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of,
 # and these two checks need the C++ half of a sanitizer's library, which a C link does not have.
 NO_CXX_CHECKS = -fno-sanitize=vptr$(if $(findstring clang,$(CC)),$(comma)function)
-comma := ,
 $(B)/%.o: %.cpp $(B)/gen/flags
 	@mkdir -p $(@D); echo "CXX  $<"
 	@$(CXX_OF) -I. -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(OPT) \
@@ -270,6 +305,11 @@ endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
+$(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
+    tests/gpu/fake_device.c base/error.c engine/kernels/cublaslt/lib/api.c \
+    engine/kernels/cublaslt/lib/product.c $(wildcard engine/kernels/cublaslt/*.c))
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c))
@@ -304,10 +344,11 @@ $(B)/host/%.o: %.cu tests/gpu/host/cuda_host.h $(B)/gen/flags | $(GEN)
 	    -ffp-contract=off -fvisibility=hidden -fno-exceptions -MMD -MP -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
-TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)))
+TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)) \
+          $(foreach f,$(PRESENT),$(addsuffix .c,$(TESTS_$f))))
 tidy: $(TIDY)
 $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
-	@clang-tidy --quiet $< -- $(CPPFLAGS_ALL) -std=c11 2>/dev/null
+	@clang-tidy --quiet $< -- $(CPPFLAGS_ALL) $(CFLAGS_TEST) -std=c11 2>/dev/null
 	@touch $@
 
 # A fuzz target runs over its seeds and damaged copies of them, or, CONFIG=fuzz, under libFuzzer.
@@ -317,10 +358,26 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO)
+test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) \
+               $(VENDOR_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
+
+# Where the library is absent the test is a script that says so.
+define plugin_test_rule
+$(1:%=$(B)/%.o) $(1:%=$(B)/%.tidy) $(FAKE_$(3):%=$(B)/%.o): CFLAGS_TEST = $$(CFLAGS_$(2))
+ifneq ($(HAVE_$(3)),)
+$(1:%=$(B)/%): $(B)/%: $(B)/%.o $(PLUGIN_TEST_LIB) $(FAKE_$(3):%=$(B)/%.o) $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard engine/kernels/$(2)/*.c \
+    engine/kernels/$(2)/lib/*.c)) $(TEST_LIB) $(B)/libridge.a
+	@echo "LINK $$@"
+	@$(CC) $(LDFLAGS_ALL) -pie -o $$@ $$^ -lcmocka $(LDLIBS_ALL) $(CUDA_LDFLAGS)
+else
+$(1:%=$(B)/%): $(B)/gen/features.mk
+	@mkdir -p $$(@D); printf '#!/bin/sh\necho "skipped: no $(2) when this was built"\nexit 77\n' > $$@; chmod +x $$@
+endif
+endef
+$(foreach f,$(FEATURES),$(if $(TESTS_$f),$(eval $(call plugin_test_rule,$(filter $(PLUGIN_TESTS),$(TESTS_$f)),$(PLUGIN_$f),$f))))
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
@@ -338,6 +395,10 @@ test:
 	@./setup.sh test
 	$(SUBMAKE) binary test-programs
 	@tools/run_tests.sh $(B) '$(T)' $(TEST_LIST)
+# What needs a real GPU; exit code 5 where there is none. T=cuda:1 takes another one.
+test-gpu:
+	$(SUBMAKE) binary test-programs
+	@tools/test_gpu.sh $(B) $(or $(T),cuda)
 test-long:
 	$(SUBMAKE) test LONG=1 RIDGE_FUZZ_SECONDS=60 RIDGE_TEST_TIMEOUT=3600
 asan:
@@ -384,6 +445,7 @@ help:
 	@echo "make run        installs what is missing, builds, measures the default suite, writes out/report/"
 	@echo "make test       all tests; T=pattern picks some; the last line sums them up"
 	@echo "make test-long  the same with the long cases"
+	@echo "make test-gpu   what needs a GPU: executables, kernels, workloads on it"
 	@echo "make asan tsan  all tests under the sanitizers"
 	@echo "make have-not   all tests without any optional library"
 	@echo "make fuzz       every fuzz target under libFuzzer, TIME=60 seconds each (needs clang)"
@@ -394,3 +456,4 @@ help:
 	@echo "make features   which optional libraries were found; setup: installs all packages"
 	@echo "Knobs: CONFIG=release|debug|asan|tsan  CC=gcc|clang  WERROR=1  JOBS=n"
 	@echo "       $(foreach f,$(FEATURES),WITH_$f=auto|0|1)"
+	@echo "       CUDA_ARCHS='80 90 100'  NVCC=/path/to/nvcc"

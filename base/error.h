@@ -33,13 +33,13 @@ __attribute__((format(printf, 2, 3))) enum status error_context(struct error *er
                                                                 const char *format, ...);
 
 /* The code again, in a form that a static analyser sees through: a failure is never OK. */
-static inline enum status error_code(enum status set, enum status code)
+static inline enum status fail_code(enum status set, enum status code)
 {
     (void)set;
     return code;
 }
 
-#define FAIL(err, code, ...)  error_code(error_set(err, code, __FILE__, __LINE__, __VA_ARGS__), code)
+#define FAIL(err, code, ...)  fail_code(error_set(err, code, __FILE__, __LINE__, __VA_ARGS__), code)
 #define FAIL_NO_MEMORY(err)   FAIL(err, STATUS_NO_MEMORY, "out of memory")
 #define UNSUPPORTED(err, ...) FAIL(err, STATUS_UNSUPPORTED, __VA_ARGS__)
 

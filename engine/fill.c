@@ -34,6 +34,8 @@ static int64_t zipf(double u, int64_t n)
 /* Spreads ranks over the table so that frequent rows are not neighbours: a fixed bijection. */
 static int64_t scatter(int64_t rank, int64_t n)
 {
+    if (n < 2)
+        return 0;
     int64_t step = (int64_t)((double)n * 0.6180339887) | 1;
     for (int64_t a = step, b = n; b;) {
         int64_t r = a % b;

@@ -188,7 +188,7 @@ static void crop_outputs(const struct fold *f)
 static enum status keep(struct fold *f, struct error *err)
 {
     const int inputs = f->node->input_count;
-    void *data[64];
+    void *data[64] = {NULL};
     if (f->node->output_count > 64)
         return UNSUPPORTED(err, "it has %d outputs", f->node->output_count);
     for (int k = 0; k < f->node->output_count; k++) {

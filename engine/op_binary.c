@@ -75,7 +75,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     walk_start(&a, &out->shape, &job->a->shape, first);
     walk_start(&b, &out->shape, job->b ? &job->b->shape : &job->a->shape, first);
     for (int64_t k = first; k < last; k++, walk_next(&a), walk_next(&b)) {
-        if (out->f)
+        if (out->f && job->a->f)
             out->f[k] = float_of(job, a.at, b.at);
         else if (job->a->f)
             out->i[k] = float_of(job, a.at, b.at) != 0;

@@ -84,13 +84,21 @@ static const struct plugin_host host = {
     .matmul_shape = matmul_shape_from,
     .matmul_offset = matmul_offset_of,
     .window = window_from_node,
+    .window_transposed = window_transposed_from_node,
+    .attention_shape = attention_shape_from,
     .chain = chain_from_node,
     .strided = strided_init,
     .softmax_axis = axis_of_softmax,
     .reduced_axes = reduce_axes,
     .moves = move_count_of_query,
     .move = move_of_query,
+    .attention = attention_shape_from,
 };
+
+const struct plugin_host *plugin_host(void)
+{
+    return &host;
+}
 
 /* ---- the table ---- */
 

@@ -23,8 +23,10 @@
 #ifndef ENGINE_PLUGIN_H
 #define ENGINE_PLUGIN_H
 
+#include "engine/attention.h"
 #include "engine/axis.h"
 #include "engine/chain.h"
+#include "engine/device.h"
 #include "engine/kernel.h"
 #include "engine/matmul_shape.h"
 #include "engine/move.h"
@@ -55,12 +57,18 @@ struct plugin_host {
     /* Fills why (which may be NULL) and returns code: `return host->refuse(why, ...)`. */
     __attribute__((format(printf, 3, 4))) enum status (*refuse)(struct error *why, enum status code,
                                                                 const char *format, ...);
-    /* Geometry that many kernels need: engine/matmul_shape.h, engine/window.h. */
+    /* Geometry that many kernels need: engine/{matmul_shape,window,attention}.h. */
     struct matmul_shape (*matmul_shape)(const struct node *node, const struct desc *a,
                                         const struct desc *b, const struct desc *c);
     struct matmul_offset (*matmul_offset)(const struct matmul_shape *shape, int64_t index);
     enum status (*window)(const struct node *node, const struct shape *x, const int64_t *kernel,
                           struct window *window, struct error *why);
+    enum status (*window_transposed)(const struct node *node, const struct shape *x,
+                                     const int64_t *kernel, struct window *window,
+                                     struct error *why);
+    enum status (*attention_shape)(const struct node *node, const struct shape *q,
+                                   const struct shape *k, const struct shape *v,
+                                   struct attention_shape *shape, struct error *why);
     /* Elementwise expressions and broadcasting: engine/chain.h, engine/strided.h. */
     enum status (*chain)(const struct node *node, const float *const *scalars, struct chain *chain,
                          struct error *why);
@@ -74,6 +82,10 @@ struct plugin_host {
     int (*moves)(const struct kernel_query *q);
     enum status (*move)(const struct kernel_query *q, int part, struct move *move,
                         struct flat_move *flat, struct error *why);
+    /* ridge Attention: engine/attention.h. */
+    enum status (*attention)(const struct node *node, const struct shape *q, const struct shape *k,
+                             const struct shape *v, struct attention_shape *shape,
+                             struct error *why);
 };
 
 /* What a plug-in answers with. */
@@ -121,6 +133,9 @@ int plugin_info_count(void);
 const struct plugin_info *plugin_info_at(int index);
 /* Version of a loaded plug-in; NULL when there is none of that name. */
 const char *plugin_version(const char *name);
+
+/* What plug-ins are given, for tests that link a plug-in's parts. */
+const struct plugin_host *plugin_host(void);
 
 /* Kernels of all loaded plug-ins, in order of loading; kernel_at() goes on with these. */
 int plugin_kernel_count(void);

@@ -9,8 +9,9 @@
 
 void ref_place(struct ref_tensor *tensor, void *memory)
 {
-    tensor->f = dtype_is_float(tensor->dtype) ? memory : NULL;
-    tensor->i = dtype_is_float(tensor->dtype) ? NULL : memory;
+    bool floats = dtype_is_float(tensor->dtype);
+    tensor->f = floats ? memory : NULL;
+    tensor->i = floats ? NULL : memory;
 }
 
 static void load_one(const struct ref_tensor *t, int64_t k, const void *data, int64_t at)
@@ -255,9 +256,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     for (int k = 0; k < q->in_count; k++)
         if (in[k])
             ref_load(in[k], &q->in[k], args->in[k]);
-    for (int k = 0; k < q->out_count; k++)
-        if (out[k])
-            memset(out[k]->f ? (void *)out[k]->f : out[k]->i, 0, (size_t)out[k]->count * 8);
+    for (int k = 0; k < q->out_count; k++) {
+        void *data = !out[k] ? NULL : out[k]->f ? (void *)out[k]->f : out[k]->i;
+        if (data)
+            memset(data, 0, (size_t)out[k]->count * 8);
+    }
     struct ref_call call = {.node = q->node,
                             .in = (const struct ref_tensor *const *)in,
                             .out = out,

@@ -284,7 +284,7 @@ enum status resize_reference(const struct ref_call *call, struct error *err)
 {
     struct op_args args = args_of_ref(call);
     struct resize r;
-    struct resize_taps taps[RANK_MAX];
+    struct resize_taps taps[RANK_MAX] = {{.count = 0}};
     int64_t index[RANK_MAX] = {0};
     const struct ref_tensor *x = call->in[0], *y = call->out[0];
     TRY(resize_of_node(&args, &r, err));

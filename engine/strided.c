@@ -37,7 +37,7 @@ static bool continues(const struct strided *s, int outer, const int64_t (*stride
 
 void strided_init(struct strided *s, const struct desc *const *descs, int operands)
 {
-    int64_t stride[STRIDED_OPERANDS][RANK_MAX];
+    int64_t stride[STRIDED_OPERANDS][RANK_MAX] = {{0}};
     int order[RANK_MAX];
     const struct shape *shape = &descs[0]->shape;
     *s = (struct strided){.operands = operands};

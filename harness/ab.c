@@ -5,29 +5,73 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/registry.h"
 #include "harness/command.h"
 #include "harness/interleave.h"
 #include "harness/interrupt.h"
 
-enum { WORDS_MAX = 16 };
+enum { WORDS_MAX = 32 };
 
+/* Words of a command; what a program of another version may not know is only said when asked. */
 static void fill_command(const char **out, const char *program, const char *model,
-                         const struct ab_options *o)
+                         const struct ab_options *o, char error_text[32])
 {
+    const struct model_options *m = o->model;
+    const char *const pairs[][2] = {{"--batch", o->plan->batch},
+                                    {"--threads", o->plan->threads},
+                                    {"--providers", o->plan->providers},
+                                    {"--isa", m->isa},
+                                    {"--cache", m->cache},
+                                    {"--max-error", m->max_error > 0 ? error_text : NULL}};
+    const struct {
+        const char *name;
+        bool given;
+    } flags[] = {{"--no-winograd", m->no_winograd},
+                 {"--retune", m->retune},
+                 {"--no-tune", m->no_tune},
+                 {"--no-fuse", m->no_fuse}};
     int n = 0;
+    snprintf(error_text, 32, "%.9g", m->max_error);
     out[n++] = program;
     out[n++] = "run";
     out[n++] = model;
     out[n++] = "--on-request";
-    const char *const pairs[][2] = {
-        {"--batch", o->batch}, {"--threads", o->threads}, {"--providers", o->providers}};
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < ARRAY_COUNT(pairs); k++) {
         if (!pairs[k][1])
             continue;
         out[n++] = pairs[k][0];
         out[n++] = pairs[k][1];
     }
+    for (int k = 0; k < ARRAY_COUNT(flags); k++)
+        if (flags[k].given)
+            out[n++] = flags[k].name;
     out[n] = NULL;
+}
+
+/* The first option that taking turns has no use for, or NULL: it must not be ignored. */
+static const char *unused_option(const struct plan_overrides *p)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } unused[] = {{"--device", p->device},
+                  {"--precision", p->precision},
+                  {"--mode", p->mode},
+                  {"--scenario", p->scenario},
+                  {"--latency-bound", p->latency_bound},
+                  {"--quantile", p->quantile},
+                  {"--cold", p->cold},
+                  {"--seconds-max", p->seconds_max > 0},
+                  {"--interval", p->interval},
+                  {"--profilers", p->profilers},
+                  {"--only", p->only},
+                  {"--budget", p->budget_s > 0},
+                  {"--db", p->db},
+                  {"--report", p->report}};
+    for (int k = 0; k < ARRAY_COUNT(unused); k++)
+        if (unused[k].given)
+            return unused[k].name;
+    return NULL;
 }
 
 static bool on_pair(void *context, int done, int pairs)
@@ -67,10 +111,14 @@ static enum status compare_pair(const char *a, const char *b, const char *model,
                                 struct error *err)
 {
     const char *first[WORDS_MAX], *second[WORDS_MAX];
-    struct interleave_options options = {.pairs = (int)o->repeats, .progress = on_pair};
+    char error_text[32];
+    struct interleave_options options = {.pairs = (int)o->repeats,
+                                         .samples = (int)o->plan->samples,
+                                         .seconds = o->plan->seconds,
+                                         .progress = on_pair};
     struct interleave_result result = {0};
-    fill_command(first, a, model, o);
-    fill_command(second, b, model, o);
+    fill_command(first, a, model, o, error_text);
+    fill_command(second, b, model, o, error_text);
     options.a.command = first;
     options.b.command = second;
     enum status status = interleave_run(&options, &result, err);
@@ -96,6 +144,13 @@ int ab_main(char *const *words, int word_count, const struct ab_options *o)
     if (word_count < 3) {
         fprintf(stderr, "ridge: --interleave takes two programs and the models: "
                         "ridge run --interleave ./ridge-old ./ridge resnet50\n");
+        return EXIT_USAGE;
+    }
+    if (unused_option(o->plan)) {
+        fprintf(stderr,
+                "ridge: %s has no meaning with --interleave: it times single executions of two "
+                "programs in turns and stores nothing\n",
+                unused_option(o->plan));
         return EXIT_USAGE;
     }
     if (o->json) {

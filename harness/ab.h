@@ -8,9 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/model_options.h"
+#include "harness/plan.h"
+
 struct ab_options {
-    int64_t repeats; /* fresh pairs of processes per model; 0: the default */
-    const char *batch, *threads, *providers; /* as on the command line; NULL: not given */
+    int64_t repeats;                   /* fresh pairs of processes per model; 0: the default */
+    const struct plan_overrides *plan; /* batch, threads, providers, samples, seconds; no others */
+    const struct model_options *model; /* how both compile it; its batch and threads do not count */
     bool json;
 };
 

@@ -13,6 +13,7 @@
 #include "harness/interrupt.h"
 #include "harness/point_run.h"
 #include "harness/record.h"
+#include "harness/redact.h"
 #include "results/store.h"
 
 struct campaign {
@@ -46,6 +47,18 @@ static enum status fall_back(struct campaign *c, struct error *err)
     return begin_run(c, err);
 }
 
+/* What the caller wrote may name homes and people as well. */
+static enum status redact_head(struct campaign *c, struct run_head *head, struct error *err)
+{
+    const char **texts[] = {&head->command, &head->suite, &head->suite_text};
+    for (size_t k = 0; c->options->redact && k < sizeof(texts) / sizeof(*texts); k++) {
+        *texts[k] = redact_lines(*texts[k], &c->arena);
+        if (!*texts[k])
+            return FAIL_NO_MEMORY(err);
+    }
+    return STATUS_OK;
+}
+
 static enum status begin_run(struct campaign *c, struct error *err)
 {
     char *started = arena_alloc(&c->arena, UTC_TEXT);
@@ -64,6 +77,7 @@ static enum status begin_run(struct campaign *c, struct error *err)
                             .order_key = (int64_t)time(NULL),
                             .branch = "",
                             .tag = c->options->tag ? c->options->tag : ""};
+    TRY(redact_head(c, &head, err));
     TRY(run_begin(c->store, &head, &c->run, err));
     return run_put_facts(c->store, c->run, "before", &c->environment, err);
 }
@@ -189,14 +203,20 @@ static enum status run_points(struct campaign *c, struct error *err)
 static enum status finish(struct campaign *c, struct error *err)
 {
     struct environment after;
-    bool same = true;
+    char reason[512] = "", changes[400];
     if (!c->store)
         return STATUS_OK;
     TRY(environment_probe(&after, &c->arena, c->options->redact, err));
-    same = strcmp(after.hash, c->environment.hash) == 0;
+    c->result->changed = strcmp(after.hash, c->environment.hash) != 0;
+    if (c->result->changed) {
+        environment_changes(&c->environment, &after, changes, sizeof(changes));
+        snprintf(reason, sizeof(reason), "the environment changed while the run went on: %s",
+                 changes);
+    }
+    if (c->result->changed && !c->result->note[0])
+        snprintf(c->result->note, sizeof(c->result->note), "the run is invalid: %.480s", reason);
     TRY(run_put_facts(c->store, c->run, "after", &after, err));
-    return run_end(c->store, c->run, !c->result->interrupted, same,
-                   same ? "" : "the environment changed while the run went on", err);
+    return run_end(c->store, c->run, !c->result->interrupted, !c->result->changed, reason, err);
 }
 
 static enum status probe(struct campaign *c, struct error *err)

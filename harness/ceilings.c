@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 #include "base/stats.h"
-#include "engine/kernels/lib/fma_peak.h"
 #include "engine/kernels/lib/roof.h"
 #include "harness/lap.h"
 #include "harness/procfs.h"
@@ -104,8 +103,8 @@ static bool has_bf16(void)
 
 static const struct arithmetic arithmetic[] = {
     {"fma", "f32", "scalar", "FLOP/s", ISA_SCALAR, NULL, NULL, roof_fma_f32_scalar},
-    {"fma", "f32", "avx2", "FLOP/s", ISA_AVX2, NULL, NULL, fma_peak_avx2},
-    {"fma", "f32", "avx512", "FLOP/s", ISA_AVX512, NULL, NULL, fma_peak_avx512},
+    {"fma", "f32", "avx2", "FLOP/s", ISA_AVX2, NULL, NULL, roof_fma_f32_avx2},
+    {"fma", "f32", "avx512", "FLOP/s", ISA_AVX512, NULL, NULL, roof_fma_f32_avx512},
     {"fma", "f64", "scalar", "FLOP/s", ISA_SCALAR, NULL, NULL, roof_fma_f64_scalar},
     {"fma", "f64", "avx2", "FLOP/s", ISA_AVX2, NULL, NULL, roof_fma_f64_avx2},
     {"fma", "f64", "avx512", "FLOP/s", ISA_AVX512, NULL, NULL, roof_fma_f64_avx512},

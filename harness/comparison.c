@@ -32,11 +32,7 @@ static enum status find_point(struct comparison_set *set, const struct grid *g, 
         .key = arena_strdup(&set->arena, key),
         .label = point_label(&set->arena, g, row),
         .canonical = arena_strdup(&set->arena, grid_text(g, row, "canonical")),
-        .flops = {NAN, NAN},
-        .streamed = {NAN, NAN},
-        .dram = {NAN, NAN},
-        .switches = {NAN, NAN},
-        .steal = {NAN, NAN},
+        .work_changed = "",
         .cause = "",
     };
     set->inputs[set->count] =
@@ -130,15 +126,13 @@ static enum status load_row(struct comparison_set *set, bool is_head, const stru
     }
     if (!*first) {
         *first = result;
-        point->flops[is_head] = grid_number(g, row, "flops");
-        point->streamed[is_head] = grid_number(g, row, "bytes_streamed");
-        point->dram[is_head] = grid_number(g, row, "dram");
-        point->switches[is_head] = grid_number(g, row, "switches");
-        point->steal[is_head] = grid_number(g, row, "steal_share");
+        point->store[is_head] = run->store;
+        comparison_read_work(&point->work[is_head], g, row);
     }
     if (!side_judge(point, is_head, side, row_state(run, g, row),
                     row_reason(&set->arena, run, g, row)))
         return STATUS_OK;
+    TRY(comparison_read_rate(set, &point->rate, is_head, g, row, err));
     return add_series(set, side, run, result, err);
 }
 
@@ -228,6 +222,7 @@ static enum status judge(struct comparison_set *set, const struct compare_rules 
     if (!set->verdicts)
         return FAIL_NO_MEMORY(err);
     TRY(compare_points(set->inputs, (int)set->count, rules, set->verdicts, err));
+    comparison_settle_rates(set);
     for (size_t k = 0; k < set->count; k++) {
         set->totals[set->verdicts[k].verdict]++;
         TRY(comparison_find_cause(set, k, err));

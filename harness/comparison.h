@@ -16,14 +16,36 @@ struct difference {
     const char *what, *base, *head;
 };
 
+/* What one side did in a point, by its first run that has it; NAN where it is not known. */
+struct side_work {
+    double flops, compulsory, streamed, dram;
+    double switches, steal; /* context switches per second of samples; share of CPU time */
+    double verify_error;    /* NAN: not verified */
+    double verify_bound;
+};
+
+/* A number per second, of which more is better. That of the scenario offline is made of the timed
+ * samples, so their verdict is its verdict. A server's comes from one search per run: it is shown,
+ * never judged. */
+struct compared_rate {
+    const char *name; /* NULL: this point has none */
+    bool judged;
+    double *runs[2]; /* of each run that counts */
+    int count[2];
+    double base, head; /* medians of those */
+    double ratio, ci_low, ci_high;
+};
+
 struct compared_point {
     const char *key, *label, *canonical;
     int64_t base_result, head_result; /* of the first run that has it; 0: none */
-    double flops[2], streamed[2], dram[2];
-    double switches[2], steal[2]; /* context switches per second of samples; share of CPU time */
-    int left_out[2];              /* invalid runs of a side that has at least as many valid ones */
+    struct store *store[2];           /* where those are; borrowed */
+    struct side_work work[2];
+    const char *work_changed; /* "flops 4.1e9 -> 4.3e9"; "" when both sides did the same */
+    struct compared_rate rate;
+    int left_out[2]; /* invalid runs of a side that has at least as many valid ones */
     const char *left_out_why[2];
-    const char *cause; /* of a verdict that is a change; "" otherwise */
+    const char *cause; /* what else changed; "" when nothing, or when there is nothing to explain */
 };
 
 struct comparison_set {
@@ -49,9 +71,21 @@ void comparison_close(struct comparison_set *set);
 /* By the worst verdict, never by how many there are. */
 int comparison_exit_code(const struct comparison_set *set);
 
+/* harness/comparison_work.c: reads the work of a row of the view compare_points, and its rate when
+ * the row counts; then says in which points the work changed, before any verdict, and what the
+ * rates came to. */
+void comparison_read_work(struct side_work *work, const struct grid *g, int64_t row);
+enum status comparison_read_rate(struct comparison_set *set, struct compared_rate *rate,
+                                 bool is_head, const struct grid *g, int64_t row,
+                                 struct error *err);
+enum status comparison_find_work(struct comparison_set *set, struct error *err);
+void comparison_settle_rates(struct comparison_set *set);
+
 /* harness/comparison_facts.c: what differs around the runs, and how much slower the machine itself
  * was in HEAD for points of so many threads (0: not known). */
 enum status comparison_find_differences(struct comparison_set *set, struct error *err);
+enum status comparison_note(struct comparison_set *set, const char *what, const char *base,
+                            const char *head, struct error *err);
 double comparison_machine(const struct comparison_set *set, int threads);
 /* Why a point may have changed: work, kernels, the steps that grew most. */
 enum status comparison_find_cause(struct comparison_set *set, size_t point, struct error *err);

@@ -12,8 +12,8 @@
 enum { CEILINGS_MAX = 256, GREW_MAX = 3 };
 #define CEILING_MOVED 0.02 /* smaller moves are the noise of measuring a ceiling */
 
-static enum status note(struct comparison_set *set, const char *what, const char *base,
-                        const char *head, struct error *err)
+enum status comparison_note(struct comparison_set *set, const char *what, const char *base,
+                            const char *head, struct error *err)
 {
     set->differences = arena_grow(&set->arena, set->differences, &set->difference_capacity,
                                   set->difference_count + 1, sizeof(*set->differences));
@@ -63,7 +63,7 @@ static enum status note_facts(struct comparison_set *set, const struct grid *a,
         const char *what = arena_printf(&set->arena, "%s %s", category, key);
         if (!what)
             return FAIL_NO_MEMORY(err);
-        TRY(note(set, what, only_absent ? its : mine, only_absent ? mine : its, err));
+        TRY(comparison_note(set, what, only_absent ? its : mine, only_absent ? mine : its, err));
     }
     return STATUS_OK;
 }
@@ -99,7 +99,7 @@ static enum status note_program(struct comparison_set *set, const struct run_ref
     for (size_t k = 0; !set->same_program && k < sizeof(parts) / sizeof(*parts); k++) {
         if (strcmp(parts[k].base, parts[k].head) == 0)
             continue;
-        TRY(note(set, parts[k].what, parts[k].base, parts[k].head, err));
+        TRY(comparison_note(set, parts[k].what, parts[k].base, parts[k].head, err));
         changed = arena_printf(&set->arena, "%s%s%s", changed, *changed ? ", " : "", parts[k].what);
         if (!changed)
             return FAIL_NO_MEMORY(err);
@@ -125,7 +125,7 @@ static enum status note_mixture(struct comparison_set *set, const struct run_lis
             continue;
         char text[96];
         snprintf(text, sizeof(text), "%s of runs within %s", what, side);
-        return note(set, text, a->word, b->word, err);
+        return comparison_note(set, text, a->word, b->word, err);
     }
     return STATUS_OK;
 }
@@ -144,14 +144,15 @@ static enum status note_left_out(struct comparison_set *set, struct error *err)
         if (!what)
             return FAIL_NO_MEMORY(err);
         if (strcmp(text[0], "none") != 0 || strcmp(text[1], "none") != 0)
-            TRY(note(set, what, text[0], text[1], err));
+            TRY(comparison_note(set, what, text[0], text[1], err));
     }
     return STATUS_OK;
 }
 
 /* ---- points that are almost the same ---- */
 
-/* "threads=2", "threads=4": the only word in which two canonical texts differ; false when more. */
+/* "threads=2", "threads=4": the only word in which two canonical texts differ; false when more, and
+ * for two workloads, which are not one that changed. */
 static bool one_word_apart(const char *a, const char *b, char word[2][64])
 {
     int differing = 0;
@@ -165,7 +166,7 @@ static bool one_word_apart(const char *a, const char *b, char word[2][64])
         a += la + (a[la] == ' ');
         b += lb + (b[lb] == ' ');
     }
-    return differing == 1;
+    return differing == 1 && strncmp(word[0], "workload=", strlen("workload=")) != 0;
 }
 
 /* A changed thread count makes other points: say so before they are listed as missing and new. */
@@ -180,7 +181,7 @@ static enum status note_near_points(struct comparison_set *set, struct error *er
                 !one_word_apart(set->points[k].canonical, set->points[i].canonical, word) ||
                 (strcmp(word[0], seen[0]) == 0 && strcmp(word[1], seen[1]) == 0))
                 continue;
-            TRY(note(set, "points differ in", word[0], word[1], err));
+            TRY(comparison_note(set, "points differ in", word[0], word[1], err));
             memcpy(seen, word, sizeof(seen));
         }
     }
@@ -234,7 +235,7 @@ static enum status note_ceilings(struct comparison_set *set, struct error *err)
         snprintf(what, sizeof(what), "machine's speed with %d thread%s (ceilings)", threads,
                  threads > 1 ? "s" : "");
         snprintf(text, sizeof(text), "%.3f", 1 / machine);
-        TRY(note(set, what, "1", text, err));
+        TRY(comparison_note(set, what, "1", text, err));
     }
     return STATUS_OK;
 }
@@ -243,13 +244,14 @@ enum status comparison_find_differences(struct comparison_set *set, struct error
 {
     const struct run_ref *base = &set->base.runs[0], *head = &set->head.runs[0];
     if (strcmp(base->host_uid, head->host_uid) != 0)
-        TRY(note(set, "machine", base->host, head->host, err));
+        TRY(comparison_note(set, "machine", base->host, head->host, err));
     TRY(note_environment(set, base, head, err));
     TRY(note_program(set, base, head, err));
     TRY(note_mixture(set, &set->base, "BASE", err));
     TRY(note_mixture(set, &set->head, "HEAD", err));
     TRY(note_left_out(set, err));
     TRY(note_near_points(set, err));
+    TRY(comparison_find_work(set, err));
     TRY(load_ceilings(set, err));
     return note_ceilings(set, err);
 }
@@ -302,29 +304,38 @@ static void append(struct comparison_set *set, size_t point, const char *text)
         set->points[point].cause = joined;
 }
 
+static void append_traffic(struct comparison_set *set, size_t point, const char *what, double base,
+                           double head)
+{
+    double ratio = head / base;
+    if (isnan(ratio) || isinf(ratio))
+        return;
+    append(set, point,
+           fabs(ratio - 1) < 0.005
+               ? arena_printf(&set->arena, "%s equal", what)
+               : arena_printf(&set->arena, "%s %+.1f %%", what, 100 * (ratio - 1)));
+}
+
+/* Work that stayed the same is told as well, so that nobody looks for it. */
 static void append_work(struct comparison_set *set, size_t point)
 {
     const struct compared_point *p = &set->points[point];
-    const struct {
-        const char *what;
-        const double *value;
-    } works[] = {{"FLOPs", p->flops}, {"streamed bytes", p->streamed}, {"DRAM bytes", p->dram}};
-    for (size_t k = 0; k < sizeof(works) / sizeof(*works); k++) {
-        double ratio = works[k].value[1] / works[k].value[0];
-        if (isnan(ratio) || isinf(ratio))
-            continue;
-        if (fabs(ratio - 1) < 0.005)
-            append(set, point, arena_printf(&set->arena, "%s equal", works[k].what));
-        else
-            append(set, point,
-                   arena_printf(&set->arena, "%s %+.1f %%", works[k].what, 100 * (ratio - 1)));
+    const struct side_work *a = &p->work[0], *b = &p->work[1];
+    if (*p->work_changed) {
+        append(set, point, arena_printf(&set->arena, "the work changed: %s", p->work_changed));
+    } else {
+        append_traffic(set, point, "FLOPs", a->flops, b->flops);
+        append_traffic(set, point, "streamed bytes", a->streamed, b->streamed);
     }
+    append_traffic(set, point, "DRAM bytes", a->dram, b->dram);
 }
 
 /* Signs of other work on the machine; only said when they moved much. */
 static void append_disturbance(struct comparison_set *set, size_t point)
 {
-    const double *switches = set->points[point].switches, *steal = set->points[point].steal;
+    const struct side_work *work = set->points[point].work;
+    double switches[] = {work[0].switches, work[1].switches};
+    double steal[] = {work[0].steal, work[1].steal};
     double low = fmin(switches[0], switches[1]), high = fmax(switches[0], switches[1]);
     if (high > 100 && high > 2 * low)
         append(set, point,
@@ -362,8 +373,8 @@ enum status comparison_find_cause(struct comparison_set *set, size_t point, stru
     struct query_value base = {"result", NULL, (double)p->base_result};
     struct query_value head = {"result", NULL, (double)p->head_result};
     struct grid a, b;
-    TRY(query_view(set->base.runs[0].store, "compare_steps", &base, 1, &a, err));
-    enum status status = query_view(set->head.runs[0].store, "compare_steps", &head, 1, &b, err);
+    TRY(query_view(p->store[0], "compare_steps", &base, 1, &a, err));
+    enum status status = query_view(p->store[1], "compare_steps", &head, 1, &b, err);
     if (status == STATUS_OK) {
         struct step_summary steps = {.other_kernels = 0};
         compare_steps(&set->arena, &a, &b, verdict == VERDICT_REGRESSED ? 1 : -1, &steps);

@@ -1,21 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A comparison as text for people, Markdown for summaries of CI jobs, JUnit XML for their lists of
- * tests, and JSON for programs. What differs around the runs always comes before any verdict. */
+ * A comparison as text and Markdown for people (comparison_text.c), as JUnit XML and annotations
+ * for CI jobs (comparison_ci.c), as JSON for programs. What differs around the runs always comes
+ * before any verdict. */
+#include "harness/comparison_print.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/registry.h"
-#include "base/table.h"
-#include "harness/comparison.h"
-
-enum { VALUE_SHOWN = 60 };
 
 /* The order in which verdicts are listed: what needs a look first. */
 static const enum verdict order[] = {VERDICT_REGRESSED, VERDICT_FAILED,       VERDICT_INVALID,
                                      VERDICT_MISSING,   VERDICT_INCONCLUSIVE, VERDICT_IMPROVED,
                                      VERDICT_NEW,       VERDICT_UNCHANGED};
+
+size_t comparison_ordered(const struct comparison_set *set, size_t index)
+{
+    for (int v = 0; v < ARRAY_COUNT(order); v++) {
+        size_t here = (size_t)set->totals[order[v]];
+        if (index >= here) {
+            index -= here;
+            continue;
+        }
+        for (size_t k = 0; k < set->count; k++)
+            if (set->verdicts[k].verdict == order[v] && index-- == 0)
+                return k;
+    }
+    return 0;
+}
+
+void comparison_totals(const struct comparison_set *set, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (int k = 0; k < ARRAY_COUNT(order) && used < size; k++)
+        if (set->totals[order[k]])
+            used += (size_t)snprintf(text + used, size - used, "%s%d %s", used ? ", " : "",
+                                     set->totals[order[k]], verdict_name(order[k]));
+}
+
+/* ---- cells ---- */
 
 static void seconds_text(double seconds, char text[24])
 {
@@ -23,6 +49,14 @@ static void seconds_text(double seconds, char text[24])
         snprintf(text, 24, "-");
     else
         snprintf(text, 24, "%.4g ms", 1e3 * seconds);
+}
+
+static void rate_text(double rate, char text[24])
+{
+    if (isnan(rate))
+        snprintf(text, 24, "-");
+    else
+        snprintf(text, 24, rate < 1e5 ? "%.4g /s" : "%.3e /s", rate);
 }
 
 static void percent_text(double ratio, char text[24])
@@ -33,277 +67,45 @@ static void percent_text(double ratio, char text[24])
         snprintf(text, 24, "%+.1f %%", 100 * (ratio - 1));
 }
 
-static void interval_text(const struct comparison *c, char text[48])
+static void interval_text(double low, double high, char text[48])
 {
-    if (isnan(c->ci_low))
+    if (isnan(low))
         snprintf(text, 48, "-");
     else
-        snprintf(text, 48, "%+.1f .. %+.1f %%", 100 * (c->ci_low - 1), 100 * (c->ci_high - 1));
+        snprintf(text, 48, "%+.1f .. %+.1f %%", 100 * (low - 1), 100 * (high - 1));
 }
 
-static void totals_text(const struct comparison_set *set, char *text, size_t size)
+void comparison_cells_time(struct comparison_cells *cells, const struct comparison_set *set,
+                           size_t point)
 {
-    size_t used = 0;
-    text[0] = 0;
-    for (int k = 0; k < ARRAY_COUNT(order) && used < size; k++)
-        if (set->totals[order[k]])
-            used += (size_t)snprintf(text + used, size - used, "%s%d %s", used ? ", " : "",
-                                     set->totals[order[k]], verdict_name(order[k]));
+    const struct comparison *c = &set->verdicts[point];
+    const struct compared_rate *rate = &set->points[point].rate;
+    bool waits = rate->name && !rate->judged; /* in a queue, which the samples leave out */
+    cells->verdict = verdict_name(c->verdict);
+    snprintf(cells->point, sizeof(cells->point), "%s%s", set->points[point].label,
+             waits ? ": time without queue" : "");
+    seconds_text(c->base_median, cells->base);
+    seconds_text(c->head_median, cells->head);
+    percent_text(c->ratio, cells->change);
+    interval_text(c->ci_low, c->ci_high, cells->interval);
+    percent_text(1 + c->mde, cells->detectable);
 }
 
-static const char *shortened(const char *value, char text[VALUE_SHOWN + 4])
+bool comparison_cells_rate(struct comparison_cells *cells, const struct comparison_set *set,
+                           size_t point)
 {
-    if (strlen(value) <= VALUE_SHOWN)
-        return *value ? value : "(none)";
-    snprintf(text, VALUE_SHOWN + 4, "%.*s...", VALUE_SHOWN, value);
-    return text;
-}
-
-/* ---- text ---- */
-
-static void text_runs(const struct run_list *list, const char *side, FILE *stream)
-{
-    for (int k = 0; k < list->count; k++) {
-        const struct run_ref *run = &list->runs[k];
-        fprintf(stream, "%-4s %s  %s  %s  %s%s%s\n", side, run->uuid, run->started, run->git,
-                run->host, *run->tag ? "  " : "", run->tag);
-    }
-}
-
-static void text_differences(const struct comparison_set *set, FILE *stream)
-{
-    if (!set->difference_count) {
-        fprintf(stream, "\nEnvironment: no difference.\n");
-    } else {
-        struct table t = {.column_count = 0};
-        table_column(&t, "differs", TABLE_LEFT);
-        table_column(&t, "BASE", TABLE_LEFT);
-        table_column(&t, "HEAD", TABLE_LEFT);
-        for (size_t k = 0; k < set->difference_count; k++) {
-            char base[VALUE_SHOWN + 4], head[VALUE_SHOWN + 4];
-            table_cell(&t, "%s", set->differences[k].what);
-            table_cell(&t, "%s", shortened(set->differences[k].base, base));
-            table_cell(&t, "%s", shortened(set->differences[k].head, head));
-        }
-        fputc('\n', stream);
-        table_print(&t, stream);
-        table_release(&t);
-    }
-    fprintf(stream, "%c%s.\n\n", set->attribution[0] == 't' ? 'T' : set->attribution[0],
-            set->attribution + 1);
-}
-
-static void text_row(struct table *t, const struct compared_point *point,
-                     const struct comparison *c)
-{
-    char base[24], head[24], change[24], interval[48], mde[24];
-    seconds_text(c->base_median, base);
-    seconds_text(c->head_median, head);
-    percent_text(c->ratio, change);
-    interval_text(c, interval);
-    percent_text(1 + c->mde, mde);
-    table_cell(t, "%s", verdict_name(c->verdict));
-    table_cell(t, "%s", point->label);
-    table_cell(t, "%s", base);
-    table_cell(t, "%s", head);
-    table_cell(t, "%s", change);
-    table_cell(t, "%s", interval);
-    table_cell(t, "%s", mde);
-}
-
-static void text_reasons(const struct comparison_set *set, FILE *stream)
-{
-    for (int v = 0; v < ARRAY_COUNT(order); v++)
-        for (size_t k = 0; k < set->count; k++) {
-            const struct comparison *c = &set->verdicts[k];
-            if (c->verdict != order[v] || c->verdict == VERDICT_UNCHANGED)
-                continue;
-            fprintf(stream, "%s: %s: %s\n", set->points[k].label, verdict_name(c->verdict),
-                    c->reason);
-            if (*set->points[k].cause)
-                fprintf(stream, "    %s\n", set->points[k].cause);
-        }
-}
-
-static void write_text(const struct comparison_set *set, FILE *stream)
-{
-    char totals[256];
-    struct table t = {.column_count = 0};
-    text_runs(&set->base, "BASE", stream);
-    text_runs(&set->head, "HEAD", stream);
-    text_differences(set, stream);
-    table_column(&t, "verdict", TABLE_LEFT);
-    table_column(&t, "point", TABLE_LEFT);
-    table_column(&t, "BASE", TABLE_RIGHT);
-    table_column(&t, "HEAD", TABLE_RIGHT);
-    table_column(&t, "change", TABLE_RIGHT);
-    table_column(&t, "99 % interval", TABLE_RIGHT);
-    table_column(&t, "detectable", TABLE_RIGHT);
-    for (int v = 0; v < ARRAY_COUNT(order); v++)
-        for (size_t k = 0; k < set->count; k++)
-            if (set->verdicts[k].verdict == order[v])
-                text_row(&t, &set->points[k], &set->verdicts[k]);
-    table_print(&t, stream);
-    table_release(&t);
-    fputc('\n', stream);
-    text_reasons(set, stream);
-    totals_text(set, totals, sizeof(totals));
-    fprintf(stream, "%zu point%s: %s.\n", set->count, set->count == 1 ? "" : "s", totals);
-}
-
-/* ---- Markdown ---- */
-
-static void markdown_text(const char *text, FILE *stream)
-{
-    for (; *text; text++) {
-        if (strchr("|\\`*_<>[]", *text))
-            fputc('\\', stream);
-        fputc(*text == '\n' ? ' ' : *text, stream);
-    }
-}
-
-static void markdown_cells(FILE *stream, const char *const *cells, int count)
-{
-    for (int k = 0; k < count; k++) {
-        fputs("| ", stream);
-        markdown_text(cells[k], stream);
-        fputc(' ', stream);
-    }
-    fputs("|\n", stream);
-}
-
-static void markdown_row(const struct compared_point *point, const struct comparison *c,
-                         FILE *stream)
-{
-    char base[24], head[24], change[24], interval[48], mde[24];
-    seconds_text(c->base_median, base);
-    seconds_text(c->head_median, head);
-    percent_text(c->ratio, change);
-    interval_text(c, interval);
-    percent_text(1 + c->mde, mde);
-    const char *cells[] = {verdict_name(c->verdict),
-                           point->label,
-                           base,
-                           head,
-                           change,
-                           interval,
-                           mde,
-                           *point->cause ? point->cause : c->reason};
-    markdown_cells(stream, cells, ARRAY_COUNT(cells));
-}
-
-static void write_markdown(const struct comparison_set *set, FILE *stream)
-{
-    char totals[256];
-    totals_text(set, totals, sizeof(totals));
-    fprintf(stream, "### ridge compare: %s\n\n", totals);
-    fprintf(stream, "BASE `%s` (%s), HEAD `%s` (%s): %s.\n\n", set->base.runs[0].uuid,
-            set->base.runs[0].git, set->head.runs[0].uuid, set->head.runs[0].git, set->attribution);
-    if (set->difference_count) {
-        fputs("| differs | BASE | HEAD |\n|---|---|---|\n", stream);
-        for (size_t k = 0; k < set->difference_count; k++) {
-            char base[VALUE_SHOWN + 4], head[VALUE_SHOWN + 4];
-            const char *cells[] = {set->differences[k].what,
-                                   shortened(set->differences[k].base, base),
-                                   shortened(set->differences[k].head, head)};
-            markdown_cells(stream, cells, ARRAY_COUNT(cells));
-        }
-        fputc('\n', stream);
-    }
-    fputs("| verdict | point | BASE | HEAD | change | 99 % interval | detectable | why |\n"
-          "|---|---|---:|---:|---:|---:|---:|---|\n",
-          stream);
-    for (int v = 0; v < ARRAY_COUNT(order); v++)
-        for (size_t k = 0; k < set->count; k++)
-            if (set->verdicts[k].verdict == order[v])
-                markdown_row(&set->points[k], &set->verdicts[k], stream);
-}
-
-/* ---- JUnit ---- */
-
-static void xml_text(const char *text, FILE *stream)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '&')
-            fputs("&amp;", stream);
-        else if (c == '<')
-            fputs("&lt;", stream);
-        else if (c == '>')
-            fputs("&gt;", stream);
-        else if (c == '"')
-            fputs("&quot;", stream);
-        else if (c >= 0x20 || c == '\n' || c == '\t') /* others are not allowed in XML 1.0 */
-            fputc(c, stream);
-    }
-}
-
-static void xml_child(const char *element, const struct compared_point *point,
-                      const struct comparison *c, FILE *stream)
-{
-    char base[24], head[24], interval[48], mde[24];
-    seconds_text(c->base_median, base);
-    seconds_text(c->head_median, head);
-    interval_text(c, interval);
-    percent_text(1 + c->mde, mde);
-    fprintf(stream, "    <%s message=\"", element);
-    xml_text(verdict_name(c->verdict), stream);
-    fputs(": ", stream);
-    xml_text(c->reason, stream);
-    if (strcmp(element, "failure") == 0 || strcmp(element, "error") == 0)
-        fprintf(stream, "\" type=\"%s", verdict_name(c->verdict));
-    fputs("\">", stream);
-    fprintf(stream, "BASE %s, HEAD %s, 99 %% interval %s, detectable %s\n", base, head, interval,
-            mde);
-    xml_text(point->cause, stream);
-    fprintf(stream, "</%s>\n", element);
-}
-
-/* JUnit knows failure, error and skipped; NULL: passed. */
-static const char *xml_element(enum verdict verdict)
-{
-    static const char *const elements[VERDICT_COUNT] = {
-        [VERDICT_REGRESSED] = "failure",    [VERDICT_FAILED] = "error",
-        [VERDICT_INVALID] = "error",        [VERDICT_MISSING] = "error",
-        [VERDICT_INCONCLUSIVE] = "skipped",
-    };
-    return elements[verdict];
-}
-
-static void write_junit(const struct comparison_set *set, FILE *stream)
-{
-    const int *n = set->totals;
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", stream);
-    fprintf(stream,
-            "<testsuite name=\"ridge compare\" tests=\"%zu\" failures=\"%d\" errors=\"%d\" "
-            "skipped=\"%d\">\n",
-            set->count, n[VERDICT_REGRESSED],
-            n[VERDICT_FAILED] + n[VERDICT_INVALID] + n[VERDICT_MISSING], n[VERDICT_INCONCLUSIVE]);
-    fputs("  <properties>\n", stream);
-    for (size_t k = 0; k < set->difference_count; k++) {
-        fputs("    <property name=\"differs: ", stream);
-        xml_text(set->differences[k].what, stream);
-        fputs("\" value=\"", stream);
-        xml_text(set->differences[k].base, stream);
-        fputs(" -&gt; ", stream);
-        xml_text(set->differences[k].head, stream);
-        fputs("\"/>\n", stream);
-    }
-    fputs("  </properties>\n", stream);
-    for (size_t k = 0; k < set->count; k++) {
-        const struct comparison *c = &set->verdicts[k];
-        const char *element = xml_element(c->verdict);
-        fputs("  <testcase classname=\"ridge.time\" name=\"", stream);
-        xml_text(set->points[k].label, stream);
-        if (!isnan(c->head_median))
-            fprintf(stream, "\" time=\"%.9g", c->head_median);
-        fputs(element ? "\">\n" : "\"/>\n", stream);
-        if (element) {
-            xml_child(element, &set->points[k], c, stream);
-            fputs("  </testcase>\n", stream);
-        }
-    }
-    fputs("</testsuite>\n", stream);
+    const struct compared_rate *rate = &set->points[point].rate;
+    const struct comparison *c = &set->verdicts[point];
+    if (!rate->name)
+        return false;
+    cells->verdict = rate->judged ? verdict_name(c->verdict) : "not judged";
+    snprintf(cells->point, sizeof(cells->point), "%s: %s", set->points[point].label, rate->name);
+    rate_text(rate->base, cells->base);
+    rate_text(rate->head, cells->head);
+    percent_text(rate->ratio, cells->change);
+    interval_text(rate->ci_low, rate->ci_high, cells->interval);
+    percent_text(rate->judged ? 1 / (1 + c->mde) : NAN, cells->detectable);
+    return true;
 }
 
 /* ---- JSON ---- */
@@ -318,6 +120,45 @@ static void json_differences(struct json *json, const struct comparison_set *set
         json_text(json, "head", set->differences[k].head);
         json_close(json);
     }
+    json_close(json);
+}
+
+static void json_pair(struct json *json, const char *name, double base, double head)
+{
+    json_open(json, name, '{');
+    json_number(json, "base", base);
+    json_number(json, "head", head);
+    json_close(json);
+}
+
+static void json_work(struct json *json, const struct compared_point *point)
+{
+    const struct side_work *a = &point->work[0], *b = &point->work[1];
+    json_text(json, "work_changed", *point->work_changed ? point->work_changed : NULL);
+    json_open(json, "work", '{');
+    json_pair(json, "flops", a->flops, b->flops);
+    json_pair(json, "bytes_compulsory", a->compulsory, b->compulsory);
+    json_pair(json, "bytes_streamed", a->streamed, b->streamed);
+    json_pair(json, "verify_error", a->verify_error, b->verify_error);
+    json_close(json);
+}
+
+static void json_rate(struct json *json, const struct compared_rate *rate, const char *verdict)
+{
+    if (!rate->name) {
+        json_text(json, "rate", NULL);
+        return;
+    }
+    json_open(json, "rate", '{');
+    json_text(json, "name", rate->judged ? "throughput" : "server_rate");
+    json_text(json, "unit", "1/s");
+    json_text(json, "better", "higher");
+    json_text(json, "verdict", rate->judged ? verdict : "not judged");
+    json_number(json, "base", rate->base);
+    json_number(json, "head", rate->head);
+    json_number(json, "ratio", rate->ratio);
+    json_number(json, "ci_low", rate->ci_low);
+    json_number(json, "ci_high", rate->ci_high);
     json_close(json);
 }
 
@@ -337,6 +178,8 @@ static void json_point(struct json *json, const struct comparison_set *set, size
     json_number(json, "ratio", c->ratio);
     json_number(json, "ci_low", c->ci_low);
     json_number(json, "ci_high", c->ci_high);
+    json_rate(json, &set->points[k].rate, verdict_name(c->verdict));
+    json_work(json, &set->points[k]);
     json_number(json, "p", c->p);
     json_number(json, "p_adjusted", c->p_adjusted);
     json_number(json, "p_rank", c->p_rank);
@@ -370,9 +213,10 @@ static void write_json(const struct comparison_set *set, FILE *stream)
 const struct comparison_writer *comparison_writer_find(const char *name)
 {
     static const struct comparison_writer writers[] = {
-        {"text", write_text},
-        {"markdown", write_markdown},
-        {"junit", write_junit},
+        {"text", comparison_write_text},
+        {"markdown", comparison_write_markdown},
+        {"junit", comparison_write_junit},
+        {"github", comparison_write_github},
         {"json", write_json},
     };
     for (int k = 0; k < ARRAY_COUNT(writers); k++)

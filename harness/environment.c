@@ -13,6 +13,8 @@
 #include "harness/procfs.h"
 #include "harness/redact.h"
 
+enum { CHANGES_TOLD = 3 };
+
 static int by_name(const void *a, const void *b)
 {
     const struct fact *x = a, *y = b;
@@ -133,4 +135,45 @@ double environment_number(const struct environment *environment, const char *cat
     char *end = NULL;
     double value = fact ? strtod(fact->value, &end) : NAN;
     return fact && end != fact->value ? value : NAN;
+}
+
+/* What the hash sees of a fact. */
+static const char *hashed_value(const struct fact *fact)
+{
+    return fact && fact->class != FACT_VOLATILE && fact->status == FACT_OK ? fact->value : "(none)";
+}
+
+struct change_text {
+    char *text;
+    size_t size, used;
+    int count;
+};
+
+static void add_change(struct change_text *t, const struct fact *fact, const struct fact *before,
+                       const struct fact *after)
+{
+    const char *was = hashed_value(before), *is = hashed_value(after);
+    if (t->used >= t->size || t->count > CHANGES_TOLD || strcmp(was, is) == 0)
+        return;
+    if (t->count++ == CHANGES_TOLD)
+        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, ", ...");
+    else
+        t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s %s %.60s -> %.60s",
+                                    t->count > 1 ? ", " : "", fact->category, fact->key, was, is);
+}
+
+void environment_changes(const struct environment *before, const struct environment *after,
+                         char *text, size_t size)
+{
+    struct change_text t = {.text = text, .size = size};
+    text[0] = '\0';
+    for (int k = 0; k < before->fact_count; k++) {
+        const struct fact *fact = &before->facts[k];
+        add_change(&t, fact, fact, environment_find(after, fact->category, fact->key));
+    }
+    for (int k = 0; k < after->fact_count; k++) {
+        const struct fact *fact = &after->facts[k];
+        if (!environment_find(before, fact->category, fact->key))
+            add_change(&t, fact, NULL, fact);
+    }
 }

@@ -36,6 +36,11 @@ const struct fact *environment_find(const struct environment *environment, const
 double environment_number(const struct environment *environment, const char *category,
                           const char *key);
 
+/* In which of the facts under the hash two environments differ: "cpu_state governor performance ->
+ * powersave", at most three of them; "" in none. */
+void environment_changes(const struct environment *before, const struct environment *after,
+                         char *text, size_t size);
+
 /* Version, flags and hash of this executable and of the plug-ins beside it. */
 enum status build_probe(struct build_record *build, struct arena *arena, struct error *err);
 

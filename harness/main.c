@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge: a benchmark suite for deep-learning workloads. Commands are the files of harness/cmd/. */
+#include <signal.h>
+
 #include "harness/command.h"
 
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error that is told, not a death */
     return commands_dispatch(argc - 1, argv + 1);
 }

@@ -32,7 +32,7 @@ void sampler_look(struct sampler *s, struct sample_record *sample)
     const struct time_source *time = s->options->time;
     struct surroundings now = {RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN};
     if (time->look)
-        time->look(time->context, &now);
+        time->look(time->context, s->end_ns, &now);
     sample->context_switches = growth(&s->last.context_switches, now.context_switches);
     sample->migrations = growth(&s->last.migrations, now.migrations);
     sample->page_faults = growth(&s->last.page_faults, now.page_faults);
@@ -55,6 +55,8 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
     uint64_t start = sampler_now(s);
     for (int64_t k = 0; k < block; k++)
         subject->run(subject->context);
+    if (subject->finish)
+        subject->finish(subject->context);
     s->end_ns = sampler_now(s);
     uint64_t ns = (s->end_ns - start) / (uint64_t)block;
     struct sample_record *sample = &s->out->samples[s->out->count++];
@@ -64,10 +66,15 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
     return ns;
 }
 
+static bool progress_is_due(const struct sampler *s)
+{
+    return s->options->progress && s->end_ns - s->progress_ns >= PROGRESS_PERIOD_NS;
+}
+
 bool sampler_go_on(struct sampler *s, double share)
 {
     const struct measure_options *o = s->options;
-    if (!o->progress || s->end_ns - s->progress_ns < PROGRESS_PERIOD_NS)
+    if (!progress_is_due(s))
         return true;
     s->progress_ns = s->end_ns;
     double spent = (double)(s->end_ns - s->began_ns) * 1e-9;
@@ -109,7 +116,7 @@ static void stream(struct sampler *s)
         double wall_s = (double)(s->end_ns - s->began_ns) * 1e-9;
         struct stopping_state state = {s->times_s, m->timed, s->sum_s, wall_s};
         done = stopping_done(&s->stopping, &state, m->stop_reason, sizeof(m->stop_reason));
-        if (!done)
+        if (!done && progress_is_due(s))
             sampler_go_on(s, stopping_share(&s->stopping, &state));
     }
     double wall_s = (double)(sampler_now(s) - s->began_ns - s->flush_ns) * 1e-9;
@@ -133,7 +140,7 @@ static enum status take(struct sampler *s, struct error *err)
     struct sample_record before;
     TRY(prepare(s, err));
     stopping_init(&s->stopping, s->options->protocol, s->scratch);
-    s->began_ns = sampler_now(s);
+    s->began_ns = s->end_ns = sampler_now(s);
     sampler_look(s, &before);
     warm_up(s);
     s->began_ns = sampler_now(s);

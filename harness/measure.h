@@ -31,7 +31,8 @@ struct surroundings {
 struct time_source {
     uint64_t (*now_ns)(void *context);
     void (*sleep_until)(void *context, uint64_t ns);
-    void (*look)(void *context, struct surroundings *out); /* may be NULL */
+    /* At a time that was just read; may leave out what costs too much so often. May be NULL. */
+    void (*look)(void *context, uint64_t now_ns, struct surroundings *out);
     void *context;
 };
 
@@ -39,6 +40,8 @@ struct subject {
     void (*run)(void *context);
     void (*flush)(void *context); /* evicts the caches; needed when cold */
     void *context;
+    void (*finish)(void *context); /* ends a sample, within its time: waits for runs that were only
+                                      started; may be NULL */
 };
 
 /* Called between samples, at most ten times a second; returning false ends the measurement. */

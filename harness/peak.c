@@ -2,14 +2,12 @@
 #include "harness/peak.h"
 
 #include "base/clock.h"
-#include "engine/kernels/lib/fma_peak.h"
+#include "engine/kernels/lib/roof.h"
 
 enum { BURSTS = 7, THREADS_MAX = 1024 };
 
-typedef double fma_function(int64_t rounds, float *sink);
-
 struct burst {
-    fma_function *run;
+    roof_compute *run;
     int64_t rounds;
     double flops[THREADS_MAX];
     float sink[THREADS_MAX];
@@ -23,10 +21,11 @@ static void work(void *context, int64_t tile, int thread)
 }
 
 #if defined(__x86_64__)
-static fma_function *const functions[ISA_COUNT] = {fma_peak_scalar, fma_peak_avx2, fma_peak_avx512};
+static roof_compute *const functions[ISA_COUNT] = {roof_fma_f32_scalar, roof_fma_f32_avx2,
+                                                   roof_fma_f32_avx512};
 #else
-static fma_function *const functions[ISA_COUNT] = {fma_peak_scalar, fma_peak_scalar,
-                                                   fma_peak_scalar};
+static roof_compute *const functions[ISA_COUNT] = {roof_fma_f32_scalar, roof_fma_f32_scalar,
+                                                   roof_fma_f32_scalar};
 #endif
 
 double peak_fma_f32(struct pool *pool, enum isa isa)

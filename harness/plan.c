@@ -50,6 +50,7 @@ static enum status read_overrides(struct planner *planner, const struct plan_ove
         {"--profilers", KEY_PROFILERS, o->profilers},
         {"--interval", KEY_INTERVAL, o->interval},
         {"--latency-bound", KEY_LATENCY_BOUND, o->latency_bound},
+        {"--quantile", KEY_QUANTILE, o->quantile},
         {"--samples", KEY_SAMPLES_MIN, o->samples ? samples : NULL},
         {"--seconds", KEY_SECONDS_MIN, o->seconds != 0 ? seconds : NULL},
         {"--seconds-max", KEY_SECONDS_MAX, o->seconds_max != 0 ? most : NULL},

@@ -80,7 +80,7 @@ struct plan_overrides {
     int64_t samples;    /* at least so many */
     double seconds;     /* at least so long */
     double seconds_max; /* sampling ends then in any case */
-    const char *interval, *latency_bound;
+    const char *interval, *latency_bound, *quantile;
     const char *only; /* comma list of workloads: no others */
     const char *db, *report;
     double budget_s;
@@ -104,6 +104,8 @@ struct plan_overrides {
                 "single_stream, offline or server"),                                               \
     PLAN_OPTION(type, TEXT, o.latency_bound, 0, "latency-bound", "S",                              \
                 "of scenario server, in seconds"),                                                 \
+    PLAN_OPTION(type, TEXT, o.quantile, 0, "quantile", "X",                                        \
+                "of scenario server: share of the queries below it (default 0.99)"),               \
     PLAN_OPTION(type, FLAG, o.cold, 0, "cold", NULL, "flush the caches before each sample"),       \
     PLAN_OPTION(type, INT, o.samples, 'n', "samples", "N", "at least so many (default 15)"),       \
     PLAN_OPTION(type, FLOAT, o.seconds, 's', "seconds", "S", "at least so long (default 1)"),      \

@@ -100,6 +100,7 @@ static enum status phase_time(struct work *w, struct error *err)
     bool reset = rss_reset();
     w->peak = peak_now(w);
     TRY(measure_run(&w->target.subject, &options, &w->measurement, err));
+    TRY(w->target.exe ? exe_status(w->target.exe, err) : STATUS_OK);
     w->measured = true;
     w->peak = fmax(w->peak, peak_now(w));
     w->rss = reset ? rss_peak() : NAN;
@@ -172,6 +173,8 @@ static enum status count_pass(struct counting_of *c, int pass, struct error *err
             exe_run_watched(w->target.exe, &none);
         else
             w->target.subject.run(w->target.subject.context);
+    if (w->target.subject.finish)
+        w->target.subject.finish(w->target.subject.context);
     return c->profiler->end(c->session, pass, executions, err);
 }
 

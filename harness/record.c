@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/registry.h"
+
 struct rows {
     struct arena *arena;
     struct metric_record *metrics;
@@ -205,10 +207,31 @@ static struct point_record point_of(const struct point *p)
                                  .providers = p->providers};
 }
 
+/* The command that measures this point alone; options that say what is usual are left out. */
+static const char *command_of(const struct point *p, struct arena *arena)
+{
+    const struct {
+        const char *name, *value, *usual;
+    } more[] = {{"precision", p->precision, "f32"},
+                {"mode", p->mode, "inference"},
+                {"providers", p->providers, ""}};
+    char *line = arena_printf(arena, "ridge run %s --batch %lld --threads %d --device %s", p->spec,
+                              (long long)p->batch, p->threads, p->device);
+    for (int k = 0; k < ARRAY_COUNT(more) && line; k++)
+        if (strcmp(more[k].value, more[k].usual) != 0)
+            line = arena_printf(arena, "%s --%s %s", line, more[k].name, more[k].value);
+    if (line)
+        line = arena_printf(arena, "%s --scenario %s%s", line, scenario_name(p->protocol.scenario),
+                            p->protocol.cold ? " --cold" : "");
+    if (line && p->protocol.scenario == SCENARIO_SERVER)
+        line = arena_printf(arena, "%s --latency-bound %.10g --quantile %.10g", line,
+                            p->protocol.latency_bound_s, p->protocol.latency_quantile);
+    return line;
+}
+
 static enum status start(const struct point *p, int sequence, const char *started_utc,
                          struct arena *arena, struct record *record, struct error *err)
 {
-    const char *providers = p->providers[0] ? " --providers " : "";
     *record = (struct record){.sequence = sequence,
                               .point = point_of(p),
                               .valid = true,
@@ -218,10 +241,7 @@ static enum status start(const struct point *p, int sequence, const char *starte
                               .verify_how = "",
                               .stop_reason = "",
                               .started_utc = started_utc};
-    record->reproduce = arena_printf(
-        arena, "ridge run %s --batch %lld --threads %d --device %s --scenario %s%s%s%s", p->spec,
-        (long long)p->batch, p->threads, p->device, scenario_name(p->protocol.scenario), providers,
-        p->providers, p->protocol.cold ? " --cold" : "");
+    record->reproduce = command_of(p, arena);
     return record->reproduce ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 

@@ -121,3 +121,33 @@ void redact_source(const struct redaction *words, const struct fact *fact, char 
         snprintf(text, size, "/sys/fs/cgroup/...%s", name);
     }
 }
+
+/* Line by line, since a line has a bounded length and a suite has not. */
+char *redact_lines(const char *text, struct arena *arena)
+{
+    struct redaction words;
+    char line[8192], clean[8192];
+    redaction_init(&words, "");
+    size_t capacity = 2 * strlen(text) + sizeof(clean), used = 0;
+    char *out = arena_alloc(arena, capacity);
+    while (out && *text) {
+        size_t length = strcspn(text, "\n");
+        size_t part = length < sizeof(line) - 1 ? length : sizeof(line) - 1;
+        snprintf(line, sizeof(line), "%.*s", (int)part, text);
+        redact_text(&words, line, clean, sizeof(clean));
+        size_t more = strlen(clean);
+        if (used + more + 2 > capacity)
+            out = arena_grow(arena, out, &capacity, used + more + 2, 1);
+        if (!out)
+            break;
+        memcpy(out + used, clean, more + 1);
+        used += more;
+        text += part;
+        if (*text == '\n') {
+            memcpy(out + used, "\n", 2);
+            used++;
+            text++;
+        }
+    }
+    return out;
+}

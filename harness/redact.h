@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "results/record.h"
 
 struct redaction {
@@ -19,5 +20,8 @@ void redaction_init(struct redaction *words, const char *root);
 /* The value and the source of a fact without them. */
 void redact_value(const struct redaction *words, const struct fact *fact, char *text, size_t size);
 void redact_source(const struct redaction *words, const struct fact *fact, char *text, size_t size);
+
+/* Any text of several lines without them, in the arena; NULL without memory. */
+char *redact_lines(const char *text, struct arena *arena);
 
 #endif

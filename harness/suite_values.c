@@ -279,7 +279,7 @@ struct suite_key suite_key_of_param(const struct param *param)
                               .name = param->name,
                               .type = param->choices ? SUITE_TEXT : SUITE_INT,
                               .sweeps = true,
-                              .choices = param->choices,
+                              .choices = param->choices == param_text ? NULL : param->choices,
                               .least = 1,
                               .most = 1 << 30,
                               .usual = param->value,

@@ -17,7 +17,7 @@
 struct real_time {
     int stat_fd, sched_fd; /* -1: not there */
     double tick_ns;        /* of /proc/stat */
-    uint64_t next_slow_ns;
+    uint64_t next_fast_ns, next_slow_ns;
 };
 
 /* *out borrows *state. */

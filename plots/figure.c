@@ -10,12 +10,18 @@
 
 enum { LINE_PX = 18, MARGIN_PX = 3 };
 
-const struct grid *figure_grid(const struct figure *figure, const char *block)
+const struct grid *figure_grid_if(const struct figure *figure, const char *block)
 {
     for (int k = 0; k < figure->grid_count; k++)
         if (strcmp(figure->blocks[k], block) == 0)
             return &figure->grids[k];
-    return &figure->grids[0];
+    return NULL;
+}
+
+const struct grid *figure_grid(const struct figure *figure, const char *block)
+{
+    const struct grid *grid = figure_grid_if(figure, block);
+    return grid ? grid : &figure->grids[0];
 }
 
 /* ---- data and variables ---- */

@@ -46,6 +46,8 @@ typedef enum status shape_function(struct figure *figure, struct error *err);
 shape_function shape_roofline, shape_breakdown, shape_latency, shape_spread, shape_history;
 
 const struct grid *figure_grid(const struct figure *figure, const char *block);
+/* The same for a block that not every plot has: NULL without it. */
+const struct grid *figure_grid_if(const struct figure *figure, const char *block);
 
 /* Data: a block has a name by which the plot finds it and columns divided by tabs. */
 void figure_block(struct figure *figure, const char *name, const char *columns);

@@ -74,6 +74,19 @@ void page_result_name(struct page *page, const struct grid *grid, int64_t row)
     page_text(page, grid_text(grid, row, "spec"));
 }
 
+void page_unusual(struct page *page, const struct grid *grid, int64_t row)
+{
+    static const char *const usual[][2] = {
+        {"mode", "inference"}, {"scenario", "single_stream"}, {"cache", "warm"}};
+    for (size_t k = 0; k < sizeof(usual) / sizeof(*usual); k++) {
+        const char *value = grid_text(grid, row, usual[k][0]);
+        if (strcmp(value, usual[k][1]) == 0)
+            continue;
+        page_raw(page, " \xc2\xb7 ");
+        page_text(page, value);
+    }
+}
+
 enum { NARROW_PX = 360 };
 
 /* One picture for wide windows and one for narrow ones; the style sheet shows one of them. */
@@ -123,6 +136,8 @@ enum status page_figure(struct page *page, const char *name, int64_t result, str
     struct plot_request request = {.name = name,
                                    .run = page->run,
                                    .result = result,
+                                   .base = page->against ? page->against->store : NULL,
+                                   .base_run = page->against ? page->against->run : 0,
                                    .folder = page->folder,
                                    .stem = stem,
                                    .kind = "svg"};

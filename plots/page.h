@@ -16,9 +16,12 @@ struct page {
     int64_t run;
     const char *folder; /* of the plots */
     struct report_outcome *outcome;
+    const struct report_against *against; /* NULL: a report of one run */
+    struct grid base_runs, base_bounds;   /* of the run compared with */
     struct grid runs, results, counted, bounds, offenders, kinds, roofs, ceilings, environment,
         unavailable;
-    int64_t run_row; /* of the run in `runs` */
+    int64_t run_row;      /* of the run in `runs` */
+    int64_t base_run_row; /* of the other in base_runs */
 };
 
 /* ---- HTML ---- */
@@ -37,6 +40,8 @@ enum status page_figure(struct page *page, const char *plot, int64_t result, str
 
 /* Name of a result in the report, and of its section. */
 void page_result_name(struct page *page, const struct grid *grid, int64_t row);
+/* " . server", " . cold": what a reader would not assume; nothing otherwise. */
+void page_unusual(struct page *page, const struct grid *grid, int64_t row);
 /* Row of a result in a grid with a column `result`, -1 when absent. */
 int64_t page_find(const struct grid *grid, int64_t result);
 
@@ -45,6 +50,7 @@ int64_t page_find(const struct grid *grid, int64_t result);
 void section_head(struct page *page);
 void section_banners(struct page *page);
 void section_headline(struct page *page);
+enum status section_against(struct page *page, struct error *err);
 enum status section_overview(struct page *page, struct error *err);
 enum status section_workload(struct page *page, int64_t row, struct error *err);
 void section_machine(struct page *page);

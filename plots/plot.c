@@ -42,6 +42,8 @@ static bool read_view(struct plot *plot, const char *value)
     if (sscanf(value, "%31[a-z_] = %47[a-z_](%31[a-z_])", plot->block[k], plot->view[k], what) != 3)
         return false;
     plot->of_result = plot->of_result || strcmp(what, "result") == 0;
+    plot->of_base_view[k] = strcmp(what, "base") == 0;
+    plot->of_base = plot->of_base || plot->of_base_view[k];
     plot->view_count++;
     return true;
 }
@@ -151,8 +153,11 @@ static enum status run_views(struct figure *figure, const struct plot *plot,
 {
     struct query_value values[2] = {{.name = "run", .number = (double)request->run},
                                     {.name = "result", .number = (double)request->result}};
+    struct query_value base = {.name = "run", .number = (double)request->base_run};
     for (int k = 0; k < plot->view_count; k++) {
-        TRY(query_view(figure->store, plot->view[k], values, request->result ? 2 : 1,
+        bool of_base = plot->of_base_view[k];
+        TRY(query_view(of_base ? request->base : figure->store, plot->view[k],
+                       of_base ? &base : values, request->result && !of_base ? 2 : 1,
                        &figure->grids[k], err));
         figure->blocks[k] = plot->block[k];
         figure->grid_count = k + 1;
@@ -254,6 +259,9 @@ enum status plot_draw(struct store *store, const struct plot_request *request,
     TRY(plot_find(request->name, &plot, err));
     if (plot.of_result && !request->result)
         return FAIL(err, STATUS_FAILED, "plot \"%s\" shows one workload: say which by --result",
+                    plot.name);
+    if (plot.of_base && !request->base)
+        return FAIL(err, STATUS_FAILED, "plot \"%s\" shows two runs: name the other by --against",
                     plot.name);
     TRY(plot_make_folder(request->folder, err));
     struct figure *figure = calloc(1, sizeof(*figure));

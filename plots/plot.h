@@ -4,7 +4,8 @@
  *
  *     # title: Roofline
  *     # about: one sentence for the reader
- *     # view: points = report_points(run)      a block of data, the view and what it is about
+ *     # view: points = report_points(run)      a block of data, the view and what it is about:
+ *                                              run, result, or base: the run compared with
  *     # shape: roofline                        who lays it out (plots/shape_roofline.c)
  *     # size: 860 520                          pixels
  *
@@ -25,7 +26,9 @@ struct plot {
     char name[32], title[96], about[256], shape[32];
     char block[PLOT_VIEWS_MAX][32], view[PLOT_VIEWS_MAX][48];
     int view_count;
+    bool of_base_view[PLOT_VIEWS_MAX];
     bool of_result; /* some view needs one result */
+    bool of_base;   /* some view shows the run compared with */
     double width, height;
     const char *script; /* the gnuplot part */
 };
@@ -33,7 +36,9 @@ struct plot {
 struct plot_request {
     const char *name;
     int64_t run;
-    int64_t result; /* 0: the whole run */
+    int64_t result;     /* 0: the whole run */
+    struct store *base; /* of the run compared with; NULL: there is none */
+    int64_t base_run;
     const char *folder;
     const char *stem; /* NULL: the plot's name */
     const char *kind; /* svg, png or pdf */

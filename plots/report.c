@@ -14,6 +14,14 @@ struct reading {
     struct grid *grid;
 };
 
+static enum status find_run(const struct grid *runs, int64_t run, int64_t *row, struct error *err)
+{
+    for (*row = 0; *row < runs->row_count; ++*row)
+        if ((int64_t)grid_number(runs, *row, "run") == run)
+            return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "the database has no run %lld", (long long)run);
+}
+
 static enum status read_grids(struct page *page, struct error *err)
 {
     const struct reading readings[] = {
@@ -31,17 +39,26 @@ static enum status read_grids(struct page *page, struct error *err)
     struct query_value run = {.name = "run", .number = (double)page->run};
     for (int k = 0; k < ARRAY_COUNT(readings); k++)
         TRY(query_view(page->store, readings[k].view, &run, 1, readings[k].grid, err));
-    for (page->run_row = 0; page->run_row < page->runs.row_count; page->run_row++)
-        if ((int64_t)grid_number(&page->runs, page->run_row, "run") == page->run)
-            return STATUS_OK;
-    return FAIL(err, STATUS_FAILED, "the database has no run %lld", (long long)page->run);
+    return find_run(&page->runs, page->run, &page->run_row, err);
+}
+
+static enum status read_base(struct page *page, struct error *err)
+{
+    const struct report_against *a = page->against;
+    if (!a)
+        return STATUS_OK;
+    struct query_value run = {.name = "run", .number = (double)a->run};
+    TRY(query_view(a->store, "runs", NULL, 0, &page->base_runs, err));
+    TRY(query_view(a->store, "bounds", &run, 1, &page->base_bounds, err));
+    return find_run(&page->base_runs, a->run, &page->base_run_row, err);
 }
 
 static void release(struct page *page)
 {
-    struct grid *grids[] = {&page->counted,     &page->runs,       &page->results, &page->bounds,
-                            &page->offenders,   &page->kinds,      &page->roofs,   &page->ceilings,
-                            &page->environment, &page->unavailable};
+    struct grid *grids[] = {&page->counted,     &page->runs,      &page->results,
+                            &page->bounds,      &page->offenders, &page->kinds,
+                            &page->roofs,       &page->ceilings,  &page->environment,
+                            &page->unavailable, &page->base_runs, &page->base_bounds};
     for (int k = 0; k < ARRAY_COUNT(grids); k++)
         grid_release(grids[k]);
 }
@@ -64,6 +81,7 @@ static enum status put_page(struct page *page, struct error *err)
     section_head(page);
     page_raw(page, "<main>\n");
     section_banners(page);
+    TRY(section_against(page, err));
     section_headline(page);
     TRY(section_overview(page, err));
     for (int64_t row = 0; row < page->results.row_count; row++)
@@ -89,18 +107,21 @@ static enum status write_page(struct page *page, const char *file, struct error 
     return status;
 }
 
-enum status report_write(struct store *store, int64_t run, const char *folder,
-                         struct report_outcome *outcome, struct error *err)
+enum status report_write(struct store *store, int64_t run, const struct report_against *against,
+                         const char *folder, struct report_outcome *outcome, struct error *err)
 {
     char plots[512];
     *outcome = (struct report_outcome){.drawn = 0};
-    struct page page = {.store = store, .run = run, .folder = plots, .outcome = outcome};
+    struct page page = {
+        .store = store, .run = run, .against = against, .folder = plots, .outcome = outcome};
     if (snprintf(plots, sizeof(plots), "%s/plots", folder) >= (int)sizeof(plots) ||
         snprintf(outcome->file, sizeof(outcome->file), "%s/index.html", folder) >=
             (int)sizeof(outcome->file))
         return FAIL(err, STATUS_FAILED, "%s: the path is too long", folder);
     TRY(plot_make_folder(plots, err));
     enum status status = read_grids(&page, err);
+    if (status == STATUS_OK)
+        status = read_base(&page, err);
     if (status == STATUS_OK)
         status = write_page(&page, outcome->file, err);
     for (int64_t row = 0; row < page.results.row_count; row++) {

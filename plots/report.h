@@ -14,8 +14,30 @@ struct report_outcome {
     int results, not_valid; /* of the run */
 };
 
-/* Writes FOLDER/index.html and FOLDER/plots/. */
-enum status report_write(struct store *store, int64_t run, const char *folder,
-                         struct report_outcome *outcome, struct error *err);
+/* A point of a comparison; NAN where there is no number. */
+struct report_change {
+    const char *key, *label;
+    const char *verdict, *why;     /* what needs a look has a reason */
+    double base_s, head_s;         /* median times */
+    double ratio, ci_low, ci_high; /* of times, HEAD / BASE */
+    const char *rate;              /* "throughput", "server rate"; NULL: there is none */
+    const char *rate_verdict;
+    double base_rate, head_rate, rate_ratio;
+};
+
+/* The other run of a report, as `ridge compare` judged it; the caller owns all of it. */
+struct report_against {
+    struct store *store;
+    int64_t run;
+    const struct report_change *changes; /* what needs a look first */
+    int change_count;
+    const char *(*differences)[3]; /* what, in BASE, in HEAD */
+    int difference_count;
+    const char *attribution, *totals;
+};
+
+/* Writes FOLDER/index.html and FOLDER/plots/. against: NULL for one run alone. */
+enum status report_write(struct store *store, int64_t run, const struct report_against *against,
+                         const char *folder, struct report_outcome *outcome, struct error *err);
 
 #endif

@@ -55,7 +55,9 @@ static void banner_results(struct page *page)
                  : strcmp(status, "skipped") == 0 ? "SKIPPED"
                                                   : "INVALID");
         page_result_name(page, &page->results, row);
-        page_raw(page, ", batch %.0f</strong> ", grid_number(&page->results, row, "batch"));
+        page_raw(page, ", batch %.0f", grid_number(&page->results, row, "batch"));
+        page_unusual(page, &page->results, row);
+        page_raw(page, "</strong> ");
         page_text(page, grid_text(&page->results, row, "reason"));
         page_raw(page, "</p>\n");
     }
@@ -194,8 +196,10 @@ static void put_row(struct page *page, int64_t row)
     page_result_name(page, g, row);
     page_raw(page, "</a><small>batch %.0f \xc2\xb7 ", grid_number(g, row, "batch"));
     page_text(page, grid_text(g, row, "precision"));
-    page_raw(page, " \xc2\xb7 %.0f thread%s</small></th>", grid_number(g, row, "threads"),
+    page_raw(page, " \xc2\xb7 %.0f thread%s", grid_number(g, row, "threads"),
              grid_number(g, row, "threads") == 1 ? "" : "s");
+    page_unusual(page, g, row);
+    page_raw(page, "</small></th>");
     put_median(page, row);
     double rate = grid_number(g, row, "throughput"), flops = grid_number(g, row, "flop_rate");
     double peak = grid_number(g, row, "fraction_of_peak");

@@ -240,7 +240,9 @@ static void put_title(struct page *page, int64_t row)
     const struct grid *g = &page->results;
     page_raw(page, "<h3>");
     page_result_name(page, g, row);
-    page_raw(page, " <small>batch %.0f</small></h3>\n", grid_number(g, row, "batch"));
+    page_raw(page, " <small>batch %.0f", grid_number(g, row, "batch"));
+    page_unusual(page, g, row);
+    page_raw(page, "</small></h3>\n");
 }
 
 static void put_reproduce(struct page *page, int64_t row)
@@ -259,12 +261,15 @@ static enum status put_history(struct page *page, int64_t result, struct error *
     struct grid grid;
     struct query_value value = {.name = "result", .number = (double)result};
     TRY(query_view(page->store, "report_history", &value, 1, &grid, err));
-    int64_t runs = grid.row_count;
+    int64_t runs = grid.row_count, shares = 0;
+    for (int64_t row = 0; row < runs; row++)
+        shares += isfinite(grid_number(&grid, row, "fraction_of_roof"));
     grid_release(&grid);
     if (runs < 2)
         return STATUS_OK;
     page_raw(page, "<h4>History</h4>\n");
-    return page_figure(page, "history", result, err);
+    TRY(page_figure(page, "history", result, err));
+    return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;
 }
 
 static enum status put_details(struct page *page, int64_t row, struct error *err)

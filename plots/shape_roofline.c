@@ -4,7 +4,9 @@
  * were measured, dashed ones are a maker's statement. A point's area is its share of the time.
  *
  * Blocks: points (intensity, flop_rate, share, label, kind or domain, valid, named: may be NULL)
- * and roofs (kind, value, label, how). Without roofs the points stand alone. */
+ * and roofs (kind, value, label, how). Without roofs the points stand alone. A plot of two runs has
+ * base_points (with a key, as points then have) and base_roofs too: small and grey, with an arrow
+ * to where each point is now. */
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +17,11 @@
 
 enum { ROOFS_MAX = 16, NAMED_MAX = 24 };
 
+#define ROOF_MOVED 1.03                /* smaller moves of a roof are the noise of measuring it */
+static const unsigned grey = 0x595959; /* of text: 7 to 1 on white */
+
 struct roof {
-    bool measured;
+    bool measured, of_base;
     double value;
     const char *label;
 };
@@ -37,8 +42,10 @@ static void collect(const struct grid *grid, struct roofs *roofs)
         double *most = compute ? &roofs->top : &roofs->widest;
         if (!(value > 0) || *count == ROOFS_MAX)
             continue;
-        list[(*count)++] = (struct roof){strcmp(grid_text(grid, row, "how"), "measured") == 0,
-                                         value, grid_text(grid, row, "label")};
+        list[(*count)++] =
+            (struct roof){.measured = strcmp(grid_text(grid, row, "how"), "measured") == 0,
+                          .value = value,
+                          .label = grid_text(grid, row, "label")};
         *most = fmax(*most, value);
         if (compute && list[*count - 1].measured)
             roofs->measured_top = fmax(roofs->measured_top, value);
@@ -71,9 +78,8 @@ static void round_axis(struct axis *axis, double air_low, double air_high)
             axis->max = ends[k] * above;
 }
 
-static void set_axes(struct figure *f, const struct grid *points, const struct roofs *roofs)
+static void widen_axes(struct figure *f, const struct grid *points, const struct roofs *roofs)
 {
-    f->x = f->y = (struct axis){.log = true};
     for (int64_t row = 0; row < points->row_count; row++)
         if (visible(points, row)) {
             widen(&f->x, grid_number(points, row, "intensity"));
@@ -84,6 +90,16 @@ static void set_axes(struct figure *f, const struct grid *points, const struct r
             widen(&f->x, roofs->top / roofs->memory[k].value);
     if (roofs->top > 0)
         widen(&f->y, roofs->top);
+}
+
+static void set_axes(struct figure *f, const struct grid *points, const struct roofs *roofs,
+                     const struct roofs *base)
+{
+    const struct grid *base_points = figure_grid_if(f, "base_points");
+    f->x = f->y = (struct axis){.log = true};
+    widen_axes(f, points, roofs);
+    if (base_points)
+        widen_axes(f, base_points, base);
     round_axis(&f->x, 2.2, 2.5);
     f->y.min = fmin(f->y.min, f->y.max / 60); /* the slopes are seen, not the flat part alone */
     round_axis(&f->y, 2.2, 1.7);
@@ -127,10 +143,110 @@ static void name_points(struct figure *f, const struct grid *points, const doubl
     }
 }
 
-/* A memory's line goes from the left or lower edge up to the highest compute roof. */
-static void put_lines(struct figure *f, const struct roofs *roofs)
+/* ---- the run compared with ---- */
+
+static int64_t find_key(const struct grid *grid, const char *key)
 {
-    figure_block(f, "lines", "x0\ty0\tx1\ty1\tdashed\tlabel");
+    for (int64_t row = 0; row < grid->row_count; row++)
+        if (strcmp(grid_text(grid, row, "key"), key) == 0)
+            return row;
+    return -1;
+}
+
+/* How many pixels two points are apart. */
+static double apart(const struct figure *f, const struct grid *a, int64_t i, const struct grid *b,
+                    int64_t k)
+{
+    return hypot(figure_px_x(f, grid_number(a, i, "intensity")) -
+                     figure_px_x(f, grid_number(b, k, "intensity")),
+                 figure_px_y(f, grid_number(a, i, "flop_rate")) -
+                     figure_px_y(f, grid_number(b, k, "flop_rate")));
+}
+
+/* Points that are still where they were are left out: today's marker stands there. */
+static void put_base_points(struct figure *f, const struct grid *base, const struct grid *points,
+                            const double *radius)
+{
+    figure_block(f, "base_points", "x\ty\tmark\tlabel");
+    for (int64_t row = 0; row < base->row_count; row++) {
+        int64_t now = find_key(points, grid_text(base, row, "key"));
+        bool here = now >= 0 && visible(points, now) && visible(base, row) &&
+                    apart(f, base, row, points, now) <= radius[now];
+        if (visible(base, row) && !here)
+            figure_row(f, grid_text(base, row, "label"), "%.6g\t%.6g\t%d",
+                       grid_number(base, row, "intensity"), grid_number(base, row, "flop_rate"),
+                       palette_at(palette_of_domain(grid_text(base, row, "domain")))->marker);
+    }
+    figure_end(f);
+}
+
+/* No name stands on an arrow. */
+static void take_line(struct figure *f, double x0, double y0, double x1, double y1)
+{
+    enum { PIECES = 8, HALF_PX = 4 };
+    for (int k = 0; k < PIECES; k++) {
+        double at = (k + 0.5) / PIECES, x = figure_px_x(f, x0 * pow(x1 / x0, at));
+        double y = figure_px_y(f, y0 * pow(y1 / y0, at));
+        double half = fabs(figure_px_y(f, y1) - figure_px_y(f, y0)) / PIECES / 2 + HALF_PX;
+        figure_take(f, (struct box){x - HALF_PX, y - half, x + HALF_PX, y + half});
+    }
+}
+
+/* Arrows end at the markers' edges. */
+static void put_moves(struct figure *f, const struct grid *base, const struct grid *points,
+                      const double *radius)
+{
+    figure_block(f, "moves", "x0\ty0\tx1\ty1\tlabel");
+    for (int64_t row = 0; row < points->row_count; row++) {
+        int64_t was = find_key(base, grid_text(points, row, "key"));
+        if (was < 0 || !visible(points, row) || !visible(base, was))
+            continue;
+        double x0 = grid_number(base, was, "intensity"), y0 = grid_number(base, was, "flop_rate");
+        double x1 = grid_number(points, row, "intensity");
+        double y1 = grid_number(points, row, "flop_rate");
+        double far = apart(f, base, was, points, row), part = 1 - radius[row] / far;
+        if (far <= radius[row] + 2)
+            continue;
+        figure_row(f, grid_text(points, row, "label"), "%.6g\t%.6g\t%.6g\t%.6g", x0, y0,
+                   x0 * pow(x1 / x0, part), y0 * pow(y1 / y0, part));
+        take_line(f, x0, y0, x1, y1);
+    }
+    figure_end(f);
+}
+
+static bool same_roof(const struct roof *a, const struct roof *b)
+{
+    return a->measured == b->measured && a->value < ROOF_MOVED * b->value &&
+           b->value < ROOF_MOVED * a->value;
+}
+
+/* Roofs that are where they were are drawn once. */
+static enum status keep_moved(struct roof *base, int *count, const struct roof *now, int now_count,
+                              struct arena *arena, struct error *err)
+{
+    int kept = 0;
+    for (int k = 0; k < *count; k++) {
+        bool same = false;
+        for (int i = 0; i < now_count; i++)
+            same = same || same_roof(&base[k], &now[i]);
+        if (same)
+            continue;
+        base[kept] = base[k];
+        base[kept].of_base = true;
+        base[kept].label = arena_printf(arena, "BASE: %s", base[k].label);
+        if (!base[kept++].label)
+            return FAIL_NO_MEMORY(err);
+    }
+    *count = kept;
+    return STATUS_OK;
+}
+
+/* ---- roofs ---- */
+
+/* A memory's line goes from the left or lower edge up to the highest compute roof. */
+static void put_lines(struct figure *f, const struct roofs *roofs, const char *block)
+{
+    figure_block(f, block, "x0\ty0\tx1\ty1\tdashed\tlabel");
     for (int k = 0; k < roofs->memory_count; k++) {
         const struct roof *roof = &roofs->memory[k];
         double x0 = fmax(f->x.min, f->y.min / roof->value);
@@ -160,7 +276,7 @@ static void name_compute(struct figure *f, const struct roof *roof)
         double x = right - 20 * (k % tries), at_y = y + apart[k / tries];
         if (!figure_free(f, figure_text_box(x, at_y, roof->label, 1)))
             continue;
-        figure_label(f, x, at_y, 1, roof->label);
+        figure_label_colour(f, x, at_y, 1, roof->label, roof->of_base ? grey : 0);
         return;
     }
 }
@@ -175,7 +291,7 @@ static void name_memory(struct figure *f, const struct roof *roof)
         double py = figure_px_y(f, f->x.min * pow(f->x.max / f->x.min, share) * roof->value);
         if (!figure_free(f, figure_text_box(px + 10, py + 6, roof->label, 0)))
             continue;
-        figure_label(f, px + 10, py + 6, 0, roof->label);
+        figure_label_colour(f, px + 10, py + 6, 0, roof->label, roof->of_base ? grey : 0);
         return;
     }
 }
@@ -209,10 +325,63 @@ static void put_ridge(struct figure *f, const struct roofs *roofs)
     figure_label_beside(f, figure_px_x(f, ridge), f->height - f->bottom - 10, 0, text);
 }
 
+static void name_roofs(struct figure *f, const struct roofs *roofs)
+{
+    for (int k = 0; k < roofs->compute_count; k++)
+        name_compute(f, &roofs->compute[k]);
+    for (int k = 0; k < roofs->memory_count; k++)
+        name_memory(f, &roofs->memory[k]);
+}
+
+static void set_frame(struct figure *f, const struct grid *points, const struct roofs *roofs,
+                      const struct roofs *base)
+{
+    const char *(*name)(int) =
+        grid_column_find(points, "kind") >= 0 ? palette_family : palette_domain;
+    f->left = 74, f->right = 16, f->bottom = 54;
+    f->top = figure_legend_height(f, used_swatches(points), name);
+    figure_legend(f, used_swatches(points), name);
+    set_axes(f, points, roofs, base);
+    figure_frame(f);
+    figure_number(f, "y_decades", log10(f->y.max / f->y.min));
+    figure_x_title(f, "arithmetic intensity [FLOP/B]");
+    figure_y_title(f, "performance [GFLOP/s]");
+}
+
+static enum status draw(struct figure *f, const struct grid *points, struct arena *arena,
+                        struct error *err)
+{
+    struct roofs roofs = {.top = 0}, base = {.top = 0};
+    const struct grid *base_points = figure_grid_if(f, "base_points");
+    double *radius = arena_array(arena, (size_t)points->row_count, sizeof(*radius));
+    if (!radius)
+        return FAIL_NO_MEMORY(err);
+    collect(figure_grid(f, "roofs"), &roofs);
+    if (base_points)
+        collect(figure_grid(f, "base_roofs"), &base);
+    set_frame(f, points, &roofs, &base);
+    TRY(keep_moved(base.compute, &base.compute_count, roofs.compute, roofs.compute_count, arena,
+                   err));
+    TRY(keep_moved(base.memory, &base.memory_count, roofs.memory, roofs.memory_count, arena, err));
+    put_lines(f, &roofs, "lines");
+    if (base_points)
+        put_lines(f, &base, "base_lines");
+    put_points(f, points, radius);
+    if (base_points) {
+        put_base_points(f, base_points, points, radius);
+        put_moves(f, base_points, points, radius);
+    }
+    put_ridge(f, &roofs);
+    name_roofs(f, &roofs);
+    name_points(f, points, radius);
+    name_roofs(f, &base);
+    return STATUS_OK;
+}
+
 enum status shape_roofline(struct figure *f, struct error *err)
 {
     const struct grid *points = figure_grid(f, "points");
-    struct roofs roofs = {.top = 0};
+    struct arena arena = {0};
     int64_t count = 0;
     for (int64_t row = 0; row < points->row_count; row++)
         count += visible(points, row);
@@ -220,29 +389,7 @@ enum status shape_roofline(struct figure *f, struct error *err)
         snprintf(f->empty, sizeof(f->empty), "nothing here has both FLOPs and bytes");
         return STATUS_OK;
     }
-    struct arena arena = {0};
-    double *radius = arena_array(&arena, (size_t)points->row_count, sizeof(*radius));
-    if (!radius)
-        return FAIL_NO_MEMORY(err);
-    collect(figure_grid(f, "roofs"), &roofs);
-    const char *(*name)(int) =
-        grid_column_find(points, "kind") >= 0 ? palette_family : palette_domain;
-    f->left = 74, f->right = 16, f->bottom = 54;
-    f->top = figure_legend_height(f, used_swatches(points), name);
-    figure_legend(f, used_swatches(points), name);
-    set_axes(f, points, &roofs);
-    figure_frame(f);
-    figure_number(f, "y_decades", log10(f->y.max / f->y.min));
-    figure_x_title(f, "arithmetic intensity [FLOP/B]");
-    figure_y_title(f, "performance [GFLOP/s]");
-    put_lines(f, &roofs);
-    put_points(f, points, radius);
-    put_ridge(f, &roofs);
-    for (int k = 0; k < roofs.compute_count; k++)
-        name_compute(f, &roofs.compute[k]);
-    for (int k = 0; k < roofs.memory_count; k++)
-        name_memory(f, &roofs.memory[k]);
-    name_points(f, points, radius);
+    enum status status = draw(f, points, &arena, err);
     arena_release(&arena);
-    return STATUS_OK;
+    return status;
 }

@@ -21,6 +21,7 @@ static const struct replacement replacements[] = {
     {"fill=\"rgb(0,0,0)\"", "fill=\"currentColor\""},
     {"fill = 'black'", "fill='currentColor'"},
     {"fill=\"rgb(128,128,128)\"", "fill=\"var(--mute)\""},
+    {"fill=\"rgb(89,89,89)\"", "fill=\"var(--soft)\""},
     {"rgb(128, 128, 128)", "var(--mute)"},
     {"rgb(217, 217, 217)", "var(--grid)"},
     {"rgb(  0, 114, 178)", "var(--blue)"},

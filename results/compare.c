@@ -90,10 +90,10 @@ static enum status side_init(struct side *side, const struct compare_side *from,
         longest = longest > count ? longest : count;
     }
     *side = (struct side){.runs = from->run_count};
-    side->medians = calloc(runs, sizeof(double));
-    side->sorted = calloc(runs, sizeof(double));
-    side->all = calloc(total, sizeof(double));
-    double *order = calloc(longest, sizeof(double));
+    side->medians = calloc(runs + 1, sizeof(double));
+    side->sorted = calloc(runs + 1, sizeof(double));
+    side->all = calloc(total + 1, sizeof(double));
+    double *order = calloc(longest + 1, sizeof(double));
     if (!side->medians || !side->sorted || !side->all || !order) {
         free(order);
         side_release(side);

@@ -43,6 +43,7 @@ static const struct reading readings[] = {
      false},
 };
 
+/* Runs that measured no point (ridge peaks --save) come last: nobody means them. */
 static enum status find_latest(struct store *store, const char *word, int64_t *run,
                                struct error *err)
 {
@@ -54,7 +55,8 @@ static enum status find_latest(struct store *store, const char *word, int64_t *r
         return FAIL(err, STATUS_FAILED, "run \"%s\": write latest~N with a number N", word);
     struct query_value value = {"back", NULL, (double)back};
     TRY(query_sql(store,
-                  "SELECT id FROM run ORDER BY started_utc DESC, id DESC LIMIT 1 OFFSET :back",
+                  "SELECT id FROM run ORDER BY planned = 0, started_utc DESC, id DESC "
+                  "LIMIT 1 OFFSET :back",
                   &value, 1, &grid, err));
     *run = grid.row_count ? grid_at(&grid, 0, 0)->integer : 0;
     grid_release(&grid);

@@ -70,6 +70,16 @@ char *sql_read_only_uri(const char *path, bool immutable)
     return sqlite3_str_finish(uri);
 }
 
+static void folder_of(const char *path, char folder[PATH_BYTES])
+{
+    snprintf(folder, PATH_BYTES, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *(slash == folder ? slash + 1 : slash) = 0;
+    else
+        snprintf(folder, PATH_BYTES, ".");
+}
+
 /* True for a WAL database without a log, in a folder where no log can be made. Only asked when
  * SQLite could not read it: closing a file gives up the locks that this process has on it. */
 static bool needs_immutable(const char *path)
@@ -84,12 +94,9 @@ static bool needs_immutable(const char *path)
     if (got < sizeof(head) || head[18] != 2) /* byte 18 of the header: 2 is WAL */
         return false;
     snprintf(log, sizeof(log), "%s-wal", path);
-    snprintf(folder, sizeof(folder), "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *(slash == folder ? slash + 1 : slash) = 0;
+    folder_of(path, folder);
     bool no_log = stat(log, &info) || info.st_size == 0;
-    return no_log && access(slash ? folder : ".", W_OK);
+    return no_log && access(folder, W_OK);
 }
 
 static int connect_to(struct store *store, const struct open_how *how)
@@ -181,6 +188,12 @@ static enum status must_be_writable(const char *path, struct error *err)
     if (access(path, F_OK) == 0 && access(path, W_OK)) /* SQLite would open it for reading */
         return FAIL(err, STATUS_FAILED,
                     "%s: the file is read-only; make it writable, or name another with --db", path);
+    char folder[PATH_BYTES];
+    folder_of(path, folder);
+    if (access(folder, F_OK) == 0 && access(folder, W_OK)) /* a journal stands beside it */
+        return FAIL(err, STATUS_FAILED,
+                    "%s: its folder %s cannot be written to; name another file with --db", path,
+                    folder);
     return STATUS_OK;
 }
 

@@ -19,6 +19,8 @@ static const struct workload *const workloads[] = {
 #undef X
 };
 
+const char *const param_text[] = {NULL};
+
 int workload_count(void)
 {
     return ARRAY_COUNT(workloads);
@@ -63,6 +65,9 @@ static enum status unknown_workload(const char *name, struct error *err)
 static enum status check_value(const struct workload *w, const struct param *p, const char *value,
                                struct error *err)
 {
+    if (p->choices == param_text)
+        return *value ? STATUS_OK
+                      : FAIL(err, STATUS_FAILED, "%s: %s has no value", w->name, p->name);
     if (!p->choices) {
         char *end;
         errno = 0;

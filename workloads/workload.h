@@ -18,7 +18,7 @@ enum { PARAM_MAX = 12 };
 struct param {
     const char *name;
     const char *value;          /* default, as text */
-    const char *const *choices; /* NULL-terminated; NULL: a positive integer */
+    const char *const *choices; /* NULL-terminated; NULL: a positive integer; param_text: any text */
     const char *help;
 };
 
@@ -40,6 +40,9 @@ struct workload {
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
     void (*build)(struct graph *g, const struct workload_config *config);
 };
+
+/* Choices of a parameter that is any text without commas, such as a path. */
+extern const char *const param_text[];
 
 int64_t config_int(const struct workload_config *config, const char *name);
 const char *config_text(const struct workload_config *config, const char *name);

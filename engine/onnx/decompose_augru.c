@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AUGRU as a Scan: x W' of all steps before it, as in our kernels, and a step in its body. */
+ * AUGRU as a Loop: x W' of all steps before it, as in our kernels, and a step in its body. A Scan
+ * says the same, but OpenVINO does not read one. */
 #include <stdlib.h>
 
 #include "engine/onnx/inner.h"
@@ -13,7 +14,8 @@ struct augru {
     struct rnn_shape s;
     struct graph *before, *body, *after;
     /* outputs of `before` */
-    int projected, gates_r, candidate_r, gates_bias, candidate_bias, alive, state;
+    int projected, gates_r, candidate_r, gates_bias, candidate_bias, alive, attention;
+    int steps, always, state; /* what the loop begins with */
 };
 
 static bool has(const struct augru *a, int input)
@@ -93,8 +95,12 @@ static void build_before(struct augru *a)
     a->alive = alive(a, g);
     a->state = has(a, RNN_H) ? matrix(g, capture(a, g, RNN_H), a->s.batch, h)
                              : op1(g, "Identity", zeros(g, a->s.batch, h));
-    int outputs[] = {a->projected,      a->gates_r, a->candidate_r, a->gates_bias,
-                     a->candidate_bias, a->alive,   a->state};
+    bool yes = true;
+    a->attention = op1(g, "Identity", capture(a, g, RNN_ATTENTION));
+    a->steps = op1(g, "Identity", graph_const_i64(g, -1, &a->s.steps));
+    a->always = op1(g, "Identity", graph_const(g, NULL, DTYPE_BOOL, shape_scalar(), &yes));
+    int outputs[] = {a->projected, a->gates_r,   a->candidate_r, a->gates_bias, a->candidate_bias,
+                     a->alive,     a->attention, a->steps,       a->always,     a->state};
     for (int k = 0; k < ARRAY_COUNT(outputs); k++)
         graph_output(g, outputs[k]);
 }
@@ -104,14 +110,21 @@ static int formal(struct graph *g, const char *name, enum dtype dtype, struct sh
     return graph_input(g, name, dtype, shape, (struct fill){.kind = FILL_NONE});
 }
 
+/* Entry `step` along the first axis of a value of `before`. */
+static int at_step(const struct augru *a, int value, int step)
+{
+    return op2(a->body, "Gather", inner_capture(a->body, a->before, value), step);
+}
+
 static void build_body(struct augru *a)
 {
     struct graph *g = a->body;
     int64_t h = a->s.hidden, b = a->s.batch, axis = 1;
+    int step = formal(g, "step", DTYPE_I64, shape_scalar());
+    int on = formal(g, "on", DTYPE_BOOL, shape_scalar());
     int state = formal(g, "state", DTYPE_F32, shape_of(b, h));
-    int x = formal(g, "x", DTYPE_F32, shape_of(b, GATES * h));
-    int attention = formal(g, "attention", DTYPE_F32, shape_of(b));
-    int going = formal(g, "alive", DTYPE_BOOL, shape_of(b, 1));
+    int x = at_step(a, a->projected, step), going = at_step(a, a->alive, step);
+    int attention = at_step(a, a->attention, step);
     int gates_r = inner_capture(g, a->before, a->gates_r);
     int gates_bias = inner_capture(g, a->before, a->gates_bias);
     int candidate_r = inner_capture(g, a->before, a->candidate_r);
@@ -128,27 +141,24 @@ static void build_body(struct augru *a)
     int fresh = op2(g, "Mul", op2(g, "Sub", graph_const_f32(g, 1), z), candidate);
     int next = op2(g, "Add", fresh, op2(g, "Mul", z, state));
     int none = graph_const_f32(g, 0);
+    graph_output(g, op1(g, "Identity", on));
     graph_output(g, graph_node(g, "Where", NULL, INPUTS(going, next, state), NO_ATTRS));
     graph_output(g, graph_node(g, "Where", NULL, INPUTS(going, next, none), NO_ATTRS));
 }
 
-static enum status export_scan(const struct augru *a, const char *const *names, struct error *err)
+static enum status export_loop(const struct augru *a, const char *const *names, struct error *err)
 {
     const struct value *v = a->before->values;
     struct exporter *x = a->form->x;
-    const char *inputs[] = {v[a->state].name, v[a->projected].name, a->form->inputs[RNN_ATTENTION],
-                            v[a->alive].name};
+    const char *inputs[] = {v[a->steps].name, v[a->always].name, v[a->state].name};
     const char *outputs[] = {names[0], names[1]};
-    struct attr attr = attr_int("num_scan_inputs", ARRAY_COUNT(inputs) - 1);
-    struct form scan = {.x = x,
+    struct form loop = {.x = x,
                         .inputs = inputs,
                         .outputs = outputs,
                         .input_count = ARRAY_COUNT(inputs),
-                        .output_count = ARRAY_COUNT(outputs),
-                        .attrs = &attr,
-                        .attr_count = 1};
-    TRY(inner_body(x, a->body, ARRAY_COUNT(inputs), &scan.body, err));
-    return export_form(&scan, "Scan", err);
+                        .output_count = ARRAY_COUNT(outputs)};
+    TRY(inner_body(x, a->body, ARRAY_COUNT(inputs), &loop.body, err));
+    return export_form(&loop, "Loop", err);
 }
 
 /* y [T, 1, B, H] and y_h [1, B, H]. */
@@ -187,6 +197,6 @@ enum status export_augru(const struct form *f, struct error *err)
     build_before(&a);
     TRY(inner_inline(f->x, a.before, NULL, err));
     build_body(&a);
-    TRY(export_scan(&a, names, err));
+    TRY(export_loop(&a, names, err));
     return export_results(&a, names, err);
 }

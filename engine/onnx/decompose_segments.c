@@ -110,8 +110,9 @@ static const char *projections(struct merge *m, const char *segments, const stru
 
 static const char *order(struct merge *m, const char *keys)
 {
-    return part_second(m->p, "TopK", NAMES(keys, part_list(m->p, m->n)),
-                       ATTRS(attr_int("axis", 1), attr_int("largest", 0), attr_int("sorted", 1)));
+    return part_pair(m->p, "TopK", NAMES(keys, part_list(m->p, m->n)),
+                     ATTRS(attr_int("axis", 1), attr_int("largest", 0), attr_int("sorted", 1)))
+        .second;
 }
 
 static const char *numbers(struct merge *m)

@@ -36,7 +36,7 @@ enum status import_initializers(struct importer *im, struct scope *scope,
         return UNSUPPORTED(err, "sparse initializers are not supported");
     for (size_t k = 0; k < graph->n_initializer; k++) {
         const Onnx__TensorProto *tensor = graph->initializer[k];
-        int value;
+        int value = NONE;
         TRY(import_tensor(im, tensor->name, tensor, true, &value, err));
         TRY(scope_put(im, scope, tensor->name, value, err));
     }

@@ -50,12 +50,12 @@ const char *part(struct parts *p, const char *op, int input_count, const char *c
     return out.names[0];
 }
 
-const char *part_second(struct parts *p, const char *op, int input_count, const char *const *inputs,
-                        int attr_count, const struct attr *attrs)
+struct part_pair part_pair(struct parts *p, const char *op, int input_count,
+                           const char *const *inputs, int attr_count, const struct attr *attrs)
 {
     struct outputs out = {{fresh(p), fresh(p)}, 2};
     emit(p, &out, op, input_count, inputs, attrs, attr_count);
-    return out.names[1];
+    return (struct part_pair){out.names[0], out.names[1]};
 }
 
 void part_last(struct parts *p, int output, const char *op, int input_count,
@@ -86,4 +86,17 @@ const char *part_list(struct parts *p, int64_t number)
 {
     struct shape one = shape_of(1);
     return part_const(p, DTYPE_I64, &one, &number);
+}
+
+const char *part_ints(struct parts *p, int count, const int64_t *numbers)
+{
+    struct shape shape = shape_of(count);
+    return part_const(p, DTYPE_I64, &shape, numbers);
+}
+
+const char *part_f32(struct parts *p, double number)
+{
+    struct shape one = shape_of(1);
+    float single = (float)number;
+    return part_const(p, DTYPE_F32, &one, &single);
 }

@@ -24,6 +24,8 @@ const char *part_const(struct parts *p, enum dtype dtype, const struct shape *sh
                        const void *data);
 const char *part_i64(struct parts *p, int64_t number);  /* scalar */
 const char *part_list(struct parts *p, int64_t number); /* of one number */
+const char *part_ints(struct parts *p, int count, const int64_t *numbers);
+const char *part_f32(struct parts *p, double number); /* of one number */
 
 /* Wiring: part(p, "Add", NAMES(a, b), NO_ATTRS). */
 #define NAMES(...)                                                                                 \
@@ -32,9 +34,14 @@ const char *part_list(struct parts *p, int64_t number); /* of one number */
         __VA_ARGS__                                                                                \
     }
 
-/* The second result of a node with two (TopK: where the elements came from). */
-const char *part_second(struct parts *p, const char *op, int input_count, const char *const *inputs,
-                        int attr_count, const struct attr *attrs);
+/* The results of a node with two (TopK: the elements, and where they came from). */
+struct part_pair {
+    const char *first, *second;
+};
+struct part_pair part_pair(struct parts *p, const char *op, int input_count,
+                           const char *const *inputs, int attr_count, const struct attr *attrs);
+
+enum status export_detection_output(const struct form *f, struct error *err);
 
 enum status export_ctc_greedy_decoder(const struct form *f, struct error *err);
 enum status export_connected_components(const struct form *f, struct error *err);

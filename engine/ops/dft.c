@@ -6,6 +6,7 @@
 #include "engine/dft.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/axis.h"
 #include "engine/op_args.h"
@@ -77,8 +78,7 @@ static void load_line(const struct plan *p, const double *x, int64_t l, double *
     if (mirror && given > p->length / 2 + 1)
         given = p->length / 2 + 1;
     int64_t start = axis_line(&p->in, l);
-    for (int64_t k = 0; k < 2 * p->length; k++)
-        line[k] = 0;
+    memset(line, 0, 2 * (size_t)p->length * sizeof(*line));
     for (int64_t k = 0; k < given; k++) {
         const double *at = x + (start + k * p->in.inner) * parts;
         line[2 * k] = at[0];

@@ -155,6 +155,9 @@ static const struct op_case cases[] = {
      .attrs = "center_point_box=1",
      .outputs = 2},
     {.name = "none", .inputs = "f32[1,4,4] f32[1,1,4]", .outputs = 2},
+    {.name = "long",
+     .inputs = "f32[1,300,4]{0:1} f32[1,2,300]{0:1} i64[1]=200 f32[1]=0.6",
+     .outputs = 2},
 };
 
 REGISTER(op, non_max_suppression) = {

@@ -46,7 +46,7 @@ static enum status spans_of(const struct op_args *args, struct span *spans, stru
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct op_args args = args_of_infer(c);
-    struct span spans[RANK_MAX];
+    struct span spans[RANK_MAX] = {{0}};
     struct shape y = c->in[0]->shape;
     const char *mode = node_string(c->node, "mode", "constant");
     bool constant = strcmp(mode, "constant") == 0;
@@ -67,7 +67,7 @@ static enum status infer(const struct infer *c, struct error *err)
 static enum status move(const struct op_args *args, int part, struct move *m, struct error *err)
 {
     (void)part;
-    struct span spans[RANK_MAX];
+    struct span spans[RANK_MAX] = {{0}};
     if (strcmp(node_string(args->node, "mode", "constant"), "constant") != 0)
         return UNSUPPORTED(err, "only mode constant is a plain copy");
     TRY(spans_of(args, spans, err));
@@ -82,7 +82,7 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
 
 static int64_t wrapped(int64_t at, int64_t period)
 {
-    return (at % period + period) % period;
+    return period < 1 ? 0 : (at % period + period) % period;
 }
 
 /* Element of the kept span that stands at `at`, counted from the span's first one. */
@@ -114,7 +114,7 @@ static void fill(const struct ref_call *call)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     struct op_args args = args_of_ref(call);
-    struct span spans[RANK_MAX];
+    struct span spans[RANK_MAX] = {{0}};
     const struct ref_tensor *x = call->in[0], *y = call->out[0];
     const char *mode = node_string(call->node, "mode", "constant");
     if (strcmp(mode, "constant") == 0) {
@@ -126,10 +126,11 @@ static enum status reference(const struct ref_call *call, struct error *err)
         int64_t rest = k, from = 0, stride = 1;
         for (int d = x->shape.rank - 1; d >= 0; d--) {
             const struct span *span = &spans[d];
-            int64_t at = rest % span->total - span->begin;
+            int64_t total = span->total > 0 ? span->total : 1;
+            int64_t at = rest % total - span->begin;
             from += (span->first + source(mode, at, span->size)) * stride;
             stride *= x->shape.dim[d];
-            rest /= span->total;
+            rest /= total;
         }
         ref_copy(y, k, x, from);
     }

@@ -55,7 +55,7 @@ static enum status ranges_of(const struct op_args *args, struct range *ranges, s
 static enum status infer(const struct infer *c, struct error *err)
 {
     struct op_args args = args_of_infer(c);
-    struct range ranges[RANK_MAX];
+    struct range ranges[RANK_MAX] = {{0}};
     struct shape y = c->in[0]->shape;
     TRY(ranges_of(&args, ranges, err));
     for (int k = 0; k < y.rank; k++)
@@ -67,7 +67,7 @@ static enum status infer(const struct infer *c, struct error *err)
 static enum status move(const struct op_args *args, int part, struct move *m, struct error *err)
 {
     (void)part;
-    struct range ranges[RANK_MAX];
+    struct range ranges[RANK_MAX] = {{0}};
     TRY(ranges_of(args, ranges, err));
     move_over(m, args_in(args, 0));
     for (int k = 0; k < m->loop_count; k++) {

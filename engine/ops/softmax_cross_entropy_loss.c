@@ -24,7 +24,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct ref_tensor *x = call->in[0];
     struct axis axis = axis_at(&x->shape, 1);
-    double *log_prob = malloc((size_t)x->count * sizeof(*log_prob) + 1);
+    double *log_prob = calloc((size_t)x->count + 1, sizeof(*log_prob));
     if (!log_prob)
         return FAIL_NO_MEMORY(err);
     for (int64_t l = 0; l < axis.outer * axis.inner; l++) {
@@ -49,6 +49,21 @@ static const struct op_case cases[] = {
     {.name = "ignored",
      .inputs = "f32[4,5]{-5:5} i64[4]=1,-1,4,-1 f32[5]{0.1:2}",
      .attrs = "ignore_index=-1"},
+    {.name = "few classes",
+     .inputs = "f32[2708,7]{-5:5} i64[2708]{0:7}",
+     .attrs = "reduction=\"none\""},
+    {.name = "one class", .inputs = "f32[37,1]{-5:5} i64[37]{0:1}", .outputs = 2},
+    {.name = "64 classes", .inputs = "f32[35,64]{-9:9} i32[35]{0:64} f32[64]{0.1:2}", .outputs = 2},
+    {.name = "65 classes",
+     .inputs = "f32[35,65]{-9:9} i32[35]{0:65}",
+     .attrs = "reduction=\"none\"",
+     .outputs = 2},
+    {.name = "many classes", .inputs = "f32[3,36548]{-9:9} i64[3]{0:36548}"},
+    {.name = "columns",
+     .inputs = "f32[2,21,41]{-5:5} i64[2,41]{0:21} f32[21]{0.1:2}",
+     .attrs = "ignore_index=3 reduction=\"sum\"",
+     .outputs = 2},
+    {.name = "one column", .inputs = "f32[4,6,1]{-5:5} i64[4,1]{0:6}"},
 };
 
 REGISTER(op, softmax_cross_entropy_loss) = {

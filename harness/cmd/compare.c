@@ -15,11 +15,11 @@ static const char default_db[] = "out/ridge.db";
 struct compare_options {
     const char *db, *output, *set_baseline, *note;
     double limit, detect;
-    bool json, markdown, junit;
+    bool json, markdown, junit, github;
 };
 
 static const struct option options[] = {
-    {"db", 0, OPTION_TEXT, offsetof(struct compare_options, db), "FILE",
+    {"db", 'd', OPTION_TEXT, offsetof(struct compare_options, db), "FILE",
      "where words are looked up (default out/ridge.db)"},
     {"limit", 'l', OPTION_FLOAT, offsetof(struct compare_options, limit), "PCT",
      "smallest change that counts (default 2)"},
@@ -30,6 +30,8 @@ static const struct option options[] = {
      "for the summary of a CI job"},
     {"junit", 0, OPTION_FLAG, offsetof(struct compare_options, junit), NULL,
      "XML, one test case per point"},
+    {"github", 0, OPTION_FLAG, offsetof(struct compare_options, github), NULL,
+     "workflow commands: errors and warnings that GitHub shows at the commit"},
     {"output", 'o', OPTION_TEXT, offsetof(struct compare_options, output), "FILE",
      "writes there instead of to standard output"},
     {"set-baseline", 0, OPTION_TEXT, offsetof(struct compare_options, set_baseline), "NAME",
@@ -77,8 +79,8 @@ static enum status write_out(const struct comparison_set *set, const char *forma
 
 static enum status check_options(const struct compare_options *o, int word_count, struct error *err)
 {
-    if (o->json + o->markdown + o->junit > 1)
-        return FAIL(err, STATUS_FAILED, "only one of --json, --markdown and --junit");
+    if (o->json + o->markdown + o->junit + o->github > 1)
+        return FAIL(err, STATUS_FAILED, "only one of --json, --markdown, --junit and --github");
     if (o->limit < 0 || o->detect < 0)
         return FAIL(err, STATUS_FAILED, "--limit and --detect must be positive percentages");
     if (o->note && !o->set_baseline)
@@ -111,7 +113,11 @@ static int compare_main(int word_count, char **words, const void *values)
         status = comparison_open(&set, words[0], words[1], db, &rules, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
-    const char *format = o->json ? "json" : o->markdown ? "markdown" : o->junit ? "junit" : "text";
+    const char *format = o->json       ? "json"
+                         : o->markdown ? "markdown"
+                         : o->junit    ? "junit"
+                         : o->github   ? "github"
+                                       : "text";
     int code = comparison_exit_code(&set);
     if (write_out(&set, format, o->output, &err) != STATUS_OK)
         code = command_fail(&err);
@@ -129,7 +135,9 @@ REGISTER(command, compare) = {
         "its runs. Commas join several runs of one side: what scatters between them is noise.\n"
         "Points are matched by what they measure. Exit code: 0 nothing became slower, 1 a\n"
         "regression, 3 a point failed, 4 a point is inconclusive, invalid or missing.\n"
-        "\"detectable\" is the slowdown that would have been found with probability 0.95.\n",
+        "\"detectable\" is the slowdown that would have been found with probability 0.95.\n"
+        "Of the scenario offline the throughput is judged as well; a server's rate is shown "
+        "only.\n",
     .options = options,
     .values_size = sizeof(struct compare_options),
     .words_min = 1,

@@ -35,7 +35,7 @@ static const struct option options[] = {
      "results instead of a model, in one of the formats below"},
     {"run", 'r', OPTION_TEXT, offsetof(struct export_options, run), "RUN",
      "which: latest (default), latest~N, uuid, tag, baseline, commit; all"},
-    {"db", 0, OPTION_TEXT, offsetof(struct export_options, db), "FILE",
+    {"db", 'd', OPTION_TEXT, offsetof(struct export_options, db), "FILE",
      "database of results, default " STORE_DEFAULT},
     {"steps", 0, OPTION_FLAG, offsetof(struct export_options, steps), NULL,
      "metrics of single steps too"},

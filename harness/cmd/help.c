@@ -6,11 +6,13 @@
 #include "harness/command.h"
 #include "harness/reference.h"
 #include "harness/suite.h"
+#include "harness/words.h"
 #include "harness/workload_page.h"
+#include "results/store.h"
 
 struct values {
     bool markdown, man;
-    const char *completion;
+    const char *completion, *words, *db;
 };
 
 static const struct option options[] = {
@@ -20,6 +22,10 @@ static const struct option options[] = {
      "everything as a man page: ridge help --man | man -l -"},
     {"completion", 0, OPTION_TEXT, offsetof(struct values, completion), "SHELL",
      "completion for bash, zsh or fish"},
+    {"words", 0, OPTION_TEXT, offsetof(struct values, words), "KIND",
+     "what may be typed for a run, a point ..., one per line; --words kinds lists the kinds"},
+    {"db", 'd', OPTION_TEXT, offsetof(struct values, db), "FILE",
+     "with --words: the database (default " STORE_DEFAULT ")"},
     {0},
 };
 
@@ -48,16 +54,28 @@ static int help_topic(const struct values *v, const char *word)
     return EXIT_FINE;
 }
 
+static int print_words(const struct values *v)
+{
+    const struct word_kind *kind;
+    struct error err = {0};
+    enum status status = word_kind_find(v->words, &kind, &err);
+    if (status == STATUS_OK)
+        status = word_kind_print(kind, v->db ? v->db : STORE_DEFAULT, stdout, &err);
+    return status == STATUS_OK ? EXIT_FINE : command_fail(&err);
+}
+
 static int help(int word_count, char **words, const void *values)
 {
     const struct values *v = values;
     struct error err = {0};
-    if (word_count > 1 || (word_count && (v->man || v->completion))) {
+    if (word_count > 1 || (word_count && (v->man || v->completion || v->words))) {
         fprintf(stderr, "ridge help: \"%s\" is one word too many\n", words[word_count - 1]);
         return EXIT_USAGE;
     }
     if (word_count)
         return help_topic(v, words[0]);
+    if (v->words)
+        return print_words(v);
     if (v->completion) {
         if (reference_completion(v->completion, stdout, &err) != STATUS_OK)
             return command_fail(&err);

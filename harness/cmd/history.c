@@ -20,7 +20,7 @@ struct history_options {
 };
 
 static const struct option options[] = {
-    {"db", 0, OPTION_TEXT, offsetof(struct history_options, db), "FILE",
+    {"db", 'd', OPTION_TEXT, offsetof(struct history_options, db), "FILE",
      "the database (default out/ridge.db)"},
     {"host", 0, OPTION_TEXT, offsetof(struct history_options, host), "NAME",
      "runs of this machine (default: of the latest run's)"},
@@ -34,7 +34,7 @@ static const struct option options[] = {
 struct history {
     struct arena arena;
     const char *key, *label, *host;
-    struct grid runs;
+    struct grid runs, roofs;
     int64_t *row;
     int good;
     struct change_point changes[CHANGES_MAX];
@@ -117,9 +117,23 @@ static enum status load(struct history *h, struct store *store, const char *word
     TRY(find_point(h, store, word, host, err));
     struct query_value values[] = {{"point", h->key, 0}, {"host", h->host, 0}};
     TRY(query_view(store, "history", values, 2, &h->runs, err));
+    TRY(query_view(store, "history_roofs", values, 1, &h->roofs, err));
     if (!h->runs.row_count)
         return FAIL(err, STATUS_FAILED, "%s has no runs on machine \"%s\"", h->label, h->host);
     return find_changes(h, err);
+}
+
+/* How near the result in a row of `runs` came to its roof; NAN: that run measured none. */
+static double roof_share(const struct history *h, int64_t run, const char **bound)
+{
+    double result = grid_number(&h->runs, run, "result");
+    *bound = "";
+    for (int64_t row = 0; row < h->roofs.row_count; row++)
+        if (grid_number(&h->roofs, row, "result") == result) {
+            *bound = grid_text(&h->roofs, row, "bound");
+            return grid_number(&h->roofs, row, "fraction_of_roof");
+        }
+    return NAN;
 }
 
 /* ---- text ---- */
@@ -158,7 +172,7 @@ static void print_bar(const struct grid *g, int64_t row, double low, double high
         for (int k = place(ci_low, low, high); k <= place(ci_high, low, high); k++)
             bar[k] = '-';
     bar[place(median, low, high)] = 'o';
-    printf(" |%s|\n", bar);
+    printf("|%s|\n", bar);
 }
 
 static void print_run(const struct history *h, int64_t row, double low, double high)
@@ -168,7 +182,13 @@ static void print_run(const struct history *h, int64_t row, double low, double h
     printf("%.10s  %-12.12s %-14.14s", grid_text(g, row, "started_utc"), grid_text(g, row, "git"),
            *tag ? tag : grid_text(g, row, "uuid"));
     if (is_good(g, row)) {
-        printf(" %9.4g ms", 1e3 * grid_number(g, row, "median"));
+        const char *bound;
+        double share = roof_share(h, row, &bound);
+        printf(" %9.4g ms ", 1e3 * grid_number(g, row, "median"));
+        if (isnan(share))
+            printf("    - ");
+        else
+            printf("%3.0f %% ", 100 * share);
         print_bar(g, row, low, high);
     } else {
         const char *status = grid_text(g, row, "status");
@@ -194,7 +214,7 @@ static void print_text(const struct history *h, int64_t last)
     printf("%s\n%s on %s: %lld runs, %d good, %d change%s of level\n\n", h->label, h->key, h->host,
            (long long)h->runs.row_count, h->good, h->change_count, h->change_count == 1 ? "" : "s");
     if (good < h->good)
-        printf("%53s %-*.4g%*.4g ms\n", "", CHART / 2, 1e3 * low, CHART / 2, 1e3 * high);
+        printf("%52s of roof %-*.4g%*.4g ms\n", "", CHART / 2, 1e3 * low, CHART / 2, 1e3 * high);
     for (int64_t row = from; row < h->runs.row_count; row++) {
         for (int k = 0; k < h->change_count; k++)
             if (h->row[h->changes[k].index] == row)
@@ -239,6 +259,9 @@ static void print_json(const struct history *h)
             json_text(&json, texts[k], grid_text(&h->runs, row, texts[k]));
         for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
             json_number(&json, numbers[k], grid_number(&h->runs, row, numbers[k]));
+        const char *bound;
+        json_number(&json, "fraction_of_roof", roof_share(h, row, &bound));
+        json_text(&json, "bound", *bound ? bound : NULL);
         json_close(&json);
     }
     json_close(&json);
@@ -258,17 +281,25 @@ static enum status print_points(struct history *h, struct store *store, bool as_
         json_begin(&json, stdout);
         json_open(&json, NULL, '[');
     }
+    bool several = false;
+    for (int64_t row = 0; row < g.row_count; row++)
+        several = several || grid_number(&g, row, "hosts") > 1;
     for (int64_t row = 0; row < g.row_count; row++) {
         const char *label = point_label(&h->arena, &g, row), *key = grid_text(&g, row, "key");
         double runs = grid_number(&g, row, "results");
+        double machines = grid_number(&g, row, "hosts");
         if (!as_json) {
-            printf("%s  %4.0f runs  %s\n", key, runs, label ? label : "");
+            printf("%s  %4.0f runs", key, runs);
+            if (several)
+                printf(" on %2.0f machine%s", machines, machines == 1 ? " " : "s");
+            printf("  %s\n", label ? label : "");
             continue;
         }
         json_open(&json, NULL, '{');
         json_text(&json, "point", key);
         json_text(&json, "label", label);
         json_number(&json, "runs", runs);
+        json_number(&json, "machines", machines);
         json_close(&json);
     }
     if (as_json)
@@ -301,6 +332,7 @@ static int history_main(int word_count, char **words, const void *values)
     }
     int code = status == STATUS_OK ? EXIT_FINE : command_fail(&err);
     grid_release(&h.runs);
+    grid_release(&h.roofs);
     arena_release(&h.arena);
     if (store)
         store_close(store);
@@ -313,8 +345,11 @@ REGISTER(command, history) = {
     .usage = "[POINT] [options]",
     .help =
         "POINT is a point's id or its beginning, or a workload's name. Without it all points are\n"
-        "listed. o is the median of a run, --- its 95 % interval. Runs are ordered by the time of\n"
-        "their commit. Changes are found by E-divisive means with a permutation test (p < 0.01,\n"
+        "listed. o is the median of a run, --- its 95 % interval; \"of roof\" is the least time "
+        "that\n"
+        "the ceilings of the same run allow over that median. Only runs of one machine are shown\n"
+        "together. Runs are ordered by the time at which they started. Changes are found by "
+        "E-divisive means with a permutation test (p < 0.01,\n"
         "at least 3 runs on each side), among the latest 200 good runs.\n",
     .options = options,
     .values_size = sizeof(struct history_options),

@@ -16,7 +16,7 @@ struct ingest_options {
 };
 
 static const struct option options[] = {
-    {"db", 0, OPTION_TEXT, offsetof(struct ingest_options, db), "FILE",
+    {"db", 'd', OPTION_TEXT, offsetof(struct ingest_options, db), "FILE",
      "database to take them in, default " STORE_DEFAULT},
     {"json", 0, OPTION_FLAG, offsetof(struct ingest_options, json), NULL, "machine-readable"},
     {.name = NULL},

@@ -11,13 +11,18 @@
 #include "engine/op.h"
 #include "engine/plugin.h"
 #include "harness/command.h"
+#include "harness/list_stored.h"
+#include "results/store.h"
 #include "workloads/workload.h"
 
 struct list_options {
     bool json;
+    const char *db;
 };
 
 static const struct option options[] = {
+    {"db", 'd', OPTION_TEXT, offsetof(struct list_options, db), "FILE",
+     "of runs: the database (default " STORE_DEFAULT ")"},
     {"json", 0, OPTION_FLAG, offsetof(struct list_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -239,9 +244,18 @@ static const struct catalogue *catalogue_find(const char *name)
 static int list_main(int word_count, char **words, const void *values)
 {
     const struct list_options *o = values;
-    const struct catalogue *catalogue = catalogue_find(word_count ? words[0] : "workloads");
+    const char *word = word_count ? words[0] : "workloads";
+    const struct catalogue *catalogue = catalogue_find(word);
+    struct error err = {0};
+    if (word_count == 1 && strcmp(word, "runs") == 0)
+        return list_runs(o->db ? o->db : STORE_DEFAULT, o->json, &err) == STATUS_OK
+                   ? EXIT_FINE
+                   : command_fail(&err);
+    if (word_count == 1 && strcmp(word, "suites") == 0)
+        return list_suites(o->json, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
     if (!catalogue || word_count > 1) {
-        fprintf(stderr, "ridge list: \"%s\" is none of workloads, ops, kernels, plugins\n",
+        fprintf(stderr,
+                "ridge list: \"%s\" is none of workloads, suites, runs, ops, kernels, plugins\n",
                 words[word_count - 1]);
         return EXIT_USAGE;
     }
@@ -263,10 +277,12 @@ static int list_main(int word_count, char **words, const void *values)
 
 REGISTER(command, list) = {
     .name = "list",
-    .summary = "list workloads, operators, kernels or plug-ins",
-    .usage = "[workloads|ops|kernels|plugins] [--json]",
+    .summary = "list workloads, suites, stored runs, operators, kernels or plug-ins",
+    .usage = "[workloads|suites|runs|ops|kernels|plugins] [--json]",
     .help = "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
-            "\"Table I\" is the batch of that table in the AI Matrix paper.",
+            "\"Table I\" is the batch of that table in the AI Matrix paper.\n"
+            "Runs are those of the database, the latest first; the points of runs are listed by\n"
+            "`ridge history`.\n",
     .options = options,
     .values_size = sizeof(struct list_options),
     .main = list_main,

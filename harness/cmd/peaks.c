@@ -42,7 +42,7 @@ static const struct option options[] = {
      "fewer and shorter samples"},
     {"save", 0, OPTION_FLAG, offsetof(struct peaks_options, save), NULL,
      "keep them in the database, as a run of their own"},
-    {"db", 0, OPTION_TEXT, offsetof(struct peaks_options, db), "FILE",
+    {"db", 'd', OPTION_TEXT, offsetof(struct peaks_options, db), "FILE",
      "database (default out/ridge.db)"},
     {"redact", 0, OPTION_FLAG, offsetof(struct peaks_options, redact), NULL,
      "with --save: without names, serial numbers and paths of this machine"},

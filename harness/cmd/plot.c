@@ -9,9 +9,10 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "harness/command.h"
+#include "harness/run_words.h"
 
 struct plot_options {
-    const char *run, *db, *output;
+    const char *run, *against, *db, *output;
     int64_t result;
     bool svg, png, pdf, json;
 };
@@ -19,6 +20,8 @@ struct plot_options {
 static const struct option options[] = {
     {"run", 'r', OPTION_TEXT, offsetof(struct plot_options, run), "RUN",
      "latest (default), latest~1, a tag, baseline, commit or id"},
+    {"against", 'a', OPTION_TEXT, offsetof(struct plot_options, against), "RUN",
+     "the other run, for plots of two; also FILE.db or FILE.db:RUN"},
     {"result", 0, OPTION_INT, offsetof(struct plot_options, result), "N",
      "number of the result, for plots of one workload; the run's first by default"},
     {"db", 'd', OPTION_TEXT, offsetof(struct plot_options, db), "FILE",
@@ -33,12 +36,17 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
+static const char *shows(const struct plot *plot)
+{
+    return plot->of_base ? "two runs" : plot->of_result ? "result" : "run";
+}
+
 static void list_json(const struct plot *plot, struct json *json)
 {
     json_open(json, NULL, '{');
     json_text(json, "name", plot->name);
     json_text(json, "title", plot->title);
-    json_text(json, "of", plot->of_result ? "result" : "run");
+    json_text(json, "of", shows(plot));
     json_text(json, "about", plot->about);
     json_close(json);
 }
@@ -60,7 +68,7 @@ static enum status list_plots(bool as_json, struct error *err)
         if (as_json)
             list_json(&plot, &json);
         table_cell(&table, "%s", plot.name);
-        table_cell(&table, "%s", plot.of_result ? "result" : "run");
+        table_cell(&table, "%s", shows(&plot));
         table_cell(&table, "%s", plot.about);
     }
     if (as_json)
@@ -88,11 +96,13 @@ static enum status first_result(struct store *store, int64_t run, int64_t *resul
 }
 
 static enum status draw(struct store *store, const char *name, const struct plot_options *o,
-                        struct plot_outcome *outcome, struct error *err)
+                        const struct run_ref *base, struct plot_outcome *outcome, struct error *err)
 {
     struct plot plot;
     struct plot_request request = {.name = name,
                                    .result = o->result,
+                                   .base = base ? base->store : NULL,
+                                   .base_run = base ? base->id : 0,
                                    .folder = o->output ? o->output : "out/plots",
                                    .kind = o->png   ? "png"
                                            : o->pdf ? "pdf"
@@ -102,6 +112,19 @@ static enum status draw(struct store *store, const char *name, const struct plot
     if (plot.of_result && !request.result)
         TRY(first_result(store, request.run, &request.result, err));
     return plot_draw(store, &request, outcome, err);
+}
+
+/* Opens the other run too, where one is named. */
+static enum status draw_both(struct store *store, const char *name, const struct plot_options *o,
+                             struct plot_outcome *outcome, struct error *err)
+{
+    struct run_list base;
+    if (!o->against)
+        return draw(store, name, o, NULL, outcome, err);
+    TRY(run_list_open(&base, o->against, o->db ? o->db : STORE_DEFAULT, err));
+    enum status status = draw(store, name, o, &base.runs[0], outcome, err);
+    run_list_close(&base);
+    return status;
 }
 
 static int plot_main(int word_count, char **words, const void *values)
@@ -119,9 +142,9 @@ static int plot_main(int word_count, char **words, const void *values)
     struct plot plot; /* a wrong name is told before a missing database */
     enum status status = plot_find(words[0], &plot, &err);
     if (status == STATUS_OK)
-        status = store_open(o->db ? o->db : "out/ridge.db", STORE_READ, &store, &err);
+        status = store_open(o->db ? o->db : STORE_DEFAULT, STORE_READ, &store, &err);
     if (status == STATUS_OK)
-        status = draw(store, words[0], o, &outcome, &err);
+        status = draw_both(store, words[0], o, &outcome, &err);
     store_close(store);
     if (status != STATUS_OK)
         return command_fail(&err);

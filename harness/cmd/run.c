@@ -12,6 +12,7 @@
 #include "harness/campaign.h"
 #include "harness/command.h"
 #include "harness/interrupt.h"
+#include "harness/procfs.h"
 #include "harness/record.h"
 #include "harness/serve.h"
 #include "plots/report.h"
@@ -38,7 +39,7 @@ static const struct option options[] = {
     {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
      "the first two words are two ridge programs, which take turns and are compared"},
     {"repeat", 0, OPTION_INT, offsetof(struct run_options, repeat), "N",
-     "with --interleave: so many fresh pairs of processes (default 5)"},
+     "with --interleave: fresh pairs of processes (5), of --samples (20) and --seconds (3) each"},
     {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
      "one sample (ms) per line read from standard input: lets another program take turns"},
     {"json", 0, OPTION_FLAG, offsetof(struct run_options, json), NULL, "machine-readable"},
@@ -46,7 +47,7 @@ static const struct option options[] = {
 };
 
 struct printer {
-    bool as_json;
+    bool as_json, has_head;
     struct json json;
 };
 
@@ -101,7 +102,12 @@ static void print_number(double value, int digits, const char *unit)
 static void print_row(const struct point *point, const struct record *r)
 {
     const struct metric_record *time = record_metric(r, "time_s");
-    printf("%-24s %6lld %7d %7lld", point->spec, (long long)point->batch, point->threads,
+    char name[160];
+    bool single = point->protocol.scenario == SCENARIO_SINGLE_STREAM;
+    snprintf(name, sizeof(name), "%s%s%s%s", point->spec, single ? "" : " ",
+             single ? "" : scenario_name(point->protocol.scenario),
+             point->protocol.cold ? " cold" : "");
+    printf("%-24s %6lld %7d %7lld", name, (long long)point->batch, point->threads,
            time ? (long long)time->n : 0);
     print_number(time ? time->value * 1e3 : NAN, 4, "");
     print_number(time ? 50 * (time->ci_high - time->ci_low) / time->value : NAN, 2, " %");
@@ -123,10 +129,14 @@ static void print_head(void)
 static void on_point(void *context, const struct point *point, const struct record *record)
 {
     struct printer *printer = context;
-    if (printer->as_json)
+    if (printer->as_json) {
         print_json(&printer->json, point, record);
-    else
-        print_row(point, record);
+        return;
+    }
+    if (!printer->has_head)
+        print_head();
+    printer->has_head = true;
+    print_row(point, record);
 }
 
 /* ---- the command ---- */
@@ -135,7 +145,7 @@ static int exit_code(const struct campaign_result *r, const struct plan *plan)
 {
     if (r->wrong || r->failed)
         return EXIT_WRONG;
-    if (r->invalid || r->interrupted)
+    if (r->invalid || r->interrupted || r->changed)
         return EXIT_INCONCLUSIVE;
     return r->skipped == plan->count ? EXIT_MISSING : EXIT_FINE;
 }
@@ -163,7 +173,7 @@ static void write_report(const struct campaign_result *r, const char *db, const 
     if (status == STATUS_OK)
         status = query_find_run(store, r->uuid, &run, &err);
     if (status == STATUS_OK)
-        status = report_write(store, run, folder, &outcome, &err);
+        status = report_write(store, run, NULL, folder, &outcome, &err);
     store_close(store);
     if (status != STATUS_OK)
         fprintf(stderr, "ridge: no report: %s\n", err.message);
@@ -174,12 +184,16 @@ static void write_report(const struct campaign_result *r, const char *db, const 
                 outcome.plot_reason);
 }
 
-static char *command_line(char *const *words, int count, struct arena *arena)
+/* As it was typed, options too, which are no longer among the words. */
+static char *command_line(struct arena *arena)
 {
-    char *line = arena_strdup(arena, "ridge run");
-    for (int k = 0; k < count && line; k++)
-        line = arena_printf(arena, "%s %s", line, words[k]);
-    return line;
+    enum fact_status known;
+    size_t size = 0;
+    char *typed = procfs_text("", "/proc/self/cmdline", arena, &size, &known);
+    size_t program = typed ? strlen(typed) : 0;
+    for (size_t k = program; typed && k + 1 < size; k++)
+        typed[k] = typed[k] ? typed[k] : ' ';
+    return arena_printf(arena, "ridge%s", typed ? typed + program : " run");
 }
 
 static int run_plan(const struct plan *plan, const struct run_options *o, const char *command)
@@ -200,8 +214,6 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
     if (o->json) {
         json_begin(&printer.json, stdout);
         json_open(&printer.json, NULL, '[');
-    } else {
-        print_head();
     }
     enum status status = campaign_run(plan, &campaign, &result, &err);
     if (o->json)
@@ -221,7 +233,7 @@ static int run_main(int word_count, char **words, const void *values)
     struct plan plan;
     struct arena arena = {0};
     if (o.interleave) {
-        struct ab_options ab = {o.repeat, o.plan.batch, o.plan.threads, o.plan.providers, o.json};
+        struct ab_options ab = {o.repeat, &o.plan, &o.model, o.json};
         return ab_main(words, word_count, &ab);
     }
     if (o.on_request && word_count != 1) {
@@ -240,7 +252,7 @@ static int run_main(int word_count, char **words, const void *values)
     o.model.batch = plan.points[0].batch;
     o.model.threads = plan.points[0].threads;
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
-    char *command = command_line(words, word_count, &arena);
+    char *command = command_line(&arena);
     int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))
                : o.on_request ? serve_samples(words[0], &o.model)
                               : run_plan(&plan, &o, command);
@@ -258,8 +270,8 @@ REGISTER(command, run) = {
         "all of it in the database. Without a word: ./suite.toml, or the suite quick.\n\n"
         "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
         "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
-        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid or the\n"
-        "run was interrupted, 5 nothing could run here.\n",
+        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid, or the\n"
+        "run was interrupted or its machine changed under it, 5 nothing could run here.\n",
     .options = options,
     .values_size = sizeof(struct run_options),
     .main = run_main,

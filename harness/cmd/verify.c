@@ -1,86 +1,155 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge verify: the compiled network against the float64 reference, on the same weights and
- * inputs. The error is norm-wise: max |y - r| / max |r| over each output. */
+ * inputs. The error is norm-wise: max |y - r| / max |r| over each output. --all takes every
+ * workload of the list with its default parameters; what fails does not keep the others from their
+ * turn. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "harness/command.h"
 #include "harness/model_options.h"
 #include "harness/verify.h"
+#include "workloads/workload.h"
 
 struct verify_options {
     struct model_options model;
-    bool json;
+    const char *domain;
+    bool all, json;
 };
 
 static const struct option options[] = {
     MODEL_OPTIONS(struct verify_options),
+    {"all", 0, OPTION_FLAG, offsetof(struct verify_options, all), NULL, "every workload"},
+    {"domain", 0, OPTION_TEXT, offsetof(struct verify_options, domain), "NAME",
+     "with --all: those of one domain"},
     {"json", 0, OPTION_FLAG, offsetof(struct verify_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
 
-static enum status verify(const char *spec, const struct verify_options *o,
-                          struct verification *result, struct error *err)
+struct outcome {
+    const char *spec, *device, *precision;
+    struct verification v;
+    struct error err;
+    double seconds;
+    enum status status;
+};
+
+static bool is_right(const struct outcome *r)
 {
-    struct graph *graph;
-    struct exe *exe;
-    TRY(model_open(spec, &o->model, &graph, &exe, err));
-    enum status status = verify_exe(graph, exe, result, err);
-    exe_free(exe);
-    graph_free(graph);
-    return status;
+    return r->status == STATUS_OK && r->v.error <= r->v.bound;
 }
 
-static void print_json(struct json *json, const char *spec, double error, const char *status)
+static const char *verdict_of(const struct outcome *r)
+{
+    return is_right(r) ? "ok" : r->status == STATUS_OK ? "wrong" : "failed";
+}
+
+static struct outcome verify(const char *spec, const struct verify_options *o)
+{
+    struct outcome r = {.spec = spec,
+                        .device = o->model.device ? o->model.device : "cpu",
+                        .precision = o->model.tf32 ? "tf32" : "f32",
+                        .v = {NAN, NAN}};
+    struct graph *graph;
+    struct exe *exe;
+    uint64_t begin = clock_now_ns();
+    r.status = model_open(spec, &o->model, &graph, &exe, &r.err);
+    if (r.status == STATUS_OK) {
+        r.status = verify_exe(graph, exe, &r.v, &r.err);
+        exe_free(exe);
+        graph_free(graph);
+    }
+    r.seconds = (double)(clock_now_ns() - begin) * 1e-9;
+    return r;
+}
+
+static void print_json(struct json *json, const struct outcome *r)
 {
     json_open(json, NULL, '{');
-    json_text(json, "workload", spec);
-    json_text(json, "device", "cpu");
-    json_text(json, "precision", "f32");
-    json_number(json, "max_rel_error", error);
-    json_text(json, "status", status);
+    json_text(json, "workload", r->spec);
+    json_text(json, "device", r->device);
+    json_text(json, "precision", r->precision);
+    json_number(json, "max_rel_error", r->v.error);
+    json_number(json, "bound", r->v.bound);
+    json_text(json, "status", verdict_of(r));
+    json_text(json, "reason", r->status == STATUS_OK ? NULL : r->err.message);
     json_close(json);
 }
 
-static int verify_main(int word_count, char **words, const void *values)
+static int verify_each(int count, const char *const *specs, const struct verify_options *o)
 {
-    const struct verify_options *o = values;
     struct json json;
     int exit_code = EXIT_FINE;
     if (o->json) {
         json_begin(&json, stdout);
         json_open(&json, NULL, '[');
     }
-    for (int k = 0; k < word_count; k++) {
-        struct error err = {0};
-        struct verification v = {NAN, NAN};
-        enum status status = verify(words[k], o, &v, &err);
-        bool right = status == STATUS_OK && v.error <= v.bound;
-        const char *verdict = right ? "ok" : status == STATUS_OK ? "wrong" : "failed";
-        if (status != STATUS_OK)
-            exit_code = command_fail(&err);
-        else if (!right)
+    for (int k = 0; k < count; k++) {
+        if (o->all)
+            fprintf(stderr, "[%2d/%d] %s ...\n", k + 1, count, specs[k]);
+        struct outcome r = verify(specs[k], o);
+        if (r.status != STATUS_OK)
+            exit_code = command_fail(&r.err);
+        if (!is_right(&r) && (o->all || r.status == STATUS_OK))
             exit_code = EXIT_WRONG;
         if (o->json)
-            print_json(&json, words[k], v.error, verdict);
+            print_json(&json, &r);
         else
-            printf("%-24s cpu f32  max relative error %.3g (bound %.1g)  %s\n", words[k], v.error,
-                   v.bound, verdict);
+            printf("%-24s %s %s  max relative error %.3g (bound %.1g)  %s\n", r.spec, r.device,
+                   r.precision, r.v.error, r.v.bound, verdict_of(&r));
         fflush(stdout);
+        if (o->all)
+            fprintf(stderr, "[%2d/%d] %s: %s, %.1f s\n", k + 1, count, specs[k], verdict_of(&r),
+                    r.seconds);
     }
     if (o->json)
         json_close(&json);
     return exit_code;
 }
 
+/* Names of the workloads of a domain (NULL: of all); an unknown domain is none. */
+static int names_of(const char *domain, const char **names)
+{
+    int count = 0;
+    for (int k = 0; k < workload_count(); k++)
+        if (!domain || strcmp(workload_at(k)->domain, domain) == 0)
+            names[count++] = workload_at(k)->name;
+    return count;
+}
+
+static int verify_main(int word_count, char **words, const void *values)
+{
+    const struct verify_options *o = values;
+    struct error err = {0};
+    if (!o->all && word_count && !o->domain)
+        return verify_each(word_count, (const char *const *)words, o);
+    if (!o->all || word_count) {
+        fprintf(stderr, "usage: ridge verify MODEL... | --all [--domain NAME] (-h explains)\n");
+        return EXIT_USAGE;
+    }
+    const char **names = calloc((size_t)workload_count(), sizeof(*names));
+    int count = names ? names_of(o->domain, names) : 0;
+    if (!names)
+        FAIL_NO_MEMORY(&err);
+    else if (count == 0)
+        FAIL(&err, STATUS_FAILED, "no workload is of the domain \"%s\"; see `ridge list`",
+             o->domain);
+    int exit_code = count ? verify_each(count, names, o) : command_fail(&err);
+    free(names);
+    return exit_code;
+}
+
 REGISTER(command, verify) = {
     .name = "verify",
     .summary = "compare workloads with their float64 reference",
-    .usage = "MODEL... [options]",
+    .usage = "MODEL... | --all [options]",
+    .help = "Exit code 3: a result is wrong, or, with --all, one could not be had.\n",
     .options = options,
     .values_size = sizeof(struct verify_options),
-    .words_min = 1,
     .main = verify_main,
 };

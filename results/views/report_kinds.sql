@@ -3,7 +3,9 @@
 -- :run
 WITH w AS MATERIALIZED (
     SELECT *, count(*) OVER (PARTITION BY spec) AS same FROM {lib/whole})
-SELECT w.result, w.spec || iif(same > 1, ' b' || w.batch, '') AS label, s.kind,
+SELECT w.result, w.spec || iif(same > 1, ' b' || w.batch, '') ||
+           iif(w.scenario = 'single_stream', '', ' ' || w.scenario) ||
+           iif(w.cache = 'cold', ' cold', '') AS label, s.kind,
        sum(s.time_s) AS "seconds [s]", count(*) AS steps, sum(s.flops) AS flops,
        sum(s.bytes_streamed) AS "bytes [B]"
 FROM w JOIN ({lib/step}) AS s ON s.result = w.result

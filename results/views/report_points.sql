@@ -6,7 +6,9 @@ WITH w AS MATERIALIZED (
     SELECT *, count(*) OVER (PARTITION BY spec) AS same,
            count(*) OVER (PARTITION BY spec, batch) AS same_batch
     FROM {lib/whole})
-SELECT result, spec || iif(same > 1, ' b' || batch, '') || iif(same_batch > 1, ' t' || threads, '')
+SELECT result, key, spec || iif(same > 1, ' b' || batch, '') ||
+           iif(same_batch > 1, ' t' || threads, '') ||
+           iif(scenario = 'single_stream', '', ' ' || scenario) || iif(cache = 'cold', ' cold', '')
            AS label,
        domain, flops / bytes_compulsory AS "intensity [FLOP/B]", flops / time_s AS
            "flop_rate [FLOP/s]", time_s / sum(time_s) OVER () AS share, verdict = 'valid' AS valid

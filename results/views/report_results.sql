@@ -3,7 +3,9 @@
 -- :run, :result: only this one; NULL: all.
 WITH w AS MATERIALIZED (
     SELECT *, count(*) OVER (PARTITION BY run, spec) AS same FROM {lib/whole})
-SELECT result, spec || iif(same > 1, ' b' || batch, '') AS label, verdict = 'valid' AS valid,
+SELECT result, spec || iif(same > 1, ' b' || batch, '') ||
+           iif(scenario = 'single_stream', '', ' ' || scenario) ||
+           iif(cache = 'cold', ' cold', '') AS label, verdict = 'valid' AS valid,
        flops, flops_counted, dram_read_bytes AS "dram_read [B]",
        dram_write_bytes AS "dram_write [B]"
 FROM w

@@ -18,8 +18,10 @@ fit AS (
              SELECT p.precision FROM result AS r JOIN point AS p ON p.id = r.point
              WHERE r.run = :run)))
 SELECT kind, name, how, value, unit, threads, level, precision,
-       iif(kind = 'compute', precision || ' peak ' || printf('%.4g', value / 1e9) || ' GFLOP/s',
-           level || ' ' || printf('%.3g', value / 1e9) || ' GB/s') ||
+       iif(kind = 'compute', precision || ' peak ' || iif(value < 9999.5e9,
+               printf('%.4g', value / 1e9) || ' GFLOP/s', printf('%.4g', value / 1e12) || ' TFLOP/s'),
+           level || ' ' || iif(value < 999.5e9, printf('%.3g', value / 1e9) || ' GB/s',
+                               printf('%.3g', value / 1e12) || ' TB/s')) ||
            iif(how = 'datasheet', ' (datasheet)', '') AS label
 FROM fit
 WHERE place = 1

@@ -88,6 +88,77 @@ fi
 run ridge compare base broken --db "$db" --junit
 prints 'errors="2"'
 
+run ridge compare base slow --db "$db" --github
+exits 1
+prints '^::error title=regressed resnet50 batch=8 threads=2::\+(19|20)\.[0-9] %25, .*; BASE [.0-9]+ ms, HEAD 1[12.0-9]+ ms; '
+prints '^::notice title=improved ncf'
+prints '^::notice title=ridge compare%3A BASE and HEAD differ::program commit: c0ffeeb1 -> c0ffeeb2$'
+prints '^ridge compare: 1 regressed, 1 improved$'
+check "GitHub: one command per line, no bare percent sign in it" \
+    awk '/^::/ && /%($|[^02][^5AC0-9])/ { exit 1 }' "$output"
+run ridge compare base broken --db "$db" --github
+prints '^::error title=failed resnet50'
+prints '^::warning title=missing ncf'
+other=$tap_dir/other.db
+made_db "$other"
+made_run "$other" 8 88888888-0000 tag=wide
+made_run "$other" 9 99999999-0000 tag=narrow
+for name in a b c d e f g h i j k l; do
+    made_point "$other" 8 "only_$name" 5
+done
+made_point "$other" 8 ncf 2
+made_point "$other" 9 ncf 2
+run ridge compare wide narrow --db "$other" --github
+exits 4
+check "GitHub: no more annotations of a kind than it shows" \
+    test "$(grep -c '^::warning' "$output")" = 9
+check "two workloads are not one that changed" sh -c '! grep -q "points differ in" "$0"' "$output"
+prints '12 missing, 1 unchanged; 3 of them without an annotation'
+
+# ---- rates ----
+made_run "$other" 31 31313131-0000 tag=rates
+made_run "$other" 32 32323232-0000 tag=lower
+for run in 31 32; do
+    ms=$((10 + 2 * (run - 31)))
+    made_point "$other" $run resnet50 $ms scenario=offline rate=$((8000 / ms))
+    made_point "$other" $run ncf 3 scenario=server rate=$((500 - 100 * (run - 31)))
+done
+run ridge compare rates lower --db "$other"
+exits 1
+prints '^regressed +resnet50 batch=8 threads=2 offline +[0-9.]+ ms'
+prints '^regressed +resnet50 batch=8 threads=2 offline: throughput +800 /s +666 /s +-1[67]\.[0-9] %  -[0-9.]+ \.\. -[0-9.]+ % +-[0-9.]+ %$'
+prints '^unchanged +ncf batch=8 threads=2 server: time without queue +[0-9.]+ ms'
+prints '^not judged +ncf batch=8 threads=2 server: server rate +500 /s +400 /s +-20\.0 % +- +-$'
+prints 'one search per run'
+prints '^2 points: 1 regressed, 1 unchanged'
+run ridge compare rates lower --db "$other" --json
+holds '.[0].rate | .name == "throughput" and .verdict == "regressed" and .better == "higher" and .ratio < 0.85 and .ci_low < .ratio and .ratio < .ci_high'
+holds '.[0] | .rate.ratio * .ratio - 1 | fabs < 1e-9'
+holds '.[1].rate | .name == "server_rate" and .verdict == "not judged" and (.ratio - 0.8 | fabs) < 1e-9 and .ci_low == null'
+run ridge compare rates lower --db "$other" --markdown
+prints '^\| not judged \| ncf batch=8 threads=2 server: server rate \| 500 /s \| 400 /s \| -20\.0 % \| - \| - \| one search \|'
+
+# ---- the work ----
+made_run "$other" 33 33333333-0000 tag=work
+made_run "$other" 34 34343434-0000 tag=more
+made_point "$other" 33 resnet50 10 flops=4.1e9 error=1e-7
+made_point "$other" 34 resnet50 10 flops=4.3e9 error=1e-7
+made_point "$other" 33 ncf 2 flops=123456789 error=1e-7
+made_point "$other" 34 ncf 2 flops=123456789
+made_point "$other" 33 bert 5 flops=4100000000 error=1e-7
+made_point "$other" 34 bert 6 flops=4100010000 error=1e-7
+run ridge compare work more --db "$other"
+exits 1
+prints '^work of resnet50 batch=8 threads=2 +flops 4\.1e9 +flops 4\.3e9$'
+prints '^work of ncf batch=8 threads=2 +verification verified +verification not verified$'
+prints 'the work changed: flops 4100000000 -> 4100010000'
+check "changed work comes before the verdicts" \
+    awk '/^work of/ { seen = NR } /^unchanged/ { exit !(seen && seen < NR) }' "$output"
+run ridge compare work more --db "$other" --json
+holds 'map(select(.point == "resnet50-2"))[0] | .verdict == "unchanged" and .work_changed == "flops 4.1e9 -> 4.3e9" and .work.flops == {"base": 4.1e9, "head": 4.3e9}'
+run ridge compare base same --db "$db" --json
+holds 'all(.[]; .work_changed == null and .rate == null)'
+
 # ---- words ----
 cp "$db" "$tap_dir/copy.db"
 sqlite3 "$tap_dir/copy.db" "UPDATE run SET uuid = '9' || uuid"

@@ -133,6 +133,12 @@ run ridge graph din --batch 512 --json
 holds '.params == 4231771 and .macs == 1972383744'
 holds "$(near .flops_model 3.984e9 1e-3)"
 
+# All items with their categories: a table of 48 MB read and written, without a product more.
+bytes=$("$RIDGE" graph din --batch 512 --json | jq .bytes_streamed)
+run ridge graph din:table=whole --batch 512 --json
+holds '.params == 4231771 and .macs == 1972383744'
+holds ".bytes_streamed - $bytes | . > 63001 * 128 * 4 * 2.4 and . < 63001 * 128 * 4 * 2.6"
+
 # The auxiliary net runs over one step less than the recurrences.
 run ridge graph dien --batch 512 --json
 holds '.params == 16521651 and .macs == 512 * (30312 * 100 + 24600 * 99 + 49856)'
@@ -144,6 +150,28 @@ holds "$(near .flops_model 1.1326e11 1e-3)"
 run ridge graph gcn --json
 holds '.params == 23040 and .macs == 1395824'
 holds "$(near .flops_model 3.04e6 1e-2)"
+
+# A folder of files gives all sizes: three papers, four words, two subjects, two links.
+mkdir "$tap_dir/cora"
+printf '31336\t0\t1\t0\t1\tTheory\n35\t1\t0\t0\t0\tCase_Based\n40\t0\t0\t1\t1\tTheory\n' \
+    >"$tap_dir/cora/cora.content"
+printf '31336\t35\n35\t31336\n35\t40\n' >"$tap_dir/cora/cora.cites"
+run ridge graph "gcn:data=$tap_dir/cora" --json
+exits 0
+holds '.params == 4 * 16 + 16 * 2 and .macs == (5 + 7) * 16 + 3 * 16 * 2 + 7 * 2'
+run ridge verify "gcn:data=$tap_dir/cora" --no-tune
+exits 0
+prints ' ok'
+echo 35 >>"$tap_dir/cora/cora.cites"
+run ridge graph "gcn:data=$tap_dir/cora"
+exits 2
+complains 'cora.cites:4: a line must name two papers'
+run ridge graph "gcn:data=$tap_dir/cora,dataset=pubmed"
+exits 2
+complains 'pubmed.content: No such file'
+run ridge graph gcn:data=
+exits 2
+complains 'data has no value'
 
 # 10074.57 MMAC per sentence of 74 words in and out.
 run ridge graph nmt --batch 128 --json
@@ -157,6 +185,15 @@ holds '.params == 137078239'
 holds "$(near .macs 187.5133e9 1e-4)"
 holds "$(near .flops_model 3.753e11 1e-3)"
 holds "$(near .bytes_compulsory 1.175e9 5e-3)"
+run ridge graph faster_rcnn --batch 65
+exits 2
+complains 'batch is 65; it can be at most 64'
+run ridge graph mask_rcnn:proposals=2049
+exits 2
+complains 'proposals is 2049; it can be at most 2048'
+run ridge graph mask_rcnn:image=64,proposals=10,detections=5 --batch 3 --json
+exits 0
+holds '.batch == 3'
 run ridge graph faster_rcnn:body=zf --json
 holds '.params == 59294751'
 holds "$(near .macs 30.256e9 1e-4)"
@@ -198,6 +235,8 @@ holds '.macs == 4 * 2624 * 2560 * 64 * 32'
 run ridge graph synnet:form=published --json
 holds '.params == 21619109'
 holds "$(near .macs 19.1087e9 1e-5)"
+run ridge graph synnet:form=published3c --json
+holds '.params == 25686645 and .macs == 17509948414'
 for wish in 60,64,20,60,20 10,200,20,60,20 200,40,70,20,10; do
     IFS=, read -r intensity footprint k5 k3 k1 <<EOF
 $wish

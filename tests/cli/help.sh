@@ -54,6 +54,35 @@ offers --threads ridge plan --thr
 offers -b ridge plan -
 offers kernels ridge list k
 offers suite.toml ridge help su
+# Values of options.
+offers cuda ridge run --device c
+offers offline ridge run ncf --scenario = of
+offers single_stream,server ridge run --scenario single_stream,se
+offers avx2 ridge run --isa ''
+offers openmetrics ridge export -f open
+offers roofline_ops ridge plot roof
+offers native ridge run --providers nat
+offers fish ridge help --completion fis
+run bash "$tap_dir/offer" "$tap_dir/ridge.bash" ridge run --db ''
+check "a file is left to the shell" test -z "$(cat "$output")"
+# What only a database knows.
+. tests/lib/made_runs.sh
+made_db "$tap_dir/made.db"
+made_run "$tap_dir/made.db" 1 aaaa1111-0000 tag=nightly-1
+made_run "$tap_dir/made.db" 2 bbbb2222-0000
+made_point "$tap_dir/made.db" 1 resnet50 10
+ridge=$(realpath "$RIDGE")
+offers nightly-1 "$ridge" compare --db "$tap_dir/made.db" ni
+offers latest,bbbb2222 "$ridge" compare --db = "$tap_dir/made.db" latest,bb
+offers latest "$ridge" report --db "$tap_dir/made.db" --run la
+offers resnet50-2 "$ridge" history -d "$tap_dir/made.db" res
+offers box "$ridge" history --db "$tap_dir/made.db" --host ''
+run bash "$tap_dir/offer" "$tap_dir/ridge.bash" "$ridge" compare --db "$tap_dir/absent.db" ''
+check "no database: nothing is offered and nothing is said" test -z "$(cat "$output" "$errors")"
+run ridge help --words pionts
+exits 2
+complains 'did you mean "points"'
+
 run bash "$tap_dir/offer" "$tap_dir/ridge.bash" ridge plan zzz
 check "nothing is offered for a word that fits nothing" test -z "$(cat "$output")"
 for command in $commands; do

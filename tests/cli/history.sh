@@ -19,7 +19,7 @@ run ridge history resnet50 --db "$db"
 exits 0
 prints '13 runs, 12 good, 1 change of level'
 prints 'level 10\.0[0-9] ms -> 11\.0[0-9] ms: \+(9\.[5-9]|10\.[0-5]) %'
-prints '^2026-01-08 .* ms \|.*o'
+prints '^2026-01-08 .* ms +- \|.*o'
 prints 'wrong: made wrong valid'
 check "the change stands before run 8" \
     awk '/level .* -> / { seen = NR } /^2026-01-08/ { exit NR != seen + 1 }' "$output"
@@ -43,6 +43,39 @@ exits 0
 prints '^resnet50-2 +13 runs +resnet50 batch=8 threads=2'
 run ridge history --db "$db" --json
 holds 'length == 3'
+
+# ---- near the roof, where the run measured one ----
+for run in 11 12; do
+    made_ceiling "$db" $run 200e9
+    sqlite3 "$db" "INSERT INTO ceiling (run, device, kind, name, level, precision, isa, pattern, threads,
+            value, unit, reason, how, n) VALUES ($run, 'cpu', 'bandwidth', 'triad DRAM', 'DRAM', '', 'avx2',
+            'triad', 2, 20e9, 'B/s', '', 'measured', 5);
+        INSERT INTO metric (result, name, unit, source, better, value, reason, formula, n)
+            SELECT id, 'bytes_compulsory', 'B', 'model', 'lower', 1e8, '', '', 0 FROM result WHERE run = $run"
+done
+# 1e9 FLOP at 200 GFLOP/s and 1e8 B at 20 GB/s are 5 ms each, of 11 ms.
+run ridge history resnet50 --db "$db"
+prints '^2026-01-11 .* ms  45 % \|'
+prints '^2026-01-10 .* ms +- \|'
+run ridge history resnet50 --db "$db" --json
+holds '.runs[10] | (.fraction_of_roof - 5/11 | fabs) < 0.01 and .bound == "latency"'
+holds '.runs[9] | .fraction_of_roof == null'
+
+# ---- two machines are kept apart ----
+for run in 21 22 23; do
+    made_run "$db" $run "efef-$run" host=second
+    made_point "$db" $run resnet50 30
+done
+run ridge history resnet50 --db "$db"
+exits 0
+complains 'runs of second only; --host shows those of 1 other machine'
+prints 'on second: 3 runs, 3 good'
+run ridge history resnet50 --db "$db" --host box --json
+holds '.host == "box" and (.runs | length == 13)'
+run ridge history --db "$db"
+prints '^resnet50-2 +16 runs on +2 machines +resnet50'
+prints '^ncf-1 +1 runs on +1 machine +ncf'
+
 run ridge history nothing --db "$db"
 exits 2
 complains 'no point "nothing"'

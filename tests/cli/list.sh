@@ -35,10 +35,41 @@ run ridge list plugins --json
 exits 0
 holds 'all(.[]; .name and ((.state == "loaded" and .version) or .reason))'
 
-for what in workloads ops kernels plugins; do
+for what in workloads suites ops kernels plugins; do
     run ridge list "$what"
     exits 0
 done
+
+run ridge list suites --json
+holds 'map(.name) == ["quick", "table1"] and all(.[]; .description and .workloads > 0)'
+
+# ---- runs of a database ----
+. tests/lib/made_runs.sh
+db=$tap_dir/made.db
+made_db "$db"
+made_run "$db" 1 aaaa1111-0000 tag=first
+made_run "$db" 2 bbbb2222-0000 host=other verdict=invalid
+made_run "$db" 3 cccc3333-0000
+made_point "$db" 1 resnet50 10
+made_point "$db" 1 ncf 2 verdict=invalid
+made_point "$db" 2 resnet50 10 status=failed
+sqlite3 "$db" "UPDATE run SET planned = 2 WHERE id = 1; UPDATE run SET planned = 0 WHERE id = 3;
+    INSERT INTO baseline VALUES ('release', 'aaaa1111-0000', '', '2026-01-01')"
+run ridge list runs --db "$db"
+exits 0
+prints '^aaaa1111  2026-01-01 00:00  box +c0ffeeb1  first  release +1 ok, 1 invalid +finished$'
+prints '^bbbb2222 .* other .* 0 ok, 1 failed +finished, INVALID: the governor changed$'
+prints '^cccc3333 .* ceilings only +finished$'
+check "the latest comes first" sh -c 'sed -n 2p "$0" | grep -q ^cccc3333' "$output"
+run ridge list runs --db "$db" --json
+exits 0
+holds 'length == 3 and .[2].tag == "first" and .[2].baselines == "release" and .[1].host == "other"'
+# A run of ceilings alone is not what latest means.
+run ridge compare first latest --db "$db"
+prints '^HEAD bbbb2222'
+run ridge list runs --db "$tap_dir/absent.db"
+exits 2
+complains 'absent.db'
 
 run ridge list gpus
 exits 2

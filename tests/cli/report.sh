@@ -81,10 +81,10 @@ has "median" '<strong>104 ms</strong>'
 check "usual: the number of the store" test "$(sqlite3 "$tap_dir/usual.db" \
     "SELECT round(1e3 * value) FROM metric WHERE result = 3001 AND op IS NULL AND name = 'time_s'")" = 104.0
 if drawn; then
-    # Roofline, breakdown and spread; a roofline, a curve and a history for each of five.
-    check "usual: all plots inside" test "$(grep -o '<svg ' "$html" | wc -l)" -eq 36
+    # Roofline, breakdown and spread; a roofline, a curve and two histories for each of five.
+    check "usual: all plots inside" test "$(grep -o '<svg ' "$html" | wc -l)" -eq 46
     check "usual: each for readers who do not see it" test \
-        "$(grep -o 'role="img" aria-labelledby' "$html" | wc -l)" -eq 36
+        "$(grep -o 'role="img" aria-labelledby' "$html" | wc -l)" -eq 46
     check "usual: the data stay" test -s "$tap_dir/usual/plots/roofline.dat"
     rm "$tap_dir/usual/plots/roofline.svg"
     check "usual: the script draws it again" sh -c "cd '$tap_dir/usual/plots' && gnuplot roofline.gp &&
@@ -103,6 +103,15 @@ check "hostile: well-formed" strict
 lacks "foreign element" '<script>alert|<b onm'
 has "names are shown as they are" 'wide_deep&lt;script&gt;'
 check "hostile: no command was run" test ! -e "$tap_dir/hostile/plots/pwned"
+
+# What a reader would not assume of a point stands beside its name.
+cp "$tap_dir/usual.db" "$tap_dir/unusual.db"
+sqlite3 "$tap_dir/unusual.db" "UPDATE point SET scenario = 'server', cache = 'cold' WHERE workload = 'ncf'"
+run ridge report --db "$tap_dir/unusual.db" --output "$tap_dir/unusual"
+which=unusual html=$tap_dir/unusual/index.html
+has "the scenario in the table" '>ncf</a><small>batch 1024 · f32 · 2 threads · server · cold</small>'
+has "and over the section" '<h3>ncf <small>batch 1024 · server · cold</small>'
+drawn && check "unusual: and in the plot" grep -q 'ncf server cold' "$tap_dir/unusual/plots/roofline.dat"
 
 page bare CEILINGS=0 STEPS=0 RUNS=1
 check "bare: well-formed" strict
@@ -140,6 +149,51 @@ run ridge report --db "$tap_dir/usual.db" --output "$tap_dir/older" --run latest
 exits 0
 check "an older run" grep -q '2026-09-11' "$tap_dir/older/index.html"
 
+# ---- two runs ----
+cp "$tap_dir/usual.db" "$tap_dir/other.db"
+tests/lib/other_machine.sh "$tap_dir/other.db"
+run ridge report "$tap_dir/usual.db" "$tap_dir/other.db" --output "$tap_dir/two"
+exits 0
+complains 'run 5f3a0003 of bench-07, 2026-09-13'
+complains 'run 6f3a0003 of bench-99, 2026-10-13'
+which=two html=$tap_dir/two/index.html
+check "two: well-formed" strict
+has "both runs" '<dt>BASE</dt><dd>bench-07, 2026-09-13T00:26 UTC<br>run 5f3a0003'
+has "the page is that of HEAD" '<h1>bench-99</h1>'
+has "totals" '<strong>[0-9]+ invalid, 1 missing, [0-9]+ improved</strong>'
+has "what differs" '<td data-label="Differs">machine</td><td data-label="BASE">bench-07</td>'
+has "changed work" 'work of bert_large.*flops 3.86e10.*flops 4.246e10'
+has "a change with its interval" '<strong>-45.0 %</strong><small>-4[0-9.]+ % to -4[0-9.]+ %'
+# A faster machine that uses less of itself.
+has "shares of both roofs" 'data-label="Of its roof"[^>]*>52.1 % → 37.9 %'
+has "verdicts" '<span class="chip good">improved</span>'
+if drawn; then
+    check "two: four points moved" test "$(sed -n '/^# moves/,/^$/p' "$tap_dir/two/plots/roofline_against.dat" | grep -c vision\\\|resnet\\\|bert\\\|wide)" -ge 3
+    has "the roofs of BASE" '>BASE: DRAM 24.1 GB/s<'
+fi
+run ridge report --run latest --against latest~1 --db "$tap_dir/usual.db" --output "$tap_dir/same"
+exits 0
+which=same html=$tap_dir/same/index.html
+check "same: well-formed" strict
+has "the same machine" 'No other difference'
+lacks "roof of BASE" 'BASE: DRAM'
+run ridge report latest latest --db "$tap_dir/usual.db" --output "$tap_dir/same"
+exits 2
+complains 'is in BASE and in HEAD'
+run ridge report latest~1 latest --against latest~2 --db "$tap_dir/usual.db"
+exits 2
+complains 'say the other run once'
+run ridge report latest --run latest~1 --db "$tap_dir/usual.db"
+exits 2
+run ridge report a b c --db "$tap_dir/usual.db"
+exits 2
+run ridge report latest,latest~1 --db "$tap_dir/usual.db"
+exits 2
+complains 'a page shows one run'
+run ridge report "$tap_dir/other.db:latest~1" --output "$tap_dir/older"
+exits 0
+complains 'run 6f3a0002 of bench-99'
+
 # Without gnuplot: everything but the pictures, and what to do.
 mkdir "$tap_dir/empty"
 run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/usual.db" --output "$tap_dir/without"
@@ -167,9 +221,10 @@ exits 2
 run ridge plot
 exits 0
 prints '^roofline +run'
+prints '^roofline_against +two runs'
 run ridge plot --json
 exits 0
-holds 'length == 6 and all(.[]; .name and .title and .about)'
+holds 'length == 8 and all(.[]; .name and .title and .about)'
 if drawn; then
     for name in breakdown history latency roofline roofline_ops spread; do
         run ridge plot "$name" --db "$tap_dir/usual.db" --output "$tap_dir/plots"
@@ -177,6 +232,13 @@ if drawn; then
         check "$name is drawn" grep -q '</svg>' "$tap_dir/plots/$name.svg"
         check "$name.gp and .dat" test -s "$tap_dir/plots/$name.gp" -a -s "$tap_dir/plots/$name.dat"
     done
+    run ridge plot roofline_against --against "$tap_dir/other.db" --db "$tap_dir/usual.db" \
+        --output "$tap_dir/plots"
+    exits 0
+    check "two runs are drawn" grep -q 'BASE: L2' "$tap_dir/plots/roofline_against.svg"
+    run ridge plot roofline_against --db "$tap_dir/usual.db" --output "$tap_dir/plots"
+    exits 2
+    complains 'name the other by --against'
     run ridge plot roofline --png --db "$tap_dir/usual.db" --output "$tap_dir/plots"
     exits 0
     check "a PNG" sh -c "head -c 4 '$tap_dir/plots/roofline.png' | grep -q PNG"

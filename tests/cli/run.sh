@@ -31,6 +31,26 @@ run ridge verify ncf --providers native --isa scalar --no-fuse --no-tune --json
 exits 0
 check "verify prints JSON" jq -e . "$output"
 
+# gcn has no batch: one that fails is told, and the others have their turn.
+run ridge verify --all --domain recommendation --batch 2 --no-tune --json
+exits 3
+complains '\[ 1/5\] dien'
+holds 'length == 5 and all(.[]; .status == "failed" or .bound >= 1e-5)'
+holds '[.[] | select(.status == "ok").workload] == ["dien", "din", "ncf", "wide_deep"]'
+holds '.[] | select(.workload == "gcn") | .status == "failed" and (.reason | test("batch"))'
+run ridge verify --all --domain recommendation --no-tune --no-fuse --threads 2
+exits 0
+prints '^gcn .* ok'
+run ridge verify --all --domain no_such_domain
+exits 2
+complains 'no_such_domain'
+for words in '--all ncf' '--domain micro'; do
+    # shellcheck disable=SC2086
+    run ridge verify $words
+    exits 2
+    complains 'usage: ridge'
+done
+
 run ridge explain ncf --json
 exits 0
 check "explain prints JSON" jq -e 'all(.[]; .kernel)' "$output"

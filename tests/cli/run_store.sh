@@ -30,6 +30,8 @@ run ridge run ncf wide_deep --batch 1,2 $fast --db "$db" --tag second --profiler
 exits 0
 prints '^ncf +2 '
 is "points" 4 "$(sql "SELECT count(*) FROM result WHERE run = 2 AND status = 'ok'")"
+is "the command as it was typed" 1 \
+    "$(sql "SELECT command LIKE 'ridge run ncf wide_deep --batch 1,2 % --tag second %' FROM run WHERE id = 2")"
 is "tag" second "$(sql 'SELECT tag FROM run WHERE id = 2')"
 is "state" finished "$(sql 'SELECT state FROM run WHERE id = 2')"
 is "the environment is shared" 1 "$(sql 'SELECT count(DISTINCT env_set) FROM run')"
@@ -40,6 +42,20 @@ is "no value without a reason" 0 "$(sql "SELECT count(*) FROM metric WHERE value
 is "the command that repeats it" 1 \
     "$(sql "SELECT reproduce LIKE 'ridge run ncf --batch 1 %' FROM result WHERE run = 2 LIMIT 1")"
 
+# What is unusual about a point is named in its row and in its command, which makes the same point.
+# shellcheck disable=SC2086
+run ridge run ncf --batch 1 --scenario offline,server --latency-bound 0.5 --quantile 0.9 $fast \
+    --no-verify --db "$tap_dir/again.db"
+prints '^ncf offline +1 '
+prints '^ncf server +1 '
+sql 'SELECT reproduce FROM result' "$tap_dir/again.db" >"$tap_dir/lines"
+while read -r _ words; do
+    # shellcheck disable=SC2086
+    "$RIDGE" $words $fast --no-verify --db "$tap_dir/again.db" >/dev/null 2>&1
+done <"$tap_dir/lines"
+is "the commands make no other points" "2 2" \
+    "$(sql "SELECT count(*) || ' ' || min(n) FROM (SELECT count(*) AS n FROM result GROUP BY point)" "$tap_dir/again.db")"
+
 # A point that fails is a row with its reason; the others run.
 printf 'not a model' >"$tap_dir/bad.onnx"
 # shellcheck disable=SC2086
@@ -49,6 +65,16 @@ is "failed and ok" "failed,ok" \
     "$(sql 'SELECT group_concat(status) FROM (SELECT status FROM result WHERE run = 3 ORDER BY sequence)')"
 is "the reason names the file" 1 \
     "$(sql "SELECT reason LIKE '%bad.onnx%' FROM result WHERE run = 3 AND status = 'failed'")"
+
+# Nothing that was typed names a person's folder after --redact.
+mkdir -p "$tap_dir/person/suites"
+printf '# %s/person/notes\n[[workload]]\nname = "ncf"\nbatch = 1\n' "$tap_dir" >"$tap_dir/person/suites/s.toml"
+# shellcheck disable=SC2086
+run env HOME="$tap_dir/person" "$RIDGE" run "$tap_dir/person/suites/s.toml" $fast --redact --db "$tap_dir/redacted.db"
+exits 0
+is "redacted: command, suite and its text" "1|<home>/suites/s.toml|1" \
+    "$(sql "SELECT instr(command, 'ridge run <home>/suites/s.toml') > 0, suite,
+        instr(suite_text, '# <home>/notes' || char(10)) > 0 FROM run" "$tap_dir/redacted.db")"
 
 # Unfinished runs go on, and no point is measured twice.
 sql "UPDATE run SET state = 'running', ended_utc = NULL WHERE id = 2;
@@ -69,6 +95,19 @@ exits 2
 complains 'garbage.db'
 is "and is not touched" "garbage, not a database" "$(cat "$tap_dir/garbage.db")"
 
+prints_nothing
+# A file that may not grow: an error, no death, and what was stored before is whole. Only with
+# this limit under the shell's own, so in a shell of its own.
+cp "$db" "$tap_dir/limited.db"
+before=$(sql 'SELECT count(*) FROM result' "$tap_dir/limited.db")
+# shellcheck disable=SC2016
+run sh -c 'ulimit -f $(($(wc -c <"$1") / 512 + 64)) && exec "$0" run ncf --batch 1,2 --device null --no-ceilings \
+    --no-report --no-verify --samples 9000 --db "$1"' "$RIDGE" "$tap_dir/limited.db"
+check "a file at its limit ends with a message" test "$code" -lt 64 -a -s "$errors"
+complains 'limited.db'
+is "the database is whole" ok "$(sql 'PRAGMA integrity_check' "$tap_dir/limited.db")"
+check "with all that it had" test "$(sql 'SELECT count(*) FROM result' "$tap_dir/limited.db")" -ge "$before"
+
 # Scripts that are no scripts.
 echo nonsense >"$script"
 # shellcheck disable=SC2086
@@ -79,5 +118,21 @@ prints 'nonsense.*is no number of nanoseconds'
 run ridge run --interleave "$RIDGE" "$RIDGE"
 exits 2
 complains 'takes two programs'
+run ridge run --interleave "$RIDGE" "$RIDGE" ncf --scenario offline
+exits 2
+complains '^ridge: --scenario has no meaning with --interleave'
+prints_nothing
+
+# Two programs in turns: what they are asked for, and as many samples as were wanted.
+printf '#!/bin/sh\necho "$@" >>"%s/asked"\necho ready\nwhile read -r _; do echo 10.0; echo . >>"%s/samples"; done\n' \
+    "$tap_dir" "$tap_dir" >"$tap_dir/program"
+chmod +x "$tap_dir/program"
+run ridge run --interleave "$tap_dir/program" "$tap_dir/program" ncf --repeat 2 --samples 7 \
+    --seconds 0.01 --isa avx2 --no-winograd --threads 1 --json
+exits 0
+holds 'length == 1 and .[0].verdict == "unchanged" and .[0].pairs == 2'
+is "both programs, two pairs" 4 "$(wc -l <"$tap_dir/asked")"
+is "the same question" "run ncf --on-request --threads 1 --isa avx2 --no-winograd" "$(sort -u "$tap_dir/asked")"
+check "not many more samples than asked for" test "$(wc -l <"$tap_dir/samples")" -ge 40
 
 finish

@@ -6,7 +6,8 @@
 #     made_db FILE                              an empty database
 #     made_run FILE N UUID [COLUMN=VALUE...]    run N on host "box"; build=, governor=, tag=, day=,
 #                                               verdict=, host=
-#     made_point FILE RUN POINT MS [KEY=VALUE]  60 samples around MS; status=, verdict=, seed=, threads=
+#     made_point FILE RUN POINT MS [KEY=VALUE]  60 samples around MS; status=, verdict=, seed=, threads=,
+#                                               scenario=, rate=, flops=, error= (of verification)
 #     made_ceiling FILE RUN VALUE               the FMA peak with 2 threads
 
 made_db() {
@@ -45,28 +46,36 @@ made_point() {
     made_file=$1 made_id=$2 made_name=$3 made_ms=$4
     shift 4
     status=ok verdict=valid seed=$made_id threads=2
+    scenario=single_stream rate='' flops=1e9 error=''
     for made_pair in "$@"; do
         eval "${made_pair%%=*}=\${made_pair#*=}"
     done
     awk -v run="$made_id" -v name="$made_name" -v ms="$made_ms" -v status="$status" \
-        -v verdict="$verdict" -v seed="$seed" -v threads="$threads" 'BEGIN {
+        -v verdict="$verdict" -v seed="$seed" -v threads="$threads" -v scenario="$scenario" \
+        -v rate="$rate" -v flops="$flops" -v error="$error" 'BEGIN {
         canonical = "workload=" name " params= mode=inference device=cpu precision=f32 batch=8 threads=" \
-            threads " scenario=single_stream cache=warm providers="
-        key = name "-" threads
+            threads " scenario=" scenario " cache=warm providers="
+        key = name "-" threads (scenario == "single_stream" ? "" : "-" scenario)
         reason = status == "ok" && verdict == "valid" ? "" : "made " status " " verdict
         print "BEGIN;"
         printf "INSERT OR IGNORE INTO point (key, canonical, workload, params, domain, mode, device, " \
             "precision, batch, threads, scenario, cache, providers) VALUES (\"%s\", \"%s\", \"%s\", " \
-            "\"\", \"vision\", \"inference\", \"cpu\", \"f32\", 8, %d, \"single_stream\", \"warm\", " \
-            "\"\");\n", key, canonical, name, threads
+            "\"\", \"vision\", \"inference\", \"cpu\", \"f32\", 8, %d, \"%s\", \"warm\", " \
+            "\"\");\n", key, canonical, name, threads, scenario
         printf "INSERT INTO result (run, sequence, point, status, verdict, reason, verify_how, " \
             "stop_reason, started_utc, wall_s, reproduce) SELECT %d, (SELECT count(*) FROM result " \
             "WHERE run = %d), id, \"%s\", \"%s\", \"%s\", \"\", \"\", \"\", 1, \"\" FROM point WHERE " \
             "key = \"%s\";\n", run, run, status, verdict, reason, key
         result = "(SELECT max(id) FROM result)"
         printf "INSERT INTO metric (result, name, unit, source, better, value, reason, formula, n) " \
-            "VALUES (%s, \"flops\", \"1\", \"model\", \"lower\", 1e9, \"\", \"\", 0), " \
+            "VALUES (%s, \"flops\", \"1\", \"model\", \"lower\", " flops ", \"\", \"\", 0), " \
             "(%s, \"time_s\", \"s\", \"clock\", \"lower\", %.9g, \"\", \"\", 60);\n", result, result, ms / 1000
+        if (rate != "")
+            printf "INSERT INTO metric (result, name, unit, source, better, value, reason, formula, n) " \
+                "VALUES (%s, \"%s\", \"1/s\", \"derived\", \"higher\", %s, \"\", \"\", 0);\n", result, \
+                (scenario == "server" ? "server_rate" : "throughput"), rate
+        if (error != "")
+            printf "UPDATE result SET verify_error = %s, verify_bound = 1e-5 WHERE id = %s;\n", error, result
         printf "INSERT INTO op VALUES (%s, 0, \"conv1\", \"Conv\", \"[8]\", \"gemm%s\", \"native\");\n", \
             result, (ms > 11 ? "_slow" : "")
         printf "INSERT INTO metric (result, op, name, unit, source, better, value, reason, formula, n) " \

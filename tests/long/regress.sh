@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Does comparing tell the truth? A test-only plug-in does the work of its kernel N times, so one program
 # can be made slower than another by a known share. A/A pairs must raise no alarm, 5 % must be found.
-# RIDGE_TRIALS_AA (200), RIDGE_TRIALS (40), RIDGE_PAIRS (5): how many. About a second per pair; the
-# machine should be quiet, and the rates are printed.
+# RIDGE_TRIALS_AA (200), RIDGE_TRIALS (40), RIDGE_PAIRS (5): how many. A pair takes 3 s, which is its
+# budget of samples: starting both programs takes 0.02 s of it. So 280 trials are 70 minutes; a look
+# at less is RIDGE_SECONDS=0.5 per pair. The machine should be quiet, and the rates are printed.
 . tests/lib/tap.sh
 model=/usr/share/libonnx-testdata/data/node/test_relu/model.onnx
 sample=${RIDGE_BUILD:-build/release}/tests/plugin_sample/sample.so
@@ -31,7 +32,7 @@ trials() { # count, head
     for trial in $(seq 1 "$1"); do
         : "$trial"
         "$RIDGE" run --interleave --repeat "${RIDGE_PAIRS:-5}" "$tap_dir/plain" "$tap_dir/$2" "$model" \
-            --providers sample --threads 1 --json 2>/dev/null | jq -r '.[0].verdict'
+            --seconds "${RIDGE_SECONDS:-3}" --providers sample --threads 1 --json 2>/dev/null | jq -r '.[0].verdict'
     done | sort | uniq -c | awk '{ n[$2] = $1 }
         END { print n["regressed"] + 0, n["improved"] + 0, n["unchanged"] + 0, n["inconclusive"] + 0 }'
 }

@@ -120,18 +120,28 @@ prints 'page is [0-9]+ wide in 1280'
 prints '"DRAM 24.1 GB/s" on "mmmmmm"'
 prints 'error: .*nowhere'
 
+look_everywhere() { # name of a report
+    for width in 1280 390; do
+        for theme in light dark; do
+            look "$tap_dir/$1/index.html" "$width" "$theme"
+            clean "$width"
+            shot "$tap_dir/$1/index.html" "$width" "$1-$width-$theme"
+        done
+    done
+}
+
+cp "$tap_dir/usual.db" "$tap_dir/other.db"
+tests/lib/other_machine.sh "$tap_dir/other.db"
+run ridge report "$tap_dir/usual.db" "$tap_dir/other.db" --output "$tap_dir/two"
+exits 0
+look_everywhere two
+
 for knobs in "X=1 usual" "WORKLOADS=17 many" "HOSTILE=1 hostile" "CEILINGS=0 bare" \
     "SAMPLES=5000 tails"; do
     name=${knobs#* }
     env "${knobs% *}" tests/lib/sample_db.sh "$tap_dir/$name.db"
     run ridge report --db "$tap_dir/$name.db" --output "$tap_dir/$name"
     exits 0
-    for width in 1280 390; do
-        for theme in light dark; do
-            look "$tap_dir/$name/index.html" "$width" "$theme"
-            clean "$width"
-            shot "$tap_dir/$name/index.html" "$width" "$name-$width-$theme"
-        done
-    done
+    look_everywhere "$name"
 done
 finish

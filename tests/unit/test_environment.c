@@ -260,6 +260,31 @@ static void the_hash_covers_settings(void **state)
     assert_string_not_equal(probe(m, false).host_uid, before.host_uid);
 }
 
+static void changes_are_named(void **state)
+{
+    struct machine *m = *state;
+    char text[400];
+    struct environment before = probe(m, false);
+    put(m, "/proc/loadavg", "9.10 0.20 0.30 1/100 4243\n");
+    struct environment same = probe(m, false);
+    environment_changes(&before, &same, text, sizeof(text));
+    assert_string_equal(text, "");
+    put(m, "/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
+    struct environment one = probe(m, false);
+    environment_changes(&same, &one, text, sizeof(text));
+    assert_non_null(strstr(text, " -> always"));
+    assert_null(strchr(text, ','));
+    put(m, CPU "vulnerabilities/meltdown", "Vulnerable\n");
+    put(m, CPU "vulnerabilities/spectre_v9", "Vulnerable\n");
+    put(m, "/sys/fs/cgroup/user.slice/job1/cpu.max", "250000 100000\n");
+    struct environment many = probe(m, false);
+    environment_changes(&same, &many, text, sizeof(text));
+    assert_string_equal(text + strlen(text) - 5, ", ...");
+    char small[16];
+    environment_changes(&same, &many, small, sizeof(small));
+    assert_int_equal(strlen(small), sizeof(small) - 1);
+}
+
 /* The file system of a folder is found by its device number. */
 static void storage(void **state)
 {
@@ -315,6 +340,7 @@ int main(void)
         ON_MACHINE(facts_are_sorted_and_unique),
         ON_MACHINE(redaction),
         ON_MACHINE(the_hash_covers_settings),
+        ON_MACHINE(changes_are_named),
         ON_MACHINE(storage),
         ON_MACHINE(nothing_there),
         ON_MACHINE(this_machine),

@@ -147,12 +147,9 @@ static bool make_words(struct arena *arena, const struct citations_size *size, s
     return made == size->word_entries && csr_from(arena, &bits, m);
 }
 
-bool citations_make(struct arena *arena, const struct citations_size *size, struct csr *words,
-                    struct csr *adjacency)
+void citations_normalise(struct csr *words, struct csr *adjacency)
 {
-    if (!make_links(arena, size, adjacency) || !make_words(arena, size, words))
-        return false;
-    for (int32_t r = 0; r < size->papers; r++) {
+    for (int32_t r = 0; r < words->rows; r++) {
         int32_t degree = adjacency->offsets[r + 1] - adjacency->offsets[r];
         int32_t count = words->offsets[r + 1] - words->offsets[r];
         for (int32_t z = words->offsets[r]; z < words->offsets[r + 1]; z++)
@@ -162,5 +159,13 @@ bool citations_make(struct arena *arena, const struct citations_size *size, stru
             adjacency->value[z] = 1 / sqrtf((float)degree * (float)(other[1] - other[0]));
         }
     }
+}
+
+bool citations_make(struct arena *arena, const struct citations_size *size, struct csr *words,
+                    struct csr *adjacency)
+{
+    if (!make_links(arena, size, adjacency) || !make_words(arena, size, words))
+        return false;
+    citations_normalise(words, adjacency);
     return true;
 }

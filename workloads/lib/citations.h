@@ -25,6 +25,9 @@ struct citations_size {
     int32_t links;        /* undirected, between different papers */
 };
 
+/* Values of both: rows of words add up to 1; links become D^-1/2 (A + I) D^-1/2. */
+void citations_normalise(struct csr *words, struct csr *adjacency);
+
 /* Row-normalised words, and D^-1/2 (A + I) D^-1/2 of the links. False: out of memory, or sizes that
  * cannot be. */
 bool citations_make(struct arena *arena, const struct citations_size *size, struct csr *words,

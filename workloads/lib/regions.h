@@ -6,8 +6,14 @@
 #define WORKLOADS_LIB_REGIONS_H
 
 #include "workloads/lib/layers.h"
+#include "workloads/workload.h"
 
-enum { REGIONS_MAX = 2048 };
+/* Every image has nodes of its own behind the first stage. */
+enum { REGIONS_MAX = 2048, IMAGES_MAX = 64 };
+
+/* Whether batch, "proposals" and "detections" (NULL: no such parameter) are within these limits;
+ * false: an error is in the graph. */
+bool regions_fit(struct graph *g, const struct workload_config *config, const char *detections);
 
 int const_f32(struct graph *g, struct shape shape, const float *data);
 

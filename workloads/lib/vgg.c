@@ -9,10 +9,12 @@ int vgg_conv(struct graph *g, int x, const char *name, int64_t out, int64_t kern
 
 int vgg16_stage(struct graph *g, int x, int stage)
 {
-    static const int64_t channels[] = {64, 128, 256, 512, 512};
+    int64_t channels = 64; /* 64, 128, 256, 512, 512 */
+    for (int k = 1; k < stage && channels < 512; k++)
+        channels *= 2;
     int convs = stage <= 2 ? 2 : 3;
     for (int k = 1; k <= convs; k++)
-        x = vgg_conv(g, x, name_of(g, "conv%d_%d", stage, k), channels[stage - 1], 3);
+        x = vgg_conv(g, x, name_of(g, "conv%d_%d", stage, k), channels, 3);
     return x;
 }
 

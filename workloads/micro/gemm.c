@@ -57,7 +57,7 @@ REGISTER(workload, gemm) = {
     .name = "gemm",
     .domain = "micro",
     .task = "matrix product",
-    .summary = "C = A B' of any size, or of the sizes of AI Matrix",
+    .summary = "C = A B' in fp32 (fp16, int8: not built yet), any size or those of AI Matrix",
     .source = "AI Matrix micro benchmark, after DeepBench",
     .params = params,
     .table1_batch = 1,

@@ -4,26 +4,34 @@
  * Electronics. Scores one candidate item per user. The user table of the repository's code takes no
  * part in the forward pass and is left out. */
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "workloads/lib/interest.h"
 #include "workloads/workload.h"
 
 enum { ITEMS = 63001, CATEGORIES = 801, HALF = 64, WIDTH = 2 * HALF };
 
+static const char *const tables[] = {"gathered", "whole", NULL};
 static const struct param params[] = {
     {"history", "86", NULL, "items in a user's history, padding included"},
+    {"table", "gathered", tables, "whole: the candidate is the first row of a table of all items"},
     {.name = NULL},
 };
 
-/* The category of every item is part of the model. */
-static int category_list(struct graph *g)
+/* The category of every item is part of the model. As an input, its vectors are not put together
+ * with the items' once and for all when constants are folded: nobody knows tables while training.
+ */
+static int category_list(struct graph *g, bool input)
 {
-    int32_t *of = malloc(ITEMS * sizeof(*of));
+    struct shape shape = shape_of(ITEMS);
+    int32_t *of = arena_array(&g->arena, ITEMS, sizeof(*of));
     for (uint32_t item = 0; of && item < ITEMS; item++)
         of[item] = (int32_t)((item * 2654435761u >> 8) % CATEGORIES); /* Knuth's hash */
-    int list = of ? graph_const(g, "category_of", DTYPE_I32, shape_of(ITEMS), of) : NONE;
-    free(of);
+    if (!of || !input)
+        return of ? graph_const(g, "category_of", DTYPE_I32, shape, of) : NONE;
+    int list = graph_input(g, "category_of", DTYPE_I32, shape, (struct fill){.kind = FILL_NONE});
+    if (list != NONE)
+        g->values[list].data = of;
     return list;
 }
 
@@ -36,6 +44,17 @@ static int embed(struct graph *g, int ids, int list, int64_t axis)
     return concat(g, axis, 2, parts);
 }
 
+/* The candidate as the repository's code comes by it: all items are put together with their
+ * categories, and the first is taken, the same for all users. */
+static int first_of_all(struct graph *g, int list, int64_t users)
+{
+    int parts[] = {graph_find_value(g, "item.weight"),
+                   embedding(g, list, "category", CATEGORIES, HALF)};
+    int first = slice(g, concat(g, 1, 2, parts), (struct range){0, 0, 1, 1});
+    return graph_node(g, "Expand", "predict_ads",
+                      INPUTS(first, graph_const_i64(g, 2, (int64_t[]){users, WIDTH})), NO_ATTRS);
+}
+
 static void build(struct graph *g, const struct workload_config *config)
 {
     int64_t n = config->batch, steps = config_int(config, "history");
@@ -45,9 +64,10 @@ static void build(struct graph *g, const struct workload_config *config)
     int viewed = graph_input(g, "history", DTYPE_I32, shape_of(n, steps), zipf);
     int length = graph_input(g, "history_length", DTYPE_I32, shape_of(n), lengths);
 
-    int list = category_list(g);
-    int candidate = embed(g, item, list, 1);
+    bool whole = strcmp(config_text(config, "table"), "whole") == 0;
+    int list = category_list(g, whole);
     int history = embed(g, viewed, list, 2); /* h_emb */
+    int candidate = whole ? first_of_all(g, list, n) : embed(g, item, list, 1);
     struct interest attention = {.batch = n,
                                  .steps = steps,
                                  .width = WIDTH,

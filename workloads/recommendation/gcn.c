@@ -5,6 +5,7 @@
  * one input, so there is no batch. Words and links are sparse matrices (SpMM). */
 #include <string.h>
 
+#include "workloads/data/cora.h"
 #include "workloads/lib/cases.h"
 #include "workloads/lib/citations.h"
 #include "workloads/lib/layers.h"
@@ -15,6 +16,7 @@ enum { HIDDEN = 16 };
 static const char *const sets[] = {"cora", "citeseer", "pubmed", NULL};
 static const struct param params[] = {
     {"dataset", "cora", sets, "whose numbers of papers, words and links the graph has"},
+    {"data", "made", param_text, "\"made\", or a folder with DATASET.content and DATASET.cites"},
     {.name = NULL},
 };
 
@@ -59,14 +61,59 @@ static int mean(struct graph *g, int x, const char *name)
     return y;
 }
 
-/* Cross-entropy and accuracy over the papers whose subject is known. */
-static void judge(struct graph *g, int logits, const struct citations_size *size)
+static int input_of(struct graph *g, const char *name, struct shape shape, enum dtype dtype,
+                    const void *data)
 {
-    struct fill subject = {.kind = FILL_INDEX, .a = 0, .b = size->classes};
+    int x = graph_input(g, name, dtype, shape, (struct fill){.kind = FILL_NONE});
+    if (x != NONE)
+        g->values[x].data = data;
+    return x;
+}
+
+/* ---- where the graph comes from ---- */
+
+static enum status make(struct graph *g, const char *set, struct cora *c, struct error *err)
+{
+    int which = 0;
+    while (strcmp(sets[which], set) != 0)
+        which++;
+    c->size = sizes[which];
+    return citations_make(&g->arena, &c->size, &c->words, &c->adjacency) ? STATUS_OK
+                                                                         : FAIL_NO_MEMORY(err);
+}
+
+/* False: an error is in the graph. Subjects are NULL where they are made by chance. */
+static bool citations_of(struct graph *g, const struct workload_config *config, struct cora *c)
+{
+    const char *data = config_text(config, "data"), *set = config_text(config, "dataset");
+    *c = (struct cora){.subjects = NULL};
+    if (!case_alone(g, config))
+        return false;
+    enum status status = strcmp(data, "made") == 0 ? make(g, set, c, &g->err)
+                                                   : cora_load(&g->arena, data, set, c, &g->err);
+    g->failed = status != STATUS_OK;
+    return !g->failed;
+}
+
+/* ---- the network ---- */
+
+/* Cross-entropy and accuracy over the papers whose subject is known: all papers of files. */
+static void judge(struct graph *g, int logits, const struct cora *c)
+{
+    struct fill subject = {.kind = FILL_INDEX, .a = 0, .b = c->size.classes};
     struct fill known = {.kind = FILL_INDEX, .a = 0, .b = 2};
-    int labels = graph_input(g, "labels", DTYPE_I64, shape_of(size->papers), subject);
-    int mask =
-        cast(g, graph_input(g, "known", DTYPE_I32, shape_of(size->papers), known), DTYPE_F32);
+    int labels, mask;
+    if (c->subjects) {
+        int32_t *all = arena_array(&g->arena, (size_t)c->size.papers, sizeof(*all));
+        for (int32_t k = 0; all && k < c->size.papers; k++)
+            all[k] = 1;
+        labels = input_of(g, "labels", shape_of(c->size.papers), DTYPE_I64, c->subjects);
+        mask = input_of(g, "known", shape_of(c->size.papers), DTYPE_I32, all);
+    } else {
+        labels = graph_input(g, "labels", DTYPE_I64, shape_of(c->size.papers), subject);
+        mask = graph_input(g, "known", DTYPE_I32, shape_of(c->size.papers), known);
+    }
+    mask = cast(g, mask, DTYPE_F32);
     int share = graph_node(g, "ReduceMean", NULL, INPUTS(mask), ATTRS(attr_int("keepdims", 0)));
     mask = graph_node(g, "Div", NULL, INPUTS(mask, share), NO_ATTRS);
 
@@ -81,36 +128,23 @@ static void judge(struct graph *g, int logits, const struct citations_size *size
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    const char *set = config_text(config, "dataset");
-    int which = 0;
-    while (strcmp(sets[which], set) != 0)
-        which++;
-    const struct citations_size *size = &sizes[which];
-    struct csr word_matrix, links;
-    if (!case_alone(g, config))
+    struct cora c;
+    if (!citations_of(g, config, &c))
         return;
-    if (!citations_make(&g->arena, size, &word_matrix, &links)) {
-        g->failed = true;
-        FAIL_NO_MEMORY(&g->err);
-        return;
-    }
-    struct sparse words = constants(g, "words", &word_matrix);
-    struct sparse adjacency = constants(g, "adjacency", &links);
+    struct sparse words = constants(g, "words", &c.words);
+    struct sparse adjacency = constants(g, "adjacency", &c.adjacency);
     /* The one thing that may change from run to run: how much each word counts. */
-    words.values = graph_input(g, "word_weights", DTYPE_F32, shape_of(word_matrix.entries),
-                               (struct fill){.kind = FILL_NONE});
-    if (words.values != NONE)
-        g->values[words.values].data = word_matrix.value;
+    words.values = input_of(g, "word_weights", shape_of(c.words.entries), DTYPE_F32, c.words.value);
 
-    int x = times(g, "words_w0", &words, weight(g, "w0", size->words, HIDDEN));
+    int x = times(g, "words_w0", &words, weight(g, "w0", c.size.words, HIDDEN));
     int hidden = relu(g, times(g, "layer1", &adjacency, x));
-    x = graph_node(g, "MatMul", "hidden_w1", INPUTS(hidden, weight(g, "w1", HIDDEN, size->classes)),
-                   NO_ATTRS);
+    x = graph_node(g, "MatMul", "hidden_w1",
+                   INPUTS(hidden, weight(g, "w1", HIDDEN, c.size.classes)), NO_ATTRS);
     int logits = times(g, "layer2", &adjacency, x);
     int subjects = graph_node(g, "Softmax", NULL, INPUTS(logits), ATTRS(attr_int("axis", 1)));
     graph_rename(g, subjects, "subject_probability");
     graph_output(g, subjects);
-    judge(g, logits, size);
+    judge(g, logits, &c);
 }
 
 REGISTER(workload, gcn) = {

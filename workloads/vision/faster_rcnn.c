@@ -185,14 +185,13 @@ static int final_boxes(struct graph *g, int rois, int scores, int deltas, const 
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    enum { IMAGES_MAX = 64 };
-    int64_t images = config->batch < IMAGES_MAX ? config->batch : IMAGES_MAX;
-    int64_t height = config_int(config, "height"), width = config_int(config, "width");
+    int64_t images = config->batch, width = config_int(config, "width");
+    int64_t height = config_int(config, "height");
     bool is_zf = strcmp(config_text(config, "body"), "zf") == 0;
     struct size size = {(float)height, (float)width, (float)height / 375,
                         config_int(config, "proposals")};
-    if (size.proposals > REGIONS_MAX)
-        size.proposals = REGIONS_MAX;
+    if (!regions_fit(g, config, NULL))
+        return;
     int image = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, height, width),
                             (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     int map = is_zf ? zf(g, image) : vgg16(g, image);

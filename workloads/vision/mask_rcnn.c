@@ -11,13 +11,13 @@
 #include "workloads/workload.h"
 
 enum { LEVELS = FPN_LEVELS, ROI_LEVELS = 4, ANCHORS = 3, CLASSES = 81 };
-enum { CANDIDATES = 6000, IMAGES_MAX = 64 };
+enum { CANDIDATES = 6000 };
 
 static const double epsilon = 1e-3;
 static const float deviation[4] = {0.1f, 0.1f, 0.2f, 0.2f}; /* that deltas are trained with */
 static const struct param params[] = {
     {"image", "1024", NULL, "height and width of the image, a multiple of 64"},
-    {"detections", "100", NULL, "objects found at most, each with its masks"},
+    {"detections", "100", NULL, "objects found at most, each with its masks; 2048 at most"},
     {"proposals", "1000", NULL, "regions that go on to the second stage; 2048 at most"},
     {.name = NULL},
 };
@@ -198,8 +198,10 @@ static int mask_head(struct graph *g, int x)
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    int64_t images = config->batch < IMAGES_MAX ? config->batch : IMAGES_MAX;
-    int64_t size = config_int(config, "image"), keep = config_int(config, "proposals");
+    int64_t images = config->batch, size = config_int(config, "image");
+    int64_t keep = config_int(config, "proposals"), most = config_int(config, "detections");
+    if (!regions_fit(g, config, "detections"))
+        return;
     struct resnet net = {.blocks = {3, 4, 23, 3}, .epsilon = epsilon, .bias = true};
     int x = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
@@ -207,8 +209,6 @@ static void build(struct graph *g, const struct workload_config *config)
     resnet_taps(g, x, &net, stage);
     feature_pyramid(g, stage, maps);
     struct rpn rpn = propose_net(g, maps, size);
-    int64_t most = config_int(config, "detections");
-    keep = keep < REGIONS_MAX ? keep : REGIONS_MAX;
 
     for (int k = 0; k < images; k++) {
         struct pyramid p = {maps, ROI_LEVELS, k};

@@ -12,7 +12,7 @@
  * multiply-add is two). *sink keeps the compiler from dropping them. */
 typedef double roof_compute(int64_t rounds, float *sink);
 
-roof_compute roof_fma_f32_scalar; /* wide versions: fma_peak.h */
+roof_compute roof_fma_f32_scalar, roof_fma_f32_avx2, roof_fma_f32_avx512;
 roof_compute roof_fma_f64_scalar, roof_fma_f64_avx2, roof_fma_f64_avx512;
 roof_compute roof_dot_i8_avx2, roof_dot_i8_avx512; /* three instructions: maddubs, madd, add */
 roof_compute roof_dot_i8_vnni_avx512;              /* needs AVX512-VNNI */

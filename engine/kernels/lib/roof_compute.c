@@ -8,10 +8,22 @@
 
 enum { CHAINS = 12, UNROLL = 8 };
 
+/* sum[c] becomes `next` for each chain, so many rounds. The sums are registers: nothing but
+ * unrolled loops may touch them. */
+#define EACH_CHAIN _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++)
+#define ROUNDS(rounds, sum, next)                                                                  \
+    for (int64_t r = 0; r < (rounds); r++)                                                         \
+        for (int u = 0; u < UNROLL; u++)                                                           \
+            EACH_CHAIN                                                                             \
+            {                                                                                      \
+                (sum)[c] = (next);                                                                 \
+            }
+
 #if defined(__AVX512F__)
 
-enum { LANES_F64 = 8 };
+enum { LANES_F64 = 8, LANES_F32 = 16 };
 typedef __m512d vd;
+typedef __m512 vs;
 
 SIMD_INLINE vd vd_set1(double x)
 {
@@ -21,6 +33,16 @@ SIMD_INLINE vd vd_set1(double x)
 SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
 {
     return _mm512_fmadd_pd(a, b, c);
+}
+
+SIMD_INLINE vs vs_set1(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+SIMD_INLINE vs vs_fma(vs a, vs b, vs c)
+{
+    return _mm512_fmadd_ps(a, b, c);
 }
 
 /* 64 products of bytes, added to 16 sums of 32 bits. Without the barrier the compiler would see
@@ -34,8 +56,9 @@ SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b)
 
 #elif defined(__AVX2__)
 
-enum { LANES_F64 = 4 };
+enum { LANES_F64 = 4, LANES_F32 = 8 };
 typedef __m256d vd;
+typedef __m256 vs;
 
 SIMD_INLINE vd vd_set1(double x)
 {
@@ -45,6 +68,16 @@ SIMD_INLINE vd vd_set1(double x)
 SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
 {
     return _mm256_fmadd_pd(a, b, c);
+}
+
+SIMD_INLINE vs vs_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+SIMD_INLINE vs vs_fma(vs a, vs b, vs c)
+{
+    return _mm256_fmadd_ps(a, b, c);
 }
 
 SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b)
@@ -72,48 +105,36 @@ SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
     return a * b + c;
 }
 
-double roof_fma_f32_scalar(int64_t rounds, float *sink)
+SIMD_INLINE vs vs_set1(float x)
 {
-    vs sum[CHAINS], a = {0.999f, 0.999f, 0.999f, 0.999f}, b = {1e-3f, 1e-3f, 1e-3f, 1e-3f};
-#pragma GCC unroll 12
-    for (int c = 0; c < CHAINS; c++)
-        sum[c] = a * (float)c;
-    for (int64_t r = 0; r < rounds; r++)
-        for (int u = 0; u < UNROLL; u++)
-#pragma GCC unroll 12
-            for (int c = 0; c < CHAINS; c++)
-                sum[c] = sum[c] * a + b;
-#pragma GCC unroll 12
-    for (int c = 1; c < CHAINS; c++)
-        sum[0] += sum[c];
-    *sink = sum[0][0] + sum[0][1] + sum[0][2] + sum[0][3];
-    return (double)rounds * UNROLL * CHAINS * LANES_F32 * 2;
+    return (vs){x, x, x, x};
+}
+
+SIMD_INLINE vs vs_fma(vs a, vs b, vs c)
+{
+    return a * b + c;
 }
 
 #endif
 
-double SIMD_FN(roof_fma_f64)(int64_t rounds, float *sink)
-{
-    vd sum[CHAINS];
-    vd a = vd_set1(0.999), b = vd_set1(1e-3);
-#pragma GCC unroll 12
-    for (int c = 0; c < CHAINS; c++)
-        sum[c] = vd_set1((double)c);
-    for (int64_t r = 0; r < rounds; r++)
-        for (int u = 0; u < UNROLL; u++)
-#pragma GCC unroll 12
-            for (int c = 0; c < CHAINS; c++)
-                sum[c] = vd_fma(sum[c], a, b);
-    double lanes[LANES_F64], total = 0;
-#pragma GCC unroll 12
-    for (int c = 0; c < CHAINS; c++) {
-        memcpy(lanes, &sum[c], sizeof(lanes));
-        for (int k = 0; k < LANES_F64; k++)
-            total += lanes[k];
+#define FMA_ROOF(name, vector, element, prefix, lane_count)                                        \
+    double SIMD_FN(name)(int64_t rounds, float *sink)                                              \
+    {                                                                                              \
+        vector sum[CHAINS], a = prefix##_set1((element)0.999), b = prefix##_set1((element)1e-3);   \
+        element lanes[lane_count], total = 0;                                                      \
+        EACH_CHAIN sum[c] = prefix##_set1((element)c);                                             \
+        ROUNDS(rounds, sum, prefix##_fma(sum[c], a, b));                                           \
+        EACH_CHAIN                                                                                 \
+        {                                                                                          \
+            memcpy(lanes, &sum[c], sizeof(lanes));                                                 \
+            for (int k = 0; k < (lane_count); k++)                                                 \
+                total += lanes[k];                                                                 \
+        }                                                                                          \
+        *sink = (float)total;                                                                      \
+        return (double)rounds * UNROLL * CHAINS * (lane_count)*2;                                  \
     }
-    *sink = (float)total;
-    return (double)rounds * UNROLL * CHAINS * LANES_F64 * 2;
-}
+FMA_ROOF(roof_fma_f32, vs, float, vs, LANES_F32)
+FMA_ROOF(roof_fma_f64, vd, double, vd, LANES_F64)
 
 #if defined(__AVX2__)
 
@@ -121,14 +142,8 @@ double SIMD_FN(roof_dot_i8)(int64_t rounds, float *sink)
 {
     vi sum[CHAINS];
     vi a = vi_set1(0x01020304), b = vi_set1(0x01010101);
-#pragma GCC unroll 12
-    for (int c = 0; c < CHAINS; c++)
-        sum[c] = vi_set1(c);
-    for (int64_t r = 0; r < rounds; r++)
-        for (int u = 0; u < UNROLL; u++)
-#pragma GCC unroll 12
-            for (int c = 0; c < CHAINS; c++)
-                sum[c] = vi_dot_bytes(sum[c], a, b);
+    EACH_CHAIN sum[c] = vi_set1(c);
+    ROUNDS(rounds, sum, vi_dot_bytes(sum[c], a, b));
 #pragma GCC unroll 12
     for (int c = 1; c < CHAINS; c++)
         sum[0] = vi_add(sum[0], sum[c]);
@@ -144,14 +159,8 @@ __attribute__((target("avx512vnni"))) double roof_dot_i8_vnni_avx512(int64_t rou
 {
     __m512i sum[CHAINS];
     __m512i a = _mm512_set1_epi32(0x01020304), b = _mm512_set1_epi32(0x01010101);
-#pragma GCC unroll 12
-    for (int c = 0; c < CHAINS; c++)
-        sum[c] = _mm512_set1_epi32(c);
-    for (int64_t r = 0; r < rounds; r++)
-        for (int u = 0; u < UNROLL; u++)
-#pragma GCC unroll 12
-            for (int c = 0; c < CHAINS; c++)
-                sum[c] = _mm512_dpbusd_epi32(sum[c], a, b);
+    EACH_CHAIN sum[c] = _mm512_set1_epi32(c);
+    ROUNDS(rounds, sum, _mm512_dpbusd_epi32(sum[c], a, b));
 #pragma GCC unroll 12
     for (int c = 1; c < CHAINS; c++)
         sum[0] = _mm512_add_epi32(sum[0], sum[c]);
@@ -164,14 +173,8 @@ __attribute__((target("avx512bf16"))) double roof_dot_bf16_avx512(int64_t rounds
     __m512 sum[CHAINS];
     __m512bh a = (__m512bh)_mm512_set1_epi16(0x3f80); /* 1 */
     __m512bh b = (__m512bh)_mm512_set1_epi16(0x3a80); /* 2^-10 */
-#pragma GCC unroll 12
-    for (int c = 0; c < CHAINS; c++)
-        sum[c] = _mm512_set1_ps((float)c);
-    for (int64_t r = 0; r < rounds; r++)
-        for (int u = 0; u < UNROLL; u++)
-#pragma GCC unroll 12
-            for (int c = 0; c < CHAINS; c++)
-                sum[c] = _mm512_dpbf16_ps(sum[c], a, b);
+    EACH_CHAIN sum[c] = _mm512_set1_ps((float)c);
+    ROUNDS(rounds, sum, _mm512_dpbf16_ps(sum[c], a, b));
 #pragma GCC unroll 12
     for (int c = 1; c < CHAINS; c++)
         sum[0] = _mm512_add_ps(sum[0], sum[c]);

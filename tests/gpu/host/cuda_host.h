@@ -52,6 +52,7 @@ template <auto kernel> struct host_kernel_of {
     static inline const struct host_kernel entry = {run, host_argument_bytes(kernel)};
 };
 
+#define OUT_OF_LINE
 #define KERNEL_ADDRESS(...) ((const void *)&host_kernel_of<__VA_ARGS__>::entry)
 
 /* ---- barriers and exchange ---- */
@@ -147,6 +148,17 @@ static inline float4 make_float4(float x, float y, float z, float w)
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 {
     return {x, y, z, w};
+}
+
+/* Never joined with another operation into one. */
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+
+static inline float __fdiv_rn(float a, float b)
+{
+    return a / b;
 }
 
 static inline float rsqrtf(float x)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The entry of the plug-in and its table: one kernel per file of engine/kernels/cublaslt/. */
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include "engine/kernels/cublaslt/lib/api.h"
+
+#define X(name) extern const struct kernel kernel_cublaslt_##name;
+#include "cublaslt_list.inc"
+#undef X
+
+static const struct kernel *const kernels[] = {
+#define X(name) &kernel_cublaslt_##name,
+#include "cublaslt_list.inc"
+#undef X
+};
+
+static char version[32];
+
+static const struct plugin table = {
+    .abi = PLUGIN_ABI,
+    .size = sizeof(struct plugin),
+    .kernel_size = sizeof(struct kernel),
+    .name = "cublaslt",
+    .version = version,
+    .kernels = kernels,
+    .kernel_count = ARRAY_COUNT(kernels),
+};
+
+const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *why)
+{
+    if (host->abi != PLUGIN_ABI)
+        return &table; /* the host compares both numbers */
+    cublaslt_host = host;
+    /* Before cuBLASLt, which has 500 MB: without a driver it is of no use. */
+    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+        REFUSE(why, "no CUDA driver (%s): install NVIDIA's driver, or use --device cpu", dlerror());
+        return NULL;
+    }
+    if (cublaslt_api_open(&cublaslt, why) != STATUS_OK)
+        return NULL;
+    size_t number = cublaslt.version();
+    snprintf(version, sizeof(version), "%zu.%zu.%zu", number / 10000, number / 100 % 100,
+             number % 100);
+    return &table;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GatherElements of four- and eight-byte elements: a thread per element of the result, whose
+ * indices it takes apart to know where along the axis to read. */
+#include "engine/kernels/cuda/lib/query.h"
+
+struct gather_elements {
+    const void *x, *index;
+    void *y;
+    unsigned count;
+    int rank, axis;
+    bool wide; /* i64 indices */
+    int64_t size; /* of the axis in x */
+    struct divisor dim[RANK_MAX]; /* of the result */
+    unsigned stride[RANK_MAX];    /* of x */
+};
+
+/* An index out of range reads the first element: the reference has refused it. */
+static __device__ __forceinline__ unsigned place_of(const struct gather_elements &k, unsigned e)
+{
+    int64_t along = index_at(k.index, k.wide, e);
+    unsigned at = 0, rest = e;
+    along = along < 0 ? along + k.size : along;
+    along = along >= 0 && along < k.size ? along : 0;
+    for (int d = k.rank - 1; d >= 0; d--) {
+        unsigned next = divide(rest, k.dim[d]);
+        at += (d == k.axis ? (unsigned)along : rest - next * k.dim[d].d) * k.stride[d];
+        rest = next;
+    }
+    return at;
+}
+
+template <class element>
+__global__ void __launch_bounds__(BLOCK)
+    gather_each(const __grid_constant__ struct gather_elements k)
+{
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step)
+        ((element *)k.y)[e] = ((const element *)k.x)[place_of(k, e)];
+}
+
+/* ---- hooks ---- */
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    TRY(plain_supported(q, why));
+    if (!is_index(q->in[1].dtype))
+        return REFUSE(why, "indices are neither i32 nor i64");
+    if (element_bytes(q->out[0].dtype) < 4)
+        return REFUSE(why, "elements of less than four bytes");
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const struct shape *x = &q->in[0].shape, *y = &q->out[0].shape;
+    struct gather_elements k = {};
+    k.x = args->in[0];
+    k.index = args->in[1];
+    k.y = args->out[0];
+    k.count = (unsigned)count_of(y);
+    if (k.count == 0)
+        return;
+    k.rank = x->rank;
+    k.axis = axis_from(q, "axis", x->rank, 0);
+    k.wide = q->in[1].dtype == DTYPE_I64;
+    k.size = x->dim[k.axis];
+    for (int d = x->rank - 1, stride = 1; d >= 0; stride *= (int)x->dim[d--]) {
+        k.dim[d] = divisor_of(y->dim[d]);
+        k.stride[d] = (unsigned)stride;
+    }
+    struct cuda_grid grid = grid_for(q, k.count);
+    if (element_bytes(q->out[0].dtype) == 4)
+        LAUNCH(gather_each<unsigned>, grid, cuda_size(BLOCK), 0, &k, args);
+    else
+        LAUNCH(gather_each<unsigned long long>, grid, cuda_size(BLOCK), 0, &k, args);
+}
+
+static const char *const ops[] = {"GatherElements", NULL};
+
+CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops, .supports = supports,
+                                .launch = launch};

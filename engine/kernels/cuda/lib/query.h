@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What hooks of several kernels ask of a query. */
+#ifndef ENGINE_KERNELS_CUDA_LIB_QUERY_H
+#define ENGINE_KERNELS_CUDA_LIB_QUERY_H
+
+#include "engine/kernels/cuda/lib/kernel.h"
+
+enum { GRID_YZ = 65535 }; /* most blocks of a grid's second and third dimension */
+
+/* The operator's own input k, not an operand of a fused epilogue. */
+static inline bool input_given(const struct kernel_query *q, int k)
+{
+    return k < q->node->op_inputs && k < q->in_count && q->in[k].dtype != DTYPE_NONE;
+}
+
+static inline bool output_wanted(const struct kernel_query *q, int k)
+{
+    return k < q->out_count && q->out[k].dtype != DTYPE_NONE;
+}
+
+static inline int element_bytes(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_I8:
+    case DTYPE_U8:
+    case DTYPE_BOOL:
+        return 1;
+    case DTYPE_F16:
+    case DTYPE_BF16:
+    case DTYPE_I16:
+    case DTYPE_U16:
+        return 2;
+    case DTYPE_F32:
+    case DTYPE_I32:
+    case DTYPE_U32:
+        return 4;
+    default:
+        return 8;
+    }
+}
+
+/* Plain tensors of any type, small enough for 32-bit indices, and no posts. */
+static inline enum status plain_supported(const struct kernel_query *q, struct error *why)
+{
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
+    for (int k = 0; k < q->in_count + q->out_count; k++) {
+        const struct desc *desc = k < q->in_count ? &q->in[k] : &q->out[k - q->in_count];
+        if (desc->dtype == DTYPE_NONE)
+            continue;
+        if (!cuda_host->desc_is_plain(desc))
+            return REFUSE(why, "only plain memory");
+        if (!fits_index(desc))
+            return REFUSE(why, "more than 2^31 elements");
+    }
+    return STATUS_OK;
+}
+
+static inline bool is_index(enum dtype dtype)
+{
+    return dtype == DTYPE_I32 || dtype == DTYPE_I64;
+}
+
+/* The node's axis counted from the front; lowering has checked its range. */
+static inline int axis_from(const struct kernel_query *q, const char *name, int rank, int fallback)
+{
+    int axis = (int)cuda_host->node_int(q->node, name, fallback);
+    return axis < 0 ? axis + rank : axis;
+}
+
+static inline struct axis axis_of(const struct shape *shape, int axis)
+{
+    struct axis a = {1, shape->dim[axis], 1};
+    for (int d = 0; d < shape->rank; d++)
+        *(d < axis ? &a.outer : &a.inner) *= d == axis ? 1 : shape->dim[d];
+    return a;
+}
+
+static inline unsigned power_of_two_from(int64_t least)
+{
+    unsigned power = 1;
+    while (power < least)
+        power *= 2;
+    return power;
+}
+
+/* Parts of a workspace, one after the other on 256 bytes. */
+static inline size_t padded_bytes(int64_t count, size_t size)
+{
+    return ((size_t)count * size + 255) / 256 * 256;
+}
+
+static __device__ __forceinline__ int64_t index_at(const void *list, bool wide, unsigned i)
+{
+    return wide ? ((const int64_t *)list)[i] : ((const int *)list)[i];
+}
+
+#endif

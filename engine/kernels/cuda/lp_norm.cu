@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LpNormalization. Along an axis that lies together in memory (the last one, or the channels of an
+ * image that is channels-last) a warp or a block does a line; along another one a thread does,
+ * beside its neighbours. */
+#include "engine/kernels/cuda/lib/lines.h"
+#include "engine/kernels/cuda/lib/query.h"
+
+struct lp_norm {
+    const float *x;
+    float *y;
+    unsigned lines, size, lanes;
+    struct divisor by_inner; /* lines that lie beside each other, and the step along one */
+    bool squares;            /* p is 2 */
+};
+
+static __device__ __forceinline__ float term(const struct lp_norm &k, float x)
+{
+    return k.squares ? x * x : fabsf(x);
+}
+
+/* What the line is divided by. */
+static __device__ __forceinline__ float length_of(const struct lp_norm &k, float sum)
+{
+    float length = k.squares ? sqrtf(sum) : sum;
+    return length > 0 ? length : 1.0f;
+}
+
+__global__ void __launch_bounds__(BLOCK) lp_norm_lines(const __grid_constant__ struct lp_norm k)
+{
+    __shared__ float part[WARP];
+    struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
+    struct line_range lines = team_lines(k.lanes);
+    for (unsigned l = lines.first; l < k.lines; l += lines.step) {
+        const float *x = k.x + (size_t)l * k.size;
+        float *y = k.y + (size_t)l * k.size, sum = 0;
+        for (unsigned i = t.lane; i < k.size; i += t.lanes)
+            sum += term(k, x[i]);
+        float length = length_of(k, team_sum(t, sum));
+        for (unsigned i = t.lane; i < k.size; i += t.lanes)
+            y[i] = x[i] / length;
+    }
+}
+
+__global__ void __launch_bounds__(BLOCK) lp_norm_columns(const __grid_constant__ struct lp_norm k)
+{
+    unsigned step = gridDim.x * BLOCK, inner = k.by_inner.d;
+    for (unsigned l = blockIdx.x * BLOCK + threadIdx.x; l < k.lines; l += step) {
+        unsigned outer = divide(l, k.by_inner);
+        size_t at = (size_t)outer * k.size * inner + (l - outer * inner);
+        float sum = 0;
+        for (unsigned i = 0; i < k.size; i++)
+            sum += term(k, k.x[at + (size_t)i * inner]);
+        float length = length_of(k, sum);
+        for (unsigned i = 0; i < k.size; i++)
+            k.y[at + (size_t)i * inner] = k.x[at + (size_t)i * inner] / length;
+    }
+}
+
+/* ---- hooks ---- */
+
+static int axis_of_line(const struct kernel_query *q)
+{
+    return axis_from(q, "axis", q->in[0].shape.rank, -1);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    const struct desc *x = &q->in[0];
+    int axis = axis_of_line(q);
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
+    if (x->dtype != DTYPE_F32 || !fits_index(x))
+        return REFUSE(why, "not f32, or more than 2^31 elements");
+    if (!cuda_host->desc_is_dense(x) || !cuda_host->desc_same_memory(x, &q->out[0]))
+        return REFUSE(why, "input and output differ in layout");
+    if (!cuda_host->desc_is_plain(x) && x->stride[axis] != 1)
+        return REFUSE(why, "the axis is neither contiguous nor of plain memory");
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const struct desc *x = &q->in[0];
+    struct axis axis = axis_of(&x->shape, axis_of_line(q));
+    int64_t count = count_of(&x->shape);
+    if (count == 0)
+        return;
+    int64_t inner = cuda_host->desc_is_plain(x) ? axis.inner : 1;
+    struct lp_norm k = {(const float *)args->in[0],
+                        (float *)args->out[0],
+                        (unsigned)(count / axis.size),
+                        (unsigned)axis.size,
+                        lanes_for(axis.size),
+                        divisor_of(inner),
+                        cuda_host->node_int(q->node, "p", 2) == 2};
+    if (inner == 1)
+        LAUNCH(lp_norm_lines, grid_of_lines(q, k.lines, k.lanes), cuda_size(BLOCK), 0, &k, args);
+    else
+        LAUNCH(lp_norm_columns, grid_for(q, k.lines), cuda_size(BLOCK), 0, &k, args);
+}
+
+static const char *const ops[] = {"LpNormalization", NULL};
+
+CUDA_KERNEL(lp_norm) = {CUDA_NAME(lp_norm), .ops = ops, .supports = supports, .launch = launch};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OneHot, elements of four or eight bytes: a thread per element of the result compares its place on
+ * the new axis with the index, so that all writes are to neighbouring memory. */
+#include "engine/kernels/cuda/lib/query.h"
+
+struct one_hot {
+    const void *index, *values; /* off, on */
+    void *y;
+    unsigned count, depth;
+    int dtype; /* of the index */
+    struct divisor by_inner, by_depth;
+};
+
+/* Which element of the axis is on; the depth: none. */
+static __device__ __forceinline__ unsigned slot_of(const struct one_hot &k, unsigned i)
+{
+    int64_t at = k.dtype == DTYPE_F32 ? (int64_t)((const float *)k.index)[i]
+                                      : index_at(k.index, k.dtype == DTYPE_I64, i);
+    at = at < 0 ? at + k.depth : at;
+    return at >= 0 && at < k.depth ? (unsigned)at : k.depth;
+}
+
+template <class element>
+__global__ void __launch_bounds__(BLOCK) one_hot_elements(const __grid_constant__ struct one_hot k)
+{
+    const element *values = (const element *)k.values;
+    element off = values[0], on = values[1];
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
+        unsigned line = divide(e, k.by_inner), inner = e - line * k.by_inner.d;
+        unsigned outer = divide(line, k.by_depth), slot = line - outer * k.depth;
+        ((element *)k.y)[e] = slot_of(k, outer * k.by_inner.d + inner) == slot ? on : off;
+    }
+}
+
+/* ---- hooks ---- */
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    TRY(plain_supported(q, why));
+    if (!is_index(q->in[0].dtype) && q->in[0].dtype != DTYPE_F32)
+        return REFUSE(why, "indices are neither i32, i64 nor f32");
+    if (element_bytes(q->out[0].dtype) < 4)
+        return REFUSE(why, "elements of less than four bytes");
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const struct shape *y = &q->out[0].shape;
+    struct axis axis = axis_of(y, axis_from(q, "axis", y->rank, -1));
+    struct one_hot k = {};
+    k.index = args->in[0];
+    k.values = args->in[2];
+    k.y = args->out[0];
+    k.count = (unsigned)count_of(y);
+    k.depth = (unsigned)axis.size;
+    k.dtype = q->in[0].dtype;
+    if (k.count == 0)
+        return;
+    k.by_inner = divisor_of(axis.inner);
+    k.by_depth = divisor_of(axis.size);
+    struct cuda_grid grid = grid_for(q, k.count);
+    if (element_bytes(q->out[0].dtype) == 4)
+        LAUNCH(one_hot_elements<unsigned>, grid, cuda_size(BLOCK), 0, &k, args);
+    else
+        LAUNCH(one_hot_elements<unsigned long long>, grid, cuda_size(BLOCK), 0, &k, args);
+}
+
+static const char *const ops[] = {"OneHot", NULL};
+
+CUDA_KERNEL(one_hot) = {CUDA_NAME(one_hot), .ops = ops, .supports = supports, .launch = launch};

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LSTM, GRU and AUGRU over whole sequences. x W' + bias of all steps is one product at the head;
+ * then a launch per step (two where the reset gate scales h) adds h R' and computes the cell from
+ * the sums of all its gates. Launches in a stream are the barrier between steps; captured, they
+ * cost about a microsecond each.
+ *
+ * R is packed as [H][gates H], so that the threads of a warp, 32 neighbouring units, read beside
+ * each other. A block is 32 units; its warps share the rows of the batch and, where these are few,
+ * the depth of the product. */
+#include "engine/kernels/cuda/lib/query.h"
+#include "engine/kernels/cuda/lib/tile.h"
+
+enum { X, W, R, BIAS, LENGTHS, H, C, ATTENTION = C, PEEPHOLE }; /* inputs */
+enum { GATES_MAX = 4, WARPS = 8, ROWS = 4, EACH = 4, SIDE = 64 };
+/* How many gates a step sums, which tells the cell and its phase. */
+enum { SUMS_CANDIDATE = 1, SUMS_GATES, SUMS_LINEAR, SUMS_LSTM };
+
+enum cell { CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU_RESET };
+
+struct rnn {
+    const float *x, *w, *bias, *apart, *r; /* packed; apart: recurrent bias of the last gate */
+    const float *initial_h, *initial_c, *attention;
+    const void *lengths;
+    float *y, *last_h, *last_c;                     /* may be NULL */
+    float *projected, *h[2], *c, *update, *reset_h; /* workspace */
+    unsigned steps, batch, input, hidden, directions, gates;
+    unsigned row_warps; /* warps of a block that have rows of their own; 8 / row_warps: depth */
+    unsigned step;
+    int cell;
+    bool wide_lengths, batch_first, backward;
+};
+
+/* ---- x W' + bias ---- */
+
+static __device__ __forceinline__ void load_tiles(const struct rnn &k, unsigned depth,
+                                                  struct tile_memory<EACH> &m)
+{
+    const unsigned side = SIDE;
+    unsigned row0 = blockIdx.y * side, column0 = blockIdx.x * side;
+    unsigned rows = k.steps * k.batch, width = k.gates * k.hidden;
+    const float *w = k.w + (size_t)blockIdx.z * k.input * width;
+    for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
+        unsigned i = t / TILE_DEPTH, d = t % TILE_DEPTH;
+        bool inside = row0 + i < rows && depth + d < k.input;
+        m.a[d][i] = inside ? k.x[(size_t)(row0 + i) * k.input + depth + d] : 0.0f;
+    }
+    for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
+        unsigned j = t % side, d = t / side;
+        bool inside = column0 + j < width && depth + d < k.input;
+        m.b[d][j] = inside ? w[(size_t)(depth + d) * width + column0 + j] : 0.0f;
+    }
+}
+
+__global__ void __launch_bounds__(BLOCK) rnn_project(const __grid_constant__ struct rnn k)
+{
+    __shared__ struct tile_memory<EACH> m;
+    struct tile_sums<EACH> sums = {
+    };
+    for (unsigned depth = 0; depth < k.input; depth += TILE_DEPTH) {
+        load_tiles(k, depth, m);
+        __syncthreads();
+        tile_multiply<EACH>(m, sums);
+        __syncthreads();
+    }
+    const unsigned side = SIDE;
+    unsigned rows = k.steps * k.batch, width = k.gates * k.hidden;
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++) {
+            unsigned row = blockIdx.y * side + threadIdx.x / TILE_SIDE + TILE_SIDE * i;
+            unsigned column = blockIdx.x * side + threadIdx.x % TILE_SIDE + TILE_SIDE * j;
+            if (row < rows && column < width)
+                k.projected[((size_t)blockIdx.z * rows + row) * width + column] =
+                    sums.v[i][j] + k.bias[blockIdx.z * width + column];
+        }
+}
+
+/* ---- states at both ends ---- */
+
+/* Where the state at `at` of [directions, batch, hidden] lies in an input or output. */
+static __device__ __forceinline__ unsigned outer_state(const struct rnn &k, unsigned at)
+{
+    unsigned unit = at % k.hidden, line = at / k.hidden, b = line % k.batch, d = line / k.batch;
+    return k.batch_first ? (b * k.directions + d) * k.hidden + unit : at;
+}
+
+__global__ void __launch_bounds__(BLOCK) rnn_start(const __grid_constant__ struct rnn k)
+{
+    unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
+        k.h[0][i] = k.initial_h ? k.initial_h[outer_state(k, i)] : 0.0f;
+        k.c[i] = k.initial_c ? k.initial_c[outer_state(k, i)] : 0.0f;
+    }
+}
+
+__global__ void __launch_bounds__(BLOCK) rnn_finish(const __grid_constant__ struct rnn k)
+{
+    unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
+        if (k.last_h)
+            k.last_h[outer_state(k, i)] = k.h[k.steps & 1][i];
+        if (k.last_c)
+            k.last_c[outer_state(k, i)] = k.c[i];
+    }
+}
+
+/* ---- a step ---- */
+
+/* One sequence of one direction at this step. */
+struct line {
+    bool active;  /* it has not ended */
+    unsigned row; /* of x and of the projection */
+    size_t state, y;
+    const float *x; /* projection of its gates */
+};
+
+static __device__ __forceinline__ struct line line_at(const struct rnn &k, unsigned b)
+{
+    struct line l;
+    unsigned d = blockIdx.z, time = k.step;
+    int64_t length = k.lengths ? index_at(k.lengths, k.wide_lengths, b) : k.steps;
+    l.active = k.step < length;
+    if (l.active && (k.backward || d == 1))
+        time = (unsigned)length - 1 - k.step;
+    l.row = k.batch_first ? b * k.steps + time : time * k.batch + b;
+    l.state = (size_t)(d * k.batch + b) * k.hidden;
+    l.y = (size_t)(k.batch_first ? (b * k.steps + time) * k.directions + d
+                                 : (time * k.directions + d) * k.batch + b) *
+          k.hidden;
+    l.x = k.projected + ((size_t)d * k.steps * k.batch + l.row) * k.gates * k.hidden;
+    return l;
+}
+
+static __device__ __forceinline__ float lstm_cell(const struct rnn &k, const struct line &l,
+                                                  unsigned u, const float *sum)
+{
+    float i = math_sigmoid(l.x[u] + sum[0]), o = math_sigmoid(l.x[k.hidden + u] + sum[1]);
+    float forget = math_sigmoid(l.x[2 * k.hidden + u] + sum[2]);
+    float c = forget * k.c[l.state + u] + i * tanhf(l.x[3 * k.hidden + u] + sum[3]);
+    k.c[l.state + u] = c;
+    return o * tanhf(c);
+}
+
+static __device__ __forceinline__ float linear_cell(const struct rnn &k, const struct line &l,
+                                                    unsigned u, const float *sum, float h)
+{
+    float z = math_sigmoid(l.x[u] + sum[0]), r = math_sigmoid(l.x[k.hidden + u] + sum[1]);
+    float n = tanhf(l.x[2 * k.hidden + u] + r * (sum[2] + k.apart[blockIdx.z * k.hidden + u]));
+    return (1 - z) * n + z * h;
+}
+
+/* The gates of a cell whose reset gate scales h, for its second phase. */
+static __device__ __forceinline__ void reset_gates(const struct rnn &k, const struct line &l,
+                                                   unsigned u, const float *sum, float h)
+{
+    float keep = k.attention && l.active ? 1 - k.attention[l.row] : 1.0f;
+    k.update[l.state + u] = keep * math_sigmoid(l.x[u] + sum[0]);
+    k.reset_h[l.state + u] = math_sigmoid(l.x[k.hidden + u] + sum[1]) * h;
+}
+
+template <int count>
+static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned b, unsigned u,
+                                                   const float *sum)
+{
+    struct line l = line_at(k, b);
+    float h = k.h[k.step & 1][l.state + u], next = h;
+    if (count == SUMS_GATES) {
+        reset_gates(k, l, u, sum, h);
+        return;
+    }
+    if (l.active && count == SUMS_LSTM)
+        next = lstm_cell(k, l, u, sum);
+    else if (l.active && count == SUMS_LINEAR)
+        next = linear_cell(k, l, u, sum, h);
+    else if (l.active) {
+        float z = k.update[l.state + u];
+        next = (1 - z) * tanhf(l.x[2 * k.hidden + u] + sum[0]) + z * h;
+    }
+    k.h[~k.step & 1][l.state + u] = next;
+    if (k.y)
+        k.y[l.y + u] = l.active ? next : 0.0f;
+}
+
+/* Sums of gates first .. first + count - 1 of a unit for `rows` rows from row b on, over a part of
+ * the depth. Rows that are not there are the last one again. */
+template <int count, int rows>
+static __device__ __forceinline__ void multiply(const struct rnn &k, unsigned first, unsigned b,
+                                                unsigned u, unsigned part, float (*sum)[count])
+{
+    unsigned width = k.gates * k.hidden, parts = WARPS / k.row_warps;
+    const float *left = count == SUMS_CANDIDATE ? k.reset_h : k.h[k.step & 1];
+    const float *r = k.r + (size_t)blockIdx.z * k.hidden * width + first * k.hidden + u;
+    const float *h[rows];
+    for (int i = 0; i < rows; i++)
+        h[i] = left + (size_t)(blockIdx.z * k.batch + min(b + i, k.batch - 1)) * k.hidden;
+#pragma unroll 4
+    for (unsigned d = part; d < k.hidden; d += parts) {
+        float weight[count];
+        for (int g = 0; g < count; g++)
+            weight[g] = r[(size_t)d * width + g * k.hidden];
+        for (int i = 0; i < rows; i++)
+            for (int g = 0; g < count; g++)
+                sum[i][g] = fmaf(h[i][d], weight[g], sum[i][g]);
+    }
+}
+
+template <int count, int rows>
+static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned first)
+{
+    __shared__ float all[WARPS][rows][count][WARP];
+    unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    unsigned mine = warp % k.row_warps, part = warp / k.row_warps;
+    unsigned u = blockIdx.x * WARP + lane, b = (blockIdx.y * k.row_warps + mine) * rows;
+    float sum[rows][count] = {};
+    if (u < k.hidden && b < k.batch)
+        multiply<count, rows>(k, first, b, u, part, sum);
+    for (int i = 0; i < rows; i++)
+        for (int g = 0; g < count; g++)
+            all[warp][i][g][lane] = sum[i][g];
+    __syncthreads();
+    if (part || u >= k.hidden)
+        return;
+    for (unsigned i = 0; i < rows && b + i < k.batch; i++) {
+        float total[GATES_MAX] = {};
+        for (unsigned w = mine; w < WARPS; w += k.row_warps)
+            for (int g = 0; g < count; g++)
+                total[g] += all[w][i][g][lane];
+        finish_unit<count>(k, b + i, u, total);
+    }
+}
+
+template <int rows>
+__global__ void __launch_bounds__(BLOCK) rnn_step_lstm(const __grid_constant__ struct rnn k)
+{
+    step_of<SUMS_LSTM, rows>(k, 0);
+}
+
+template <int rows>
+__global__ void __launch_bounds__(BLOCK) rnn_step_linear(const __grid_constant__ struct rnn k)
+{
+    step_of<SUMS_LINEAR, rows>(k, 0);
+}
+
+template <int rows>
+__global__ void __launch_bounds__(BLOCK) rnn_step_gates(const __grid_constant__ struct rnn k)
+{
+    step_of<SUMS_GATES, rows>(k, 0);
+}
+
+template <int rows>
+__global__ void __launch_bounds__(BLOCK) rnn_step_candidate(const __grid_constant__ struct rnn k)
+{
+    step_of<SUMS_CANDIDATE, rows>(k, 2);
+}
+
+/* ---- hooks ---- */
+
+struct kernel_state {
+    struct rnn k;
+    const struct device *device;
+    void *weights;
+};
+
+static void read_query(const struct kernel_query *q, struct rnn *k)
+{
+    const char *op = cuda_host->node_op(q->node);
+    const char *direction = cuda_host->node_string(q->node, "direction", "forward");
+    const int64_t *x = q->in[X].shape.dim;
+    k->batch_first = cuda_host->node_int(q->node, "layout", 0) != 0;
+    k->steps = (unsigned)x[k->batch_first];
+    k->batch = (unsigned)x[!k->batch_first];
+    k->input = (unsigned)x[2];
+    k->hidden = (unsigned)q->in[R].shape.dim[2];
+    k->directions = (unsigned)q->in[R].shape.dim[0];
+    k->backward = strcmp(direction, "reverse") == 0;
+    k->cell = strcmp(op, "LSTM") == 0                                          ? CELL_LSTM
+              : cuda_host->node_int(q->node, "linear_before_reset", 0) != 0 ? CELL_GRU_LINEAR
+                                                                               : CELL_GRU_RESET;
+    k->gates = k->cell == CELL_LSTM ? 4 : 3;
+    k->wide_lengths = input_given(q, LENGTHS) && q->in[LENGTHS].dtype == DTYPE_I64;
+    const unsigned rows = k->batch < ROWS ? 1 : ROWS;
+    k->row_warps = power_of_two_from(div_up(k->batch, rows));
+    k->row_warps = k->row_warps < WARPS ? k->row_warps : (unsigned)WARPS;
+}
+
+static bool default_activations(const struct kernel_query *q)
+{
+    static const char *const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
+    static const char *const gru[] = {"Sigmoid", "Tanh"};
+    bool is_lstm = strcmp(cuda_host->node_op(q->node), "LSTM") == 0;
+    const struct attr *names = cuda_host->node_attr(q->node, "activations");
+    for (int k = 0; names && names->kind == ATTR_STRINGS && k < names->count; k++)
+        if (strcmp(names->strings[k], is_lstm ? lstm[k % 3] : gru[k % 2]) != 0)
+            return false;
+    return true;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    bool is_lstm = strcmp(cuda_host->node_op(q->node), "LSTM") == 0;
+    TRY(plain_supported(q, why));
+    if (q->in[X].dtype != DTYPE_F32)
+        return REFUSE(why, "only f32");
+    if (!q->fixed[W] || !q->fixed[R] || (input_given(q, BIAS) && !q->fixed[BIAS]))
+        return REFUSE(why, "weights come at run time");
+    if (input_given(q, LENGTHS) && !is_index(q->in[LENGTHS].dtype))
+        return REFUSE(why, "lengths are neither i32 nor i64");
+    if (!default_activations(q) || cuda_host->node_attr(q->node, "clip") ||
+        cuda_host->node_int(q->node, "input_forget", 0) || (is_lstm && input_given(q, PEEPHOLE)))
+        return REFUSE(why, "clip, coupled gates, peepholes or other activations");
+    const int64_t *x = q->in[X].shape.dim;
+    if (x[0] * x[1] * x[2] == 0 || q->in[R].shape.dim[2] == 0)
+        return REFUSE(why, "no elements");
+    return x[0] * x[1] / SIDE < GRID_YZ
+               ? STATUS_OK
+               : REFUSE(why, "more rows than a grid has");
+}
+
+/* Puts the parts of the workspace into k; returns how long it is. */
+static size_t lay_out(struct rnn *k, char *memory)
+{
+    int64_t state = (int64_t)k->directions * k->batch * k->hidden;
+    float **parts[] = {&k->h[0], &k->h[1], &k->c, &k->update, &k->reset_h};
+    size_t at = 0;
+    for (int i = 0; i < ARRAY_COUNT(parts); i++) {
+        *parts[i] = (float *)(memory + at);
+        at += padded_bytes(state, sizeof(float));
+    }
+    k->projected = (float *)(memory + at);
+    return at + padded_bytes(state * k->gates * k->steps, sizeof(float));
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    struct rnn k = {};
+    read_query(q, &k);
+    return lay_out(&k, NULL);
+}
+
+/* [rows, columns] to [columns, rows]. */
+static void turn(const float *from, float *to, size_t rows, size_t columns)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            to[j * rows + i] = from[i * columns + j];
+}
+
+/* Both halves are added but for the last gate where its product is scaled by the reset gate. */
+static void add_bias(const struct rnn *k, const float *given, float *bias, float *apart)
+{
+    size_t width = (size_t)k->gates * k->hidden;
+    for (size_t i = 0; given && i < width; i++) {
+        bool is_apart = k->cell == CELL_GRU_LINEAR && i >= width - k->hidden;
+        bias[i] = given[i] + (is_apart ? 0 : given[width + i]);
+        if (is_apart)
+            apart[i - (width - k->hidden)] = given[width + i];
+    }
+}
+
+/* w, r, bias and apart one after the other; NULL: out of memory. */
+static float *pack(const struct kernel_query *q, const struct rnn *k, size_t *count)
+{
+    size_t width = (size_t)k->gates * k->hidden, each[] = {width * k->input, width * k->hidden};
+    *count = k->directions * (each[0] + each[1] + width + k->hidden);
+    float *packed = (float *)calloc(*count, sizeof(float));
+    for (size_t d = 0; packed && d < k->directions; d++) {
+        float *r = packed + k->directions * each[0], *bias = r + k->directions * each[1];
+        float *apart = bias + k->directions * width;
+        const float *given = input_given(q, BIAS) ? (const float *)q->fixed[BIAS] : NULL;
+        turn((const float *)q->fixed[W] + d * each[0], packed + d * each[0], width, k->input);
+        turn((const float *)q->fixed[R] + d * each[1], r + d * each[1], width, k->hidden);
+        add_bias(k, given ? given + d * 2 * width : NULL, bias + d * width, apart + d * k->hidden);
+    }
+    return packed;
+}
+
+static void release(struct kernel_state *state)
+{
+    if (state->weights)
+        state->device->kind->free(state->device, state->weights);
+    free(state);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    size_t count = 0;
+    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
+    if (!s)
+        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    s->device = q->device;
+    read_query(q, &s->k);
+    float *packed = pack(q, &s->k, &count);
+    enum status status =
+        packed ? device_upload(q->device, packed, count * sizeof(float), &s->weights, err)
+               : cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    free(packed);
+    if (status != STATUS_OK) {
+        release(s);
+        return status;
+    }
+    size_t width = (size_t)s->k.gates * s->k.hidden;
+    s->k.w = (const float *)s->weights;
+    s->k.r = s->k.w + s->k.directions * width * s->k.input;
+    s->k.bias = s->k.r + s->k.directions * width * s->k.hidden;
+    s->k.apart = s->k.bias + s->k.directions * width;
+    *state = s;
+    *state_bytes = count * sizeof(float);
+    return STATUS_OK;
+}
+
+static void launch_step(const struct rnn *k, const struct kernel_args *args)
+{
+    bool many = k->batch >= ROWS;
+    unsigned rows = many ? (unsigned)ROWS : 1;
+    struct cuda_grid grid =
+        cuda_size((unsigned)div_up(k->hidden, WARP),
+                  (unsigned)div_up(k->batch, rows * k->row_warps), k->directions);
+    struct cuda_grid block = cuda_size(BLOCK);
+    if (k->cell == CELL_LSTM && many)
+        LAUNCH(rnn_step_lstm<ROWS>, grid, block, 0, k, args);
+    else if (k->cell == CELL_LSTM)
+        LAUNCH(rnn_step_lstm<1>, grid, block, 0, k, args);
+    else if (k->cell == CELL_GRU_LINEAR && many)
+        LAUNCH(rnn_step_linear<ROWS>, grid, block, 0, k, args);
+    else if (k->cell == CELL_GRU_LINEAR)
+        LAUNCH(rnn_step_linear<1>, grid, block, 0, k, args);
+    else if (many)
+        LAUNCH(rnn_step_gates<ROWS>, grid, block, 0, k, args);
+    else
+        LAUNCH(rnn_step_gates<1>, grid, block, 0, k, args);
+    if (k->cell != CELL_GRU_RESET)
+        return;
+    if (many)
+        LAUNCH(rnn_step_candidate<ROWS>, grid, block, 0, k, args);
+    else
+        LAUNCH(rnn_step_candidate<1>, grid, block, 0, k, args);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    struct rnn k = state->k;
+    bool is_lstm = k.cell == CELL_LSTM;
+    int64_t side = SIDE, states = (int64_t)k.directions * k.batch * k.hidden;
+    lay_out(&k, (char *)args->workspace);
+    k.x = (const float *)args->in[X];
+    k.lengths = input_given(q, LENGTHS) ? args->in[LENGTHS] : NULL;
+    k.initial_h = input_given(q, H) ? (const float *)args->in[H] : NULL;
+    k.initial_c = is_lstm && input_given(q, C) ? (const float *)args->in[C] : NULL;
+    k.attention = !is_lstm && input_given(q, ATTENTION) ? (const float *)args->in[ATTENTION] : NULL;
+    k.y = output_wanted(q, 0) ? (float *)args->out[0] : NULL;
+    k.last_h = output_wanted(q, 1) ? (float *)args->out[1] : NULL;
+    k.last_c = output_wanted(q, 2) ? (float *)args->out[2] : NULL;
+    struct cuda_grid grid =
+        cuda_size((unsigned)div_up((int64_t)k.gates * k.hidden, side),
+                  (unsigned)div_up((int64_t)k.steps * k.batch, side), k.directions);
+    LAUNCH(rnn_project, grid, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH(rnn_start, grid_for(q, states), cuda_size(BLOCK), 0, &k, args);
+    for (k.step = 0; k.step < k.steps; k.step++)
+        launch_step(&k, args);
+    if (k.last_h || k.last_c)
+        LAUNCH(rnn_finish, grid_for(q, states), cuda_size(BLOCK), 0, &k, args);
+}
+
+static const char *const ops[] = {"LSTM", "GRU", "AUGRU", NULL};
+
+CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),         .ops = ops,         .packs = 1u << W | 1u << R | 1u << BIAS,
+                    .supports = supports,   .workspace = workspace, .prepare = prepare,
+                    .launch = launch,       .release = release};

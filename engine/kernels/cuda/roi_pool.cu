@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MaxRoiPool of plain images: a thread per element of the result walks over the places of its bin;
+ * neighbouring threads have neighbouring bins of one channel. */
+#include "engine/kernels/cuda/lib/query.h"
+
+struct roi_pool {
+    const float *x, *rois;
+    float *y;
+    unsigned count;
+    int images, height, width;
+    float scale;
+    struct divisor channels, out_h, out_w;
+};
+
+struct part {
+    int begin, end;
+};
+
+static __device__ __forceinline__ float whole(float corner)
+{
+    return roundf(fminf(fmaxf(corner, -1e9f), 1e9f));
+}
+
+/* Every step is rounded for itself, as in the reference: a bin must not lose or gain a line because
+ * a product and a sum were done in one. */
+static __device__ __forceinline__ struct part part_of(float low, float high, int limit,
+                                                      unsigned bin, unsigned bins)
+{
+    float begin = whole(low), size = fmaxf(whole(high) - begin + 1, 1);
+    float each = __fdiv_rn(size, (float)bins);
+    int first = (int)begin + (int)floorf(__fmul_rn((float)bin, each));
+    int last = (int)begin + (int)ceilf(__fmul_rn((float)(bin + 1), each));
+    return {min(max(first, 0), limit), min(max(last, 0), limit)};
+}
+
+__global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ struct roi_pool k)
+{
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
+        unsigned line = divide(e, k.out_w), column = e - line * k.out_w.d;
+        unsigned map = divide(line, k.out_h), row = line - map * k.out_h.d;
+        unsigned region = divide(map, k.channels), channel = map - region * k.channels.d;
+        const float *roi = k.rois + region * 5;
+        bool exists = roi[0] >= 0 && roi[0] < (float)k.images;
+        struct part x =
+            part_of(roi[1] * k.scale, roi[3] * k.scale, k.width, column, k.out_w.d);
+        struct part y = part_of(roi[2] * k.scale, roi[4] * k.scale, k.height, row, k.out_h.d);
+        bool empty = !exists || x.begin >= x.end || y.begin >= y.end;
+        size_t plane = (size_t)(exists ? (unsigned)roi[0] : 0) * k.channels.d + channel;
+        const float *at = k.x + plane * (size_t)k.height * k.width;
+        float most = empty ? 0 : -INFINITY;
+        for (int i = y.begin; !empty && i < y.end; i++)
+            for (int j = x.begin; j < x.end; j++)
+                most = fmaxf(most, at[i * k.width + j]);
+        k.y[e] = most;
+    }
+}
+
+/* ---- hooks ---- */
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    TRY(plain_supported(q, why));
+    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
+        return REFUSE(why, "only f32");
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
+    struct roi_pool k = {};
+    k.x = (const float *)args->in[0];
+    k.rois = (const float *)args->in[1];
+    k.y = (float *)args->out[0];
+    k.count = (unsigned)count_of(&q->out[0].shape);
+    k.images = (int)x[0];
+    k.height = (int)x[2];
+    k.width = (int)x[3];
+    k.scale = (float)cuda_host->node_float(q->node, "spatial_scale", 1);
+    if (k.count == 0)
+        return;
+    k.channels = divisor_of(x[1]);
+    k.out_h = divisor_of(y[2]);
+    k.out_w = divisor_of(y[3]);
+    LAUNCH(roi_pool_bins, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+}
+
+static const char *const ops[] = {"MaxRoiPool", NULL};
+
+CUDA_KERNEL(roi_pool) = {CUDA_NAME(roi_pool), .ops = ops, .supports = supports, .launch = launch};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SpMM: a sparse matrix in CSR form times a dense one. A warp does a row: `lanes` threads lie
+ * along the columns of the dense matrix, and where those are few, 32 / lanes entries of the row
+ * are added side by side and meet at the end. */
+#include "engine/kernels/cuda/lib/query.h"
+
+enum { VALUES, COLUMNS, OFFSETS, DENSE };
+
+struct spmm {
+    const float *values, *dense;
+    const void *columns, *offsets;
+    float *y;
+    unsigned rows, entries, width, inner; /* width in groups; inner: rows of dense */
+    unsigned lanes;
+    bool wide_columns, wide_offsets; /* i64 */
+};
+
+/* Numbers out of range read what is there: the reference has refused such a matrix. */
+static __device__ __forceinline__ unsigned offset_at(const struct spmm &k, unsigned row)
+{
+    int64_t at = index_at(k.offsets, k.wide_offsets, row);
+    return at < 0 ? 0 : at > k.entries ? k.entries : (unsigned)at;
+}
+
+template <int width>
+static __device__ __forceinline__ struct group<width>
+sum_entries(const struct spmm &k, unsigned first, unsigned last, unsigned column) {
+    struct group<width> sum = {
+    };
+#pragma unroll 4
+    for (unsigned z = first; z < last; z += WARP / k.lanes) {
+        int64_t row = index_at(k.columns, k.wide_columns, z);
+        row = row >= 0 && row < k.inner ? row : 0;
+        struct group<width> x = {
+        };
+        x = group_at(k.dense + ((size_t)row * k.width + column) * width, x);
+        float value = k.values[z];
+        for (int e = 0; e < width; e++)
+            sum.v[e] = fmaf(value, x.v[e], sum.v[e]);
+    }
+    return sum;
+}
+
+template <int width>
+__global__ void __launch_bounds__(BLOCK) spmm_rows(const __grid_constant__ struct spmm k)
+{
+    unsigned lane = threadIdx.x % WARP, part = lane / k.lanes;
+    unsigned step = gridDim.x * (BLOCK / WARP);
+    for (unsigned row = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP; row < k.rows;
+         row += step) {
+        unsigned first = offset_at(k, row), last = offset_at(k, row + 1);
+        for (unsigned from = 0; from < k.width; from += k.lanes) {
+            unsigned column = from + lane % k.lanes;
+            struct group<width> sum = {
+            };
+            if (column < k.width)
+                sum = sum_entries<width>(k, first + part, last, column);
+            for (unsigned with = WARP / 2; with >= k.lanes; with /= 2)
+                for (int e = 0; e < width; e++)
+                    sum.v[e] += __shfl_xor_sync(all_lanes, sum.v[e], (int)with);
+            if (part == 0 && column < k.width)
+                group_store(k.y + ((size_t)row * k.width + column) * width, sum);
+        }
+    }
+}
+
+/* ---- hooks ---- */
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    TRY(plain_supported(q, why));
+    if (!is_index(q->in[COLUMNS].dtype) || !is_index(q->in[OFFSETS].dtype))
+        return REFUSE(why, "columns or offsets are neither i32 nor i64");
+    if (q->in[VALUES].dtype != DTYPE_F32 || q->in[DENSE].dtype != DTYPE_F32)
+        return REFUSE(why, "only f32");
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    const int64_t *dense = q->in[DENSE].shape.dim, rows = q->out[0].shape.dim[0];
+    if (rows == 0 || dense[1] == 0)
+        return;
+    bool by_four = dense[1] % 4 == 0;
+    struct spmm k = {(const float *)args->in[VALUES],
+                     (const float *)args->in[DENSE],
+                     args->in[COLUMNS],
+                     args->in[OFFSETS],
+                     (float *)args->out[0],
+                     (unsigned)rows,
+                     (unsigned)q->in[VALUES].shape.dim[0],
+                     (unsigned)(dense[1] / (by_four ? 4 : 1)),
+                     (unsigned)dense[0],
+                     0,
+                     q->in[COLUMNS].dtype == DTYPE_I64,
+                     q->in[OFFSETS].dtype == DTYPE_I64};
+    k.lanes = k.width < WARP ? power_of_two_from(k.width) : (unsigned)WARP;
+    struct cuda_grid grid = grid_for(q, rows * WARP);
+    if (by_four)
+        LAUNCH(spmm_rows<4>, grid, cuda_size(BLOCK), 0, &k, args);
+    else
+        LAUNCH(spmm_rows<1>, grid, cuda_size(BLOCK), 0, &k, args);
+}
+
+static const char *const ops[] = {"SpMM", NULL};
+
+CUDA_KERNEL(spmm) = {CUDA_NAME(spmm), .ops = ops, .supports = supports, .launch = launch};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transposed convolution: the gradient of a convolution to its data. The node's input is the
+ * gradient that comes in, its weights [C, M / group, taps] are those of the convolution from M to C
+ * channels, and the pads, which cut off its output, are that convolution's padding. */
+#include "engine/kernels/cudnn/lib/conv.h"
+
+static enum status build(const struct kernel_query *q, struct work *work, struct error *why)
+{
+    struct window window;
+    struct conv_op op = {.x = NULL};
+    struct epilogue epilogue;
+    struct tensor x, y;
+    TRY(cudnn_host->window_transposed(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window,
+                                      why));
+    TRY(tensor_from(&q->in[0], &x, why));
+    TRY(tensor_from(&q->out[0], &y, why));
+    epilogue_from(q, q->node->op_inputs > 2 && in_desc(q, 2) ? 2 : NONE, &epilogue);
+    conv_window(&window, &op);
+    op.y = work_in(work, 0, &x);
+    TRY(conv_weights(q, work, &op, why));
+    op.x = epilogue_start(&epilogue, work, &y);
+    opgraph_conv_backward(&work->graph, &op);
+    return epilogue_append(q, &epilogue, work, op.x, &y, why);
+}
+
+CUDNN_KERNEL(conv_transpose, build, .ops = OPS("ConvTranspose"), .packs = 1u << 1);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a convolution and its transpose share: the window and the weights. */
+#ifndef ENGINE_KERNELS_CUDNN_LIB_CONV_H
+#define ENGINE_KERNELS_CUDNN_LIB_CONV_H
+
+#include "engine/kernels/cudnn/lib/work.h"
+
+/* The window in cuDNN's terms: one dimension becomes two. */
+void conv_window(const struct window *window, struct conv_op *op);
+/* Weights [K, C / group, taps] of input 1: packed with the channels last if they are known now,
+ * as every fast engine wants them, else as they come. */
+enum status conv_weights(const struct kernel_query *q, struct work *work, struct conv_op *op,
+                         struct error *why);
+
+#endif

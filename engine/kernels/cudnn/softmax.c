@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Softmax and LogSoftmax along one axis of plain data, by cudnnSoftmaxForward: the graph API takes
+ * neither. */
+#include <stdlib.h>
+
+#include "engine/kernels/cudnn/lib/work.h"
+
+struct kernel_state {
+    const struct device *device;
+    cudnnTensorDescriptor_t tensor; /* [before the axis, axis, behind it, 1] */
+    cudnnSoftmaxAlgorithm_t algorithm;
+};
+
+static enum status shape_of_query(const struct kernel_query *q, struct tensor *t, struct error *why)
+{
+    const struct desc *x = &q->in[0];
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
+    if (!cudnn_host->desc_is_plain(x) || !cudnn_host->desc_is_plain(&q->out[0]))
+        return REFUSE(why, "only plain data");
+    TRY(tensor_from(x, t, why));
+    bool flat = cudnn_host->node_int(q->node, "flatten", 0) != 0;
+    int64_t axis = cudnn_host->node_int(q->node, "axis", flat ? 1 : -1), dims[3] = {1, 1, 1};
+    axis += axis < 0 ? x->shape.rank : 0;
+    for (int k = 0; k < x->shape.rank; k++)
+        dims[k < axis ? 0 : k == axis || flat ? 1 : 2] *= x->shape.dim[k];
+    if (dims[0] > INT32_MAX || dims[1] * dims[2] > INT32_MAX)
+        return REFUSE(why, "more than 2^31 rows, or elements of one");
+    *t = (struct tensor){.type = t->type,
+                         .rank = 4,
+                         .dim = {dims[0], dims[1], dims[2], 1},
+                         .stride = {dims[1] * dims[2], dims[2], 1, 1}};
+    return STATUS_OK;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct tensor tensor;
+    return shape_of_query(q, &tensor, why);
+}
+
+static void release(struct kernel_state *state)
+{
+    if (state && state->tensor)
+        cudnn.tensor_free(state->tensor);
+    free(state);
+}
+
+static enum status fill(struct kernel_state *state, const struct kernel_query *q, struct error *err)
+{
+    struct tensor t;
+    int dims[4], strides[4];
+    cudnnHandle_t handle;
+    TRY(shape_of_query(q, &t, err));
+    for (int k = 0; k < 4; k++) {
+        dims[k] = (int)t.dim[k];
+        strides[k] = (int)t.stride[k];
+    }
+    TRY(device_handle(q->device, &handle, err));
+    CUDNN_TRY(cudnn.tensor_new(&state->tensor), err);
+    CUDNN_TRY(cudnn.tensor_set(state->tensor, t.type, 4, dims, strides), err);
+    return STATUS_OK;
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    *state = NULL;
+    *state_bytes = 0;
+    struct kernel_state *made = calloc(1, sizeof(*made));
+    if (!made)
+        return cudnn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    made->device = q->device;
+    made->algorithm = is_op(q, "Softmax") ? CUDNN_SOFTMAX_ACCURATE : CUDNN_SOFTMAX_LOG;
+    enum status status = fill(made, q, err);
+    if (status != STATUS_OK) {
+        release(made);
+        return status;
+    }
+    *state = made;
+    return STATUS_OK;
+}
+
+static enum status enqueue(const struct kernel_state *state, const struct kernel_args *args,
+                           struct error *err)
+{
+    const float one = 1, zero = 0;
+    cudnnHandle_t handle;
+    TRY(device_handle(state->device, &handle, err));
+    CUDNN_TRY(cudnn.set_stream(handle, args->stream), err);
+    CUDNN_TRY(cudnn.softmax(handle, state->algorithm, CUDNN_SOFTMAX_MODE_CHANNEL, &one,
+                            state->tensor, args->in[0], &zero, state->tensor, args->out[0]),
+              err);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)q;
+    struct error *err = args->err;
+    enqueue(state, args, err && err->code == STATUS_OK ? err : NULL);
+}
+
+REGISTER(kernel, cudnn_softmax) = {.name = "cudnn_softmax",
+                                   .provider = "cudnn",
+                                   .device = "cuda",
+                                   .ops = OPS("Softmax", "LogSoftmax"),
+                                   .supports = supports,
+                                   .prepare = prepare,
+                                   .launch = launch,
+                                   .release = release};

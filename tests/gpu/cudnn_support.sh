@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cuDNN itself says, without a GPU, that it has engines for the convolutions, poolings, norms and
+# attention of every workload on three chips (tests/gpu/support.c). LONG=1: makes a plan of each, too,
+# which compiles those engines that are compiled at run time (many minutes of CPU time).
+. tests/lib/tap.sh
+
+support=${RIDGE_BUILD:-build/release}/tests/gpu/support
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+"$support" --help >"$output" 2>&1
+if [ $? = 77 ]; then
+    cat "$output"
+    exit 77
+fi
+
+# The driver's library or the toolkit's stub of it: without either only half of the engines show.
+if ! ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+    if [ ! -e "$toolkit/lib64/stubs/libcuda.so" ]; then
+        echo "skipped: no libcuda.so.1 and no stub of it in $toolkit/lib64/stubs"
+        exit 77
+    fi
+    ln -s "$toolkit/lib64/stubs/libcuda.so" "$tap_dir/libcuda.so.1"
+    LD_LIBRARY_PATH=$tap_dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+fi
+
+run "$support" ${LONG:+--plans --verbose}
+cat "$output"
+exits 0
+prints '^# Conv +[1-9]'
+prints '^# Attention +[1-9]'
+prints '^# [1-9][0-9]* nodes, [1-9][0-9]* distinct'
+prints '^[1-9][0-9]* passed, 0 failed'
+finish

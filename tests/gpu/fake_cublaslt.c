@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/gpu/fake_cublaslt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gpu/fake_device.h"
+
+enum { MAGIC = 0x17b1a5 };
+
+struct thing {
+    int magic;
+    /* of a product */
+    cublasComputeType_t compute;
+    cublasOperation_t left, right;
+    cublasLtEpilogue_t epilogue;
+    const float *bias;
+    /* of a matrix */
+    cudaDataType type;
+    uint64_t rows, cols;
+    int64_t ld, stride;
+    int32_t batch;
+};
+
+struct fake_products fake_products;
+
+#define MAY_FAIL(name)                                                                             \
+    do {                                                                                           \
+        if (fake_fails(name))                                                                      \
+            return CUBLAS_STATUS_INTERNAL_ERROR;                                                   \
+    } while (0)
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "fake cuBLASLt: %s: not so: %s\n", __func__, #condition);              \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void *make_thing(void)
+{
+    struct thing *thing = calloc(1, sizeof(*thing));
+    MUST(thing);
+    *thing = (struct thing){.magic = MAGIC, .batch = 1};
+    fake.live++;
+    return thing;
+}
+
+static cublasStatus_t end_thing(void *thing)
+{
+    struct thing *own = thing;
+    MUST(own && own->magic == MAGIC);
+    own->magic = 0;
+    fake.live--;
+    free(own);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static struct thing *of(const void *thing)
+{
+    struct thing *own;
+    memcpy(&own, &thing, sizeof(own));
+    MUST(own && own->magic == MAGIC);
+    return own;
+}
+
+static size_t version(void)
+{
+    return CUBLAS_VERSION;
+}
+
+static const char *status_name(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_INTERNAL_ERROR ? "CUBLAS_STATUS_INTERNAL_ERROR" : "?";
+}
+
+static cublasStatus_t handle_new(cublasLtHandle_t *handle)
+{
+    MAY_FAIL("cublasLtCreate");
+    *handle = make_thing();
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t handle_free(cublasLtHandle_t handle)
+{
+    return end_thing(handle);
+}
+
+/* ---- descriptors ---- */
+
+static cublasStatus_t desc_new(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
+                               cudaDataType_t scale)
+{
+    MUST(scale == CUDA_R_32F);
+    MAY_FAIL("cublasLtMatmulDescCreate");
+    *desc = make_thing();
+    of(*desc)->compute = compute;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t desc_free(cublasLtMatmulDesc_t desc)
+{
+    return end_thing(desc);
+}
+
+static cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t name,
+                               const void *value, size_t size)
+{
+    struct thing *thing = of(desc);
+    void *to = name == CUBLASLT_MATMUL_DESC_TRANSA         ? (void *)&thing->left
+               : name == CUBLASLT_MATMUL_DESC_TRANSB       ? (void *)&thing->right
+               : name == CUBLASLT_MATMUL_DESC_EPILOGUE     ? (void *)&thing->epilogue
+               : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? (void *)&thing->bias
+                                                           : NULL;
+    MUST(to || name == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+    MUST(size == (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? sizeof(void *) : sizeof(int32_t)));
+    MAY_FAIL("cublasLtMatmulDescSetAttribute");
+    if (to)
+        memcpy(to, value, size);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t layout_new(cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows,
+                                 uint64_t cols, int64_t ld)
+{
+    MUST(rows > 0 && cols > 0 && ld >= (int64_t)rows);
+    MAY_FAIL("cublasLtMatrixLayoutCreate");
+    *layout = make_thing();
+    struct thing *thing = of(*layout);
+    thing->type = type;
+    thing->rows = rows;
+    thing->cols = cols;
+    thing->ld = ld;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t layout_free(cublasLtMatrixLayout_t layout)
+{
+    return end_thing(layout);
+}
+
+static cublasStatus_t layout_set(cublasLtMatrixLayout_t layout,
+                                 cublasLtMatrixLayoutAttribute_t name, const void *value,
+                                 size_t size)
+{
+    struct thing *thing = of(layout);
+    bool count = name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT;
+    MUST(count || name == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+    MUST(size == (count ? sizeof(int32_t) : sizeof(int64_t)));
+    MAY_FAIL("cublasLtMatrixLayoutSetAttribute");
+    memcpy(count ? (void *)&thing->batch : (void *)&thing->stride, value, size);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t preference_new(cublasLtMatmulPreference_t *preference)
+{
+    MAY_FAIL("cublasLtMatmulPreferenceCreate");
+    *preference = make_thing();
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t preference_free(cublasLtMatmulPreference_t preference)
+{
+    return end_thing(preference);
+}
+
+static cublasStatus_t preference_set(cublasLtMatmulPreference_t preference,
+                                     cublasLtMatmulPreferenceAttributes_t name, const void *value,
+                                     size_t size)
+{
+    of(preference);
+    bool limit = name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
+    MUST(size == (limit ? sizeof(uint64_t) : sizeof(uint32_t)));
+    MAY_FAIL("cublasLtMatmulPreferenceSetAttribute");
+    memcpy(limit ? (void *)&fake_products.workspace_limit : (void *)&fake_products.alignment, value,
+           size);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* ---- algorithms ---- */
+
+static cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                cublasLtMatmulPreference_t preference, int wanted,
+                                cublasLtMatmulHeuristicResult_t results[], int *count)
+{
+    of(handle);
+    of(desc);
+    of(preference);
+    MUST(of(a) && of(b) && of(c) && of(d) && wanted >= 3);
+    MAY_FAIL("cublasLtMatmulAlgoGetHeuristic");
+    *count = 3;
+    for (int k = 0; k < *count; k++) {
+        memset(&results[k], 0, sizeof(results[k]));
+        results[k].algo.data[0] = (uint64_t)k;
+        results[k].workspaceSize = FAKE_LT_WORKSPACE;
+        results[k].state = k == 1 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t algo_get(const cublasLtMatmulAlgo_t *algorithm,
+                               cublasLtMatmulAlgoConfigAttributes_t name, void *value, size_t size,
+                               size_t *written)
+{
+    MUST(size == sizeof(int32_t));
+    MAY_FAIL("cublasLtMatmulAlgoConfigGetAttribute");
+    *(int32_t *)value =
+        name == CUBLASLT_ALGO_CONFIG_ID ? (int32_t)algorithm->data[0] : (int32_t)name;
+    *written = size;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* ---- the product, column-major, in f32 ---- */
+
+static double element(const struct thing *layout, const float *data, bool transposed, int64_t row,
+                      int64_t col)
+{
+    return (double)(transposed ? data[col + row * layout->ld] : data[row + col * layout->ld]);
+}
+
+static double finish(const struct thing *desc, double value, int64_t row)
+{
+    int epilogue = (int)desc->epilogue;
+    if (epilogue & CUBLASLT_EPILOGUE_BIAS)
+        value += (double)desc->bias[row];
+    if (epilogue & CUBLASLT_EPILOGUE_RELU)
+        value = value > 0 ? value : 0;
+    if (epilogue & CUBLASLT_EPILOGUE_GELU)
+        value *= 0.5 * (1 + tanh(0.79788456080286536 * (value + 0.044715 * value * value * value)));
+    return value;
+}
+
+struct matrices {
+    const struct thing *desc, *a, *b, *c, *d;
+    double alpha, beta;
+};
+
+static void multiply(const struct matrices *m, const float *a, const float *b, const float *c,
+                     float *d)
+{
+    bool left = m->desc->left == CUBLAS_OP_T, right = m->desc->right == CUBLAS_OP_T;
+    int64_t depth = (int64_t)(left ? m->a->rows : m->a->cols);
+    MUST((int64_t)(right ? m->b->cols : m->b->rows) == depth);
+    MUST((left ? m->a->cols : m->a->rows) == m->d->rows);
+    MUST((right ? m->b->rows : m->b->cols) == m->d->cols);
+    for (int64_t col = 0; col < (int64_t)m->d->cols; col++)
+        for (int64_t row = 0; row < (int64_t)m->d->rows; row++) {
+            double sum = 0;
+            for (int64_t k = 0; k < depth; k++)
+                sum += element(m->a, a, left, row, k) * element(m->b, b, right, k, col);
+            sum *= m->alpha;
+            if (m->beta != 0)
+                sum += m->beta * element(m->c, c, false, row, col);
+            d[row + col * m->d->ld] = (float)finish(m->desc, sum, row);
+        }
+}
+
+static cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+                             const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
+                             cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
+                             cublasLtMatrixLayout_t c_layout, void *d,
+                             cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algorithm,
+                             void *workspace, size_t workspace_bytes, cudaStream_t stream)
+{
+    struct matrices m = {.desc = of(desc),
+                         .a = of(a_layout),
+                         .b = of(b_layout),
+                         .c = of(c_layout),
+                         .d = of(d_layout),
+                         .alpha = (double)*(const float *)alpha,
+                         .beta = (double)*(const float *)beta};
+    of(handle);
+    MUST(algorithm && algorithm->data[0] != 1);
+    MUST(workspace && workspace_bytes == FAKE_LT_WORKSPACE && m.d->type == CUDA_R_32F);
+    MUST(m.a->batch == m.d->batch && m.b->batch == m.d->batch && m.c->batch == m.d->batch);
+    MAY_FAIL("cublasLtMatmul");
+    for (int64_t k = 0; k < m.d->batch; k++)
+        multiply(&m, (const float *)a + k * m.a->stride, (const float *)b + k * m.b->stride,
+                 (const float *)c + k * m.c->stride, (float *)d + k * m.d->stride);
+    fake_products.count++;
+    fake_products.stream = stream;
+    fake_products.compute = m.desc->compute;
+    fake_products.epilogue = m.desc->epilogue;
+    fake_products.algorithm = (int)algorithm->data[0];
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+void fake_cublaslt(struct cublaslt_api *api)
+{
+    *api = (struct cublaslt_api){.version = version,
+                                 .status_name = status_name,
+                                 .handle_new = handle_new,
+                                 .handle_free = handle_free,
+                                 .desc_new = desc_new,
+                                 .desc_free = desc_free,
+                                 .desc_set = desc_set,
+                                 .layout_new = layout_new,
+                                 .layout_free = layout_free,
+                                 .layout_set = layout_set,
+                                 .preference_new = preference_new,
+                                 .preference_free = preference_free,
+                                 .preference_set = preference_set,
+                                 .heuristic = heuristic,
+                                 .algo_get = algo_get,
+                                 .matmul = matmul};
+    fake_products = (struct fake_products){.count = 0};
+}

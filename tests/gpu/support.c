@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asks cuDNN itself, without a GPU, whether it has engines for what the workloads need: every
+ * distinct convolution, pooling, normalisation and attention of every workload, after the passes,
+ * channels-last, in f32 and bf16, for three chips. Fails when one has none and is not listed below
+ * as work for a kernel of our own.
+ *
+ * Engines that are compiled at run time are offered only where a libcuda.so.1 can be opened; the
+ * toolkit's stub is enough (tests/gpu/cudnn_support.sh). --plans makes the first plan of each, too:
+ * with the stub, compiled code cannot be loaded, which is as far as one gets without a device. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "engine/kernels/cudnn/lib/work.h"
+#include "engine/op_case.h"
+#include "tests/gpu/chips.h"
+#include "tests/gpu/lowered.h"
+#include "workloads/workload.h"
+
+enum { TYPES = 2, SIGNATURES_MAX = 4096, REASON = 120 };
+
+#define X(name) extern const struct kernel kernel_cudnn_##name;
+#include "cudnn_list.inc"
+#undef X
+
+static const struct kernel *const kernels[] = {
+#define X(name) &kernel_cudnn_##name,
+#include "cudnn_list.inc"
+#undef X
+};
+
+static const char *const wanted_ops[] = {
+    "Conv",
+    "ConvTranspose",
+    "MaxPool",
+    "AveragePool",
+    "GlobalMaxPool",
+    "GlobalAveragePool",
+    "BatchNormalization",
+    "LayerNormalization",
+    "RMSNormalization",
+    "InstanceNormalization",
+    "GroupNormalization",
+    "Attention",
+    "MatMul",
+    "Gemm",
+};
+
+static const enum dtype types[TYPES] = {DTYPE_F32, DTYPE_BF16};
+
+/* What cuDNN does not have, by operator, type (NONE: any) and a part of its reason. */
+struct exception {
+    const char *op;
+    enum dtype type;
+    const char *reason;
+    const char *instead;
+};
+
+static const struct exception exceptions[] = {
+    {"Attention", DTYPE_F32, "", "own kernel: cuDNN's attention rounds to tf32, f16 or bf16"},
+    {"MatMul", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
+    {"Gemm", DTYPE_F32, "not constant", "cuBLASLt: cuDNN's products round to tf32"},
+    {"MatMul", DTYPE_F32, "more than one product", "cuBLASLt: cuDNN's products round to tf32"},
+};
+
+struct answer {
+    int engines; /* some, or with --verbose how many */
+    char reason[REASON];
+};
+
+struct signature {
+    char *key;
+    char text[160];
+    const char *op, *workload;
+    struct answer answers[TYPES][CHIP_COUNT];
+};
+
+struct settings {
+    const char *workload;
+    bool cases, plans, verbose, help;
+};
+
+struct survey {
+    struct settings settings;
+    struct device chips[CHIP_COUNT];
+    struct arena arena;
+    struct signature *signatures;
+    int count, nodes, failed, excused;
+};
+
+static const struct option table[] = {
+    {"workload", 'w', OPTION_TEXT, offsetof(struct settings, workload), "NAME", "only this one"},
+    {"cases", 'c', OPTION_FLAG, offsetof(struct settings, cases), NULL,
+     "the operators' test cases instead of workloads; they need not be supported"},
+    {"plans", 'p', OPTION_FLAG, offsetof(struct settings, plans), NULL,
+     "make the first plan of each"},
+    {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
+     "one line per signature, with the number of engines that the tuner would try"},
+    {"help", 'h', OPTION_FLAG, offsetof(struct settings, help), NULL, "print this"},
+    {.name = NULL},
+};
+
+/* ---- one node ---- */
+
+/* A plan that fails only because the stub cannot load code is as good as one can be here. */
+static enum status first_plan(const struct kernel *kernel, const struct kernel_query *q,
+                              struct error *why)
+{
+    struct kernel_state *state = NULL;
+    size_t bytes = 0;
+    enum status status = kernel->prepare(q, 0, &state, &bytes, why);
+    if (status == STATUS_OK)
+        kernel->release(state);
+    bool compiled = strstr(why->message, "cuLibraryLoadData") != NULL;
+    bool no_device = strstr(why->message, "cudnnCreate") || strstr(why->message, NO_MEMORY_HERE);
+    return compiled || no_device ? STATUS_OK : status;
+}
+
+static void ask(const struct survey *survey, const struct kernel_query *q, struct answer *answer)
+{
+    snprintf(answer->reason, sizeof(answer->reason), "no kernel of this plug-in");
+    for (int k = 0; k < ARRAY_COUNT(kernels); k++) {
+        struct error why = {0};
+        if (!kernel_computes(kernels[k], q->node->op))
+            continue;
+        enum status status = kernels[k]->supports(q, &why);
+        if (status == STATUS_OK && survey->settings.plans)
+            status = first_plan(kernels[k], q, &why);
+        if (status == STATUS_OK) {
+            answer->engines += survey->settings.verbose ? kernels[k]->variants(q) : 1;
+            continue;
+        }
+        size_t length = strlen(why.message);
+        length = length < REASON - 1 ? length : REASON - 1;
+        memcpy(answer->reason, why.message, length);
+        answer->reason[length] = 0;
+    }
+}
+
+static enum status ask_all(struct survey *survey, const struct step *step, struct signature *s,
+                           struct error *err)
+{
+    size_t ins = (size_t)step->query.in_count + 1, outs = (size_t)step->query.out_count + 1;
+    struct desc *in = arena_array(&survey->arena, ins, sizeof(*in));
+    struct desc *out = arena_array(&survey->arena, outs, sizeof(*out));
+    if (!in || !out)
+        return FAIL_NO_MEMORY(err);
+    for (int t = 0; t < TYPES; t++) {
+        struct kernel_query q = step->query;
+        memcpy(in, q.in, (ins - 1) * sizeof(*in));
+        memcpy(out, q.out, (outs - 1) * sizeof(*out));
+        /* Statistics and factors of a normalisation stay in f32. */
+        bool norm = strstr(s->op, "Normalization") != NULL;
+        for (size_t k = 0; k + 1 < ins; k++)
+            if (in[k].dtype == DTYPE_F32 && !(norm && k > 0 && (int)k < q.node->op_inputs))
+                in[k].dtype = types[t];
+        for (size_t k = 0; k + 1 < outs; k++)
+            if (out[k].dtype == DTYPE_F32)
+                out[k].dtype = types[t];
+        q.in = in;
+        q.out = out;
+        for (int c = 0; c < CHIP_COUNT; c++) {
+            q.device = &survey->chips[c];
+            ask(survey, &q, &s->answers[t][c]);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- signatures ---- */
+
+static void describe(const struct step *step, struct signature *s)
+{
+    char shape[96];
+    const struct node *node = step->query.node;
+    int length = snprintf(s->text, sizeof(s->text), "%s", s->op);
+    for (int k = 0; k < step->query.in_count && k < 2; k++)
+        if (step->query.in[k].dtype != DTYPE_NONE)
+            length += snprintf(s->text + length, sizeof(s->text) - (size_t)length, " %s%s",
+                               shape_text(&step->query.in[k].shape, shape),
+                               desc_is_nhwc(&step->query.in[k]) ? "nhwc" : "");
+    length += snprintf(s->text + length, sizeof(s->text) - (size_t)length, " -> %s",
+                       shape_text(&step->query.out[0].shape, shape));
+    for (int k = 0; k < node->post_count && length < 130; k++)
+        length += snprintf(s->text + length, sizeof(s->text) - (size_t)length, " %s%d",
+                           node->posts[k].kind == POST_ACT   ? "act"
+                           : node->posts[k].kind == POST_ADD ? "add"
+                                                             : "mul",
+                           (int)node->posts[k].act);
+}
+
+static bool is_wanted(const char *op)
+{
+    for (int k = 0; k < ARRAY_COUNT(wanted_ops); k++)
+        if (strcmp(op, wanted_ops[k]) == 0)
+            return true;
+    return false;
+}
+
+static enum status survey_step(struct survey *survey, const struct exe *exe,
+                               const struct step *step, const char *workload, struct error *err)
+{
+    const char *op = step->query.node->op->name;
+    if (!is_wanted(op))
+        return STATUS_OK;
+    survey->nodes++;
+    char *key = step_signature(exe, step, &survey->arena);
+    if (!key)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < survey->count; k++)
+        if (strcmp(survey->signatures[k].key, key) == 0)
+            return STATUS_OK;
+    if (survey->count == SIGNATURES_MAX)
+        return FAIL(err, STATUS_FAILED, "more than %d signatures", SIGNATURES_MAX);
+    struct signature *s = &survey->signatures[survey->count++];
+    *s = (struct signature){.key = key, .op = op, .workload = workload};
+    describe(step, s);
+    return ask_all(survey, step, s, err);
+}
+
+/* Takes the graph. */
+static enum status survey_graph(struct survey *survey, struct graph *graph, const char *name,
+                                struct error *err)
+{
+    struct lowered lowered;
+    enum status status = lowered_open(&lowered, graph, err);
+    for (int s = 0; status == STATUS_OK && s < lowered_count(&lowered); s++)
+        status = survey_step(survey, &lowered.exe, lowered_step(&lowered, s), name, err);
+    lowered_close(&lowered);
+    return status == STATUS_OK ? STATUS_OK : error_context(err, "%s", name);
+}
+
+static enum status survey_workloads(struct survey *survey, struct error *err)
+{
+    for (int k = 0; k < workload_count(); k++) {
+        const char *name = workload_at(k)->name, *only = survey->settings.workload;
+        struct graph *graph;
+        if (only && strcmp(only, name) != 0)
+            continue;
+        TRY(workload_open(name, 0, &graph, err));
+        TRY(survey_graph(survey, graph, name, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status survey_cases(struct survey *survey, struct error *err)
+{
+    for (int k = 0; k < ARRAY_COUNT(wanted_ops); k++) {
+        const struct op *op = op_find(wanted_ops[k], NULL);
+        op = op ? op : op_find(wanted_ops[k], "ridge");
+        for (int c = 0; op && c < op->case_count; c++) {
+            struct graph *graph = op_case_graph(op, &op->cases[c], err);
+            if (!graph)
+                return err->code;
+            TRY(survey_graph(survey, graph, op->cases[c].name, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- the report ---- */
+
+static const struct exception *exception_of(const struct signature *s, int type, const char *reason)
+{
+    for (int k = 0; k < ARRAY_COUNT(exceptions); k++) {
+        const struct exception *e = &exceptions[k];
+        if (strcmp(e->op, s->op) == 0 && (e->type == DTYPE_NONE || e->type == types[type]) &&
+            strstr(reason, e->reason))
+            return e;
+    }
+    return NULL;
+}
+
+static void report_signature(struct survey *survey, const struct signature *s)
+{
+    for (int t = 0; t < TYPES; t++) {
+        bool lacks = false;
+        char line[96] = "";
+        int length = 0;
+        for (int c = 0; c < CHIP_COUNT; c++) {
+            lacks = lacks || !s->answers[t][c].engines;
+            length += snprintf(line + length, sizeof(line) - (size_t)length, " %s %2d",
+                               chip_name(c), s->answers[t][c].engines);
+        }
+        if (lacks || survey->settings.verbose)
+            printf("# %-4s%s  %s (%s)\n", dtype_name(types[t]), line, s->text, s->workload);
+        for (int c = 0; c < CHIP_COUNT; c++) {
+            const struct answer *answer = &s->answers[t][c];
+            if (answer->engines)
+                continue;
+            const struct exception *e = exception_of(s, t, answer->reason);
+            survey->failed += !e;
+            survey->excused += e != NULL;
+            if (!e || survey->settings.verbose)
+                printf("#      %s: %s%s%s\n", chip_name(c), answer->reason, e ? " -> " : "",
+                       e ? e->instead : "");
+        }
+    }
+}
+
+static void report_op(const struct survey *survey, const char *op)
+{
+    int distinct = 0, has[TYPES][CHIP_COUNT] = {{0}};
+    for (int k = 0; k < survey->count; k++) {
+        const struct signature *s = &survey->signatures[k];
+        if (strcmp(s->op, op) != 0)
+            continue;
+        distinct++;
+        for (int t = 0; t < TYPES; t++)
+            for (int c = 0; c < CHIP_COUNT; c++)
+                has[t][c] += s->answers[t][c].engines > 0;
+    }
+    if (!distinct)
+        return;
+    printf("# %-22s %8d", op, distinct);
+    for (int t = 0; t < TYPES; t++)
+        for (int c = 0; c < CHIP_COUNT; c++)
+            printf(" %7d", has[t][c]);
+    printf("\n");
+}
+
+static void report(struct survey *survey)
+{
+    for (int k = 0; k < survey->count; k++)
+        report_signature(survey, &survey->signatures[k]);
+    printf("#\n# %-22s %8s", "with engines of cuDNN", "distinct");
+    for (int t = 0; t < TYPES; t++)
+        for (int c = 0; c < CHIP_COUNT; c++) {
+            char head[24];
+            snprintf(head, sizeof(head), "%s %s", c ? "" : dtype_name(types[t]), chip_name(c) + 3);
+            printf(" %7s", head);
+        }
+    printf("\n");
+    for (int k = 0; k < ARRAY_COUNT(wanted_ops); k++)
+        report_op(survey, wanted_ops[k]);
+    printf("# %d nodes, %d distinct; %d questions, %d left to kernels of our own\n", survey->nodes,
+           survey->count, survey->count * TYPES * CHIP_COUNT, survey->excused);
+}
+
+static enum status run(struct survey *survey, struct error *err)
+{
+    cudnn_host = plugin_host();
+    TRY(cudnn_api_open(&cudnn, err));
+    chips_describe(survey->chips);
+    for (int c = 0; c < CHIP_COUNT; c++) {
+        char json[1024];
+        chip_json(c, json, sizeof(json));
+        TRY(device_chip_from_json(c, json, err));
+    }
+    survey->signatures = calloc(SIGNATURES_MAX, sizeof(*survey->signatures));
+    if (!survey->signatures)
+        return FAIL_NO_MEMORY(err);
+    TRY(survey->settings.cases ? survey_cases(survey, err) : survey_workloads(survey, err));
+    report(survey);
+    device_chips_release();
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct survey survey = {.count = 0};
+    struct error err = {0};
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    enum status status = options_parse(table, &argc, argv, &survey.settings, &err);
+    if (status == STATUS_OK && survey.settings.help) {
+        char text[1024];
+        options_usage(table, text, sizeof(text));
+        printf("usage: %s [options]\n%s", argv[0], text);
+        return 0;
+    }
+    if (status == STATUS_OK)
+        status = run(&survey, &err);
+    free(survey.signatures);
+    arena_release(&survey.arena);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "%s: %s\n", argv[0], err.message);
+        return 2;
+    }
+    if (survey.settings.cases)
+        return 0;
+    printf("%d passed, %d failed\n", survey.count * TYPES * CHIP_COUNT - survey.failed,
+           survey.failed);
+    return survey.failed ? 1 : 0;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernels of the cuBLASLt plug-in without a GPU: over functions that multiply on the host by
+ * what the descriptors say (tests/gpu/fake_cublaslt.h), on every case of their operators with every
+ * epilogue; and when any call fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/gpu/fake_cublaslt.h"
+#include "tests/gpu/fake_device.h"
+#include "tests/lib/posts.h"
+#include "tests/lib/subject.h"
+
+enum { OPERANDS_MAX = 8, CALLS_MAX = 500 };
+
+extern const struct kernel kernel_cublaslt_matmul;
+static const struct kernel *const kernel = &kernel_cublaslt_matmul;
+
+/* One node with its tensors, plain. */
+struct bench {
+    struct subject subject;
+    struct device device;
+    struct kernel_query query;
+    struct desc in_desc[OPERANDS_MAX], out_desc[1];
+    const void *in[OPERANDS_MAX];
+    void *out[1];
+    char workspace[FAKE_LT_WORKSPACE];
+    struct error err; /* of launches */
+    struct kernel_args args;
+};
+
+/* false: the case bears no such epilogue. */
+static bool bench_open(struct bench *b, const char *op, const char *name, int posts)
+{
+    struct error err = {0};
+    const struct op *found = op_find(op, NULL);
+    const struct op_case *c = NULL;
+    memset(b, 0, sizeof(*b));
+    for (int k = 0; k < found->case_count; k++)
+        if (strcmp(found->cases[k].name, name) == 0)
+            c = &found->cases[k];
+    assert_non_null(c);
+    enum status status = subject_open(&b->subject, found, c, posts, &err);
+    if (status == STATUS_UNSUPPORTED && posts != NONE)
+        return false;
+    if (status != STATUS_OK)
+        fail_msg("%s/%s: %s", op, name, err.message);
+    const struct graph *g = b->subject.g;
+    const struct node *node = &g->nodes[0];
+    assert_true(node->input_count <= OPERANDS_MAX);
+    for (int k = 0; k < node->input_count; k++) {
+        if (node->inputs[k] == NONE)
+            continue;
+        const struct value *value = &g->values[node->inputs[k]];
+        b->in_desc[k] = desc_dense(value->dtype, &value->shape, LAYOUT_PLAIN);
+        void *data = calloc(1, desc_bytes(&b->in_desc[k]) + 1);
+        assert_non_null(data);
+        value_materialise(value, data);
+        b->in[k] = data;
+    }
+    const struct value *result = &g->values[node->outputs[0]];
+    b->out_desc[0] = desc_dense(result->dtype, &result->shape, LAYOUT_PLAIN);
+    assert_non_null(b->out[0] = malloc(desc_bytes(&b->out_desc[0]) + 1));
+    memset(b->out[0], 0xFF, desc_bytes(&b->out_desc[0]));
+    fake_device(&b->device);
+    b->query = (struct kernel_query){.node = node,
+                                     .in_count = node->input_count,
+                                     .out_count = 1,
+                                     .in = b->in_desc,
+                                     .out = b->out_desc,
+                                     .threads = 1,
+                                     .device = &b->device};
+    b->args = (struct kernel_args){.in = b->in,
+                                   .out = b->out,
+                                   .workspace = b->workspace,
+                                   .stream = b->workspace,
+                                   .err = &b->err};
+    return true;
+}
+
+static void bench_close(struct bench *b)
+{
+    for (int k = 0; k < OPERANDS_MAX; k++) {
+        void *data;
+        memcpy(&data, &b->in[k], sizeof(data));
+        free(data);
+    }
+    free(b->out[0]);
+    subject_close(&b->subject);
+}
+
+/* Everything that an executable does with a kernel, to the first failure. */
+static enum status run_through(struct bench *b, struct error *err)
+{
+    struct kernel_state *state;
+    size_t bytes;
+    char text[48] = "";
+    b->err = (struct error){0};
+    TRY(kernel->supports(&b->query, err));
+    int variants = kernel->variants(&b->query);
+    kernel->describe(&b->query, variants - 1, text, sizeof(text));
+    kernel->workspace(&b->query, variants - 1);
+    TRY(kernel->prepare(&b->query, variants - 1, &state, &bytes, err));
+    kernel->launch(state, &b->query, &b->args);
+    kernel->release(state);
+    *err = b->err;
+    return b->err.code;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    cublaslt_host = plugin_host();
+    fake_reset(0);
+    fake_cublaslt(&cublaslt);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cublaslt_handles_release();
+    return fake.live;
+}
+
+/* ---- right numbers ---- */
+
+struct tally {
+    int right, refused;
+};
+
+static void check_case(const char *op, const char *name, int posts, struct tally *tally)
+{
+    static struct bench b;
+    struct error err = {0};
+    double part;
+    if (!bench_open(&b, op, name, posts)) {
+        subject_close(&b.subject);
+        return;
+    }
+    enum status status = run_through(&b, &err);
+    if (status == STATUS_OK)
+        status = subject_check(&b.subject, 0, b.out[0], 0, &part, &err);
+    if (status == STATUS_UNSUPPORTED)
+        tally->refused++;
+    else if (status == STATUS_OK)
+        tally->right++;
+    else
+        fail_msg("%s/%s+%s: %s", op, name, posts == NONE ? "" : posts_name(posts), err.message);
+    if (status == STATUS_UNSUPPORTED && posts == NONE)
+        print_message("refused %s/%s: %s\n", op, name, err.message);
+    bench_close(&b);
+}
+
+static void check_op(const char *op, struct tally *plain, struct tally *fused)
+{
+    const struct op *found = op_find(op, NULL);
+    for (int k = 0; k < found->case_count; k++)
+        for (int posts = NONE; posts < posts_count(); posts++)
+            check_case(op, found->cases[k].name, posts, posts == NONE ? plain : fused);
+}
+
+static void test_cases(void **state)
+{
+    (void)state;
+    struct tally plain = {0}, fused = {0};
+    check_op("MatMul", &plain, &fused);
+    check_op("Gemm", &plain, &fused);
+    print_message("plain: %d right, %d refused; with epilogues: %d right, %d refused\n",
+                  plain.right, plain.refused, fused.right, fused.refused);
+    assert_true(plain.right > 4 * plain.refused);
+    assert_true(fused.right > 20);
+}
+
+/* ---- what the library is asked for ---- */
+
+static const char *first_case(const char *op)
+{
+    return op_find(op, NULL)->cases[0].name;
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+    static struct bench b;
+    struct error err = {0};
+    char text[48];
+    bench_open(&b, "MatMul", first_case("MatMul"), NONE);
+    assert_int_equal(kernel->variants(&b.query), 2); /* one of three is refused */
+    kernel->describe(&b.query, 1, text, sizeof(text));
+    assert_string_equal(text, "algorithm 2 tile 1 stages 6 split 2");
+    assert_int_equal(kernel->workspace(&b.query, 0), FAKE_LT_WORKSPACE);
+    assert_int_equal(fake_products.workspace_limit, 32 << 20);
+    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);
+    assert_int_equal(fake_products.algorithm, 2);
+    assert_ptr_equal(fake_products.stream, b.workspace);
+    b.query.tf32 = true;
+    b.device.properties.major = 8;
+    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F_FAST_TF32);
+    assert_int_equal(fake_products.workspace_limit, 4 << 20);
+    bench_close(&b);
+}
+
+/* ---- any call fails ---- */
+
+static void fail_everywhere(const char *op, const char *name, int posts, int *calls)
+{
+    static struct bench b;
+    assert_true(bench_open(&b, op, name, posts));
+    cublaslt_handles_release();
+    for (int n = 1; n < CALLS_MAX; n++) {
+        struct error err = {0};
+        fake_reset(n);
+        enum status status = run_through(&b, &err);
+        cublaslt_handles_release();
+        if (fake.live)
+            fail_msg("%d things are left when call %d, %s, fails", fake.live, n, fake.failed);
+        if (!fake.failed) {
+            *calls += n - 1;
+            bench_close(&b);
+            return;
+        }
+        if (status == STATUS_OK) /* in describe and workspace, which only tell */
+            continue;
+        if (!strstr(err.message, fake.failed) || !strstr(err.message, "INTERNAL_ERROR"))
+            fail_msg("call %d, %s, fails: \"%s\"", n, fake.failed, err.message);
+    }
+    fail_msg("more than %d calls", CALLS_MAX);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    int calls = 0;
+    for (int k = 0; k < op_find("MatMul", NULL)->case_count; k++) {
+        static struct bench b;
+        const char *name = op_find("MatMul", NULL)->cases[k].name;
+        bench_open(&b, "MatMul", name, NONE);
+        bool accepted = kernel->supports(&b.query, NULL) == STATUS_OK;
+        bench_close(&b);
+        if (accepted)
+            fail_everywhere("MatMul", name, NONE, &calls);
+    }
+    print_message("%d calls failed once each\n", calls);
+    assert_true(calls > 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_cases, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
