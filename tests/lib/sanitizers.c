@@ -15,5 +15,5 @@ const char *__lsan_default_options(void)
 
 const char *__lsan_default_suppressions(void)
 {
-    return "leak:_dlerror_run\nleak:_dl_exception_create\nleak:libgomp\n";
+    return "leak:_dlerror_run\nleak:_dl_map_object_deps\nleak:_dl_exception_create\nleak:libgomp\n";
 }
