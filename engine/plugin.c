@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "engine/attention.h"
 #include "engine/op.h"
 #include "engine/reduce.h"
+#include "engine/resize.h"
 
 /* Plug-ins that the build left out: ABSENT("onednn", "dnnl.h not found: apt-get ...") each. */
 struct left_out {
@@ -65,6 +67,13 @@ __attribute__((format(printf, 3, 4))) static enum status refuse(struct error *wh
     return code;
 }
 
+static enum status resize_of_query(const struct kernel_query *q, struct resize *resize,
+                                   struct error *why)
+{
+    struct op_args args = args_of_query(q);
+    return resize_of_node(&args, resize, why);
+}
+
 static const struct plugin_host host = {
     .abi = PLUGIN_ABI,
     .size = sizeof(struct plugin_host),
@@ -93,6 +102,9 @@ static const struct plugin_host host = {
     .moves = move_count_of_query,
     .move = move_of_query,
     .attention = attention_shape_from,
+    .resize = resize_of_query,
+    .resize_taps = resize_taps_at,
+    .window_transposed = window_transposed_from_node,
 };
 
 const struct plugin_host *plugin_host(void)

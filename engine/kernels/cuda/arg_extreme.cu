@@ -21,17 +21,6 @@ static __device__ __forceinline__ struct candidates line_of(const struct arg_ext
     return c;
 }
 
-static __device__ __forceinline__ rank_key best_from(const struct candidates &c, unsigned first,
-                                                     unsigned step)
-{
-    rank_key best = rank_absent;
-    for (unsigned i = first; i < c.count; i += step) {
-        rank_key key = key_of(c, i);
-        best = key < best ? key : best;
-    }
-    return best;
-}
-
 __global__ void __launch_bounds__(BLOCK)
     arg_extreme_warps(const __grid_constant__ struct arg_extreme k)
 {
@@ -39,11 +28,7 @@ __global__ void __launch_bounds__(BLOCK)
     for (unsigned line = blockIdx.x * (BLOCK / WARP) + threadIdx.x / WARP; line < k.lines;
          line += step) {
         struct candidates c = line_of(k, line);
-        rank_key best = best_from(c, lane, WARP);
-        for (int with = WARP / 2; with > 0; with /= 2) {
-            rank_key other = __shfl_xor_sync(all_lanes, best, with);
-            best = other < best ? other : best;
-        }
+        rank_key best = rank_first(c);
         if (lane == 0)
             k.y[line] = place_of_key(c, best);
     }
@@ -55,7 +40,12 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned step = gridDim.x * BLOCK;
     for (unsigned line = blockIdx.x * BLOCK + threadIdx.x; line < k.lines; line += step) {
         struct candidates c = line_of(k, line);
-        k.y[line] = place_of_key(c, best_from(c, 0, 1));
+        rank_key best = rank_absent;
+        for (unsigned i = 0; i < c.count; i++) {
+            rank_key key = key_of(c, i);
+            best = key < best ? key : best;
+        }
+        k.y[line] = place_of_key(c, best);
     }
 }
 

@@ -6,13 +6,12 @@
  * cost about a microsecond each.
  *
  * R is packed as [H][gates H], so that the threads of a warp, 32 neighbouring units, read beside
- * each other. A block is 32 units; its warps share the rows of the batch and, where these are few,
- * the depth of the product. */
-#include "engine/kernels/cuda/lib/query.h"
+ * each other (lib/skinny.h). */
+#include "engine/kernels/cuda/lib/skinny.h"
 #include "engine/kernels/cuda/lib/tile.h"
 
 enum { X, W, R, BIAS, LENGTHS, H, C, ATTENTION = C, PEEPHOLE }; /* inputs */
-enum { GATES_MAX = 4, WARPS = 8, ROWS = 4, EACH = 4, SIDE = 64 };
+enum { GATES_MAX = 4, ROWS = SKINNY_ROWS, EACH = 4, SIDE = 64 };
 /* How many gates a step sums, which tells the cell and its phase. */
 enum { SUMS_CANDIDATE = 1, SUMS_GATES, SUMS_LINEAR, SUMS_LSTM };
 
@@ -25,7 +24,7 @@ struct rnn {
     float *y, *last_h, *last_c;                     /* may be NULL */
     float *projected, *h[2], *c, *update, *reset_h; /* workspace */
     unsigned steps, batch, input, hidden, directions, gates;
-    unsigned row_warps; /* warps of a block that have rows of their own; 8 / row_warps: depth */
+    unsigned row_warps; /* of a block of a step: lib/skinny.h */
     unsigned step;
     int cell;
     bool wide_lengths, batch_first, backward;
@@ -181,51 +180,27 @@ static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned
         k.y[l.y + u] = l.active ? next : 0.0f;
 }
 
-/* Sums of gates first .. first + count - 1 of a unit for `rows` rows from row b on, over a part of
- * the depth. Rows that are not there are the last one again. */
-template <int count, int rows>
-static __device__ __forceinline__ void multiply(const struct rnn &k, unsigned first, unsigned b,
-                                                unsigned u, unsigned part, float (*sum)[count])
-{
-    unsigned width = k.gates * k.hidden, parts = WARPS / k.row_warps;
-    const float *left = count == SUMS_CANDIDATE ? k.reset_h : k.h[k.step & 1];
-    const float *r = k.r + (size_t)blockIdx.z * k.hidden * width + first * k.hidden + u;
-    const float *h[rows];
-    for (int i = 0; i < rows; i++)
-        h[i] = left + (size_t)(blockIdx.z * k.batch + min(b + i, k.batch - 1)) * k.hidden;
-#pragma unroll 4
-    for (unsigned d = part; d < k.hidden; d += parts) {
-        float weight[count];
-        for (int g = 0; g < count; g++)
-            weight[g] = r[(size_t)d * width + g * k.hidden];
-        for (int i = 0; i < rows; i++)
-            for (int g = 0; g < count; g++)
-                sum[i][g] = fmaf(h[i][d], weight[g], sum[i][g]);
-    }
-}
-
+/* Rows that are not there are the last one again. */
 template <int count, int rows>
 static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned first)
 {
-    __shared__ float all[WARPS][rows][count][WARP];
-    unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    unsigned mine = warp % k.row_warps, part = warp / k.row_warps;
-    unsigned u = blockIdx.x * WARP + lane, b = (blockIdx.y * k.row_warps + mine) * rows;
-    float sum[rows][count] = {};
-    if (u < k.hidden && b < k.batch)
-        multiply<count, rows>(k, first, b, u, part, sum);
+    struct skinny_sums<count, rows> sums = {
+    };
+    struct skinny_place p = skinny_place_of(k.row_warps, rows);
+    unsigned u = p.column, width = k.gates * k.hidden;
+    const float *left[rows], *h = count == SUMS_CANDIDATE ? k.reset_h : k.h[k.step & 1];
     for (int i = 0; i < rows; i++)
-        for (int g = 0; g < count; g++)
-            all[warp][i][g][lane] = sum[i][g];
-    __syncthreads();
-    if (part || u >= k.hidden)
+        left[i] = h + (size_t)(blockIdx.z * k.batch + min(p.row + i, k.batch - 1)) * k.hidden;
+    const float *r = k.r + (size_t)blockIdx.z * k.hidden * width + first * k.hidden + u;
+    if (u < k.hidden && p.row < k.batch)
+        skinny_add<count, rows>(p, left, r, width, k.hidden, k.hidden, sums);
+    if (!skinny_meet<count, rows>(p, sums) || u >= k.hidden)
         return;
-    for (unsigned i = 0; i < rows && b + i < k.batch; i++) {
-        float total[GATES_MAX] = {};
-        for (unsigned w = mine; w < WARPS; w += k.row_warps)
-            for (int g = 0; g < count; g++)
-                total[g] += all[w][i][g][lane];
-        finish_unit<count>(k, b + i, u, total);
+    for (unsigned i = 0; i < rows && p.row + i < k.batch; i++) {
+        float sum[GATES_MAX] = {};
+        for (int g = 0; g < count; g++)
+            sum[g] = sums.v[i][g];
+        finish_unit<count>(k, p.row + i, u, sum);
     }
 }
 
@@ -278,9 +253,7 @@ static void read_query(const struct kernel_query *q, struct rnn *k)
                                                                                : CELL_GRU_RESET;
     k->gates = k->cell == CELL_LSTM ? 4 : 3;
     k->wide_lengths = input_given(q, LENGTHS) && q->in[LENGTHS].dtype == DTYPE_I64;
-    const unsigned rows = k->batch < ROWS ? 1 : ROWS;
-    k->row_warps = power_of_two_from(div_up(k->batch, rows));
-    k->row_warps = k->row_warps < WARPS ? k->row_warps : (unsigned)WARPS;
+    k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
 }
 
 static bool default_activations(const struct kernel_query *q)
@@ -415,9 +388,7 @@ static void launch_step(const struct rnn *k, const struct kernel_args *args)
 {
     bool many = k->batch >= ROWS;
     unsigned rows = many ? (unsigned)ROWS : 1;
-    struct cuda_grid grid =
-        cuda_size((unsigned)div_up(k->hidden, WARP),
-                  (unsigned)div_up(k->batch, rows * k->row_warps), k->directions);
+    struct cuda_grid grid = skinny_grid(k->hidden, k->batch, rows, k->directions);
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->cell == CELL_LSTM && many)
         LAUNCH(rnn_step_lstm<ROWS>, grid, block, 0, k, args);

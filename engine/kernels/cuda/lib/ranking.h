@@ -78,6 +78,21 @@ static __device__ __forceinline__ unsigned place_of_key(const struct candidates 
     return c.last ? ~(unsigned)key : (unsigned)key;
 }
 
+/* The smallest key, by a warp together. */
+static __device__ __forceinline__ rank_key rank_first(const struct candidates &c)
+{
+    rank_key best = rank_absent;
+    for (unsigned i = threadIdx.x % WARP; i < c.count; i += WARP) {
+        rank_key key = key_of(c, i);
+        best = key < best ? key : best;
+    }
+    for (int with = WARP / 2; with > 0; with /= 2) {
+        rank_key other = __shfl_xor_sync(all_lanes, best, with);
+        best = other < best ? other : best;
+    }
+    return best;
+}
+
 /* ---- the threads of a block together; each begins and ends with all memory settled ---- */
 
 struct rank_memory {
