@@ -61,7 +61,8 @@ struct plugin_host {
     /* Fills why (which may be NULL) and returns code: `return host->refuse(why, ...)`. */
     __attribute__((format(printf, 3, 4))) enum status (*refuse)(struct error *why, enum status code,
                                                                 const char *format, ...);
-    /* Geometry that many kernels need: engine/{matmul_shape,window,attention}.h. */
+    /* Geometry that many kernels need: engine/{matmul_shape,window,attention}.h. The window of a
+     * transposed convolution is of its output; k and v of attention: NULL when packed. */
     struct matmul_shape (*matmul_shape)(const struct node *node, const struct desc *a,
                                         const struct desc *b, const struct desc *c);
     struct matmul_offset (*matmul_offset)(const struct matmul_shape *shape, int64_t index);
@@ -86,18 +87,10 @@ struct plugin_host {
     int (*moves)(const struct kernel_query *q);
     enum status (*move)(const struct kernel_query *q, int part, struct move *move,
                         struct flat_move *flat, struct error *why);
-    /* Attention: engine/attention.h; k and v: NULL when packed. */
-    enum status (*attention)(const struct node *node, const struct shape *q, const struct shape *k,
-                             const struct shape *v, struct attention_shape *shape,
-                             struct error *why);
     /* Resize and Upsample: engine/resize.h. */
     enum status (*resize)(const struct kernel_query *q, struct resize *resize, struct error *why);
     void (*resize_taps)(const struct resize *resize, int axis, int64_t out,
                         struct resize_taps *taps);
-    /* ConvTranspose; the window is of the output: engine/window.h. */
-    enum status (*window_transposed)(const struct node *node, const struct shape *x,
-                                     const int64_t *kernel, struct window *window,
-                                     struct error *why);
 };
 
 /* What a plug-in answers with. */

@@ -149,7 +149,7 @@ static enum status shape_from(const struct kernel_query *q, struct attention_sha
                               struct error *why)
 {
     const struct desc *k = input(q, 1), *v = input(q, 2);
-    return cuda_host->attention(q->node, &q->in[0].shape, k ? &k->shape : NULL,
+    return cuda_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
                                 v ? &v->shape : NULL, s, why);
 }
 
