@@ -18,7 +18,7 @@ enum { PARAM_MAX = 12 };
 struct param {
     const char *name;
     const char *value;          /* default, as text */
-    const char *const *choices; /* NULL-terminated; NULL: a positive integer; param_text: any text */
+    const char *const *choices; /* ends in NULL; NULL: a positive integer; param_text: any text */
     const char *help;
 };
 
