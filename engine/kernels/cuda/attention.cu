@@ -141,7 +141,9 @@ __global__ void __launch_bounds__(THREADS)
     const float *mask = a.mask && mine < a.queries ? a.mask + batch * a.mask_batch +
                                                          head * a.mask_head + mine * a.mask_query
                                                    : NULL;
-    struct progress<each> p = {-INFINITY, 0, {}};
+    struct progress<each> p = {
+    };
+    p.most = -INFINITY;
     load_rows(t.q, t, a.q + (batch * (int64_t)a.queries + first) * a.q_row + head * a.size, a.q_row,
               left, QUERIES, a.size);
     for (int key = 0; key < a.keys; key += KEYS) {
@@ -237,5 +239,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"Attention", NULL};
 
-CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, .supports = supports,
-                          .launch = launch};
+CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, .supports = supports, .launch = launch};

@@ -8,7 +8,7 @@
 struct batch_norm {
     const float *x, *scale, *bias, *mean, *variance;
     float *y;
-    unsigned count; /* of groups of `width` */
+    unsigned count;                       /* of groups of `width` */
     struct divisor by_plane, by_channels; /* by_plane: in groups; 1: channels-last, all channels */
     int act;
     float a, b, epsilon;
