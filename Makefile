@@ -52,7 +52,7 @@ ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -m
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
-SHALLOW := all run test test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
+SHALLOW := all run test test-gpu test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
 DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -320,6 +320,10 @@ test:
 	@./setup.sh test
 	$(SUBMAKE) binary test-programs
 	@tools/run_tests.sh $(B) '$(T)' $(TEST_LIST)
+# What needs a real GPU; exit code 5 where there is none. T=cuda:1 takes another one.
+test-gpu:
+	$(SUBMAKE) binary test-programs
+	@tools/test_gpu.sh $(B) $(or $(T),cuda)
 test-long:
 	$(SUBMAKE) test LONG=1 RIDGE_FUZZ_SECONDS=60 RIDGE_TEST_TIMEOUT=3600
 asan:
@@ -366,6 +370,7 @@ help:
 	@echo "make run        installs what is missing, builds, measures the default suite, writes out/report/"
 	@echo "make test       all tests; T=pattern picks some; the last line sums them up"
 	@echo "make test-long  the same with the long cases"
+	@echo "make test-gpu   what needs a GPU: executables, kernels, workloads on it"
 	@echo "make asan tsan  all tests under the sanitizers"
 	@echo "make have-not   all tests without any optional library"
 	@echo "make fuzz       every fuzz target under libFuzzer, TIME=60 seconds each (needs clang)"
@@ -376,3 +381,4 @@ help:
 	@echo "make features   which optional libraries were found; setup: installs all packages"
 	@echo "Knobs: CONFIG=release|debug|asan|tsan  CC=gcc|clang  WERROR=1  JOBS=n"
 	@echo "       $(foreach f,$(FEATURES),WITH_$f=auto|0|1)"
+	@echo "       CUDA_ARCHS='80 90 100'  NVCC=/path/to/nvcc"

@@ -59,35 +59,46 @@ static enum status fail_no_kind(const char *kind, struct error *err)
     for (int k = 0; k < plugin_info_count(); k++) {
         const struct plugin_info *info = plugin_info_at(k);
         if (strcmp(info->name, kind) == 0 && info->reason)
-            return FAIL(err, STATUS_FAILED, "device \"%s\" is not there: %s", kind, info->reason);
+            return UNSUPPORTED(err, "device \"%s\" is not there: %s; or use --device cpu", kind,
+                               info->reason);
     }
-    return FAIL(err, STATUS_FAILED,
-                "there is no device \"%s\": no plug-in brings it (ridge doctor lists them)", kind);
+    return UNSUPPORTED(
+        err, "there is no device \"%s\": no plug-in brings it (ridge doctor lists them)", kind);
+}
+
+static enum status find(const char *name, struct device *device, struct error *err)
+{
+    char kind[32];
+    struct error why = {.message = "it gave no reason"};
+    TRY(device_parse(name, kind, &device->index, err));
+    if (!kind_of(kind))
+        plugins_load(kind); /* --providers may have left it out */
+    device->kind = kind_of(kind);
+    if (!device->kind)
+        return fail_no_kind(kind, err);
+    int count = device->kind->count(&why);
+    if (count <= 0)
+        return UNSUPPORTED(err, "%s: %s", name, why.message);
+    if (device->index >= count)
+        return UNSUPPORTED(err, "%s: there %s %d %s device%s, numbered from 0", name,
+                           count == 1 ? "is" : "are", count, kind, count == 1 ? "" : "s");
+    return STATUS_OK;
+}
+
+enum status device_check(const char *name, struct error *err)
+{
+    struct device device = {0};
+    return find(name, &device, err);
 }
 
 enum status device_open(const char *name, struct device *device, struct error *err)
 {
-    char kind[32];
-    int index = 0;
-    *device = (struct device){0};
-    TRY(device_parse(name ? name : "cpu", kind, &index, err));
-    if (!kind_of(kind))
-        plugins_load(kind); /* --providers may have left it out */
-    const struct device_kind *found = kind_of(kind);
-    if (!found)
-        return fail_no_kind(kind, err);
-    struct error why = {.message = "it gave no reason"};
-    int count = found->count(&why);
-    if (count <= 0)
-        return FAIL(err, STATUS_FAILED, "%s: %s", name, why.message);
-    if (index >= count)
-        return FAIL(err, STATUS_FAILED, "%s: there %s %d %s device%s, numbered from 0", name,
-                    count == 1 ? "is" : "are", count, kind, count == 1 ? "" : "s");
-    struct device opened = {.kind = found, .index = index};
-    enum status status = found->open(&opened, err);
-    if (status != STATUS_OK)
+    struct device found = {0};
+    *device = found;
+    TRY(find(name ? name : "cpu", &found, err));
+    if (found.kind->open(&found, err) != STATUS_OK)
         return error_context(err, "%s", name);
-    *device = opened;
+    *device = found;
     return STATUS_OK;
 }
 

@@ -9,6 +9,7 @@
 #ifndef ENGINE_EXE_H
 #define ENGINE_EXE_H
 
+#include "engine/device.h"
 #include "engine/graph.h"
 #include "engine/kernel.h"
 #include "engine/op.h"

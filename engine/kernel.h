@@ -29,7 +29,6 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/registry.h"
-#include "engine/device.h"
 #include "engine/graph.h"
 #include "engine/tensor.h"
 
@@ -37,6 +36,8 @@
 enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
 enum { KERNEL_ABI = 1, ALIGN_TENSOR = 64, ALIGN_DEVICE = 256 };
+
+struct device; /* engine/device.h */
 
 /* One node, lowered: descs are in memory order of this executable. */
 struct kernel_query {

@@ -99,10 +99,10 @@ static const struct plugin_host host = {
     .reduced_axes = reduce_axes,
     .moves = move_count_of_query,
     .move = move_of_query,
+    .attention = attention_shape_from,
     .resize = resize_of_query,
     .resize_taps = resize_taps_at,
     .window_transposed = window_transposed_from_node,
-    .attention_shape = attention_shape_from,
 };
 
 /* ---- the table ---- */

@@ -23,8 +23,10 @@
 #ifndef ENGINE_PLUGIN_H
 #define ENGINE_PLUGIN_H
 
+#include "engine/attention.h"
 #include "engine/axis.h"
 #include "engine/chain.h"
+#include "engine/device.h"
 #include "engine/kernel.h"
 #include "engine/matmul_shape.h"
 #include "engine/move.h"
@@ -33,7 +35,6 @@
 
 enum { PLUGIN_ABI = 1 };
 
-struct attention_shape;
 struct resize;
 struct resize_taps;
 
@@ -78,18 +79,18 @@ struct plugin_host {
     int (*moves)(const struct kernel_query *q);
     enum status (*move)(const struct kernel_query *q, int part, struct move *move,
                         struct flat_move *flat, struct error *why);
+    /* ridge Attention: engine/attention.h. */
+    enum status (*attention)(const struct node *node, const struct shape *q, const struct shape *k,
+                             const struct shape *v, struct attention_shape *shape,
+                             struct error *why);
     /* Resize and Upsample: engine/resize.h. */
     enum status (*resize)(const struct kernel_query *q, struct resize *resize, struct error *why);
     void (*resize_taps)(const struct resize *resize, int axis, int64_t out,
                         struct resize_taps *taps);
-    /* ConvTranspose; the window is of the output: engine/window.h. */
+    /* ConvTranspose: engine/window.h. */
     enum status (*window_transposed)(const struct node *node, const struct shape *x,
                                      const int64_t *kernel, struct window *window,
                                      struct error *why);
-    /* Attention: engine/attention.h; k and v: NULL when packed. */
-    enum status (*attention_shape)(const struct node *node, const struct shape *q,
-                                   const struct shape *k, const struct shape *v,
-                                   struct attention_shape *shape, struct error *why);
 };
 
 /* What a plug-in answers with. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "engine/device.h"
 
 enum { AXES_MAX = KEY_COUNT + PARAM_MAX, POINTS_MAX = 5000, PROVIDERS_MAX = 16 };
 
@@ -261,11 +262,14 @@ static enum status fill_protocol(struct planner *planner, const struct selection
 /* Why it cannot run here; NULL: it can. */
 static const char *skip_reason(struct arena *arena, const struct point *p, int cpus)
 {
-    if (strcmp(p->device, "cpu") != 0 && strcmp(p->device, "null") != 0)
-        return arena_printf(arena, "no device \"%s\": this build runs on the CPU only", p->device);
+    struct error why;
+    bool there = strcmp(p->device, "null") != 0 && strcmp(p->device, "cpu") != 0;
+    if (there && device_check(p->device, &why) != STATUS_OK)
+        return arena_strdup(arena, why.message);
     if (strcmp(p->mode, "inference") != 0)
         return arena_printf(arena, "mode \"%s\": no operator has a gradient yet", p->mode);
-    if (strcmp(p->precision, "f32") != 0)
+    bool tf32 = there && strcmp(p->precision, "tf32") == 0;
+    if (strcmp(p->precision, "f32") != 0 && !tf32)
         return arena_printf(arena, "precision \"%s\": workloads are built in f32 only",
                             p->precision);
     if (p->threads > cpus)

@@ -55,6 +55,8 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
     uint64_t start = sampler_now(s);
     for (int64_t k = 0; k < block; k++)
         subject->run(subject->context);
+    if (subject->finish)
+        subject->finish(subject->context);
     s->end_ns = sampler_now(s);
     uint64_t ns = (s->end_ns - start) / (uint64_t)block;
     struct sample_record *sample = &s->out->samples[s->out->count++];

@@ -39,6 +39,8 @@ struct subject {
     void (*run)(void *context);
     void (*flush)(void *context); /* evicts the caches; needed when cold */
     void *context;
+    void (*finish)(void *context); /* ends a sample, within its time: waits for runs that were only
+                                      started; may be NULL */
 };
 
 /* Called between samples, at most ten times a second; returning false ends the measurement. */

@@ -47,7 +47,10 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .no_tune = m->no_tune,
                              .no_fuse = m->no_fuse,
                              .max_error = m->no_winograd ? 1e-5 : m->max_error,
-                             .only_variant = NONE};
+                             .only_variant = NONE,
+                             .device = m->device,
+                             .tf32 = m->tf32,
+                             .no_capture = m->no_capture};
     if (m->batch < 0 || m->threads < 0)
         return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
     return isa_wanted(m->isa, &options->isa, err);

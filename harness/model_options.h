@@ -13,9 +13,9 @@
 
 struct model_options {
     int64_t batch, threads;
-    const char *providers, *isa, *cache;
+    const char *providers, *isa, *cache, *device; /* device NULL: "cpu" */
     double max_error;
-    bool retune, no_tune, no_fuse, no_winograd;
+    bool retune, no_tune, no_fuse, no_winograd, no_capture, tf32;
 };
 
 /* How models are compiled, for commands that take batch and threads from elsewhere. */
@@ -35,6 +35,9 @@ struct model_options {
         {"no-tune",   0,                                                                           \
          OPTION_FLAG, offsetof(type, model.no_tune),                                               \
          NULL,        "take the first kernel that accepts"},                                       \
+        {"no-capture", 0,                                                                          \
+         OPTION_FLAG,  offsetof(type, model.no_capture),                                           \
+         NULL,         "on a device, launch step by step instead of replaying a graph"},           \
         {"no-fuse",   0,                                                                           \
          OPTION_FLAG, offsetof(type, model.no_fuse),                                               \
          NULL,        "compile the graph as it is"},                                               \
@@ -48,6 +51,12 @@ struct model_options {
         {"providers", 'p',                                                                         \
          OPTION_TEXT, offsetof(type, model.providers),                                             \
          "LIST",      "kernels of these only: native,onednn,openblas"},                            \
+        {"device",    'd',                                                                         \
+         OPTION_TEXT, offsetof(type, model.device),                                                \
+         "NAME",      "where it runs: cpu, cuda, cuda:1"},                                         \
+        {"tf32",      0,                                                                           \
+         OPTION_FLAG, offsetof(type, model.tf32),                                                  \
+         NULL,        "let products round their factors to 10 bits of mantissa"},                  \
         COMPILE_OPTIONS(type)
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */

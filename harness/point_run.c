@@ -100,6 +100,7 @@ static enum status phase_time(struct work *w, struct error *err)
     bool reset = rss_reset();
     w->peak = peak_now(w);
     TRY(measure_run(&w->target.subject, &options, &w->measurement, err));
+    TRY(w->target.exe ? exe_status(w->target.exe, err) : STATUS_OK);
     w->measured = true;
     w->peak = fmax(w->peak, peak_now(w));
     w->rss = reset ? rss_peak() : NAN;
@@ -129,6 +130,8 @@ static enum status count_pass(struct work *w, const struct profiler *profiler, v
     TRY(profiler->begin(session, pass, err));
     for (int64_t k = 0; k < executions; k++)
         w->target.subject.run(w->target.subject.context);
+    if (w->target.subject.finish)
+        w->target.subject.finish(w->target.subject.context);
     return profiler->end(session, pass, executions, err);
 }
 

@@ -11,7 +11,8 @@ static const char *const profilers[] = {"model", "papi", "powercap", "clock", "n
 #include "profiler_list.inc"
                                         NULL};
 #undef X
-static const char *const devices[] = {"cpu", "cuda", "null", NULL};
+static const char *const devices[] = {"cpu",    "cuda",   "cuda:0", "cuda:1", "cuda:2", "cuda:3",
+                                      "cuda:4", "cuda:5", "cuda:6", "cuda:7", "null",   NULL};
 static const char *const precisions[] = {"f32", "tf32", "bf16", "f16", "i8", "f8", NULL};
 static const char *const modes[] = {"inference", "training", NULL};
 static const char *const scenarios[] = {"single_stream", "offline", "server", NULL};

@@ -12,11 +12,16 @@
 
 enum { LINE_BYTES = 64, NULL_DEFAULT_NS = 1000000, NULL_SCRIPT_MAX = 1000000 };
 
-/* ---- cpu ---- */
+/* ---- cpu and devices ---- */
 
 static void run_exe(void *context)
 {
-    exe_run(((struct target *)context)->exe);
+    exe_start(((struct target *)context)->exe);
+}
+
+static void finish_exe(void *context)
+{
+    exe_wait(((struct target *)context)->exe);
 }
 
 static void evict_part(void *context, int64_t tile, int thread)
@@ -50,18 +55,21 @@ static enum status open_evict(struct target *t, struct error *err)
     return STATUS_OK;
 }
 
-static enum status open_cpu(const struct point *point, const struct model_options *base,
+static enum status open_exe(const struct point *point, const struct model_options *base,
                             struct target *t, struct error *err)
 {
     struct model_options m = *base;
     m.batch = point->batch;
     m.threads = point->threads;
     m.providers = point->providers[0] ? point->providers : base->providers;
+    m.device = point->device;
+    m.tf32 = strcmp(point->precision, "tf32") == 0;
     TRY(model_open(point->spec, &m, &t->graph, &t->exe, err));
-    t->pool = exe_pool(t->exe);
-    t->subject = (struct subject){.run = run_exe, .context = t};
+    bool here = exe_device(t->exe)->kind->is_host;
+    t->pool = here ? exe_pool(t->exe) : NULL;
+    t->subject = (struct subject){.run = run_exe, .finish = here ? NULL : finish_exe, .context = t};
     real_time_open(&t->real, &t->time);
-    return point->protocol.cold ? open_evict(t, err) : STATUS_OK;
+    return point->protocol.cold && here ? open_evict(t, err) : STATUS_OK;
 }
 
 /* ---- null ---- */
@@ -123,7 +131,7 @@ enum status target_open(const struct point *point, const struct model_options *b
 {
     *target = (struct target){.real = {.stat_fd = -1, .sched_fd = -1}};
     enum status status = strcmp(point->device, "null") == 0 ? open_null(point, target, err)
-                                                            : open_cpu(point, base, target, err);
+                                                            : open_exe(point, base, target, err);
     if (status != STATUS_OK)
         target_close(target);
     return status;

@@ -43,9 +43,13 @@ enum status verify_exe(const struct graph *graph, struct exe *exe, struct verifi
         return FAIL_NO_MEMORY(err);
     exe_run(exe);
     exe_run(exe);
-    enum status status = reference_run(graph, NULL, expected, exe_pool(exe), err);
+    enum status status = exe_status(exe, err);
+    if (status == STATUS_OK)
+        status = reference_run(graph, NULL, expected, exe_pool(exe), err);
     if (status == STATUS_OK)
         status = compare(graph, exe, expected, &out->error, err);
+    if (status == STATUS_OK)
+        status = exe_status(exe, err); /* of the copies */
     for (int k = 0; k < graph->output_count; k++)
         ref_release(&expected[k]);
     free(expected);

@@ -17,8 +17,10 @@
 #include "base/table.h"
 #include "engine/kernel.h"
 #include "engine/plugin.h"
+#include "harness/accelerators.h"
 #include "harness/command.h"
 #include "harness/environment.h"
+#include "harness/environment_print.h"
 #include "harness/model_options.h"
 #include "profilers/lib/profiler.h"
 
@@ -213,8 +215,19 @@ static void check_cache(struct report *r)
                r->cache);
 }
 
+static void check_devices(struct report *r)
+{
+    struct error why;
+    for (int k = 0; accelerator_kind(k); k++)
+        if (accelerator_count(accelerator_kind(k), &why) == 0)
+            advise(&r->advice, "device %s is not used: %s", accelerator_kind(k), why.message);
+}
+
 static bool has(const struct report *r, const char *name)
 {
+    struct error why;
+    if (accelerator_count(name, &why) >= 0)
+        return accelerator_count(name, &why) > 0;
     for (int k = 0; k < ISA_COUNT; k++)
         if (strcmp(name, isa_name((enum isa)k)) == 0)
             return k <= (int)r->isa;
@@ -283,6 +296,7 @@ static void print_text(const struct report *r)
         printf("  %-14s %s\n", info->name,
                info->state == PLUGIN_LOADED ? info->version : "absent, see below");
     }
+    accelerators_print();
     char reason[400];
     printf("profilers\n");
     for (int k = 0; k < profiler_count(); k++)
@@ -372,6 +386,7 @@ static void print_json(const struct report *r)
         json_close(&json);
     }
     json_close(&json);
+    accelerators_json(&json);
     json_open(&json, "profilers", '[');
     for (int k = 0; k < profiler_count(); k++) {
         char reason[400];
@@ -389,60 +404,6 @@ static void print_json(const struct report *r)
     json_close(&json);
 }
 
-/* ---- facts ---- */
-
-static const char *const class_names[FACT_CLASS_COUNT] = {"identity", "tuning", "volatile"};
-static const char *const status_names[FACT_STATUS_COUNT] = {"ok", "denied", "absent"};
-
-static void print_facts(const struct environment *environment)
-{
-    struct table table = {0};
-    static const char *const titles[] = {"category", "fact", "value", "class", "source"};
-    for (int k = 0; k < ARRAY_COUNT(titles); k++)
-        table_column(&table, titles[k], TABLE_LEFT);
-    for (int k = 0; k < environment->fact_count; k++) {
-        const struct fact *f = &environment->facts[k];
-        table_cell(&table, "%s", f->category);
-        table_cell(&table, "%s", f->key);
-        if (f->status != FACT_OK)
-            table_cell(&table, "(%s)", status_names[f->status]);
-        else
-            table_cell(&table, "%.60s%s%s%s", f->value, strlen(f->value) > 60 ? "..." : "",
-                       f->unit[0] ? " " : "", f->unit);
-        table_cell(&table, "%s", class_names[f->class]);
-        table_cell(&table, "%s", f->source);
-    }
-    table_print(&table, stdout);
-    table_release(&table);
-    printf("environment %s, host %s (%s)\n", environment->hash, environment->host_label,
-           environment->host_uid);
-}
-
-static void print_facts_json(const struct environment *environment)
-{
-    struct json json;
-    json_begin(&json, stdout);
-    json_open(&json, NULL, '{');
-    json_text(&json, "hash", environment->hash);
-    json_text(&json, "host_uid", environment->host_uid);
-    json_text(&json, "host_label", environment->host_label);
-    json_open(&json, "facts", '[');
-    for (int k = 0; k < environment->fact_count; k++) {
-        const struct fact *f = &environment->facts[k];
-        json_open(&json, NULL, '{');
-        json_text(&json, "category", f->category);
-        json_text(&json, "key", f->key);
-        json_text(&json, "value", f->status == FACT_OK ? f->value : NULL);
-        json_text(&json, "unit", f->unit);
-        json_text(&json, "source", f->source);
-        json_text(&json, "class", class_names[f->class]);
-        json_text(&json, "status", status_names[f->status]);
-        json_close(&json);
-    }
-    json_close(&json);
-    json_close(&json);
-}
-
 static void examine(struct report *r, const struct doctor_options *o)
 {
     cpu_set_t mask;
@@ -453,6 +414,7 @@ static void examine(struct report *r, const struct doctor_options *o)
     check_build(r);
     check_profilers(r);
     check_cache(r);
+    check_devices(r);
     check_required(r, o->require);
     if (o->json)
         print_json(r);
@@ -477,9 +439,9 @@ static int doctor_main(int word_count, char **words, const void *values)
     if (!o->facts)
         examine(&r, o);
     else if (o->json)
-        print_facts_json(&r.environment);
+        environment_print_json(&r.environment);
     else
-        print_facts(&r.environment);
+        environment_print(&r.environment);
     arena_release(&arena);
     return r.missing.count ? EXIT_MISSING : EXIT_FINE;
 }

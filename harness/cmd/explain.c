@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge explain: what the compiler decided for every node, and what every kernel said to it. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,10 +96,23 @@ static void json_step(struct json *json, const struct exe_step *step, double ns)
     json_close(json);
 }
 
+/* What runs on the host costs two copies and an idle device, beside its time. */
+static void print_not_captured(const struct exe *exe)
+{
+    printf("\nEach run launches step by step: %s\n", exe_not_captured(exe));
+    for (int s = 0; s < exe_step_count(exe); s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        if (!step.kernel->device || strcmp(step.kernel->device, "cpu") == 0)
+            printf("  on the host: %-24s %-16s %s\n", step.node->name, step.node->op->name,
+                   step.kernel->name);
+    }
+}
+
 static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
 {
     struct json json;
-    double total = 0, peak = peak_fma_f32(exe_pool(exe), isa_detect());
+    bool here = exe_device(exe)->kind->is_host;
+    double total = 0, peak = here ? peak_fma_f32(exe_pool(exe), isa_detect()) : NAN;
     struct exe_memory memory = exe_memory(exe);
     for (int s = 0; s < exe_step_count(exe); s++)
         total += times[s];
@@ -120,6 +134,8 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
         json_close(&json);
         return;
     }
+    if (exe_not_captured(exe))
+        print_not_captured(exe);
     printf("\n%d steps, %.3f ms in all; FMA peak %.1f GFLOP/s\n", exe_step_count(exe), total * 1e-6,
            peak * 1e-9);
     printf(
@@ -144,10 +160,11 @@ static int explain_main(int word_count, char **words, const void *values)
         exe_time_steps(exe, REPEATS, times);
         print_all(exe, &o, times);
     }
+    int code = exe_status(exe, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
     free(times);
     exe_free(exe);
     graph_free(graph);
-    return EXIT_FINE;
+    return code;
 }
 
 REGISTER(command, explain) = {

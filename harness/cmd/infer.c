@@ -239,6 +239,7 @@ static enum status run_and_show(const struct graph *g, int outputs, struct exe *
 {
     struct json json;
     exe_run(exe);
+    TRY(exe_status(exe, err));
     if (o->json) {
         json_begin(&json, stdout);
         json_open(&json, NULL, '[');

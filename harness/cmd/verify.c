@@ -33,20 +33,27 @@ static enum status verify(const char *spec, const struct verify_options *o,
     return status;
 }
 
-static void print_json(struct json *json, const char *spec, double error, const char *status)
+struct verdict {
+    const char *spec, *device, *precision, *status;
+    double error;
+};
+
+static void print_json(struct json *json, const struct verdict *v)
 {
     json_open(json, NULL, '{');
-    json_text(json, "workload", spec);
-    json_text(json, "device", "cpu");
-    json_text(json, "precision", "f32");
-    json_number(json, "max_rel_error", error);
-    json_text(json, "status", status);
+    json_text(json, "workload", v->spec);
+    json_text(json, "device", v->device);
+    json_text(json, "precision", v->precision);
+    json_number(json, "max_rel_error", v->error);
+    json_text(json, "status", v->status);
     json_close(json);
 }
 
 static int verify_main(int word_count, char **words, const void *values)
 {
     const struct verify_options *o = values;
+    const char *device = o->model.device ? o->model.device : "cpu";
+    const char *precision = o->model.tf32 ? "tf32" : "f32";
     struct json json;
     int exit_code = EXIT_FINE;
     if (o->json) {
@@ -64,10 +71,10 @@ static int verify_main(int word_count, char **words, const void *values)
         else if (!right)
             exit_code = EXIT_WRONG;
         if (o->json)
-            print_json(&json, words[k], v.error, verdict);
+            print_json(&json, &(struct verdict){words[k], device, precision, verdict, v.error});
         else
-            printf("%-24s cpu f32  max relative error %.3g (bound %.1g)  %s\n", words[k], v.error,
-                   v.bound, verdict);
+            printf("%-24s %s %s  max relative error %.3g (bound %.1g)  %s\n", words[k], device,
+                   precision, v.error, v.bound, verdict);
         fflush(stdout);
     }
     if (o->json)

@@ -33,6 +33,18 @@ static struct fill noise(void)
     return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
 }
 
+/* RIDGE_TEST_GPU=cuda: that device of the real plug-in, instead of the host's. */
+static const char *gpu(void)
+{
+    const char *real = getenv("RIDGE_TEST_GPU");
+    return real ? real : "cuda";
+}
+
+static long live(void)
+{
+    return host.live ? host.live() : 0;
+}
+
 static struct exe_options on(const char *device)
 {
     return (struct exe_options){
@@ -106,7 +118,7 @@ static const char *why_not(const char *device)
 {
     static struct error err;
     struct device opened;
-    assert_int_equal(device_open(device, &opened, &err), STATUS_FAILED);
+    assert_int_equal(device_open(device, &opened, &err), STATUS_UNSUPPORTED);
     assert_null(opened.kind);
     return err.message;
 }
@@ -201,24 +213,24 @@ static void everything_there_is_captured(void **state)
 {
     (void)state;
     struct graph *g = small_net();
-    struct exe_options options = on("cuda");
-    long before = host.live();
+    struct exe_options options = on(gpu());
+    long before = live();
     struct exe *exe = compiled(g, &options);
     assert_null(exe_not_captured(exe));
     assert_string_equal(exe_device(exe)->kind->name, "cuda");
     for (int s = 0; s < exe_step_count(exe); s++)
-        assert_string_equal(exe_step_at(exe, s).kernel->provider, "cuda");
+        assert_string_equal(exe_step_at(exe, s).kernel->device, "cuda");
     assert_true(error_of(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
-    assert_int_equal(host.live(), before);
+    assert_int_equal(live(), before);
 }
 
 static void changed_inputs_are_uploaded(void **state)
 {
     (void)state;
     struct graph *g = small_net();
-    struct exe_options options = on("cuda:1");
+    struct exe_options options = on(host.live ? "cuda:1" : gpu());
     struct exe *exe = compiled(g, &options);
     for (int round = 0; round < 3; round++) {
         float *x = exe_input(exe, 0);
@@ -234,7 +246,7 @@ static void runs_in_a_row_give_the_last_result(void **state)
 {
     (void)state;
     struct graph *g = small_net();
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     struct exe *exe = compiled(g, &options);
     for (int k = 0; k < 3; k++)
         exe_start(exe);
@@ -248,8 +260,8 @@ static void the_host_computes_what_no_kernel_takes(void **state)
 {
     (void)state;
     struct graph *g = mixed_net();
-    struct exe_options options = on("cuda");
-    long before = host.live();
+    struct exe_options options = on(gpu());
+    long before = live();
     int on_host = 0;
     struct exe *exe = compiled(g, &options);
     for (int s = 0; s < exe_step_count(exe); s++) {
@@ -269,14 +281,14 @@ static void the_host_computes_what_no_kernel_takes(void **state)
     assert_true(error_of(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
-    assert_int_equal(host.live(), before);
+    assert_int_equal(live(), before);
 }
 
 static void the_tuner_times_on_the_device(void **state)
 {
     (void)state;
     struct graph *g = mixed_net();
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     options.no_tune = false;
     struct exe *exe = compiled(g, &options);
     for (int s = 0; s < exe_step_count(exe); s++) {
@@ -285,7 +297,7 @@ static void the_tuner_times_on_the_device(void **state)
         for (int k = 0; k < step.candidate_count; k++)
             timed += step.candidates[k].time_ns > 0;
         if (strcmp(step.node->op->name, "Gemm") == 0)
-            assert_int_equal(timed, 2); /* two sizes of tile */
+            assert_true(timed >= 2); /* two sizes of tile */
     }
     assert_true(error_of(exe, g) <= 1e-4);
     exe_free(exe);
@@ -297,7 +309,7 @@ static void steps_have_times(void **state)
     (void)state;
     double times[16] = {0};
     struct graph *g = mixed_net();
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     struct exe *exe = compiled(g, &options);
     exe_time_steps(exe, 3, times);
     for (int s = 0; s < exe_step_count(exe); s++)
@@ -315,7 +327,7 @@ static void a_run_is_a_replay(void **state)
                                         "malloc",       "malloc_host",        "copy"};
     static const int expected[] = {5, 5, 0, 0, 0, 0};
     struct graph *g = small_net();
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     struct exe *exe = compiled(g, &options);
     for (size_t k = 0; k < sizeof(calls) / sizeof(calls[0]); k++) {
         host.script(calls[k], 0, 0);
@@ -332,7 +344,7 @@ static void memory_that_is_short_names_the_plan(void **state)
     (void)state;
     struct error err = {0};
     struct graph *g = small_net();
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     struct exe *exe = NULL;
     long before = host.live();
     host.script("malloc", 2, NO_MEMORY); /* 1: the convolution's packed weights */
@@ -430,7 +442,7 @@ static void fail_everywhere(const struct graph *g, const struct exe_options *opt
 static void no_failing_call_crashes_or_leaks(void **state)
 {
     (void)state;
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     struct graph *small = small_net(), *mixed = mixed_net();
     fail_everywhere(small, &options);
     fail_everywhere(mixed, &options);
@@ -444,7 +456,7 @@ static void no_failing_call_crashes_or_leaks(void **state)
 static void failures_while_tuning_are_borne(void **state)
 {
     (void)state;
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     options.no_tune = false;
     struct graph *g = graph_new("one");
     graph_output(g, relu(g, graph_input(g, "x", DTYPE_F32, shape_of(3, 5), noise())));
@@ -458,7 +470,7 @@ static void a_refused_launch_names_its_node(void **state)
     (void)state;
     struct error err = {0};
     struct graph *g = small_net();
-    struct exe_options options = on("cuda");
+    struct exe_options options = on(gpu());
     options.no_capture = true;
     struct exe *exe = compiled(g, &options);
     SAYS(exe_not_captured(exe), "switched off");
@@ -509,6 +521,21 @@ static void load_host_plugin(const char *program)
     memcpy(&host.live, &live, sizeof(live));
 }
 
+/* On a real device nothing can be scripted. */
+static int test_real(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_there_is_captured),
+        cmocka_unit_test(changed_inputs_are_uploaded),
+        cmocka_unit_test(runs_in_a_row_give_the_last_result),
+        cmocka_unit_test(the_host_computes_what_no_kernel_takes),
+        cmocka_unit_test(the_tuner_times_on_the_device),
+        cmocka_unit_test(steps_have_times),
+    };
+    plugins_load("cuda");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -529,6 +556,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(failures_while_tuning_are_borne),
     };
     (void)argc;
+    if (getenv("RIDGE_TEST_GPU"))
+        return test_real();
     load_host_plugin(argv[0]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static struct measurement measure(struct script *s, const struct protocol *p)
     struct error err = {0};
     struct measurement m;
     struct time_source time = {now_ns, sleep_until, look, s};
-    struct subject subject = {run, flush, s};
+    struct subject subject = {run, flush, s, NULL};
     struct measure_options options = {
         .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
     if (measure_run(&subject, &options, &m, &err) != STATUS_OK)
@@ -315,7 +315,7 @@ static void the_harness_itself_costs_little(void **state)
     struct measurement m;
     struct real_time real;
     struct time_source time;
-    struct subject subject = {run_nothing, NULL, NULL};
+    struct subject subject = {run_nothing, NULL, NULL, NULL};
     struct protocol p = usual();
     p.samples_min = p.samples_max = 5000;
     real_time_open(&real, &time);

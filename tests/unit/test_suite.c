@@ -151,7 +151,8 @@ static const char *const mistakes[][2] = {
     {"[defaults]\nprecision = \"fp32\"\n",
      "s.toml:2: defaults.precision: \"fp32\" is not known, did you mean \"f32\"?"},
     {"[defaults]\ndevice = \"abacus\"\n",
-     "s.toml:2: defaults.device: \"abacus\" is none of: cpu, cuda, null"},
+     "s.toml:2: defaults.device: \"abacus\" is none of: cpu, cuda, cuda:0, cuda:1, cuda:2, cuda:3, "
+     "cuda:4, cuda:5, cuda:6, cuda:7, null"},
     {"[defaults]\nprofilers = [\"papi\", \"powercup\"]\n",
      "s.toml:2: defaults.profilers: \"powercup\" is not known, did you mean \"powercap\"?"},
     {"[defaults]\ncold = \"yes\"\n",

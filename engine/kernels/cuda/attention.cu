@@ -1,205 +1,181 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention in f32 with an online softmax (Milakov and Gimelshein 2018): a block has 16 queries of
- * a head and goes over the keys, 32 at a time, through shared memory; scores never reach memory.
- * Eight neighbouring threads share a query: four scores each of a tile, then every eighth element
- * of the result, kept in registers and scaled down whenever a larger score comes. */
-#include "engine/kernels/cuda/lib/query.h"
+ * Attention of f32 without a matrix of scores: a block has 32 queries of a head and walks the keys
+ * 16 at a time, with the running maximum and sum of each query's softmax (Milakov and Gimelshein
+ * 2018; Dao et al. 2022). Eight threads share a query: each has two scores of a step and every
+ * eighth column of the result, all in registers. */
+#include "engine/kernels/cuda/lib/kernel.h"
 
-extern "C" {
-#include "engine/attention.h"
-}
-
-enum {
-    QUERIES = 16,
-    KEYS = 32,
-    LANES = 8, /* threads of a query */
-    THREADS = QUERIES * LANES,
-    KEYS_EACH = KEYS / LANES,
-    HEAD_MAX = 128,
-};
+enum { QUERIES = 32, KEYS = 16, TEAM = BLOCK / QUERIES, EACH_KEYS = KEYS / TEAM };
 
 struct attention {
-    const float *q, *k, *v, *mask; /* mask may be NULL */
+    const float *q, *k, *v, *mask;
     float *y;
-    int queries, keys, heads, size; /* size: of a head */
-    int64_t q_row, k_row, v_row;
-    int64_t mask_batch, mask_head, mask_query, mask_key; /* strides; 0: broadcast */
+    unsigned heads, size, queries, keys;
+    int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
     float scale;
 };
 
-/* Parts of shared memory; rows are padded so that threads of a query's neighbours read other
- * banks. */
-struct tiles {
-    float *q, *k, *v, *scores;
-    int row, score_row;
+/* columns: the most a thread has; the padding keeps rows off each other's banks. */
+template <int columns> struct attention_memory {
+    float q[QUERIES][TEAM * columns + 1];
+    float k[KEYS][TEAM * columns + 1], v[KEYS][TEAM * columns + 1];
+    float p[QUERIES][KEYS + 1];
 };
 
-static __device__ __forceinline__ struct tiles tiles_at(float *memory, int size)
-{
-    struct tiles t;
-    t.row = size + 1;
-    t.score_row = KEYS + 1;
-    t.q = memory;
-    t.k = t.q + QUERIES * t.row;
-    t.v = t.k + KEYS * t.row;
-    t.scores = t.v + KEYS * t.row;
-    return t;
-}
+template <int columns> struct running {
+    float most, sum, y[columns];
+};
 
-/* Rows that are not there become zeros. */
-static __device__ __forceinline__ void load_rows(float *to, const struct tiles &t,
-                                                 const float *from, int64_t row, int there,
-                                                 int rows, int size)
+/* Sum or maximum over the eight threads of a query. */
+static __device__ __forceinline__ float team_max(float x)
 {
-    for (int i = (int)threadIdx.x; i < rows * size; i += THREADS) {
-        int r = i / size, d = i - r * size;
-        to[r * t.row + d] = r < there ? from[r * row + d] : 0.0f;
-    }
-}
-
-/* A thread's four scores: keys lane, lane + 8 ... of the tile; -infinity behind the last. */
-static __device__ __forceinline__ void tile_scores(const struct attention &a, const struct tiles &t,
-                                                   const float *mask, int first, float *score)
-{
-    int query = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
-    for (int j = 0; j < KEYS_EACH; j++)
-        score[j] = 0;
-    for (int d = 0; d < a.size; d++) {
-        float q = t.q[query * t.row + d];
-        for (int j = 0; j < KEYS_EACH; j++)
-            score[j] += q * t.k[(lane + LANES * j) * t.row + d];
-    }
-    for (int j = 0; j < KEYS_EACH; j++) {
-        int key = first + lane + LANES * j;
-        if (key >= a.keys)
-            score[j] = -INFINITY;
-        else
-            score[j] = a.scale * score[j] + (mask ? mask[key * a.mask_key] : 0.0f);
-    }
-}
-
-static __device__ __forceinline__ float lanes_max(float x)
-{
-    for (int with = LANES / 2; with > 0; with /= 2)
+    for (int with = TEAM / 2; with > 0; with /= 2)
         x = fmaxf(x, __shfl_xor_sync(all_lanes, x, with));
     return x;
 }
 
-static __device__ __forceinline__ float lanes_sum(float x)
+static __device__ __forceinline__ float team_sum(float x)
 {
-    for (int with = LANES / 2; with > 0; with /= 2)
+    for (int with = TEAM / 2; with > 0; with /= 2)
         x += __shfl_xor_sync(all_lanes, x, with);
     return x;
 }
 
-/* What has been seen of a query's keys. */
-template <int each> struct progress {
-    float most, sum;
-    float y[each]; /* elements lane, lane + 8 ... */
-};
-
-template <int each>
-static __device__ __forceinline__ void add_tile(const struct attention &a, const struct tiles &t,
-                                                float *score, struct progress<each> &p)
+/* Rows beyond the end are zeros. to: row r is at to + r pitch. */
+static __device__ __forceinline__ void load_rows(float *to, unsigned pitch, const float *from,
+                                                 int64_t row, unsigned rows, unsigned most,
+                                                 unsigned size)
 {
-    int query = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
-    float *line = t.scores + query * t.score_row, most = p.most, sum = 0;
-    for (int j = 0; j < KEYS_EACH; j++)
-        most = fmaxf(most, score[j]);
-    most = lanes_max(most);
-    float base = most == -INFINITY ? 0.0f : most; /* all masked so far */
-    float old = expf(p.most - base);
-    for (int j = 0; j < KEYS_EACH; j++) {
-        float e = expf(score[j] - base);
-        line[lane + LANES * j] = e;
-        sum += e;
-    }
-    p.sum = p.sum * old + lanes_sum(sum);
-    p.most = most;
-    __syncwarp();
-    for (int i = 0; i < each; i++) {
-        int d = lane + LANES * i;
-        float y = 0;
-        for (int j = 0; d < a.size && j < KEYS; j++)
-            y += line[j] * t.v[j * t.row + d];
-        p.y[i] = p.y[i] * old + y;
+    for (unsigned t = threadIdx.x; t < most * size; t += BLOCK) {
+        unsigned r = t / size, d = t - r * size;
+        to[r * pitch + d] = r < rows ? from[r * row + d] : 0.0f;
     }
 }
 
-template <int each>
-__global__ void __launch_bounds__(THREADS)
-    attention_tiles(const __grid_constant__ struct attention a)
+template <int columns>
+static __device__ __forceinline__ void scores(const struct attention &a,
+                                              const struct attention_memory<columns> &m,
+                                              const float *mask, unsigned key0, float *s)
 {
-    SHARED_MEMORY(float, memory);
-    struct tiles t = tiles_at(memory, a.size);
-    int head = (int)blockIdx.y % a.heads, batch = (int)blockIdx.y / a.heads;
-    int first = (int)blockIdx.x * QUERIES, left = a.queries - first;
-    int mine = first + (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
-    const float *k = a.k + batch * a.keys * a.k_row + head * a.size;
-    const float *v = a.v + batch * a.keys * a.v_row + head * a.size;
-    const float *mask = a.mask && mine < a.queries ? a.mask + batch * a.mask_batch +
-                                                         head * a.mask_head + mine * a.mask_query
-                                                   : NULL;
-    struct progress<each> p = {
+    unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
+#pragma unroll
+    for (int i = 0; i < EACH_KEYS; i++) {
+        unsigned j = lane + TEAM * i, key = key0 + j;
+        float sum = 0;
+        for (unsigned d = 0; d < a.size; d++)
+            sum += m.q[query][d] * m.k[j][d];
+        s[i] = key < a.keys ? a.scale * sum + (mask ? mask[key * a.mask_at[3]] : 0.0f) : -INFINITY;
+    }
+}
+
+/* Takes the step's scores into the running softmax and result. */
+template <int columns>
+static __device__ __forceinline__ void take_step(struct attention_memory<columns> &m,
+                                                 const float *s, struct running<columns> &r)
+{
+    unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
+    float most = fmaxf(r.most, team_max(fmaxf(s[0], s[1])));
+    float shift = most == -INFINITY ? 0.0f : most; /* all keys so far are masked out */
+    float shrink = expf(r.most - shift), sum = 0;
+#pragma unroll
+    for (int i = 0; i < EACH_KEYS; i++) {
+        float p = expf(s[i] - shift);
+        m.p[query][lane + TEAM * i] = p;
+        sum += p;
+    }
+    __syncwarp(); /* a query's threads are in one warp */
+    r.sum = r.sum * shrink + team_sum(sum);
+    r.most = most;
+#pragma unroll
+    for (int c = 0; c < columns; c++) {
+        float y = r.y[c] * shrink;
+        for (int j = 0; j < KEYS; j++)
+            y += m.p[query][j] * m.v[j][lane + TEAM * c];
+        r.y[c] = y;
+    }
+}
+
+template <int columns>
+__global__ void __launch_bounds__(BLOCK)
+    attention_blocks(const __grid_constant__ struct attention a)
+{
+    __shared__ struct attention_memory<columns> m;
+    const unsigned pitch = TEAM * columns + 1;
+    unsigned head = blockIdx.y, batch = blockIdx.z, query0 = blockIdx.x * QUERIES;
+    unsigned query = query0 + threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
+    const float *q = a.q + ((int64_t)batch * a.queries + query0) * a.q_row + head * a.size;
+    const float *k = a.k + (int64_t)batch * a.keys * a.k_row + head * a.size;
+    const float *v = a.v + (int64_t)batch * a.keys * a.v_row + head * a.size;
+    const float *mask = a.mask;
+    struct running<columns> r = {
+        - INFINITY, 0,
+        {
+        }
     };
-    p.most = -INFINITY;
-    load_rows(t.q, t, a.q + (batch * (int64_t)a.queries + first) * a.q_row + head * a.size, a.q_row,
-              left, QUERIES, a.size);
-    for (int key = 0; key < a.keys; key += KEYS) {
-        float score[KEYS_EACH];
-        load_rows(t.k, t, k + key * a.k_row, a.k_row, a.keys - key, KEYS, a.size);
-        load_rows(t.v, t, v + key * a.v_row, a.v_row, a.keys - key, KEYS, a.size);
+    for (unsigned t = threadIdx.x; t < KEYS * pitch; t += BLOCK)
+        m.v[t / pitch][t % pitch] = 0; /* columns beyond the head's size stay zero */
+    __syncthreads();
+    if (mask)
+        mask += batch * a.mask_at[0] + head * a.mask_at[1] +
+                (query < a.queries ? query : 0) * a.mask_at[2];
+    load_rows(m.q[0], pitch, q, a.q_row, a.queries - query0, QUERIES, a.size);
+    for (unsigned key0 = 0; key0 < a.keys; key0 += KEYS) {
+        float s[EACH_KEYS];
+        load_rows(m.k[0], pitch, k + key0 * a.k_row, a.k_row, a.keys - key0, KEYS, a.size);
+        load_rows(m.v[0], pitch, v + key0 * a.v_row, a.v_row, a.keys - key0, KEYS, a.size);
         __syncthreads();
-        tile_scores(a, t, mask, key, score);
-        add_tile<each>(a, t, score, p);
+        scores<columns>(a, m, mask, key0, s);
+        take_step<columns>(m, s, r);
         __syncthreads();
     }
-    if (mine >= a.queries)
-        return;
-    float *y = a.y + ((batch * (int64_t)a.queries + mine) * a.heads + head) * a.size;
-    for (int i = 0; i < each; i++)
-        if (lane + LANES * i < a.size)
-            y[lane + LANES * i] = p.y[i] / p.sum;
+    float *y = a.y + (((int64_t)batch * a.queries + query) * a.heads + head) * a.size;
+#pragma unroll
+    for (int c = 0; c < columns; c++)
+        if (query < a.queries && lane + TEAM * c < a.size)
+            y[lane + TEAM * c] = r.y[c] / r.sum;
 }
 
 /* ---- hooks ---- */
 
-static const struct shape *shape_or_null(const struct kernel_query *q, int input)
+enum { COLUMNS_FEW = 8, COLUMNS_MANY = 16, GRID_YZ_MAX = 65535 };
+
+static const struct desc *input(const struct kernel_query *q, int k)
 {
-    return input_given(q, input) ? &q->in[input].shape : NULL;
+    return k < q->in_count && q->in[k].dtype != DTYPE_NONE ? &q->in[k] : NULL;
 }
 
 static enum status shape_from(const struct kernel_query *q, struct attention_shape *s,
                               struct error *why)
 {
-    return cuda_host->attention_shape(q->node, &q->in[0].shape, shape_or_null(q, 1),
-                                      shape_or_null(q, 2), s, why);
+    const struct desc *k = input(q, 1), *v = input(q, 2);
+    return cuda_host->attention(q->node, &q->in[0].shape, k ? &k->shape : NULL,
+                                v ? &v->shape : NULL, s, why);
 }
 
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     struct attention_shape s;
-    TRY(plain_supported(q, why));
-    for (int k = 0; k < q->in_count; k++)
-        if (q->in[k].dtype != DTYPE_NONE && q->in[k].dtype != DTYPE_F32)
-            return REFUSE(why, "only f32");
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
+    for (int k = 0; k < q->in_count + 1; k++) {
+        const struct desc *desc = k < q->in_count ? input(q, k) : &q->out[0];
+        if (desc && (desc->dtype != DTYPE_F32 || !cuda_host->desc_is_plain(desc)))
+            return REFUSE(why, "only plain f32");
+    }
     TRY(shape_from(q, &s, why));
-    if (s.head_size > HEAD_MAX)
-        return REFUSE(why, "heads of more than %d elements", HEAD_MAX);
-    if (s.batch * s.heads > GRID_YZ || s.keys == 0)
-        return REFUSE(why, "no keys, or more heads than a grid has");
+    if (s.head_size > (int64_t)TEAM * COLUMNS_MANY)
+        return REFUSE(why, "heads of more than %d elements", (int)TEAM * COLUMNS_MANY);
+    if (s.heads > GRID_YZ_MAX || s.batch > GRID_YZ_MAX || s.keys == 0)
+        return REFUSE(why, "no keys, or more heads or batches than a grid has");
     return STATUS_OK;
 }
 
-/* Strides of a mask that broadcasts to [batch, heads, queries, keys]. */
-static void mask_strides(const struct shape *mask, struct attention *a)
+static void place_mask(const struct desc *mask, struct attention *a)
 {
-    int64_t *stride[] = {&a->mask_key, &a->mask_query, &a->mask_head, &a->mask_batch}, step = 1;
-    for (int d = 0; d < mask->rank && d < ARRAY_COUNT(stride); d++) {
-        int64_t dim = mask->dim[mask->rank - 1 - d];
-        *stride[d] = dim > 1 ? step : 0;
-        step *= dim;
+    for (int d = 0; d < 4; d++) {
+        int own = d - (4 - mask->shape.rank);
+        a->mask_at[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
     }
 }
 
@@ -208,33 +184,31 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     struct attention_shape s;
-    struct attention a = {};
-    if (shape_from(q, &s, NULL) != STATUS_OK || s.batch * s.queries == 0)
+    const struct desc *mask = input(q, 3);
+    if (shape_from(q, &s, NULL) != STATUS_OK || count_of(&q->out[0].shape) == 0)
         return;
-    a.q = (const float *)args->in[0] + s.q_start;
-    a.k = (const float *)args->in[s.packed ? 0 : 1] + s.k_start;
-    a.v = (const float *)args->in[s.packed ? 0 : 2] + s.v_start;
-    a.y = (float *)args->out[0];
-    a.queries = (int)s.queries;
-    a.keys = (int)s.keys;
-    a.heads = (int)s.heads;
-    a.size = (int)s.head_size;
-    a.q_row = s.q_row;
-    a.k_row = s.k_row;
-    a.v_row = s.v_row;
-    a.scale = (float)s.scale;
-    if (input_given(q, 3)) {
-        a.mask = (const float *)args->in[3];
-        mask_strides(&q->in[3].shape, &a);
-    }
-    size_t rows = QUERIES + 2 * KEYS, scores = (size_t)QUERIES * (KEYS + 1);
-    size_t bytes = (rows * (size_t)(a.size + 1) + scores) * sizeof(float);
+    struct attention a = {(const float *)args->in[0] + s.q_start,
+                          (const float *)args->in[s.packed ? 0 : 1] + s.k_start,
+                          (const float *)args->in[s.packed ? 0 : 2] + s.v_start,
+                          mask ? (const float *)args->in[3] : NULL,
+                          (float *)args->out[0],
+                          (unsigned)s.heads,
+                          (unsigned)s.head_size,
+                          (unsigned)s.queries,
+                          (unsigned)s.keys,
+                          s.q_row,
+                          s.k_row,
+                          s.v_row,
+                          {},
+                          (float)s.scale};
+    if (mask)
+        place_mask(mask, &a);
     struct cuda_grid grid =
-        cuda_size((unsigned)div_up(s.queries, QUERIES), (unsigned)(s.batch * s.heads));
-    if (a.size <= 64)
-        LAUNCH(attention_tiles<8>, grid, cuda_size(THREADS), bytes, &a, args);
+        cuda_size((unsigned)div_up(s.queries, QUERIES), (unsigned)s.heads, (unsigned)s.batch);
+    if (s.head_size <= (int64_t)TEAM * COLUMNS_FEW)
+        LAUNCH(attention_blocks<COLUMNS_FEW>, grid, cuda_size(BLOCK), 0, &a, args);
     else
-        LAUNCH(attention_tiles<16>, grid, cuda_size(THREADS), bytes, &a, args);
+        LAUNCH(attention_blocks<COLUMNS_MANY>, grid, cuda_size(BLOCK), 0, &a, args);
 }
 
 static const char *const ops[] = {"Attention", NULL};

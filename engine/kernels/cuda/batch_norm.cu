@@ -1,105 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BatchNormalization with given statistics and one activation, for where it is not folded into the
- * operator before: a pass over memory, four elements a thread where they lie so. */
-#include "engine/kernels/cuda/lib/math.h"
-#include "engine/kernels/cuda/lib/query.h"
+ * BatchNormalization with given statistics, where it could not be folded into a convolution:
+ * y = (x - mean) / sqrt(variance + epsilon) scale + bias per channel, with a fused epilogue. */
+#include "engine/kernels/cuda/lib/epilogue.h"
 
 struct batch_norm {
     const float *x, *scale, *bias, *mean, *variance;
     float *y;
-    unsigned count;                       /* of groups of `width` */
-    struct divisor by_plane, by_channels; /* by_plane: in groups; 1: channels-last, all channels */
-    int act;
-    float a, b, epsilon;
+    unsigned count;
+    struct divisor channels, plane; /* plane: elements from one channel to the next; 1: innermost */
+    float epsilon;
+    struct epilogue epilogue;
 };
 
-static __device__ __forceinline__ float normal(const struct batch_norm &k, float x, unsigned c)
-{
-    float factor = k.scale[c] / sqrtf(k.variance[c] + k.epsilon);
-    return math_act(k.act, (x - k.mean[c]) * factor + k.bias[c], k.a, k.b);
-}
-
-/* along: the elements of a group are neighbouring channels; else they are of one channel. */
-template <int width, bool along>
 __global__ void __launch_bounds__(BLOCK)
-    batch_norm_groups(const __grid_constant__ struct batch_norm k)
+    batch_norm_each(const __grid_constant__ struct batch_norm n)
 {
-    unsigned step = gridDim.x * BLOCK;
-    for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
-        unsigned row = divide(g, k.by_plane), image = divide(row, k.by_channels);
-        unsigned c = row - image * k.by_channels.d;
-        struct group<width> v = {
-        };
-        v = group_at(k.x + (size_t)g * width, v);
-        for (int e = 0; e < width; e++)
-            v.v[e] = normal(k, v.v[e], along ? c * width + e : c);
-        group_store(k.y + (size_t)g * width, v);
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < n.count; k += gridDim.x * BLOCK) {
+        unsigned line = divide(k, n.plane), image = divide(line, n.channels);
+        unsigned c = line - image * n.channels.d;
+        float factor = n.scale[c] / sqrtf(n.variance[c] + n.epsilon);
+        float value = (n.x[k] - n.mean[c]) * factor + n.bias[c];
+        n.y[k] = epilogue_value(n.epilogue, value, k, image, c);
     }
 }
 
-/* ---- hooks ---- */
-
-static bool is_nhwc(const struct kernel_query *q)
+static enum status plan(const struct kernel_query *q, struct batch_norm *n, struct error *why)
 {
-    return cuda_host->desc_is_nhwc(&q->in[0]) && cuda_host->desc_is_nhwc(&q->out[0]);
-}
-
-static bool is_plain(const struct kernel_query *q)
-{
-    return cuda_host->desc_is_plain(&q->in[0]) && cuda_host->desc_is_plain(&q->out[0]);
+    const struct desc *x = &q->in[0], *y = &q->out[0];
+    for (int k = 0; k < 5; k++)
+        if (k >= q->in_count || q->in[k].dtype != DTYPE_F32)
+            return REFUSE(why, "only f32");
+    if (cuda_host->node_int(q->node, "training_mode", 0) || q->out_count > 1)
+        return REFUSE(why, "no training mode");
+    bool last = cuda_host->desc_is_nhwc(x) && cuda_host->desc_is_nhwc(y);
+    if (!last && !(cuda_host->desc_is_plain(x) && cuda_host->desc_is_plain(y)))
+        return REFUSE(why, "input and output lie differently");
+    if (!fits_index(x) || count_of(&q->in[1].shape) == 0)
+        return REFUSE(why, "no channels, or more than 2^31 elements");
+    int64_t plane = 1;
+    for (int d = 2; d < x->shape.rank && !last; d++)
+        plane *= x->shape.dim[d];
+    n->count = (unsigned)count_of(&x->shape);
+    n->channels = divisor_of(count_of(&q->in[1].shape));
+    n->plane = divisor_of(plane > 0 ? plane : 1);
+    n->epsilon = (float)cuda_host->node_float(q->node, "epsilon", 1e-5);
+    return epilogue_add_posts(q, x->shape.rank > 1 ? 1 : 0, &n->epilogue, why);
 }
 
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
-    const struct node *node = q->node;
-    for (int k = 0; k < node->op_inputs; k++)
-        if (q->in[k].dtype != DTYPE_F32)
-            return REFUSE(why, "only f32");
-    if (cuda_host->node_int(node, "training_mode", 0) || q->out_count > 1)
-        return REFUSE(why, "no training mode");
-    if (node->post_count > 1 || (node->post_count == 1 && node->posts[0].kind != POST_ACT))
-        return REFUSE(why, "one activation at most as fused epilogue");
-    if (!is_plain(q) && !is_nhwc(q))
-        return REFUSE(why, "input and output lie differently");
-    return fits_index(&q->in[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
+    struct batch_norm n = {};
+    return plan(q, &n, why);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     (void)state;
-    const struct shape *x = &q->in[0].shape;
-    int64_t channels = x->rank > 1 ? x->dim[1] : 1, count = count_of(x), plane = 1;
-    for (int d = x->rank > 1 ? 2 : 0; d < x->rank; d++)
-        plane *= x->dim[d];
-    bool along = !is_plain(q) || plane == 1;
-    bool by_four = (along ? channels : plane) % 4 == 0;
-    const struct post *post = q->node->post_count ? &q->node->posts[0] : NULL;
-    if (count == 0)
+    struct batch_norm n = {};
+    if (plan(q, &n, NULL) != STATUS_OK || n.count == 0)
         return;
-    struct batch_norm k = {(const float *)args->in[0],
-                           (const float *)args->in[1],
-                           (const float *)args->in[2],
-                           (const float *)args->in[3],
-                           (const float *)args->in[4],
-                           (float *)args->out[0],
-                           (unsigned)(count / (by_four ? 4 : 1)),
-                           divisor_of(along ? 1 : plane / (by_four ? 4 : 1)),
-                           divisor_of(along && by_four ? channels / 4 : channels),
-                           post ? post->act : ACT_NONE,
-                           post ? post->a : 0,
-                           post ? post->b : 0,
-                           (float)cuda_host->node_float(q->node, "epsilon", 1e-5)};
-    struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
-    if (along && by_four)
-        LAUNCH((batch_norm_groups<4, true>), grid, block, 0, &k, args);
-    else if (along)
-        LAUNCH((batch_norm_groups<1, true>), grid, block, 0, &k, args);
-    else if (by_four)
-        LAUNCH((batch_norm_groups<4, false>), grid, block, 0, &k, args);
-    else
-        LAUNCH((batch_norm_groups<1, false>), grid, block, 0, &k, args);
+    n.x = (const float *)args->in[0];
+    n.scale = (const float *)args->in[1];
+    n.bias = (const float *)args->in[2];
+    n.mean = (const float *)args->in[3];
+    n.variance = (const float *)args->in[4];
+    n.y = (float *)args->out[0];
+    epilogue_resolve(&n.epilogue, args);
+    LAUNCH(batch_norm_each, grid_for(q, n.count), cuda_size(BLOCK), 0, &n, args);
 }
 
 static const char *const ops[] = {"BatchNormalization", NULL};

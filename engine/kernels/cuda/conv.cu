@@ -108,7 +108,9 @@ __global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struc
     }
     unsigned row = blockIdx.x * side + threadIdx.x / TILE_SIDE;
     unsigned column = blockIdx.y * side + threadIdx.x % TILE_SIDE;
+#pragma unroll
     for (int i = 0; i < each; i++)
+#pragma unroll
         for (int j = 0; j < each; j++)
             if (row + TILE_SIDE * i < c.rows && column + TILE_SIDE * j < c.outputs)
                 store(c, row + TILE_SIDE * i, blockIdx.z * c.outputs + column + TILE_SIDE * j,

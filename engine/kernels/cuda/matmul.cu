@@ -69,7 +69,9 @@ static __device__ __forceinline__ void store(const struct product &p, int64_t c,
     const unsigned side = TILE_SIDE * each;
     unsigned row = blockIdx.y * side + threadIdx.x / TILE_SIDE;
     unsigned column = blockIdx.x * side + threadIdx.x % TILE_SIDE;
+#pragma unroll
     for (int i = 0; i < each; i++)
+#pragma unroll
         for (int j = 0; j < each; j++) {
             unsigned r = row + TILE_SIDE * i, s = column + TILE_SIDE * j;
             if (r >= p.m || s >= p.n)

@@ -52,6 +52,7 @@ template <auto kernel> struct host_kernel_of {
     static inline const struct host_kernel entry = {run, host_argument_bytes(kernel)};
 };
 
+#define OUT_OF_LINE
 #define KERNEL_ADDRESS(...) ((const void *)&host_kernel_of<__VA_ARGS__>::entry)
 
 /* ---- barriers and exchange ---- */

@@ -23,9 +23,10 @@ struct epilogue {
     struct epilogue_op ops[EPILOGUE_MAX];
 };
 
-/* at: the element's place in the result's memory. */
-static __device__ __forceinline__ float epilogue_value(const struct epilogue &e, float x, size_t at,
-                                                       unsigned row, unsigned column)
+/* at: the element's place in the result's memory. Out of line: results must stay in registers, so
+ * the loops over a thread's results are unrolled, and this is in each round. */
+static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, float x, size_t at,
+                                                   unsigned row, unsigned column)
 {
     for (int k = 0; k < e.count; k++) {
         const struct epilogue_op &op = e.ops[k];

@@ -17,11 +17,14 @@ extern "C" {
 }
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* OUT_OF_LINE: a function that many places call and whose body is large. */
 #ifndef KERNEL_ADDRESS
+#define OUT_OF_LINE         __noinline__
 #define KERNEL_ADDRESS(...) ((const void *)(__VA_ARGS__))
 #define SHARED_MEMORY(type, name)                                                                  \
     extern __shared__ __align__(16) unsigned char shared_memory_[];                                \

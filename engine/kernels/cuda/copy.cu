@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators that only move elements (Transpose, Concat, Slice, Reorder ...): strided copies, one
+ * launch per part. Loops are joined as far as the strides allow. A run that lies together on both
+ * sides is copied by up to 16 bytes a thread; where rows of one side are columns of the other,
+ * squares go through shared memory, so that both sides are read and written along rows. */
+#include "engine/kernels/cuda/lib/kernel.h"
+
+enum { LOOPS = MOVE_LOOPS, SQUARE = 32, SQUARE_ROWS = BLOCK / SQUARE };
+
+struct copy {
+    const char *from;
+    char *to;
+    int rank;      /* of the loops, outermost first */
+    int unit;      /* bytes that a thread copies: 1, 2, 4, 8 or 16 */
+    unsigned work; /* units, or squares */
+    struct divisor dim[LOOPS];
+    int64_t in[LOOPS], out[LOOPS]; /* bytes */
+    /* Squares: rows lie together in the source, columns in the destination. */
+    unsigned rows, columns;
+    int64_t row_out, column_in;
+    struct divisor across, down; /* squares */
+};
+
+struct places {
+    int64_t in, out;
+};
+
+static __device__ __forceinline__ struct places places_of(const struct copy &c, unsigned index)
+{
+    struct places at = {0, 0};
+    for (int d = c.rank - 1; d >= 0; d--) {
+        unsigned next = divide(index, c.dim[d]);
+        int64_t i = index - next * c.dim[d].d;
+        at.in += i * c.in[d];
+        at.out += i * c.out[d];
+        index = next;
+    }
+    return at;
+}
+
+template <class T>
+static __device__ __forceinline__ void copy_unit(const struct copy &c, unsigned k)
+{
+    struct places at = places_of(c, k);
+    *(T *)(c.to + at.out) = *(const T *)(c.from + at.in);
+}
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK) copy_units(const __grid_constant__ struct copy c)
+{
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.work; k += gridDim.x * BLOCK)
+        copy_unit<T>(c, k);
+}
+
+/* A square of 4-byte elements: (row, column) from column_in * column + 4 row to row_out * row +
+ * 4 column. */
+__global__ void __launch_bounds__(BLOCK) copy_squares(const __grid_constant__ struct copy c)
+{
+    __shared__ unsigned square[SQUARE][SQUARE + 1];
+    unsigned x = threadIdx.x % SQUARE, y = threadIdx.x / SQUARE;
+    for (unsigned k = blockIdx.x; k < c.work; k += gridDim.x) {
+        unsigned line = divide(k, c.across), outer = divide(line, c.down);
+        unsigned column0 = (k - line * c.across.d) * SQUARE;
+        unsigned row0 = (line - outer * c.down.d) * SQUARE;
+        struct places at = places_of(c, outer);
+        for (unsigned j = y; j < SQUARE; j += SQUARE_ROWS)
+            if (row0 + x < c.rows && column0 + j < c.columns)
+                square[j][x] = *(const unsigned *)(c.from + at.in + (column0 + j) * c.column_in +
+                                                   (row0 + x) * (int64_t)sizeof(unsigned));
+        __syncthreads();
+        for (unsigned j = y; j < SQUARE; j += SQUARE_ROWS)
+            if (row0 + j < c.rows && column0 + x < c.columns)
+                *(unsigned *)(c.to + at.out + (row0 + j) * c.row_out +
+                              (column0 + x) * (int64_t)sizeof(unsigned)) = square[x][j];
+        __syncthreads();
+    }
+}
+
+/* ---- planning ---- */
+
+struct part {
+    struct copy c;
+    int input, output;
+    int64_t in_start, out_start; /* bytes */
+    bool squares;
+};
+
+struct kernel_state {
+    int count;
+    struct part parts[1]; /* count of them */
+};
+
+struct loop {
+    int64_t extent, in, out;
+};
+
+/* By the destination's strides, outermost first; a loop of one round is none. */
+static int sorted_loops(const struct flat_move *flat, int elem, struct loop *loops)
+{
+    int count = 0;
+    for (int k = 0; k < flat->loop_count; k++) {
+        struct loop l = {flat->loops[k].extent, flat->loops[k].in_stride * elem,
+                         flat->loops[k].out_stride * elem};
+        int at = count;
+        if (l.extent == 1)
+            continue;
+        for (; at > 0 && loops[at - 1].out < l.out; at--)
+            loops[at] = loops[at - 1];
+        loops[at] = l;
+        count++;
+    }
+    return count;
+}
+
+/* An outer loop that goes on where the inner one ends, on both sides, is the same loop. */
+static int joined_loops(struct loop *loops, int count)
+{
+    int kept = 0;
+    for (int k = 0; k < count; k++) {
+        struct loop *last = kept ? &loops[kept - 1] : NULL;
+        if (last && last->in == loops[k].in * loops[k].extent &&
+            last->out == loops[k].out * loops[k].extent)
+            *last = {last->extent * loops[k].extent, loops[k].in, loops[k].out};
+        else
+            loops[kept++] = loops[k];
+    }
+    return kept;
+}
+
+/* The largest unit that runs, strides and starts are multiples of. */
+static int unit_of(const struct part *p, const struct loop *loops, int count, int64_t run)
+{
+    int unit = 16;
+    for (; unit > 1; unit /= 2) {
+        bool fits = run % unit == 0 && p->in_start % unit == 0 && p->out_start % unit == 0;
+        for (int k = 0; k < count; k++)
+            fits = fits && loops[k].in % unit == 0 && loops[k].out % unit == 0;
+        if (fits)
+            break;
+    }
+    return unit;
+}
+
+static void add_loops(struct copy *c, const struct loop *loops, int count)
+{
+    for (int k = 0; k < count; k++) {
+        c->dim[c->rank] = divisor_of(loops[k].extent);
+        c->in[c->rank] = loops[k].in;
+        c->out[c->rank++] = loops[k].out;
+        c->work *= (unsigned)loops[k].extent;
+    }
+}
+
+/* The loop along which the source lies together, if the destination does along the last one. */
+static int source_loop(const struct loop *loops, int count, int elem)
+{
+    int last = count - 1;
+    if (count < 2 || elem != 4 || loops[last].out != elem || loops[last].in == elem ||
+        loops[last].in % 4 != 0 || loops[last].extent < 4)
+        return -1;
+    for (int k = last - 1; k >= 0; k--)
+        if (loops[k].in == elem && loops[k].extent >= 4)
+            return k;
+    return -1;
+}
+
+static void plan_squares(struct part *p, struct loop *loops, int count, int row)
+{
+    struct copy *c = &p->c;
+    struct loop rows = loops[row], columns = loops[count - 1];
+    p->squares = true;
+    c->rows = (unsigned)rows.extent;
+    c->columns = (unsigned)columns.extent;
+    c->row_out = rows.out;
+    c->column_in = columns.in;
+    c->across = divisor_of(div_up(columns.extent, SQUARE));
+    c->down = divisor_of(div_up(rows.extent, SQUARE));
+    memmove(loops + row, loops + row + 1, (size_t)(count - row - 1) * sizeof(*loops));
+    c->work = c->across.d * c->down.d;
+    add_loops(c, loops, count - 2);
+}
+
+static void plan_units(struct part *p, struct loop *loops, int count, int elem)
+{
+    struct copy *c = &p->c;
+    bool run = count > 0 && loops[count - 1].in == elem && loops[count - 1].out == elem;
+    int64_t bytes = run ? loops[count - 1].extent * elem : elem;
+    count -= run;
+    c->unit = unit_of(p, loops, count, bytes);
+    c->work = 1;
+    add_loops(c, loops, count);
+    struct loop inner = {bytes / c->unit, c->unit, c->unit};
+    add_loops(c, &inner, inner.extent > 1);
+}
+
+static int bytes_of(enum dtype dtype)
+{
+    static const int bytes[DTYPE_COUNT] = {0, 4, 8, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 1};
+    return bytes[dtype];
+}
+
+static enum status plan_part(const struct kernel_query *q, int index, struct part *p,
+                             struct error *why)
+{
+    struct move move;
+    struct flat_move flat;
+    struct loop loops[LOOPS];
+    TRY(cuda_host->move(q, index, &move, &flat, why));
+    p->input = move.input;
+    p->output = move.output;
+    if (flat.loop_count < 0)
+        return STATUS_OK; /* nobody wants it: no work */
+    const struct desc *in = &q->in[move.input];
+    int elem = bytes_of(in->dtype);
+    int64_t total = elem;
+    for (int k = 0; k < flat.loop_count; k++)
+        total *= flat.loops[k].extent;
+    if (total >= INT32_MAX || !fits_index(in) || !fits_index(&q->out[move.output]))
+        return REFUSE(why, "more than 2^31 bytes");
+    if (total == 0)
+        return STATUS_OK;
+    p->in_start = flat.in_start * elem;
+    p->out_start = flat.out_start * elem;
+    int count = joined_loops(loops, sorted_loops(&flat, elem, loops));
+    int row = source_loop(loops, count, elem);
+    if (row >= 0)
+        plan_squares(p, loops, count, row);
+    else
+        plan_units(p, loops, count, elem);
+    return STATUS_OK;
+}
+
+/* ---- hooks ---- */
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    int count = cuda_host->moves(q);
+    for (int k = 0; k < count; k++) {
+        struct part p = {};
+        TRY(plan_part(q, k, &p, why));
+    }
+    return STATUS_OK;
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
+{
+    (void)variant;
+    int count = cuda_host->moves(q);
+    size_t bytes = sizeof(struct kernel_state) + (size_t)count * sizeof(struct part);
+    struct kernel_state *s = (struct kernel_state *)calloc(1, bytes);
+    if (!s)
+        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    *state = s;
+    *state_bytes = bytes;
+    for (s->count = 0; s->count < count; s->count++)
+        TRY(plan_part(q, s->count, &s->parts[s->count], err));
+    return STATUS_OK;
+}
+
+static void launch_part(const struct part *p, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    struct copy c = p->c;
+    if (c.work == 0)
+        return;
+    c.from = (const char *)args->in[p->input] + p->in_start;
+    c.to = (char *)args->out[p->output] + p->out_start;
+    struct cuda_grid block = cuda_size(BLOCK);
+    struct cuda_grid grid = grid_for(q, p->squares ? (int64_t)c.work * BLOCK : (int64_t)c.work);
+    if (p->squares)
+        LAUNCH(copy_squares, grid, block, 0, &c, args);
+    else if (c.unit == 16)
+        LAUNCH(copy_units<uint4>, grid, block, 0, &c, args);
+    else if (c.unit == 8)
+        LAUNCH(copy_units<uint64_t>, grid, block, 0, &c, args);
+    else if (c.unit == 4)
+        LAUNCH(copy_units<uint32_t>, grid, block, 0, &c, args);
+    else if (c.unit == 2)
+        LAUNCH(copy_units<uint16_t>, grid, block, 0, &c, args);
+    else
+        LAUNCH(copy_units<uint8_t>, grid, block, 0, &c, args);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    for (int k = 0; k < state->count; k++)
+        launch_part(&state->parts[k], q, args);
+}
+
+static const char *const ops[] = {
+    "Concat", "DepthToSpace", "Dropout", "Expand",  "Flatten",   "Identity", "Reorder",   "Reshape",
+    "Slice",  "SpaceToDepth", "Split",   "Squeeze", "Transpose", "Tile",     "Unsqueeze", NULL};
+
+CUDA_KERNEL(copy) = {CUDA_NAME(copy),    .ops = ops,       .supports = supports,
+                     .prepare = prepare, .launch = launch, .release = release};

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# All that wants a real GPU: executables on it, every kernel of the device on every case of its
+# operator, every workload against its reference; own kernels again under compute-sanitizer, if it
+# is there. Exit code 5 with the cause when there is no GPU. Usage: test_gpu.sh BUILD_FOLDER [DEVICE]
+set -u
+build=$1 device=${2:-cuda}
+ridge=$build/ridge
+logs=$build/test-logs
+export RIDGE_BUILD="$build" RIDGE_PLUGIN_PATH="$build/plugins" RIDGE_CACHE="$build/test-cache.txt"
+mkdir -p "$logs"
+failed=0
+
+if ! "$ridge" doctor --require cuda >"$logs/gpu_doctor.log" 2>&1; then
+    echo "No test was run: there is no GPU that ridge could use." >&2
+    grep -E 'cuda' "$logs/gpu_doctor.log" >&2
+    exit 5
+fi
+sed -n '/^devices/,/^[a-z]/p' "$logs/gpu_doctor.log" | grep '^  '
+
+# step NAME COMMAND...: the last line of its log is the result.
+step() {
+    log=$logs/gpu_$1.log
+    shift
+    began=$(date +%s)
+    if "$@" >"$log" 2>&1; then verdict=ok; else verdict=FAIL; fi
+    printf '%-4s %-70s %5d s\n' "$verdict" "$*" $(($(date +%s) - began))
+    if [ "$verdict" = FAIL ]; then
+        failed=$((failed + 1))
+        grep -E '^not ok|wrong|failed|FAILED|ERROR|========= ' "$log" | head -20
+        echo "     (whole log: $log)"
+    fi
+    tail -1 "$log"
+}
+
+step unit env RIDGE_TEST_GPU="$device" "$build/tests/unit/test_device"
+step ops "$build/tests/ops/run" --device "$device" --no-fork
+# shellcheck disable=SC2046
+step verify "$ridge" verify --device "$device" \
+    $("$ridge" list workloads --json | jq -r '.[].name')
+if command -v compute-sanitizer >/dev/null; then
+    for tool in memcheck racecheck synccheck initcheck; do
+        step "sanitizer_$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+            "$build/tests/ops/run" --providers cuda --device "$device" --no-fork
+    done
+else
+    echo "skip compute-sanitizer: not on PATH (it comes with the CUDA toolkit)"
+fi
+echo "$failed failed"
+[ "$failed" = 0 ]
