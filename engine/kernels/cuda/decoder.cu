@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_layer(const __grid_constant__ s
         cell(k, p.row + i, u, sums.v[i]);
 }
 
-/* ---- products: the attention's query from the first layer's state, logits from the last out ---- */
+/* ---- products: the query from the first layer's state, logits from what the last hands on ---- */
 
 template <int rows>
 static __device__ __forceinline__ void product(const struct decoder &k, const float *from,
@@ -191,8 +191,8 @@ __global__ void __launch_bounds__(BLOCK) decoder_choose(const __grid_constant__ 
     __shared__ rank_key firsts[WARPS];
     unsigned row = blockIdx.x, warp = threadIdx.x / WARP;
     unsigned each = (k.vocabulary + WARPS - 1) / WARPS, from = warp * each;
-    struct candidates c = {k.logits + (size_t)row * k.vocabulary + from, DTYPE_F32, 1, 0, true,
-                           false, false, 0.0f};
+    struct candidates c = {
+        k.logits + (size_t)row * k.vocabulary + from, DTYPE_F32, 1, 0, true, false, false, 0.0f};
     if (from < k.vocabulary)
         c.count = min(each, k.vocabulary - from);
     rank_key best = rank_first(c);
@@ -247,8 +247,12 @@ static size_t lay_out(struct decoder *k, char *memory)
     struct {
         float **to;
         int64_t count;
-    } parts[] = {{&k->h[0], state},  {&k->h[1], state},    {&k->c, state},
-                 {&k->out[0], wide}, {&k->out[1], wide},   {&k->context, wide},
+    } parts[] = {{&k->h[0], state},
+                 {&k->h[1], state},
+                 {&k->c, state},
+                 {&k->out[0], wide},
+                 {&k->out[1], wide},
+                 {&k->context, wide},
                  {&k->query, (int64_t)k->batch * k->attention},
                  {&k->weights, (int64_t)k->batch * k->source},
                  {&k->logits, (int64_t)k->batch * k->vocabulary}};

@@ -23,12 +23,12 @@ struct detection {
 
 static const float no_score = -1; /* thresholds are not below 0 */
 
-__global__ void __launch_bounds__(BLOCK)
-    detection_boxes(const __grid_constant__ struct detection k)
+__global__ void __launch_bounds__(BLOCK) detection_boxes(const __grid_constant__ struct detection k)
 {
     unsigned step = gridDim.x * BLOCK, all = k.images * k.count;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < all; i += step) {
-        const float *at = k.locations + (size_t)i * 4, *prior = k.priors + (size_t)(i % k.count) * 4;
+        const float *at = k.locations + (size_t)i * 4,
+                    *prior = k.priors + (size_t)(i % k.count) * 4;
         float x = prior[0] + k.variance_xy * at[0] * prior[2];
         float y = prior[1] + k.variance_xy * at[1] * prior[3];
         float w = prior[2] * expf(k.variance_size * at[2]) / 2;
@@ -47,8 +47,9 @@ __global__ void __launch_bounds__(RANK_THREADS)
     rank_key *keys = k.keys ? k.keys + (size_t)line * k.line_room : few;
     const float *scores = k.scores + (size_t)image * k.count * k.classes + label;
     struct candidates c = {scores, DTYPE_F32, k.classes, k.count, true, false, true, k.least};
-    struct suppression s = {keys, 0, k.top_k, k.boxes + (size_t)image * k.count, k.iou,
-                            k.kept + (size_t)line * k.top_k};
+    struct suppression s = {keys,    0,
+                            k.top_k, k.boxes + (size_t)image * k.count,
+                            k.iou,   k.kept + (size_t)line * k.top_k};
     s.count = rank_best(c, k.top_k, keys, k.line_room, &ranking);
     unsigned kept = suppress(s, &memory);
     for (unsigned i = threadIdx.x; i < k.top_k; i += blockDim.x)
@@ -77,8 +78,8 @@ __global__ void __launch_bounds__(RANK_THREADS)
     __shared__ struct rank_memory ranking;
     unsigned image = blockIdx.x, all = k.labels * k.top_k;
     rank_key *keys = k.keys ? k.keys + (size_t)image * k.image_room : few;
-    struct candidates c = {k.kept_scores + (size_t)image * all, DTYPE_F32, 1, all, true, false,
-                           true, k.least};
+    struct candidates c = {
+        k.kept_scores + (size_t)image * all, DTYPE_F32, 1, all, true, false, true, k.least};
     unsigned found = rank_best(c, k.keep, keys, k.image_room, &ranking);
     float *rows = k.rows + (size_t)image * k.keep * COLUMNS;
     for (unsigned i = threadIdx.x; i < found; i += blockDim.x)

@@ -9,8 +9,8 @@ struct gather_elements {
     void *y;
     unsigned count;
     int rank, axis;
-    bool wide; /* i64 indices */
-    int64_t size; /* of the axis in x */
+    bool wide;                    /* i64 indices */
+    int64_t size;                 /* of the axis in x */
     struct divisor dim[RANK_MAX]; /* of the result */
     unsigned stride[RANK_MAX];    /* of x */
 };

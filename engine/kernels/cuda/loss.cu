@@ -10,7 +10,7 @@ enum { SCORES, LABELS, WEIGHTS };
 struct loss {
     const float *x, *weights; /* weights may be NULL */
     const void *labels;
-    float *y, *log_prob; /* log_prob may be NULL */
+    float *y, *log_prob;    /* log_prob may be NULL */
     float *losses, *totals; /* per label; totals: weights, NULL with reduction "none" */
     unsigned lines, classes;
     struct divisor by_inner;

@@ -37,10 +37,15 @@ __global__ void __launch_bounds__(RANK_THREADS) nms_lines(const __grid_constant_
     unsigned line = blockIdx.x;
     int64_t wanted = k.most ? *k.most : 0;
     rank_key *keys = k.keys ? k.keys + (size_t)line * k.room : few;
-    struct candidates c = {k.scores + (size_t)line * k.count, DTYPE_F32, 1, k.count, true, false,
-                           k.least != NULL, k.least ? *k.least : 0.0f};
-    struct suppression s = {keys, 0, k.most_max, k.corners + (size_t)(line / k.classes) * k.count,
-                            k.iou ? *k.iou : 0.0f, k.kept + (size_t)line * k.most_max};
+    struct candidates c = {
+        k.scores + (size_t)line * k.count, DTYPE_F32, 1, k.count, true, false, k.least != NULL,
+        k.least ? *k.least : 0.0f};
+    struct suppression s = {keys,
+                            0,
+                            k.most_max,
+                            k.corners + (size_t)(line / k.classes) * k.count,
+                            k.iou ? *k.iou : 0.0f,
+                            k.kept + (size_t)line * k.most_max};
     if (wanted < s.most)
         s.most = wanted < 0 ? 0 : (unsigned)wanted;
     s.count = rank_best(c, k.count, keys, k.room, &ranking);

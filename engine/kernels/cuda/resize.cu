@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(BLOCK) resize_elements(const __grid_constant__
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
         const struct taps *t[AXES_MAX] = {};
         unsigned rest = e;
-        int at = 0, found = 0, outside = 0;
+        int at = 0, outside = 0;
         for (int d = k.rank - 1; d >= 0; d--) {
             unsigned next = divide(rest, k.dim[d]), i = rest - next * k.dim[d].d;
             rest = next;
@@ -68,7 +68,9 @@ __global__ void __launch_bounds__(BLOCK) resize_elements(const __grid_constant__
             if (!k.table[d])
                 continue;
             outside |= k.table[d][i].outside;
-            t[found++] = &k.table[d][i];
+            t[2] = t[1]; /* fixed places, so that they are registers */
+            t[1] = t[0];
+            t[0] = &k.table[d][i];
         }
         k.y[e] = outside ? k.extrapolation : k.axes ? blend(k, k.x + at, t) : k.x[at];
     }

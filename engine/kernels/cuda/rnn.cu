@@ -248,9 +248,9 @@ static void read_query(const struct kernel_query *q, struct rnn *k)
     k->hidden = (unsigned)q->in[R].shape.dim[2];
     k->directions = (unsigned)q->in[R].shape.dim[0];
     k->backward = strcmp(direction, "reverse") == 0;
-    k->cell = strcmp(op, "LSTM") == 0                                          ? CELL_LSTM
+    k->cell = strcmp(op, "LSTM") == 0                                       ? CELL_LSTM
               : cuda_host->node_int(q->node, "linear_before_reset", 0) != 0 ? CELL_GRU_LINEAR
-                                                                               : CELL_GRU_RESET;
+                                                                            : CELL_GRU_RESET;
     k->gates = k->cell == CELL_LSTM ? 4 : 3;
     k->wide_lengths = input_given(q, LENGTHS) && q->in[LENGTHS].dtype == DTYPE_I64;
     k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
@@ -284,9 +284,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     const int64_t *x = q->in[X].shape.dim;
     if (x[0] * x[1] * x[2] == 0 || q->in[R].shape.dim[2] == 0)
         return REFUSE(why, "no elements");
-    return x[0] * x[1] / SIDE < GRID_YZ
-               ? STATUS_OK
-               : REFUSE(why, "more rows than a grid has");
+    return x[0] * x[1] / SIDE < GRID_YZ ? STATUS_OK : REFUSE(why, "more rows than a grid has");
 }
 
 /* Puts the parts of the workspace into k; returns how long it is. */
@@ -438,6 +436,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", NULL};
 
-CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),         .ops = ops,         .packs = 1u << W | 1u << R | 1u << BIAS,
-                    .supports = supports,   .workspace = workspace, .prepare = prepare,
-                    .launch = launch,       .release = release};
+CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
+                    .ops = ops,
+                    .packs = 1u << W | 1u << R | 1u << BIAS,
+                    .supports = supports,
+                    .workspace = workspace,
+                    .prepare = prepare,
+                    .launch = launch,
+                    .release = release};

@@ -29,9 +29,8 @@ struct side {
     int grid, size;
 };
 
-static __device__ __forceinline__ struct side side_of(const struct roi_align &k, float low,
-                                                      float high, unsigned bin, unsigned bins,
-                                                      int size)
+static __device__ __forceinline__ struct side
+side_of(const struct roi_align &k, float low, float high, unsigned bin, unsigned bins, int size)
 {
     float length = (high - low) * k.scale;
     if (!k.half_pixel && length < 1)

@@ -43,8 +43,7 @@ __global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ s
         unsigned region = divide(map, k.channels), channel = map - region * k.channels.d;
         const float *roi = k.rois + region * 5;
         bool exists = roi[0] >= 0 && roi[0] < (float)k.images;
-        struct part x =
-            part_of(roi[1] * k.scale, roi[3] * k.scale, k.width, column, k.out_w.d);
+        struct part x = part_of(roi[1] * k.scale, roi[3] * k.scale, k.width, column, k.out_w.d);
         struct part y = part_of(roi[2] * k.scale, roi[4] * k.scale, k.height, row, k.out_h.d);
         bool empty = !exists || x.begin >= x.end || y.begin >= y.end;
         size_t plane = (size_t)(exists ? (unsigned)roi[0] : 0) * k.channels.d + channel;

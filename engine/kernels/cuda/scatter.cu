@@ -87,9 +87,8 @@ static __device__ __forceinline__ void update(const struct scatter &k, unsigned 
         *at = bits;
     for (; k.reduction != REDUCE_NONE && seen != old;) {
         unsigned next = k.dtype == DTYPE_F32
-                            ? (unsigned)__float_as_int(combine(k.reduction,
-                                                               __int_as_float((int)old),
-                                                               __int_as_float((int)bits)))
+                            ? (unsigned)__float_as_int(combine(
+                                  k.reduction, __int_as_float((int)old), __int_as_float((int)bits)))
                             : (unsigned)combine(k.reduction, (int)old, (int)bits);
         seen = old;
         old = atomicCAS(at, seen, next);
