@@ -56,7 +56,6 @@ const char *export_const(struct exporter *x, const char *name, enum dtype dtype,
 const char *export_i64(struct exporter *x, const char *name, int count, const int64_t *data);
 int32_t export_dtype(enum dtype dtype); /* the number in ONNX files */
 
-
 /* Operators that become several: UNSUPPORTED when this is none of them. */
 enum status export_decomposed(const struct form *form, bool *done, struct error *err);
 
