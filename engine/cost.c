@@ -297,7 +297,7 @@ void graph_cost(const struct graph *g, struct graph_cost *cost)
 {
     *cost = (struct graph_cost){.flops = 0};
     const struct shape *first = g->input_count ? &g->values[g->inputs[0]].shape : NULL;
-    cost->batch = first && first->rank ? first->dim[0] : 1;
+    cost->batch = g->batch ? g->batch : first && first->rank ? first->dim[0] : 1;
     for (int n = 0; n < g->node_count; n++) {
         struct node_cost node;
         if (g->nodes[n].dead)

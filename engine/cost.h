@@ -25,7 +25,7 @@ struct node_cost {
 };
 
 struct graph_cost {
-    int64_t batch;    /* first dimension of the first input; 1 without */
+    int64_t batch;    /* items per execution */
     struct cost work; /* sums over all nodes */
     double flops;
     double params;                           /* elements of trainable weights, each once */

@@ -131,6 +131,7 @@ struct node {
 struct graph {
     struct arena arena;
     const char *name;
+    int64_t batch;    /* items that one execution takes; 0: the first input's first dimension */
     const char *note; /* what its maker says about it, for `ridge graph`; NULL: nothing */
     struct value *values;
     struct node *nodes;

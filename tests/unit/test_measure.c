@@ -385,7 +385,7 @@ static void short_samples_share_a_look(void **state)
     assert_true(memory != MAP_FAILED);
     madvise(memory, size, MADV_NOHUGEPAGE);
     toucher.next = memory;
-    struct subject subject = {touch, NULL, &toucher};
+    struct subject subject = {.run = touch, .context = &toucher};
     struct protocol p = usual();
     int64_t looks = 0, faults = 0;
     p.samples_min = p.samples_max = SAMPLES;

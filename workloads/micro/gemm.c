@@ -46,6 +46,7 @@ static struct sizes sizes_of(struct graph *g, const struct workload_config *conf
 static void build(struct graph *g, const struct workload_config *config)
 {
     struct sizes s = sizes_of(g, config);
+    g->batch = 1; /* rows are no items */
     int a = case_input(g, "a", shape_of(s.m, s.k));
     int b = case_input(g, "b", shape_of(s.n, s.k));
     int c = graph_node(g, "Gemm", "gemm", INPUTS(a, b), ATTRS(attr_int("transB", 1)));

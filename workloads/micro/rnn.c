@@ -27,6 +27,7 @@ static int weight(struct graph *g, const char *name, struct shape shape, int64_t
 static void build(struct graph *g, const struct workload_config *config)
 {
     const char *cell = config_text(config, "cell");
+    g->batch = config->batch; /* inputs are steps first */
     int64_t units = config_int(config, "units"), steps = config_int(config, "sequence");
     int64_t gates = strcmp(cell, "LSTM") == 0 ? 4 : strcmp(cell, "GRU") == 0 ? 3 : 1;
     int x = case_input(g, "x", shape_of(steps, config->batch, FEATURES));

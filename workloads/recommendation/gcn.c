@@ -129,6 +129,7 @@ static void judge(struct graph *g, int logits, const struct cora *c)
 static void build(struct graph *g, const struct workload_config *config)
 {
     struct cora c;
+    g->batch = 1; /* one graph of citations */
     if (!citations_of(g, config, &c))
         return;
     struct sparse words = constants(g, "words", &c.words);
