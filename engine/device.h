@@ -126,8 +126,8 @@ extern const struct device_kind device_kind_cpu;
 int device_kind_count(void);
 const struct device_kind *device_kind_at(int index);
 
-/* name: "cpu", "cuda", "cuda:1"; NULL: "cpu". UNSUPPORTED with the cause and what to do when there is
- * no such device; FAILED when the name is none. The plug-in that may bring it is opened. */
+/* name: "cpu", "cuda", "cuda:1"; NULL: "cpu". UNSUPPORTED with the cause and what to do when there
+ * is no such device; FAILED when the name is none. The plug-in that may bring it is opened. */
 enum status device_check(const char *name, struct error *err);
 /* The same, and opens it. device is zeroed when it could not be. */
 enum status device_open(const char *name, struct device *device, struct error *err);

@@ -92,6 +92,7 @@ static const struct plugin_host host = {
     .reduced_axes = reduce_axes,
     .moves = move_count_of_query,
     .move = move_of_query,
+    .attention = attention_shape_from,
 };
 
 const struct plugin_host *plugin_host(void)

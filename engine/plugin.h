@@ -82,6 +82,10 @@ struct plugin_host {
     int (*moves)(const struct kernel_query *q);
     enum status (*move)(const struct kernel_query *q, int part, struct move *move,
                         struct flat_move *flat, struct error *why);
+    /* ridge Attention: engine/attention.h. */
+    enum status (*attention)(const struct node *node, const struct shape *q, const struct shape *k,
+                             const struct shape *v, struct attention_shape *shape,
+                             struct error *why);
 };
 
 /* What a plug-in answers with. */

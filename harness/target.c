@@ -65,8 +65,8 @@ static enum status open_exe(const struct point *point, const struct model_option
     m.device = point->device;
     m.tf32 = strcmp(point->precision, "tf32") == 0;
     TRY(model_open(point->spec, &m, &t->graph, &t->exe, err));
-    t->pool = exe_pool(t->exe);
     bool here = exe_device(t->exe)->kind->is_host;
+    t->pool = here ? exe_pool(t->exe) : NULL;
     t->subject = (struct subject){.run = run_exe, .finish = here ? NULL : finish_exe, .context = t};
     real_time_open(&t->real, &t->time);
     return point->protocol.cold && here ? open_evict(t, err) : STATUS_OK;

@@ -21,7 +21,7 @@
 struct target {
     struct graph *graph;
     struct exe *exe;   /* NULL on the null device */
-    struct pool *pool; /* NULL on the null device */
+    struct pool *pool; /* of the CPUs that compute: NULL on all other devices */
     struct subject subject;
     struct time_source time;
     struct real_time real;

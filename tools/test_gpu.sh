@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # All that wants a real GPU: executables on it, every kernel of the device on every case of its
 # operator, every workload against its reference; own kernels again under compute-sanitizer, if it
-# is there. Exit code 5 with the cause when there is no GPU. Usage: test_gpu.sh BUILD_FOLDER [DEVICE]
+# is there. Exit code 5 with the cause when there is no GPU.
+# Usage: test_gpu.sh BUILD_FOLDER [DEVICE]
 set -u
 build=$1 device=${2:-cuda}
 ridge=$build/ridge

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge explain: what the compiler decided for every node, and what every kernel said to it. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,8 @@ static void print_not_captured(const struct exe *exe)
 static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
 {
     struct json json;
-    double total = 0, peak = peak_fma_f32(exe_pool(exe), isa_detect());
+    bool here = exe_device(exe)->kind->is_host;
+    double total = 0, peak = here ? peak_fma_f32(exe_pool(exe), isa_detect()) : NAN;
     struct exe_memory memory = exe_memory(exe);
     for (int s = 0; s < exe_step_count(exe); s++)
         total += times[s];

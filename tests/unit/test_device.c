@@ -8,73 +8,14 @@
 
 #include <cmocka.h>
 
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/device.h"
 #include "engine/exe.h"
 #include "engine/op.h"
 #include "engine/plugin.h"
-#include "workloads/lib/layers.h"
-
-enum { SKIPPED = 77, LAUNCH_FAILED = 719, NO_MEMORY = 2 };
-
-static struct {
-    void (*script)(const char *call, int at, int error);
-    int (*calls)(void);
-    long (*live)(void);
-} host;
-
-static struct fill noise(void)
-{
-    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
-}
-
-/* RIDGE_TEST_GPU=cuda: that device of the real plug-in, instead of the host's. */
-static const char *gpu(void)
-{
-    const char *real = getenv("RIDGE_TEST_GPU");
-    return real ? real : "cuda";
-}
-
-static long live(void)
-{
-    return host.live ? host.live() : 0;
-}
-
-static struct exe_options on(const char *device)
-{
-    return (struct exe_options){
-        .threads = 1, .isa = isa_detect(), .no_tune = true, .only_variant = NONE, .device = device};
-}
-
-/* Every node has an own kernel. */
-static struct graph *small_net(void)
-{
-    struct graph *g = graph_new("small");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 9, 9), noise());
-    x = relu(g, conv2d(g, x, .name = "conv", .out = 8, .kernel = 3, .pad = 1));
-    x = flatten(g, global_average_pool(g, x));
-    x = dense(g, x, "dense", 10);
-    graph_output(g, softmax(g, x, -1));
-    return g;
-}
-
-/* Asinh has none: the host computes it, in the middle and at the end. */
-static struct graph *mixed_net(void)
-{
-    struct graph *g = graph_new("mixed");
-    int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 32), noise());
-    int a = unary(g, "Asinh", dense(g, x, "first", 24));
-    int b = dense(g, a, "second", 24);
-    graph_output(g, softmax(g, add(g, a, b), -1));
-    graph_output(g, unary(g, "Asinh", b));
-    graph_output(g, unary(g, "Asinh", x));
-    return g;
-}
+#include "tests/lib/host_gpu.h"
 
 static struct exe *compiled(const struct graph *g, const struct exe_options *options)
 {
@@ -122,13 +63,6 @@ static const char *why_not(const char *device)
     assert_null(opened.kind);
     return err.message;
 }
-
-#define SAYS(text, part)                                                                           \
-    do {                                                                                           \
-        const char *text_ = (text);                                                                \
-        if (!strstr(text_, part))                                                                  \
-            fail_msg("\"%s\" does not say \"%s\"", text_, part);                                   \
-    } while (0)
 
 /* ---- names and machines ---- */
 
@@ -212,9 +146,9 @@ static void properties_are_read(void **state)
 static void everything_there_is_captured(void **state)
 {
     (void)state;
-    struct graph *g = small_net();
-    struct exe_options options = on(gpu());
-    long before = live();
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
+    long before = gpu_live();
     struct exe *exe = compiled(g, &options);
     assert_null(exe_not_captured(exe));
     assert_string_equal(exe_device(exe)->kind->name, "cuda");
@@ -223,14 +157,14 @@ static void everything_there_is_captured(void **state)
     assert_true(error_of(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
-    assert_int_equal(live(), before);
+    assert_int_equal(gpu_live(), before);
 }
 
 static void changed_inputs_are_uploaded(void **state)
 {
     (void)state;
-    struct graph *g = small_net();
-    struct exe_options options = on(host.live ? "cuda:1" : gpu());
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(host_gpu()->live ? "cuda:1" : gpu_name());
     struct exe *exe = compiled(g, &options);
     for (int round = 0; round < 3; round++) {
         float *x = exe_input(exe, 0);
@@ -245,8 +179,8 @@ static void changed_inputs_are_uploaded(void **state)
 static void runs_in_a_row_give_the_last_result(void **state)
 {
     (void)state;
-    struct graph *g = small_net();
-    struct exe_options options = on(gpu());
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
     struct exe *exe = compiled(g, &options);
     for (int k = 0; k < 3; k++)
         exe_start(exe);
@@ -259,9 +193,9 @@ static void runs_in_a_row_give_the_last_result(void **state)
 static void the_host_computes_what_no_kernel_takes(void **state)
 {
     (void)state;
-    struct graph *g = mixed_net();
-    struct exe_options options = on(gpu());
-    long before = live();
+    struct graph *g = gpu_mixed_net();
+    struct exe_options options = gpu_options(gpu_name());
+    long before = gpu_live();
     int on_host = 0;
     struct exe *exe = compiled(g, &options);
     for (int s = 0; s < exe_step_count(exe); s++) {
@@ -281,14 +215,14 @@ static void the_host_computes_what_no_kernel_takes(void **state)
     assert_true(error_of(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
-    assert_int_equal(live(), before);
+    assert_int_equal(gpu_live(), before);
 }
 
 static void the_tuner_times_on_the_device(void **state)
 {
     (void)state;
-    struct graph *g = mixed_net();
-    struct exe_options options = on(gpu());
+    struct graph *g = gpu_mixed_net();
+    struct exe_options options = gpu_options(gpu_name());
     options.no_tune = false;
     struct exe *exe = compiled(g, &options);
     for (int s = 0; s < exe_step_count(exe); s++) {
@@ -308,8 +242,8 @@ static void steps_have_times(void **state)
 {
     (void)state;
     double times[16] = {0};
-    struct graph *g = mixed_net();
-    struct exe_options options = on(gpu());
+    struct graph *g = gpu_mixed_net();
+    struct exe_options options = gpu_options(gpu_name());
     struct exe *exe = compiled(g, &options);
     exe_time_steps(exe, 3, times);
     for (int s = 0; s < exe_step_count(exe); s++)
@@ -326,200 +260,20 @@ static void a_run_is_a_replay(void **state)
     static const char *const calls[] = {"graph_launch", "stream_synchronize", "launch",
                                         "malloc",       "malloc_host",        "copy"};
     static const int expected[] = {5, 5, 0, 0, 0, 0};
-    struct graph *g = small_net();
-    struct exe_options options = on(gpu());
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
     struct exe *exe = compiled(g, &options);
     for (size_t k = 0; k < sizeof(calls) / sizeof(calls[0]); k++) {
-        host.script(calls[k], 0, 0);
+        host_gpu()->script(calls[k], 0, 0);
         for (int run = 0; run < 5; run++)
             exe_run(exe);
-        assert_int_equal(host.calls(), expected[k]);
+        assert_int_equal(host_gpu()->calls(), expected[k]);
     }
-    exe_free(exe);
-    graph_free(g);
-}
-
-static void memory_that_is_short_names_the_plan(void **state)
-{
-    (void)state;
-    struct error err = {0};
-    struct graph *g = small_net();
-    struct exe_options options = on(gpu());
-    struct exe *exe = NULL;
-    long before = host.live();
-    host.script("malloc", 2, NO_MEMORY); /* 1: the convolution's packed weights */
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_NO_MEMORY);
-    SAYS(err.message, "the plan needs ");
-    SAYS(err.message, "out of memory on GPU 0: asked for ");
-    SAYS(err.message, "smaller --batch");
-    host.script("", 0, 0);
-    assert_int_equal(host.live(), before);
-    graph_free(g);
-}
-
-/* ---- every call fails once at each of its uses ---- */
-
-static const char *const all_calls[] = {
-    "driver_version",
-    "runtime_version",
-    "device_count",
-    "set_device",
-    "facts",
-    "memory_info",
-    "malloc",
-    "free",
-    "malloc_host",
-    "free_host",
-    "stream_create",
-    "stream_destroy",
-    "copy",
-    "stream_synchronize",
-    "set",
-    "event_create",
-    "event_destroy",
-    "event_record",
-    "event_elapsed",
-    "capture_begin",
-    "capture_end",
-    "graph_instantiate",
-    "graph_launch",
-    "graph_exec_destroy",
-    "graph_destroy",
-    "launch",
-    "allow_shared",
-};
-
-/* What a user does: compile, run, time, read. */
-static enum status whole_life(const struct graph *g, const struct exe_options *options,
-                              struct error *err)
-{
-    double times[16];
-    struct exe *exe = NULL;
-    enum status status = exe_new(g, options, &exe, err);
-    if (status != STATUS_OK)
-        return status;
-    exe_run(exe);
-    exe_time_steps(exe, 2, times);
-    for (int k = 0; k < g->output_count; k++)
-        assert_non_null(exe_output(exe, k));
-    status = exe_status(exe, err);
-    exe_free(exe);
-    return status;
-}
-
-/* Returns how often the call was used; fails the at-th use. */
-static int fail_once(const struct graph *g, const struct exe_options *options, const char *call,
-                     int at, int *failed)
-{
-    struct error err = {0};
-    long before = host.live();
-    host.script(call, at, LAUNCH_FAILED);
-    enum status status = whole_life(g, options, &err);
-    int calls = host.calls();
-    host.script("", 0, 0);
-    if (host.live() != before)
-        fail_msg("%s failed at use %d: %ld things were not given back", call, at,
-                 host.live() - before);
-    if (status != STATUS_OK) {
-        SAYS(err.message, "unspecified launch failure (cudaErrorLaunchFailure)");
-        (*failed)++;
-    }
-    return calls;
-}
-
-static void fail_everywhere(const struct graph *g, const struct exe_options *options)
-{
-    int failed = 0;
-    for (size_t c = 0; c < sizeof(all_calls) / sizeof(all_calls[0]); c++) {
-        int calls = fail_once(g, options, all_calls[c], 0, &failed);
-        assert_int_equal(failed, 0);
-        for (int at = 1; at <= calls; at++)
-            fail_once(g, options, all_calls[c], at, &failed);
-        failed = 0;
-    }
-}
-
-static void no_failing_call_crashes_or_leaks(void **state)
-{
-    (void)state;
-    struct exe_options options = on(gpu());
-    struct graph *small = small_net(), *mixed = mixed_net();
-    fail_everywhere(small, &options);
-    fail_everywhere(mixed, &options);
-    options.no_capture = true;
-    fail_everywhere(small, &options);
-    graph_free(small);
-    graph_free(mixed);
-}
-
-/* Candidates that fail are refused; where all do, the host computes the node. */
-static void failures_while_tuning_are_borne(void **state)
-{
-    (void)state;
-    struct exe_options options = on(gpu());
-    options.no_tune = false;
-    struct graph *g = graph_new("one");
-    graph_output(g, relu(g, graph_input(g, "x", DTYPE_F32, shape_of(3, 5), noise())));
-    fail_everywhere(g, &options);
-    graph_free(g);
-}
-
-/* What fails in a run is told once, with the node, and later runs do nothing. */
-static void a_refused_launch_names_its_node(void **state)
-{
-    (void)state;
-    struct error err = {0};
-    struct graph *g = small_net();
-    struct exe_options options = on(gpu());
-    options.no_capture = true;
-    struct exe *exe = compiled(g, &options);
-    SAYS(exe_not_captured(exe), "switched off");
-    host.script("launch", 2, LAUNCH_FAILED);
-    exe_run(exe);
-    assert_int_equal(exe_status(exe, &err), STATUS_FAILED);
-    SAYS(err.message, "node \"");
-    SAYS(err.message, "kernel cuda_");
-    SAYS(err.message, "launching ");
-    host.script("launch", 0, 0);
-    exe_run(exe);
-    assert_int_equal(host.calls(), 0);
     exe_free(exe);
     graph_free(g);
 }
 
 /* ---- the program ---- */
-
-static void *symbol(void *library, const char *name)
-{
-    void *found = dlsym(library, name);
-    if (!found) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-    return found;
-}
-
-/* BUILD/tests/unit/test_device finds BUILD/tests/gpu/host/plugins. */
-static void load_host_plugin(const char *program)
-{
-    char folder[4096], path[4200];
-    const char *slash = strrchr(program, '/');
-    snprintf(folder, sizeof(folder), "%.*s/../gpu/host/plugins", slash ? (int)(slash - program) : 1,
-             slash ? program : ".");
-    snprintf(path, sizeof(path), "%s/cuda.so", folder);
-    if (access(path, R_OK) != 0) {
-        printf("skipped: the plug-in over the host is not built under sanitizers\n");
-        exit(SKIPPED);
-    }
-    setenv("RIDGE_PLUGIN_PATH", folder, 1);
-    plugins_load("cuda");
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *fail = symbol(library, "api_fail"), *calls = symbol(library, "api_calls");
-    void *live = symbol(library, "api_live");
-    memcpy(&host.script, &fail, sizeof(fail));
-    memcpy(&host.calls, &calls, sizeof(calls));
-    memcpy(&host.live, &live, sizeof(live));
-}
 
 /* On a real device nothing can be scripted. */
 static int test_real(void)
@@ -550,14 +304,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_tuner_times_on_the_device),
         cmocka_unit_test(steps_have_times),
         cmocka_unit_test(a_run_is_a_replay),
-        cmocka_unit_test(memory_that_is_short_names_the_plan),
-        cmocka_unit_test(a_refused_launch_names_its_node),
-        cmocka_unit_test(no_failing_call_crashes_or_leaks),
-        cmocka_unit_test(failures_while_tuning_are_borne),
     };
     (void)argc;
     if (getenv("RIDGE_TEST_GPU"))
         return test_real();
-    load_host_plugin(argv[0]);
+    host_gpu_load(argv[0]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,8 @@ operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
     X(ABS)                                                                                         \
     X(CEIL)                                                                                        \
     X(CELU)                                                                                        \
-    X(CLIP) X(COS) X(CUBE) X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID)  \
+    X(CLIP)                                                                                        \
+    X(COS) X(CUBE) X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID)          \
         X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE)  \
             X(SELU) X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT)    \
                 X(SQUARE) X(TANH) X(THRESHOLD)

@@ -7,25 +7,19 @@
  * The environment says what kind of machine it is: RIDGE_HOST_GPUS (default 2, 0: none),
  * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old). api_fail() makes a call fail. */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "engine/kernels/cuda/lib/api.h"
 #include "tests/gpu/host/api.h"
 #include "tests/gpu/host/grid.h"
+#include "tests/gpu/host/memory.h"
 
 enum { RUNTIME = 13000, INVALID = 1, LAUNCH_FAILED = 719, STREAM_CAPTURING = 900, ALIGN = 256 };
-enum { BLOCKS_MAX = 65536, COMMANDS_MAX = 4096 };
-static const size_t region_bytes = (size_t)1 << 30;
-
-struct block {
-    size_t at, bytes;
-};
+enum { COMMANDS_MAX = 4096 };
 
 struct command {
     enum { DO_LAUNCH, DO_COPY, DO_SET } what;
@@ -48,14 +42,10 @@ struct stream {
 };
 
 static struct {
-    pthread_mutex_t lock;
-    char *region;
-    struct block blocks[BLOCKS_MAX]; /* by address */
-    int block_count;
     long live; /* streams, events, graphs, pinned memory */
     char fail[32];
     int fail_at, calls, error;
-} h = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} h;
 
 /* ---- failing on demand ---- */
 
@@ -74,7 +64,7 @@ int api_calls(void)
 
 long api_live(void)
 {
-    return h.live + h.block_count;
+    return h.live + memory_blocks();
 }
 
 /* 0, or the error that the script wants here. */
@@ -149,103 +139,24 @@ static int facts(struct cuda_facts *f, int index)
 
 /* ---- memory ---- */
 
-static void device_open_memory(void)
-{
-    if (h.region)
-        mprotect(h.region, region_bytes, PROT_READ | PROT_WRITE);
-}
-
-static void device_close_memory(void)
-{
-    if (h.region)
-        mprotect(h.region, region_bytes, PROT_NONE);
-}
-
-static bool make_region(void)
-{
-    if (h.region)
-        return true;
-    void *region =
-        mmap(NULL, region_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    h.region = region == MAP_FAILED ? NULL : region;
-    return h.region != NULL;
-}
-
 static int memory_info(size_t *free_bytes, size_t *total)
 {
     SCRIPT("memory_info");
-    *total = *free_bytes = region_bytes;
-    for (int k = 0; k < h.block_count; k++)
-        *free_bytes -= h.blocks[k].bytes;
-    return CUDA_DONE;
-}
-
-/* First fit, with a gap behind each block that nothing may touch either. */
-static int malloc_locked(void **memory, size_t bytes)
-{
-    size_t at = 0, size = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
-    int k = 0;
-    if (!make_region() || h.block_count == BLOCKS_MAX)
-        return CUDA_OUT_OF_MEMORY;
-    for (; k < h.block_count && h.blocks[k].at - at < size; k++)
-        at = h.blocks[k].at + h.blocks[k].bytes;
-    if (at + size > region_bytes)
-        return CUDA_OUT_OF_MEMORY;
-    memmove(h.blocks + k + 1, h.blocks + k, (size_t)(h.block_count - k) * sizeof(h.blocks[0]));
-    h.blocks[k] = (struct block){at, size};
-    h.block_count++;
-    *memory = h.region + at;
-    device_open_memory();
-    memset(*memory, 0xff, bytes); /* NaN: nothing may be taken as given */
-    device_close_memory();
+    memory_sizes(free_bytes, total);
     return CUDA_DONE;
 }
 
 static int malloc_device(void **memory, size_t bytes)
 {
     SCRIPT("malloc");
-    pthread_mutex_lock(&h.lock);
-    int error = malloc_locked(memory, bytes);
-    pthread_mutex_unlock(&h.lock);
-    return error;
-}
-
-static int free_locked(void *memory)
-{
-    for (int k = 0; k < h.block_count; k++) {
-        if (h.region + h.blocks[k].at != memory)
-            continue;
-        h.block_count--;
-        memmove(h.blocks + k, h.blocks + k + 1, (size_t)(h.block_count - k) * sizeof(h.blocks[0]));
-        return CUDA_DONE;
-    }
-    fprintf(stderr, "freed %p, which is no memory of the device\n", memory);
-    abort();
+    *memory = memory_take(bytes);
+    return *memory ? CUDA_DONE : CUDA_OUT_OF_MEMORY;
 }
 
 static int free_device(void *memory)
 {
-    pthread_mutex_lock(&h.lock);
-    if (memory)
-        free_locked(memory);
-    pthread_mutex_unlock(&h.lock);
+    memory_give_back(memory);
     SCRIPT_LATE("free");
-}
-
-/* Whether [at, at + bytes) lies in one block. */
-static bool is_device(const void *at, size_t bytes)
-{
-    for (int k = 0; k < h.block_count; k++) {
-        const char *first = h.region + h.blocks[k].at;
-        if ((const char *)at >= first && (const char *)at + bytes <= first + h.blocks[k].bytes)
-            return true;
-    }
-    return false;
-}
-
-static bool is_region(const void *at)
-{
-    return h.region && (const char *)at >= h.region && (const char *)at < h.region + region_bytes;
 }
 
 static int malloc_host(void **memory, size_t bytes)
@@ -269,7 +180,7 @@ static int free_host(void *memory)
 
 static void run_command(const struct command *c)
 {
-    device_open_memory();
+    memory_open();
     if (c->what == DO_LAUNCH) {
         void *arguments[] = {c->argument};
         host_grid_run(c->kernel, c->grid, c->block, arguments, c->bytes);
@@ -278,7 +189,7 @@ static void run_command(const struct command *c)
     } else {
         memset(c->to, c->byte, c->bytes);
     }
-    device_close_memory();
+    memory_close();
 }
 
 /* Takes the argument. */
@@ -323,8 +234,8 @@ static int copy(void *to, const void *from, size_t bytes, enum cuda_copy directi
 {
     SCRIPT("copy");
     bool to_device = direction != CUDA_TO_HOST, from_device = direction != CUDA_TO_DEVICE;
-    if ((to_device ? !is_device(to, bytes) : is_region(to)) ||
-        (from_device ? !is_device(from, bytes) : is_region(from)))
+    if ((to_device ? !memory_is_device(to, bytes) : memory_is_region(to)) ||
+        (from_device ? !memory_is_device(from, bytes) : memory_is_region(from)))
         return INVALID;
     return submit(&(struct command){.what = DO_COPY, .to = to, .from = from, .bytes = bytes},
                   stream);
@@ -333,7 +244,7 @@ static int copy(void *to, const void *from, size_t bytes, enum cuda_copy directi
 static int set(void *memory, int byte, size_t bytes, void *stream)
 {
     SCRIPT("set");
-    if (!is_device(memory, bytes))
+    if (!memory_is_device(memory, bytes))
         return INVALID;
     return submit(&(struct command){.what = DO_SET, .to = memory, .byte = byte, .bytes = bytes},
                   stream);

@@ -17,6 +17,7 @@ extern "C" {
 }
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attention of f32 without a matrix of scores: a block has 32 queries of a head and walks the keys
+ * 16 at a time, with the running maximum and sum of each query's softmax (Milakov and Gimelshein
+ * 2018; Dao et al. 2022). Eight threads share a query: each has two scores of a step and every
+ * eighth column of the result, all in registers. */
+#include "engine/kernels/cuda/lib/kernel.h"
+
+enum { QUERIES = 32, KEYS = 16, TEAM = BLOCK / QUERIES, EACH_KEYS = KEYS / TEAM };
+
+struct attention {
+    const float *q, *k, *v, *mask;
+    float *y;
+    unsigned heads, size, queries, keys;
+    int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
+    float scale;
+};
+
+/* columns: the most a thread has; the padding keeps rows off each other's banks. */
+template <int columns> struct attention_memory {
+    float q[QUERIES][TEAM * columns + 1];
+    float k[KEYS][TEAM * columns + 1], v[KEYS][TEAM * columns + 1];
+    float p[QUERIES][KEYS + 1];
+};
+
+template <int columns> struct running {
+    float most, sum, y[columns];
+};
+
+/* Sum or maximum over the eight threads of a query. */
+static __device__ __forceinline__ float team_max(float x)
+{
+    for (int with = TEAM / 2; with > 0; with /= 2)
+        x = fmaxf(x, __shfl_xor_sync(all_lanes, x, with));
+    return x;
+}
+
+static __device__ __forceinline__ float team_sum(float x)
+{
+    for (int with = TEAM / 2; with > 0; with /= 2)
+        x += __shfl_xor_sync(all_lanes, x, with);
+    return x;
+}
+
+/* Rows beyond the end are zeros. to: row r is at to + r pitch. */
+static __device__ __forceinline__ void load_rows(float *to, unsigned pitch, const float *from,
+                                                 int64_t row, unsigned rows, unsigned most,
+                                                 unsigned size)
+{
+    for (unsigned t = threadIdx.x; t < most * size; t += BLOCK) {
+        unsigned r = t / size, d = t - r * size;
+        to[r * pitch + d] = r < rows ? from[r * row + d] : 0.0f;
+    }
+}
+
+template <int columns>
+static __device__ __forceinline__ void scores(const struct attention &a,
+                                              const struct attention_memory<columns> &m,
+                                              const float *mask, unsigned key0, float *s)
+{
+    unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
+#pragma unroll
+    for (int i = 0; i < EACH_KEYS; i++) {
+        unsigned j = lane + TEAM * i, key = key0 + j;
+        float sum = 0;
+        for (unsigned d = 0; d < a.size; d++)
+            sum += m.q[query][d] * m.k[j][d];
+        s[i] = key < a.keys ? a.scale * sum + (mask ? mask[key * a.mask_at[3]] : 0.0f) : -INFINITY;
+    }
+}
+
+/* Takes the step's scores into the running softmax and result. */
+template <int columns>
+static __device__ __forceinline__ void take_step(struct attention_memory<columns> &m,
+                                                 const float *s, struct running<columns> &r)
+{
+    unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
+    float most = fmaxf(r.most, team_max(fmaxf(s[0], s[1])));
+    float shift = most == -INFINITY ? 0.0f : most; /* all keys so far are masked out */
+    float shrink = expf(r.most - shift), sum = 0;
+#pragma unroll
+    for (int i = 0; i < EACH_KEYS; i++) {
+        float p = expf(s[i] - shift);
+        m.p[query][lane + TEAM * i] = p;
+        sum += p;
+    }
+    __syncwarp(); /* a query's threads are in one warp */
+    r.sum = r.sum * shrink + team_sum(sum);
+    r.most = most;
+#pragma unroll
+    for (int c = 0; c < columns; c++) {
+        float y = r.y[c] * shrink;
+        for (int j = 0; j < KEYS; j++)
+            y += m.p[query][j] * m.v[j][lane + TEAM * c];
+        r.y[c] = y;
+    }
+}
+
+template <int columns>
+__global__ void __launch_bounds__(BLOCK)
+    attention_blocks(const __grid_constant__ struct attention a)
+{
+    __shared__ struct attention_memory<columns> m;
+    const unsigned pitch = TEAM * columns + 1;
+    unsigned head = blockIdx.y, batch = blockIdx.z, query0 = blockIdx.x * QUERIES;
+    unsigned query = query0 + threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
+    const float *q = a.q + ((int64_t)batch * a.queries + query0) * a.q_row + head * a.size;
+    const float *k = a.k + (int64_t)batch * a.keys * a.k_row + head * a.size;
+    const float *v = a.v + (int64_t)batch * a.keys * a.v_row + head * a.size;
+    const float *mask = a.mask;
+    struct running<columns> r = {
+        - INFINITY, 0,
+        {
+        }
+    };
+    for (unsigned t = threadIdx.x; t < KEYS * pitch; t += BLOCK)
+        m.v[t / pitch][t % pitch] = 0; /* columns beyond the head's size stay zero */
+    __syncthreads();
+    if (mask)
+        mask += batch * a.mask_at[0] + head * a.mask_at[1] +
+                (query < a.queries ? query : 0) * a.mask_at[2];
+    load_rows(m.q[0], pitch, q, a.q_row, a.queries - query0, QUERIES, a.size);
+    for (unsigned key0 = 0; key0 < a.keys; key0 += KEYS) {
+        float s[EACH_KEYS];
+        load_rows(m.k[0], pitch, k + key0 * a.k_row, a.k_row, a.keys - key0, KEYS, a.size);
+        load_rows(m.v[0], pitch, v + key0 * a.v_row, a.v_row, a.keys - key0, KEYS, a.size);
+        __syncthreads();
+        scores<columns>(a, m, mask, key0, s);
+        take_step<columns>(m, s, r);
+        __syncthreads();
+    }
+    float *y = a.y + (((int64_t)batch * a.queries + query) * a.heads + head) * a.size;
+#pragma unroll
+    for (int c = 0; c < columns; c++)
+        if (query < a.queries && lane + TEAM * c < a.size)
+            y[lane + TEAM * c] = r.y[c] / r.sum;
+}
+
+/* ---- hooks ---- */
+
+enum { COLUMNS_FEW = 8, COLUMNS_MANY = 16, GRID_YZ_MAX = 65535 };
+
+static const struct desc *input(const struct kernel_query *q, int k)
+{
+    return k < q->in_count && q->in[k].dtype != DTYPE_NONE ? &q->in[k] : NULL;
+}
+
+static enum status shape_from(const struct kernel_query *q, struct attention_shape *s,
+                              struct error *why)
+{
+    const struct desc *k = input(q, 1), *v = input(q, 2);
+    return cuda_host->attention(q->node, &q->in[0].shape, k ? &k->shape : NULL,
+                                v ? &v->shape : NULL, s, why);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct attention_shape s;
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
+    for (int k = 0; k < q->in_count + 1; k++) {
+        const struct desc *desc = k < q->in_count ? input(q, k) : &q->out[0];
+        if (desc && (desc->dtype != DTYPE_F32 || !cuda_host->desc_is_plain(desc)))
+            return REFUSE(why, "only plain f32");
+    }
+    TRY(shape_from(q, &s, why));
+    if (s.head_size > (int64_t)TEAM * COLUMNS_MANY)
+        return REFUSE(why, "heads of more than %d elements", (int)TEAM * COLUMNS_MANY);
+    if (s.heads > GRID_YZ_MAX || s.batch > GRID_YZ_MAX || s.keys == 0)
+        return REFUSE(why, "no keys, or more heads or batches than a grid has");
+    return STATUS_OK;
+}
+
+static void place_mask(const struct desc *mask, struct attention *a)
+{
+    for (int d = 0; d < 4; d++) {
+        int own = d - (4 - mask->shape.rank);
+        a->mask_at[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
+    }
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct attention_shape s;
+    const struct desc *mask = input(q, 3);
+    if (shape_from(q, &s, NULL) != STATUS_OK || count_of(&q->out[0].shape) == 0)
+        return;
+    struct attention a = {(const float *)args->in[0] + s.q_start,
+                          (const float *)args->in[s.packed ? 0 : 1] + s.k_start,
+                          (const float *)args->in[s.packed ? 0 : 2] + s.v_start,
+                          mask ? (const float *)args->in[3] : NULL,
+                          (float *)args->out[0],
+                          (unsigned)s.heads,
+                          (unsigned)s.head_size,
+                          (unsigned)s.queries,
+                          (unsigned)s.keys,
+                          s.q_row,
+                          s.k_row,
+                          s.v_row,
+                          {},
+                          (float)s.scale};
+    if (mask)
+        place_mask(mask, &a);
+    struct cuda_grid grid =
+        cuda_size((unsigned)div_up(s.queries, QUERIES), (unsigned)s.heads, (unsigned)s.batch);
+    if (s.head_size <= (int64_t)TEAM * COLUMNS_FEW)
+        LAUNCH(attention_blocks<COLUMNS_FEW>, grid, cuda_size(BLOCK), 0, &a, args);
+    else
+        LAUNCH(attention_blocks<COLUMNS_MANY>, grid, cuda_size(BLOCK), 0, &a, args);
+}
+
+static const char *const ops[] = {"Attention", NULL};
+
+CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, .supports = supports, .launch = launch};

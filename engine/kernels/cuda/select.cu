@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where, comparisons and logic, any layout and broadcast: a thread per result. Values are picked by
+ * their size, compared as f32, i32 or i64. */
+#include "engine/kernels/cuda/lib/kernel.h"
+
+enum { OPERANDS = 3 };
+
+enum what {
+    IS_EQUAL,
+    IS_GREATER,
+    IS_GREATER_EQUAL,
+    IS_LESS,
+    IS_LESS_EQUAL,
+    AND,
+    OR,
+    XOR,
+    NOT,
+    WHERE
+};
+
+struct select {
+    const void *in[OPERANDS];
+    void *y;
+    unsigned count;
+    int rank, operands, what, type; /* type: of the values, enum dtype */
+    struct divisor dim[RANK_MAX];
+    int stride[OPERANDS][RANK_MAX]; /* elements, outermost first */
+};
+
+struct places {
+    int at[OPERANDS];
+};
+
+static __device__ __forceinline__ struct places places_of(const struct select &s, unsigned k)
+{
+    struct places p = {{0, 0, 0}};
+    for (int d = s.rank - 1; d >= 0; d--) {
+        unsigned next = divide(k, s.dim[d]);
+        int index = (int)(k - next * s.dim[d].d);
+        for (int i = 0; i < OPERANDS; i++)
+            p.at[i] += index * s.stride[i][d];
+        k = next;
+    }
+    return p;
+}
+
+template <class T> static __device__ __forceinline__ bool holds(int what, T a, T b)
+{
+    switch (what) {
+    case IS_EQUAL:
+        return a == b;
+    case IS_GREATER:
+        return a > b;
+    case IS_GREATER_EQUAL:
+        return a >= b;
+    case IS_LESS:
+        return a < b;
+    case IS_LESS_EQUAL:
+        return a <= b;
+    case AND:
+        return a != 0 && b != 0;
+    case OR:
+        return a != 0 || b != 0;
+    case XOR:
+        return (a != 0) != (b != 0);
+    default:
+        return a == 0; /* NOT */
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK) compare_each(const __grid_constant__ struct select s)
+{
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < s.count; k += gridDim.x * BLOCK) {
+        struct places p = places_of(s, k);
+        T a = ((const T *)s.in[0])[p.at[0]], b = a;
+        if (s.operands > 1)
+            b = ((const T *)s.in[1])[p.at[1]];
+        ((uint8_t *)s.y)[k] = holds<T>(s.what, a, b);
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK) where_each(const __grid_constant__ struct select s)
+{
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < s.count; k += gridDim.x * BLOCK) {
+        struct places p = places_of(s, k);
+        bool yes = ((const uint8_t *)s.in[0])[p.at[0]] != 0;
+        ((T *)s.y)[k] = yes ? ((const T *)s.in[1])[p.at[1]] : ((const T *)s.in[2])[p.at[2]];
+    }
+}
+
+/* ---- hooks ---- */
+
+static const struct {
+    const char *op;
+    enum what what;
+    int operands;
+} table[] = {
+    {"Equal", IS_EQUAL, 2},
+    {"Greater", IS_GREATER, 2},
+    {"GreaterOrEqual", IS_GREATER_EQUAL, 2},
+    {"Less", IS_LESS, 2},
+    {"LessOrEqual", IS_LESS_EQUAL, 2},
+    {"And", AND, 2},
+    {"Or", OR, 2},
+    {"Xor", XOR, 2},
+    {"Not", NOT, 1},
+    {"Where", WHERE, 3},
+};
+
+static int size_of(enum dtype type)
+{
+    return type == DTYPE_BOOL || type == DTYPE_U8 || type == DTYPE_I8    ? 1
+           : type == DTYPE_F32 || type == DTYPE_I32 || type == DTYPE_U32 ? 4
+           : type == DTYPE_F64 || type == DTYPE_I64 || type == DTYPE_U64 ? 8
+                                                                         : 0;
+}
+
+static bool compares(enum dtype type)
+{
+    return type == DTYPE_F32 || type == DTYPE_I32 || type == DTYPE_I64 || type == DTYPE_BOOL;
+}
+
+static enum status plan(const struct kernel_query *q, struct select *s, struct error *why)
+{
+    const struct desc *descs[OPERANDS + 1] = {&q->out[0]};
+    struct strided space;
+    for (int k = 0; k < ARRAY_COUNT(table); k++)
+        if (strcmp(table[k].op, cuda_host->node_op(q->node)) == 0) {
+            s->what = table[k].what;
+            s->operands = table[k].operands;
+        }
+    s->type = q->in[s->operands - 1].dtype;
+    if (q->node->post_count || q->in_count != s->operands)
+        return REFUSE(why, "no fused epilogue");
+    if (!cuda_host->desc_is_dense(&q->out[0]) || !fits_index(&q->out[0]))
+        return REFUSE(why, "only a dense result of less than 2^31 elements");
+    if (s->what == WHERE ? !size_of(q->out[0].dtype) : !compares(q->in[0].dtype))
+        return REFUSE(why, "elements of this type");
+    s->count = (unsigned)count_of(&q->out[0].shape);
+    if (s->count == 0)
+        return STATUS_OK;
+    for (int k = 0; k < s->operands; k++)
+        descs[k + 1] = &q->in[k];
+    cuda_host->strided(&space, descs, s->operands + 1);
+    s->rank = space.rank;
+    for (int d = 0; d < space.rank; d++) {
+        s->dim[d] = divisor_of(space.dim[d]);
+        for (int k = 0; k < s->operands; k++)
+            s->stride[k][d] = (int)space.stride[k + 1][d];
+    }
+    return STATUS_OK;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct select s = {};
+    return plan(q, &s, why);
+}
+
+static void launch_where(const struct kernel_query *q, const struct select *s,
+                         const struct kernel_args *args)
+{
+    struct cuda_grid grid = grid_for(q, s->count), block = cuda_size(BLOCK);
+    int size = size_of(q->out[0].dtype);
+    if (size == 1)
+        LAUNCH(where_each<uint8_t>, grid, block, 0, s, args);
+    else if (size == 4)
+        LAUNCH(where_each<uint32_t>, grid, block, 0, s, args);
+    else
+        LAUNCH(where_each<uint64_t>, grid, block, 0, s, args);
+}
+
+static void launch_compare(const struct kernel_query *q, const struct select *s,
+                           const struct kernel_args *args)
+{
+    struct cuda_grid grid = grid_for(q, s->count), block = cuda_size(BLOCK);
+    if (s->type == DTYPE_F32)
+        LAUNCH(compare_each<float>, grid, block, 0, s, args);
+    else if (s->type == DTYPE_I32)
+        LAUNCH(compare_each<int32_t>, grid, block, 0, s, args);
+    else if (s->type == DTYPE_I64)
+        LAUNCH(compare_each<int64_t>, grid, block, 0, s, args);
+    else
+        LAUNCH(compare_each<uint8_t>, grid, block, 0, s, args);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct select s = {};
+    if (plan(q, &s, NULL) != STATUS_OK || s.count == 0)
+        return;
+    for (int k = 0; k < s.operands; k++)
+        s.in[k] = args->in[k];
+    s.y = args->out[0];
+    if (s.what == WHERE)
+        launch_where(q, &s, args);
+    else
+        launch_compare(q, &s, args);
+}
+
+static const char *const ops[] = {"And",   "Equal",       "Greater", "GreaterOrEqual",
+                                  "Less",  "LessOrEqual", "Not",     "Or",
+                                  "Where", "Xor",         NULL};
+
+CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, .supports = supports, .launch = launch};

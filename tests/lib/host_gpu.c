@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/host_gpu.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/plugin.h"
+#include "workloads/lib/layers.h"
+
+enum { SKIPPED = 77 };
+
+static struct host_gpu opened;
+
+const struct host_gpu *host_gpu(void)
+{
+    return &opened;
+}
+
+const char *gpu_name(void)
+{
+    const char *real = getenv("RIDGE_TEST_GPU");
+    return real ? real : "cuda";
+}
+
+long gpu_live(void)
+{
+    return opened.live ? opened.live() : 0;
+}
+
+struct fill gpu_noise(void)
+{
+    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
+}
+
+struct exe_options gpu_options(const char *device)
+{
+    return (struct exe_options){
+        .threads = 1, .isa = isa_detect(), .no_tune = true, .only_variant = NONE, .device = device};
+}
+
+struct graph *gpu_small_net(void)
+{
+    struct graph *g = graph_new("small");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3, 9, 9), gpu_noise());
+    x = relu(g, conv2d(g, x, .name = "conv", .out = 8, .kernel = 3, .pad = 1));
+    x = flatten(g, global_average_pool(g, x));
+    x = dense(g, x, "dense", 10);
+    graph_output(g, softmax(g, x, -1));
+    return g;
+}
+
+struct graph *gpu_mixed_net(void)
+{
+    struct graph *g = graph_new("mixed");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 32), gpu_noise());
+    int a = unary(g, "Asinh", dense(g, x, "first", 24));
+    int b = dense(g, a, "second", 24);
+    graph_output(g, softmax(g, add(g, a, b), -1));
+    graph_output(g, unary(g, "Asinh", b));
+    graph_output(g, unary(g, "Asinh", x));
+    return g;
+}
+
+static void *symbol(void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+void host_gpu_load(const char *program)
+{
+    char folder[4096], path[4200];
+    const char *slash = strrchr(program, '/');
+    snprintf(folder, sizeof(folder), "%.*s/../gpu/host/plugins", slash ? (int)(slash - program) : 1,
+             slash ? program : ".");
+    snprintf(path, sizeof(path), "%s/cuda.so", folder);
+    if (access(path, R_OK) != 0) {
+        printf("skipped: the plug-in over the host is not built under sanitizers\n");
+        exit(SKIPPED);
+    }
+    setenv("RIDGE_PLUGIN_PATH", folder, 1);
+    plugins_load("cuda");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *fail = symbol(library, "api_fail"), *calls = symbol(library, "api_calls");
+    void *live = symbol(library, "api_live");
+    memcpy(&opened.script, &fail, sizeof(fail));
+    memcpy(&opened.calls, &calls, sizeof(calls));
+    memcpy(&opened.live, &live, sizeof(live));
+}

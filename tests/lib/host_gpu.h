@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For tests of devices: the plug-in whose CUDA runtime is the host (tests/gpu/host/), what can be
+ * scripted there, and two small networks. */
+#ifndef TESTS_LIB_HOST_GPU_H
+#define TESTS_LIB_HOST_GPU_H
+
+#include "engine/exe.h"
+
+/* tests/gpu/host/api.h; all NULL before host_gpu_load. */
+struct host_gpu {
+    void (*script)(const char *call, int at, int error);
+    int (*calls)(void);
+    long (*live)(void);
+};
+
+/* Opens the plug-in of the build that the program lies in (BUILD/tests/unit/x). Ends the program
+ * with a skip where there is none. */
+void host_gpu_load(const char *program);
+const struct host_gpu *host_gpu(void);
+/* RIDGE_TEST_GPU, a device of the real plug-in, or "cuda". */
+const char *gpu_name(void);
+/* How many things live that are to be given back; 0 where nobody counts. */
+long gpu_live(void);
+
+/* One thread, no tuning. */
+struct exe_options gpu_options(const char *device);
+struct fill gpu_noise(void);
+/* Every node has an own kernel. */
+struct graph *gpu_small_net(void);
+/* Three nodes have none: the host computes them, in the middle and at the end. */
+struct graph *gpu_mixed_net(void);
+
+/* In unit tests. */
+#define SAYS(text, part)                                                                           \
+    do {                                                                                           \
+        const char *text_ = (text);                                                                \
+        if (!strstr(text_, part))                                                                  \
+            fail_msg("\"%s\" does not say \"%s\"", text_, part);                                   \
+    } while (0)
+
+#endif

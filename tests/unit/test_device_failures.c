@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device that fails: memory that is short, refused launches, and every call of the CUDA runtime
+ * at each of its uses. All of it on the host's runtime (tests/gpu/host/). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "engine/exe.h"
+#include "tests/lib/host_gpu.h"
+#include "workloads/lib/layers.h"
+
+enum { LAUNCH_FAILED = 719, NO_MEMORY = 2 };
+
+static struct exe *compiled(const struct graph *g, const struct exe_options *options)
+{
+    struct error err = {0};
+    struct exe *exe = NULL;
+    if (exe_new(g, options, &exe, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return exe;
+}
+
+static void memory_that_is_short_names_the_plan(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
+    struct exe *exe = NULL;
+    long before = host_gpu()->live();
+    host_gpu()->script("malloc", 2, NO_MEMORY); /* 1: the convolution's packed weights */
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_NO_MEMORY);
+    SAYS(err.message, "the plan needs ");
+    SAYS(err.message, "out of memory on GPU 0: asked for ");
+    SAYS(err.message, "smaller --batch");
+    host_gpu()->script("", 0, 0);
+    assert_int_equal(host_gpu()->live(), before);
+    graph_free(g);
+}
+
+/* ---- every call fails once at each of its uses ---- */
+
+static const char *const all_calls[] = {
+    "driver_version",
+    "runtime_version",
+    "device_count",
+    "set_device",
+    "facts",
+    "memory_info",
+    "malloc",
+    "free",
+    "malloc_host",
+    "free_host",
+    "stream_create",
+    "stream_destroy",
+    "copy",
+    "stream_synchronize",
+    "set",
+    "event_create",
+    "event_destroy",
+    "event_record",
+    "event_elapsed",
+    "capture_begin",
+    "capture_end",
+    "graph_instantiate",
+    "graph_launch",
+    "graph_exec_destroy",
+    "graph_destroy",
+    "launch",
+    "allow_shared",
+};
+
+/* What a user does: compile, run, time, read. */
+static enum status whole_life(const struct graph *g, const struct exe_options *options,
+                              struct error *err)
+{
+    double times[16];
+    struct exe *exe = NULL;
+    enum status status = exe_new(g, options, &exe, err);
+    if (status != STATUS_OK)
+        return status;
+    exe_run(exe);
+    exe_time_steps(exe, 2, times);
+    for (int k = 0; k < g->output_count; k++)
+        assert_non_null(exe_output(exe, k));
+    status = exe_status(exe, err);
+    exe_free(exe);
+    return status;
+}
+
+/* Returns how often the call was used; fails the at-th use. */
+static int fail_once(const struct graph *g, const struct exe_options *options, const char *call,
+                     int at, int *failed)
+{
+    struct error err = {0};
+    long before = host_gpu()->live();
+    host_gpu()->script(call, at, LAUNCH_FAILED);
+    enum status status = whole_life(g, options, &err);
+    int calls = host_gpu()->calls();
+    host_gpu()->script("", 0, 0);
+    if (host_gpu()->live() != before)
+        fail_msg("%s failed at use %d: %ld things were not given back", call, at,
+                 host_gpu()->live() - before);
+    if (status != STATUS_OK) {
+        SAYS(err.message, "unspecified launch failure (cudaErrorLaunchFailure)");
+        (*failed)++;
+    }
+    return calls;
+}
+
+static void fail_everywhere(const struct graph *g, const struct exe_options *options)
+{
+    int failed = 0;
+    for (size_t c = 0; c < sizeof(all_calls) / sizeof(all_calls[0]); c++) {
+        int calls = fail_once(g, options, all_calls[c], 0, &failed);
+        assert_int_equal(failed, 0);
+        for (int at = 1; at <= calls; at++)
+            fail_once(g, options, all_calls[c], at, &failed);
+        failed = 0;
+    }
+}
+
+static void no_failing_call_crashes_or_leaks(void **state)
+{
+    (void)state;
+    struct exe_options options = gpu_options(gpu_name());
+    struct graph *small = gpu_small_net(), *mixed = gpu_mixed_net();
+    fail_everywhere(small, &options);
+    fail_everywhere(mixed, &options);
+    options.no_capture = true;
+    fail_everywhere(small, &options);
+    graph_free(small);
+    graph_free(mixed);
+}
+
+/* Candidates that fail are refused; where all do, the host computes the node. */
+static void failures_while_tuning_are_borne(void **state)
+{
+    (void)state;
+    struct exe_options options = gpu_options(gpu_name());
+    options.no_tune = false;
+    struct graph *g = graph_new("one");
+    graph_output(g, relu(g, graph_input(g, "x", DTYPE_F32, shape_of(3, 5), gpu_noise())));
+    fail_everywhere(g, &options);
+    graph_free(g);
+}
+
+/* What fails in a run is told once, with the node, and later runs do nothing. */
+static void a_refused_launch_names_its_node(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
+    options.no_capture = true;
+    struct exe *exe = compiled(g, &options);
+    SAYS(exe_not_captured(exe), "switched off");
+    host_gpu()->script("launch", 2, LAUNCH_FAILED);
+    exe_run(exe);
+    assert_int_equal(exe_status(exe, &err), STATUS_FAILED);
+    SAYS(err.message, "node \"");
+    SAYS(err.message, "kernel cuda_");
+    SAYS(err.message, "launching ");
+    host_gpu()->script("launch", 0, 0);
+    exe_run(exe);
+    assert_int_equal(host_gpu()->calls(), 0);
+    exe_free(exe);
+    graph_free(g);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_is_short_names_the_plan),
+        cmocka_unit_test(a_refused_launch_names_its_node),
+        cmocka_unit_test(no_failing_call_crashes_or_leaks),
+        cmocka_unit_test(failures_while_tuning_are_borne),
+    };
+    (void)argc;
+    host_gpu_load(argv[0]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
