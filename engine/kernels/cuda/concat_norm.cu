@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Concat of channels with a factor and a shift per channel and an activation, as the passes make of
+ * batch norms behind concatenations: one reading of the pieces, one writing of the result. A thread
+ * has one or four neighbouring results and finds the piece that they come from by bisection;
+ * neighbouring threads nearly always have the same one. */
+#include "engine/kernels/cuda/lib/math.h"
+#include "engine/kernels/cuda/lib/query.h"
+
+enum { PIECES_MAX = 128, MUL = 0, ADD, ACT };
+
+struct joined {
+    const float *in[PIECES_MAX];
+    unsigned start[PIECES_MAX + 1]; /* first channel of each piece, and behind the last */
+    const float *factor, *shift;
+    float *y;
+    unsigned count;                    /* of groups of `width` results */
+    struct divisor channels, by_plane; /* by_plane: in groups; channels-last: channels in groups */
+    unsigned plane, pieces;
+    int act;
+    float a, b;
+};
+
+static __device__ __forceinline__ unsigned piece_of(const struct joined &k, unsigned channel)
+{
+    unsigned low = 0, high = k.pieces - 1; /* the last piece that begins at or before it */
+    while (low < high) {
+        unsigned middle = (low + high + 1) / 2;
+        if (k.start[middle] <= channel)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* last: channels-last, where a group is neighbouring channels of a position; else it is
+ * neighbouring positions of a channel. */
+template <int width, bool last>
+__global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constant__ struct joined k)
+{
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
+        unsigned row = divide(g, last ? k.channels : k.by_plane); /* a position; or a channel */
+        unsigned rest = (g - row * (last ? k.channels : k.by_plane).d) * width;
+        unsigned image = last ? row : divide(row, k.channels);
+        unsigned channel = last ? rest : row - image * k.channels.d, piece = piece_of(k, channel);
+        unsigned first = k.start[piece], size = k.start[piece + 1] - first;
+        size_t from = (size_t)image * size + (channel - first);
+        struct group<width> v = {
+        };
+        v = group_at(k.in[piece] + (last ? from : from * k.plane + rest), v);
+        for (int e = 0; e < width; e++) {
+            unsigned c = last ? channel + (unsigned)e : channel;
+            v.v[e] = math_act(k.act, v.v[e] * k.factor[c] + k.shift[c], k.a, k.b);
+        }
+        group_store(k.y + (size_t)g * width, v);
+    }
+}
+
+/* ---- hooks ---- */
+
+static bool per_channel(const struct kernel_query *q, int post, enum post_kind kind)
+{
+    const struct post *p = &q->node->posts[post];
+    if (p->kind != kind)
+        return false;
+    const struct desc *s = &q->in[p->input];
+    int64_t channels = q->out[0].shape.dim[1];
+    return s->dtype == DTYPE_F32 && s->shape.rank >= 3 && count_of(&s->shape) == channels &&
+           s->shape.dim[s->shape.rank - 3] == channels;
+}
+
+static bool all_lie(const struct kernel_query *q, bool (*lies)(const struct desc *desc))
+{
+    for (int k = 0; k < q->node->op_inputs; k++)
+        if (!lies(&q->in[k]))
+            return false;
+    return lies(&q->out[0]);
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    const struct node *node = q->node;
+    int64_t axis = cuda_host->node_int(node, "axis", 1);
+    for (int k = 0; k < node->op_inputs; k++)
+        if (q->in[k].dtype != DTYPE_F32)
+            return REFUSE(why, "only f32");
+    if (q->out[0].shape.rank != 4 || (axis != 1 && axis != -3) || node->op_inputs > PIECES_MAX)
+        return REFUSE(why, "only channels of images, at most %d pieces", PIECES_MAX);
+    if (node->post_count < 2 || node->post_count > 3 || !per_channel(q, MUL, POST_MUL) ||
+        !per_channel(q, ADD, POST_ADD))
+        return REFUSE(why, "only with a factor and a shift per channel");
+    if (node->post_count == 3 && node->posts[ACT].kind != POST_ACT)
+        return REFUSE(why, "only an activation may follow factor and shift");
+    if (!all_lie(q, cuda_host->desc_is_plain) && !all_lie(q, cuda_host->desc_is_nhwc))
+        return REFUSE(why, "inputs and output lie differently");
+    return fits_index(&q->out[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
+}
+
+/* Pieces with channels, and whether all of them begin at a multiple of four. */
+static bool fill_pieces(const struct kernel_query *q, const struct kernel_args *args,
+                        struct joined *k)
+{
+    bool by_four = true;
+    for (int i = 0; i < q->node->op_inputs; i++) {
+        unsigned channels = (unsigned)q->in[i].shape.dim[1];
+        if (channels == 0)
+            continue;
+        by_four = by_four && channels % 4 == 0;
+        k->in[k->pieces++] = (const float *)args->in[i];
+        k->start[k->pieces] = k->start[k->pieces - 1] + channels;
+    }
+    return by_four;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct joined k = {};
+    const int64_t *y = q->out[0].shape.dim, count = count_of(&q->out[0].shape);
+    const struct post *posts = q->node->posts;
+    if (count == 0)
+        return;
+    bool last = !all_lie(q, cuda_host->desc_is_plain), whole = fill_pieces(q, args, &k);
+    k.plane = (unsigned)(y[2] * y[3]);
+    bool by_four = last ? whole : k.plane % 4 == 0;
+    unsigned width = by_four ? 4 : 1;
+    k.factor = (const float *)args->in[posts[MUL].input];
+    k.shift = (const float *)args->in[posts[ADD].input];
+    k.y = (float *)args->out[0];
+    k.count = (unsigned)count / width;
+    k.channels = divisor_of(last ? y[1] / width : y[1]);
+    k.by_plane = divisor_of(k.plane / width > 0 ? k.plane / width : 1);
+    if (q->node->post_count > ACT) {
+        k.act = posts[ACT].act;
+        k.a = posts[ACT].a;
+        k.b = posts[ACT].b;
+    }
+    struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
+    if (last && by_four)
+        LAUNCH((concat_norm_groups<4, true>), grid, block, 0, &k, args);
+    else if (last)
+        LAUNCH((concat_norm_groups<1, true>), grid, block, 0, &k, args);
+    else if (by_four)
+        LAUNCH((concat_norm_groups<4, false>), grid, block, 0, &k, args);
+    else
+        LAUNCH((concat_norm_groups<1, false>), grid, block, 0, &k, args);
+}
+
+static const char *const ops[] = {"Concat", NULL};
+
+CUDA_KERNEL(concat_norm) = {CUDA_NAME(concat_norm), .ops = ops, .supports = supports,
+                            .launch = launch};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arithmetic of i32 and i64, the types of indices and shapes, any layout and broadcast: a thread
+ * per result. Sums, differences and products wrap. */
+#include "engine/kernels/cuda/lib/query.h"
+
+enum what { INTEGER_ADD, INTEGER_SUB, INTEGER_MUL, INTEGER_MAX, INTEGER_MIN, INTEGER_NONE };
+
+struct integers {
+    const void *a, *b;
+    void *y;
+    unsigned count;
+    int rank, what;
+    struct divisor dim[RANK_MAX]; /* outermost first */
+    int a_stride[RANK_MAX], b_stride[RANK_MAX];
+};
+
+/* word: the unsigned type as wide as number. */
+template <class number, class word>
+static __device__ __forceinline__ number combine(int what, number a, number b)
+{
+    switch (what) {
+    case INTEGER_ADD:
+        return (number)((word)a + (word)b);
+    case INTEGER_SUB:
+        return (number)((word)a - (word)b);
+    case INTEGER_MUL:
+        return (number)((word)a * (word)b);
+    case INTEGER_MAX:
+        return a < b ? b : a;
+    default:
+        return b < a ? b : a;
+    }
+}
+
+template <class number, class word>
+__global__ void __launch_bounds__(BLOCK) integers_each(const __grid_constant__ struct integers k)
+{
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
+        unsigned rest = e;
+        int a = 0, b = 0;
+        for (int d = k.rank - 1; d >= 0; d--) {
+            unsigned next = divide(rest, k.dim[d]);
+            int i = (int)(rest - next * k.dim[d].d);
+            a += i * k.a_stride[d];
+            b += i * k.b_stride[d];
+            rest = next;
+        }
+        ((number *)k.y)[e] =
+            combine<number, word>(k.what, ((const number *)k.a)[a], ((const number *)k.b)[b]);
+    }
+}
+
+/* ---- hooks ---- */
+
+static const char *const ops[] = {"Add", "Sub", "Mul", "Max", "Min", NULL}; /* as enum what */
+
+static enum status plan(const struct kernel_query *q, struct integers *k, struct error *why)
+{
+    const struct desc *y = &q->out[0], *descs[] = {y, &q->in[0], &q->in[1]};
+    struct strided space;
+    if (q->node->post_count || q->in_count != 2)
+        return REFUSE(why, "no fused epilogue, and two inputs");
+    if (!is_index(y->dtype) || q->in[0].dtype != y->dtype || q->in[1].dtype != y->dtype)
+        return REFUSE(why, "only i32 and i64");
+    if (!cuda_host->desc_is_dense(y) || !fits_index(y))
+        return REFUSE(why, "only a dense result of less than 2^31 elements");
+    for (k->what = 0; k->what < INTEGER_NONE; k->what++)
+        if (strcmp(ops[k->what], cuda_host->node_op(q->node)) == 0)
+            break;
+    k->count = (unsigned)count_of(&y->shape);
+    if (k->count == 0)
+        return STATUS_OK;
+    cuda_host->strided(&space, descs, ARRAY_COUNT(descs));
+    k->rank = space.rank;
+    for (int d = 0; d < space.rank; d++) {
+        k->dim[d] = divisor_of(space.dim[d]);
+        k->a_stride[d] = (int)space.stride[1][d];
+        k->b_stride[d] = (int)space.stride[2][d];
+    }
+    return STATUS_OK;
+}
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    struct integers k = {};
+    return plan(q, &k, why);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    struct integers k = {};
+    if (plan(q, &k, NULL) != STATUS_OK || k.count == 0)
+        return;
+    k.a = args->in[0];
+    k.b = args->in[1];
+    k.y = args->out[0];
+    struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
+    if (q->out[0].dtype == DTYPE_I32)
+        LAUNCH((integers_each<int32_t, uint32_t>), grid, block, 0, &k, args);
+    else
+        LAUNCH((integers_each<int64_t, uint64_t>), grid, block, 0, &k, args);
+}
+
+CUDA_KERNEL(integers) = {CUDA_NAME(integers), .ops = ops, .supports = supports, .launch = launch};
