@@ -288,7 +288,8 @@ static enum status make_adjacency(struct arena *arena, struct links *links, int3
     m->value = arena_array(arena, (size_t)links->count, sizeof(float));
     if (!m->offsets || !m->column || !m->value)
         return FAIL_NO_MEMORY(err);
-    qsort(links->item, (size_t)links->count, sizeof(*links->item), by_place);
+    if (links->count)
+        qsort(links->item, (size_t)links->count, sizeof(*links->item), by_place);
     for (int32_t k = 0; k < links->count; k++) {
         const struct link *l = &links->item[k];
         if (k > 0 && by_place(l, l - 1) == 0)

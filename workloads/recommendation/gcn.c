@@ -75,8 +75,10 @@ static int input_of(struct graph *g, const char *name, struct shape shape, enum 
 static enum status make(struct graph *g, const char *set, struct cora *c, struct error *err)
 {
     int which = 0;
-    while (strcmp(sets[which], set) != 0)
+    while (sets[which] && strcmp(sets[which], set) != 0)
         which++;
+    if (!sets[which]) /* a choice is one of these */
+        return FAIL(err, STATUS_INVALID, "no data set \"%s\"", set);
     c->size = sizes[which];
     return citations_make(&g->arena, &c->size, &c->words, &c->adjacency) ? STATUS_OK
                                                                          : FAIL_NO_MEMORY(err);
