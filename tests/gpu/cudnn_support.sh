@@ -5,6 +5,10 @@
 # which compiles those engines that are compiled at run time (many minutes of CPU time).
 . tests/lib/tap.sh
 
+if [ "${RIDGE_TEST_VENDORS:-1}" = 0 ]; then
+    echo "skipped: vendors' libraries are switched off"
+    exit 77
+fi
 support=${RIDGE_BUILD:-build/release}/tests/gpu/support
 toolkit=${CUDA_HOME:-/usr/local/cuda}
 "$support" --help >"$output" 2>&1

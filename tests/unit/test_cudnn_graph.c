@@ -397,16 +397,27 @@ static void test_first_error_stays(void **state)
 
 /* ---- cuDNN itself, without a device ---- */
 
+/* Under a sanitizer it is left alone: it leaks, in modules that are gone when leaks are looked for.
+ */
+static void open_or_skip(void)
+{
+    struct error err = {0};
+    const char *vendors = getenv("RIDGE_TEST_VENDORS");
+    if (vendors && strcmp(vendors, "0") == 0)
+        skip();
+    if (cudnn_api_open(&cudnn, &err) != STATUS_OK) {
+        print_message("%s\n", err.message);
+        skip();
+    }
+}
+
 static void test_real_engines(void **state)
 {
     (void)state;
     struct device chips[CHIP_COUNT];
     struct bench b;
     struct error err = {0};
-    if (cudnn_api_open(&cudnn, &err) != STATUS_OK) {
-        print_message("%s\n", err.message);
-        skip();
-    }
+    open_or_skip();
     bench_open(&b, subject("conv"));
     chips_describe(chips);
     for (int c = 0; c < CHIP_COUNT; c++) {
@@ -437,8 +448,7 @@ static void test_real_refusal(void **state)
     struct opgraph g;
     struct error err = {0};
     struct tensor x = {.type = CUDNN_DATA_FLOAT, .rank = 4, .dim = {1, 2, 3, 4}};
-    if (cudnn_api_open(&cudnn, &err) != STATUS_OK)
-        skip();
+    open_or_skip();
     opgraph_begin(&g);
     x.dim[1] = -1;
     opgraph_unary(&g, CUDNN_POINTWISE_RELU_FWD, opgraph_tensor(&g, &x, NULL), NULL);
