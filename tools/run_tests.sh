@@ -15,7 +15,7 @@ passed=0 failed=0 bad=""
 export RIDGE_BUILD="$build" RIDGE="$build/ridge"
 export RIDGE_PLUGIN_PATH="$build/plugins" RIDGE_CACHE="$build/test-cache.txt"
 # LeakSanitizer: without the thread-local storage of opened libraries, on which its tracer dies.
-export LSAN_OPTIONS="use_tls=0:suppressions=tools/lsan_suppressions.txt:print_suppressions=0"
+export LSAN_OPTIONS="use_tls=0:suppressions=$PWD/tools/lsan_suppressions.txt:print_suppressions=0"
 mkdir -p "$logs"
 
 # Prints "passed failed" for a log.
