@@ -4,11 +4,14 @@
  * belongs to it.
  *
  *   cpu   the executable runs; time is the monotonic clock
- *   cuda  the same on a GPU (cuda:1: the second): a sample ends when the device is idle again.
- * Inputs are uploaded before, outputs stay there null  everything up to the launch happens, nothing
- * is computed; time comes from a script: RIDGE_NULL_SCRIPT names a file with one execution's
- * nanoseconds per line, read in a circle; without it every execution takes a millisecond. Makes the
- * whole harness testable without hardware and without waiting.
+ *
+ *   cuda  the same on a GPU (cuda:1: the second). Inputs are uploaded before, outputs stay there; a
+ *         sample ends when the device is idle again
+ *
+ *   null  everything up to the launch happens, nothing is computed; time comes from a script:
+ *         RIDGE_NULL_SCRIPT names a file with one execution's nanoseconds per line, read in a
+ *         circle; without it every execution takes a millisecond. Makes the whole harness testable
+ *         without hardware and without waiting.
  */
 #ifndef HARNESS_TARGET_H
 #define HARNESS_TARGET_H

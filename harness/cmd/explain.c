@@ -56,12 +56,14 @@ static void print_candidates(const struct exe_step *step)
 static void print_step(const struct exe_step *step, double ns, double total, double peak)
 {
     char text[48], shape[96];
+    char share[16] = "      -"; /* of a peak that is not known */
     describe(step, text, sizeof(text));
     double flops = flops_of(step), bytes = step->bytes_in + step->bytes_out;
-    printf("%-32.32s %-10.10s %-22s %9.1f us %5.1f %% %8.1f GF/s %5.1f %% %7.1f GB/s  %s %s",
+    if (!isnan(peak))
+        snprintf(share, sizeof(share), "%5.1f %%", 100 * flops / ns * 1e9 / peak);
+    printf("%-32.32s %-10.10s %-22s %9.1f us %5.1f %% %8.1f GF/s %s %7.1f GB/s  %s %s",
            step->node->name, step->node->op->name, shape_text(&step->query->out[0].shape, shape),
-           ns * 1e-3, 100 * ns / total, flops / ns, 100 * flops / ns * 1e9 / peak, bytes / ns,
-           step->kernel->name, text);
+           ns * 1e-3, 100 * ns / total, flops / ns, share, bytes / ns, step->kernel->name, text);
     for (int p = 0; p < step->node->post_count; p++)
         printf(" +%s", step->node->posts[p].kind == POST_ACT   ? "act"
                        : step->node->posts[p].kind == POST_ADD ? "add"
@@ -136,8 +138,11 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     }
     if (exe_not_captured(exe))
         print_not_captured(exe);
-    printf("\n%d steps, %.3f ms in all; FMA peak %.1f GFLOP/s\n", exe_step_count(exe), total * 1e-6,
-           peak * 1e-9);
+    printf("\n%d steps, %.3f ms in all; FMA peak ", exe_step_count(exe), total * 1e-6);
+    if (here)
+        printf("%.1f GFLOP/s\n", peak * 1e-9);
+    else
+        printf("of this device not measured\n");
     printf(
         "memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",
         (double)memory.arena_bytes * 1e-6, (double)memory.unshared_bytes * 1e-6,
