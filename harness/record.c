@@ -109,12 +109,12 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
     struct metric_record *rate = add(rows, -1, "flop_rate", "FLOP/s", f->cost->flops / median);
     rate->better = BETTER_HIGHER;
     rate->formula = "flops (model) / time_s";
-    if (isnan(f->peak_flop_rate))
-        return;
-    add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, "");
+    static const char why[] = "the peak of this device was not measured";
+    add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, why);
     struct metric_record *share =
         add(rows, -1, "fraction_of_peak", "1", f->cost->flops / median / f->peak_flop_rate);
     share->better = BETTER_HIGHER;
+    share->reason = isnan(share->value) ? why : "";
     share->formula = "flop_rate / peak_flop_rate";
 }
 
