@@ -13,25 +13,26 @@
 #include "engine/graph.h"
 #include "engine/kernel.h"
 #include "engine/op.h"
+#include "engine/precision.h"
 
 struct exe;
 
 struct exe_options {
-    int threads;           /* <= 0: all CPUs of the mask */
-    enum isa isa;          /* highest instruction set allowed */
-    const char *providers; /* NULL: all; "native,onednn"; the reference is always there */
-    const char *cache;     /* tuner cache file; NULL: none is read or written */
-    bool retune;           /* time everything although the cache knows */
-    bool no_tune;          /* take the first accepting kernel instead of timing */
-    bool no_fuse;          /* compile the graph as it is */
-    bool keep_values;      /* every value keeps its own memory (for verification and dumps) */
-    double max_error;      /* refuse kernels with a larger own bound; 0: no limit */
-    const char *only;      /* tests: only the kernel of this name, or the reference */
-    int only_variant;      /* with only; -1: tune over all */
-    struct pool *pool;     /* borrowed; NULL: the executable makes its own of `threads` */
-    const char *device;    /* "cuda", "cuda:1"; NULL: "cpu" */
-    bool tf32;             /* products of f32 may round their factors to 10 bits of mantissa */
-    bool no_capture;       /* devices: launch each step in each run instead of replaying a graph */
+    int threads;              /* <= 0: all CPUs of the mask */
+    enum isa isa;             /* highest instruction set allowed */
+    const char *providers;    /* NULL: all; "native,onednn"; the reference is always there */
+    const char *cache;        /* tuner cache file; NULL: none is read or written */
+    bool retune;              /* time everything although the cache knows */
+    bool no_tune;             /* take the first accepting kernel instead of timing */
+    bool no_fuse;             /* compile the graph as it is */
+    bool keep_values;         /* every value keeps its own memory (for verification and dumps) */
+    double max_error;         /* refuse kernels with a larger own bound; 0: no limit */
+    const char *only;         /* tests: only the kernel of this name, or the reference */
+    int only_variant;         /* with only; -1: tune over all */
+    struct pool *pool;        /* borrowed; NULL: the executable makes its own of `threads` */
+    const char *device;       /* "cuda", "cuda:1"; NULL: "cpu" */
+    enum precision precision; /* of a graph built in f32; the CPU knows f32 alone */
+    bool no_capture; /* devices: launch each step in each run instead of replaying a graph */
 };
 
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,

@@ -282,7 +282,7 @@ static enum status add_step(struct exe *exe, int n, struct error *err)
                                         .fixed = fixed,
                                         .threads = pool_threads(exe->pool),
                                         .device = exe_device(exe),
-                                        .tf32 = exe->options.tf32};
+                                        .tf32 = exe->options.precision == PRECISION_TF32};
     step->bytes_in = node_bytes_read(exe->g, n);
     step->bytes_out = streamed_bytes(out, node->output_count);
     exe->step_count++;

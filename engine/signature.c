@@ -87,7 +87,7 @@ char *step_signature(const struct exe *exe, const struct step *step, struct aren
     const struct device_properties *there = &exe_device(exe)->properties;
     if (exe_is_on_device(exe))
         fprintf(out, " device=%s %d units driver=%s%s", there->name, there->units, there->driver,
-                exe->options.tf32 ? " tf32" : "");
+                exe->options.precision == PRECISION_TF32 ? " tf32" : "");
     for (int k = 0; k < plugin_info_count(); k++)
         if (plugin_info_at(k)->state == PLUGIN_LOADED)
             fprintf(out, " %s=%s", plugin_info_at(k)->name, plugin_info_at(k)->version);

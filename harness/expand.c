@@ -260,7 +260,8 @@ static enum status fill_protocol(struct planner *planner, const struct selection
 }
 
 /* Why it cannot run here; NULL: it can. */
-static const char *skip_reason(struct arena *arena, const struct point *p, int cpus)
+static const char *skip_reason(struct arena *arena, const struct workload *w, const struct point *p,
+                               int cpus)
 {
     struct error why;
     bool there = strcmp(p->device, "null") != 0 && strcmp(p->device, "cpu") != 0;
@@ -268,10 +269,11 @@ static const char *skip_reason(struct arena *arena, const struct point *p, int c
         return arena_strdup(arena, why.message);
     if (strcmp(p->mode, "inference") != 0)
         return arena_printf(arena, "mode \"%s\": no operator has a gradient yet", p->mode);
-    bool tf32 = there && strcmp(p->precision, "tf32") == 0;
-    if (strcmp(p->precision, "f32") != 0 && !tf32)
-        return arena_printf(arena, "precision \"%s\": workloads are built in f32 only",
-                            p->precision);
+    enum precision precision;
+    if (precision_from_name(p->precision, &precision, &why) != STATUS_OK ||
+        !workload_has_precision(w, precision, !there))
+        return arena_printf(arena, "precision \"%s\": %s cannot run in it on %s", p->precision,
+                            p->workload, there ? p->device : "the CPU");
     if (p->threads > cpus)
         return arena_printf(arena, "%d threads: this process may use %d CPU%s", p->threads, cpus,
                             cpus == 1 ? "" : "s");
@@ -309,7 +311,7 @@ static enum status make_point(struct planner *planner, const struct selection *s
     p->batch = s->axis[KEY_BATCH] ? integer_of(s, KEY_BATCH) : w ? w->batch : 0;
     TRY(fill_protocol(planner, s, &p->protocol));
     TRY(fill_texts(planner, s, p));
-    p->skip = skip_reason(&planner->plan->arena, p, planner->usual.cpus);
+    p->skip = skip_reason(&planner->plan->arena, w, p, planner->usual.cpus);
     return STATUS_OK;
 }
 

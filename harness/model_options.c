@@ -49,11 +49,21 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .max_error = m->no_winograd ? 1e-5 : m->max_error,
                              .only_variant = NONE,
                              .device = m->device,
-                             .tf32 = m->tf32,
                              .no_capture = m->no_capture};
     if (m->batch < 0 || m->threads < 0)
         return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
+    TRY(precision_from_name(m->precision, &options->precision, err));
     return isa_wanted(m->isa, &options->isa, err);
+}
+
+static enum status check_precision(const char *spec, const char *device, enum precision precision,
+                                   struct error *err)
+{
+    bool host = !device || strcmp(device, "cpu") == 0;
+    if (workload_has_precision(workload_of(spec), precision, host))
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "precision \"%s\": %s cannot run in it on %s",
+                precision_name(precision), spec, host ? "the CPU" : device);
 }
 
 enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
@@ -64,8 +74,9 @@ enum status model_open(const char *spec, const struct model_options *m, struct g
     *graph = NULL;
     *exe = NULL;
     TRY(model_exe_options(m, &options, path, sizeof(path), err));
+    TRY(check_precision(spec, m->device, options.precision, err));
     plugins_load(m->providers);
-    TRY(workload_open(spec, m->batch, graph, err));
+    TRY(workload_open(spec, m->batch, options.precision, graph, err));
     enum status status = exe_new(*graph, &options, exe, err);
     if (status != STATUS_OK) {
         graph_free(*graph);

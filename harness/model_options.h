@@ -14,8 +14,9 @@
 struct model_options {
     int64_t batch, threads;
     const char *providers, *isa, *cache, *device; /* device NULL: "cpu" */
+    const char *precision;                        /* NULL: "f32" */
     double max_error;
-    bool retune, no_tune, no_fuse, no_winograd, no_capture, tf32;
+    bool retune, no_tune, no_fuse, no_winograd, no_capture;
 };
 
 /* How models are compiled, for commands that take batch and threads from elsewhere. */
@@ -54,9 +55,9 @@ struct model_options {
         {"device",    'd',                                                                         \
          OPTION_TEXT, offsetof(type, model.device),                                                \
          "NAME",      "where it runs: cpu, cuda, cuda:1"},                                         \
-        {"tf32",      0,                                                                           \
-         OPTION_FLAG, offsetof(type, model.tf32),                                                  \
-         NULL,        "let products round their factors to 10 bits of mantissa"},                  \
+        {"precision", 0,                                                                           \
+         OPTION_TEXT, offsetof(type, model.precision),                                             \
+         "NAME",      "f32, tf32, bf16, f16, i8, f8: what the device and workload know"},          \
         COMPILE_OPTIONS(type)
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */

@@ -63,7 +63,7 @@ static enum status open_exe(const struct point *point, const struct model_option
     m.threads = point->threads;
     m.providers = point->providers[0] ? point->providers : base->providers;
     m.device = point->device;
-    m.tf32 = strcmp(point->precision, "tf32") == 0;
+    m.precision = point->precision;
     TRY(model_open(point->spec, &m, &t->graph, &t->exe, err));
     bool here = exe_device(t->exe)->kind->is_host;
     t->pool = here ? exe_pool(t->exe) : NULL;
@@ -118,7 +118,9 @@ static enum status read_script(struct target *t, const char *path, struct error 
 static enum status open_null(const struct point *point, struct target *t, struct error *err)
 {
     const char *script = getenv("RIDGE_NULL_SCRIPT");
-    TRY(workload_open(point->spec, point->batch, &t->graph, err));
+    enum precision precision;
+    TRY(precision_from_name(point->precision, &precision, err));
+    TRY(workload_open(point->spec, point->batch, precision, &t->graph, err));
     t->subject = (struct subject){.run = run_null, .flush = flush_null, .context = t};
     t->time = (struct time_source){.now_ns = null_now, .sleep_until = null_sleep, .context = t};
     return script ? read_script(t, script, err) : STATUS_OK;

@@ -11,7 +11,7 @@ static enum status print_numbers(const struct workload *w, int64_t batch, FILE *
 {
     struct graph *graph;
     struct graph_cost cost;
-    TRY(workload_open(w->name, batch, &graph, err));
+    TRY(workload_open(w->name, batch, PRECISION_F32, &graph, err));
     graph_cost(graph, &cost);
     fprintf(stream, "| %lld | %.0f | %.4g | %.4g | %.4g | %.4g |\n", (long long)batch, cost.params,
             cost.work.macs * 1e-9, cost.flops * 1e-9, cost.bytes_compulsory * 1e-6,

@@ -21,6 +21,12 @@ static const struct workload *const workloads[] = {
 
 const char *const param_text[] = {NULL};
 
+bool workload_has_precision(const struct workload *w, enum precision precision, bool host)
+{
+    return precision == PRECISION_F32 || (!host && precision == PRECISION_TF32) ||
+           (w && w->precisions & 1u << precision);
+}
+
 int workload_count(void)
 {
     return ARRAY_COUNT(workloads);
@@ -102,7 +108,8 @@ static enum status set_param(const struct workload *w, struct workload_config *c
 }
 
 /* spec is cut up in place: NAME:param=value,param=value */
-static enum status build(char *spec, int64_t batch, struct graph **out, struct error *err)
+static enum status build(char *spec, int64_t batch, enum precision precision, struct graph **out,
+                         struct error *err)
 {
     char *colon = strchr(spec, ':');
     if (colon)
@@ -111,6 +118,8 @@ static enum status build(char *spec, int64_t batch, struct graph **out, struct e
     if (!w)
         return unknown_workload(spec, err);
     struct workload_config config = {.batch = batch ? batch : w->batch, .params = w->params};
+    if (w->precisions & 1u << precision)
+        config.precision = precision;
     for (int k = 0; w->params && w->params[k].name; k++)
         config.values[k] = w->params[k].value;
     char *save = NULL;
@@ -130,13 +139,23 @@ static enum status build(char *spec, int64_t batch, struct graph **out, struct e
     return STATUS_OK;
 }
 
+const struct workload *workload_of(const char *spec)
+{
+    size_t length = strcspn(spec, ":");
+    for (int k = 0; k < ARRAY_COUNT(workloads); k++)
+        if (strlen(workloads[k]->name) == length && strncmp(workloads[k]->name, spec, length) == 0)
+            return workloads[k];
+    return NULL;
+}
+
 static bool is_file(const char *spec)
 {
     size_t length = strlen(spec);
     return length > 5 && strcmp(spec + length - 5, ".onnx") == 0;
 }
 
-enum status workload_open(const char *spec, int64_t batch, struct graph **out, struct error *err)
+enum status workload_open(const char *spec, int64_t batch, enum precision precision,
+                          struct graph **out, struct error *err)
 {
     *out = NULL;
     if (is_file(spec)) {
@@ -146,7 +165,7 @@ enum status workload_open(const char *spec, int64_t batch, struct graph **out, s
     char *copy = strdup(spec);
     if (!copy)
         return FAIL_NO_MEMORY(err);
-    enum status status = build(copy, batch, out, err);
+    enum status status = build(copy, batch, precision, out, err);
     free(copy);
     return status;
 }

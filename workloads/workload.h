@@ -12,6 +12,7 @@
 
 #include "base/registry.h"
 #include "engine/graph.h"
+#include "engine/precision.h"
 
 enum { PARAM_MAX = 12 };
 
@@ -24,6 +25,7 @@ struct param {
 
 struct workload_config {
     int64_t batch;
+    enum precision precision; /* f32 or one of the workload's precisions */
     const struct param *params;
     const char *values[PARAM_MAX]; /* in the order of params */
 };
@@ -37,6 +39,7 @@ struct workload {
     const struct param *params; /* name NULL ends; NULL: none */
     int64_t table1_batch;       /* batch of AI Matrix Table I */
     int64_t batch;              /* default */
+    unsigned precisions;        /* bits 1 << PRECISION_X that build knows beside f32 */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
     void (*build)(struct graph *g, const struct workload_config *config);
 };
@@ -47,12 +50,19 @@ extern const char *const param_text[];
 int64_t config_int(const struct workload_config *config, const char *name);
 const char *config_text(const struct workload_config *config, const char *name);
 
+/* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. The compiler turns f32
+ * into tf32 on devices. */
+bool workload_has_precision(const struct workload *w, enum precision precision, bool host);
+
 int workload_count(void);
 const struct workload *workload_at(int index);
 const struct workload *workload_find(const char *name);
+const struct workload *workload_of(const char *spec); /* of "NAME:..."; NULL: a file, or unknown */
 
 /* "resnet50:version=1.5" or "model.onnx" -> a checked graph. batch 0: the workload's default (for
- * a file: what its symbolic first dimension is set to, 1). */
-enum status workload_open(const char *spec, int64_t batch, struct graph **out, struct error *err);
+ * a file: what its symbolic first dimension is set to, 1). A workload that does not build in the
+ * precision builds in f32. */
+enum status workload_open(const char *spec, int64_t batch, enum precision precision,
+                          struct graph **out, struct error *err);
 
 #endif

@@ -16,6 +16,7 @@
 
 struct export_options {
     int64_t batch;
+    const char *precision;
     const char *output, *inputs_dir;
     bool external;
     const char *format, *run, *db;
@@ -27,6 +28,8 @@ static const struct option options[] = {
      "the file to write; results go to standard output without it"},
     {"batch", 'b', OPTION_INT, offsetof(struct export_options, batch), "N",
      "images, sequences or rows"},
+    {"precision", 0, OPTION_TEXT, offsetof(struct export_options, precision), "NAME",
+     "of workloads that build their graph in it: f32, bf16, f16, i8"},
     {"inputs-dir", 'i', OPTION_TEXT, offsetof(struct export_options, inputs_dir), "FOLDER",
      "writes the generated inputs there as NAME.npy"},
     {"external", 0, OPTION_FLAG, offsetof(struct export_options, external), NULL,
@@ -61,7 +64,9 @@ static enum status export_model(const char *spec, const struct export_options *o
     struct onnx_export_options how = {.external = o->external};
     if (!o->output)
         return FAIL(err, STATUS_FAILED, "--output FILE is missing");
-    TRY(workload_open(spec, o->batch, &g, err));
+    enum precision precision;
+    TRY(precision_from_name(o->precision, &precision, err));
+    TRY(workload_open(spec, o->batch, precision, &g, err));
     enum status status = onnx_export(g, o->output, &how, err);
     for (int k = 0; status == STATUS_OK && o->inputs_dir && k < g->input_count; k++)
         status = save_input(&g->values[g->inputs[k]], o->inputs_dir, err);

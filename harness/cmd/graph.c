@@ -14,12 +14,15 @@
 
 struct graph_options {
     int64_t batch;
+    const char *precision;
     bool json, dot;
 };
 
 static const struct option options[] = {
     {"batch", 'b', OPTION_INT, offsetof(struct graph_options, batch), "N",
      "images, sequences or rows"},
+    {"precision", 0, OPTION_TEXT, offsetof(struct graph_options, precision), "NAME",
+     "of workloads that build their graph in it: f32, bf16, f16, i8"},
     {"json", 0, OPTION_FLAG, offsetof(struct graph_options, json), NULL, "machine-readable"},
     {"dot", 0, OPTION_FLAG, offsetof(struct graph_options, dot), NULL,
      "for Graphviz: ridge graph MODEL --dot | dot -Tsvg"},
@@ -265,7 +268,9 @@ static int graph_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge graph: --batch %lld is no batch size\n", (long long)o->batch);
         return EXIT_USAGE;
     }
-    if (workload_open(words[0], o->batch, &g, &err) != STATUS_OK)
+    enum precision precision;
+    if (precision_from_name(o->precision, &precision, &err) != STATUS_OK ||
+        workload_open(words[0], o->batch, precision, &g, &err) != STATUS_OK)
         return command_fail(&err);
     if (o->json)
         print_json(g, words[0]);

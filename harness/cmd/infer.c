@@ -80,8 +80,10 @@ static bool is_file(const char *spec)
 static enum status open_graph(const char *spec, const struct infer_options *o,
                               const struct bindings *bindings, struct graph **g, struct error *err)
 {
+    enum precision precision;
+    TRY(precision_from_name(o->model.precision, &precision, err));
     if (!is_file(spec))
-        return workload_open(spec, o->model.batch, g, err);
+        return workload_open(spec, o->model.batch, precision, g, err);
     struct onnx_import_options import = {.batch = o->model.batch,
                                          .dims = o->dims.items,
                                          .dim_count = o->dims.count,

@@ -41,10 +41,12 @@ static void workloads_json(struct json *json)
         json_text(json, "source", w->source);
         json_int(json, "batch", w->batch);
         json_int(json, "table1_batch", w->table1_batch);
-        json_open(json, "precision", '['); /* every workload is built in fp32 ... */
-        json_text(json, NULL, "fp32");
+        json_open(json, "precision", '[');
+        for (int p = 0; p < PRECISION_COUNT; p++)
+            if (workload_has_precision(w, (enum precision)p, false))
+                json_text(json, NULL, precision_name((enum precision)p));
         json_close(json);
-        json_open(json, "modes", '['); /* ... and no operator has a gradient yet */
+        json_open(json, "modes", '['); /* no operator has a gradient yet */
         json_text(json, NULL, "inference");
         json_close(json);
         json_open(json, "params", '[');

@@ -33,7 +33,7 @@ static enum status cost_of(const struct table1_row *row, struct graph_cost *cost
     *built = workload_find(name) != NULL;
     if (!*built)
         return STATUS_OK;
-    TRY(workload_open(row->spec, row->batch, &g, err));
+    TRY(workload_open(row->spec, row->batch, PRECISION_F32, &g, err));
     graph_cost(g, cost);
     graph_free(g);
     return STATUS_OK;

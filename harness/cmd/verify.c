@@ -53,7 +53,7 @@ static struct outcome verify(const char *spec, const struct verify_options *o)
 {
     struct outcome r = {.spec = spec,
                         .device = o->model.device ? o->model.device : "cpu",
-                        .precision = o->model.tf32 ? "tf32" : "f32",
+                        .precision = o->model.precision ? o->model.precision : "f32",
                         .v = {NAN, NAN}};
     struct graph *graph;
     struct exe *exe;

@@ -239,7 +239,7 @@ static enum status survey_workloads(struct survey *survey, struct error *err)
         struct graph *graph;
         if (only && strcmp(only, name) != 0)
             continue;
-        TRY(workload_open(name, 0, &graph, err));
+        TRY(workload_open(name, 0, PRECISION_F32, &graph, err));
         TRY(survey_graph(survey, graph, name, err));
     }
     return STATUS_OK;

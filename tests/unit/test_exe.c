@@ -67,7 +67,7 @@ static void model_runs_right(const char *spec)
     struct error err = {0};
     struct graph *g;
     struct exe_options options = quick();
-    if (workload_open(spec, 2, &g, &err) != STATUS_OK)
+    if (workload_open(spec, 2, PRECISION_F32, &g, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_true(error_of(g, &options) <= 1e-3);
     options.no_fuse = true;
@@ -129,14 +129,14 @@ static void passes_find_their_patterns(void **state)
     struct error err;
     struct graph *g;
     struct exe_options options = quick();
-    assert_int_equal(workload_open("bert_base:tokens=8", 1, &g, &err), STATUS_OK);
+    assert_int_equal(workload_open("bert_base:tokens=8", 1, PRECISION_F32, &g, &err), STATUS_OK);
     assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
     assert_int_equal(count_ops(g, "Attention"), 12);
     assert_int_equal(count_ops(g, "Softmax"), 0);
     assert_int_equal(count_ops(g, "Tanh") + count_ops(g, "Gelu"), 0); /* in epilogues */
     assert_int_equal(count_ops(g, "MatMul"), 12 * 4 + 1);
     graph_free(g);
-    assert_int_equal(workload_open("resnet50", 1, &g, &err), STATUS_OK);
+    assert_int_equal(workload_open("resnet50", 1, PRECISION_F32, &g, &err), STATUS_OK);
     assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
     assert_int_equal(
         count_ops(g, "BatchNormalization") + count_ops(g, "Relu") + count_ops(g, "Add"), 0);
@@ -189,7 +189,7 @@ static void memory_plan_shares(void **state)
     struct graph *g;
     struct exe *exe;
     struct exe_options options = quick();
-    assert_int_equal(workload_open("resnet50:image=64", 2, &g, &err), STATUS_OK);
+    assert_int_equal(workload_open("resnet50:image=64", 2, PRECISION_F32, &g, &err), STATUS_OK);
     assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
     struct exe_memory memory = exe_memory(exe);
     assert_true(memory.arena_bytes < memory.unshared_bytes / 4);
@@ -205,7 +205,7 @@ static void planned_blocks_do_not_overlap(void **state)
     struct graph *g;
     struct exe *exe;
     struct exe_options options = quick();
-    assert_int_equal(workload_open("bert_base:tokens=8", 1, &g, &err), STATUS_OK);
+    assert_int_equal(workload_open("bert_base:tokens=8", 1, PRECISION_F32, &g, &err), STATUS_OK);
     assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
     for (int a = 0; a < exe->g->value_count; a++) {
         const struct place *p = &exe->places[a];
@@ -229,7 +229,7 @@ static void steady_run_allocates_nothing(void **state)
     struct exe *exe;
     struct exe_options options = quick();
     options.providers = "native";
-    assert_int_equal(workload_open("resnet50:image=64", 1, &g, &err), STATUS_OK);
+    assert_int_equal(workload_open("resnet50:image=64", 1, PRECISION_F32, &g, &err), STATUS_OK);
     assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
     exe_run(exe);
     for (int s = 0; s < exe_step_count(exe); s++) /* references may allocate: none may be left */
