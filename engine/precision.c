@@ -22,7 +22,7 @@ enum status precision_from_name(const char *name, enum precision *out, struct er
         *out = (enum precision)k;
         return STATUS_OK;
     }
-    return name ? FAIL(err, STATUS_FAILED,
-                       "precision \"%s\" is not f32, tf32, bf16, f16, i8 or f8", name)
+    return name ? FAIL(err, STATUS_FAILED, "precision \"%s\" is not f32, tf32, bf16, f16, i8 or f8",
+                       name)
                 : STATUS_OK;
 }

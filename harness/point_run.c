@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "harness/point_run.h"
 
-#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "harness/interrupt.h"
 #include "harness/peak.h"
 #include "harness/record.h"
+#include "harness/resident.h"
 #include "harness/target.h"
 #include "harness/verify.h"
 #include "profilers/lib/profiler.h"
@@ -37,33 +37,6 @@ struct work {
     struct counts counts[COUNTS_MAX];
     int count_count;
 };
-
-/* ---- memory ---- */
-
-/* The kernel remembers the largest resident size since this. False: it does not, and what it tells
- * later is that of the whole process so far. */
-static bool rss_reset(void)
-{
-    malloc_trim(0);
-    FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (!file)
-        return false;
-    bool written = fputs("5", file) >= 0;
-    return fclose(file) == 0 && written;
-}
-
-static double rss_peak(void)
-{
-    char line[128];
-    double kilobytes = NAN;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && isnan(kilobytes) && fgets(line, sizeof(line), file))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kilobytes = strtod(line + 6, NULL);
-    if (file)
-        fclose(file);
-    return kilobytes * 1024;
-}
 
 /* ---- phases ---- */
 
@@ -97,13 +70,13 @@ static enum status phase_time(struct work *w, struct error *err)
                                       .progress_context = w->job->progress,
                                       .cpus = point->threads,
                                       .seed = 1};
-    bool reset = rss_reset();
+    bool reset = resident_reset();
     w->peak = peak_now(w);
     TRY(measure_run(&w->target.subject, &options, &w->measurement, err));
     TRY(w->target.exe ? exe_status(w->target.exe, err) : STATUS_OK);
     w->measured = true;
     w->peak = fmax(w->peak, peak_now(w));
-    w->rss = reset ? rss_peak() : NAN;
+    w->rss = reset ? resident_peak() : NAN;
     return STATUS_OK;
 }
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "harness/resident.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* glibc raises this limit whenever a larger block is freed, and keeps such blocks from then on. */
+enum { OWN_MAPPING = 1 << 20 };
+
+void resident_setup(void)
+{
+    mallopt(M_MMAP_THRESHOLD, OWN_MAPPING);
+}
+
+/* Segments that nobody may write are the file's own pages. */
+static int give_back(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    uintptr_t page = *(const uintptr_t *)context;
+    for (int k = 0; k < info->dlpi_phnum; k++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[k];
+        if (part->p_type != PT_LOAD || part->p_flags & PF_W)
+            continue;
+        uintptr_t begin = (info->dlpi_addr + part->p_vaddr + page - 1) / page * page;
+        uintptr_t end = (info->dlpi_addr + part->p_vaddr + part->p_memsz) / page * page;
+        if (begin < end) /* refused: the pages stay, and are counted */
+            madvise((void *)begin, end - begin, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+bool resident_reset(void)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    malloc_trim(0);
+    dl_iterate_phdr(give_back, &page);
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (!file)
+        return false;
+    bool written = fputs("5", file) >= 0;
+    return fclose(file) == 0 && written;
+}
+
+double resident_peak(void)
+{
+    char line[128];
+    double kilobytes = NAN;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && isnan(kilobytes) && fgets(line, sizeof(line), file))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kilobytes = strtod(line + 6, NULL);
+    if (file)
+        fclose(file);
+    return kilobytes * 1024;
+}
