@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Timing imitates a network's steady state: weights come from memory (a buffer larger than the last
- * cache is streamed between runs), small activations are in cache. Products too large for the plain
- * reference are compared with the first native kernel, which the operator tests have proven. */
+ * Products too large for the plain reference are compared with the first native kernel, which the
+ * operator tests have proven. */
 #include "engine/trial.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "engine/probe.h"
 #include "engine/reference.h"
 
-enum { WARM_BYTES = 1 << 20, MIN_SAMPLES = 3, MAX_SAMPLES = 24 };
 enum { PROBE_OUTPUTS = 8, PROBE_MS = 20000 };
-static const double budget_ns = 25e6, reference_macs = 6e9;
-/* What a kernel with threads of its own costs its neighbours: our workers sleep while it runs, and
- * waking them takes 35 to 50 us in a virtual machine. */
-static const double hand_over_ns = 40e3;
+static const double reference_macs = 6e9;
 
 static void fill_input(const struct exe *exe, int v, void *memory)
 {
@@ -126,53 +119,6 @@ static enum status judge(struct trial *t, const struct kernel *kernel, struct er
     return STATUS_OK;
 }
 
-static void evict_caches(struct trial *t)
-{
-    if (!t->cold || !t->evict)
-        return;
-    for (size_t k = 0; k < TRIAL_EVICT_BYTES; k += 64)
-        t->evict[k]++;
-    const struct node *node = t->step->query.node;
-    volatile char sink = 0;
-    for (int i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] == NONE || t->step->query.fixed[i])
-            continue;
-        size_t bytes = t->exe->places[node->inputs[i]].bytes;
-        for (size_t k = 0; bytes <= WARM_BYTES && k < bytes; k += 64)
-            sink = (char)(sink + ((char *)t->in[i])[k]);
-    }
-}
-
-static double run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
-                       void *workspace)
-{
-    struct kernel_args args = {.in = (const void *const *)t->in,
-                               .out = t->out,
-                               .workspace = workspace,
-                               .pool = t->exe->pool};
-    if (kernel->own_threads)
-        pool_park(t->exe->pool);
-    uint64_t start = clock_now_ns();
-    kernel->launch(state, &t->step->query, &args);
-    return (double)(clock_now_ns() - start);
-}
-
-static double time_it(struct trial *t, const struct candidate *c, struct kernel_state *state,
-                      void *workspace, double best)
-{
-    double least = INFINITY, spent = 0;
-    for (int k = 0; k < MAX_SAMPLES && (k < MIN_SAMPLES || spent < budget_ns); k++) {
-        evict_caches(t);
-        double ns = run_once(t, c->kernel, state, workspace);
-        least = ns < least ? ns : least;
-        spent += ns;
-        /* It will not win. One sample may be another program's fault, three hardly. */
-        if (least > (k > 1 ? 1.25 : k > 0 ? 1.6 : 3) * best)
-            break;
-    }
-    return least;
-}
-
 /* What all candidates are compared with. */
 static void expect_from_reference(struct trial *t)
 {
@@ -180,7 +126,7 @@ static void expect_from_reference(struct trial *t)
     void *workspace = memory_alloc(bytes);
     if (!workspace)
         return; /* then the first native kernel sets the expectation */
-    run_once(t, &kernel_reference, NULL, workspace);
+    trial_run_once(t, &kernel_reference, NULL, workspace);
     judge(t, &kernel_reference, NULL);
     memory_free(workspace, bytes);
 }
@@ -209,30 +155,40 @@ static enum status try_there(struct trial *t, struct candidate *c, struct kernel
     return trial_there_time(t, c->kernel, state, &c->time_ns, err);
 }
 
-static enum status try_here(struct trial *t, struct candidate *c, struct kernel_state *state,
-                            double best, struct error *err)
+/* Checked; it takes its turns with the others, who then own its state. */
+static enum status try_here(struct trial *t, struct entrant *e, struct turns *turns,
+                            struct error *err)
 {
-    const struct kernel *kernel = c->kernel;
-    const struct kernel_query *q = &t->step->query;
-    size_t workspace_bytes = kernel->workspace ? kernel->workspace(q, c->variant) : 0;
-    void *workspace = memory_alloc(workspace_bytes);
-    if (!workspace)
+    const struct kernel *kernel = e->candidate->kernel;
+    if (kernel->workspace)
+        e->workspace_bytes = kernel->workspace(&t->step->query, e->candidate->variant);
+    e->workspace = memory_alloc(e->workspace_bytes);
+    if (!e->workspace)
         return FAIL_NO_MEMORY(err);
-    run_once(t, kernel, state, workspace);
+    trial_run_once(t, kernel, e->state, e->workspace);
     enum status status = judge(t, kernel, err);
     if (status == STATUS_OK && kernel != &kernel_reference)
-        c->time_ns = time_it(t, c, state, workspace, best) +
-                     (kernel->own_threads && q->threads > 1 ? hand_over_ns : 0);
-    memory_free(workspace, workspace_bytes);
+        turns_enter(t, turns, e);
+    else
+        memory_free(e->workspace, e->workspace_bytes);
     return status;
 }
 
-/* Prepares, checks and times one candidate; a refusal on the way becomes its reason. */
-static enum status try_candidate(struct trial *t, struct candidate *c, double best,
+static enum status try_prepared(struct trial *t, struct entrant *e, struct turns *turns, bool there,
+                                struct error *err)
+{
+    struct candidate *c = e->candidate;
+    if (!there)
+        return try_here(t, e, turns, err);
+    TRY(trial_there_workspace(t, c, err));
+    return try_there(t, c, e->state, err);
+}
+
+/* Prepares, checks and times or enters one candidate. */
+static enum status try_candidate(struct trial *t, struct candidate *c, struct turns *turns,
                                  struct error *err)
 {
-    struct kernel_state *state = NULL;
-    size_t bytes = 0;
+    struct entrant e = {.candidate = c};
     const struct kernel *kernel = c->kernel;
     const struct kernel_query *q = &t->step->query;
     bool there = exe_is_on_device(t->exe) && exe_runs_there(t->exe, kernel);
@@ -244,36 +200,40 @@ static enum status try_candidate(struct trial *t, struct candidate *c, double be
     if (there)
         TRY(trial_there_open(t, err));
     if (kernel->prepare)
-        TRY(kernel->prepare(q, c->variant, &state, &bytes, err));
-    enum status status = there ? trial_there_workspace(t, c, err) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = there ? try_there(t, c, state, err) : try_here(t, c, state, best, err);
-    if (kernel->release)
-        kernel->release(state);
+        TRY(kernel->prepare(q, c->variant, &e.state, &e.bytes, err));
+    enum status status = try_prepared(t, &e, turns, there, err);
+    bool entered = status == STATUS_OK && !there && kernel != &kernel_reference;
+    if (kernel->release && !entered)
+        kernel->release(e.state);
     return status;
+}
+
+/* The reference runs only where nothing else does. The winner; NULL: none is right. */
+static struct candidate *try_each(struct trial *t, struct turns *turns)
+{
+    struct step *step = t->step;
+    struct candidate *winner = NULL;
+    for (int k = 0; k < step->candidate_count; k++) {
+        struct candidate *c = &step->candidates[k];
+        struct error why = {0};
+        if (c->reason[0] || ((winner || turns->count) && c->kernel == &kernel_reference))
+            continue;
+        if (try_candidate(t, c, turns, &why) != STATUS_OK)
+            snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
+        else if (!turns->count && (!winner || c->time_ns < winner->time_ns))
+            winner = c;
+    }
+    return turns->count ? turns_play(t, turns) : winner;
 }
 
 static enum status try_all(struct trial *t, struct error *err)
 {
     struct step *step = t->step;
-    double best = INFINITY;
-    struct candidate *winner = NULL;
+    struct turns turns = {.count = 0};
     if (step->cost.macs <= reference_macs)
         expect_from_reference(t);
-    for (int k = 0; k < step->candidate_count; k++) {
-        struct candidate *c = &step->candidates[k];
-        struct error why = {0};
-        if (c->reason[0] || (winner && c->kernel == &kernel_reference))
-            continue;
-        if (try_candidate(t, c, best, &why) != STATUS_OK) {
-            snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
-            continue;
-        }
-        if (!winner || c->time_ns < best) {
-            winner = c;
-            best = c->time_ns;
-        }
-    }
+    struct candidate *winner = try_each(t, &turns);
+    turns_release(&turns);
     if (!winner)
         return FAIL(err, STATUS_FAILED, "no kernel computes node \"%s\" (%s)",
                     step->query.node->name, step->query.node->op->name);

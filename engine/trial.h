@@ -26,6 +26,33 @@ struct trial_there {
     struct device_graph *graph;
 };
 
+/* trial_turns.c: right candidates of the host, timed in turns */
+enum { TURNS_MAX = 16, TURNS_BYTES = 256 << 20 };
+
+struct entrant {
+    struct candidate *candidate;
+    struct kernel_state *state;
+    size_t bytes; /* of state */
+    void *workspace;
+    size_t workspace_bytes;
+    bool out; /* too slow to be run again */
+};
+
+struct turns {
+    struct entrant list[TURNS_MAX];
+    int count;
+    size_t held; /* bytes of all states */
+};
+
+/* Takes over state and workspace; where there is no room, the turns are played first. */
+void turns_enter(struct trial *t, struct turns *turns, const struct entrant *entrant);
+/* Times all and keeps the fastest alone; NULL: there was none. */
+struct candidate *turns_play(struct trial *t, struct turns *turns);
+void turns_release(struct turns *turns);
+/* One launch, in ns. */
+double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
+                      void *workspace);
+
 /* trial_device.c */
 enum status trial_there_open(struct trial *t, struct error *err);
 void trial_there_close(struct trial *t);

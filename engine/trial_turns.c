@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Right candidates are timed in turns, so that a change of the machine's speed meets all alike. One
+ * round imitates a network's steady state for all of them: if the weights of the network exceed the
+ * caches, a larger buffer is streamed first, which leaves every candidate's own weights in memory;
+ * then the activations are touched. Whoever falls far behind leaves. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/pool.h"
+#include "engine/trial.h"
+
+enum { EVICT_TILE = 1 << 20, WARM_BYTES = 4 << 20, LINE = 64 };
+enum { MIN_ROUNDS = 3, MAX_ROUNDS = 24, WARM_RUNS = 3 };
+static const double budget_ns = 80e6;
+/* What a kernel with threads of its own costs its neighbours: our workers sleep while it runs, and
+ * waking them takes 35 to 50 us in a virtual machine. */
+static const double hand_over_ns = 40e3;
+
+double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
+                      void *workspace)
+{
+    struct kernel_args args = {.in = (const void *const *)t->in,
+                               .out = t->out,
+                               .workspace = workspace,
+                               .pool = t->exe->pool};
+    if (kernel->own_threads)
+        pool_park(t->exe->pool);
+    uint64_t start = clock_now_ns();
+    kernel->launch(state, &t->step->query, &args);
+    return (double)(clock_now_ns() - start);
+}
+
+/* ---- the steady state ---- */
+
+static void evict_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    char *block = (char *)context + tile * EVICT_TILE;
+    for (size_t k = 0; k < EVICT_TILE; k += LINE)
+        block[k]++;
+}
+
+static void touch(const void *memory, size_t bytes)
+{
+    volatile char sink = 0;
+    for (size_t k = 0; memory && bytes <= WARM_BYTES && k < bytes; k += LINE)
+        sink = (char)(sink + ((const char *)memory)[k]);
+}
+
+/* Activations are in a cache again; so are the workers awake, which a kernel may have sent to bed.
+ */
+static void set_scene(struct trial *t)
+{
+    const struct node *node = t->step->query.node;
+    if (t->cold && t->evict)
+        pool_run(t->exe->pool, TRIAL_EVICT_BYTES / EVICT_TILE, evict_tile, t->evict);
+    for (int k = 0; k < node->output_count; k++)
+        if (t->out[k])
+            touch(t->out[k], t->exe->places[node->outputs[k]].bytes);
+    for (int k = 0; k < node->input_count; k++)
+        if (t->in[k] && !t->step->query.fixed[k])
+            touch(t->in[k], t->exe->places[node->inputs[k]].bytes);
+}
+
+/* ---- rounds ---- */
+
+static void run_entrant(struct trial *t, struct entrant *e)
+{
+    const struct kernel *kernel = e->candidate->kernel;
+    double charge = kernel->own_threads && t->step->query.threads > 1 ? hand_over_ns : 0;
+    for (int k = 0; k < (t->cold ? 1 : WARM_RUNS); k++) {
+        double ns = trial_run_once(t, kernel, e->state, e->workspace) + charge;
+        e->candidate->time_ns = fmin(e->candidate->time_ns, ns);
+    }
+}
+
+/* Kernels with threads of their own come last: theirs spin for a while on our workers' CPUs. */
+static void play_round(struct trial *t, struct turns *turns)
+{
+    set_scene(t);
+    for (int own = 0; own < 2; own++)
+        for (int k = 0; k < turns->count; k++)
+            if (!turns->list[k].out && turns->list[k].candidate->kernel->own_threads == (own == 1))
+                run_entrant(t, &turns->list[k]);
+}
+
+static int best_of(const struct turns *turns)
+{
+    int best = 0;
+    for (int k = 1; k < turns->count; k++)
+        if (turns->list[k].candidate->time_ns < turns->list[best].candidate->time_ns)
+            best = k;
+    return best;
+}
+
+/* One sample may be another program's fault, three hardly. Returns how many are left. */
+static int drop_slow(struct turns *turns, int round)
+{
+    double limit = round >= MIN_ROUNDS - 1 ? 1.25 : round > 0 ? 1.6 : 3;
+    double best = turns->list[best_of(turns)].candidate->time_ns;
+    int left = 0;
+    for (int k = 0; k < turns->count; k++) {
+        struct entrant *e = &turns->list[k];
+        e->out = e->out || e->candidate->time_ns > limit * best;
+        left += !e->out;
+    }
+    return left;
+}
+
+static void entrant_release(struct entrant *e)
+{
+    const struct kernel *kernel = e->candidate->kernel;
+    if (kernel->release)
+        kernel->release(e->state);
+    memory_free(e->workspace, e->workspace_bytes);
+}
+
+struct candidate *turns_play(struct trial *t, struct turns *turns)
+{
+    if (turns->count == 0)
+        return NULL;
+    double begin = (double)clock_now_ns();
+    bool settled = turns->count == 1 && turns->list[0].candidate->time_ns < INFINITY;
+    for (int round = 0; !settled && round < MAX_ROUNDS; round++) {
+        play_round(t, turns);
+        settled = drop_slow(turns, round) == 1 || (double)clock_now_ns() - begin > budget_ns;
+        settled = settled && round >= MIN_ROUNDS - 1;
+    }
+    int best = best_of(turns);
+    struct entrant winner = turns->list[best];
+    turns->list[best] = turns->list[--turns->count];
+    turns_release(turns);
+    turns->list[turns->count++] = winner;
+    turns->held = winner.bytes;
+    turns->list[0].out = false;
+    return winner.candidate;
+}
+
+void turns_release(struct turns *turns)
+{
+    for (int k = 0; k < turns->count; k++)
+        entrant_release(&turns->list[k]);
+    turns->count = 0;
+    turns->held = 0;
+}
+
+void turns_enter(struct trial *t, struct turns *turns, const struct entrant *entrant)
+{
+    if (turns->count == TURNS_MAX || turns->held + entrant->bytes > TURNS_BYTES)
+        turns_play(t, turns);
+    turns->held += entrant->bytes;
+    turns->list[turns->count] = *entrant;
+    turns->list[turns->count++].candidate->time_ns = INFINITY;
+}
