@@ -14,122 +14,90 @@ void ref_place(struct ref_tensor *tensor, void *memory)
     tensor->i = floats ? NULL : memory;
 }
 
-static void load_one(const struct ref_tensor *t, int64_t k, const void *data, int64_t at)
-{
-    switch (t->dtype) {
-    case DTYPE_F32:
-        t->f[k] = (double)((const float *)data)[at];
-        break;
-    case DTYPE_F64:
-        t->f[k] = ((const double *)data)[at];
-        break;
-    case DTYPE_F16:
-        t->f[k] = (double)half_to_float(((const uint16_t *)data)[at]);
-        break;
-    case DTYPE_BF16:
-        t->f[k] = (double)bfloat_to_float(((const uint16_t *)data)[at]);
-        break;
-    case DTYPE_I8:
-        t->i[k] = ((const int8_t *)data)[at];
-        break;
-    case DTYPE_U8:
-        t->i[k] = ((const uint8_t *)data)[at];
-        break;
-    case DTYPE_I16:
-        t->i[k] = ((const int16_t *)data)[at];
-        break;
-    case DTYPE_U16:
-        t->i[k] = ((const uint16_t *)data)[at];
-        break;
-    case DTYPE_I32:
-        t->i[k] = ((const int32_t *)data)[at];
-        break;
-    case DTYPE_U32:
-        t->i[k] = ((const uint32_t *)data)[at];
-        break;
-    case DTYPE_I64:
-    case DTYPE_U64:
-        t->i[k] = ((const int64_t *)data)[at];
-        break;
-    case DTYPE_BOOL:
-        t->i[k] = ((const uint8_t *)data)[at] != 0;
-        break;
-    case DTYPE_NONE:
-    case DTYPE_COUNT:
-        break;
-    }
-}
+/* X(type, element in memory, what the reference makes of it, what it stores) for every type. */
+#define EACH_DTYPE(X)                                                                              \
+    X(F32, float, (double)m, f, (float)v)                                                          \
+    X(F64, double, m, f, v)                                                                        \
+    X(F16, uint16_t, (double)half_to_float(m), f, half_from_float((float)v))                       \
+    X(BF16, uint16_t, (double)bfloat_to_float(m), f, bfloat_from_float((float)v))                  \
+    X(I8, int8_t, m, i, (int8_t)v)                                                                 \
+    X(U8, uint8_t, m, i, (uint8_t)v)                                                               \
+    X(I16, int16_t, m, i, (int16_t)v)                                                              \
+    X(U16, uint16_t, m, i, (uint16_t)v)                                                            \
+    X(I32, int32_t, m, i, (int32_t)v)                                                              \
+    X(U32, uint32_t, m, i, (uint32_t)v)                                                            \
+    X(I64, int64_t, m, i, v)                                                                       \
+    X(U64, int64_t, m, i, v)                                                                       \
+    X(BOOL, uint8_t, m != 0, i, v != 0)
 
-static void store_one(const struct ref_tensor *t, int64_t k, void *data, int64_t at)
+/* count elements from k on lie `stride` apart from data[at] on. */
+static void load_row(const struct ref_tensor *t, int64_t k, int64_t count, const void *data,
+                     int64_t at, int64_t stride)
 {
-    switch (t->dtype) {
-    case DTYPE_F32:
-        ((float *)data)[at] = (float)t->f[k];
-        break;
-    case DTYPE_F64:
-        ((double *)data)[at] = t->f[k];
-        break;
-    case DTYPE_F16:
-        ((uint16_t *)data)[at] = half_from_float((float)t->f[k]);
-        break;
-    case DTYPE_BF16:
-        ((uint16_t *)data)[at] = bfloat_from_float((float)t->f[k]);
-        break;
-    case DTYPE_I8:
-        ((int8_t *)data)[at] = (int8_t)t->i[k];
-        break;
-    case DTYPE_U8:
-        ((uint8_t *)data)[at] = (uint8_t)t->i[k];
-        break;
-    case DTYPE_I16:
-        ((int16_t *)data)[at] = (int16_t)t->i[k];
-        break;
-    case DTYPE_U16:
-        ((uint16_t *)data)[at] = (uint16_t)t->i[k];
-        break;
-    case DTYPE_I32:
-        ((int32_t *)data)[at] = (int32_t)t->i[k];
-        break;
-    case DTYPE_U32:
-        ((uint32_t *)data)[at] = (uint32_t)t->i[k];
-        break;
-    case DTYPE_I64:
-    case DTYPE_U64:
-        ((int64_t *)data)[at] = t->i[k];
-        break;
-    case DTYPE_BOOL:
-        ((uint8_t *)data)[at] = t->i[k] != 0;
-        break;
-    case DTYPE_NONE:
-    case DTYPE_COUNT:
-        break;
-    }
-}
-
-/* Calls one() for every element k (row-major) with its place in memory. */
-#define FOR_EACH_PLACE(desc, k, at, one)                                                           \
-    do {                                                                                           \
-        int64_t index_[RANK_MAX] = {0}, count_ = shape_count(&(desc)->shape);                      \
-        for (int64_t k = 0, at = 0; k < count_; k++) {                                             \
-            one;                                                                                   \
-            for (int d_ = (desc)->shape.rank - 1; d_ >= 0; d_--) {                                 \
-                at += (desc)->stride[d_];                                                          \
-                if (++index_[d_] < (desc)->shape.dim[d_])                                          \
-                    break;                                                                         \
-                at -= (desc)->stride[d_] * (desc)->shape.dim[d_];                                  \
-                index_[d_] = 0;                                                                    \
-            }                                                                                      \
+#define LOAD(name, type, from, field, to)                                                          \
+    case DTYPE_##name:                                                                             \
+        for (int64_t j = 0; j < count; j++) {                                                      \
+            type m = ((const type *)data)[at + j * stride];                                        \
+            t->field[k + j] = from;                                                                \
         }                                                                                          \
-    } while (0)
+        break;
+    switch (t->dtype) {
+        EACH_DTYPE(LOAD)
+    case DTYPE_NONE:
+    case DTYPE_COUNT:
+        break;
+    }
+#undef LOAD
+}
+
+static void store_row(const struct ref_tensor *t, int64_t k, int64_t count, void *data, int64_t at,
+                      int64_t stride)
+{
+#define STORE(name, type, from, field, to)                                                         \
+    case DTYPE_##name:                                                                             \
+        for (int64_t j = 0; j < count; j++) {                                                      \
+            __typeof__(t->field[0]) v = t->field[k + j];                                           \
+            ((type *)data)[at + j * stride] = to;                                                  \
+        }                                                                                          \
+        break;
+    switch (t->dtype) {
+        EACH_DTYPE(STORE)
+    case DTYPE_NONE:
+    case DTYPE_COUNT:
+        break;
+    }
+#undef STORE
+}
+
+/* Place in memory of the row that follows; index counts rows. */
+static int64_t next_row(const struct desc *desc, int64_t index[RANK_MAX], int64_t at)
+{
+    for (int d = desc->shape.rank - 2; d >= 0; d--) {
+        at += desc->stride[d];
+        if (++index[d] < desc->shape.dim[d])
+            break;
+        at -= desc->stride[d] * desc->shape.dim[d];
+        index[d] = 0;
+    }
+    return at;
+}
 
 void ref_load(const struct ref_tensor *tensor, const struct desc *desc, const void *data)
 {
-    FOR_EACH_PLACE(desc, k, at, load_one(tensor, k, data, at));
+    int rank = desc->shape.rank;
+    int64_t index[RANK_MAX] = {0}, count = shape_count(&desc->shape);
+    int64_t row = rank ? desc->shape.dim[rank - 1] : 1, stride = rank ? desc->stride[rank - 1] : 1;
+    for (int64_t k = 0, at = 0; k < count; k += row, at = next_row(desc, index, at))
+        load_row(tensor, k, row, data, at, stride);
 }
 
 void ref_store(const struct ref_tensor *tensor, const struct desc *desc, void *data)
 {
-    FOR_EACH_PLACE(desc, k, at, store_one(tensor, k, data, at));
+    int rank = desc->shape.rank;
+    int64_t index[RANK_MAX] = {0}, count = shape_count(&desc->shape);
+    int64_t row = rank ? desc->shape.dim[rank - 1] : 1, stride = rank ? desc->stride[rank - 1] : 1;
+    for (int64_t k = 0, at = 0; k < count; k += row, at = next_row(desc, index, at))
+        store_row(tensor, k, row, data, at, stride);
 }
 
 void ref_wrap(const struct ref_tensor *t)
@@ -311,39 +279,13 @@ enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const str
                           const void *data, struct error *err)
 {
     TRY(ref_alloc(tensor, dtype, shape, err));
-    for (int64_t k = 0; k < tensor->count; k++)
-        load_one(tensor, k, data, k);
+    load_row(tensor, 0, tensor->count, data, 0, 1);
     return STATUS_OK;
 }
 
 void ref_to_data(const struct ref_tensor *tensor, void *data)
 {
-    for (int64_t k = 0; k < tensor->count; k++)
-        store_one(tensor, k, data, k);
-}
-
-double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b)
-{
-    double worst = 0, largest = 0;
-    if (a->count != b->count)
-        return INFINITY;
-    for (int64_t k = 0; k < a->count; k++) {
-        if (a->i || b->i) {
-            if (ref_get(a, k) != ref_get(b, k))
-                return 1;
-            continue;
-        }
-        if (a->f[k] == b->f[k] || (isnan(a->f[k]) && isnan(b->f[k])))
-            continue;
-        double difference = fabs(a->f[k] - b->f[k]);
-        if (!(difference <= 1e300))
-            return INFINITY;
-        worst = fmax(worst, difference);
-    }
-    for (int64_t k = 0; b->f && k < b->count; k++)
-        if (isfinite(b->f[k]))
-            largest = fmax(largest, fabs(b->f[k]));
-    return worst > 0 ? worst / fmax(largest, 1e-30) : 0;
+    store_row(tensor, 0, tensor->count, data, 0, 1);
 }
 
 struct run {

@@ -13,6 +13,7 @@
 
 enum { PROBE_OUTPUTS = 8, PROBE_MS = 20000 };
 static const double reference_macs = 6e9;
+static const double variant_gain = 1.6;
 
 static void fill_input(const struct exe *exe, int v, void *memory)
 {
@@ -76,17 +77,23 @@ static void trial_close(struct trial *t)
     free(t->expected);
 }
 
-static enum status read_output(const struct trial *t, int k, struct ref_tensor *r,
-                               struct error *err)
+/* Where nothing lies between the elements, their order in memory is as good as any other for
+ * comparing, and faster. */
+static struct desc order_of(const struct desc *desc)
 {
-    const struct desc *desc = &t->step->query.out[k];
+    return desc_is_dense(desc) ? desc_dense(desc->dtype, &desc->shape, LAYOUT_PLAIN) : *desc;
+}
+
+static enum status read_from(const struct desc *desc, const void *data, struct ref_tensor *r,
+                             struct error *err)
+{
     *r = (struct ref_tensor){
         .dtype = desc->dtype, .shape = desc->shape, .count = shape_count(&desc->shape)};
     void *memory = malloc((size_t)r->count * 8 + 8);
     if (!memory)
         return FAIL_NO_MEMORY(err);
     ref_place(r, memory);
-    ref_load(r, desc, t->out[k]);
+    ref_load(r, desc, data);
     return STATUS_OK;
 }
 
@@ -105,7 +112,8 @@ static enum status judge(struct trial *t, const struct kernel *kernel, struct er
         struct ref_tensor got = {0};
         if (node->outputs[k] == NONE)
             continue;
-        TRY(read_output(t, k, &got, err));
+        struct desc order = order_of(&t->step->query.out[k]);
+        TRY(read_from(&order, t->out[k], &got, err));
         if (!t->expected[k].count && got.count) {
             t->expected[k] = got;
             continue;
@@ -131,19 +139,40 @@ static void expect_from_reference(struct trial *t)
     memory_free(workspace, bytes);
 }
 
+/* What is expected of output k, row-major as probes want it. */
+static enum status in_rows(const struct trial *t, int k, struct ref_tensor *rows, struct error *err)
+{
+    struct desc desc = t->step->query.out[k];
+    const struct ref_tensor *expected = &t->expected[k];
+    if (!expected->f)
+        return STATUS_OK; /* not compared */
+    desc.dtype = DTYPE_F64;
+    if (!desc_is_dense(&desc))
+        desc = desc_dense(DTYPE_F64, &desc.shape, LAYOUT_PLAIN);
+    return read_from(&desc, expected->f, rows, err);
+}
+
 /* The first call of a distrusted kernel happens in a child that may die of it. */
 static enum status probe(struct trial *t, const struct candidate *c, double bound,
                          struct error *err)
 {
     const struct node *node = t->step->query.node;
+    struct ref_tensor rows[PROBE_OUTPUTS] = {{.count = 0}};
     const double *expected[PROBE_OUTPUTS] = {NULL};
-    for (int k = 0; k < node->output_count && k < PROBE_OUTPUTS; k++)
-        expected[k] = t->expected[k].f;
-    struct probe_data data = {
-        .in = (const void *const *)t->in, .expected = expected, .tolerance = bound};
+    enum status status = STATUS_OK;
     if (node->output_count > PROBE_OUTPUTS)
         return UNSUPPORTED(err, "more outputs than a probe compares");
-    return probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);
+    for (int k = 0; status == STATUS_OK && k < node->output_count; k++) {
+        status = in_rows(t, k, &rows[k], err);
+        expected[k] = rows[k].f;
+    }
+    struct probe_data data = {
+        .in = (const void *const *)t->in, .expected = expected, .tolerance = bound};
+    if (status == STATUS_OK)
+        status = probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);
+    for (int k = 0; k < node->output_count; k++)
+        ref_release(&rows[k]);
+    return status;
 }
 
 /* A prepared candidate of the device: checked and timed. */
@@ -165,7 +194,7 @@ static enum status try_here(struct trial *t, struct entrant *e, struct turns *tu
     e->workspace = memory_alloc(e->workspace_bytes);
     if (!e->workspace)
         return FAIL_NO_MEMORY(err);
-    trial_run_once(t, kernel, e->state, e->workspace);
+    e->first_ns = trial_run_once(t, kernel, e->state, e->workspace);
     enum status status = judge(t, kernel, err);
     if (status == STATUS_OK && kernel != &kernel_reference)
         turns_enter(t, turns, e);
@@ -208,22 +237,56 @@ static enum status try_candidate(struct trial *t, struct candidate *c, struct tu
     return status;
 }
 
-/* The reference runs only where nothing else does. The winner; NULL: none is right. */
-static struct candidate *try_each(struct trial *t, struct turns *turns)
+/* ---- all of them ---- */
+
+static bool is_first_variant(const struct step *step, int k)
+{
+    return k == 0 || step->candidates[k - 1].kernel != step->candidates[k].kernel;
+}
+
+/* The reference runs only where nothing else does. */
+static void try_one(struct trial *t, int k, struct turns *turns, struct candidate **winner)
+{
+    struct candidate *c = &t->step->candidates[k];
+    struct error why = {0};
+    if (c->reason[0] || ((*winner || turns->count) && c->kernel == &kernel_reference))
+        return;
+    if (try_candidate(t, c, turns, &why) != STATUS_OK)
+        snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
+    else if (!turns->count && (!*winner || c->time_ns < (*winner)->time_ns))
+        *winner = c;
+}
+
+/* A kernel whose first variant is far behind is not tried with others: variants differ by less. */
+static void try_variants(struct trial *t, struct turns *turns, struct candidate **winner)
 {
     struct step *step = t->step;
-    struct candidate *winner = NULL;
+    const struct candidate *first = NULL, *best = *winner;
     for (int k = 0; k < step->candidate_count; k++) {
         struct candidate *c = &step->candidates[k];
-        struct error why = {0};
-        if (c->reason[0] || ((winner || turns->count) && c->kernel == &kernel_reference))
+        if (is_first_variant(step, k)) {
+            first = c;
             continue;
-        if (try_candidate(t, c, turns, &why) != STATUS_OK)
-            snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
-        else if (!turns->count && (!winner || c->time_ns < winner->time_ns))
-            winner = c;
+        }
+        double behind = best && !first->reason[0] ? first->time_ns / best->time_ns : 1;
+        if (!c->reason[0] && behind > variant_gain)
+            snprintf(c->reason, sizeof(c->reason),
+                     "%s: not tried, the kernel's first variant is %.1f times slower than the best",
+                     c->text, behind);
+        try_one(t, k, turns, winner);
     }
-    return turns->count ? turns_play(t, turns) : winner;
+}
+
+static struct candidate *try_each(struct trial *t, struct turns *turns)
+{
+    struct candidate *winner = NULL;
+    for (int k = 0; k < t->step->candidate_count; k++)
+        if (is_first_variant(t->step, k))
+            try_one(t, k, turns, &winner);
+    if (turns->count)
+        winner = turns_play(t, turns, TURNS_FIRST);
+    try_variants(t, turns, &winner);
+    return turns->count ? turns_play(t, turns, TURNS_LAST) : winner;
 }
 
 static enum status try_all(struct trial *t, struct error *err)

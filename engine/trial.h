@@ -35,7 +35,9 @@ struct entrant {
     size_t bytes; /* of state */
     void *workspace;
     size_t workspace_bytes;
-    bool out; /* too slow to be run again */
+    double first_ns; /* of the run that was checked: its weights were in a cache */
+    bool out;        /* too slow to be run again */
+    bool played;     /* timed in earlier turns */
 };
 
 struct turns {
@@ -44,10 +46,12 @@ struct turns {
     size_t held; /* bytes of all states */
 };
 
+enum turns_stage { TURNS_FIRST, TURNS_LAST }; /* the last looks closer */
+
 /* Takes over state and workspace; where there is no room, the turns are played first. */
 void turns_enter(struct trial *t, struct turns *turns, const struct entrant *entrant);
 /* Times all and keeps the fastest alone; NULL: there was none. */
-struct candidate *turns_play(struct trial *t, struct turns *turns);
+struct candidate *turns_play(struct trial *t, struct turns *turns, enum turns_stage stage);
 void turns_release(struct turns *turns);
 /* One launch, in ns. */
 double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,

@@ -14,6 +14,8 @@
 enum { EVICT_TILE = 1 << 20, WARM_BYTES = 4 << 20, LINE = 64 };
 enum { MIN_ROUNDS = 3, MAX_ROUNDS = 24, WARM_RUNS = 3 };
 static const double budget_ns = 80e6;
+/* A launch this long shows in two rounds what it is worth, and in the first run what it is not. */
+static const double long_ns = 2e6;
 /* What a kernel with threads of its own costs its neighbours: our workers sleep while it runs, and
  * waking them takes 35 to 50 us in a virtual machine. */
 static const double hand_over_ns = 40e3;
@@ -95,11 +97,16 @@ static int best_of(const struct turns *turns)
     return best;
 }
 
-/* One sample may be another program's fault, three hardly. Returns how many are left. */
-static int drop_slow(struct turns *turns, int round)
+static double best_ns(const struct turns *turns)
 {
-    double limit = round >= MIN_ROUNDS - 1 ? 1.25 : round > 0 ? 1.6 : 3;
-    double best = turns->list[best_of(turns)].candidate->time_ns;
+    return turns->list[best_of(turns)].candidate->time_ns;
+}
+
+/* One sample may be another program's fault, three hardly. Returns how many are left. */
+static int drop_slow(struct turns *turns, int rounds)
+{
+    double limit = rounds >= MIN_ROUNDS ? 1.25 : rounds > 1 ? 1.6 : 3;
+    double best = best_ns(turns);
     int left = 0;
     for (int k = 0; k < turns->count; k++) {
         struct entrant *e = &turns->list[k];
@@ -117,16 +124,18 @@ static void entrant_release(struct entrant *e)
     memory_free(e->workspace, e->workspace_bytes);
 }
 
-struct candidate *turns_play(struct trial *t, struct turns *turns)
+struct candidate *turns_play(struct trial *t, struct turns *turns, enum turns_stage stage)
 {
     if (turns->count == 0)
         return NULL;
     double begin = (double)clock_now_ns();
-    bool settled = turns->count == 1 && turns->list[0].candidate->time_ns < INFINITY;
-    for (int round = 0; !settled && round < MAX_ROUNDS; round++) {
+    int most = stage == TURNS_LAST ? MAX_ROUNDS : MIN_ROUNDS;
+    bool settled = turns->count == 1 && turns->list[0].played;
+    for (int rounds = 1; !settled && rounds <= most; rounds++) {
         play_round(t, turns);
-        settled = drop_slow(turns, round) == 1 || (double)clock_now_ns() - begin > budget_ns;
-        settled = settled && round >= MIN_ROUNDS - 1;
+        bool alone = drop_slow(turns, rounds) == 1;
+        int least = best_ns(turns) > long_ns ? MIN_ROUNDS - 1 : MIN_ROUNDS;
+        settled = rounds >= least && (alone || (double)clock_now_ns() - begin > budget_ns);
     }
     int best = best_of(turns);
     struct entrant winner = turns->list[best];
@@ -135,6 +144,7 @@ struct candidate *turns_play(struct trial *t, struct turns *turns)
     turns->list[turns->count++] = winner;
     turns->held = winner.bytes;
     turns->list[0].out = false;
+    turns->list[0].played = true;
     return winner.candidate;
 }
 
@@ -149,8 +159,11 @@ void turns_release(struct turns *turns)
 void turns_enter(struct trial *t, struct turns *turns, const struct entrant *entrant)
 {
     if (turns->count == TURNS_MAX || turns->held + entrant->bytes > TURNS_BYTES)
-        turns_play(t, turns);
+        turns_play(t, turns, TURNS_FIRST);
     turns->held += entrant->bytes;
-    turns->list[turns->count] = *entrant;
-    turns->list[turns->count++].candidate->time_ns = INFINITY;
+    struct entrant *e = &turns->list[turns->count++];
+    *e = *entrant;
+    for (int k = 0; k < turns->count; k++)
+        e->out = e->out || (e->first_ns > long_ns && e->first_ns > 2 * turns->list[k].first_ns);
+    e->candidate->time_ns = e->out ? e->first_ns : INFINITY;
 }

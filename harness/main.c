@@ -4,11 +4,9 @@
 #include <signal.h>
 
 #include "harness/command.h"
-#include "harness/resident.h"
 
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error that is told, not a death */
-    resident_setup();
     return commands_dispatch(argc - 1, argv + 1);
 }

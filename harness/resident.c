@@ -11,14 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* glibc raises this limit whenever a larger block is freed, and keeps such blocks from then on. */
-enum { OWN_MAPPING = 1 << 20 };
-
-void resident_setup(void)
-{
-    mallopt(M_MMAP_THRESHOLD, OWN_MAPPING);
-}
-
 /* Segments that nobody may write are the file's own pages. */
 static int give_back(struct dl_phdr_info *info, size_t size, void *context)
 {

@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-/* Once, before large blocks are taken: what is freed goes back to the kernel at once. */
-void resident_setup(void);
 /* Gives back what is not in use, the pages of programs and libraries among it: those still needed
  * come back at their next use. From here on the kernel remembers the largest resident size. False:
  * it does not, and resident_peak tells that of the whole process so far. */
