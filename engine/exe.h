@@ -23,6 +23,7 @@ struct exe_options {
     const char *providers;    /* NULL: all; "native,onednn"; the reference is always there */
     const char *cache;        /* tuner cache file; NULL: none is read or written */
     bool retune;              /* time everything although the cache knows */
+    bool quick_tune;          /* time one variant of each kernel only */
     bool no_tune;             /* take the first accepting kernel instead of timing */
     bool no_fuse;             /* compile the graph as it is */
     bool keep_values;         /* every value keeps its own memory (for verification and dumps) */

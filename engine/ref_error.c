@@ -2,8 +2,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "engine/ref_loops.h"
 #include "engine/exe.h"
+#include "engine/ref_loops.h"
 
 /* Eight maxima side by side stay in vectors; a comparison with NaN is false. */
 enum { LANES = 8 };

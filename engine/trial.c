@@ -268,6 +268,8 @@ static void try_variants(struct trial *t, struct turns *turns, struct candidate 
             first = c;
             continue;
         }
+        if (t->exe->options.quick_tune && !c->reason[0])
+            snprintf(c->reason, sizeof(c->reason), "%s: not tried by a quick tuning", c->text);
         double behind = best && !first->reason[0] ? first->time_ns / best->time_ns : 1;
         if (!c->reason[0] && behind > variant_gain)
             snprintf(c->reason, sizeof(c->reason),

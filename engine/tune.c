@@ -196,10 +196,26 @@ static uint64_t key_of(const struct step *step)
     return key;
 }
 
+/* Where a quick tuning keeps its winner, which a full one does not take for the best. */
+static uint64_t quick_key(uint64_t key)
+{
+    return key ^ random_hash("quick");
+}
+
+static const struct tune_entry *known_winner(const struct exe *exe, const struct step *step,
+                                             const struct tune_cache *cache)
+{
+    if (exe->options.retune || exe->options.only)
+        return NULL;
+    const struct tune_entry *entry = tune_cache_find(cache, key_of(step));
+    if (!entry && exe->options.quick_tune)
+        entry = tune_cache_find(cache, quick_key(key_of(step)));
+    return entry;
+}
+
 static void choose_known(struct exe *exe, struct step *step, const struct tune_cache *cache)
 {
-    const struct tune_entry *entry =
-        exe->options.retune || exe->options.only ? NULL : tune_cache_find(cache, key_of(step));
+    const struct tune_entry *entry = known_winner(exe, step, cache);
     struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
     if (!c && (exe->options.no_tune || exe->options.only))
         for (int k = 0; k < step->candidate_count && !c; k++)
@@ -221,6 +237,8 @@ static enum status choose_tried(struct exe *exe, struct step *step, struct tune_
     uint64_t key = key_of(step); /* before the trial adds reasons */
     TRY(trial_run(&t, err));
     struct candidate *c = chosen_of(step);
+    if (exe->options.quick_tune)
+        key = quick_key(key);
     struct tune_entry entry = {.key = key, .variant = c->variant, .time_ns = c->time_ns};
     snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
     tune_cache_put(cache, &entry);

@@ -29,6 +29,7 @@ static void fill_command(const char **out, const char *program, const char *mode
     } flags[] = {{"--no-winograd", m->no_winograd},
                  {"--retune", m->retune},
                  {"--no-tune", m->no_tune},
+                 {"--quick-tune", m->quick_tune},
                  {"--no-fuse", m->no_fuse}};
     int n = 0;
     snprintf(error_text, 32, "%.9g", m->max_error);

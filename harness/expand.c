@@ -246,6 +246,7 @@ static enum status fill_protocol(struct planner *planner, const struct selection
         .server_queries = integer_of(s, KEY_QUERIES),
         .verify = integer_of(s, KEY_VERIFY) != 0,
         .layers = integer_of(s, KEY_LAYERS) != 0,
+        .quick_tune = strcmp(text_of(s, KEY_TUNING), "quick") == 0,
         .interval_is_default = !given(planner, s, KEY_INTERVAL),
     };
     for (int k = 0; k < SCENARIO_COUNT; k++)

@@ -45,6 +45,7 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .cache = m->cache ? m->cache : tuner_cache_path(path, path_size),
                              .retune = m->retune,
                              .no_tune = m->no_tune,
+                             .quick_tune = m->quick_tune,
                              .no_fuse = m->no_fuse,
                              .max_error = m->no_winograd ? 1e-5 : m->max_error,
                              .only_variant = NONE,

@@ -16,7 +16,7 @@ struct model_options {
     const char *providers, *isa, *cache, *device; /* device NULL: "cpu" */
     const char *precision;                        /* NULL: "f32" */
     double max_error;
-    bool retune, no_tune, no_fuse, no_winograd, no_capture;
+    bool retune, no_tune, quick_tune, no_fuse, no_winograd, no_capture;
 };
 
 /* How models are compiled, for commands that take batch and threads from elsewhere. */
@@ -36,6 +36,9 @@ struct model_options {
         {"no-tune",   0,                                                                           \
          OPTION_FLAG, offsetof(type, model.no_tune),                                               \
          NULL,        "take the first kernel that accepts"},                                       \
+        {"quick-tune", 0,                                                                          \
+         OPTION_FLAG,  offsetof(type, model.quick_tune),                                           \
+         NULL,         "time one variant of each kernel only"},                                    \
         {"no-capture", 0,                                                                          \
          OPTION_FLAG,  offsetof(type, model.no_capture),                                           \
          NULL,         "on a device, launch step by step instead of replaying a graph"},           \

@@ -42,6 +42,7 @@ struct protocol {
     int64_t server_queries;   /* server: per tried rate; default 200 */
     bool verify;              /* compare with the float64 reference first; default true */
     bool layers;              /* time every step apart, after the time phase; default true */
+    bool quick_tune;          /* one variant of each kernel competes; no part of the id */
     bool interval_is_default; /* nobody asked for it */
 };
 

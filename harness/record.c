@@ -221,8 +221,9 @@ static const char *command_of(const struct point *p, struct arena *arena)
         if (strcmp(more[k].value, more[k].usual) != 0)
             line = arena_printf(arena, "%s --%s %s", line, more[k].name, more[k].value);
     if (line)
-        line = arena_printf(arena, "%s --scenario %s%s", line, scenario_name(p->protocol.scenario),
-                            p->protocol.cold ? " --cold" : "");
+        line = arena_printf(arena, "%s --scenario %s%s%s", line,
+                            scenario_name(p->protocol.scenario), p->protocol.cold ? " --cold" : "",
+                            p->protocol.quick_tune ? " --quick-tune" : "");
     if (line && p->protocol.scenario == SCENARIO_SERVER)
         line = arena_printf(arena, "%s --latency-bound %.10g --quantile %.10g", line,
                             p->protocol.latency_bound_s, p->protocol.latency_quantile);

@@ -43,6 +43,7 @@ enum suite_key_id {
     KEY_PROFILERS,
     KEY_VERIFY,
     KEY_LAYERS,
+    KEY_TUNING,
     KEY_INTERVAL,
     KEY_SAMPLES_MIN,
     KEY_SAMPLES_MAX,

@@ -13,6 +13,7 @@ static const char *const profilers[] = {"model", "papi", "powercap", "clock", "n
 #undef X
 static const char *const devices[] = {"cpu",    "cuda",   "cuda:0", "cuda:1", "cuda:2", "cuda:3",
                                       "cuda:4", "cuda:5", "cuda:6", "cuda:7", "null",   NULL};
+static const char *const tunings[] = {"full", "quick", NULL};
 static const char *const precisions[] = {"f32", "tf32", "bf16", "f16", "i8", "f8", NULL};
 static const char *const modes[] = {"inference", "training", NULL};
 static const char *const scenarios[] = {"single_stream", "offline", "server", NULL};
@@ -128,6 +129,12 @@ static const struct suite_key keys[KEY_COUNT] = {
                     .type = SUITE_BOOL,
                     .usual = "true",
                     .help = "time every step apart, after the timing of the whole"},
+    [KEY_TUNING] = {.table = TABLE_SETTINGS,
+                    .name = "tuning",
+                    .choices = tunings,
+                    .usual = "full",
+                    .help = "how kernels are chosen for shapes not met before; quick: one variant "
+                            "of each kernel competes (tile sizes and the like are not varied)"},
     [KEY_INTERVAL] = {.table = TABLE_STOP,
                       .name = "interval",
                       .type = SUITE_NUMBER,
