@@ -53,10 +53,32 @@ static enum isa isa_of_cpu(void)
         return ISA_AVX2;
     return ISA_SCALAR;
 }
+
+bool cpu_has_vnni(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512vnni");
+}
+
+bool cpu_has_bf16(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512bf16");
+}
 #else
 static enum isa isa_of_cpu(void)
 {
     return ISA_SCALAR;
+}
+
+bool cpu_has_vnni(void)
+{
+    return false;
+}
+
+bool cpu_has_bf16(void)
+{
+    return false;
 }
 #endif
 

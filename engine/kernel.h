@@ -128,6 +128,9 @@ bool kernel_computes(const struct kernel *kernel, const struct op *op);
 /* The best instruction set of this CPU, lowered by RIDGE_ISA=scalar|avx2|avx512. */
 enum isa isa_detect(void);
 const char *isa_name(enum isa isa);
+/* What some CPUs with ISA_AVX512 have beyond it: dot products of bytes and of bf16. */
+bool cpu_has_vnni(void);
+bool cpu_has_bf16(void);
 
 /* ---- helpers for supports() ---- */
 const struct desc *query_in(const struct kernel_query *q, int i);     /* NULL: absent */

@@ -31,7 +31,7 @@ static enum status infer_gemm(const struct node *node, const struct shape *a, co
 enum status matmul_infer(const struct node *node, const struct shape *a, const struct shape *b,
                          struct shape *c, struct error *err)
 {
-    if (is_gemm(node))
+    if (is_gemm(node) || node_int(node, "transB", 0))
         return infer_gemm(node, a, b, c, err);
     if (a->rank < 1 || b->rank < 1)
         return mismatch(node, a, b, err);
@@ -97,7 +97,7 @@ struct matmul_shape matmul_shape_from(const struct node *node, const struct desc
         s.a_row = s.a_col;
         s.a_col = stride;
     }
-    if (is_gemm(node) && node_int(node, "transB", 0)) {
+    if (node_int(node, "transB", 0)) {
         int64_t stride = s.b_row;
         s.n = b->shape.dim[0];
         s.b_row = s.b_col;

@@ -11,6 +11,7 @@ struct pass_row {
 static const struct pass_row rows[] = {
     {"normalise", pass_normalise, true},
     {"fold_constants", pass_fold_constants, false},
+    {"absorb_transpose", pass_absorb_transpose, false},
     {"turn_conv_transpose", pass_turn_conv_transpose, false},
     {"fold_batch_norm", pass_fold_batch_norm, false},
     {"fuse_concat_norm", pass_fuse_concat_norm, false},

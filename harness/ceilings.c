@@ -89,18 +89,6 @@ struct arithmetic {
 
 #if defined(__x86_64__)
 
-static bool has_vnni(void)
-{
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512vnni");
-}
-
-static bool has_bf16(void)
-{
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512bf16");
-}
-
 static const struct arithmetic arithmetic[] = {
     {"fma", "f32", "scalar", "FLOP/s", ISA_SCALAR, NULL, NULL, roof_fma_f32_scalar},
     {"fma", "f32", "avx2", "FLOP/s", ISA_AVX2, NULL, NULL, roof_fma_f32_avx2},
@@ -110,9 +98,9 @@ static const struct arithmetic arithmetic[] = {
     {"fma", "f64", "avx512", "FLOP/s", ISA_AVX512, NULL, NULL, roof_fma_f64_avx512},
     {"dot", "i8", "avx2", "OP/s", ISA_AVX2, NULL, NULL, roof_dot_i8_avx2},
     {"dot", "i8", "avx512", "OP/s", ISA_AVX512, NULL, NULL, roof_dot_i8_avx512},
-    {"dot", "i8", "avx512_vnni", "OP/s", ISA_AVX512, has_vnni, "AVX512-VNNI",
+    {"dot", "i8", "avx512_vnni", "OP/s", ISA_AVX512, cpu_has_vnni, "AVX512-VNNI",
      roof_dot_i8_vnni_avx512},
-    {"dot", "bf16", "avx512_bf16", "FLOP/s", ISA_AVX512, has_bf16, "AVX512-BF16",
+    {"dot", "bf16", "avx512_bf16", "FLOP/s", ISA_AVX512, cpu_has_bf16, "AVX512-BF16",
      roof_dot_bf16_avx512},
 };
 

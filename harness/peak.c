@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness/peak.h"
 
+#include <math.h>
+
 #include "base/clock.h"
+#include "base/registry.h"
 #include "engine/kernels/lib/roof.h"
 
 enum { BURSTS = 7, THREADS_MAX = 1024 };
@@ -20,18 +23,51 @@ static void work(void *context, int64_t tile, int thread)
     burst->flops[tile] = burst->run(burst->rounds, &burst->sink[tile]);
 }
 
-#if defined(__x86_64__)
-static roof_compute *const functions[ISA_COUNT] = {roof_fma_f32_scalar, roof_fma_f32_avx2,
-                                                   roof_fma_f32_avx512};
-#else
-static roof_compute *const functions[ISA_COUNT] = {roof_fma_f32_scalar, roof_fma_f32_scalar,
-                                                   roof_fma_f32_scalar};
-#endif
+struct peak {
+    enum precision precision;
+    enum isa isa;
+    bool (*has)(void); /* beyond isa; NULL: nothing */
+    const char *name;
+    roof_compute *run;
+};
 
-double peak_fma_f32(struct pool *pool, enum isa isa)
+/* The best of each precision first. */
+static const struct peak peaks[] = {
+#if defined(__x86_64__)
+    {PRECISION_F32, ISA_AVX512, NULL, "f32 multiply-adds", roof_fma_f32_avx512},
+    {PRECISION_F32, ISA_AVX2, NULL, "f32 multiply-adds", roof_fma_f32_avx2},
+    {PRECISION_BF16, ISA_AVX512, cpu_has_bf16, "bf16 dot products (AVX512-BF16)",
+     roof_dot_bf16_avx512},
+    {PRECISION_I8, ISA_AVX512, cpu_has_vnni, "i8 dot products (AVX512-VNNI)",
+     roof_dot_i8_vnni_avx512},
+    {PRECISION_I8, ISA_AVX512, NULL, "i8 dot products of three instructions", roof_dot_i8_avx512},
+    {PRECISION_I8, ISA_AVX2, NULL, "i8 dot products of three instructions", roof_dot_i8_avx2},
+#endif
+    {PRECISION_F32, ISA_SCALAR, NULL, "f32 multiply-adds", roof_fma_f32_scalar},
+};
+
+static const struct peak *find(enum isa isa, enum precision precision)
+{
+    for (int k = 0; k < ARRAY_COUNT(peaks); k++)
+        if (peaks[k].precision == precision && peaks[k].isa <= isa &&
+            (!peaks[k].has || peaks[k].has()))
+            return &peaks[k];
+    return NULL;
+}
+
+const char *peak_name(enum isa isa, enum precision precision)
+{
+    const struct peak *peak = find(isa, precision);
+    return peak ? peak->name : NULL;
+}
+
+double peak_rate(struct pool *pool, enum isa isa, enum precision precision)
 {
     static const int64_t rounds = 60000; /* about 2 ms */
-    struct burst burst = {.run = functions[isa], .rounds = rounds};
+    const struct peak *peak = find(isa, precision);
+    if (!peak)
+        return NAN;
+    struct burst burst = {.run = peak->run, .rounds = rounds};
     int threads = pool_threads(pool) < THREADS_MAX ? pool_threads(pool) : THREADS_MAX;
     double best = 0;
     for (int k = 0; k < BURSTS; k++) {

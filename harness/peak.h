@@ -4,8 +4,13 @@
 
 #include "base/pool.h"
 #include "engine/kernel.h"
+#include "engine/precision.h"
 
-/* FP32 FMA rate of all threads of the pool together, FLOP/s: best of several short bursts. */
-double peak_fma_f32(struct pool *pool, enum isa isa);
+/* What is measured as the peak of a precision: "f32 multiply-adds". NULL: this CPU, or the
+ * instruction set, has no instruction for it that ridge knows. */
+const char *peak_name(enum isa isa, enum precision precision);
+/* Rate of those of all threads of the pool together, operations per second (a multiply-add is two):
+ * best of several short bursts; NAN when there is no name. */
+double peak_rate(struct pool *pool, enum isa isa, enum precision precision);
 
 #endif

@@ -33,6 +33,7 @@ struct work {
     bool measured;
     double *step_ns;
     int step_repeats;
+    enum precision precision;
     double peak, rss;
     struct counts counts[COUNTS_MAX];
     int count_count;
@@ -58,7 +59,7 @@ static enum status phase_verify(struct work *w, struct error *err)
 
 static double peak_now(const struct work *w)
 {
-    return w->target.pool ? peak_fma_f32(w->target.pool, isa_detect()) : NAN;
+    return w->target.pool ? peak_rate(w->target.pool, isa_detect(), w->precision) : NAN;
 }
 
 static enum status phase_time(struct work *w, struct error *err)
@@ -257,6 +258,7 @@ static void phase_count(struct work *w)
 static enum status run_phases(struct work *w, struct error *err)
 {
     progress_show(w->job->progress, "compiling", NAN, NAN);
+    TRY(precision_from_name(w->job->point->precision, &w->precision, err));
     TRY(target_open(w->job->point, w->job->model, &w->target, err));
     graph_cost(w->target.graph, &w->cost);
     TRY(phase_verify(w, err));
@@ -289,6 +291,7 @@ enum status point_run(const struct point_job *job, struct arena *arena, struct r
                                 .step_ns = w.step_ns,
                                 .step_repeats = w.step_repeats,
                                 .peak_flop_rate = w.peak,
+                                .peak_name = peak_name(isa_detect(), w.precision),
                                 .peak_rss_bytes = w.rss,
                                 .counts = w.counts,
                                 .count_count = w.count_count,

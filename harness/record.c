@@ -75,12 +75,13 @@ static void add_rate(struct rows *rows, const char *name, double value, const ch
     row->reason = isnan(value) ? "no rate kept the latency within its bound" : "";
 }
 
-static void add_known(struct rows *rows, const char *name, const char *unit, double value,
-                      const char *reason)
+static struct metric_record *add_known(struct rows *rows, const char *name, const char *unit,
+                                       double value, const char *reason)
 {
     struct metric_record *row = add(rows, -1, name, unit, value);
     row->source = "clock";
     row->reason = isnan(value) ? reason : "";
+    return row;
 }
 
 static void add_measurement(struct rows *rows, const struct point_facts *f)
@@ -101,6 +102,12 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
     add_known(rows, "clock_hz", "Hz", m->clock_hz, "this CPU's clock cannot be timed");
 }
 
+static const char *text_or_fail(struct rows *rows, const char *text)
+{
+    rows->failed = rows->failed || !text;
+    return text ? text : "";
+}
+
 static void add_derived(struct rows *rows, const struct point_facts *f)
 {
     double median = f->measurement->median_s;
@@ -109,13 +116,21 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
     struct metric_record *rate = add(rows, -1, "flop_rate", "FLOP/s", f->cost->flops / median);
     rate->better = BETTER_HIGHER;
     rate->formula = "flops (model) / time_s";
-    static const char why[] = "the peak of this device was not measured";
-    add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, why);
+    const char *why = f->peak_name ? "the peak of this device was not measured"
+                                   : "this CPU has no instruction of this precision to measure";
+    struct metric_record *peak =
+        add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, why);
+    if (!isnan(f->peak_flop_rate))
+        peak->formula =
+            text_or_fail(rows, arena_printf(rows->arena, "rate of %s in registers", f->peak_name));
     struct metric_record *share =
         add(rows, -1, "fraction_of_peak", "1", f->cost->flops / median / f->peak_flop_rate);
     share->better = BETTER_HIGHER;
     share->reason = isnan(share->value) ? why : "";
     share->formula = "flop_rate / peak_flop_rate";
+    if (!isnan(share->value))
+        share->formula = text_or_fail(
+            rows, arena_printf(rows->arena, "flop_rate / rate of %s in registers", f->peak_name));
 }
 
 static void add_memory(struct rows *rows, const struct point_facts *f)

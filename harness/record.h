@@ -39,7 +39,8 @@ struct point_facts {
     const struct verification *verification; /* NULL: not verified */
     const double *step_ns;                   /* per step; NULL: not timed apart */
     int step_repeats;
-    double peak_flop_rate; /* FMA peak around the samples; NAN */
+    double peak_flop_rate; /* of the point's precision, around the samples; NAN */
+    const char *peak_name; /* what it is the rate of (harness/peak.h); NULL: nothing */
     double peak_rss_bytes; /* NAN: not known */
     const struct counts *counts;
     int count_count;

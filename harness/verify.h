@@ -8,7 +8,8 @@
 
 struct verification {
     double error; /* max |y - r| / max |r|, the worst output */
-    double bound; /* the largest that a kernel in use states for itself; 1e-5 at least */
+    double bound; /* the largest that a kernel in use states for itself; 1e-5 at least, or 0 when
+                     the graph has no floats */
 };
 
 /* Runs the executable twice: nothing may depend on fresh memory. */

@@ -74,6 +74,14 @@ static const struct op_case cases[] = {
     {.name = "matrix_by_vector", .inputs = "f32[7,19] f32[19]"},
     {.name = "vector_by_batch", .inputs = "f32[6] f32[2,6,5]"},
     {.name = "batch_by_vector", .inputs = "f32[2,5,6] f32[6]"},
+    {.name = "bf16", .inputs = "bf16[33,70] bf16[70,45]!", .tolerance = 8e-3},
+    {.name = "bf16_odd_k", .inputs = "bf16[14,33] bf16[33,50]", .tolerance = 8e-3},
+    {.name = "bf16_one_row", .inputs = "bf16[1,130] bf16[130,67]!", .tolerance = 8e-3},
+    {.name = "bf16_one_column", .inputs = "bf16[65,130] bf16[130,1]", .tolerance = 8e-3},
+    {.name = "bf16_batch", .inputs = "bf16[3,2,17,20] bf16[3,2,20,9]", .tolerance = 8e-3},
+    {.name = "bf16_broadcast_batches", .inputs = "bf16[4,1,5,6] bf16[3,6,7]", .tolerance = 8e-3},
+    {.name = "bf16_vectors", .inputs = "bf16[19] bf16[19]", .tolerance = 8e-3},
+    {.name = "bf16_many_columns", .inputs = "bf16[40,1100] bf16[1100,300]", .tolerance = 8e-3},
     {.name = "integers", .inputs = "i32[4,5]{-9:9} i32[5,3]{-9:9}"},
 };
 

@@ -10,6 +10,7 @@
 
 graph_pass pass_normalise;           /* explicit window attributes; identities removed */
 graph_pass pass_fold_constants;      /* nodes of constants only */
+graph_pass pass_absorb_transpose;    /* MatMulInteger reads a transposed matrix where it lies */
 graph_pass pass_turn_conv_transpose; /* ConvTranspose of stride 1 -> Conv */
 graph_pass pass_fold_batch_norm;     /* BatchNormalization into the convolution before it */
 graph_pass pass_fuse_concat_norm;    /* Concat and BatchNormalization as one */

@@ -114,7 +114,9 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
 {
     struct json json;
     bool here = exe_device(exe)->kind->is_host;
-    double total = 0, peak = here ? peak_fma_f32(exe_pool(exe), isa_detect()) : NAN;
+    enum precision precision = PRECISION_F32;
+    precision_from_name(o->model.precision, &precision, NULL); /* model_open has checked it */
+    double total = 0, peak = here ? peak_rate(exe_pool(exe), isa_detect(), precision) : NAN;
     struct exe_memory memory = exe_memory(exe);
     for (int s = 0; s < exe_step_count(exe); s++)
         total += times[s];
@@ -138,11 +140,11 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     }
     if (exe_not_captured(exe))
         print_not_captured(exe);
-    printf("\n%d steps, %.3f ms in all; FMA peak ", exe_step_count(exe), total * 1e-6);
-    if (here)
-        printf("%.1f GFLOP/s\n", peak * 1e-9);
+    printf("\n%d steps, %.3f ms in all; ", exe_step_count(exe), total * 1e-6);
+    if (!isnan(peak))
+        printf("peak of %s %.1f GFLOP/s\n", peak_name(isa_detect(), precision), peak * 1e-9);
     else
-        printf("of this device not measured\n");
+        printf("the peak of this %s not measured\n", here ? "precision" : "device");
     printf(
         "memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",
         (double)memory.arena_bytes * 1e-6, (double)memory.unshared_bytes * 1e-6,
@@ -176,8 +178,8 @@ REGISTER(command, explain) = {
     .name = "explain",
     .summary = "show the kernel of every node and why it was chosen",
     .usage = "MODEL [options]",
-    .help = "Per node: time, share of the whole, rate, share of the FMA peak, streamed bytes per\n"
-            "second, the chosen kernel with its variant, and what was fused into it.",
+    .help = "Per node: time, share of the whole, rate, share of its precision's peak, streamed\n"
+            "bytes per second, the chosen kernel with its variant, and what was fused into it.",
     .options = options,
     .values_size = sizeof(struct explain_options),
     .words_min = 1,

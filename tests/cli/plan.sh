@@ -115,7 +115,7 @@ complains 'is a folder, not a regular file'
 
 run ridge plan "$tap_dir/none.toml"
 exits 2
-complains 'built in: quick, table1'
+complains 'built in: products, quick, table1'
 
 run ridge plan resnt50
 exits 2

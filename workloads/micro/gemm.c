@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One matrix product, A [m, k] times B' with B [n, k], both known only at run time. The lists are
- * those of AI Matrix's micro benchmark. */
+ * those of AI Matrix's micro benchmark. bf16 has results of bf16; i8 is signed times signed with
+ * results of i32, which ONNX has no transposed product for: a Transpose that compilation takes away
+ * (engine/passes/absorb_transpose.c). */
 #include <string.h>
 
 #include "workloads/lib/cases.h"
@@ -43,13 +45,33 @@ static struct sizes sizes_of(struct graph *g, const struct workload_config *conf
                           config_int(config, "k")};
 }
 
+static int product(struct graph *g, enum dtype dtype, struct shape a_shape, struct shape b_shape)
+{
+    struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
+    int a = graph_input(g, "a", dtype, a_shape, fill);
+    int b = graph_input(g, "b", dtype, b_shape, fill);
+    return graph_node(g, "Gemm", "gemm", INPUTS(a, b), ATTRS(attr_int("transB", 1)));
+}
+
+static int product_of_bytes(struct graph *g, struct shape a_shape, struct shape b_shape)
+{
+    struct fill fill = {.kind = FILL_INDEX, .a = -128, .b = 128};
+    int64_t perm[] = {1, 0};
+    int a = graph_input(g, "a", DTYPE_I8, a_shape, fill);
+    int b = graph_input(g, "b", DTYPE_I8, b_shape, fill);
+    int turned =
+        graph_node(g, "Transpose", "b_turned", INPUTS(b), ATTRS(attr_ints("perm", 2, perm)));
+    return graph_node(g, "MatMulInteger", "gemm", INPUTS(a, turned), NO_ATTRS);
+}
+
 static void build(struct graph *g, const struct workload_config *config)
 {
     struct sizes s = sizes_of(g, config);
     g->batch = 1; /* rows are no items */
-    int a = case_input(g, "a", shape_of(s.m, s.k));
-    int b = case_input(g, "b", shape_of(s.n, s.k));
-    int c = graph_node(g, "Gemm", "gemm", INPUTS(a, b), ATTRS(attr_int("transB", 1)));
+    struct shape a = shape_of(s.m, s.k), b = shape_of(s.n, s.k);
+    int c = config->precision == PRECISION_I8
+                ? product_of_bytes(g, a, b)
+                : product(g, config->precision == PRECISION_BF16 ? DTYPE_BF16 : DTYPE_F32, a, b);
     graph_rename(g, c, "c");
     graph_output(g, c);
 }
@@ -58,10 +80,12 @@ REGISTER(workload, gemm) = {
     .name = "gemm",
     .domain = "micro",
     .task = "matrix product",
-    .summary = "C = A B' in fp32 (fp16, int8: not built yet), any size or those of AI Matrix",
+    .summary = "C = A B' in f32, bf16 or i8 (s8 x s8, sums and result i32), any size or those of "
+               "AI Matrix",
     .source = "AI Matrix micro benchmark, after DeepBench",
     .params = params,
     .table1_batch = 1,
     .batch = 1,
+    .precisions = 1u << PRECISION_BF16 | 1u << PRECISION_I8,
     .build = build,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Transposes of blocks. f32: squares of VL x VL in registers (16 x 16 with AVX-512, 8 x 8 with
  * AVX2), by interleaving pairs of rows of ever larger groups. */
+#include "engine/kernels/lib/copy_block.h"
+
 #include "engine/kernels/lib/copy_bytes.h"
-#include "engine/kernels/lib/copy_plan.h"
 
 #if defined(__AVX512F__)
 

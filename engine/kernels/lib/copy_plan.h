@@ -58,7 +58,6 @@ struct kernel_state {
 #define copy_release  SIMD_FN(copy_release)
 #define copy_plan_for SIMD_FN(copy_plan_for)
 #define copy_units    SIMD_FN(copy_units)
-#define copy_block    SIMD_FN(copy_block)
 
 /* The hooks of a kernel for operators with .move, or whose output 0 is input 0 under another
  * shape. */
@@ -74,13 +73,5 @@ void copy_plan_for(const struct flat_move *move, int elem, bool stream, struct c
 /* Units [first, last) of a plan. */
 void copy_units(const struct copy_plan *plan, const char *src, char *dst, int64_t first,
                 int64_t last);
-
-/* na x nb elements: (a, b) from src + a src_stride + b elem to dst + b dst_stride + a elem. */
-struct copy_block {
-    const char *src;
-    char *dst;
-    int64_t src_stride, dst_stride, na, nb;
-};
-void copy_block(const struct copy_block *block, int elem, bool stream);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The timed part of engine/kernels/lib/copy_plan.h. */
+#include "engine/kernels/lib/copy_block.h"
 #include "engine/kernels/lib/copy_bytes.h"
 #include "engine/kernels/lib/copy_plan.h"
 

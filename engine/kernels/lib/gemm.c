@@ -21,7 +21,9 @@ struct chunk {
     float *copy;
     void *scratch; /* of the caller's */
     const float *b, *bias;
-    float *c;
+    float *c;         /* NULL: narrow */
+    uint16_t *narrow; /* NULL: c */
+    float *sums;      /* narrow, before the last pass; for the chunk's first row and column */
     const float *operands[GEMM_STEP_MAX];
 };
 
@@ -55,7 +57,8 @@ static void locate_batch(struct chunk *k)
         for (int s = 0; s < steps; s++)
             operand[s] += at * call->post->steps[s].batch[d];
     }
-    k->c = call->c + c;
+    k->narrow = k->plan->size.narrow ? (uint16_t *)call->c + c : NULL;
+    k->c = k->narrow ? NULL : (float *)call->c + c;
     int64_t b = call->b_period ? k->batch % call->b_period : k->batch;
     k->b = call->b + b * call->b_batch;
     k->bias = call->bias ? call->bias + b * call->bias_batch : NULL;
@@ -79,11 +82,12 @@ static void locate_chunk(const struct job *job, int64_t task, int thread, struct
     k->tile1 = split(p->tiles, p->chunk_rows, row + 1);
     k->panel0 = split(p->panels, p->chunk_columns, column);
     k->panel1 = split(p->panels, p->chunk_columns, column + 1);
-    size_t stride = p->pointer_bytes + p->copy_bytes + ALIGN_TENSOR;
-    char *scratch = (char *)job->call->workspace + (size_t)thread * stride;
+    char *scratch = (char *)job->call->workspace +
+                    (size_t)thread * (gemm_workspace(p) / (size_t)p->size.threads);
     k->rows = (const float **)(void *)scratch;
     k->copied = k->rows + p->row_tiles * p->size.rows * p->size.taps;
     k->copy = (float *)(void *)(scratch + p->pointer_bytes);
+    k->sums = (float *)(void *)(scratch + p->pointer_bytes + p->copy_bytes);
     k->scratch = (char *)job->call->scratch + (size_t)thread * job->call->scratch_bytes;
 }
 
@@ -105,6 +109,21 @@ static void point_rows(const struct chunk *k)
     }
 }
 
+/* A row's words of a pass, completed and flipped. */
+static void copy_words(const struct gemm_size *s, const struct pass *pass, const float *from,
+                       void *to)
+{
+    size_t bytes = (size_t)pass->k * sizeof(float), valid = bytes;
+    int64_t left = s->row_bytes - pass->first * (int64_t)sizeof(float);
+    unsigned char *words = to;
+    if (s->row_bytes && left < (int64_t)bytes)
+        valid = (size_t)left;
+    memcpy(words, from + pass->first, valid);
+    memset(words + valid, 0, bytes - valid);
+    for (size_t i = 0; s->flip && i < bytes; i++)
+        words[i] ^= 0x80;
+}
+
 static void copy_rows(const struct chunk *k, const struct pass *pass)
 {
     const struct gemm_plan *p = k->plan;
@@ -114,8 +133,8 @@ static void copy_rows(const struct chunk *k, const struct pass *pass)
         const float **rows = k->rows + at * step * p->size.taps + pass->tap * step;
         for (int64_t m = 0; m < count; m++)
             for (int64_t t = 0; t < pass->taps; t++)
-                memcpy(k->copy + (at * step + m) * p->copy_row + t * pass->k,
-                       rows[t * step + m] + pass->first, (size_t)pass->k * sizeof(float));
+                copy_words(&p->size, pass, rows[t * step + m],
+                           k->copy + (at * step + m) * p->copy_row + t * pass->k);
     }
 }
 
@@ -142,11 +161,40 @@ static bool pass_is_dense(const struct chunk *k, const struct pass *pass)
            k->rows[1] - k->rows[0] == s->k;
 }
 
-static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
+/* Where the tile at (row, column) of C leaves its sums, and what they start from. */
+static void place_results(const struct chunk *k, int64_t row, int64_t column, bool last,
+                          struct gemm_tile *tile)
 {
     const struct gemm_plan *p = k->plan;
     const struct gemm_call *call = k->call;
+    int64_t first = k->panel0 * p->size.vectors * VL, at = k->batch * p->size.m + row;
+    tile->c_row = k->narrow ? p->sums_row : call->c_row;
+    tile->c = k->narrow ? k->sums + column - first : k->c + row * call->c_row + column;
+    tile->narrow = k->narrow && last ? k->narrow + row * call->c_row + column : NULL;
+    tile->narrow_row = call->c_row;
+    tile->bias = k->bias ? k->bias + column : NULL;
+    tile->scale = call->scale ? call->scale + at : NULL;
+    tile->shift = call->shift ? call->shift + at : NULL;
+    tile->shift_by = call->shift ? call->shift_by + column : NULL;
+}
+
+/* The tile below one of `rows` rows. */
+static void move_down(struct gemm_tile *tile, int64_t rows)
+{
+    tile->c += rows * tile->c_row;
+    if (tile->narrow)
+        tile->narrow += rows * tile->narrow_row;
+    if (tile->scale)
+        tile->scale += rows;
+    if (tile->shift)
+        tile->shift += rows;
+}
+
+static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
+{
+    const struct gemm_plan *p = k->plan;
     const float *operands[GEMM_STEP_MAX];
+    enum gemm_math math = p->size.math;
     bool copy = p->size.copy,
          last = pass->tap + pass->taps == p->size.taps && pass->first + pass->k == p->size.k;
     int64_t full = (int64_t)p->size.vectors * VL, column = panel * full, step = p->size.rows;
@@ -158,19 +206,17 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
                              .first = copy ? 0 : pass->first,
                              .k = copy ? pass->taps * pass->k : pass->k,
                              .b = k->b + column * p->size.taps * p->size.k + before,
-                             .c_row = call->c_row,
-                             .bias = k->bias ? k->bias + column : NULL,
                              .last = left < VL ? left : VL,
                              .stream = k->stream && last && left >= VL,
                              .resume = before > 0,
-                             .post = last ? call->post : NULL,
+                             .post = last ? k->call->post : NULL,
                              .operands = operands};
-    gemm_tile_fn *thick = p->rows_rest ? gemm_tile_for((int)p->rows_even + 1, vectors) : NULL;
-    gemm_tile_fn *thin = p->rows_even ? gemm_tile_for((int)p->rows_even, vectors) : NULL;
+    gemm_tile_fn *thick = p->rows_rest ? gemm_tile_for(math, (int)p->rows_even + 1, vectors) : NULL;
+    gemm_tile_fn *thin = p->rows_even ? gemm_tile_for(math, (int)p->rows_even, vectors) : NULL;
     int64_t taps = copy ? 1 : p->size.taps;
     bool ahead = panel == k->panel0 && pass_is_dense(k, pass);
     const float *const *rows = copy ? k->copied : k->rows + pass->tap * step;
-    tile.c = k->c + tile_row(p, k->tile0) * call->c_row + column;
+    place_results(k, tile_row(p, k->tile0), column, last, &tile);
     if (tile.post)
         move_operands(k, tile.post, tile_row(p, k->tile0), column, operands);
     for (int64_t index = k->tile0; index < k->tile1; index++, rows += taps * step) {
@@ -179,7 +225,7 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
         tile.rows = rows;
         tile.ahead = ahead && index + 1 < k->tile1 ? rows[step] : rows[0];
         (is_thick ? thick : thin)(&tile);
-        tile.c += count * call->c_row;
+        move_down(&tile, count);
         for (int s = 0; tile.post && s < tile.post->count; s++)
             operands[s] += count * tile.post->steps[s].row;
     }
@@ -218,7 +264,8 @@ static void run_chunk(void *context, int64_t task, int thread)
 /* Whether all rows of C start on a vector's boundary and no second pass will read them. */
 static bool can_stream(const struct gemm_plan *plan, const struct gemm_call *call)
 {
-    if (!plan->size.stream || (uintptr_t)call->c % (VL * sizeof(float)) || call->c_row % VL)
+    if (!plan->size.stream || plan->size.narrow || (uintptr_t)call->c % (VL * sizeof(float)) ||
+        call->c_row % VL)
         return false;
     for (int d = 0; d < call->batch_rank; d++)
         if (call->c_batch[d] % VL)

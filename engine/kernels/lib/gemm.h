@@ -8,7 +8,8 @@
  * second cache; then for each panel all row tiles. Rows are spread evenly over the tiles (49 rows
  * in tiles of 12 are 10, 10, 10, 10, 9), so no thin tile is left. `copy` gathers a chunk's rows of
  * A into dense memory first: it pays when many panels read them, or when their distance is a large
- * power of two and they fight for the same sets of the first cache.
+ * power of two and they fight for the same sets of the first cache. Where words are no floats it
+ * also completes rows that do not end with a word, and makes signed bytes unsigned.
  *
  * Life cycle: gemm_plan once; gemm_pack_b once per constant B; gemm_run per launch.
  */
@@ -21,10 +22,14 @@
 /* What the caller decides. */
 struct gemm_size {
     int64_t batch, m, n;
-    int64_t taps, k; /* k: elements per tap */
-    int vectors;     /* width of a panel in vectors */
-    int rows;        /* rows of a tile; 0: the most there is */
-    int64_t block_k; /* at most so many of taps * k in a pass; 0: all */
+    int64_t taps, k;     /* k: elements (words, see gemm_tile.h) per tap */
+    enum gemm_math math; /* when that is not GEMM_F32: one tap, and no post that reads memory */
+    bool narrow;         /* C is bf16; c, c_row and c_batch of the call are in such elements */
+    bool flip;           /* with copy: the sign bits of A's bytes are turned over */
+    int64_t row_bytes;   /* with copy: what a row of A has, zeros follow; 0: k whole words */
+    int vectors;         /* width of a panel in vectors */
+    int rows;            /* rows of a tile; 0: the most there is */
+    int64_t block_k;     /* at most so many of taps * k in a pass; 0: all */
     bool copy;
     bool stream; /* write C past the caches where that is possible */
     int threads;
@@ -41,6 +46,8 @@ struct gemm_plan {
     int64_t rows_even, rows_rest;      /* a tile has rows_even rows, the first rows_rest one more */
     int64_t taps_block, k_block;       /* a pass is taps_block taps of k_block elements */
     int64_t copy_row;                  /* floats between copied rows */
+    int64_t sums_row;                  /* narrow: floats between rows of sums that another pass */
+    size_t sums_bytes;                 /* will go on with */
     size_t pointer_bytes, copy_bytes;  /* scratch per thread */
 };
 
@@ -82,6 +89,19 @@ struct gemm_source_b {
 void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from, int64_t first,
                  int64_t last, float *packed);
 
+/* The same for words of elements of one or two bytes; strides in elements. */
+struct gemm_source_words {
+    const void *b;
+    int64_t k; /* elements */
+    int64_t row, column;
+    int element; /* bytes */
+    bool flip;   /* turn over the sign bits of bytes */
+};
+/* sums: those of each column's bytes (signed), padded like a bias; NULL: not wanted. */
+#define gemm_pack_words SIMD_FN(gemm_pack_words)
+void gemm_pack_words(const struct gemm_plan *plan, const struct gemm_source_words *from,
+                     int64_t first, int64_t last, float *packed, int32_t *sums);
+
 /* Rows [row, row + count) of batch `batch` of A. scratch: the thread's, see gemm_call. */
 struct gemm_rows {
     const void *source;
@@ -105,7 +125,9 @@ struct gemm_call {
     int64_t b_period;   /* batches after which B and bias begin again; 0: never */
     const float *bias;  /* padded to panels; NULL: none */
     int64_t bias_batch; /* like b_batch */
-    float *c;
+    /* Of bytes, see struct gemm_tile: per row of all batches, and shift_by like bias. */
+    const int32_t *scale, *shift, *shift_by;
+    void *c; /* float, i32 or bf16 */
     int64_t c_row;
     const struct gemm_post *post; /* NULL: none */
     const void *const *in;        /* operands of posts: kernel_args.in */

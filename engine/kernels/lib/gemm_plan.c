@@ -9,6 +9,8 @@
 
 /* Rows of A that a chunk reads again for each panel: half of a second cache of 512 KiB. */
 enum { CHUNK_BYTES = 256 << 10, CHUNK_CYCLES = 600, TILE_CYCLES = 40 };
+/* Sums of a chunk that wait for the next pass. */
+enum { SUMS_BYTES = 512 << 10 };
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -46,9 +48,22 @@ static double chunk_cycles(const struct gemm_plan *p, int64_t tiles, int64_t pan
     return (double)(tiles * panels) * tile + once + stream + CHUNK_CYCLES;
 }
 
+/* Floats between rows, and bytes, of a chunk's sums when they do not fit into C. */
+static void plan_sums(struct gemm_plan *p)
+{
+    const struct gemm_size *s = &p->size;
+    int64_t columns = divide_up(p->panels, p->chunk_columns) * s->vectors * VL;
+    int64_t rows = divide_up(p->tiles, p->chunk_rows) * s->rows;
+    p->sums_row = columns + 16; /* no power of two */
+    p->sums_bytes = 0;
+    if (s->narrow && s->k > p->k_block)
+        p->sums_bytes = (size_t)(rows * p->sums_row) * sizeof(float);
+}
+
 static void plan_grid(struct gemm_plan *p)
 {
     const struct gemm_size *s = &p->size;
+    struct gemm_plan trial = *p;
     int64_t tile_bytes = (int64_t)sizeof(float) * s->rows * p->taps_block * p->k_block;
     int64_t most = tile_bytes > 0 ? CHUNK_BYTES / tile_bytes : p->tiles;
     most = most < 1 ? 1 : most;
@@ -61,6 +76,10 @@ static void plan_grid(struct gemm_plan *p)
             double chunk = chunk_cycles(p, divide_up(p->tiles, r), divide_up(p->panels, c));
             double time = (double)divide_up(s->batch * r * c, s->threads) * chunk;
             time += s->threads > 1 ? 0.05 * chunk : 0; /* a disturbed thread delays by one chunk */
+            trial.chunk_rows = r;
+            trial.chunk_columns = c;
+            plan_sums(&trial);
+            time *= trial.sums_bytes > SUMS_BYTES ? 2 : 1;
             if (best >= 0 && time >= best)
                 continue;
             best = time;
@@ -93,6 +112,7 @@ struct gemm_plan gemm_plan_for(const struct gemm_size *size)
     p.rows_rest = p.tiles ? s->m % p.tiles : 0;
     plan_passes(&p);
     plan_grid(&p);
+    plan_sums(&p);
     p.row_tiles = divide_up(p.tiles, p.chunk_rows);
     int64_t rows = p.row_tiles * s->rows;
     p.pointer_bytes = (size_t)(rows * (s->taps + 1)) * sizeof(float *);
@@ -113,7 +133,8 @@ void gemm_describe(const struct gemm_plan *plan, char *text, size_t size)
 
 size_t gemm_workspace(const struct gemm_plan *plan)
 {
-    return (plan->pointer_bytes + plan->copy_bytes + ALIGN_TENSOR) * (size_t)plan->size.threads;
+    size_t bytes = plan->pointer_bytes + plan->copy_bytes + plan->sums_bytes;
+    return (bytes / ALIGN_TENSOR + 2) * ALIGN_TENSOR * (size_t)plan->size.threads;
 }
 
 int64_t gemm_bias_floats(const struct gemm_plan *plan)

@@ -12,6 +12,10 @@
  * What shapes pay: the registers must hold rows * vectors sums, one row of B and one element of A,
  * and each multiply-add must find its operands loaded. Tall tiles (12 x 2) load least on CPUs with
  * one 512-bit load a cycle, wide ones (6 x 4, 8 x 3) win where broadcasts compete for the ports.
+ *
+ * An element of A and B is a word of 32 bits: a float, two bf16 (sums are floats) or four bytes
+ * (unsigned times signed, sums are i32), see enum gemm_math. Everything but the multiplication is
+ * the same for all: floats are words here, and only their bits are moved where they are none.
  */
 #ifndef ENGINE_KERNELS_LIB_GEMM_TILE_H
 #define ENGINE_KERNELS_LIB_GEMM_TILE_H
@@ -29,6 +33,15 @@ enum { GEMM_ROWS_MAX = 6, GEMM_VECTORS_MAX = 3 };
 enum { GEMM_ROWS_MAX = 4, GEMM_VECTORS_MAX = 4 };
 #endif
 
+enum gemm_math {
+    GEMM_F32,
+    GEMM_BF16,      /* each half widened to a float */
+    GEMM_BF16_DOT,  /* AVX512-BF16 */
+    GEMM_BYTES,     /* each byte widened to 16 bits */
+    GEMM_BYTES_DOT, /* AVX512-VNNI */
+    GEMM_MATH_COUNT,
+};
+
 struct gemm_tile {
     const float *const *rows; /* [taps][row_step] */
     int64_t row_step;
@@ -38,7 +51,12 @@ struct gemm_tile {
     const float *b;     /* panel [taps * k][vectors * VL] */
     float *c;           /* rows c_row apart */
     int64_t c_row;
-    const float *bias;            /* [vectors * VL]; NULL: zero */
+    uint16_t *narrow; /* the sums end here as bf16, rows narrow_row apart; NULL: in c */
+    int64_t narrow_row;
+    const float *bias; /* [vectors * VL]; NULL: zero. Bytes: i32, see scale */
+    /* Bytes, when there is a bias: sums start from scale[row] bias[column], plus, if there is a
+     * shift, shift[row] shift_by[column]. */
+    const int32_t *scale, *shift, *shift_by;
     int64_t last;                 /* columns in the last vector, 1 .. VL */
     bool stream;                  /* past the caches; c and c_row aligned to vectors, last == VL */
     bool resume;                  /* c holds the sums of earlier k */
@@ -48,10 +66,20 @@ struct gemm_tile {
 
 typedef void gemm_tile_fn(const struct gemm_tile *tile);
 
+/* The tiles of one kind of words: [vectors - 1][rows - 1]. */
+typedef gemm_tile_fn *const gemm_tiles[GEMM_VECTORS_MAX][GEMM_ROWS_MAX];
+
+#define gemm_tiles_bf16      SIMD_FN(gemm_tiles_bf16)
+#define gemm_tiles_bytes     SIMD_FN(gemm_tiles_bytes)
+#define gemm_tiles_bf16_dot  SIMD_FN(gemm_tiles_bf16_dot)
+#define gemm_tiles_bytes_dot SIMD_FN(gemm_tiles_bytes_dot)
+extern gemm_tiles gemm_tiles_bf16, gemm_tiles_bytes;
+extern gemm_tiles gemm_tiles_bf16_dot, gemm_tiles_bytes_dot; /* AVX-512 */
+
 /* The largest number of rows for tiles that many vectors wide. */
 #define gemm_rows_max SIMD_FN(gemm_rows_max)
 int gemm_rows_max(int vectors);
 #define gemm_tile_for SIMD_FN(gemm_tile_for)
-gemm_tile_fn *gemm_tile_for(int rows, int vectors);
+gemm_tile_fn *gemm_tile_for(enum gemm_math math, int rows, int vectors);
 
 #endif

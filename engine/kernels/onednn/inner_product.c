@@ -9,7 +9,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct gemm gemm;
     dnnl_inner_product_desc_t desc;
     struct plan_step *step;
-    TRY(gemm_from_query(q, &gemm, why));
+    TRY(gemm_from_query(q, &gemm_f32, &gemm, why));
     if (!gemm.b_data || gemm.c.ndims != 2)
         return REFUSE(why, "inner product needs one constant matrix");
     /* Its weights are [N, K]: B transposed by its strides. */

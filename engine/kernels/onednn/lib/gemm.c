@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/onednn/lib/gemm.h"
 
+const struct gemm_types gemm_f32 = {DTYPE_F32, DTYPE_F32, DTYPE_F32};
+
 struct matrix {
+    enum dtype dtype;
     int64_t rows, cols, row, col; /* sizes and strides */
     const int64_t *batch;         /* strides; 0: broadcast */
 };
@@ -10,6 +13,15 @@ static void tidy(int64_t *stride, int64_t dim, int64_t fallback)
 {
     if (dim == 1 || *stride == 0)
         *stride = fallback;
+}
+
+static dnnl_data_type_t type_of(enum dtype dtype)
+{
+    return dtype == DTYPE_BF16  ? dnnl_bf16
+           : dtype == DTYPE_I8  ? dnnl_s8
+           : dtype == DTYPE_U8  ? dnnl_u8
+           : dtype == DTYPE_I32 ? dnnl_s32
+                                : dnnl_f32;
 }
 
 static void matrix_md(const struct matmul_shape *s, struct matrix m, dnnl_memory_desc_t *md,
@@ -29,8 +41,11 @@ static void matrix_md(const struct matmul_shape *s, struct matrix m, dnnl_memory
     stride[rank] = m.row;
     stride[rank + 1] = m.col;
     *md = md_strided(rank + 2, dim, stride);
-    if (any)
-        *any = md_any(rank + 2, dim);
+    md->data_type = type_of(m.dtype);
+    if (!any)
+        return;
+    *any = md_any(rank + 2, dim);
+    any->data_type = md->data_type;
 }
 
 /* matmul_shape folds trailing batch dimensions into the rows: so does the result's shape. */
@@ -65,7 +80,7 @@ static void find_bias(const struct kernel_query *q, struct gemm *gemm)
         input = node->posts[0].input;
     const struct desc *row = input == NONE ? NULL : in_desc(q, input);
     gemm->bias = NONE;
-    if (!row || row->dtype != DTYPE_F32 || gemm_attribute(q, "alpha") != 1 ||
+    if (!row || row->dtype != q->out[0].dtype || gemm_attribute(q, "alpha") != 1 ||
         gemm_attribute(q, "beta") != 1 || !onednn_host->desc_is_plain(row))
         return;
     int64_t count = 1, one = 1, last = row->shape.rank ? row->shape.dim[row->shape.rank - 1] : 0;
@@ -75,19 +90,31 @@ static void find_bias(const struct kernel_query *q, struct gemm *gemm)
         return;
     gemm->bias = input;
     gemm->bias_row = md_strided(1, &count, &one);
+    gemm->bias_row.data_type = gemm->c.data_type;
 }
 
-enum status gemm_from_query(const struct kernel_query *q, struct gemm *gemm, struct error *why)
+/* Sizes and strides do not depend on the type. */
+static enum status check(const struct desc *desc, enum dtype wanted, struct error *why)
 {
     dnnl_memory_desc_t checked;
-    TRY(md_from_desc(&q->in[0], &checked, why));
-    TRY(md_from_desc(&q->in[1], &checked, why));
-    TRY(md_from_desc(&q->out[0], &checked, why));
+    struct desc as_f32 = *desc;
+    if (desc->dtype != wanted)
+        return REFUSE(why, "other types than this kernel's");
+    as_f32.dtype = DTYPE_F32;
+    return md_from_desc(&as_f32, &checked, why);
+}
+
+enum status gemm_from_query(const struct kernel_query *q, const struct gemm_types *types,
+                            struct gemm *gemm, struct error *why)
+{
+    TRY(check(&q->in[0], types->a, why));
+    TRY(check(&q->in[1], types->b, why));
+    TRY(check(&q->out[0], types->c, why));
     struct matmul_shape s = onednn_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
     *gemm = (struct gemm){.shape = s, .b_data = in_fixed(q, 1), .grouping = group_output(q, &s)};
-    struct matrix a = {s.m, s.k, s.a_row, s.a_col, s.a_batch};
-    struct matrix b = {s.k, s.n, s.b_row, s.b_col, s.b_batch};
-    struct matrix c = {s.m, s.n, s.c_row, s.c_col, s.c_batch};
+    struct matrix a = {types->a, s.m, s.k, s.a_row, s.a_col, s.a_batch};
+    struct matrix b = {types->b, s.k, s.n, s.b_row, s.b_col, s.b_batch};
+    struct matrix c = {types->c, s.m, s.n, s.c_row, s.c_col, s.c_batch};
     matrix_md(&s, a, &gemm->a, NULL);
     matrix_md(&s, b, &gemm->b, &gemm->b_any);
     matrix_md(&s, c, &gemm->c, NULL);
@@ -110,5 +137,44 @@ enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, st
         TRY(post_append(q, &gemm->grouping, &add, attr, why));
     for (int k = gemm->bias != NONE && !c_is_bias; k < q->node->post_count; k++)
         TRY(post_append(q, &gemm->grouping, &q->node->posts[k], attr, why));
+    return STATUS_OK;
+}
+
+/* The bias row in as many dimensions as the result has. */
+static dnnl_memory_desc_t bias_md(const struct gemm *gemm)
+{
+    int64_t dims[RANK_MAX + 2], strides[RANK_MAX + 2];
+    int last = gemm->c.ndims - 1;
+    for (int k = 0; k <= last; k++) {
+        dims[k] = k < last ? 1 : gemm->shape.n;
+        strides[k] = k < last ? gemm->shape.n : 1;
+    }
+    dnnl_memory_desc_t md = md_strided(gemm->c.ndims, dims, strides);
+    md.data_type = gemm->bias_row.data_type;
+    return md;
+}
+
+enum status gemm_build(const struct kernel_query *q, const struct gemm_types *types,
+                       struct plan *plan, struct error *why)
+{
+    struct gemm gemm;
+    dnnl_matmul_desc_t desc;
+    struct plan_step *step;
+    TRY(gemm_from_query(q, types, &gemm, why));
+    dnnl_memory_desc_t bias = bias_md(&gemm);
+    DNNL_TRY(dnnl_matmul_desc_init(&desc, &gemm.a, gemm.b_data ? &gemm.b_any : &gemm.b,
+                                   gemm.bias == NONE ? NULL : &bias, &gemm.c),
+             why);
+    TRY(plan_attr(plan, why));
+    TRY(gemm_posts(q, &gemm, plan, why));
+    TRY(plan_step(plan, &desc, &step, why));
+    step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &gemm.a);
+    step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &gemm.c);
+    if (gemm.b_data)
+        step_packed(step, DNNL_ARG_WEIGHTS, &gemm.b, gemm.b_data);
+    else
+        step_io(step, DNNL_ARG_WEIGHTS, SOURCE_IN, 1, &gemm.b);
+    if (gemm.bias != NONE)
+        step_io(step, DNNL_ARG_BIAS, SOURCE_IN, (size_t)gemm.bias, &bias);
     return STATUS_OK;
 }

@@ -6,6 +6,13 @@
 
 #include "engine/kernels/onednn/lib/adapter.h"
 
+/* Of the elements of A, B and C. */
+struct gemm_types {
+    enum dtype a, b, c;
+};
+
+extern const struct gemm_types gemm_f32;
+
 struct gemm {
     struct matmul_shape shape;
     dnnl_memory_desc_t a, b, c; /* [batch..., M, K], [batch..., K, N], [batch..., M, N] */
@@ -13,12 +20,16 @@ struct gemm {
     const void *b_data; /* NULL: B comes with each launch */
     struct grouping grouping;
     int bias; /* input that is added as a row first of all, by the primitive itself; or NONE */
-    dnnl_memory_desc_t bias_row; /* [N] */
+    dnnl_memory_desc_t bias_row; /* [N], of C's type */
 };
 
-enum status gemm_from_query(const struct kernel_query *q, struct gemm *gemm, struct error *why);
+enum status gemm_from_query(const struct kernel_query *q, const struct gemm_types *types,
+                            struct gemm *gemm, struct error *why);
 /* Gemm's alpha and C, and the node's posts, as post-ops of the step; but not the bias. */
 enum status gemm_posts(const struct kernel_query *q, const struct gemm *gemm, struct plan *plan,
                        struct error *why);
+/* All of it, on oneDNN's matmul. */
+enum status gemm_build(const struct kernel_query *q, const struct gemm_types *types,
+                       struct plan *plan, struct error *why);
 
 #endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/kernels/lib/matmul_words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/kernels/lib/copy_block.h"
+
+enum { WORD = 4, LINE_WORDS = 16, ROWS_PER_TASK = 64, A = 0, B = 1, SIGN = 128 };
+
+/* Memory of a launch: bytes from the start of the workspace. */
+struct room {
+    size_t packed;       /* B, unless it is fixed */
+    size_t columns;      /* per column of all batches: a bias in f32, or the sums of B */
+    size_t shift_by;     /* per column: zero points of B */
+    size_t scale, shift; /* per row of all batches */
+    size_t turned;       /* per thread: rows of A that were columns */
+    size_t gemm, bytes;
+};
+
+struct kernel_state {
+    struct matmul_words words;
+    struct gemm_plan plan;
+    struct room room;
+    bool is_bytes, shifts; /* shifts: B has zero points, or is unsigned */
+    bool turn;
+    int64_t line;          /* words between turned rows */
+    size_t turned_bytes;   /* per thread */
+    int64_t packed_floats; /* of one batch */
+    int64_t columns;       /* of one batch, padded */
+    bool shared;           /* all batches have the same B */
+    float *packed;         /* fixed B; NULL: comes with each launch */
+    int32_t *sums;         /* with it */
+};
+
+struct tuning {
+    enum gemm_math math;
+    int vectors, rows;
+};
+
+enum { TUNINGS = 4 };
+
+/* For two-byte and one-byte elements; best guesses first. The last one of each needs no instruction
+ * that a CPU of this set might lack. */
+#if defined(__AVX512F__)
+static const struct tuning tunings[2][TUNINGS] = {
+    {{GEMM_BF16_DOT, 2, 12}, {GEMM_BF16_DOT, 4, 6}, {GEMM_BF16_DOT, 3, 8}, {GEMM_BF16, 2, 12}},
+    {{GEMM_BYTES_DOT, 2, 12}, {GEMM_BYTES_DOT, 4, 6}, {GEMM_BYTES_DOT, 3, 8}, {GEMM_BYTES, 2, 12}}};
+#elif defined(__AVX2__)
+static const struct tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 2, 6}, {GEMM_BF16, 3, 4}},
+                                                  {{GEMM_BYTES, 2, 5}, {GEMM_BYTES, 2, 6}}};
+#else
+static const struct tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 4, 4}}, {{GEMM_BYTES, 4, 4}}};
+#endif
+
+/* Products up to this are fast enough for the tests to try everything. */
+#define SMALL_MACS 1e7
+
+static bool can_run(const struct tuning *t, const struct tuning *list, const struct matmul_shape *s)
+{
+    bool dots = list[0].math == GEMM_BF16_DOT ? cpu_has_bf16() : cpu_has_vnni();
+    bool plain = t->math == GEMM_BF16 || t->math == GEMM_BYTES;
+    double macs = (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+    if (!plain)
+        return dots;
+    return list[0].math == t->math || !dots || macs <= SMALL_MACS;
+}
+
+/* The tuning of a variant, or how many there are when that is too large. */
+static int find_tuning(const struct matmul_words *w, int variant, const struct tuning **found)
+{
+    const struct tuning *list = tunings[w->element == 1];
+    int count = 0;
+    *found = NULL;
+    for (int k = 0; k < TUNINGS && list[k].rows; k++)
+        if (can_run(&list[k], list, &w->shape) && count++ == variant)
+            *found = &list[k];
+    return count;
+}
+
+enum status matmul_words_check(const struct matmul_words *words, struct error *why)
+{
+    const struct matmul_shape *s = &words->shape;
+    if (s->m * s->n * s->k * s->batch == 0)
+        return UNSUPPORTED(why, "an empty product");
+    if (s->c_col != 1 && s->n > 1)
+        return UNSUPPORTED(why, "rows of the result are not dense");
+    return STATUS_OK;
+}
+
+/* ---- sizes ---- */
+
+static bool whole_words(const struct matmul_words *w)
+{
+    const struct matmul_shape *s = &w->shape;
+    int64_t all = s->k | s->a_row;
+    for (int d = 0; d < s->batch_rank; d++)
+        all |= s->a_batch[d];
+    return all * w->element % WORD == 0;
+}
+
+static void size_product(const struct kernel_query *q, const struct tuning *t,
+                         struct kernel_state *s)
+{
+    const struct matmul_shape *shape = &s->words.shape;
+    int per = WORD / s->words.element;
+    int64_t row_words = s->turn ? s->line : shape->a_row / per;
+    struct gemm_size size = {.batch = shape->batch,
+                             .m = shape->m,
+                             .n = shape->n,
+                             .taps = 1,
+                             .k = (shape->k + per - 1) / per,
+                             .math = t->math,
+                             .narrow = !s->is_bytes,
+                             .flip = s->is_bytes && s->words.signed_a,
+                             .row_bytes = shape->k * s->words.element,
+                             .vectors = t->vectors,
+                             .rows = t->rows,
+                             .block_k = 512,
+                             .stream = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES,
+                             .threads = q->threads};
+    size.copy = size.flip || (!s->turn && !whole_words(&s->words)) ||
+                (shape->m >= t->rows && size.k >= 64 && gemm_rows_collide(row_words, t->rows));
+    s->plan = gemm_plan_for(&size);
+}
+
+static size_t take(struct room *room, size_t bytes)
+{
+    size_t at = room->bytes;
+    room->bytes += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    return at;
+}
+
+static void make_room(const struct kernel_query *q, struct kernel_state *s)
+{
+    const struct matmul_shape *shape = &s->words.shape;
+    struct room *room = &s->room;
+    int64_t matrices = s->shared ? 1 : shape->batch, rows = shape->batch * shape->m;
+    bool fixed = q->fixed[B] != NULL;
+    bool columns = s->is_bytes ? !fixed : s->words.bias != NONE;
+    room->packed = take(room, fixed ? 0 : (size_t)(matrices * s->packed_floats) * WORD);
+    room->columns = take(room, columns ? (size_t)(matrices * s->columns) * WORD : 0);
+    room->shift_by = take(room, s->shifts ? (size_t)s->columns * WORD : 0);
+    room->scale = take(room, s->is_bytes ? (size_t)rows * WORD : 0);
+    room->shift = take(room, s->shifts ? (size_t)rows * WORD : 0);
+    room->turned = take(room, s->turned_bytes * (size_t)q->threads);
+    room->gemm = take(room, gemm_workspace(&s->plan));
+}
+
+static struct kernel_state sized(matmul_words_from *from, const struct kernel_query *q, int variant)
+{
+    struct kernel_state s = {.shared = true};
+    const struct tuning *t;
+    from(q, &s.words, NULL);
+    find_tuning(&s.words, variant, &t);
+    const struct matmul_shape *shape = &s.words.shape;
+    s.is_bytes = s.words.element == 1;
+    s.shifts = s.is_bytes && (!s.words.signed_b || s.words.zero_b != NONE);
+    s.turn = shape->a_col != 1 && shape->k > 1;
+    int64_t words = (shape->k * s.words.element + WORD - 1) / WORD;
+    s.line = (words + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS + LINE_WORDS;
+    for (int d = 0; d < shape->batch_rank; d++)
+        s.shared = s.shared && !shape->b_batch[d];
+    size_product(q, t, &s);
+    s.turned_bytes =
+        s.turn ? (size_t)(s.plan.row_tiles * (s.plan.rows_even + 1) * s.line) * WORD : 0;
+    s.packed_floats = gemm_packed_floats(&s.plan);
+    s.columns = gemm_bias_floats(&s.plan);
+    make_room(q, &s);
+    return s;
+}
+
+int words_variants(matmul_words_from *from, const struct kernel_query *q)
+{
+    struct matmul_words words;
+    const struct tuning *none;
+    from(q, &words, NULL);
+    return find_tuning(&words, TUNINGS, &none);
+}
+
+void words_describe(matmul_words_from *from, const struct kernel_query *q, int variant, char *text,
+                    size_t size)
+{
+    static const char *const names[GEMM_MATH_COUNT] = {
+        [GEMM_BF16] = "widened ", [GEMM_BYTES] = "widened "};
+    struct kernel_state s = sized(from, q, variant);
+    const char *name = names[s.plan.size.math];
+    char plan[48];
+    gemm_describe(&s.plan, plan, sizeof(plan));
+    snprintf(text, size, "%s%s", name ? name : "", plan);
+}
+
+size_t words_workspace(matmul_words_from *from, const struct kernel_query *q, int variant)
+{
+    return sized(from, q, variant).room.bytes;
+}
+
+/* ---- packing ---- */
+
+static void pack_panels(const struct kernel_state *s, const void *b, int64_t batch, int64_t first,
+                        int64_t last, float *packed, int32_t *sums)
+{
+    const struct matmul_shape *shape = &s->words.shape;
+    int64_t offset = matmul_offset_of(shape, batch).b * s->words.element;
+    struct gemm_source_words from = {.b = (const char *)b + offset,
+                                     .k = shape->k,
+                                     .row = shape->b_row,
+                                     .column = shape->b_col,
+                                     .element = s->words.element,
+                                     .flip = s->is_bytes && !s->words.signed_b};
+    gemm_pack_words(&s->plan, &from, first, last, packed + batch * s->packed_floats,
+                    s->is_bytes ? sums + batch * s->columns : NULL);
+}
+
+enum status words_prepare(matmul_words_from *from, const struct kernel_query *q, int variant,
+                          struct kernel_state **out, size_t *state_bytes, struct error *err)
+{
+    struct kernel_state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return FAIL_NO_MEMORY(err);
+    *s = sized(from, q, variant);
+    *state_bytes = 0;
+    *out = s;
+    if (!q->fixed[B])
+        return STATUS_OK;
+    int64_t matrices = s->shared ? 1 : s->words.shape.batch;
+    size_t packed = (size_t)(matrices * s->packed_floats) * WORD;
+    size_t sums = s->is_bytes ? (size_t)(matrices * s->columns) * WORD : 0;
+    s->packed = gemm_alloc(packed);
+    s->sums = gemm_alloc(sums);
+    if (!s->packed || !s->sums) {
+        words_release(s);
+        *out = NULL;
+        return FAIL_NO_MEMORY(err);
+    }
+    for (int64_t k = 0; k < matrices; k++)
+        pack_panels(s, q->fixed[B], k, 0, s->plan.panels, s->packed, s->sums);
+    *state_bytes = packed + sums;
+    return STATUS_OK;
+}
+
+void words_release(struct kernel_state *state)
+{
+    if (!state)
+        return;
+    free(state->packed);
+    free(state->sums);
+    free(state);
+}
+
+/* ---- what zero points bring about ---- */
+
+struct job {
+    const struct kernel_state *state;
+    const struct kernel_query *q;
+    const struct kernel_args *args;
+    int64_t panels, panel_tasks; /* tasks beyond pack nothing but sum up rows */
+};
+
+static void *room_at(const struct job *job, size_t offset)
+{
+    return (char *)job->args->workspace + offset;
+}
+
+/* Zero point `at` of an input, of its unsigned (A) or signed (B) bytes. */
+static int32_t zero_point(const struct job *job, int input, bool is_signed, int moved, int64_t at)
+{
+    if (input == NONE)
+        return moved;
+    const unsigned char *zeros = job->args->in[input];
+    unsigned char zero = zeros[shape_count(&job->q->in[input].shape) == 1 ? 0 : at];
+    return (is_signed ? (int32_t)(int8_t)zero : (int32_t)zero) + moved;
+}
+
+static void shift_columns(const struct job *job)
+{
+    const struct matmul_words *w = &job->state->words;
+    int32_t *to = room_at(job, job->state->room.shift_by);
+    memset(to, 0, (size_t)job->state->columns * WORD);
+    for (int64_t n = 0; n < w->shape.n; n++)
+        to[n] = zero_point(job, w->zero_b, w->signed_b, w->signed_b ? 0 : -SIGN, n);
+}
+
+static int32_t sum_of_row(const struct job *job, int64_t batch, int64_t row)
+{
+    const struct matmul_words *w = &job->state->words;
+    const struct matmul_shape *s = &w->shape;
+    const unsigned char *a = job->args->in[A];
+    unsigned char flip = w->signed_a ? SIGN : 0;
+    uint32_t sum = 0;
+    a += matmul_offset_of(s, batch).a + row * s->a_row;
+    for (int64_t k = 0; s->a_col == 1 && k < s->k; k++)
+        sum += a[k] ^ flip;
+    for (int64_t k = 0; s->a_col != 1 && k < s->k; k++)
+        sum += a[k * s->a_col] ^ flip;
+    return (int32_t)sum;
+}
+
+/* scale and shift of row `at`, counted over all batches. */
+static void weigh_row(const struct job *job, int64_t at)
+{
+    const struct kernel_state *s = job->state;
+    const struct matmul_words *w = &s->words;
+    int64_t batch = at / w->shape.m, row = at % w->shape.m;
+    uint32_t zero = (uint32_t)zero_point(job, w->zero_a, w->signed_a, w->signed_a ? SIGN : 0, row);
+    ((int32_t *)room_at(job, s->room.scale))[at] = (int32_t)(0 - zero);
+    if (s->shifts)
+        ((int32_t *)room_at(job, s->room.shift))[at] =
+            (int32_t)((uint32_t)w->shape.k * zero - (uint32_t)sum_of_row(job, batch, row));
+}
+
+static void spread_bias(const struct job *job)
+{
+    const struct kernel_state *s = job->state;
+    const uint16_t *bias = job->args->in[s->words.bias];
+    float *to = room_at(job, s->room.columns);
+    memset(to, 0, (size_t)s->columns * WORD);
+    for (int64_t n = 0; n < s->words.shape.n; n++)
+        to[n] = bfloat_to_float(bias[n]);
+}
+
+/* ---- launch ---- */
+
+static void begin_task(void *context, int64_t task, int thread)
+{
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    (void)thread;
+    if (task < job->panel_tasks) {
+        int64_t batch = task / s->plan.panels, panel = task % s->plan.panels;
+        pack_panels(s, job->args->in[B], batch, panel, panel + 1, room_at(job, s->room.packed),
+                    room_at(job, s->room.columns));
+        return;
+    }
+    int64_t first = (task - job->panel_tasks) * ROWS_PER_TASK, end = first + ROWS_PER_TASK;
+    int64_t rows = s->words.shape.batch * s->words.shape.m;
+    for (int64_t row = first; row < end && row < rows; row++)
+        weigh_row(job, row);
+}
+
+static void begin(struct job *job)
+{
+    const struct kernel_state *s = job->state;
+    const struct matmul_shape *shape = &s->words.shape;
+    int64_t rows = shape->batch * shape->m, matrices = s->shared ? 1 : shape->batch;
+    int64_t row_tasks = s->is_bytes ? (rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK : 0;
+    job->panel_tasks = s->packed ? 0 : matrices * s->plan.panels;
+    if (s->shifts)
+        shift_columns(job);
+    if (s->words.bias != NONE)
+        spread_bias(job);
+    if (job->panel_tasks + row_tasks)
+        pool_run(job->args->pool, job->panel_tasks + row_tasks, begin_task, job);
+}
+
+/* Rows of A where they lie. */
+static void rows_there(const struct gemm_rows *wanted, const float **to, int64_t step)
+{
+    const struct job *job = wanted->source;
+    const struct matmul_words *w = &job->state->words;
+    int64_t at = matmul_offset_of(&w->shape, wanted->batch).a + wanted->row * w->shape.a_row;
+    const char *a = (const char *)job->args->in[A] + at * w->element;
+    (void)step;
+    for (int64_t m = 0; m < wanted->count; m++, a += w->shape.a_row * w->element)
+        to[m] = (const float *)(const void *)a;
+}
+
+/* Rows of A that lie as columns, element by element of a chunk, in the thread's scratch. */
+static void turn_rows(const struct gemm_rows *rows)
+{
+    const struct job *job = rows->source;
+    const struct matmul_words *w = &job->state->words;
+    const struct matmul_shape *s = &w->shape;
+    int64_t at = matmul_offset_of(s, rows->batch).a + rows->row * s->a_row;
+    int64_t line = job->state->line * WORD, per_row = s->k * w->element;
+    const char *a = (const char *)job->args->in[A] + at * w->element;
+    char *to = rows->scratch;
+    for (int64_t m = 0; m < rows->count; m++)
+        memset(to + m * line + per_row, 0, (size_t)(line - per_row));
+    if (s->a_row == 1) {
+        struct copy_block block = {a, to, s->a_col * w->element, line, s->k, rows->count};
+        copy_block(&block, w->element, false);
+        return;
+    }
+    for (int64_t m = 0; m < rows->count; m++)
+        for (int64_t k = 0; k < s->k; k++)
+            memcpy(to + m * line + k * w->element, a + (m * s->a_row + k * s->a_col) * w->element,
+                   (size_t)w->element);
+}
+
+static void rows_turned(const struct gemm_rows *wanted, const float **to, int64_t step)
+{
+    const struct job *job = wanted->source;
+    int64_t line = job->state->line;
+    (void)step;
+    for (int64_t m = 0; m < wanted->count; m++)
+        to[m] = (const float *)wanted->scratch + (wanted->row - wanted->first + m) * line;
+}
+
+void words_launch(const struct kernel_state *s, const struct kernel_query *q,
+                  const struct kernel_args *args)
+{
+    const struct matmul_shape *shape = &s->words.shape;
+    struct job job = {.state = s, .q = q, .args = args};
+    begin(&job);
+    const void *columns = s->sums && s->is_bytes ? s->sums : room_at(&job, s->room.columns);
+    bool starts = s->is_bytes || s->words.bias != NONE;
+    struct gemm_call call = {.rows = s->turn ? rows_turned : rows_there,
+                             .begin = s->turn ? turn_rows : NULL,
+                             .source = &job,
+                             .scratch = room_at(&job, s->room.turned),
+                             .scratch_bytes = s->turned_bytes,
+                             .b = s->packed ? s->packed : room_at(&job, s->room.packed),
+                             .b_batch = s->shared ? 0 : s->packed_floats,
+                             .bias = starts ? columns : NULL,
+                             .bias_batch = s->shared || !s->is_bytes ? 0 : s->columns,
+                             .scale = s->is_bytes ? room_at(&job, s->room.scale) : NULL,
+                             .shift = s->shifts ? room_at(&job, s->room.shift) : NULL,
+                             .shift_by = s->shifts ? room_at(&job, s->room.shift_by) : NULL,
+                             .c = args->out[0],
+                             .c_row = shape->c_row,
+                             .post = &s->words.post,
+                             .in = args->in,
+                             .batch_rank = shape->batch_rank,
+                             .batch_dim = shape->batch_dim,
+                             .c_batch = shape->c_batch,
+                             .workspace = room_at(&job, s->room.gemm)};
+    gemm_run(&s->plan, &call, args->pool);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of short numbers, VL lanes of 32-bit words at a time: a word holds two bf16 or four
+ * bytes. vf_dot_bf16 and vi_dot_bytes are single instructions of AVX512-BF16 and AVX512-VNNI, which
+ * whoever calls them has asked for (engine/kernel.h, cpu_has_bf16); they are written in assembly so
+ * that one file can hold them beside code for CPUs without. The other functions take words apart
+ * for what every CPU has: bf16 is the upper half of a float, and bytes widened to 16 bits cannot
+ * saturate in vpmaddwd as they would in vpmaddubsw (255 x 127 x 2 is above 32767).
+ */
+#ifndef ENGINE_KERNELS_LIB_SIMD_DOT_H
+#define ENGINE_KERNELS_LIB_SIMD_DOT_H
+
+#include "engine/kernels/lib/simd.h"
+
+#if defined(__AVX512F__)
+
+/* clang-format off */
+SIMD_INLINE vf vf_dot_bf16(vf sum, vf a, vf b)
+{ __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b)); return sum; }
+/* a: unsigned bytes, b: signed ones */
+SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b)
+{ __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b)); return sum; }
+SIMD_INLINE vf word_bf16(vf w, int half) /* 0: the lower one */
+{ return _mm512_castsi512_ps(half ? _mm512_and_si512(vi_bits(w), vi_set1((int)0xffff0000))
+                                  : _mm512_slli_epi32(vi_bits(w), 16)); }
+SIMD_INLINE vi word_unsigned(vi w, int odd) /* bytes 0 and 2, or 1 and 3, as 16 bits */
+{ return odd ? _mm512_srli_epi16(w, 8) : _mm512_and_si512(w, vi_set1(0x00ff00ff)); }
+SIMD_INLINE vi word_signed(vi w, int odd)
+{ return _mm512_srai_epi16(odd ? w : _mm512_slli_epi16(w, 8), 8); }
+SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
+{ return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)); }
+SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
+/* To nearest even; a NaN must not round to infinity. */
+SIMD_INLINE __m256i vf_to_bf16(vf v)
+{
+    vi bits = vi_bits(v), odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), vi_set1(1));
+    vi rounded = vi_add(vi_add(bits, vi_set1(0x7fff)), odd);
+    rounded = _mm512_mask_or_epi32(rounded, vf_is_nan(v), bits, vi_set1(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16));
+}
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
+{ _mm256_storeu_si256((__m256i *)(void *)p, vf_to_bf16(v)); }
+SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
+{ _mm256_mask_storeu_epi16(p, m, vf_to_bf16(v)); }
+/* clang-format on */
+
+#elif defined(__AVX2__)
+
+/* clang-format off */
+SIMD_INLINE vf word_bf16(vf w, int half)
+{ return _mm256_castsi256_ps(half ? _mm256_and_si256(vi_bits(w), vi_set1((int)0xffff0000))
+                                  : _mm256_slli_epi32(vi_bits(w), 16)); }
+SIMD_INLINE vi word_unsigned(vi w, int odd)
+{ return odd ? _mm256_srli_epi16(w, 8) : _mm256_and_si256(w, vi_set1(0x00ff00ff)); }
+SIMD_INLINE vi word_signed(vi w, int odd)
+{ return _mm256_srai_epi16(odd ? w : _mm256_slli_epi16(w, 8), 8); }
+SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
+{ return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
+SIMD_INLINE vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
+SIMD_INLINE __m128i vf_to_bf16(vf v)
+{
+    vi bits = vi_bits(v), odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), vi_set1(1));
+    vi rounded = vi_add(vi_add(bits, vi_set1(0x7fff)), odd);
+    vi nan = _mm256_or_si256(bits, vi_set1(0x400000));
+    rounded = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, nan, vf_is_nan(v)), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
+}
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
+{ _mm_storeu_si128((__m128i *)(void *)p, vf_to_bf16(v)); }
+SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
+{
+    uint16_t all[VL];
+    vf_store_bf16(all, v);
+    memcpy(p, all, sizeof(*p) * (size_t)__builtin_popcount(vm_bits(m)));
+}
+/* clang-format on */
+
+#else
+
+/* clang-format off */
+SIMD_INLINE vf word_bf16(vf w, int half)
+{
+    uint32_t bits = (uint32_t)vi_bits(w);
+    return vf_bits((vi)(half ? bits & 0xffff0000u : bits << 16));
+}
+/* Two numbers of 16 bits in a word, as vi_dot_shorts takes them. */
+SIMD_INLINE vi word_shorts(int low, int high)
+{ return (vi)(((uint32_t)low & 0xffffu) | (uint32_t)high << 16); }
+SIMD_INLINE vi word_unsigned(vi w, int odd)
+{ return word_shorts((w >> 8 * odd) & 0xff, (w >> (16 + 8 * odd)) & 0xff); }
+SIMD_INLINE vi word_signed(vi w, int odd)
+{ return word_shorts((int8_t)(w >> 8 * odd), (int8_t)(w >> (16 + 8 * odd))); }
+SIMD_INLINE vi vi_dot_shorts(vi sum, vi a, vi b)
+{ return vi_add(sum, vi_add((int16_t)a * (int16_t)b, (int16_t)(a >> 16) * (int16_t)(b >> 16))); }
+SIMD_INLINE vi vi_mul(vi a, vi b) { return (vi)((uint32_t)a * (uint32_t)b); }
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = bfloat_from_float(v); }
+SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v) { if (m) vf_store_bf16(p, v); }
+/* clang-format on */
+
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# One product in each precision: verified, run, judged by the peak of its own precision, exported.
+. tests/lib/tap.sh
+
+size=m=70,n=50,k=131
+run ridge verify "gemm:$size" --json
+exits 0
+holds '.[0].bound == 1e-5 and .[0].status == "ok"'
+run ridge verify "gemm:$size" --precision bf16 --json
+exits 0
+holds '.[0].precision == "bf16" and .[0].bound == 0.008 and .[0].status == "ok"'
+holds '.[0].max_rel_error > 1e-4'
+run ridge verify "gemm:$size" --precision i8 --json
+exits 0
+holds '.[0].precision == "i8" and .[0].bound == 0 and .[0].max_rel_error == 0'
+run ridge verify "gemm:$size" --precision f16
+exits 2
+complains 'precision "f16": gemm:m=70,n=50,k=131 cannot run in it on the CPU'
+
+# The transposition of i8 is no step of its own.
+run ridge explain "gemm:$size" --precision i8 --json
+exits 0
+holds 'length == 1 and .[0].op == "MatMulInteger"'
+run ridge graph "gemm:$size" --precision i8
+exits 0
+prints 'Transpose'
+
+for isa in scalar avx2; do
+    for precision in bf16 i8; do
+        run ridge verify "gemm:$size" --precision "$precision" --isa "$isa" --providers native
+        exits 0
+    done
+done
+
+cat >"$tap_dir/s.toml" <<EOF
+name = "s"
+[defaults]
+precision = ["f32", "bf16", "i8"]
+threads = 1
+stop = { seconds_min = 0.01, seconds_max = 0.2, samples_min = 6 }
+[[workload]]
+name = "gemm"
+m = 70
+n = 50
+k = 131
+EOF
+run ridge run "$tap_dir/s.toml" --no-report --no-ceilings --db "$tap_dir/s.db" --json
+ran() { # 4: other programs disturbed the measurement
+    [ "$code" = 0 ] || [ "$code" = 4 ]
+}
+check "three precisions were run" ran
+holds 'map(.precision) == ["f32", "bf16", "i8"] and all(.[]; .max_rel_error <= 0.008 and .samples >= 6)'
+ask() { # what, SQL: must print 1
+    run sqlite3 "$tap_dir/s.db" "$2"
+    tap_what=$1
+    prints '^1$'
+}
+metric="metric JOIN result ON result.id = metric.result JOIN point ON point.id = result.point"
+ask "operations do not depend on the precision" \
+    "SELECT count(DISTINCT value) = 1 AND max(value) = 2 * 70 * 50 * 131 FROM $metric
+     WHERE metric.name = 'flops' AND op IS NULL"
+ask "a byte for an i8, four for a result" \
+    "SELECT value = 131 * (70 + 50) + 4 * 70 * 50 FROM $metric
+     WHERE metric.name = 'bytes_compulsory' AND precision = 'i8'"
+for precision in f32 bf16 i8; do
+    ask "the peak of $precision is its own, or there is a reason" \
+        "SELECT (value > 0 AND formula LIKE '%$precision%') OR (value IS NULL AND metric.reason <> '')
+         FROM $metric WHERE metric.name = 'fraction_of_peak' AND precision = '$precision'"
+done
+
+for precision in bf16 i8; do
+    run ridge export "gemm:$size" --precision "$precision" -o "$tap_dir/$precision.onnx"
+    exits 0
+    run ridge verify "$tap_dir/$precision.onnx"
+    exits 0
+done
+finish

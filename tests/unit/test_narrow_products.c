@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products of bytes and of bf16 through whole executables: the pass that takes transpositions away,
+ * and results of many passes and chunks against the reference, for every instruction set. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/compile.h"
+#include "engine/exe.h"
+#include "engine/reference.h"
+#include "harness/peak.h"
+
+enum { M = 130, N = 300, K = 5003 };
+
+struct product {
+    int64_t perm[2]; /* of the right operand */
+    bool also_output, zero_points;
+};
+
+static int bytes(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
+{
+    double low = dtype == DTYPE_I8 ? -128 : 0;
+    return graph_input(g, name, dtype, shape,
+                       (struct fill){.kind = FILL_INDEX, .a = low, .b = low + 256});
+}
+
+static struct graph *graph_of(const struct product *p)
+{
+    struct graph *g = graph_new("bytes");
+    bool turned = p->perm[0] == 1;
+    int a = bytes(g, "a", DTYPE_U8, shape_of(M, K));
+    int b = bytes(g, "b", DTYPE_I8, turned ? shape_of(N, K) : shape_of(K, N));
+    int turn = graph_node(g, "Transpose", "turn", INPUTS(b), ATTRS(attr_ints("perm", 2, p->perm)));
+    int zero_a = NONE, zero_b = NONE;
+    if (p->zero_points) {
+        zero_a = bytes(g, "zero_a", DTYPE_U8, shape_of(M));
+        zero_b = bytes(g, "zero_b", DTYPE_I8, shape_of(N));
+    }
+    int y = graph_node(g, "MatMulInteger", "y", INPUTS(a, turn, zero_a, zero_b), NO_ATTRS);
+    graph_output(g, y);
+    if (p->also_output)
+        graph_output(g, turn);
+    return g;
+}
+
+static int count_ops(const struct graph *g, const char *op)
+{
+    int count = 0;
+    for (int n = 0; n < g->node_count; n++)
+        count += strcmp(g->nodes[n].op->name, op) == 0;
+    return count;
+}
+
+static void expect_transposes(const struct product *p, int before, int after)
+{
+    struct error err = {0};
+    struct exe_options options = {.threads = 1};
+    struct graph *g = graph_of(p);
+    assert_int_equal(count_ops(g, "Transpose"), before);
+    if (passes_run(g, &options, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(count_ops(g, "Transpose"), after);
+    assert_int_equal(count_ops(g, "MatMulInteger"), 1);
+    graph_free(g);
+}
+
+static void transpositions_are_taken_away(void **state)
+{
+    (void)state;
+    expect_transposes(&(struct product){.perm = {1, 0}}, 1, 0);
+    expect_transposes(&(struct product){.perm = {1, 0}, .zero_points = true}, 1, 0);
+    expect_transposes(&(struct product){.perm = {1, 0}, .also_output = true}, 1, 1);
+}
+
+/* The largest error of output 0, the native kernel being used. */
+static double error_of(struct graph *g, enum isa isa, int threads, const char *kernel)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct exe_options options = {.threads = threads,
+                                  .isa = isa,
+                                  .no_tune = true,
+                                  .only_variant = NONE,
+                                  .providers = "native"};
+    struct ref_tensor expected[2], got;
+    const struct value *v = &g->values[g->outputs[0]];
+    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    int used = 0;
+    for (int s = 0; s < exe_step_count(exe); s++)
+        used += strstr(exe_step_at(exe, s).kernel->name, kernel) != NULL;
+    assert_int_equal(used, 1);
+    assert_int_equal(reference_run(g, NULL, expected, exe_pool(exe), &err), STATUS_OK);
+    exe_run(exe);
+    exe_run(exe);
+    assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, 0), &err), STATUS_OK);
+    double error = ref_rel_error(&got, &expected[0]);
+    ref_release(&got);
+    for (int k = 0; k < g->output_count; k++)
+        ref_release(&expected[k]);
+    exe_free(exe);
+    return error;
+}
+
+static void bytes_are_exact(void **state)
+{
+    (void)state;
+    const struct product products[] = {
+        {.perm = {1, 0}}, {.perm = {1, 0}, .zero_points = true}, {.perm = {0, 1}}};
+    for (int k = 0; k < ARRAY_COUNT(products); k++)
+        for (enum isa isa = ISA_SCALAR; isa <= isa_detect(); isa++)
+            for (int threads = 1; threads <= 2; threads++) {
+                struct graph *g = graph_of(&products[k]);
+                assert_true(error_of(g, isa, threads, "matmul_bytes") == 0);
+                graph_free(g);
+            }
+}
+
+static void bf16_is_rounded_once(void **state)
+{
+    (void)state;
+    struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
+    for (enum isa isa = ISA_SCALAR; isa <= isa_detect(); isa++) {
+        struct graph *g = graph_new("bf16");
+        int a = graph_input(g, "a", DTYPE_BF16, shape_of(M, K), fill);
+        int b = graph_input(g, "b", DTYPE_BF16, shape_of(N, K), fill);
+        graph_output(g, graph_node(g, "Gemm", "y", INPUTS(a, b), ATTRS(attr_int("transB", 1))));
+        double error = error_of(g, isa, 2, "matmul_bf16");
+        assert_true(error > 0 && error <= 0x1p-8); /* half a step of the largest binade */
+        graph_free(g);
+    }
+}
+
+static void a_precision_has_its_own_peak(void **state)
+{
+    (void)state;
+    struct pool *pool;
+    struct error err = {0};
+    assert_int_equal(pool_new(1, &pool, &err), STATUS_OK);
+    assert_true(peak_rate(pool, ISA_SCALAR, PRECISION_F32) > 0);
+    assert_string_equal(peak_name(ISA_SCALAR, PRECISION_F32), "f32 multiply-adds");
+    assert_null(peak_name(ISA_SCALAR, PRECISION_BF16));
+    assert_null(peak_name(ISA_AVX2, PRECISION_F8));
+    assert_true(isnan(peak_rate(pool, ISA_SCALAR, PRECISION_BF16)));
+    const char *best = peak_name(isa_detect(), PRECISION_BF16);
+    assert_true((best != NULL) == (isa_detect() == ISA_AVX512 && cpu_has_bf16()));
+    assert_true(!best || peak_rate(pool, isa_detect(), PRECISION_BF16) > 0);
+    pool_free(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transpositions_are_taken_away),
+        cmocka_unit_test(bytes_are_exact),
+        cmocka_unit_test(bf16_is_rounded_once),
+        cmocka_unit_test(a_precision_has_its_own_peak),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
