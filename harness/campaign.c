@@ -25,6 +25,7 @@ struct campaign {
     struct build_record build;
     struct store *store; /* NULL: nothing is stored */
     int64_t run;
+    struct ceiling_list ceilings;
     struct progress progress;
 };
 
@@ -119,18 +120,18 @@ static enum status put(struct campaign *c, const struct record *record, struct e
 static enum status measure_ceilings(struct campaign *c, struct error *err)
 {
     struct ceiling_options options = {.isa = isa_detect(), .quick = true};
-    const struct ceiling_record *ceilings;
+    struct ceiling_list *list = &c->ceilings;
     struct pool *pool;
-    int count;
     if (!c->store || !c->plan->ceilings)
         return STATUS_OK;
     progress_point(&c->progress, 0, "machine");
     progress_show(&c->progress, "measuring its ceilings", NAN, NAN);
     TRY(pool_new((int)c->options->model->threads, &pool, err));
-    enum status status = ceilings_measure(pool, &options, &c->arena, &ceilings, &count, err);
+    enum status status =
+        ceilings_measure(pool, &options, &c->arena, &list->records, &list->count, err);
     pool_free(pool);
     if (status == STATUS_OK)
-        status = run_put_ceilings(c->store, c->run, ceilings, count, err);
+        status = run_put_ceilings(c->store, c->run, list->records, list->count, err);
     return status;
 }
 
@@ -161,7 +162,7 @@ static enum status run_one(struct campaign *c, int k, struct error *err)
     struct arena arena = {0};
     struct record record;
     struct sample_record *samples = NULL;
-    struct point_job job = {point, k, c->options->model, &c->progress};
+    struct point_job job = {point, k, c->options->model, &c->ceilings, &c->progress};
     char label[96];
     snprintf(label, sizeof(label), "%s b%lld", point->spec, (long long)point->batch);
     progress_point(&c->progress, k, label);

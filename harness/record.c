@@ -98,7 +98,10 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
         add_rate(rows, "server_rate", m->rate_hz, "highest Poisson rate within the latency bound");
     add_known(rows, "overhead_s", "s", m->overhead_s, "not known in this scenario");
     add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
-    add_known(rows, "clock_hz", "Hz", m->clock_hz, "this CPU's clock cannot be timed");
+    add_known(rows, "clock_hz", "Hz", m->clock_hz,
+              f->exe && !exe_device(f->exe)->kind->is_host
+                  ? "this device's clock is not timed; profiler nvml looks at a GPU's"
+                  : "this CPU's clock cannot be timed");
 }
 
 static void add_derived(struct rows *rows, const struct point_facts *f)
@@ -109,12 +112,11 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
     struct metric_record *rate = add(rows, -1, "flop_rate", "FLOP/s", f->cost->flops / median);
     rate->better = BETTER_HIGHER;
     rate->formula = "flops (model) / time_s";
-    static const char why[] = "the peak of this device was not measured";
-    add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, why);
+    add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, f->peak_reason);
     struct metric_record *share =
         add(rows, -1, "fraction_of_peak", "1", f->cost->flops / median / f->peak_flop_rate);
     share->better = BETTER_HIGHER;
-    share->reason = isnan(share->value) ? why : "";
+    share->reason = isnan(share->value) ? f->peak_reason : "";
     share->formula = "flop_rate / peak_flop_rate";
 }
 
@@ -190,7 +192,7 @@ static enum status make_ops(const struct exe *exe, struct arena *arena, struct r
     return STATUS_OK;
 }
 
-static struct point_record point_of(const struct point *p)
+struct point_record record_point(const struct point *p)
 {
     return (struct point_record){.key = p->id,
                                  .canonical = p->canonical,
@@ -233,7 +235,7 @@ static enum status start(const struct point *p, int sequence, const char *starte
                          struct arena *arena, struct record *record, struct error *err)
 {
     *record = (struct record){.sequence = sequence,
-                              .point = point_of(p),
+                              .point = record_point(p),
                               .valid = true,
                               .reason = "",
                               .verify_error = NAN,

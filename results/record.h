@@ -105,17 +105,28 @@ struct record {
     int64_t sample_count;
 };
 
+/* The most that can be had, but for the latency, which is the least, and the capacity. */
+enum ceiling_kind {
+    CEILING_BANDWIDTH,
+    CEILING_COMPUTE,
+    CEILING_LATENCY,
+    CEILING_CAPACITY,
+    CEILING_KIND_COUNT
+};
+
 struct ceiling_record {
     const char *device;
-    bool compute; /* else bandwidth */
+    enum ceiling_kind kind;
     const char *name, *level, *precision, *isa, *pattern;
-    int threads;
-    int64_t working_set_bytes; /* RECORD_NONE for compute */
+    int threads;               /* of the CPU; 0: a device, which is always used whole */
+    int64_t working_set_bytes; /* RECORD_NONE where there is none */
     double value;
     const char *unit, *reason;
-    bool datasheet; /* else measured */
+    bool datasheet; /* stated by the maker or the driver; else measured */
     int64_t n;
     double min, max;
 };
+
+const char *ceiling_kind_name(enum ceiling_kind kind); /* "compute" */
 
 #endif

@@ -119,7 +119,7 @@ static void print_json(const struct ceiling_record *records, int count)
         const struct ceiling_record *r = &records[k];
         json_open(&json, NULL, '{');
         json_text(&json, "name", r->name);
-        json_text(&json, "kind", r->compute ? "compute" : "bandwidth");
+        json_text(&json, "kind", ceiling_kind_name(r->kind));
         json_text(&json, "device", r->device);
         json_text(&json, "level", r->level);
         json_text(&json, "precision", r->precision);
