@@ -2,7 +2,7 @@
  *
  * What a run leaves behind, in the shape in which the store takes it: one run_head, then a record
  * per point, then ceilings. Plain values that nobody changes after they are made; all pointers are
- * borrowed for the call. The columns are explained in results/schema/001_initial.sql.
+ * borrowed for the call. The columns are explained in results/schema/.
  *
  * A number that could not be had is NAN (integers: RECORD_NONE) with a reason; the store writes
  * NULL. Text is never NULL, "" where there is nothing to say.
