@@ -9,6 +9,7 @@
 
 #include "base/utc.h"
 #include "harness/ceilings.h"
+#include "harness/device_ceilings.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/point_run.h"
@@ -117,6 +118,51 @@ static enum status put(struct campaign *c, const struct record *record, struct e
 
 /* ---- ceilings ---- */
 
+static bool is_first_there(const struct plan *plan, int k)
+{
+    const struct point *point = &plan->points[k];
+    if (point->skip || strcmp(point->device, "cpu") == 0 || strcmp(point->device, "null") == 0)
+        return false;
+    for (int i = 0; i < k; i++)
+        if (!plan->points[i].skip && strcmp(plan->points[i].device, point->device) == 0)
+            return false;
+    return true;
+}
+
+static enum status join_ceilings(struct campaign *c, const struct ceiling_list *more,
+                                 struct error *err)
+{
+    struct ceiling_list *list = &c->ceilings;
+    struct ceiling_record *all =
+        arena_array(&c->arena, (size_t)(list->count + more->count), sizeof(*all));
+    if (!all)
+        return FAIL_NO_MEMORY(err);
+    memcpy(all, list->records, (size_t)list->count * sizeof(*all));
+    memcpy(all + list->count, more->records, (size_t)more->count * sizeof(*all));
+    *list = (struct ceiling_list){all, list->count + more->count};
+    return STATUS_OK;
+}
+
+/* Of every other device that the plan uses. One that cannot be opened says so at its points. */
+static enum status measure_devices(struct campaign *c, struct error *err)
+{
+    for (int k = 0; k < c->plan->count; k++) {
+        struct ceiling_list more;
+        struct error why = {0};
+        const char *device = c->plan->points[k].device;
+        if (!is_first_there(c->plan, k))
+            continue;
+        progress_show(&c->progress, device, NAN, NAN);
+        if (device_ceilings_measure(device, true, &c->arena, &more.records, &more.count, &why) ==
+            STATUS_OK)
+            TRY(join_ceilings(c, &more, err));
+        else if (!c->result->note[0])
+            snprintf(c->result->note, sizeof(c->result->note), "no ceilings of %s: %.400s", device,
+                     why.message);
+    }
+    return STATUS_OK;
+}
+
 static enum status measure_ceilings(struct campaign *c, struct error *err)
 {
     struct ceiling_options options = {.isa = isa_detect(), .quick = true};
@@ -130,6 +176,8 @@ static enum status measure_ceilings(struct campaign *c, struct error *err)
     enum status status =
         ceilings_measure(pool, &options, &c->arena, &list->records, &list->count, err);
     pool_free(pool);
+    if (status == STATUS_OK)
+        status = measure_devices(c, err);
     if (status == STATUS_OK)
         status = run_put_ceilings(c->store, c->run, list->records, list->count, err);
     return status;
