@@ -211,7 +211,7 @@ TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
 TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) \
                 $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c))
-CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu))
+CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu engine/kernels/cuda/roofs/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
@@ -232,7 +232,8 @@ LIST_command  := $(call names,harness/cmd)
 LIST_format   := $(call names,results/formats)
 LIST_profiler := $(call names,profilers)
 $(foreach f,$(FEATURES),$(eval LIST_$(PLUGIN_$f) := $(call names,engine/kernels/$(PLUGIN_$f))))
-LISTS := op device kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
+LIST_cuda_roof := $(call names,engine/kernels/cuda/roofs)
+LISTS := cuda_roof op device kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
 GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 
@@ -298,7 +299,7 @@ $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 # As needed: the OpenBLAS plug-in opens its library itself, after choosing its kernels.
 define plugin_rule
 $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c)) \
-    $$(patsubst %.cu,$(B)/pic/%.o,$$(wildcard $(2)/*.cu))
+    $$(patsubst %.cu,$(B)/pic/%.o,$$(wildcard $(2)/*.cu $(2)/roofs/*.cu))
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
@@ -324,6 +325,11 @@ CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -genc
     arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 NVCC_ALL  = $(NVCC) -std=c++20 -O3 -I. -I$(B)/gen $(CUDA_CODE) -Werror all-warnings -Xptxas -v \
     -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers $(NVCCFLAGS)
+# Instructions that some chips lack: no code for those, so that none can be loaded there. wgmma is that of
+# one family alone.
+$(B)/pic/engine/kernels/cuda/roofs/mma_f8.o: private CUDA_CODE = $(foreach a,89 90 100,-gencode \
+    arch=compute_$a,code=sm_$a) -gencode arch=compute_100,code=compute_100
+$(B)/pic/engine/kernels/cuda/roofs/wgmma.o: private CUDA_CODE = -gencode arch=compute_90a,code=sm_90a
 $(B)/gen/cuda_flags: FORCE
 	@mkdir -p $(@D); echo '$(strip $(NVCC_ALL))' > $@.new; $(replace)
 $(B)/pic/%.o: %.cu $(B)/gen/cuda_flags | $(GEN)

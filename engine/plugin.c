@@ -39,8 +39,9 @@ struct plugin_table {
     struct plugin_info *infos;
     struct kernel **kernels;      /* copies: a field that the plug-in did not know is zero */
     struct device_kind **devices; /* copies too */
-    size_t info_cap, kernel_cap, device_cap;
-    int info_count, kernel_count, device_count;
+    struct device_roof *roofs;    /* and these */
+    size_t info_cap, kernel_cap, device_cap, roof_cap;
+    int info_count, kernel_count, device_count, roof_count;
 };
 
 static struct plugin_table table;
@@ -142,6 +143,16 @@ const struct device_kind *plugin_device_at(int index)
     return table.devices[index];
 }
 
+int device_roof_count(void)
+{
+    return table.roof_count;
+}
+
+const struct device_roof *device_roof_at(int index)
+{
+    return &table.roofs[index];
+}
+
 static const struct plugin_info *info_of(const char *name)
 {
     for (int k = 0; k < table.info_count; k++)
@@ -205,6 +216,27 @@ static enum status add_device(const struct device_kind *kind, struct error *why)
     return STATUS_OK;
 }
 
+static const struct device_roof *roof_of(const struct roof_group *group, int index)
+{
+    return (const void *)((const char *)group->roofs + (size_t)index * group->size);
+}
+
+static enum status add_roofs(const struct roof_group *group, struct error *why)
+{
+    size_t need = (size_t)(table.roof_count + group->count);
+    struct device_roof *roofs =
+        arena_grow(&table.arena, table.roofs, &table.roof_cap, need, sizeof(*roofs));
+    if (!roofs)
+        return FAIL_NO_MEMORY(why);
+    table.roofs = roofs;
+    for (int k = 0; k < group->count; k++) {
+        struct device_roof *copy = &roofs[table.roof_count++];
+        memset(copy, 0, sizeof(*copy));
+        memcpy(copy, roof_of(group, k), group->size < sizeof(*copy) ? group->size : sizeof(*copy));
+    }
+    return STATUS_OK;
+}
+
 /* ---- opening one ---- */
 
 static enum status check_kernel(const struct plugin *plugin, const struct kernel *kernel,
@@ -230,10 +262,34 @@ static enum status check_device(const struct device_kind *kind, struct error *wh
     return STATUS_OK;
 }
 
+static enum status check_roof(const struct device_roof *roof, struct error *why)
+{
+    if (!roof->name || !roof->device || !roof->level || !roof->precision || !roof->pattern ||
+        !roof->isa || !roof->unit)
+        return UNSUPPORTED(why, "one of its roofs lacks a name, or a word that says what it is");
+    if (!roof->prepare || !roof->run || !roof->release)
+        return UNSUPPORTED(why, "its roof %s lacks prepare, run or release", roof->name);
+    return STATUS_OK;
+}
+
+static enum status check_roofs(const struct roof_group *group, struct error *why)
+{
+    if (!group || group->size < offsetof(struct device_roof, release) + sizeof(group->roofs))
+        return UNSUPPORTED(why, "one of its groups of roofs has no size");
+    for (int k = 0; k < group->count; k++)
+        TRY(check_roof(roof_of(group, k), why));
+    return STATUS_OK;
+}
+
 /* A plug-in that ends before the field has none. */
 static int device_count_of(const struct plugin *plugin)
 {
-    return plugin->size >= sizeof(*plugin) ? plugin->device_count : 0;
+    return plugin->size >= offsetof(struct plugin, roofs) ? plugin->device_count : 0;
+}
+
+static int roof_group_count_of(const struct plugin *plugin)
+{
+    return plugin->size >= sizeof(*plugin) ? plugin->roof_group_count : 0;
 }
 
 static enum status check_plugin(const struct plugin *plugin, const char *name, struct error *why)
@@ -254,6 +310,8 @@ static enum status check_plugin(const struct plugin *plugin, const char *name, s
         TRY(check_kernel(plugin, plugin->kernels[k], why));
     for (int k = 0; k < device_count_of(plugin); k++)
         TRY(check_device(plugin->devices[k], why));
+    for (int k = 0; k < roof_group_count_of(plugin); k++)
+        TRY(check_roofs(plugin->roofs[k], why));
     return STATUS_OK;
 }
 
@@ -273,6 +331,8 @@ static enum status take_plugin(void *library, const char *name, const char **ver
         TRY(add_kernel(plugin->kernels[k], plugin->kernel_size, why));
     for (int k = 0; k < device_count_of(plugin); k++)
         TRY(add_device(plugin->devices[k], why));
+    for (int k = 0; k < roof_group_count_of(plugin); k++)
+        TRY(add_roofs(plugin->roofs[k], why));
     *version = plugin->version ? plugin->version : "";
     return STATUS_OK;
 }

@@ -27,6 +27,7 @@
 #include "engine/axis.h"
 #include "engine/chain.h"
 #include "engine/device.h"
+#include "engine/device_roof.h"
 #include "engine/kernel.h"
 #include "engine/matmul_shape.h"
 #include "engine/move.h"
@@ -105,6 +106,8 @@ struct plugin {
     int kernel_count;
     const struct device_kind *const *devices; /* engine/device.h; their names are new ones */
     int device_count;
+    const struct roof_group *const *roofs; /* engine/device_roof.h; of any device */
+    int roof_group_count;
 };
 
 /* The one export. The program will fork (engine/probe.h): threads that are started here, or by a

@@ -9,6 +9,7 @@
 
 #include "base/utc.h"
 #include "harness/ceilings.h"
+#include "harness/device_ceilings.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
 #include "harness/point_run.h"
@@ -25,6 +26,7 @@ struct campaign {
     struct build_record build;
     struct store *store; /* NULL: nothing is stored */
     int64_t run;
+    struct ceiling_list ceilings;
     struct progress progress;
 };
 
@@ -116,21 +118,68 @@ static enum status put(struct campaign *c, const struct record *record, struct e
 
 /* ---- ceilings ---- */
 
+static bool is_first_there(const struct plan *plan, int k)
+{
+    const struct point *point = &plan->points[k];
+    if (point->skip || strcmp(point->device, "cpu") == 0 || strcmp(point->device, "null") == 0)
+        return false;
+    for (int i = 0; i < k; i++)
+        if (!plan->points[i].skip && strcmp(plan->points[i].device, point->device) == 0)
+            return false;
+    return true;
+}
+
+static enum status join_ceilings(struct campaign *c, const struct ceiling_list *more,
+                                 struct error *err)
+{
+    struct ceiling_list *list = &c->ceilings;
+    struct ceiling_record *all =
+        arena_array(&c->arena, (size_t)(list->count + more->count), sizeof(*all));
+    if (!all)
+        return FAIL_NO_MEMORY(err);
+    memcpy(all, list->records, (size_t)list->count * sizeof(*all));
+    memcpy(all + list->count, more->records, (size_t)more->count * sizeof(*all));
+    *list = (struct ceiling_list){all, list->count + more->count};
+    return STATUS_OK;
+}
+
+/* Of every other device that the plan uses. One that cannot be opened says so at its points. */
+static enum status measure_devices(struct campaign *c, struct error *err)
+{
+    for (int k = 0; k < c->plan->count; k++) {
+        struct ceiling_list more;
+        struct error why = {0};
+        const char *device = c->plan->points[k].device;
+        if (!is_first_there(c->plan, k))
+            continue;
+        progress_show(&c->progress, device, NAN, NAN);
+        if (device_ceilings_measure(device, true, &c->arena, &more.records, &more.count, &why) ==
+            STATUS_OK)
+            TRY(join_ceilings(c, &more, err));
+        else if (!c->result->note[0])
+            snprintf(c->result->note, sizeof(c->result->note), "no ceilings of %s: %.400s", device,
+                     why.message);
+    }
+    return STATUS_OK;
+}
+
 static enum status measure_ceilings(struct campaign *c, struct error *err)
 {
     struct ceiling_options options = {.isa = isa_detect(), .quick = true};
-    const struct ceiling_record *ceilings;
+    struct ceiling_list *list = &c->ceilings;
     struct pool *pool;
-    int count;
     if (!c->store || !c->plan->ceilings)
         return STATUS_OK;
     progress_point(&c->progress, 0, "machine");
     progress_show(&c->progress, "measuring its ceilings", NAN, NAN);
     TRY(pool_new((int)c->options->model->threads, &pool, err));
-    enum status status = ceilings_measure(pool, &options, &c->arena, &ceilings, &count, err);
+    enum status status =
+        ceilings_measure(pool, &options, &c->arena, &list->records, &list->count, err);
     pool_free(pool);
     if (status == STATUS_OK)
-        status = run_put_ceilings(c->store, c->run, ceilings, count, err);
+        status = measure_devices(c, err);
+    if (status == STATUS_OK)
+        status = run_put_ceilings(c->store, c->run, list->records, list->count, err);
     return status;
 }
 
@@ -161,7 +210,7 @@ static enum status run_one(struct campaign *c, int k, struct error *err)
     struct arena arena = {0};
     struct record record;
     struct sample_record *samples = NULL;
-    struct point_job job = {point, k, c->options->model, &c->progress};
+    struct point_job job = {point, k, c->options->model, &c->ceilings, &c->progress};
     char label[96];
     snprintf(label, sizeof(label), "%s b%lld", point->spec, (long long)point->batch);
     progress_point(&c->progress, k, label);

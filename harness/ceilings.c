@@ -141,7 +141,7 @@ static enum status measure_arithmetic(struct session *s, const struct arithmetic
                                       struct error *err)
 {
     struct ceiling_record record = {
-        .compute = true,
+        .kind = CEILING_COMPUTE,
         .name = arena_printf(s->arena, "%s %s %s", row->pattern, row->precision, row->isa),
         .level = "",
         .precision = row->precision,

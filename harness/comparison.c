@@ -205,10 +205,15 @@ static void drop_skipped(struct comparison_set *set)
     set->count = kept;
 }
 
-static int threads_of(const struct compared_point *point)
+static double machine_of(const struct comparison_set *set, const struct compared_point *point)
 {
+    char device[32];
     const char *threads = strstr(point->canonical, "threads=");
-    return threads ? (int)strtol(threads + strlen("threads="), NULL, 10) : 0;
+    const char *on = strstr(point->canonical, "device=");
+    on = on ? on + strlen("device=") : "cpu";
+    snprintf(device, sizeof(device), "%.*s", (int)strcspn(on, " "), on);
+    return comparison_machine(set, device,
+                              threads ? (int)strtol(threads + strlen("threads="), NULL, 10) : 0);
 }
 
 static enum status judge(struct comparison_set *set, const struct compare_rules *rules,
@@ -216,7 +221,7 @@ static enum status judge(struct comparison_set *set, const struct compare_rules 
 {
     for (size_t k = 0; k < set->count; k++) {
         TRY(load_history(set, k, err));
-        set->inputs[k].machine = comparison_machine(set, threads_of(&set->points[k]));
+        set->inputs[k].machine = machine_of(set, &set->points[k]);
     }
     set->verdicts = arena_array(&set->arena, set->count, sizeof(*set->verdicts));
     if (!set->verdicts)

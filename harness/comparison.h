@@ -82,11 +82,11 @@ enum status comparison_find_work(struct comparison_set *set, struct error *err);
 void comparison_settle_rates(struct comparison_set *set);
 
 /* harness/comparison_facts.c: what differs around the runs, and how much slower the machine itself
- * was in HEAD for points of so many threads (0: not known). */
+ * was in HEAD for points on this device, with so many threads of the CPU (0: not known). */
 enum status comparison_find_differences(struct comparison_set *set, struct error *err);
 enum status comparison_note(struct comparison_set *set, const char *what, const char *base,
                             const char *head, struct error *err);
-double comparison_machine(const struct comparison_set *set, int threads);
+double comparison_machine(const struct comparison_set *set, const char *device, int threads);
 /* Why a point may have changed: work, kernels, the steps that grew most. */
 enum status comparison_find_cause(struct comparison_set *set, size_t point, struct error *err);
 

@@ -207,14 +207,21 @@ static bool same_ceiling(const struct grid *a, int64_t i, const struct grid *b, 
            strcmp(grid_text(a, i, "device"), grid_text(b, k, "device")) == 0;
 }
 
-double comparison_machine(const struct comparison_set *set, int threads)
+/* Another device is always used whole: its ceilings have threads 0. */
+static bool is_ceiling_of(const struct grid *g, int64_t row, const char *device, int threads)
+{
+    return strcmp(grid_text(g, row, "device"), device) == 0 &&
+           (int)grid_number(g, row, "threads") == (strcmp(device, "cpu") == 0 ? threads : 0);
+}
+
+double comparison_machine(const struct comparison_set *set, const char *device, int threads)
 {
     const struct grid *a = &set->ceilings[0], *b = &set->ceilings[1];
     double ratios[CEILINGS_MAX];
     int count = 0;
     for (int64_t i = 0; i < a->row_count; i++)
         for (int64_t k = 0; k < b->row_count && count < CEILINGS_MAX; k++)
-            if ((int)grid_number(a, i, "threads") == threads && same_ceiling(a, i, b, k))
+            if (is_ceiling_of(a, i, device, threads) && same_ceiling(a, i, b, k))
                 ratios[count++] = grid_number(a, i, "value") / grid_number(b, k, "value");
     stats_sort(ratios, count);
     return count ? stats_median(ratios, count) : 0;
@@ -226,14 +233,18 @@ static enum status note_ceilings(struct comparison_set *set, struct error *err)
     for (int64_t row = 0; row < g->row_count; row++) {
         char what[96], text[32];
         int threads = (int)grid_number(g, row, "threads");
+        const char *device = grid_text(g, row, "device");
         bool seen = false;
         for (int64_t k = 0; k < row; k++)
-            seen = seen || (int)grid_number(g, k, "threads") == threads;
-        double machine = seen ? 0 : comparison_machine(set, threads);
+            seen = seen || is_ceiling_of(g, k, device, threads);
+        double machine = seen ? 0 : comparison_machine(set, device, threads);
         if (machine == 0 || fabs(log(machine)) < CEILING_MOVED)
             continue;
-        snprintf(what, sizeof(what), "machine's speed with %d thread%s (ceilings)", threads,
-                 threads > 1 ? "s" : "");
+        if (threads)
+            snprintf(what, sizeof(what), "machine's speed with %d thread%s (ceilings)", threads,
+                     threads > 1 ? "s" : "");
+        else
+            snprintf(what, sizeof(what), "speed of %.32s (ceilings)", device);
         snprintf(text, sizeof(text), "%.3f", 1 / machine);
         TRY(comparison_note(set, what, "1", text, err));
     }

@@ -2,6 +2,7 @@
 #include "harness/peak.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/registry.h"
@@ -78,5 +79,26 @@ double peak_rate(struct pool *pool, enum isa isa, enum precision precision)
             flops += burst.flops[t];
         best = flops / ns * 1e9 > best ? flops / ns * 1e9 : best;
     }
+    return best;
+}
+
+static bool is_peak_of(const struct ceiling_record *c, const struct point_record *point)
+{
+    return c->kind == CEILING_COMPUTE && !c->datasheet && c->value > 0 &&
+           (c->threads == 0 || c->threads == point->threads) &&
+           strcmp(c->device, point->device) == 0 && strcmp(c->precision, point->precision) == 0;
+}
+
+double peak_of(const struct point_record *point, const struct ceiling_list *ceilings,
+               const char **reason)
+{
+    double best = NAN;
+    for (int k = 0; k < ceilings->count; k++)
+        if (is_peak_of(&ceilings->records[k], point))
+            best = fmax(best, ceilings->records[k].value);
+    *reason = !isnan(best)      ? ""
+              : ceilings->count ? "no ceiling of arithmetic in this precision was measured on this "
+                                  "device"
+                                : "this run measured no ceilings";
     return best;
 }

@@ -5,6 +5,7 @@
 #include "base/pool.h"
 #include "engine/kernel.h"
 #include "engine/precision.h"
+#include "results/record.h"
 
 /* What is measured as the peak of a precision: "f32 multiply-adds". NULL: this CPU, or the
  * instruction set, has no instruction for it that ridge knows. */
@@ -12,5 +13,16 @@ const char *peak_name(enum isa isa, enum precision precision);
 /* Rate of those of all threads of the pool together, operations per second (a multiply-add is two):
  * best of several short bursts; NAN when there is no name. */
 double peak_rate(struct pool *pool, enum isa isa, enum precision precision);
+
+struct ceiling_list {
+    const struct ceiling_record *records;
+    int count;
+};
+
+/* What the rate of a point is a fraction of: the highest rate of arithmetic that was measured on
+ * its device in its precision, with as many threads where they are the CPU's. NAN with the reason
+ * when there is none. */
+double peak_of(const struct point_record *point, const struct ceiling_list *ceilings,
+               const char **reason);
 
 #endif

@@ -57,6 +57,7 @@ static enum status phase_verify(struct work *w, struct error *err)
     return STATUS_OK;
 }
 
+/* The clock of a CPU moves, so the peak is that of the moment where a burst can tell it. */
 static double peak_now(const struct work *w)
 {
     return w->target.pool ? peak_rate(w->target.pool, isa_detect(), w->precision) : NAN;
@@ -273,6 +274,7 @@ enum status point_run(const struct point_job *job, struct arena *arena, struct r
                       struct sample_record **samples, struct error *err)
 {
     struct work w = {.job = job, .arena = arena, .peak = NAN, .rss = NAN};
+    struct point_record own = record_point(job->point);
     struct error failure = {0};
     char *started = arena_alloc(arena, UTC_TEXT);
     if (!started)
@@ -291,11 +293,16 @@ enum status point_run(const struct point_job *job, struct arena *arena, struct r
                                 .step_ns = w.step_ns,
                                 .step_repeats = w.step_repeats,
                                 .peak_flop_rate = w.peak,
+                                .peak_reason = "",
                                 .peak_name = peak_name(isa_detect(), w.precision),
                                 .peak_rss_bytes = w.rss,
                                 .counts = w.counts,
                                 .count_count = w.count_count,
                                 .failure = status == STATUS_OK ? NULL : &failure};
+    if (isnan(facts.peak_flop_rate)) {
+        facts.peak_name = NULL;
+        facts.peak_flop_rate = peak_of(&own, job->ceilings, &facts.peak_reason);
+    }
     status = record_make(&facts, arena, record, err);
     *samples = w.measurement.samples;
     free(w.step_ns);

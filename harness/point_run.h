@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "harness/model_options.h"
+#include "harness/peak.h"
 #include "harness/plan.h"
 #include "harness/progress.h"
 #include "results/record.h"
@@ -14,6 +15,7 @@ struct point_job {
     const struct point *point;
     int sequence;
     const struct model_options *model;
+    const struct ceiling_list *ceilings; /* of the run */
     struct progress *progress;
 };
 

@@ -99,13 +99,26 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
         add_rate(rows, "server_rate", m->rate_hz, "highest Poisson rate within the latency bound");
     add_known(rows, "overhead_s", "s", m->overhead_s, "not known in this scenario");
     add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
-    add_known(rows, "clock_hz", "Hz", m->clock_hz, "this CPU's clock cannot be timed");
+    add_known(rows, "clock_hz", "Hz", m->clock_hz,
+              f->exe && !exe_device(f->exe)->kind->is_host
+                  ? "this device's clock is not timed; profiler nvml looks at a GPU's"
+                  : "this CPU's clock cannot be timed");
 }
 
 static const char *text_or_fail(struct rows *rows, const char *text)
 {
     rows->failed = rows->failed || !text;
     return text ? text : "";
+}
+
+/* Where the peak is from; "": it is not known. */
+static const char *peak_text(struct rows *rows, const struct point_facts *f)
+{
+    if (isnan(f->peak_flop_rate))
+        return "";
+    return f->peak_name ? text_or_fail(rows, arena_printf(rows->arena, "rate of %s in registers",
+                                                          f->peak_name))
+                        : "highest ceiling of this device and precision";
 }
 
 static void add_derived(struct rows *rows, const struct point_facts *f)
@@ -116,21 +129,17 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
     struct metric_record *rate = add(rows, -1, "flop_rate", "FLOP/s", f->cost->flops / median);
     rate->better = BETTER_HIGHER;
     rate->formula = "flops (model) / time_s";
-    const char *why = f->peak_name ? "the peak of this device was not measured"
-                                   : "this CPU has no instruction of this precision to measure";
     struct metric_record *peak =
-        add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, why);
-    if (!isnan(f->peak_flop_rate))
-        peak->formula =
-            text_or_fail(rows, arena_printf(rows->arena, "rate of %s in registers", f->peak_name));
+        add_known(rows, "peak_flop_rate", "FLOP/s", f->peak_flop_rate, f->peak_reason);
+    const char *of = peak_text(rows, f);
+    peak->formula = of;
     struct metric_record *share =
         add(rows, -1, "fraction_of_peak", "1", f->cost->flops / median / f->peak_flop_rate);
     share->better = BETTER_HIGHER;
-    share->reason = isnan(share->value) ? why : "";
+    share->reason = isnan(share->value) ? f->peak_reason : "";
     share->formula = "flop_rate / peak_flop_rate";
-    if (!isnan(share->value))
-        share->formula = text_or_fail(
-            rows, arena_printf(rows->arena, "flop_rate / rate of %s in registers", f->peak_name));
+    if (*of)
+        share->formula = text_or_fail(rows, arena_printf(rows->arena, "flop_rate / %s", of));
 }
 
 static void add_memory(struct rows *rows, const struct point_facts *f)
@@ -205,7 +214,7 @@ static enum status make_ops(const struct exe *exe, struct arena *arena, struct r
     return STATUS_OK;
 }
 
-static struct point_record point_of(const struct point *p)
+struct point_record record_point(const struct point *p)
 {
     return (struct point_record){.key = p->id,
                                  .canonical = p->canonical,
@@ -249,7 +258,7 @@ static enum status start(const struct point *p, int sequence, const char *starte
                          struct arena *arena, struct record *record, struct error *err)
 {
     *record = (struct record){.sequence = sequence,
-                              .point = point_of(p),
+                              .point = record_point(p),
                               .valid = true,
                               .reason = "",
                               .verify_error = NAN,

@@ -39,14 +39,17 @@ struct point_facts {
     const struct verification *verification; /* NULL: not verified */
     const double *step_ns;                   /* per step; NULL: not timed apart */
     int step_repeats;
-    double peak_flop_rate; /* of the point's precision, around the samples; NAN */
-    const char *peak_name; /* what it is the rate of (harness/peak.h); NULL: nothing */
+    double peak_flop_rate; /* of the point's precision; NAN: not known, because of ... */
+    const char *peak_reason;
+    const char *peak_name; /* what it is the rate of (harness/peak.h); NULL: a ceiling of the run */
     double peak_rss_bytes; /* NAN: not known */
     const struct counts *counts;
     int count_count;
     const struct error *failure; /* NULL: none */
 };
 
+/* What the store keeps of a point; borrows its text. */
+struct point_record record_point(const struct point *point);
 /* Everything in *record lives in the arena or was borrowed from the facts. */
 enum status record_make(const struct point_facts *facts, struct arena *arena, struct record *record,
                         struct error *err);

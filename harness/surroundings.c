@@ -96,7 +96,7 @@ static void look(void *context, uint64_t now, struct surroundings *out)
     t->next_slow_ns = now + SLOW_PERIOD_NS;
     out->steal_ns = read_steal(t);
     out->migrations = read_migrations(t);
-    out->clock_hz = cpu_clock_hz();
+    out->clock_hz = t->clock_elsewhere ? NAN : cpu_clock_hz();
 }
 
 static uint64_t now_ns(void *context)

@@ -18,6 +18,7 @@ struct real_time {
     int stat_fd, sched_fd; /* -1: not there */
     double tick_ns;        /* of /proc/stat */
     uint64_t next_fast_ns, next_slow_ns;
+    bool clock_elsewhere; /* what computes is not this CPU: its clock is not looked at */
 };
 
 /* *out borrows *state. */

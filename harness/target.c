@@ -70,6 +70,7 @@ static enum status open_exe(const struct point *point, const struct model_option
     t->pool = here ? exe_pool(t->exe) : NULL;
     t->subject = (struct subject){.run = run_exe, .finish = here ? NULL : finish_exe, .context = t};
     real_time_open(&t->real, &t->time);
+    t->real.clock_elsewhere = !here;
     return point->protocol.cold && here ? open_evict(t, err) : STATUS_OK;
 }
 

@@ -2,7 +2,7 @@
 # title: Roofline of the steps
 # about: Each step of one workload. A point's area is its share of the time, colour and shape tell what kind of operator it is.
 # view: points = report_steps(result)
-# view: roofs = report_roofs(run)
+# view: roofs = report_roofs(result)
 # shape: roofline
 # size: 860 520
 set format '%g'

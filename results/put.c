@@ -347,6 +347,15 @@ enum status run_put(struct store *store, int64_t run, const struct record *recor
 
 /* ---- ceilings and names ---- */
 
+const char *ceiling_kind_name(enum ceiling_kind kind)
+{
+    static const char *const names[CEILING_KIND_COUNT] = {[CEILING_BANDWIDTH] = "bandwidth",
+                                                          [CEILING_COMPUTE] = "compute",
+                                                          [CEILING_LATENCY] = "latency",
+                                                          [CEILING_CAPACITY] = "capacity"};
+    return names[kind];
+}
+
 static enum status put_ceiling(struct store *store, int64_t run,
                                const struct ceiling_record *ceiling, struct error *err)
 {
@@ -354,7 +363,7 @@ static enum status put_ceiling(struct store *store, int64_t run,
     TRY(start(store, PUT_CEILING, &b, err));
     bind_int(&b, run);
     bind_text(&b, ceiling->device);
-    bind_text(&b, ceiling->compute ? "compute" : "bandwidth");
+    bind_text(&b, ceiling_kind_name(ceiling->kind));
     bind_text(&b, ceiling->name);
     bind_text(&b, ceiling->level);
     bind_text(&b, ceiling->precision);

@@ -2,7 +2,7 @@
  *
  * What a run leaves behind, in the shape in which the store takes it: one run_head, then a record
  * per point, then ceilings. Plain values that nobody changes after they are made; all pointers are
- * borrowed for the call. The columns are explained in results/schema/001_initial.sql.
+ * borrowed for the call. The columns are explained in results/schema/.
  *
  * A number that could not be had is NAN (integers: RECORD_NONE) with a reason; the store writes
  * NULL. Text is never NULL, "" where there is nothing to say.
@@ -105,17 +105,28 @@ struct record {
     int64_t sample_count;
 };
 
+/* The most that can be had, but for the latency, which is the least, and the capacity. */
+enum ceiling_kind {
+    CEILING_BANDWIDTH,
+    CEILING_COMPUTE,
+    CEILING_LATENCY,
+    CEILING_CAPACITY,
+    CEILING_KIND_COUNT
+};
+
 struct ceiling_record {
     const char *device;
-    bool compute; /* else bandwidth */
+    enum ceiling_kind kind;
     const char *name, *level, *precision, *isa, *pattern;
-    int threads;
-    int64_t working_set_bytes; /* RECORD_NONE for compute */
+    int threads;               /* of the CPU; 0: a device, which is always used whole */
+    int64_t working_set_bytes; /* RECORD_NONE where there is none */
     double value;
     const char *unit, *reason;
-    bool datasheet; /* else measured */
+    bool datasheet; /* stated by the maker or the driver; else measured */
     int64_t n;
     double min, max;
 };
+
+const char *ceiling_kind_name(enum ceiling_kind kind); /* "compute" */
 
 #endif

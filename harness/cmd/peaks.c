@@ -10,14 +10,17 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/utc.h"
+#include "engine/device.h"
+#include "engine/plugin.h"
 #include "harness/ceilings.h"
 #include "harness/command.h"
+#include "harness/device_ceilings.h"
 #include "harness/environment.h"
 #include "results/store.h"
 
 struct peaks_options {
     int64_t threads;
-    const char *isa, *db;
+    const char *isa, *db, *device;
     bool every, quick, json, save, redact;
 };
 
@@ -32,6 +35,8 @@ struct peaks {
 };
 
 static const struct option options[] = {
+    {"device", 0, OPTION_TEXT, offsetof(struct peaks_options, device), "NAME",
+     "cpu, or a device of a plug-in: cuda, cuda:1"},
     {"threads", 't', OPTION_INT, offsetof(struct peaks_options, threads), "N",
      "measure one thread and N (default: one per CPU)"},
     {"every", 0, OPTION_FLAG, offsetof(struct peaks_options, every), NULL,
@@ -67,14 +72,49 @@ static enum status isa_of(const char *name, enum isa *isa, struct error *err)
     return FAIL(err, STATUS_FAILED, "instruction set \"%s\" unknown: scalar, avx2 or avx512", name);
 }
 
-static void print_bytes(struct table *table, int64_t bytes)
+static void print_bytes(struct table *table, const struct ceiling_record *r)
 {
+    int64_t bytes = r->working_set_bytes;
     if (bytes == RECORD_NONE)
-        table_cell(table, "registers");
+        table_cell(table, "%s", r->kind == CEILING_COMPUTE ? "registers" : " ");
     else if (bytes >= 10 << 20)
         table_cell(table, "%" PRId64 " MiB", bytes >> 20);
     else
         table_cell(table, "%" PRId64 " KiB", bytes >> 10);
+}
+
+struct printed_unit {
+    double factor;
+    const char *unit;
+};
+
+/* Rates in billions, times in microseconds, sizes in MB. */
+static struct printed_unit printed_unit(const struct ceiling_record *r)
+{
+    if (r->kind == CEILING_LATENCY)
+        return (struct printed_unit){1e6, "us"};
+    if (r->kind == CEILING_CAPACITY)
+        return (struct printed_unit){1e-6, "MB"};
+    return (struct printed_unit){1e-9, strcmp(r->unit, "B/s") == 0      ? "GB/s"
+                                       : strcmp(r->unit, "FLOP/s") == 0 ? "GFLOP/s"
+                                                                        : "GOP/s"};
+}
+
+static void print_value(struct table *table, const struct ceiling_record *r)
+{
+    struct printed_unit print = printed_unit(r);
+    if (isnan(r->value))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.*f", r->kind == CEILING_LATENCY ? 2 : 1, r->value * print.factor);
+    table_cell(table, "%s", print.unit);
+    if (isnan(r->min)) {
+        table_cell(table, " ");
+        table_cell(table, " ");
+    } else {
+        table_cell(table, "%+.1f %%", (r->min / r->value - 1) * 100);
+        table_cell(table, "%+.1f %%", (r->max / r->value - 1) * 100);
+    }
 }
 
 static void print_table(const struct ceiling_record *records, int count)
@@ -91,20 +131,13 @@ static void print_table(const struct ceiling_record *records, int count)
     for (int k = 0; k < count; k++) {
         const struct ceiling_record *r = &records[k];
         table_cell(&table, "%s", r->name);
-        table_cell(&table, "%d", r->threads);
-        if (isnan(r->value)) {
-            table_cell(&table, "-");
-            table_cell(&table, "G%s", r->unit);
+        if (r->threads)
+            table_cell(&table, "%d", r->threads);
+        else
             table_cell(&table, " ");
-            table_cell(&table, " ");
-        } else {
-            table_cell(&table, "%.1f", r->value * 1e-9);
-            table_cell(&table, "G%s", r->unit);
-            table_cell(&table, "%+.1f %%", (r->min / r->value - 1) * 100);
-            table_cell(&table, "%+.1f %%", (r->max / r->value - 1) * 100);
-        }
-        print_bytes(&table, r->working_set_bytes);
-        table_cell(&table, "%s", r->reason);
+        print_value(&table, r);
+        print_bytes(&table, r);
+        table_cell(&table, "%s", r->reason[0] ? r->reason : r->datasheet ? r->isa : "");
     }
     table_print(&table, stdout);
     table_release(&table);
@@ -119,7 +152,7 @@ static void print_json(const struct ceiling_record *records, int count)
         const struct ceiling_record *r = &records[k];
         json_open(&json, NULL, '{');
         json_text(&json, "name", r->name);
-        json_text(&json, "kind", r->compute ? "compute" : "bandwidth");
+        json_text(&json, "kind", ceiling_kind_name(r->kind));
         json_text(&json, "device", r->device);
         json_text(&json, "level", r->level);
         json_text(&json, "precision", r->precision);
@@ -141,20 +174,37 @@ static void print_json(const struct ceiling_record *records, int count)
     json_close(&json);
 }
 
-/* The machine is looked at before threads are bound to CPUs. */
-static enum status measure(const struct peaks_options *o, struct peaks *peaks, struct error *err)
+static enum status measure_cpu(const struct peaks_options *o, struct peaks *peaks,
+                               struct error *err)
 {
     struct ceiling_options wanted = {.quick = o->quick, .every_count = o->every};
     struct pool *pool;
-    utc_now(peaks->started);
     TRY(isa_of(o->isa, &wanted.isa, err));
-    TRY(environment_probe(&peaks->environment, &peaks->arena, o->redact, err));
-    TRY(build_probe(&peaks->build, &peaks->arena, err));
     TRY(pool_new((int)o->threads, &pool, err));
     enum status status =
         ceilings_measure(pool, &wanted, &peaks->arena, &peaks->records, &peaks->count, err);
     pool_free(pool);
     return status;
+}
+
+static bool is_cpu(const struct peaks_options *o)
+{
+    return !o->device || strcmp(o->device, "cpu") == 0;
+}
+
+/* The machine is looked at before threads are bound to CPUs. */
+static enum status measure(const struct peaks_options *o, struct peaks *peaks, struct error *err)
+{
+    utc_now(peaks->started);
+    if (!is_cpu(o)) {
+        plugins_load(NULL);
+        TRY(device_check(o->device, err));
+    }
+    TRY(environment_probe(&peaks->environment, &peaks->arena, o->redact, err));
+    TRY(build_probe(&peaks->build, &peaks->arena, err));
+    return is_cpu(o) ? measure_cpu(o, peaks, err)
+                     : device_ceilings_measure(o->device, o->quick, &peaks->arena, &peaks->records,
+                                               &peaks->count, err);
 }
 
 static enum status put(struct store *store, const struct peaks *peaks, struct error *err)
@@ -213,9 +263,13 @@ static int peaks_main(int word_count, char **words, const void *values)
 REGISTER(command, peaks) = {
     .name = "peaks",
     .summary = "measure what this machine can do at most: arithmetic and bandwidth",
-    .usage = "[--threads N] [--every] [--isa NAME] [--quick] [--json] [--save] [--db FILE]",
-    .help = "Each value is the median of the samples; the next columns say how far the lowest and\n"
-            "the highest sample lie from it. docs/method.md says what each name means.",
+    .usage = "[--device NAME] [--threads N] [--every] [--isa NAME] [--quick] [--json] [--save] "
+             "[--db FILE]",
+    .help =
+        "Of the CPU, or of one other device: cores and threads concern the CPU alone.\n"
+        "Each value is the median of the samples; the next columns say how far the lowest and\n"
+        "the highest sample lie from it. docs/method.md and, for GPUs, docs/gpu.md say what each\n"
+        "name means.",
     .options = options,
     .values_size = sizeof(struct peaks_options),
     .main = peaks_main,

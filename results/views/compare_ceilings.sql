@@ -3,5 +3,5 @@
 -- :run
 SELECT device, name, kind, threads, value, unit
 FROM ceiling
-WHERE run = :run AND how = 'measured' AND value > 0
+WHERE run = :run AND kind IN ('compute', 'bandwidth') AND how = 'measured' AND value > 0
 ORDER BY device, name, threads

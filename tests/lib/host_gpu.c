@@ -89,8 +89,12 @@ void host_gpu_load(const char *program)
     plugins_load("cuda");
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void *fail = symbol(library, "api_fail"), *calls = symbol(library, "api_calls");
-    void *live = symbol(library, "api_live");
+    void *live = symbol(library, "api_live"), *clock = symbol(library, "api_clock");
+    void *counted = symbol(library, "api_counted"), *dry = symbol(library, "api_dry");
     memcpy(&opened.script, &fail, sizeof(fail));
     memcpy(&opened.calls, &calls, sizeof(calls));
     memcpy(&opened.live, &live, sizeof(live));
+    memcpy(&opened.clock, &clock, sizeof(clock));
+    memcpy(&opened.dry, &dry, sizeof(dry));
+    memcpy(&opened.counted, &counted, sizeof(counted));
 }

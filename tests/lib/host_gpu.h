@@ -12,6 +12,9 @@ struct host_gpu {
     void (*script)(const char *call, int at, int error);
     int (*calls)(void);
     long (*live)(void);
+    void (*clock)(double command_ns);
+    void (*dry)(int dry);
+    double (*counted)(void);
 };
 
 /* Opens the plug-in of the build that the program lies in (BUILD/tests/unit/x). Ends the program

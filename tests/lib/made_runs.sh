@@ -12,12 +12,17 @@
 
 made_db() {
     {
-        cat results/schema/001_initial.sql
-        echo "PRAGMA user_version = 1; PRAGMA application_id = $made_application;"
+        cat results/schema/*.sql
+        echo "PRAGMA user_version = $(made_schema); PRAGMA application_id = $made_application;"
     } | sqlite3 "$1"
 }
 made_application=$(sed -n 's/.*STORE_APPLICATION *\(=\)* *\(0x[0-9A-Fa-f]*\).*/\2/p' results/sqlite.h)
 made_application=$((made_application))
+
+# The version that all schema files together make.
+made_schema() {
+    find results/schema -name '*.sql' | wc -l
+}
 
 made_run() {
     made_file=$1 made_id=$2 made_uuid=$3

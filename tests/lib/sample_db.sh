@@ -15,7 +15,7 @@ rm -f "$file"
 {
     cat results/schema/*.sql
     cat <<EOF
-PRAGMA user_version = 1;
+PRAGMA user_version = $(find results/schema -name '*.sql' | wc -l);
 PRAGMA application_id = 1380533319; -- "RIDG", as in results/sqlite.h
 BEGIN;
 CREATE TEMP TABLE knob AS SELECT ${SAMPLES:-60} AS samples, ${RUNS:-3} AS runs,

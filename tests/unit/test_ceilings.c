@@ -13,6 +13,7 @@
 #include "engine/kernels/lib/roof.h"
 #include "harness/ceilings.h"
 #include "harness/lap.h"
+#include "harness/peak.h"
 
 static const struct ceiling_record *find(const struct ceiling_record *records, int count,
                                          const char *name, int threads)
@@ -53,7 +54,7 @@ static void all_are_there(void **state)
         }
         assert_true(r->value > 1e6 && r->value < 1e16 && r->n >= 15);
         assert_true(r->min <= r->value && r->value <= r->max);
-        assert_true(r->compute == (r->working_set_bytes == RECORD_NONE));
+        assert_true((r->kind == CEILING_COMPUTE) == (r->working_set_bytes == RECORD_NONE));
     }
     arena_release(&arena);
     pool_free(pool);
@@ -133,12 +134,57 @@ static void laps_use_each_thread_once(void **state)
     pool_free(pool);
 }
 
+/* Of its own device, its own precision, its own threads; never of what is merely near. */
+static void a_peak_is_of_the_same_device_and_precision(void **state)
+{
+    (void)state;
+    static const struct ceiling_record records[] = {
+        {.device = "cpu", .kind = CEILING_COMPUTE, .precision = "f32", .threads = 1, .value = 1},
+        {.device = "cpu", .kind = CEILING_COMPUTE, .precision = "f32", .threads = 2, .value = 2},
+        {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "f32", .value = 30},
+        {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "tf32", .value = 400},
+        {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "tf32", .value = 500},
+        {.device = "cuda", .kind = CEILING_COMPUTE, .precision = "i8", .value = NAN},
+        {.device = "cuda", .kind = CEILING_BANDWIDTH, .precision = "f16", .value = 6000},
+        {.device = "cuda",
+         .kind = CEILING_COMPUTE,
+         .precision = "bf16",
+         .value = 7000,
+         .datasheet = true},
+    };
+    static const struct {
+        const char *device, *precision;
+        int threads;
+        double peak; /* 0: none */
+    } cases[] = {
+        {"cpu", "f32", 1, 1},    {"cpu", "f32", 2, 2},     {"cpu", "f32", 4, 0},
+        {"cuda", "f32", 2, 30},  {"cuda", "tf32", 1, 500}, {"cuda", "i8", 1, 0},
+        {"cuda", "f16", 1, 0},   {"cuda", "bf16", 1, 0},   {"cpu", "tf32", 2, 0},
+        {"cuda:1", "f32", 1, 0},
+    };
+    const struct ceiling_list list = {records, ARRAY_COUNT(records)}, none = {NULL, 0};
+    const char *reason;
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        const struct point_record point = {.device = cases[k].device,
+                                           .precision = cases[k].precision,
+                                           .threads = cases[k].threads};
+        double peak = peak_of(&point, &list, &reason);
+        bool right = cases[k].peak > 0 ? peak == cases[k].peak && !*reason
+                                       : isnan(peak) && strstr(reason, "this precision");
+        if (!right)
+            fail_msg("%s %s: %g, \"%s\"", point.device, point.precision, peak, reason);
+    }
+    const struct point_record point = {.device = "cuda", .precision = "f32"};
+    assert_true(isnan(peak_of(&point, &none, &reason)) && strstr(reason, "no ceilings"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_there),
         cmocka_unit_test(limits_give_reasons),
         cmocka_unit_test(loops_do_their_work),
+        cmocka_unit_test(a_peak_is_of_the_same_device_and_precision),
         cmocka_unit_test(laps_use_each_thread_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

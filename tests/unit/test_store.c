@@ -348,6 +348,7 @@ static void migrations_go_forward_whole_or_not_at_all(void **state)
     struct embedded *ours = migrate_files();
     assert_non_null(ours);
     struct embedded files[] = {ours[0],
+                               ours[1],
                                {"results/schema/900_add.sql", "CREATE TABLE later (x INTEGER);", 0},
                                {"results/schema/901_bad.sql",
                                 "CREATE TABLE worse (x INTEGER); INSERT INTO nowhere VALUES (1);",
@@ -361,11 +362,51 @@ static void migrations_go_forward_whole_or_not_at_all(void **state)
                            "SELECT count(*) FROM sqlite_schema WHERE name IN "
                            "('later', 'worse')"),
                      0);
-    files[2] = (struct embedded){0};
+    files[3] = (struct embedded){0};
     must(place, migrate(store, files, &place->err));
     assert_int_equal(count(place, store, "PRAGMA user_version"), 900);
     assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
     must(place, migrate(store, files, &place->err)); /* nothing left to do */
+    store_close(store);
+    free(ours);
+}
+
+/* Ceilings that version 1 kept are still there, and those of devices find room. */
+static void ceilings_of_version_1_are_kept(void **state)
+{
+    struct place *place = *state;
+    struct embedded *ours = migrate_files();
+    struct embedded first[] = {ours[0], {0}};
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    must(place, sql_exec(store,
+                         "DROP TABLE ceiling; DROP TABLE baseline;"
+                         "DROP TABLE sample; DROP TABLE metric; DROP TABLE op; DROP TABLE result;"
+                         "DROP TABLE point; DROP TABLE run_fact; DROP TABLE run; DROP TABLE build;"
+                         "DROP TABLE env_fact; DROP TABLE env_set; DROP TABLE host;"
+                         "PRAGMA user_version = 0",
+                         "test", &place->err));
+    must(place, migrate(store, first, &place->err));
+    struct run_head head = made_head(uuid_a, 0);
+    int64_t run;
+    int made;
+    const struct ceiling_record *ceilings = made_ceilings(&made);
+    must(place, run_begin(store, &head, &run, &place->err));
+    must(place, run_put_ceilings(store, run, ceilings, made, &place->err));
+    struct ceiling_record launch = {.device = "cuda",
+                                    .kind = CEILING_LATENCY,
+                                    .name = "launch",
+                                    .level = "",
+                                    .precision = "",
+                                    .isa = "",
+                                    .pattern = "",
+                                    .value = 2e-6,
+                                    .unit = "s",
+                                    .reason = ""};
+    assert_int_equal(run_put_ceilings(store, run, &launch, 1, &place->err), STATUS_FAILED);
+    must(place, migrate(store, ours, &place->err));
+    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling"), made);
+    must(place, run_put_ceilings(store, run, &launch, 1, &place->err));
+    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling WHERE kind = 'latency'"), 1);
     store_close(store);
     free(ours);
 }
@@ -386,6 +427,7 @@ int main(void)
         CASE(removed_database_is_noticed),
         CASE(names_with_a_meaning_for_sqlite_are_files),
         CASE(migrations_go_forward_whole_or_not_at_all),
+        CASE(ceilings_of_version_1_are_kept),
     };
 #undef CASE
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,8 @@
 --
 -- roof_s is the least time in which the arithmetic and the memory traffic can be had: the larger
 -- of flops / peak and bytes / bandwidth, with what this run measured on the same device with the
--- same precision and number of threads (best pattern each). The traffic goes to DRAM, or, when
+-- same precision and number of threads (best pattern each); the threads of the host say nothing
+-- of another device, whose ceilings have threads 0. The traffic goes to DRAM, or, when
 -- the working set fits the largest cache and was left in it, to that cache. Classes:
 --   compute, DRAM    within 1/0.8 of that roof
 --   cache            left of the ridge of DRAM, the working set fits the largest cache
@@ -16,27 +17,28 @@ WITH
 roof AS NOT MATERIALIZED (
     SELECT i.*, a.value AS peak, d.value AS dram, f.value AS fast, z.bytes AS cache_bytes,
            i.cache = 'warm' AND ifnull(i.working_bytes <= z.bytes, 0) AS fits
-    FROM item AS i
+    FROM (SELECT *, iif(device = 'cpu', threads, 0) AS used FROM item) AS i
     LEFT JOIN (SELECT run, device, precision, threads, max(value) AS value
                FROM ceiling
                WHERE kind = 'compute' AND how = 'measured' AND value > 0
                GROUP BY run, device, precision, threads) AS a
         ON a.run = i.run AND a.device = i.device AND a.precision = i.precision
-           AND a.threads = i.threads
+           AND a.threads = i.used
     LEFT JOIN (SELECT run, device, threads, max(value) AS value
                FROM ceiling
-               WHERE level = 'DRAM' AND how = 'measured' AND value > 0
+               WHERE kind = 'bandwidth' AND level = 'DRAM' AND how = 'measured' AND value > 0
                GROUP BY run, device, threads) AS d
-        ON d.run = i.run AND d.device = i.device AND d.threads = i.threads
+        ON d.run = i.run AND d.device = i.device AND d.threads = i.used
     LEFT JOIN (SELECT run, device, threads, value, max(level)
                FROM (SELECT run, device, threads, level, max(value) AS value
                      FROM ceiling
-                     WHERE level IN ('L1', 'L2', 'L3', 'L4') AND how = 'measured' AND value > 0
+                     WHERE kind = 'bandwidth' AND level IN ('L1', 'L2', 'L3', 'L4')
+                         AND how = 'measured' AND value > 0
                      GROUP BY run, device, threads, level)
                GROUP BY run, device, threads) AS f
-        ON f.run = i.run AND f.device = i.device AND f.threads = i.threads
+        ON f.run = i.run AND f.device = i.device AND f.threads = i.used
     LEFT JOIN (WITH size AS MATERIALIZED (SELECT * FROM {lib/cache_size})
-               SELECT * FROM size) AS z ON z.run = i.run),
+               SELECT * FROM size) AS z ON z.run = i.run AND z.device = i.device),
 least AS NOT MATERIALIZED (
     SELECT *, flops / peak AS compute_s,
            iif(fits, ifnull(bytes / fast, 0.0), bytes / dram) AS memory_s
@@ -60,9 +62,12 @@ SELECT bounded.*, max(time_s - roof_s, 0.0) AS recoverable_s,
        CASE
            WHEN time_s IS NULL THEN 'no time'
            WHEN flops IS NULL OR bytes IS NULL THEN 'no count of operations or bytes'
-           WHEN peak IS NULL THEN 'no ceiling of arithmetic for ' || precision || ' with ' ||
-                                  threads || ' threads in this run'
-           WHEN dram IS NULL THEN 'no ceiling of DRAM with ' || threads || ' threads in this run'
+           WHEN peak IS NULL THEN 'no ceiling of arithmetic for ' || precision ||
+                                  iif(used, ' with ' || threads || ' threads', ' on ' || device) ||
+                                  ' in this run'
+           WHEN dram IS NULL THEN 'no ceiling of DRAM' ||
+                                  iif(used, ' with ' || threads || ' threads', ' on ' || device) ||
+                                  ' in this run'
            WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND winograd
                THEN 'Winograd: fewer operations are done than counted'
            WHEN roof_s > 1.02 * time_s AND compute_s < memory_s AND fits

@@ -5,7 +5,9 @@
  * kernels only: elsewhere it is protected, so that a host that follows a device's pointer dies.
  *
  * The environment says what kind of machine it is: RIDGE_HOST_GPUS (default 2, 0: none),
- * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old). api_fail() makes a call fail. */
+ * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old), RIDGE_HOST_UNITS (132) multiprocessors
+ * and RIDGE_HOST_CACHE (50 MB) bytes of second cache, which ceilings' kernels are sized by,
+ * RIDGE_HOST_MAJOR (9) of the compute capability. api_fail() makes a call fail. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,6 +47,8 @@ static struct {
     long live; /* streams, events, graphs, pinned memory */
     char fail[32];
     int fail_at, calls, error;
+    int dry;
+    double command_ns, now_ns; /* of the made clock; command_ns 0: the real one counts */
 } h;
 
 /* ---- failing on demand ---- */
@@ -65,6 +69,21 @@ int api_calls(void)
 long api_live(void)
 {
     return h.live + memory_blocks();
+}
+
+void api_clock(double command_ns)
+{
+    h.command_ns = command_ns;
+}
+
+void api_dry(int dry)
+{
+    h.dry = dry;
+}
+
+double api_counted(void)
+{
+    return host_counted();
 }
 
 /* 0, or the error that the script wants here. */
@@ -126,9 +145,9 @@ static int facts(struct cuda_facts *f, int index)
 {
     SCRIPT("facts");
     *f = (struct cuda_facts){.name = "Host GPU",
-                             .major = 9,
-                             .units = 132,
-                             .cache_bytes = 50 << 20,
+                             .major = number_of("RIDGE_HOST_MAJOR", 9),
+                             .units = number_of("RIDGE_HOST_UNITS", 132),
+                             .cache_bytes = number_of("RIDGE_HOST_CACHE", 50 << 20),
                              .shared_bytes = 227 << 10,
                              .clock_khz = 1980000,
                              .memory_khz = 3201000,
@@ -180,6 +199,9 @@ static int free_host(void *memory)
 
 static void run_command(const struct command *c)
 {
+    h.now_ns += h.command_ns;
+    if (h.dry)
+        return;
     memory_open();
     if (c->what == DO_LAUNCH) {
         void *arguments[] = {c->argument};
@@ -300,7 +322,7 @@ static int event_record(void *event, void *stream)
 {
     (void)stream;
     SCRIPT("event_record");
-    *(uint64_t *)event = clock_now_ns();
+    *(uint64_t *)event = h.command_ns > 0 ? (uint64_t)h.now_ns : clock_now_ns();
     return CUDA_DONE;
 }
 

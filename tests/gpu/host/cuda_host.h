@@ -32,6 +32,11 @@
 /* Memory that the launch sizes. */
 #define SHARED_MEMORY(type, name) type *name = (type *)host_grid_now()->shared
 
+/* Inline assembly is what follows `instead`. */
+#define PTX(instead, ...) instead
+/* A roof's operations or bytes, counted where they are done. */
+#define KERNEL_COUNT(n) host_count((double)(n))
+
 /* ---- from a kernel's name to something that can be called with a list of arguments ---- */
 
 template <class A> static inline void host_call(void (*kernel)(A), void **arguments)
@@ -169,6 +174,11 @@ static inline float rsqrtf(float x)
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {
     return (unsigned)((uint64_t)a * b >> 32);
+}
+
+static inline size_t __cvta_generic_to_shared(const void *at)
+{
+    return (size_t)at;
 }
 
 static inline int __float_as_int(float x)

@@ -38,7 +38,18 @@ static struct {
     jmp_buf scheduler;
     ucontext_t home;
     uint64_t exchange[2][THREADS_MAX];
+    double counted;
 } g = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+double host_counted(void)
+{
+    return g.counted;
+}
+
+void host_count(double n)
+{
+    g.counted += n;
+}
 
 static void die(const char *what)
 {

@@ -32,7 +32,11 @@ struct host_grid {
 void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
                    struct host_index block, void **arguments, size_t shared_bytes);
 
+double host_counted(void); /* of host_count, in all */
+
 /* ---- for the kernels ---- */
+
+void host_count(double n);
 
 const struct host_grid *host_grid_now(void);
 struct host_index host_thread_index(void);

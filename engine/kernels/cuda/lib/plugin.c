@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The entry of the plug-in and its table: the device, and one kernel per file of
- * engine/kernels/cuda/. It loads also where there is no driver, so that the device can say what is
+ * The entry of the plug-in and its table: the device, one kernel per file of engine/kernels/cuda/,
+ * the roofs of those in roofs/. It loads also where there is no driver, so that the device can say what is
  * missing; and it does not ask the driver yet, whose state no fork survives. */
 #include <stdio.h>
 
@@ -14,6 +14,16 @@
 static const struct kernel *const kernels[] = {
 #define X(name) &kernel_cuda_##name,
 #include "cuda_list.inc"
+#undef X
+};
+
+#define X(name) extern const struct roof_group roof_group_cuda_##name;
+#include "cuda_roof_list.inc"
+#undef X
+
+static const struct roof_group *const roofs[] = {
+#define X(name) &roof_group_cuda_##name,
+#include "cuda_roof_list.inc"
 #undef X
 };
 
@@ -32,6 +42,8 @@ static const struct plugin table = {
     .kernel_count = ARRAY_COUNT(kernels),
     .devices = devices,
     .device_count = ARRAY_COUNT(devices),
+    .roofs = roofs,
+    .roof_group_count = ARRAY_COUNT(roofs),
 };
 
 const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *why)

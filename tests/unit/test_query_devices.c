@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ceilings in the views: a point is judged by those of its own device alone, whatever the others
+ * of the run can do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/registry.h"
+#include "results/query.h"
+#include "results/store.h"
+#include "tests/lib/made_results.h"
+
+struct place {
+    char *folder, path[512];
+    struct store *store;
+    int64_t run;
+    int next;
+    struct error err;
+};
+
+static void must(const struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+/* The CPU's ceilings are those of made_ceilings: 1e11 FLOP/s, 1e10 B/s with 2 threads. */
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    struct run_head head = made_head("00000000-0000-0000-0000-000000000001", 1);
+    int count;
+    const struct ceiling_record *cpu = made_ceilings(&count);
+    assert_non_null(place);
+    place->folder = made_folder();
+    snprintf(place->path, sizeof(place->path), "%s/ridge.db", place->folder);
+    must(place, store_open(place->path, STORE_WRITE, &place->store, &place->err));
+    must(place, run_begin(place->store, &head, &place->run, &place->err));
+    must(place, run_put_ceilings(place->store, place->run, cpu, count, &place->err));
+    *state = place;
+    return 0;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    store_close(place->store);
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+static struct ceiling_record ceiling(const char *device, enum ceiling_kind kind, const char *name,
+                                     const char *word, double value)
+{
+    bool compute = kind == CEILING_COMPUTE;
+    return (struct ceiling_record){.device = device,
+                                   .kind = kind,
+                                   .name = name,
+                                   .level = compute ? "" : word,
+                                   .precision = compute ? word : "",
+                                   .isa = "",
+                                   .pattern = strncmp(name, "fma", 3) == 0 ? "fma" : "mma",
+                                   .working_set_bytes = RECORD_NONE,
+                                   .value = value,
+                                   .unit = compute ? "FLOP/s" : "B/s",
+                                   .reason = "",
+                                   .n = 5,
+                                   .min = value,
+                                   .max = value};
+}
+
+/* A GPU that is a hundred times the CPU, with a cache that holds the points (10 MB). */
+static void put_gpu(struct place *place, const char *device)
+{
+    const struct ceiling_record records[] = {
+        ceiling(device, CEILING_COMPUTE, "fma f32", "f32", 1e13),
+        ceiling(device, CEILING_COMPUTE, "mma tf32", "tf32", 4e13),
+        ceiling(device, CEILING_COMPUTE, "wgmma tf32", "tf32", 5e13),
+        ceiling(device, CEILING_BANDWIDTH, "read DRAM", "DRAM", 1e12),
+        ceiling(device, CEILING_BANDWIDTH, "read L2", "L2", 4e12),
+        ceiling(device, CEILING_BANDWIDTH, "copy to device", "link", 5e10),
+        ceiling(device, CEILING_LATENCY, "launch", "", 2e-6),
+        ceiling(device, CEILING_CAPACITY, "cache L2", "L2", 50e6),
+    };
+    must(place,
+         run_put_ceilings(place->store, place->run, records, ARRAY_COUNT(records), &place->err));
+}
+
+/* 1 GFLOP and 10 MB in time_s, in two equal steps. */
+static void put(struct place *place, const char *device, const char *precision, double time_s)
+{
+    struct made_record made;
+    must(place, made_record(&made, place->next++, time_s, 30, 2));
+    made.record.point.device = device;
+    made.record.point.precision = precision;
+    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    made_release(&made);
+}
+
+static struct grid view(struct place *place, const char *name, const char *parameter, double value)
+{
+    struct grid grid;
+    struct query_value values[] = {{parameter, NULL, value}};
+    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
+    return grid;
+}
+
+static void is(const struct grid *grid, int64_t row, const char *column, double expected)
+{
+    double value = grid_number(grid, row, column);
+    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("row %d: %s is %.17g, not %.17g", (int)row, column, value, expected);
+}
+
+static void points_are_judged_by_their_device(void **state)
+{
+    struct place *place = *state;
+    put_gpu(place, "cuda");
+    put(place, "cpu", "f32", 0.02);
+    put(place, "cuda", "f32", 2e-4);
+    put(place, "cuda", "tf32", 2e-4);
+    struct grid grid = view(place, "bounds", "run", (double)place->run);
+    assert_int_equal(grid.row_count, 3);
+    is(&grid, 0, "peak", 1e11);
+    is(&grid, 0, "dram_bandwidth", 1e10);
+    is(&grid, 1, "peak", 1e13);
+    is(&grid, 1, "dram_bandwidth", 1e12);
+    is(&grid, 1, "largest_cache", 50e6);
+    is(&grid, 1, "roof_time", 1e-4); /* 1e9 / 1e13; the bytes take 1e7 / 4e12 in the cache */
+    is(&grid, 1, "memory_time", 2.5e-6);
+    is(&grid, 1, "recoverable", 1e-4);
+    is(&grid, 2, "peak", 5e13); /* the best of its precision */
+    grid_release(&grid);
+    grid = view(place, "offenders", "result", 2);
+    assert_int_equal(grid.row_count, 2);
+    is(&grid, 0, "roof_time", 5e-5);
+    grid_release(&grid);
+    struct query_value key = {"point", "0000000000001001", 0};
+    must(place, query_view(place->store, "history_roofs", &key, 1, &grid, &place->err));
+    is(&grid, 0, "fraction_of_roof", 0.5);
+    grid_release(&grid);
+}
+
+/* The CPU's cache is none of the GPU's, and without own ceilings nothing is said of a point. */
+static void ceilings_of_others_are_not_used(void **state)
+{
+    struct place *place = *state;
+    put_gpu(place, "cuda");
+    put(place, "cuda:1", "f32", 2e-4);
+    put(place, "cuda", "bf16", 2e-4);
+    struct grid grid = view(place, "bounds", "run", (double)place->run);
+    assert_string_equal(grid_text(&grid, 0, "bound"), "unknown");
+    assert_string_equal(grid_text(&grid, 0, "note"),
+                        "no ceiling of arithmetic for f32 on cuda:1 in this run");
+    is(&grid, 0, "recoverable", NAN);
+    is(&grid, 0, "largest_cache", NAN);
+    assert_string_equal(grid_text(&grid, 1, "bound"), "unknown");
+    is(&grid, 1, "peak", NAN);
+    grid_release(&grid);
+}
+
+static int64_t labelled(const struct grid *grid, const char *label)
+{
+    for (int64_t row = 0; row < grid->row_count; row++)
+        if (strcmp(grid_text(grid, row, "label"), label) == 0)
+            return row;
+    fail_msg("no roof is called \"%s\"", label);
+    return -1;
+}
+
+/* Every device that was used, in the precisions that it was used in; of one result only its own. */
+static void roofs_are_drawn_by_device_and_precision(void **state)
+{
+    struct place *place = *state;
+    put_gpu(place, "cuda");
+    put_gpu(place, "cuda:1"); /* measured, but no point ran there */
+    put(place, "cpu", "f32", 0.02);
+    put(place, "cuda", "f32", 2e-4);
+    put(place, "cuda", "tf32", 2e-4);
+    struct grid grid = view(place, "report_roofs", "run", (double)place->run);
+    assert_int_equal(grid.row_count, 7);
+    labelled(&grid, "cpu f32 peak 100 GFLOP/s");
+    labelled(&grid, "cpu DRAM 10 GB/s");
+    labelled(&grid, "cpu L3 50 GB/s");
+    labelled(&grid, "cuda f32 peak 10 TFLOP/s");
+    is(&grid, labelled(&grid, "cuda tf32 tensor peak 50 TFLOP/s"), "value", 5e13);
+    labelled(&grid, "cuda DRAM 1 TB/s");
+    labelled(&grid, "cuda L2 4 TB/s");
+    grid_release(&grid);
+    grid = view(place, "report_roofs", "result", 3);
+    assert_int_equal(grid.row_count, 3);
+    labelled(&grid, "tf32 tensor peak 50 TFLOP/s");
+    labelled(&grid, "DRAM 1 TB/s");
+    grid_release(&grid);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
+    const struct CMUnitTest tests[] = {
+        CASE(points_are_judged_by_their_device),
+        CASE(ceilings_of_others_are_not_used),
+        CASE(roofs_are_drawn_by_device_and_precision),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
