@@ -52,7 +52,8 @@ static void all_are_there(void **state)
             assert_true(strlen(r->reason) > 10 && r->n == 0);
             continue;
         }
-        assert_true(r->value > 1e6 && r->value < 1e16 && r->n >= 15);
+        if (!(r->value > 1e6 && r->value < 1e16 && r->n >= 15))
+            fail_msg("%s: %g %s, %d samples", r->name, r->value, r->unit, (int)r->n);
         assert_true(r->min <= r->value && r->value <= r->max);
         assert_true((r->kind == CEILING_COMPUTE) == (r->working_set_bytes == RECORD_NONE));
     }
