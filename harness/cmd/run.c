@@ -104,7 +104,9 @@ static void print_row(const struct point *point, const struct record *r)
     const struct metric_record *time = record_metric(r, "time_s");
     char name[160];
     bool single = point->protocol.scenario == SCENARIO_SINGLE_STREAM;
-    snprintf(name, sizeof(name), "%s%s%s%s", point->spec, single ? "" : " ",
+    bool usual = strcmp(point->precision, "f32") == 0;
+    snprintf(name, sizeof(name), "%s%s%s%s%s%s", point->spec, usual ? "" : " ",
+             usual ? "" : point->precision, single ? "" : " ",
              single ? "" : scenario_name(point->protocol.scenario),
              point->protocol.cold ? " cold" : "");
     printf("%-24s %6lld %7d %7lld", name, (long long)point->batch, point->threads,

@@ -120,7 +120,7 @@ static void copy_words(const struct gemm_size *s, const struct pass *pass, const
         valid = (size_t)left;
     memcpy(words, from + pass->first, valid);
     memset(words + valid, 0, bytes - valid);
-    for (size_t i = 0; s->flip && i < bytes; i++)
+    for (size_t i = 0, end = s->flip ? bytes : 0; i < end; i++)
         words[i] ^= 0x80;
 }
 
