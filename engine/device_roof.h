@@ -18,6 +18,8 @@
 #ifndef ENGINE_DEVICE_ROOF_H
 #define ENGINE_DEVICE_ROOF_H
 
+#include <stdint.h>
+
 #include "engine/device.h"
 
 enum roof_kind {

@@ -158,8 +158,12 @@ static void put_ceiling(struct page *page, int64_t row)
     double spread = (grid_number(g, row, "max") - grid_number(g, row, "min")) / value;
     page_raw(page, "<tr>");
     page_cell(page, "Ceiling", grid_text(g, row, "name"));
-    page_number(page, "Threads", grid_number(g, row, "threads"), grid_text(g, row, "threads"));
-    page_number(page, "Value", value, text_scaled(value, grid_text(g, row, "unit")).s);
+    bool cpu = is(g, row, "device", "cpu"), time = is(g, row, "unit", "s");
+    page_cell(page, "Device", grid_text(g, row, "device"));
+    page_number(page, "Threads", grid_number(g, row, "threads"),
+                cpu ? grid_text(g, row, "threads") : "\xe2\x80\x93");
+    page_number(page, "Value", value,
+                time ? text_time(value).s : text_scaled(value, grid_text(g, row, "unit")).s);
     page_number(page, "Spread", spread, text_percent(spread).s);
     page_number(page, "Working set", grid_number(g, row, "working_set"),
                 text_bytes(grid_number(g, row, "working_set")).s);
@@ -171,7 +175,7 @@ static void put_ceiling(struct page *page, int64_t row)
 
 static void put_ceilings(struct page *page)
 {
-    static const char *const titles[] = {"Ceiling", "#Threads",     "#Value",
+    static const char *const titles[] = {"Ceiling", "Device",       "#Threads", "#Value",
                                          "#Spread", "#Working set", "How"};
     if (!page->ceilings.row_count)
         return;

@@ -242,6 +242,8 @@ enum status section_overview(struct page *page, struct error *err)
               "least. What the hardware counted stands with each workload."
             : "Intensity is analytic: the model's FLOPs over the bytes that must move at "
               "least. No memory traffic was counted in this run; the end of the page says why.");
+    if (counted)
+        TRY(page_figure(page, "roofline_counted", 0, err));
     page_raw(page, "</section>\n<section id=\"time\"><h2>Where the time goes</h2>\n");
     TRY(page_figure(page, "breakdown", 0, err));
     page_raw(page, "</section>\n<section id=\"steady\"><h2>How steady it was</h2>\n");

@@ -30,6 +30,17 @@ static void put_scenario(struct page *page, int64_t row)
     page_raw(page, " caches</dd></div>\n");
 }
 
+static void put_traffic(struct page *page, const struct grid *g, int64_t row)
+{
+    double read = grid_number(g, row, "dram_read"), written = grid_number(g, row, "dram_write");
+    double flops = grid_number(g, row, "flops");
+    page_raw(page, "<div><dt>DRAM counted: read / written</dt><dd>%s / %s</dd></div>\n",
+             text_bytes(read).s, text_bytes(written).s);
+    page_raw(page,
+             "<div><dt>FLOP/B counted: read and written / read alone</dt><dd>%s / %s</dd></div>\n",
+             text_number(flops / (read + written)).s, text_number(flops / read).s);
+}
+
 /* What the hardware counted, where it could. */
 static void put_counted(struct page *page, int64_t result)
 {
@@ -42,8 +53,7 @@ static void put_counted(struct page *page, int64_t result)
             page, "<div><dt>FLOPs counted by hardware</dt><dd>%s, %s of the model's</dd></div>\n",
             text_scaled(flops, "FLOP").s, text_percent(flops / grid_number(g, row, "flops")).s);
     if (isfinite(read))
-        page_raw(page, "<div><dt>DRAM counted: read / written</dt><dd>%s / %s</dd></div>\n",
-                 text_bytes(read).s, text_bytes(grid_number(g, row, "dram_write")).s);
+        put_traffic(page, g, row);
 }
 
 static void put_facts(struct page *page, int64_t row)
@@ -282,6 +292,7 @@ static enum status put_details(struct page *page, int64_t row, struct error *err
         TRY(page_figure(page, "roofline_ops", result, err));
     put_kinds(page, result);
     put_offenders(page, result, &summary);
+    TRY(section_counted(page, result, err));
     page_raw(page, "<h4>Latency</h4>\n");
     TRY(page_figure(page, "latency", result, err));
     return put_history(page, result, err);

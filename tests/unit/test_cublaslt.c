@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "engine/kernels/cublaslt/lib/gemm_roof.h"
 #include "tests/gpu/fake_cublaslt.h"
 #include "tests/gpu/fake_device.h"
 #include "tests/lib/posts.h"
@@ -254,12 +255,65 @@ static void test_failures(void **state)
     assert_true(calls > 500);
 }
 
+/* ---- the roof of large products, in the type that the fake computes ---- */
+
+static const struct device_roof *tf32_roof(void)
+{
+    for (int k = 0; k < cublaslt_gemm_roofs.count; k++)
+        if (strcmp(cublaslt_gemm_roofs.roofs[k].precision, "tf32") == 0)
+            return &cublaslt_gemm_roofs.roofs[k];
+    fail_msg("there is no roof of tf32");
+    return NULL;
+}
+
+static enum status roof_life(struct roof_work *work, struct error *err)
+{
+    const struct device_roof *roof = tf32_roof();
+    struct device device;
+    struct roof_state *state = NULL;
+    fake_device(&device);
+    device.properties.units = 1;
+    TRY(roof->prepare(roof, &device, work, &state, err));
+    enum status status = roof->run(state, 2, NULL, err);
+    roof->release(state);
+    return status;
+}
+
+static void test_roof(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct roof_work work = {.amount = 0};
+    fake_reset(0);
+    int before = fake_products.count;
+    assert_int_equal(roof_life(&work, &err), STATUS_OK);
+    assert_int_equal(fake_products.count - before, 2);
+    assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F_FAST_TF32);
+    assert_true(work.amount == 2.0 * 64 * 64 * 64);
+    cublaslt_handles_release();
+    int n = 1;
+    for (; n < CALLS_MAX; n++) {
+        struct error why = {0};
+        fake_reset(n);
+        enum status status = roof_life(&work, &why);
+        cublaslt_handles_release();
+        if (fake.live)
+            fail_msg("%d things are left when call %d, %s, fails", fake.live, n, fake.failed);
+        if (!fake.failed)
+            break;
+        if (status == STATUS_OK || !strstr(why.message, fake.failed))
+            fail_msg("call %d, %s, fails: \"%s\"", n, fake.failed, why.message);
+    }
+    assert_in_range(n, 15, CALLS_MAX - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_cases, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_roof, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "engine/kernels/cublaslt/lib/api.h"
+#include "engine/kernels/cublaslt/lib/gemm_roof.h"
 
 #define X(name) extern const struct kernel kernel_cublaslt_##name;
 #include "cublaslt_list.inc"
@@ -16,6 +17,8 @@ static const struct kernel *const kernels[] = {
 #undef X
 };
 
+static const struct roof_group *const roofs[] = {&cublaslt_gemm_roofs};
+
 static char version[32];
 
 static const struct plugin table = {
@@ -26,6 +29,8 @@ static const struct plugin table = {
     .version = version,
     .kernels = kernels,
     .kernel_count = ARRAY_COUNT(kernels),
+    .roofs = roofs,
+    .roof_group_count = ARRAY_COUNT(roofs),
 };
 
 const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *why)

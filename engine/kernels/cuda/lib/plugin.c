@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The entry of the plug-in and its table: the device, one kernel per file of engine/kernels/cuda/,
- * the roofs of those in roofs/. It loads also where there is no driver, so that the device can say what is
- * missing; and it does not ask the driver yet, whose state no fork survives. */
+ * the roofs of those in roofs/. It loads also where there is no driver, so that the device can say
+ * what is missing; and it does not ask the driver yet, whose state no fork survives. */
 #include <stdio.h>
 
 #include "engine/kernels/cuda/lib/cuda.h"

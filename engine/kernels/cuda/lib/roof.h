@@ -10,10 +10,6 @@
 
 #include "engine/kernels/cuda/lib/kernel.h"
 
-extern "C" {
-#include "engine/device_roof.h"
-}
-
 #ifndef PTX
 #define PTX(instead, ...) asm volatile(__VA_ARGS__)
 #define KERNEL_COUNT(n)   ((void)0)

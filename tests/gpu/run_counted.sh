@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# From `ridge run --device cuda --profilers cupti` to the report page without a GPU: the CUDA plug-in
+# over the host (tests/gpu/host/) with a GPU of one multiprocessor and 300 kB of cache, which is what
+# sizes the ceilings' kernels, and the library that stands in for CUPTI (tests/cupti_fake/). What is
+# right is what this tells, not what is fast.
+. tests/lib/tap.sh
+build=${RIDGE_BUILD:-build/release}
+for file in gpu/host/plugins/cuda.so cupti_fake/fake.so; do
+    if [ ! -f "$build/tests/$file" ]; then
+        echo "skipped: tests/$file is not built here"
+        exit 77
+    fi
+done
+export RIDGE_PLUGIN_PATH="$build/tests/gpu/host/plugins:$build/plugins"
+export RIDGE_CUPTI="$PWD/$build/tests/cupti_fake/fake.so" RIDGE_LIBCUDA="$PWD/$build/tests/cupti_fake/fake.so"
+export RIDGE_HOST_UNITS=1 RIDGE_HOST_CACHE=300000 RIDGE_HOST_GPUS=1
+db=$tap_dir/gpu.db
+# 4: the machine was disturbed, which is the machine's fault.
+ran() {
+    [ "$code" = 0 ] || [ "$code" = 4 ]
+    tap_result $? "$tap_what: exit code 0 or 4"
+}
+asks() { # what, expression of SQL that is 1
+    run sqlite3 "$db" "SELECT $2"
+    grep -qx 1 "$output"
+    tap_result $? "$1"
+}
+
+run ridge peaks --device cuda --quick --json
+exits 0
+holds 'map(.name) | index("fma f32") and index("wgmma bf16") and index("read DRAM") and index("launch graph")'
+holds 'all(.[]; .device == "cuda" and .threads == 0 and (.value > 0 or .reason))'
+holds '[.[].kind] | unique == ["bandwidth", "capacity", "compute", "latency"]'
+run ridge peaks --device cuda:1 --quick
+exits 5
+complains 'there (is|are) 1 cuda device'
+
+run ridge run ncf --device cuda --batch 2 --threads 1 --no-tune --profilers cupti --seconds 0.05 \
+    --samples 6 --db "$db" --json
+ran
+holds 'length == 1 and .[0].device == "cuda" and .[0].max_rel_error < 1e-5'
+asks "a valid result or a disturbed one" "count(*) = 1 FROM result WHERE status = 'ok'"
+asks "ceilings of the GPU, which is used whole" \
+    "count(*) > 15 AND min(threads = 0) FROM ceiling WHERE device = 'cuda' AND value > 0"
+asks "ceilings of the CPU" \
+    "count(*) > 5 FROM ceiling WHERE device = 'cpu' AND threads = 1 AND value > 0"
+asks "the peak is that of the GPU in f32" \
+    "m.value = c.value FROM metric AS m, ceiling AS c
+     WHERE m.name = 'peak_flop_rate' AND c.device = 'cuda' AND c.name = 'fma f32'"
+asks "the host's clock is not the GPU's" \
+    "value IS NULL AND reason LIKE '%nvml%' FROM metric WHERE name = 'clock_hz'"
+asks "CUPTI's counts of the whole" \
+    "count(*) = 3 FROM metric WHERE source = 'cupti' AND op IS NULL AND value > 0
+     AND name IN ('flops', 'dram_read_bytes', 'dram_write_bytes')"
+asks "CUPTI's counts of every step" \
+    "count(DISTINCT op) = (SELECT count(*) FROM op) FROM metric
+     WHERE source = 'cupti' AND name = 'flops' AND op IS NOT NULL"
+
+run ridge report --db "$db" --output "$tap_dir/report"
+ran
+page=$tap_dir/report/index.html
+check "the page has the GPU's ceilings" grep -q 'wgmma bf16' "$page"
+check "and what was counted, step by step" grep -q 'Counted step by step' "$page"
+check "with the operations over the model's" grep -q 'data-label="Executed"' "$page"
+check "the point has a roof" grep -q 'of its roof; ' "$page"
+check "the roofline over counted bytes" test -s "$tap_dir/report/plots/roofline_counted.dat"
+check "its roofs are the GPU's" grep -q 'DRAM [0-9.e+]* [GT]B/s' "$tap_dir/report/plots/roofline_counted.dat"
+check "and none of the CPU" sh -c "! grep -q 'L1 [0-9]' '$tap_dir/report/plots/roofline_counted.dat'"
+
+# Without ceilings nothing of the CPU stands in.
+run ridge run ncf --device cuda --batch 2 --threads 1 --no-tune --no-verify --no-layers --no-ceilings \
+    --seconds 0.02 --samples 6 --db "$tap_dir/none.db"
+ran
+run sqlite3 "$tap_dir/none.db" "SELECT reason FROM metric WHERE name = 'fraction_of_peak'"
+prints 'no ceilings'
+finish
