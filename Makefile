@@ -201,8 +201,7 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
-PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/lowered.o $(B)/tests/gpu/one_node.o \
-                   $(B)/tests/gpu/fake_device.o
+PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/one_node.o $(B)/tests/gpu/fake_device.o
 FAKE_CUDNN    := tests/gpu/fake_cudnn
 FAKE_CUBLASLT := tests/gpu/fake_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
@@ -334,7 +333,7 @@ $(B)/cuda_usage.txt: $(CUDA_KERNELS:%.cu=$(B)/pic/%.o)
 $(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
 
 $(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
-    $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
+    engine/tensor.c $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
 $(B)/host/%.o: %.cu tests/gpu/host/cuda_host.h $(B)/gen/flags | $(GEN)

@@ -47,7 +47,8 @@ static bool bench_open(struct bench *b, const char *op, const char *name, int po
         if (strcmp(found->cases[k].name, name) == 0)
             c = &found->cases[k];
     assert_non_null(c);
-    enum status status = subject_open(&b->subject, found, c, posts, &err);
+    b->subject = (struct subject){.op = found, .c = c, .floats = DTYPE_F32};
+    enum status status = subject_open(&b->subject, posts, &err);
     if (status == STATUS_UNSUPPORTED && posts != NONE)
         return false;
     if (status != STATUS_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/gpu/lowered.h"
+#include "tests/lib/lowered.h"
 
 #include <stdlib.h>
 
@@ -49,9 +49,10 @@ static enum status mark_all(struct lowered *l, bool contents, struct error *err)
     return STATUS_OK;
 }
 
-enum status lowered_open(struct lowered *l, struct graph *graph, struct error *err)
+enum status lowered_open(struct lowered *l, struct graph *graph, enum precision precision,
+                         struct error *err)
 {
-    *l = (struct lowered){.exe = {.g = graph, .options = {.threads = 1}}};
+    *l = (struct lowered){.exe = {.g = graph, .options = {.threads = 1, .precision = precision}}};
     TRY(graph_check(graph, err));
     TRY(pool_new(1, &l->exe.pool, err));
     TRY(passes_run(l->exe.g, &l->exe.options, err));
