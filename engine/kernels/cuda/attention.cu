@@ -108,10 +108,8 @@ __global__ void __launch_bounds__(BLOCK)
     unsigned query = query0 + threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
     const element *q =
         (const element *)a.q + ((int64_t)batch * a.queries + query0) * a.q_row + head * a.size;
-    const element *k =
-        (const element *)a.k + (int64_t)batch * a.keys * a.k_row + head * a.size;
-    const element *v =
-        (const element *)a.v + (int64_t)batch * a.keys * a.v_row + head * a.size;
+    const element *k = (const element *)a.k + (int64_t)batch * a.keys * a.k_row + head * a.size;
+    const element *v = (const element *)a.v + (int64_t)batch * a.keys * a.v_row + head * a.size;
     const element *mask = (const element *)a.mask;
     struct running<columns> r = {
         - INFINITY, 0,
@@ -134,8 +132,7 @@ __global__ void __launch_bounds__(BLOCK)
         take_step<columns>(m, s, r);
         __syncthreads();
     }
-    element *y =
-        (element *)a.y + (((int64_t)batch * a.queries + query) * a.heads + head) * a.size;
+    element *y = (element *)a.y + (((int64_t)batch * a.queries + query) * a.heads + head) * a.size;
 #pragma unroll
     for (int c = 0; c < columns; c++)
         if (query < a.queries && lane + TEAM * c < a.size)
@@ -156,7 +153,7 @@ static enum status shape_from(const struct kernel_query *q, struct attention_sha
 {
     const struct desc *k = input(q, 1), *v = input(q, 2);
     return cuda_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
-                                v ? &v->shape : NULL, s, why);
+                                      v ? &v->shape : NULL, s, why);
 }
 
 static enum status supports(const struct kernel_query *q, struct error *why)

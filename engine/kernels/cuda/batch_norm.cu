@@ -9,7 +9,7 @@ struct batch_norm {
     const void *x;
     const float *scale, *bias, *mean, *variance;
     void *y;
-    unsigned count; /* of groups of `width` */
+    unsigned count;                       /* of groups of `width` */
     struct divisor by_plane, by_channels; /* by_plane: in groups; 1: channels-last, all channels */
     int act;
     float a, b, epsilon;

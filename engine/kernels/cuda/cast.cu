@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cast between f32, f16, bf16, i32, i64, u8 and bool of tensors that lie alike. Floats that an integer type
- * cannot hold give its nearest bound and NaN gives 0, as in the reference; integers wrap. */
+ * Cast between f32, f16, bf16, i32, i64, u8 and bool of tensors that lie alike. Floats that an
+ * integer type cannot hold give its nearest bound and NaN gives 0, as in the reference; integers
+ * wrap. */
 #include "engine/kernels/cuda/lib/query.h"
 
 struct cast {

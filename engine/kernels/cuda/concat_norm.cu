@@ -12,7 +12,7 @@ enum { PIECES_MAX = 128, MUL = 0, ADD, ACT };
 struct joined {
     const void *in[PIECES_MAX];
     unsigned start[PIECES_MAX + 1]; /* first channel of each piece, and behind the last */
-    const void *factor, *shift; /* of the result's type, too */
+    const void *factor, *shift;     /* of the result's type, too */
     void *y;
     unsigned count;                    /* of groups of `width` results */
     struct divisor channels, by_plane; /* by_plane: in groups; channels-last: channels in groups */

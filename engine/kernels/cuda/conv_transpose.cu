@@ -70,8 +70,8 @@ static __device__ __forceinline__ struct group<width> gather(const struct transp
     struct group<width> sum = {
     };
     unsigned taps = (unsigned)(c.kernel[0] * c.kernel[1] * c.kernel[2]);
-    const element *x = (const element *)c.x + p.image * c.x_image +
-                       (int64_t)(p.group * c.channels) * c.x_channel;
+    const element *x =
+        (const element *)c.x + p.image * c.x_image + (int64_t)(p.group * c.channels) * c.x_channel;
     const element *w =
         (const element *)c.w + (size_t)p.group * taps * c.channels * c.outputs + p.channel;
     for (unsigned tap = 0; tap < taps; tap++) {
@@ -102,9 +102,10 @@ __global__ void __launch_bounds__(BLOCK)
         int64_t at = p.image * c.y_image + channel * c.y_channel;
         for (int d = 0; d < SPATIAL_MAX; d++)
             at += p.at[d] * c.y_at[d];
-        for (int i = 0; i < width; i++, at += c.y_channel)
-            float_put((element *)c.y + at,
-                      epilogue_value<element>(c.epilogue, sum.v[i], (size_t)at, 0, channel + i));
+        for (int i = 0; i < width; i++, at += c.y_channel) {
+            float value = epilogue_value<element>(c.epilogue, sum.v[i], (size_t)at, 0, channel + i);
+            float_put((element *)c.y + at, value);
+        }
     }
 }
 

@@ -16,8 +16,8 @@ enum { WARPS = BLOCK / WARP, GATES = 4, LAYERS_MAX = 64 };
 
 struct decoder {
     const void *in[DECODER_INPUTS]; /* floats of one type */
-    int *words;    /* [B, steps]; may be NULL */
-    void *scores; /* [B]; of the same type; may be NULL */
+    int *words;                     /* [B, steps]; may be NULL */
+    void *scores;                   /* [B]; of the same type; may be NULL */
     /* Workspace. h: [L, B, H] before and after the step; out: what layers hand on, by turns. */
     float *h[2], *c, *out[2], *context, *query, *weights, *logits;
     double *total;
@@ -203,8 +203,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
         sum += weights[t];
     }
     sum = block_sum(sum, part);
-    const element *memory =
-        input<element>(k, DECODER_MEMORY) + (size_t)row * k.source * k.hidden;
+    const element *memory = input<element>(k, DECODER_MEMORY) + (size_t)row * k.source * k.hidden;
     for (unsigned i = threadIdx.x; i < k.hidden; i += BLOCK) {
         float total = 0;
         for (unsigned t = 0; t < length; t++)
@@ -328,20 +327,22 @@ static void launch_layer(const struct decoder *k, enum dtype type, const struct 
 {
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->batch < SKINNY_ROWS)
-        LAUNCH_FLOATS(type, (decoder_layer<1, element>), skinny_grid(k->hidden, k->batch, 1), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_layer<1, element>), skinny_grid(k->hidden, k->batch, 1), block,
+                      0, k, args);
     else
-        LAUNCH_FLOATS(type, (decoder_layer<SKINNY_ROWS, element>), skinny_grid(k->hidden, k->batch, SKINNY_ROWS), block, 0,
-               k, args);
+        LAUNCH_FLOATS(type, (decoder_layer<SKINNY_ROWS, element>),
+                      skinny_grid(k->hidden, k->batch, SKINNY_ROWS), block, 0, k, args);
 }
 
 static void launch_query(const struct decoder *k, enum dtype type, const struct kernel_args *args)
 {
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->batch < SKINNY_ROWS)
-        LAUNCH_FLOATS(type, (decoder_query<1, element>), skinny_grid(k->attention, k->batch, 1), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_query<1, element>), skinny_grid(k->attention, k->batch, 1),
+                      block, 0, k, args);
     else
-        LAUNCH_FLOATS(type, (decoder_query<SKINNY_ROWS, element>), skinny_grid(k->attention, k->batch, SKINNY_ROWS), block,
-               0, k, args);
+        LAUNCH_FLOATS(type, (decoder_query<SKINNY_ROWS, element>),
+                      skinny_grid(k->attention, k->batch, SKINNY_ROWS), block, 0, k, args);
     LAUNCH_FLOATS(type, decoder_attend<element>, cuda_size(k->batch), block, 0, k, args);
 }
 
@@ -349,10 +350,11 @@ static void launch_choice(const struct decoder *k, enum dtype type, const struct
 {
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->batch < SKINNY_ROWS)
-        LAUNCH_FLOATS(type, (decoder_logits<1, element>), skinny_grid(k->vocabulary, k->batch, 1), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_logits<1, element>), skinny_grid(k->vocabulary, k->batch, 1),
+                      block, 0, k, args);
     else
-        LAUNCH_FLOATS(type, (decoder_logits<SKINNY_ROWS, element>), skinny_grid(k->vocabulary, k->batch, SKINNY_ROWS),
-               block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_logits<SKINNY_ROWS, element>),
+                      skinny_grid(k->vocabulary, k->batch, SKINNY_ROWS), block, 0, k, args);
     LAUNCH_FLOATS(type, decoder_choose<element>, cuda_size(k->batch), block, 0, k, args);
 }
 
@@ -368,8 +370,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         k.in[i] = args->in[i];
     k.words = output_wanted(q, 0) ? (int *)args->out[0] : NULL;
     k.scores = output_wanted(q, 1) ? args->out[1] : NULL;
-    LAUNCH_FLOATS(type, decoder_start<element>, grid_for(q, (int64_t)k.layers * k.batch * k.hidden), cuda_size(BLOCK), 0,
-           &k, args);
+    LAUNCH_FLOATS(type, decoder_start<element>, grid_for(q, (int64_t)k.layers * k.batch * k.hidden),
+                  cuda_size(BLOCK), 0, &k, args);
     for (k.step = 0; k.step < k.steps; k.step++) {
         for (k.layer = 0; k.layer < k.layers; k.layer++) {
             launch_layer(&k, type, args);

@@ -4,8 +4,9 @@
  * thread has four neighbouring results: it walks the expression's steps over them with the last
  * result in registers; the branches on a step's code and on the type in memory are the same for all
  * threads. Operands that lie
- * like the output, or along its rows, are read four elements at a time. Results that a later step than
- * the next one needs wait in slots, which the compiler puts into local memory (the first cache).
+ * like the output, or along its rows, are read four elements at a time. Results that a later step
+ * than the next one needs wait in slots, which the compiler puts into local memory (the first
+ * cache).
  */
 #include "engine/kernels/cuda/lib/math.h"
 #include "engine/kernels/cuda/lib/query.h"
@@ -65,8 +66,8 @@ static __device__ __forceinline__ int place_of(const struct elementwise &k, cons
 }
 
 template <int width, class element>
-static __device__ __forceinline__ struct group<width>
-load_as(const struct elementwise &k, const struct input &in, unsigned g) {
+static __device__ __forceinline__ struct group<width> load_as(const struct elementwise &k,
+                                                              const struct input &in, unsigned g) {
     const element *x = (const element *)in.at + place_of(k, in, g, width);
     struct group<width> r = {
     };
@@ -110,10 +111,12 @@ operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
     X(CEIL)                                                                                        \
     X(CELU)                                                                                        \
     X(CLIP)                                                                                        \
-    X(COS) X(CUBE) X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID)          \
-        X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE)  \
-            X(SELU) X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT)    \
-                X(SQUARE) X(TANH) X(THRESHOLD)
+    X(COS)                                                                                         \
+    X(CUBE)                                                                                        \
+    X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH)           \
+        X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU)        \
+            X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE)  \
+                X(TANH) X(THRESHOLD)
 #define EACH_BINARY(X) X(ADD) X(DIV) X(MAX) X(MIN) X(MUL) X(POW) X(PRELU) X(SUB)
 
 #define UNARY(code)                                                                                \

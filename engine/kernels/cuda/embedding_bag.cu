@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EmbeddingBag: rows of a table of floats summed or averaged per bag. A thread has one or four columns
- * of a bag and walks its indices; neighbouring threads have neighbouring columns, so that a row is
- * read in whole sectors. */
+ * EmbeddingBag: rows of a table of floats summed or averaged per bag. A thread has one or four
+ * columns of a bag and walks its indices; neighbouring threads have neighbouring columns, so that a
+ * row is read in whole sectors. */
 #include "engine/kernels/cuda/lib/query.h"
 
 struct bags {
@@ -66,10 +66,14 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     int each = width % 4 == 0 ? 4 : 1;
     if (count == 0)
         return;
-    struct bags b = {args->in[0],                (const char *)args->in[1],
-                     args->out[0],               (unsigned)(count / each),
-                     (unsigned)index->dim[1],    (unsigned)table->dim[0],
-                     divisor_of(width / each),   mean ? 1.0f / (float)index->dim[1] : 1.0f,
+    struct bags b = {args->in[0],
+                     (const char *)args->in[1],
+                     args->out[0],
+                     (unsigned)(count / each),
+                     (unsigned)index->dim[1],
+                     (unsigned)table->dim[0],
+                     divisor_of(width / each),
+                     mean ? 1.0f / (float)index->dim[1] : 1.0f,
                      q->in[1].dtype == DTYPE_I64};
     if (each == 4)
         LAUNCH_FLOATS(q->in[0].dtype, (embedding_bags<4, element>), grid_for(q, b.work),

@@ -67,5 +67,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"GatherElements", NULL};
 
-CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops, .supports = indices_supported,
-                                .launch = launch};
+CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops,
+                                .supports = indices_supported, .launch = launch};

@@ -68,4 +68,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"GatherND", NULL};
 
-CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, .supports = indices_supported, .launch = launch};
+CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, .supports = indices_supported,
+                          .launch = launch};

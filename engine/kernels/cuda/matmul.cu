@@ -78,8 +78,8 @@ static __device__ __forceinline__ void store(const struct product &p, int64_t c,
             if (r >= p.m || s >= p.n)
                 continue;
             size_t at = (size_t)(c + r * p.c_row + s * p.c_col);
-            float_put((element *)p.c + at,
-                      epilogue_value<element>(p.epilogue, p.alpha * sums.v[i][j], at, r, s));
+            float value = epilogue_value<element>(p.epilogue, p.alpha * sums.v[i][j], at, r, s);
+            float_put((element *)p.c + at, value);
         }
 }
 

@@ -82,7 +82,8 @@ static __device__ __forceinline__ float pool_value(const struct pool_window &p, 
             int64_t line = at.x + (s[0].at + a * p.dilation[0]) * p.x_at[0] +
                            (s[1].at + b * p.dilation[1]) * p.x_at[1];
             for (int c = s[2].first; c < s[2].last; c++)
-                value = join(p, value, to_float(x[line + (s[2].at + c * p.dilation[2]) * p.x_at[2]]));
+                value =
+                    join(p, value, to_float(x[line + (s[2].at + c * p.dilation[2]) * p.x_at[2]]));
         }
     return p.average ? value / (float)counted : value;
 }

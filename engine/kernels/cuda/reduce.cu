@@ -100,8 +100,7 @@ template <class element>
 __global__ void __launch_bounds__(BLOCK) reduce_threads(const __grid_constant__ struct reduction r)
 {
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < r.results; k += gridDim.x * BLOCK)
-        store<element>(r, k,
-                       fold_terms<element>(r, offset_of(r.kept, k, r.kept.stride), 0, 1));
+        store<element>(r, k, fold_terms<element>(r, offset_of(r.kept, k, r.kept.stride), 0, 1));
 }
 
 template <class element>

@@ -19,7 +19,7 @@ enum { SUMS_CANDIDATE = 1, SUMS_GATES, SUMS_LINEAR, SUMS_LSTM };
 enum cell { CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU_RESET };
 
 struct rnn {
-    const void *x, *w, *r;     /* w and r packed, of the type of x, as are: */
+    const void *x, *w, *r; /* w and r packed, of the type of x, as are: */
     const void *initial_h, *initial_c, *attention;
     void *y, *last_h, *last_c; /* may be NULL */
     const float *bias, *apart; /* packed; apart: recurrent bias of the last gate */
@@ -325,8 +325,7 @@ static size_t workspace(const struct kernel_query *q, int variant)
 }
 
 /* [rows, columns] to [columns, rows]. */
-template <class word>
-static void turn(const word *from, word *to, size_t rows, size_t columns)
+template <class word> static void turn(const word *from, word *to, size_t rows, size_t columns)
 {
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
@@ -484,7 +483,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     for (k.step = 0; k.step < k.steps; k.step++)
         launch_step(&k, type, args);
     if (k.last_h || k.last_c)
-        LAUNCH_FLOATS(type, rnn_finish<element>, grid_for(q, states), cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(type, rnn_finish<element>, grid_for(q, states), cuda_size(BLOCK), 0, &k,
+                      args);
 }
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", NULL};

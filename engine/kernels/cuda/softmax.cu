@@ -48,8 +48,9 @@ static __device__ __forceinline__ float line_sum(const struct softmax &k, const 
 }
 
 template <int width, class element>
-static __device__ __forceinline__ void line_write(const struct softmax &k, const element *x, element *y,
-                                                  float most, float sum, const struct line_team &t)
+static __device__ __forceinline__ void line_write(const struct softmax &k, const element *x,
+                                                  element *y, float most, float sum,
+                                                  const struct line_team &t)
 {
     float factor = 1.0f / sum, shift = most + logf(sum);
     for (unsigned i = t.lane; i < k.size; i += t.lanes) {

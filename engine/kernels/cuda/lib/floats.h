@@ -112,7 +112,8 @@ static __device__ __forceinline__ struct group<1> group_at(const element *x, str
     return r;
 }
 
-static __device__ __forceinline__ void group_store(float *y, const struct group<4> &r)
+static __device__ __forceinline__ void
+group_store(float *y, const struct group<4> &r)
 {
     *(float4 *)y = make_float4(r.v[0], r.v[1], r.v[2], r.v[3]);
 }
@@ -123,8 +124,8 @@ static __device__ __forceinline__ void group_store(element *y, const struct grou
     element e[4];
     for (int i = 0; i < 4; i++)
         float_put(&e[i], r.v[i]);
-    *(uint2 *)y = make_uint2(e[0].bits | (unsigned)e[1].bits << 16,
-                             e[2].bits | (unsigned)e[3].bits << 16);
+    *(uint2 *)y =
+        make_uint2(e[0].bits | (unsigned)e[1].bits << 16, e[2].bits | (unsigned)e[3].bits << 16);
 }
 
 template <class element>
@@ -163,13 +164,13 @@ static __device__ __forceinline__ void group_store_as(int type, void *y, size_t 
 #define LAUNCH_FLOATS(type, kernel, grid_size, block_size, bytes, parameters, args)                \
     do {                                                                                           \
         if ((type) == DTYPE_F16) {                                                                 \
-            typedef struct half element;                                                           \
+            using element = struct half;                                                           \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         } else if ((type) == DTYPE_BF16) {                                                         \
-            typedef struct bfloat element;                                                         \
+            using element = struct bfloat;                                                         \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         } else {                                                                                   \
-            typedef float element;                                                                 \
+            using element = float;                                                                 \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         }                                                                                          \
     } while (0)

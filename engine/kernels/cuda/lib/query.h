@@ -44,16 +44,16 @@ static inline int element_bytes(enum dtype dtype)
 #define LAUNCH_WORDS(size, kernel, grid_size, block_size, bytes, parameters, args)                 \
     do {                                                                                           \
         if ((size) == 1) {                                                                         \
-            typedef uint8_t word;                                                                  \
+            using word = uint8_t;                                                                  \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         } else if ((size) == 2) {                                                                  \
-            typedef uint16_t word;                                                                 \
+            using word = uint16_t;                                                                 \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         } else if ((size) == 4) {                                                                  \
-            typedef uint32_t word;                                                                 \
+            using word = uint32_t;                                                                 \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         } else {                                                                                   \
-            typedef uint64_t word;                                                                 \
+            using word = uint64_t;                                                                 \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
         }                                                                                          \
     } while (0)
