@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+/* Starts, sizes and scales: what supports() looks at. */
+enum { SMALL_BYTES = 256 };
+
 static bool is_fixed(const struct lowered *l, int value)
 {
     return value != NONE && value_is_fixed(&l->exe.g->values[value]);
@@ -27,11 +30,11 @@ static enum status mark_fixed(struct lowered *l, struct step *step, bool content
     for (int k = 0; k < node->input_count; k++) {
         if (!is_fixed(l, node->inputs[k]))
             continue;
-        fixed[k] = l->zeros;
-        if (!contents)
-            continue;
         const struct value *value = &l->exe.g->values[node->inputs[k]];
         size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+        fixed[k] = l->zeros;
+        if (!contents && bytes > SMALL_BYTES)
+            continue;
         void *data = arena_alloc(&l->exe.arena, bytes + 1);
         if (!data)
             return FAIL_NO_MEMORY(err);

@@ -8,7 +8,7 @@
 
 struct lowered {
     struct exe exe;
-    void *zeros; /* stand for the contents of every weight; as long as the largest */
+    void *zeros; /* stand for the contents of every larger weight; as long as the largest */
 };
 
 /* Takes the graph. lowered_close it whatever the status. */

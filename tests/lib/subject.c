@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "engine/narrow.h"
 #include "engine/op_case.h"
 #include "tests/lib/compare.h"
 #include "tests/lib/posts.h"
@@ -83,14 +84,13 @@ void subject_close(struct subject *s)
 
 /* ---- judging ---- */
 
-/* One rounding to the type is always allowed. */
+/* What rounding to the type costs is always allowed. */
 static double tolerance_of(const struct subject *s, double own, enum dtype dtype)
 {
     double bound = s->op->tolerance > 0 ? s->op->tolerance : 1e-5;
-    double rounding = dtype == DTYPE_F16 ? 1e-3 : dtype == DTYPE_BF16 ? 8e-3 : 0;
     bound = own > bound ? own : bound;
     bound = s->c->tolerance > bound ? s->c->tolerance : bound;
-    return rounding > bound ? rounding : bound;
+    return bound + narrow_tolerance(s->op, dtype);
 }
 
 /* Outputs of data-dependent size: only as many rows as the count beside them says. */
