@@ -125,6 +125,8 @@ static enum status compile(struct exe *exe, const struct graph *graph, struct er
         exe->owns_pool = true;
     }
     TRY(exe_device_open(exe, err));
+    if (!exe_is_on_device(exe))
+        exe->options.precision = PRECISION_F32;
     TRY(passes_run(exe->g, &exe->options, err));
     TRY(lower_graph(exe, err));
     TRY(tune_steps(exe, err));
@@ -222,6 +224,16 @@ struct exe_step exe_step_at(const struct exe *exe, int index)
 struct exe_memory exe_memory(const struct exe *exe)
 {
     return exe->sizes;
+}
+
+const struct exe_options *exe_options(const struct exe *exe)
+{
+    return &exe->options;
+}
+
+enum precision exe_precision(const struct exe *exe)
+{
+    return exe->options.precision;
 }
 
 struct pool *exe_pool(struct exe *exe)

@@ -32,7 +32,7 @@ struct exe_options {
     int only_variant;         /* with only; -1: tune over all */
     struct pool *pool;        /* borrowed; NULL: the executable makes its own of `threads` */
     const char *device;       /* "cuda", "cuda:1"; NULL: "cpu" */
-    enum precision precision; /* of a graph built in f32; the CPU knows f32 alone */
+    enum precision precision; /* of a graph built in f32; of the CPU f32 alone */
     bool no_capture; /* devices: launch each step in each run instead of replaying a graph */
 };
 
@@ -97,6 +97,9 @@ const struct graph *exe_graph(const struct exe *exe); /* after the passes */
 int exe_step_count(const struct exe *exe);
 struct exe_step exe_step_at(const struct exe *exe, int index);
 struct exe_memory exe_memory(const struct exe *exe);
+const struct exe_options *exe_options(const struct exe *exe);
+/* What the executable computes in: f32 on the CPU, whatever was asked for. */
+enum precision exe_precision(const struct exe *exe);
 struct pool *exe_pool(struct exe *exe);
 /* Never NULL; of the kind "cpu" without properties on the CPU. */
 const struct device *exe_device(const struct exe *exe);

@@ -143,16 +143,21 @@ static void store(enum dtype dtype, void *dst, int64_t i, double x)
     }
 }
 
-/* Weights: hundreds of millions of uniform floats, four per counter. */
-static void fill_uniform_f32(const struct source *s, float *dst)
+/* Weights: hundreds of millions of uniform floats, four per counter. Those of 16 bits are the same
+ * numbers as in f32, rounded. */
+static void fill_uniform(const struct source *s, char *dst)
 {
+    const enum dtype dtype = s->value->dtype;
+    const size_t size = dtype_size(dtype);
     float low = (float)s->value->fill.a;
     float scale = (float)((s->value->fill.b - s->value->fill.a) * 0x1p-32);
     for (int64_t i = 0; i < s->count; i += 4) {
         uint32_t word[4];
+        float x[4];
         random_words(s->seed, (uint64_t)i >> 2, word);
-        for (int64_t k = 0; k < 4 && i + k < s->count; k++)
-            dst[i + k] = low + scale * (float)word[k];
+        for (int k = 0; k < 4; k++)
+            x[k] = low + scale * (float)word[k];
+        floats_store(dtype, x, dst + (size_t)i * size, s->count - i < 4 ? s->count - i : 4);
     }
 }
 
@@ -164,8 +169,10 @@ void value_materialise(const struct value *value, void *dst)
         return;
     }
     s.seed = value->fill.seed ? value->fill.seed : random_hash(value->name);
-    if (value->fill.kind == FILL_UNIFORM && value->dtype == DTYPE_F32) {
-        fill_uniform_f32(&s, dst);
+    bool floats = value->dtype == DTYPE_F32 ||
+                  (dtype_is_float(value->dtype) && dtype_size(value->dtype) == 2);
+    if (value->fill.kind == FILL_UNIFORM && floats) {
+        fill_uniform(&s, dst);
         return;
     }
     for (int64_t i = 0; i < s.count; i++)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/exe.h"
+#include "engine/narrow.h"
 
 enum { INPUTS_MAX = 32, ATTRS_MAX = 32, OUTPUTS_MAX = 16 };
 
@@ -15,6 +16,7 @@ struct parser {
     struct graph *g;
     const struct op *op;
     const char *start, *at; /* the text and how far it is read */
+    enum dtype floats;      /* wanted for what is written as f32 */
     struct error *err;
 };
 
@@ -163,6 +165,8 @@ static enum status parse_type(struct parser *p, struct tensor_text *t)
     t->dtype = dtype_from_name(name);
     if (t->dtype == DTYPE_NONE)
         return wrong(p, "no element type has this name");
+    if (t->dtype == DTYPE_F32)
+        t->dtype = p->floats;
     p->at += length + 1;
     for (bool more = *p->at != ']'; more; more = take(p, ',')) {
         if (t->shape.rank == RANK_MAX)
@@ -328,6 +332,7 @@ static enum status parse_attr(struct parser *p, struct attr *attr)
 
 static enum status parse_inputs(struct parser *p, const char *text, int *inputs, int *count)
 {
+    const enum dtype floats = p->floats;
     p->start = p->at = text ? text : "";
     for (skip_blanks(p); *p->at; skip_blanks(p)) {
         struct tensor_text tensor;
@@ -338,6 +343,7 @@ static enum status parse_inputs(struct parser *p, const char *text, int *inputs,
             inputs[(*count)++] = NONE;
             continue;
         }
+        p->floats = narrow_takes(p->op, *count) ? floats : DTYPE_F32;
         TRY(parse_tensor(p, &tensor));
         inputs[*count] = add_tensor(p->g, &tensor, *count);
         (*count)++;
@@ -348,6 +354,7 @@ static enum status parse_inputs(struct parser *p, const char *text, int *inputs,
 static enum status parse_attrs(struct parser *p, const char *text, struct attr *attrs, int *count)
 {
     p->start = p->at = text ? text : "";
+    p->floats = DTYPE_F32;
     for (skip_blanks(p); *p->at; skip_blanks(p)) {
         if (*count == ATTRS_MAX)
             return wrong(p, "too many attributes");
@@ -377,9 +384,10 @@ static enum status build(struct parser *p, const struct op_case *c)
     return STATUS_OK;
 }
 
-struct graph *op_case_graph(const struct op *op, const struct op_case *c, struct error *err)
+struct graph *op_case_graph_in(const struct op *op, const struct op_case *c, enum dtype floats,
+                               struct error *err)
 {
-    struct parser p = {.op = op, .err = err, .g = graph_new(op->name)};
+    struct parser p = {.op = op, .err = err, .floats = floats, .g = graph_new(op->name)};
     if (!p.g) {
         FAIL_NO_MEMORY(err);
         return NULL;
@@ -389,4 +397,9 @@ struct graph *op_case_graph(const struct op *op, const struct op_case *c, struct
     error_context(err, "%s/%s", op->name, c->name);
     graph_free(p.g);
     return NULL;
+}
+
+struct graph *op_case_graph(const struct op *op, const struct op_case *c, struct error *err)
+{
+    return op_case_graph_in(op, c, DTYPE_F32, err);
 }

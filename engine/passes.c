@@ -24,16 +24,23 @@ static const struct pass_row rows[] = {
     {"fuse_chain", pass_fuse_chain, false},
 };
 
+static enum status end_pass(struct graph *g, const char *name, enum status status,
+                            struct error *err)
+{
+    if (status != STATUS_OK)
+        return error_context(err, "pass %s", name);
+    graph_compact(g);
+    if (graph_check(g, err) != STATUS_OK)
+        return error_context(err, "after pass %s", name);
+    return STATUS_OK;
+}
+
 enum status passes_run(struct graph *g, const struct exe_options *options, struct error *err)
 {
-    for (int k = 0; k < ARRAY_COUNT(rows); k++) {
-        if (options->no_fuse && !rows[k].always)
-            continue;
-        if (rows[k].run(g, err) != STATUS_OK)
-            return error_context(err, "pass %s", rows[k].name);
-        graph_compact(g);
-        if (graph_check(g, err) != STATUS_OK)
-            return error_context(err, "after pass %s", rows[k].name);
-    }
-    return STATUS_OK;
+    enum dtype floats = precision_floats(options->precision);
+    for (int k = 0; k < ARRAY_COUNT(rows); k++)
+        if (!options->no_fuse || rows[k].always)
+            TRY(end_pass(g, rows[k].name, rows[k].run(g, err), err));
+    return floats == DTYPE_F32 ? STATUS_OK
+                               : end_pass(g, "narrow", pass_narrow(g, floats, err), err);
 }

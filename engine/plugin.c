@@ -99,6 +99,7 @@ static const struct plugin_host host = {
     .chain = chain_from_node,
     .strided = strided_init,
     .softmax_axis = axis_of_softmax,
+    .floats = floats_load,
     .reduced_axes = reduce_axes,
     .moves = move_count_of_query,
     .move = move_of_query,

@@ -26,3 +26,10 @@ enum status precision_from_name(const char *name, enum precision *out, struct er
                        name)
                 : STATUS_OK;
 }
+
+enum dtype precision_floats(enum precision precision)
+{
+    return precision == PRECISION_BF16  ? DTYPE_BF16
+           : precision == PRECISION_F16 ? DTYPE_F16
+                                        : DTYPE_F32;
+}

@@ -8,6 +8,7 @@
 #define ENGINE_PRECISION_H
 
 #include "base/error.h"
+#include "engine/tensor.h"
 
 enum precision {
     PRECISION_F32 = 0,
@@ -23,5 +24,7 @@ enum precision {
 const char *precision_name(enum precision precision); /* "f32" */
 /* NULL is f32. */
 enum status precision_from_name(const char *name, enum precision *out, struct error *err);
+/* The type that floats of a graph built in f32 get: bf16, f16, or f32 for all others. */
+enum dtype precision_floats(enum precision precision);
 
 #endif

@@ -230,3 +230,21 @@ uint16_t half_from_float(float value)
     size += 0xfffu + (size >> 13 & 1u);
     return (uint16_t)(sign | (size - 0x38000000u) >> 13);
 }
+
+void floats_load(enum dtype dtype, const void *from, float *to, int64_t count)
+{
+    const uint16_t *bits = from;
+    if (dtype == DTYPE_F32)
+        memcpy(to, from, (size_t)count * sizeof(*to));
+    for (int64_t k = 0; dtype != DTYPE_F32 && k < count; k++)
+        to[k] = dtype == DTYPE_F16 ? half_to_float(bits[k]) : bfloat_to_float(bits[k]);
+}
+
+void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
+{
+    uint16_t *bits = to;
+    if (dtype == DTYPE_F32)
+        memcpy(to, from, (size_t)count * sizeof(*from));
+    for (int64_t k = 0; dtype != DTYPE_F32 && k < count; k++)
+        bits[k] = dtype == DTYPE_F16 ? half_from_float(from[k]) : bfloat_from_float(from[k]);
+}

@@ -88,5 +88,8 @@ float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
 float bfloat_to_float(uint16_t bits);
 uint16_t bfloat_from_float(float value);
+/* Elements of f32, f16 or bf16, from and to f32. */
+void floats_load(enum dtype dtype, const void *from, float *to, int64_t count);
+void floats_store(enum dtype dtype, const float *from, void *to, int64_t count);
 
 #endif

@@ -4,10 +4,12 @@
  * operator tests have proven. */
 #include "engine/trial.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/narrow.h"
 #include "engine/probe.h"
 #include "engine/reference.h"
 
@@ -24,13 +26,14 @@ static void fill_input(const struct exe *exe, int v, void *memory)
         return;
     }
     memset(memory, 0, place->bytes);
-    if (value->dtype != DTYPE_F32)
+    size_t size = dtype_size(value->dtype);
+    if (!dtype_is_float(value->dtype) || value->dtype == DTYPE_F64)
         return; /* zeros are valid indices, sizes and masks */
-    float *data = memory;
     uint32_t state = 12345;
-    for (size_t k = 0; k < place->bytes / sizeof(float); k++) {
+    for (size_t k = 0; k < place->bytes / size; k++) {
         state = state * 1664525u + 1013904223u;
-        data[k] = (float)(int32_t)state * 0x1p-31f;
+        float x = (float)(int32_t)state * 0x1p-31f;
+        floats_store(value->dtype, &x, (char *)memory + k * size, 1);
     }
 }
 
@@ -97,17 +100,19 @@ static enum status read_from(const struct desc *desc, const void *data, struct r
     return STATUS_OK;
 }
 
-static double bound_of(const struct op *op, const struct kernel *kernel)
+/* With tf32 both factors of a product are rounded to f16's 10 bits of mantissa. */
+static double bound_of(const struct kernel_query *q, const struct kernel *kernel, enum dtype out)
 {
+    const struct op *op = q->node->op;
     double bound = op->tolerance > 0 ? op->tolerance : 1e-5;
-    return kernel->rel_error > bound ? kernel->rel_error : bound;
+    double tf32 = q->tf32 && out == DTYPE_F32 ? 2 * narrow_tolerance(op, DTYPE_F16) : 0;
+    return fmax(kernel->rel_error, bound) + narrow_tolerance(op, out) + tf32;
 }
 
 /* Compares the outputs with what is expected; the first candidate sets the expectation. */
 static enum status judge(struct trial *t, const struct kernel *kernel, struct error *err)
 {
     const struct node *node = t->step->query.node;
-    double bound = bound_of(node->op, kernel);
     for (int k = 0; k < node->output_count; k++) {
         struct ref_tensor got = {0};
         if (node->outputs[k] == NONE)
@@ -119,6 +124,7 @@ static enum status judge(struct trial *t, const struct kernel *kernel, struct er
             continue;
         }
         double error = ref_rel_error(&got, &t->expected[k]);
+        double bound = bound_of(&t->step->query, kernel, got.dtype);
         ref_release(&got);
         if (!(error <= bound))
             return FAIL(err, STATUS_INVALID, "wrong: relative error %.2g > %.2g in output %d",
@@ -224,7 +230,7 @@ static enum status try_candidate(struct trial *t, struct candidate *c, struct tu
     if (kernel->distrusted && !there) {
         if (t->expected[0].f == NULL && t->expected[0].i == NULL)
             expect_from_reference(t);
-        TRY(probe(t, c, bound_of(q->node->op, kernel), err));
+        TRY(probe(t, c, bound_of(q, kernel, q->out[0].dtype), err));
     }
     if (there)
         TRY(trial_there_open(t, err));

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/utc.h"
+#include "engine/compile.h"
 #include "engine/cost.h"
 #include "harness/interrupt.h"
 #include "harness/peak.h"
@@ -256,12 +257,32 @@ static void phase_count(struct work *w)
     }
 }
 
+/* FLOPs are those of the graph in f32; bytes are of the types that its tensors have when it runs.
+ */
+static enum status count_work(struct work *w, struct error *err)
+{
+    struct exe_options narrowing = {.precision = exe_precision(w->target.exe), .no_fuse = true};
+    graph_cost(w->target.graph, &w->cost);
+    if (precision_floats(narrowing.precision) == DTYPE_F32)
+        return STATUS_OK;
+    struct graph *narrow = graph_copy(w->target.graph);
+    enum status status = narrow ? passes_run(narrow, &narrowing, err) : FAIL_NO_MEMORY(err);
+    if (status == STATUS_OK) {
+        struct graph_cost cost;
+        graph_cost(narrow, &cost);
+        w->cost.bytes_streamed = cost.bytes_streamed;
+        w->cost.bytes_compulsory = cost.bytes_compulsory;
+    }
+    graph_free(narrow);
+    return status;
+}
+
 static enum status run_phases(struct work *w, struct error *err)
 {
     progress_show(w->job->progress, "compiling", NAN, NAN);
     TRY(precision_from_name(w->job->point->precision, &w->precision, err));
     TRY(target_open(w->job->point, w->job->model, &w->target, err));
-    graph_cost(w->target.graph, &w->cost);
+    TRY(count_work(w, err));
     TRY(phase_verify(w, err));
     TRY(phase_time(w, err));
     TRY(phase_steps(w, err));

@@ -4,6 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/narrow.h"
+#include "harness/decisions.h"
+
+/* ---- bounds ---- */
+
 /* Integers alone leave nothing to round. */
 static bool is_exact(const struct graph *graph)
 {
@@ -13,13 +18,56 @@ static bool is_exact(const struct graph *graph)
     return true;
 }
 
+/* How often the node rounds to few bits: its result, or with tf32 the factors of a product. */
+static int roundings_of(const struct graph *g, const struct node *node, enum precision precision)
+{
+    enum narrow_class class = narrow_class_of(node->op);
+    if (precision == PRECISION_TF32)
+        return class == NARROW_WORK;
+    int v = node->outputs[0];
+    enum dtype type = v == NONE ? DTYPE_NONE : g->values[v].dtype;
+    bool moves = class == NARROW_MOVE && !node->post_count;
+    double unit = narrow_unit(type);
+    return moves || unit == 0 ? 0 : (int)(narrow_tolerance(node->op, type) / unit);
+}
+
+/* The most roundings on a way through the network. */
+static int depth_of(const struct graph *g, enum precision precision)
+{
+    int *depth = calloc((size_t)g->value_count + 1, sizeof(*depth)), most = 0;
+    for (int n = 0; depth && n < g->node_count; n++) {
+        const struct node *node = &g->nodes[n];
+        int at = 0;
+        for (int k = 0; k < node->input_count; k++)
+            if (node->inputs[k] != NONE && depth[node->inputs[k]] > at)
+                at = depth[node->inputs[k]];
+        at += roundings_of(g, node, precision);
+        most = at > most ? at : most;
+        for (int k = 0; k < node->output_count; k++)
+            if (node->outputs[k] != NONE)
+                depth[node->outputs[k]] = at;
+    }
+    free(depth);
+    return most;
+}
+
+double verify_bound(const struct graph *compiled, enum precision precision)
+{
+    double unit = precision == PRECISION_BF16                                 ? 0x1p-8
+                  : precision == PRECISION_F16 || precision == PRECISION_TF32 ? 0x1p-11
+                                                                              : 0;
+    return unit > 0 ? fmax(1e-5, 2 * unit * sqrt(1 + depth_of(compiled, precision))) : 1e-5;
+}
+
 static double bound_of(const struct graph *graph, const struct exe *exe)
 {
-    double bound = is_exact(graph) ? 0 : 1e-5;
+    double bound = is_exact(graph) ? 0 : verify_bound(exe_graph(exe), exe_precision(exe));
     for (int s = 0; s < exe_step_count(exe); s++)
         bound = fmax(bound, exe_step_at(exe, s).kernel->rel_error);
     return bound;
 }
+
+/* ---- comparing ---- */
 
 static bool is_set(const struct graph *graph, const struct value *value)
 {
@@ -43,8 +91,8 @@ static enum status compare(const struct graph *graph, const struct exe *exe,
     return STATUS_OK;
 }
 
-enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
-                       struct error *err)
+static enum status verify_outputs(const struct graph *graph, struct exe *exe,
+                                  struct verification *out, struct error *err)
 {
     *out = (struct verification){.error = NAN, .bound = bound_of(graph, exe)};
     struct ref_tensor *expected = calloc((size_t)graph->output_count, sizeof(*expected));
@@ -62,5 +110,31 @@ enum status verify_exe(const struct graph *graph, struct exe *exe, struct verifi
     for (int k = 0; k < graph->output_count; k++)
         ref_release(&expected[k]);
     free(expected);
+    return status;
+}
+
+/* What decisions are made on, by an executable that is compiled alike. */
+static enum status verify_before(const struct graph *graph, struct exe *exe,
+                                 struct verification *out, struct error *err)
+{
+    struct exe_options options = *exe_options(exe);
+    struct exe *before = NULL;
+    options.pool = exe_pool(exe);
+    TRY(exe_new(graph, &options, &before, err));
+    enum status status = verify_outputs(graph, before, out, err);
+    exe_free(before);
+    return status;
+}
+
+enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
+                       struct error *err)
+{
+    struct graph *before = NULL;
+    *out = (struct verification){.error = NAN, .bound = NAN};
+    if (exe_precision(exe) != PRECISION_F32)
+        TRY(graph_before_decisions(graph, &before, err));
+    enum status status =
+        before ? verify_before(before, exe, out, err) : verify_outputs(graph, exe, out, err);
+    graph_free(before);
     return status;
 }

@@ -8,11 +8,18 @@
 
 struct verification {
     double error; /* max |y - r| / max |r|, the worst output */
-    double bound; /* the largest that a kernel in use states for itself; 1e-5 at least, or 0 when
-                     the graph has no floats */
+    double bound; /* the largest that a kernel in use states for itself, 1e-5 at least; what the
+                     roundings of a lower precision allow (docs/method.md); 0 when the graph has no
+                     floats */
 };
 
-/* Runs the executable twice: nothing may depend on fresh memory. */
+/* What the precision allows a network after the passes. Roundings are as good as independent, so
+ * that their errors add up like the steps of a random walk: twice its deviation after the most
+ * roundings on a way through the network, in halves of the type's last place. */
+double verify_bound(const struct graph *compiled, enum precision precision);
+
+/* Runs the executable twice: nothing may depend on fresh memory. In low precision a network that
+ * decides is verified by what it decides on (harness/decisions.h). */
 enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
                        struct error *err);
 

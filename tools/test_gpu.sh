@@ -36,9 +36,14 @@ step() {
 
 step unit env RIDGE_TEST_GPU="$device" "$build/tests/unit/test_device"
 step ops "$build/tests/ops/run" --device "$device" --no-fork
-# shellcheck disable=SC2046
-step verify "$ridge" verify --device "$device" \
-    $("$ridge" list workloads --json | jq -r '.[].name')
+for floats in bf16 f16; do
+    step "ops_$floats" "$build/tests/ops/run" --device "$device" --floats "$floats" --no-fork
+done
+for precision in f32 tf32 bf16 f16; do
+    # shellcheck disable=SC2046
+    step "verify_$precision" "$ridge" verify --device "$device" --precision "$precision" \
+        $("$ridge" list workloads --json | jq -r '.[].name')
+done
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck initcheck; do
         step "sanitizer_$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \

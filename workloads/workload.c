@@ -23,7 +23,9 @@ const char *const param_text[] = {NULL};
 
 bool workload_has_precision(const struct workload *w, enum precision precision, bool host)
 {
-    return precision == PRECISION_F32 || (!host && precision == PRECISION_TF32) ||
+    bool compiled =
+        precision == PRECISION_TF32 || precision == PRECISION_BF16 || precision == PRECISION_F16;
+    return precision == PRECISION_F32 || (!host && compiled) ||
            (w && w->precisions & 1u << precision);
 }
 

@@ -50,8 +50,8 @@ extern const char *const param_text[];
 int64_t config_int(const struct workload_config *config, const char *name);
 const char *config_text(const struct workload_config *config, const char *name);
 
-/* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. The compiler turns f32
- * into tf32 on devices. */
+/* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. On devices the
+ * compiler turns f32 into tf32, bf16 and f16. */
 bool workload_has_precision(const struct workload *w, enum precision precision, bool host);
 
 int workload_count(void);

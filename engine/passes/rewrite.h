@@ -21,6 +21,9 @@ graph_pass pass_merge_qkv;           /* three projections of one input -> one, p
 graph_pass pass_fuse_epilogue;       /* activation, bias, residual into the node before */
 graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
 
+/* Floats of 16 bits wherever an operator bears them. Not of the list: it is told the type. */
+enum status pass_narrow(struct graph *g, enum dtype to, struct error *err);
+
 /* The node that computes a value if it is of the operator, else NULL. */
 struct node *rewrite_producer(const struct graph *g, int value, const char *op);
 /* The only reader of a value (it is read once, and not an output), else NONE. */

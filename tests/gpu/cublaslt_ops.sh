@@ -12,9 +12,12 @@ if [ ! -e "$RIDGE_PLUGIN_PATH/cublaslt.so" ]; then
     exit 77
 fi
 
-run "$build/tests/ops/run" --device cuda --providers cublaslt --kernel cublaslt_matmul
-cat "$output"
-exits 0
-prints '^# plug-in cublaslt on the host'
-prints '^[1-9][0-9]+ passed, 0 failed'
+for floats in f32 bf16 f16; do
+    run "$build/tests/ops/run" --device cuda --providers cublaslt --kernel cublaslt_matmul \
+        --floats $floats
+    cat "$output"
+    exits 0
+    prints '^# plug-in cublaslt on the host'
+    prints '^[1-9][0-9]+ passed, 0 failed'
+done
 finish

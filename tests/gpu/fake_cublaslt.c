@@ -16,7 +16,8 @@ struct thing {
     cublasComputeType_t compute;
     cublasOperation_t left, right;
     cublasLtEpilogue_t epilogue;
-    const float *bias;
+    const void *bias;
+    cudaDataType bias_type;
     /* of a matrix */
     cudaDataType type;
     uint64_t rows, cols;
@@ -109,16 +110,16 @@ static cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttr
                                const void *value, size_t size)
 {
     struct thing *thing = of(desc);
-    void *to = name == CUBLASLT_MATMUL_DESC_TRANSA         ? (void *)&thing->left
-               : name == CUBLASLT_MATMUL_DESC_TRANSB       ? (void *)&thing->right
-               : name == CUBLASLT_MATMUL_DESC_EPILOGUE     ? (void *)&thing->epilogue
-               : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? (void *)&thing->bias
-                                                           : NULL;
-    MUST(to || name == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+    void *to = name == CUBLASLT_MATMUL_DESC_TRANSA           ? (void *)&thing->left
+               : name == CUBLASLT_MATMUL_DESC_TRANSB         ? (void *)&thing->right
+               : name == CUBLASLT_MATMUL_DESC_EPILOGUE       ? (void *)&thing->epilogue
+               : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER   ? (void *)&thing->bias
+               : name == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE ? (void *)&thing->bias_type
+                                                             : NULL;
+    MUST(to);
     MUST(size == (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? sizeof(void *) : sizeof(int32_t)));
     MAY_FAIL("cublasLtMatmulDescSetAttribute");
-    if (to)
-        memcpy(to, value, size);
+    memcpy(to, value, size);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -214,19 +215,33 @@ static cublasStatus_t algo_get(const cublasLtMatmulAlgo_t *algorithm,
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* ---- the product, column-major, in f32 ---- */
+/* ---- the product, column-major ---- */
 
-static double element(const struct thing *layout, const float *data, bool transposed, int64_t row,
+static enum dtype dtype_of(cudaDataType type)
+{
+    MUST(type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF);
+    return type == CUDA_R_32F ? DTYPE_F32 : type == CUDA_R_16F ? DTYPE_F16 : DTYPE_BF16;
+}
+
+static double number_at(cudaDataType type, const void *data, int64_t at)
+{
+    float number;
+    floats_load(dtype_of(type), (const char *)data + at * (type == CUDA_R_32F ? 4 : 2), &number, 1);
+    return (double)number;
+}
+
+static double element(const struct thing *layout, const void *data, bool transposed, int64_t row,
                       int64_t col)
 {
-    return (double)(transposed ? data[col + row * layout->ld] : data[row + col * layout->ld]);
+    int64_t at = transposed ? col + row * layout->ld : row + col * layout->ld;
+    return number_at(layout->type, data, at);
 }
 
 static double finish(const struct thing *desc, double value, int64_t row)
 {
     int epilogue = (int)desc->epilogue;
     if (epilogue & CUBLASLT_EPILOGUE_BIAS)
-        value += (double)desc->bias[row];
+        value += number_at(desc->bias_type, desc->bias, row);
     if (epilogue & CUBLASLT_EPILOGUE_RELU)
         value = value > 0 ? value : 0;
     if (epilogue & CUBLASLT_EPILOGUE_GELU)
@@ -239,9 +254,9 @@ struct matrices {
     double alpha, beta;
 };
 
-static void multiply(const struct matrices *m, const float *a, const float *b, const float *c,
-                     float *d)
+static void multiply(const struct matrices *m, const char *a, const char *b, const char *c, char *d)
 {
+    const int64_t size = m->d->type == CUDA_R_32F ? 4 : 2;
     bool left = m->desc->left == CUBLAS_OP_T, right = m->desc->right == CUBLAS_OP_T;
     int64_t depth = (int64_t)(left ? m->a->rows : m->a->cols);
     MUST((int64_t)(right ? m->b->cols : m->b->rows) == depth);
@@ -255,7 +270,8 @@ static void multiply(const struct matrices *m, const float *a, const float *b, c
             sum *= m->alpha;
             if (m->beta != 0)
                 sum += m->beta * element(m->c, c, false, row, col);
-            d[row + col * m->d->ld] = (float)finish(m->desc, sum, row);
+            float result = (float)finish(m->desc, sum, row);
+            floats_store(dtype_of(m->d->type), &result, d + (row + col * m->d->ld) * size, 1);
         }
 }
 
@@ -275,12 +291,16 @@ static cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                          .beta = (double)*(const float *)beta};
     of(handle);
     MUST(algorithm && algorithm->data[0] != 1);
-    MUST(workspace && workspace_bytes == FAKE_LT_WORKSPACE && m.d->type == CUDA_R_32F);
+    MUST(workspace && workspace_bytes == FAKE_LT_WORKSPACE);
+    MUST(m.a->type == m.d->type && m.b->type == m.d->type && m.c->type == m.d->type);
+    MUST(!(m.desc->epilogue & CUBLASLT_EPILOGUE_BIAS) || m.desc->bias_type == m.d->type);
     MUST(m.a->batch == m.d->batch && m.b->batch == m.d->batch && m.c->batch == m.d->batch);
     MAY_FAIL("cublasLtMatmul");
+    const int64_t size = m.d->type == CUDA_R_32F ? 4 : 2;
     for (int64_t k = 0; k < m.d->batch; k++)
-        multiply(&m, (const float *)a + k * m.a->stride, (const float *)b + k * m.b->stride,
-                 (const float *)c + k * m.c->stride, (float *)d + k * m.d->stride);
+        multiply(&m, (const char *)a + k * m.a->stride * size,
+                 (const char *)b + k * m.b->stride * size, (const char *)c + k * m.c->stride * size,
+                 (char *)d + k * m.d->stride * size);
     fake_products.count++;
     fake_products.stream = stream;
     fake_products.compute = m.desc->compute;

@@ -1,12 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The own CUDA kernels on all cases of their operators, on the host: tests/gpu/host/ runs them block
-# by block, fiber by fiber. No GPU and no CUDA toolkit is needed.
-set -u
+# by block, fiber by fiber, in f32, bf16 and f16. No GPU and no CUDA toolkit is needed.
+. tests/lib/tap.sh
+
 build=${RIDGE_BUILD:-build/release}
 plugins=$build/tests/gpu/host/plugins
 if [ ! -f "$plugins/cuda.so" ]; then
     echo "skipped: the plug-in over the host is not built under sanitizers"
     exit 77
 fi
-RIDGE_PLUGIN_PATH=$plugins exec "$build/tests/ops/run" --providers cuda --device cuda
+RIDGE_PLUGIN_PATH=$plugins
+export RIDGE_PLUGIN_PATH
+for floats in f32 bf16 f16; do
+    run "$build/tests/ops/run" --providers cuda --device cuda --floats $floats
+    cat "$output"
+    exits 0
+    prints '^[1-9][0-9]{2,} passed, 0 failed'
+done
+finish

@@ -2,8 +2,8 @@
  *
  * Asks cuDNN itself, without a GPU, whether it has engines for what the workloads need: every
  * distinct convolution, pooling, normalisation and attention of every workload, after the passes,
- * channels-last, in f32 and bf16, for three chips. Fails when one has none and is not listed below
- * as work for a kernel of our own.
+ * channels-last, in f32, bf16 and f16, for three chips. Fails when one has none and is not listed
+ * below as work for a kernel of our own.
  *
  * Engines that are compiled at run time are offered only where a libcuda.so.1 can be opened; the
  * toolkit's stub is enough (tests/gpu/cudnn_support.sh). --plans makes the first plan of each, too:
@@ -16,10 +16,10 @@
 #include "engine/kernels/cudnn/lib/work.h"
 #include "engine/op_case.h"
 #include "tests/gpu/chips.h"
-#include "tests/gpu/lowered.h"
+#include "tests/lib/lowered.h"
 #include "workloads/workload.h"
 
-enum { TYPES = 2, SIGNATURES_MAX = 4096, REASON = 120 };
+enum { TYPES = 3, SIGNATURES_MAX = 4096, REASON = 120 };
 
 #define X(name) extern const struct kernel kernel_cudnn_##name;
 #include "cudnn_list.inc"
@@ -48,7 +48,11 @@ static const char *const wanted_ops[] = {
     "Gemm",
 };
 
-static const enum dtype types[TYPES] = {DTYPE_F32, DTYPE_BF16};
+static const struct {
+    enum precision precision;
+    enum dtype floats;
+} types[TYPES] = {
+    {PRECISION_F32, DTYPE_F32}, {PRECISION_BF16, DTYPE_BF16}, {PRECISION_F16, DTYPE_F16}};
 
 /* What cuDNN does not have, by operator, type (NONE: any) and a part of its reason. */
 struct exception {
@@ -74,7 +78,8 @@ struct signature {
     char *key;
     char text[160];
     const char *op, *workload;
-    struct answer answers[TYPES][CHIP_COUNT];
+    int type; /* of types */
+    struct answer answers[CHIP_COUNT];
 };
 
 struct settings {
@@ -139,34 +144,13 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
     }
 }
 
-static enum status ask_all(struct survey *survey, const struct step *step, struct signature *s,
-                           struct error *err)
+static void ask_all(const struct survey *survey, const struct step *step, struct signature *s)
 {
-    size_t ins = (size_t)step->query.in_count + 1, outs = (size_t)step->query.out_count + 1;
-    struct desc *in = arena_array(&survey->arena, ins, sizeof(*in));
-    struct desc *out = arena_array(&survey->arena, outs, sizeof(*out));
-    if (!in || !out)
-        return FAIL_NO_MEMORY(err);
-    for (int t = 0; t < TYPES; t++) {
-        struct kernel_query q = step->query;
-        memcpy(in, q.in, (ins - 1) * sizeof(*in));
-        memcpy(out, q.out, (outs - 1) * sizeof(*out));
-        /* Statistics and factors of a normalisation stay in f32. */
-        bool norm = strstr(s->op, "Normalization") != NULL;
-        for (size_t k = 0; k + 1 < ins; k++)
-            if (in[k].dtype == DTYPE_F32 && !(norm && k > 0 && (int)k < q.node->op_inputs))
-                in[k].dtype = types[t];
-        for (size_t k = 0; k + 1 < outs; k++)
-            if (out[k].dtype == DTYPE_F32)
-                out[k].dtype = types[t];
-        q.in = in;
-        q.out = out;
-        for (int c = 0; c < CHIP_COUNT; c++) {
-            q.device = &survey->chips[c];
-            ask(survey, &q, &s->answers[t][c]);
-        }
+    struct kernel_query q = step->query;
+    for (int c = 0; c < CHIP_COUNT; c++) {
+        q.device = &survey->chips[c];
+        ask(survey, &q, &s->answers[c]);
     }
-    return STATUS_OK;
 }
 
 /* ---- signatures ---- */
@@ -199,14 +183,15 @@ static bool is_wanted(const char *op)
     return false;
 }
 
-static enum status survey_step(struct survey *survey, const struct exe *exe,
-                               const struct step *step, const char *workload, struct error *err)
+static enum status survey_step(struct survey *survey, const struct lowered *lowered, int index,
+                               int type, const char *workload, struct error *err)
 {
+    const struct step *step = lowered_step(lowered, index);
     const char *op = step->query.node->op->name;
     if (!is_wanted(op))
         return STATUS_OK;
     survey->nodes++;
-    char *key = step_signature(exe, step, &survey->arena);
+    char *key = step_signature(&lowered->exe, step, &survey->arena);
     if (!key)
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < survey->count; k++)
@@ -215,19 +200,20 @@ static enum status survey_step(struct survey *survey, const struct exe *exe,
     if (survey->count == SIGNATURES_MAX)
         return FAIL(err, STATUS_FAILED, "more than %d signatures", SIGNATURES_MAX);
     struct signature *s = &survey->signatures[survey->count++];
-    *s = (struct signature){.key = key, .op = op, .workload = workload};
+    *s = (struct signature){.key = key, .op = op, .workload = workload, .type = type};
     describe(step, s);
-    return ask_all(survey, step, s, err);
+    ask_all(survey, step, s);
+    return STATUS_OK;
 }
 
 /* Takes the graph. */
-static enum status survey_graph(struct survey *survey, struct graph *graph, const char *name,
-                                struct error *err)
+static enum status survey_graph(struct survey *survey, struct graph *graph, int type,
+                                const char *name, struct error *err)
 {
     struct lowered lowered;
-    enum status status = lowered_open(&lowered, graph, err);
+    enum status status = lowered_open(&lowered, graph, types[type].precision, err);
     for (int s = 0; status == STATUS_OK && s < lowered_count(&lowered); s++)
-        status = survey_step(survey, &lowered.exe, lowered_step(&lowered, s), name, err);
+        status = survey_step(survey, &lowered, s, type, name, err);
     lowered_close(&lowered);
     return status == STATUS_OK ? STATUS_OK : error_context(err, "%s", name);
 }
@@ -236,11 +222,11 @@ static enum status survey_workloads(struct survey *survey, struct error *err)
 {
     for (int k = 0; k < workload_count(); k++) {
         const char *name = workload_at(k)->name, *only = survey->settings.workload;
-        struct graph *graph;
-        if (only && strcmp(only, name) != 0)
-            continue;
-        TRY(workload_open(name, 0, PRECISION_F32, &graph, err));
-        TRY(survey_graph(survey, graph, name, err));
+        for (int t = 0; t < TYPES && (!only || strcmp(only, name) == 0); t++) {
+            struct graph *graph;
+            TRY(workload_open(name, 0, PRECISION_F32, &graph, err));
+            TRY(survey_graph(survey, graph, t, name, err));
+        }
     }
     return STATUS_OK;
 }
@@ -254,7 +240,7 @@ static enum status survey_cases(struct survey *survey, struct error *err)
             struct graph *graph = op_case_graph(op, &op->cases[c], err);
             if (!graph)
                 return err->code;
-            TRY(survey_graph(survey, graph, op->cases[c].name, err));
+            TRY(survey_graph(survey, graph, 0, op->cases[c].name, err));
         }
     }
     return STATUS_OK;
@@ -262,12 +248,12 @@ static enum status survey_cases(struct survey *survey, struct error *err)
 
 /* ---- the report ---- */
 
-static const struct exception *exception_of(const struct signature *s, int type, const char *reason)
+static const struct exception *exception_of(const struct signature *s, const char *reason)
 {
     for (int k = 0; k < ARRAY_COUNT(exceptions); k++) {
         const struct exception *e = &exceptions[k];
-        if (strcmp(e->op, s->op) == 0 && (e->type == DTYPE_NONE || e->type == types[type]) &&
-            strstr(reason, e->reason))
+        bool type = e->type == DTYPE_NONE || e->type == types[s->type].floats;
+        if (strcmp(e->op, s->op) == 0 && type && strstr(reason, e->reason))
             return e;
     }
     return NULL;
@@ -275,49 +261,49 @@ static const struct exception *exception_of(const struct signature *s, int type,
 
 static void report_signature(struct survey *survey, const struct signature *s)
 {
-    for (int t = 0; t < TYPES; t++) {
-        bool lacks = false;
-        char line[96] = "";
-        int length = 0;
-        for (int c = 0; c < CHIP_COUNT; c++) {
-            lacks = lacks || !s->answers[t][c].engines;
-            length += snprintf(line + length, sizeof(line) - (size_t)length, " %s %2d",
-                               chip_name(c), s->answers[t][c].engines);
-        }
-        if (lacks || survey->settings.verbose)
-            printf("# %-4s%s  %s (%s)\n", dtype_name(types[t]), line, s->text, s->workload);
-        for (int c = 0; c < CHIP_COUNT; c++) {
-            const struct answer *answer = &s->answers[t][c];
-            if (answer->engines)
-                continue;
-            const struct exception *e = exception_of(s, t, answer->reason);
-            survey->failed += !e;
-            survey->excused += e != NULL;
-            if (!e || survey->settings.verbose)
-                printf("#      %s: %s%s%s\n", chip_name(c), answer->reason, e ? " -> " : "",
-                       e ? e->instead : "");
-        }
+    bool lacks = false;
+    char line[96] = "";
+    int length = 0;
+    for (int c = 0; c < CHIP_COUNT; c++) {
+        lacks = lacks || !s->answers[c].engines;
+        length += snprintf(line + length, sizeof(line) - (size_t)length, " %s %2d", chip_name(c),
+                           s->answers[c].engines);
+    }
+    if (lacks || survey->settings.verbose)
+        printf("# %-4s%s  %s (%s)\n", dtype_name(types[s->type].floats), line, s->text,
+               s->workload);
+    for (int c = 0; c < CHIP_COUNT; c++) {
+        const struct answer *answer = &s->answers[c];
+        if (answer->engines)
+            continue;
+        const struct exception *e = exception_of(s, answer->reason);
+        survey->failed += !e;
+        survey->excused += e != NULL;
+        if (!e || survey->settings.verbose)
+            printf("#      %s: %s%s%s\n", chip_name(c), answer->reason, e ? " -> " : "",
+                   e ? e->instead : "");
     }
 }
 
 static void report_op(const struct survey *survey, const char *op)
 {
-    int distinct = 0, has[TYPES][CHIP_COUNT] = {{0}};
+    int distinct[TYPES] = {0}, has[TYPES][CHIP_COUNT] = {{0}};
     for (int k = 0; k < survey->count; k++) {
         const struct signature *s = &survey->signatures[k];
         if (strcmp(s->op, op) != 0)
             continue;
-        distinct++;
-        for (int t = 0; t < TYPES; t++)
-            for (int c = 0; c < CHIP_COUNT; c++)
-                has[t][c] += s->answers[t][c].engines > 0;
-    }
-    if (!distinct)
-        return;
-    printf("# %-22s %8d", op, distinct);
-    for (int t = 0; t < TYPES; t++)
+        distinct[s->type]++;
         for (int c = 0; c < CHIP_COUNT; c++)
-            printf(" %7d", has[t][c]);
+            has[s->type][c] += s->answers[c].engines > 0;
+    }
+    if (!distinct[0])
+        return;
+    printf("# %-22s", op);
+    for (int t = 0; t < TYPES; t++) {
+        printf(" %8d", distinct[t]);
+        for (int c = 0; c < CHIP_COUNT; c++)
+            printf(" %6d", has[t][c]);
+    }
     printf("\n");
 }
 
@@ -325,18 +311,17 @@ static void report(struct survey *survey)
 {
     for (int k = 0; k < survey->count; k++)
         report_signature(survey, &survey->signatures[k]);
-    printf("#\n# %-22s %8s", "with engines of cuDNN", "distinct");
-    for (int t = 0; t < TYPES; t++)
-        for (int c = 0; c < CHIP_COUNT; c++) {
-            char head[24];
-            snprintf(head, sizeof(head), "%s %s", c ? "" : dtype_name(types[t]), chip_name(c) + 3);
-            printf(" %7s", head);
-        }
+    printf("#\n# %-22s", "with engines of cuDNN");
+    for (int t = 0; t < TYPES; t++) {
+        printf(" %8s", dtype_name(types[t].floats));
+        for (int c = 0; c < CHIP_COUNT; c++)
+            printf(" %6s", chip_name(c) + 3);
+    }
     printf("\n");
     for (int k = 0; k < ARRAY_COUNT(wanted_ops); k++)
         report_op(survey, wanted_ops[k]);
     printf("# %d nodes, %d distinct; %d questions, %d left to kernels of our own\n", survey->nodes,
-           survey->count, survey->count * TYPES * CHIP_COUNT, survey->excused);
+           survey->count, survey->count * CHIP_COUNT, survey->excused);
 }
 
 static enum status run(struct survey *survey, struct error *err)
@@ -380,7 +365,6 @@ int main(int argc, char **argv)
     }
     if (survey.settings.cases)
         return 0;
-    printf("%d passed, %d failed\n", survey.count * TYPES * CHIP_COUNT - survey.failed,
-           survey.failed);
+    printf("%d passed, %d failed\n", survey.count * CHIP_COUNT - survey.failed, survey.failed);
     return survey.failed ? 1 : 0;
 }

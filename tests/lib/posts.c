@@ -52,9 +52,10 @@ static int add_operand(struct graph *g, enum operand operand, int index)
     const struct node *node = &g->nodes[0];
     struct fill fill = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct shape out = g->values[node->outputs[0]].shape;
+    enum dtype type = g->values[node->outputs[0]].dtype;
     if (operand == RESIDUAL)
-        return graph_input(g, "residual", DTYPE_F32, out, fill);
-    return graph_param(g, index ? "shift" : "scale", DTYPE_F32, channels_of(node->op, &out), fill);
+        return graph_input(g, "residual", type, out, fill);
+    return graph_param(g, index ? "shift" : "scale", type, channels_of(node->op, &out), fill);
 }
 
 enum status posts_add(int index, struct graph *g, struct error *err)
@@ -62,8 +63,10 @@ enum status posts_add(int index, struct graph *g, struct error *err)
     const struct sequence *sequence = &sequences[index];
     struct node *node = &g->nodes[0];
     const struct value *out = node->outputs[0] == NONE ? NULL : &g->values[node->outputs[0]];
-    if (!out || out->dtype != DTYPE_F32 || out->shape.rank < 1 || !shape_count(&out->shape))
-        return UNSUPPORTED(err, "no float32 tensor to put an epilogue on");
+    bool is_float = out && (out->dtype == DTYPE_F32 || dtype_size(out->dtype) == 2) &&
+                    dtype_is_float(out->dtype);
+    if (!is_float || out->shape.rank < 1 || !shape_count(&out->shape))
+        return UNSUPPORTED(err, "no tensor of floats to put an epilogue on");
     size_t room = (size_t)node->input_count + POST_MAX;
     int *inputs = arena_array(&g->arena, room, sizeof(*inputs));
     if (!inputs)
@@ -105,11 +108,11 @@ static enum status apply(const struct graph *g, const struct post *post,
     struct ref_tensor operand = {0};
     if (post->kind != POST_ACT) {
         const struct value *value = &g->values[g->nodes[0].inputs[post->input]];
-        float *data = calloc((size_t)shape_count(&value->shape) + 1, sizeof(*data));
+        void *data = calloc((size_t)shape_count(&value->shape) + 1, dtype_size(value->dtype));
         if (!data)
             return FAIL_NO_MEMORY(err);
         value_materialise(value, data);
-        enum status status = ref_from_data(&operand, DTYPE_F32, &value->shape, data, err);
+        enum status status = ref_from_data(&operand, value->dtype, &value->shape, data, err);
         free(data);
         TRY(status);
     }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "engine/narrow.h"
 #include "engine/op_case.h"
 #include "tests/lib/compare.h"
 #include "tests/lib/posts.h"
@@ -38,7 +39,7 @@ static enum status expect(struct subject *s, struct error *err)
     s->want = arena_array(&s->g->arena, (size_t)outputs + 1, sizeof(*s->want));
     if (!s->want)
         return FAIL_NO_MEMORY(err);
-    struct graph *plain = op_case_graph(s->op, s->c, err);
+    struct graph *plain = op_case_graph_in(s->op, s->c, s->floats, err);
     if (!plain)
         return err->code;
     enum status status = reference_run(plain, NULL, s->want, NULL, err);
@@ -52,13 +53,22 @@ static enum status expect(struct subject *s, struct error *err)
     return STATUS_OK;
 }
 
-enum status subject_open(struct subject *s, const struct op *op, const struct op_case *c, int posts,
-                         struct error *err)
+static bool has_floats(const struct subject *s)
 {
-    *s = (struct subject){.op = op, .c = c, .posts = posts == NONE ? NULL : posts_name(posts)};
-    s->g = op_case_graph(op, c, err);
+    for (int v = 0; v < s->g->value_count; v++)
+        if (s->g->values[v].dtype == s->floats)
+            return true;
+    return s->floats == DTYPE_F32;
+}
+
+enum status subject_open(struct subject *s, int posts, struct error *err)
+{
+    s->posts = posts == NONE ? NULL : posts_name(posts);
+    s->g = op_case_graph_in(s->op, s->c, s->floats, err);
     if (!s->g)
         return err->code;
+    if (!has_floats(s))
+        return UNSUPPORTED(err, "nothing is %s", dtype_name(s->floats));
     if (posts != NONE)
         TRY(posts_add(posts, s->g, err));
     return expect(s, err);
@@ -74,14 +84,13 @@ void subject_close(struct subject *s)
 
 /* ---- judging ---- */
 
-/* One rounding to the type is always allowed. */
+/* What rounding to the type costs is always allowed. */
 static double tolerance_of(const struct subject *s, double own, enum dtype dtype)
 {
     double bound = s->op->tolerance > 0 ? s->op->tolerance : 1e-5;
-    double rounding = dtype == DTYPE_F16 ? 1e-3 : dtype == DTYPE_BF16 ? 8e-3 : 0;
     bound = own > bound ? own : bound;
     bound = s->c->tolerance > bound ? s->c->tolerance : bound;
-    return rounding > bound ? rounding : bound;
+    return bound + narrow_tolerance(s->op, dtype);
 }
 
 /* Outputs of data-dependent size: only as many rows as the count beside them says. */

@@ -13,15 +13,15 @@ struct subject {
     const struct op *op;
     const struct op_case *c;
     const char *posts; /* name of the epilogue; NULL: none */
+    enum dtype floats; /* what f32 becomes where the operator bears it: f32, f16 or bf16 */
     struct graph *g;
     struct ref_tensor *want; /* per graph output, rounded to its type */
     double norm; /* with posts: of output 0 before them, as far as its errors pass them */
 };
 
-/* posts: index of an epilogue of tests/lib/posts.h, or NONE; UNSUPPORTED when the case bears none.
- * Close it in any case. */
-enum status subject_open(struct subject *s, const struct op *op, const struct op_case *c, int posts,
-                         struct error *err);
+/* s has op, c and floats. posts: index of an epilogue of tests/lib/posts.h, or NONE; UNSUPPORTED
+ * when the case bears none, or has nothing that becomes `floats`. Close it in any case. */
+enum status subject_open(struct subject *s, int posts, struct error *err);
 void subject_close(struct subject *s);
 
 /* Compares row-major data with what output `output` must be. own: the relative error that what

@@ -23,7 +23,7 @@
 enum { POOLS = 2, CASE_LIMIT_S = 1800 };
 
 struct settings {
-    const char *filter, *isa, *kernel, *providers, *device;
+    const char *filter, *isa, *kernel, *providers, *device, *floats;
     bool verbose, no_fork, help;
 };
 
@@ -41,6 +41,7 @@ struct progress {
 struct suite {
     struct settings settings;
     enum isa isa;
+    enum dtype floats;
     struct pool *pools[POOLS]; /* in the child; pools[k] has k + 1 threads */
     struct device device;      /* in the child; kind NULL: the CPU */
     struct progress *progress; /* shared */
@@ -57,6 +58,8 @@ static const struct option table[] = {
      "only kernels of these, e.g. native,onednn"},
     {"device", 'd', OPTION_TEXT, offsetof(struct settings, device), "NAME",
      "kernels of this device instead of the CPU's: cuda, cuda:1"},
+    {"floats", 0, OPTION_TEXT, offsetof(struct settings, floats), "TYPE",
+     "bf16 or f16: what f32 becomes where the operator bears it"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
      "print refusals and a table per operator"},
     {"no-fork", 0, OPTION_FLAG, offsetof(struct settings, no_fork), NULL,
@@ -255,13 +258,16 @@ static void test_subjects(const struct case_job *job)
     struct suite *suite = job->suite;
     for (int posts = NONE; posts < posts_count(); posts++) {
         struct error err = {0};
-        struct subject s = {
-            .op = job->op, .c = job->c, .posts = posts == NONE ? NULL : posts_name(posts)};
+        struct subject s = {.op = job->op,
+                            .c = job->c,
+                            .floats = suite->floats,
+                            .posts = posts == NONE ? NULL : posts_name(posts)};
+        bool may_refuse = posts != NONE || suite->floats != DTYPE_F32;
         try_at(suite, &s, "reference");
-        enum status status = subject_open(&s, job->op, job->c, posts, &err);
+        enum status status = subject_open(&s, posts, &err);
         if (status == STATUS_OK)
             test_subject(suite, &s);
-        else if (posts == NONE || status != STATUS_UNSUPPORTED)
+        else if (!may_refuse || status != STATUS_UNSUPPORTED)
             count_result(suite, status, &err);
         subject_close(&s);
         if (posts == NONE && status != STATUS_OK)
@@ -365,6 +371,9 @@ static void load_plugins(const struct suite *suite, const char *program)
 static enum status run_all(struct suite *suite, const char *program, struct error *err)
 {
     TRY(choose_isa(suite, err));
+    suite->floats = suite->settings.floats ? dtype_from_name(suite->settings.floats) : DTYPE_F32;
+    if (suite->floats == DTYPE_NONE)
+        return FAIL(err, STATUS_FAILED, "--floats \"%s\" is no type", suite->settings.floats);
     load_plugins(suite, program);
     suite->progress = child_shared(sizeof(*suite->progress));
     if (!suite->progress)

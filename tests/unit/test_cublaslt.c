@@ -38,7 +38,8 @@ struct bench {
 };
 
 /* false: the case bears no such epilogue. */
-static bool bench_open(struct bench *b, const char *op, const char *name, int posts)
+static bool bench_open_in(struct bench *b, const char *op, const char *name, int posts,
+                          enum dtype floats)
 {
     struct error err = {0};
     const struct op *found = op_find(op, NULL);
@@ -48,8 +49,9 @@ static bool bench_open(struct bench *b, const char *op, const char *name, int po
         if (strcmp(found->cases[k].name, name) == 0)
             c = &found->cases[k];
     assert_non_null(c);
-    enum status status = subject_open(&b->subject, found, c, posts, &err);
-    if (status == STATUS_UNSUPPORTED && posts != NONE)
+    b->subject = (struct subject){.op = found, .c = c, .floats = floats};
+    enum status status = subject_open(&b->subject, posts, &err);
+    if (status == STATUS_UNSUPPORTED && (posts != NONE || floats != DTYPE_F32))
         return false;
     if (status != STATUS_OK)
         fail_msg("%s/%s: %s", op, name, err.message);
@@ -84,6 +86,11 @@ static bool bench_open(struct bench *b, const char *op, const char *name, int po
                                    .stream = b->workspace,
                                    .err = &b->err};
     return true;
+}
+
+static bool bench_open(struct bench *b, const char *op, const char *name, int posts)
+{
+    return bench_open_in(b, op, name, posts, DTYPE_F32);
 }
 
 static void bench_close(struct bench *b)
@@ -137,12 +144,13 @@ struct tally {
     int right, refused;
 };
 
-static void check_case(const char *op, const char *name, int posts, struct tally *tally)
+static void check_case(const char *op, const char *name, int posts, enum dtype floats,
+                       struct tally *tally)
 {
     static struct bench b;
     struct error err = {0};
     double part;
-    if (!bench_open(&b, op, name, posts)) {
+    if (!bench_open_in(&b, op, name, posts, floats)) {
         subject_close(&b.subject);
         return;
     }
@@ -160,24 +168,27 @@ static void check_case(const char *op, const char *name, int posts, struct tally
     bench_close(&b);
 }
 
-static void check_op(const char *op, struct tally *plain, struct tally *fused)
+static void check_op(const char *op, enum dtype floats, struct tally *plain, struct tally *fused)
 {
     const struct op *found = op_find(op, NULL);
     for (int k = 0; k < found->case_count; k++)
         for (int posts = NONE; posts < posts_count(); posts++)
-            check_case(op, found->cases[k].name, posts, posts == NONE ? plain : fused);
+            check_case(op, found->cases[k].name, posts, floats, posts == NONE ? plain : fused);
 }
 
 static void test_cases(void **state)
 {
     (void)state;
-    struct tally plain = {0}, fused = {0};
-    check_op("MatMul", &plain, &fused);
-    check_op("Gemm", &plain, &fused);
-    print_message("plain: %d right, %d refused; with epilogues: %d right, %d refused\n",
-                  plain.right, plain.refused, fused.right, fused.refused);
-    assert_true(plain.right > 4 * plain.refused);
-    assert_true(fused.right > 20);
+    const enum dtype types[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
+    for (int t = 0; t < ARRAY_COUNT(types); t++) {
+        struct tally plain = {0}, fused = {0};
+        check_op("MatMul", types[t], &plain, &fused);
+        check_op("Gemm", types[t], &plain, &fused);
+        print_message("%s: plain: %d right, %d refused; with epilogues: %d right, %d refused\n",
+                      dtype_name(types[t]), plain.right, plain.refused, fused.right, fused.refused);
+        assert_true(plain.right > 4 * plain.refused);
+        assert_true(fused.right > 20);
+    }
 }
 
 /* ---- what the library is asked for ---- */

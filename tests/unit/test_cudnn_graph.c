@@ -18,8 +18,8 @@
 #include "tests/gpu/chips.h"
 #include "tests/gpu/fake_cudnn.h"
 #include "tests/gpu/fake_device.h"
-#include "tests/gpu/lowered.h"
 #include "tests/gpu/one_node.h"
+#include "tests/lib/lowered.h"
 
 enum { MEMORY = 1 << 16, CALLS_MAX = 4000 };
 
@@ -92,7 +92,7 @@ static void bench_open(struct bench *b, const struct subject *s)
     struct graph *g = graph_new("one node");
     assert_non_null(g);
     s->make(g);
-    if (lowered_open(&b->lowered, g, &err) != STATUS_OK ||
+    if (lowered_open(&b->lowered, g, PRECISION_F32, &err) != STATUS_OK ||
         lowered_materialise(&b->lowered, &err) != STATUS_OK)
         fail_msg("%s: %s", s->name, err.message);
     for (int k = 0; k < lowered_count(&b->lowered); k++)

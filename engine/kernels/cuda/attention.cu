@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention of f32 without a matrix of scores: a block has 32 queries of a head and walks the keys
+ * Attention without a matrix of scores: a block has 32 queries of a head and walks the keys
  * 16 at a time, with the running maximum and sum of each query's softmax (Milakov and Gimelshein
  * 2018; Dao et al. 2022). Eight threads share a query: each has two scores of a step and every
  * eighth column of the result, all in registers. */
-#include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 enum { QUERIES = 32, KEYS = 16, TEAM = BLOCK / QUERIES, EACH_KEYS = KEYS / TEAM };
 
 struct attention {
-    const float *q, *k, *v, *mask;
-    float *y;
+    const void *q, *k, *v, *mask;
+    void *y;
     unsigned heads, size, queries, keys;
     int64_t q_row, k_row, v_row, mask_at[4]; /* mask: batch, head, query, key */
     float scale;
@@ -43,20 +43,21 @@ static __device__ __forceinline__ float team_sum(float x)
 }
 
 /* Rows beyond the end are zeros. to: row r is at to + r pitch. */
-static __device__ __forceinline__ void load_rows(float *to, unsigned pitch, const float *from,
+template <class element>
+static __device__ __forceinline__ void load_rows(float *to, unsigned pitch, const element *from,
                                                  int64_t row, unsigned rows, unsigned most,
                                                  unsigned size)
 {
     for (unsigned t = threadIdx.x; t < most * size; t += BLOCK) {
         unsigned r = t / size, d = t - r * size;
-        to[r * pitch + d] = r < rows ? from[r * row + d] : 0.0f;
+        to[r * pitch + d] = r < rows ? to_float(from[r * row + d]) : 0.0f;
     }
 }
 
-template <int columns>
+template <int columns, class element>
 static __device__ __forceinline__ void scores(const struct attention &a,
                                               const struct attention_memory<columns> &m,
-                                              const float *mask, unsigned key0, float *s)
+                                              const element *mask, unsigned key0, float *s)
 {
     unsigned query = threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
 #pragma unroll
@@ -65,7 +66,8 @@ static __device__ __forceinline__ void scores(const struct attention &a,
         float sum = 0;
         for (unsigned d = 0; d < a.size; d++)
             sum += m.q[query][d] * m.k[j][d];
-        s[i] = key < a.keys ? a.scale * sum + (mask ? mask[key * a.mask_at[3]] : 0.0f) : -INFINITY;
+        float shift = mask && key < a.keys ? to_float(mask[key * a.mask_at[3]]) : 0.0f;
+        s[i] = key < a.keys ? a.scale * sum + shift : -INFINITY;
     }
 }
 
@@ -96,7 +98,7 @@ static __device__ __forceinline__ void take_step(struct attention_memory<columns
     }
 }
 
-template <int columns>
+template <int columns, class element>
 __global__ void __launch_bounds__(BLOCK)
     attention_blocks(const __grid_constant__ struct attention a)
 {
@@ -104,10 +106,11 @@ __global__ void __launch_bounds__(BLOCK)
     const unsigned pitch = TEAM * columns + 1;
     unsigned head = blockIdx.y, batch = blockIdx.z, query0 = blockIdx.x * QUERIES;
     unsigned query = query0 + threadIdx.x / TEAM, lane = threadIdx.x % TEAM;
-    const float *q = a.q + ((int64_t)batch * a.queries + query0) * a.q_row + head * a.size;
-    const float *k = a.k + (int64_t)batch * a.keys * a.k_row + head * a.size;
-    const float *v = a.v + (int64_t)batch * a.keys * a.v_row + head * a.size;
-    const float *mask = a.mask;
+    const element *q =
+        (const element *)a.q + ((int64_t)batch * a.queries + query0) * a.q_row + head * a.size;
+    const element *k = (const element *)a.k + (int64_t)batch * a.keys * a.k_row + head * a.size;
+    const element *v = (const element *)a.v + (int64_t)batch * a.keys * a.v_row + head * a.size;
+    const element *mask = (const element *)a.mask;
     struct running<columns> r = {
         - INFINITY, 0,
         {
@@ -129,16 +132,16 @@ __global__ void __launch_bounds__(BLOCK)
         take_step<columns>(m, s, r);
         __syncthreads();
     }
-    float *y = a.y + (((int64_t)batch * a.queries + query) * a.heads + head) * a.size;
+    element *y = (element *)a.y + (((int64_t)batch * a.queries + query) * a.heads + head) * a.size;
 #pragma unroll
     for (int c = 0; c < columns; c++)
         if (query < a.queries && lane + TEAM * c < a.size)
-            y[lane + TEAM * c] = r.y[c] / r.sum;
+            float_put(&y[lane + TEAM * c], r.y[c] / r.sum);
 }
 
 /* ---- hooks ---- */
 
-enum { COLUMNS_FEW = 8, COLUMNS_MANY = 16, GRID_YZ_MAX = 65535 };
+enum { COLUMNS_FEW = 8, COLUMNS_MANY = 16 };
 
 static const struct desc *input(const struct kernel_query *q, int k)
 {
@@ -150,23 +153,18 @@ static enum status shape_from(const struct kernel_query *q, struct attention_sha
 {
     const struct desc *k = input(q, 1), *v = input(q, 2);
     return cuda_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
-                                v ? &v->shape : NULL, s, why);
+                                      v ? &v->shape : NULL, s, why);
 }
 
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     struct attention_shape s;
-    if (q->node->post_count)
-        return REFUSE(why, "no fused epilogue");
-    for (int k = 0; k < q->in_count + 1; k++) {
-        const struct desc *desc = k < q->in_count ? input(q, k) : &q->out[0];
-        if (desc && (desc->dtype != DTYPE_F32 || !cuda_host->desc_is_plain(desc)))
-            return REFUSE(why, "only plain f32");
-    }
+    TRY(plain_supported(q, why));
+    TRY(floats_supported(q, 0, q->in_count, why));
     TRY(shape_from(q, &s, why));
     if (s.head_size > (int64_t)TEAM * COLUMNS_MANY)
         return REFUSE(why, "heads of more than %d elements", (int)TEAM * COLUMNS_MANY);
-    if (s.heads > GRID_YZ_MAX || s.batch > GRID_YZ_MAX || s.keys == 0)
+    if (s.heads > GRID_YZ || s.batch > GRID_YZ || s.keys == 0)
         return REFUSE(why, "no keys, or more heads or batches than a grid has");
     return STATUS_OK;
 }
@@ -187,11 +185,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     const struct desc *mask = input(q, 3);
     if (shape_from(q, &s, NULL) != STATUS_OK || count_of(&q->out[0].shape) == 0)
         return;
-    struct attention a = {(const float *)args->in[0] + s.q_start,
-                          (const float *)args->in[s.packed ? 0 : 1] + s.k_start,
-                          (const float *)args->in[s.packed ? 0 : 2] + s.v_start,
-                          mask ? (const float *)args->in[3] : NULL,
-                          (float *)args->out[0],
+    int size = element_bytes(q->in[0].dtype);
+    struct attention a = {(const char *)args->in[0] + s.q_start * size,
+                          (const char *)args->in[s.packed ? 0 : 1] + s.k_start * size,
+                          (const char *)args->in[s.packed ? 0 : 2] + s.v_start * size,
+                          mask ? args->in[3] : NULL,
+                          args->out[0],
                           (unsigned)s.heads,
                           (unsigned)s.head_size,
                           (unsigned)s.queries,
@@ -206,9 +205,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct cuda_grid grid =
         cuda_size((unsigned)div_up(s.queries, QUERIES), (unsigned)s.heads, (unsigned)s.batch);
     if (s.head_size <= (int64_t)TEAM * COLUMNS_FEW)
-        LAUNCH(attention_blocks<COLUMNS_FEW>, grid, cuda_size(BLOCK), 0, &a, args);
+        LAUNCH_FLOATS(q->in[0].dtype, (attention_blocks<COLUMNS_FEW, element>), grid,
+                      cuda_size(BLOCK), 0, &a, args);
     else
-        LAUNCH(attention_blocks<COLUMNS_MANY>, grid, cuda_size(BLOCK), 0, &a, args);
+        LAUNCH_FLOATS(q->in[0].dtype, (attention_blocks<COLUMNS_MANY, element>), grid,
+                      cuda_size(BLOCK), 0, &a, args);
 }
 
 static const char *const ops[] = {"Attention", NULL};

@@ -6,9 +6,10 @@
 #include "engine/kernels/cuda/lib/query.h"
 
 struct batch_norm {
-    const float *x, *scale, *bias, *mean, *variance;
-    float *y;
-    unsigned count; /* of groups of `width` */
+    const void *x;
+    const float *scale, *bias, *mean, *variance;
+    void *y;
+    unsigned count;                       /* of groups of `width` */
     struct divisor by_plane, by_channels; /* by_plane: in groups; 1: channels-last, all channels */
     int act;
     float a, b, epsilon;
@@ -21,7 +22,7 @@ static __device__ __forceinline__ float normal(const struct batch_norm &k, float
 }
 
 /* along: the elements of a group are neighbouring channels; else they are of one channel. */
-template <int width, bool along>
+template <int width, bool along, class element>
 __global__ void __launch_bounds__(BLOCK)
     batch_norm_groups(const __grid_constant__ struct batch_norm k)
 {
@@ -31,10 +32,10 @@ __global__ void __launch_bounds__(BLOCK)
         unsigned c = row - image * k.by_channels.d;
         struct group<width> v = {
         };
-        v = group_at(k.x + (size_t)g * width, v);
+        v = group_at((const element *)k.x + (size_t)g * width, v);
         for (int e = 0; e < width; e++)
             v.v[e] = normal(k, v.v[e], along ? c * width + e : c);
-        group_store(k.y + (size_t)g * width, v);
+        group_store((element *)k.y + (size_t)g * width, v);
     }
 }
 
@@ -53,9 +54,10 @@ static bool is_plain(const struct kernel_query *q)
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     const struct node *node = q->node;
-    for (int k = 0; k < node->op_inputs; k++)
+    TRY(floats_supported(q, 0, 1, why));
+    for (int k = 1; k < node->op_inputs; k++)
         if (q->in[k].dtype != DTYPE_F32)
-            return REFUSE(why, "only f32");
+            return REFUSE(why, "statistics and factors of another type than f32");
     if (cuda_host->node_int(node, "training_mode", 0) || q->out_count > 1)
         return REFUSE(why, "no training mode");
     if (node->post_count > 1 || (node->post_count == 1 && node->posts[0].kind != POST_ACT))
@@ -78,12 +80,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     const struct post *post = q->node->post_count ? &q->node->posts[0] : NULL;
     if (count == 0)
         return;
-    struct batch_norm k = {(const float *)args->in[0],
+    struct batch_norm k = {args->in[0],
                            (const float *)args->in[1],
                            (const float *)args->in[2],
                            (const float *)args->in[3],
                            (const float *)args->in[4],
-                           (float *)args->out[0],
+                           args->out[0],
                            (unsigned)(count / (by_four ? 4 : 1)),
                            divisor_of(along ? 1 : plane / (by_four ? 4 : 1)),
                            divisor_of(along && by_four ? channels / 4 : channels),
@@ -91,15 +93,16 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                            post ? post->a : 0,
                            post ? post->b : 0,
                            (float)cuda_host->node_float(q->node, "epsilon", 1e-5)};
+    enum dtype type = q->in[0].dtype;
     struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
     if (along && by_four)
-        LAUNCH((batch_norm_groups<4, true>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (batch_norm_groups<4, true, element>), grid, block, 0, &k, args);
     else if (along)
-        LAUNCH((batch_norm_groups<1, true>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (batch_norm_groups<1, true, element>), grid, block, 0, &k, args);
     else if (by_four)
-        LAUNCH((batch_norm_groups<4, false>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (batch_norm_groups<4, false, element>), grid, block, 0, &k, args);
     else
-        LAUNCH((batch_norm_groups<1, false>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (batch_norm_groups<1, false, element>), grid, block, 0, &k, args);
 }
 
 static const char *const ops[] = {"BatchNormalization", NULL};

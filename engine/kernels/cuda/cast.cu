@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cast between f32, i32, i64, u8 and bool of tensors that lie alike. Floats that an integer type
- * cannot hold give its nearest bound and NaN gives 0, as in the reference; integers wrap. */
-#include "engine/kernels/cuda/lib/kernel.h"
+ * Cast between f32, f16, bf16, i32, i64, u8 and bool of tensors that lie alike. Floats that an
+ * integer type cannot hold give its nearest bound and NaN gives 0, as in the reference; integers
+ * wrap. */
+#include "engine/kernels/cuda/lib/query.h"
 
 struct cast {
     const void *x;
@@ -37,7 +38,9 @@ static __device__ __forceinline__ int64_t integer_at(const struct cast &c, unsig
 {
     switch (c.from) {
     case DTYPE_F32:
-        return from_float(((const float *)c.x)[k], c.to);
+    case DTYPE_F16:
+    case DTYPE_BF16:
+        return from_float(group_as<1>(c.from, c.x, k).v[0], c.to);
     case DTYPE_I32:
         return ((const int32_t *)c.x)[k];
     case DTYPE_I64:
@@ -51,7 +54,9 @@ static __device__ __forceinline__ void store(const struct cast &c, unsigned k)
 {
     switch (c.to) {
     case DTYPE_F32:
-        ((float *)c.y)[k] = c.from == DTYPE_F32 ? ((const float *)c.x)[k] : (float)integer_at(c, k);
+    case DTYPE_F16:
+    case DTYPE_BF16:
+        group_store_as<1>(c.to, c.y, k, {{(float)integer_at(c, k)}});
         break;
     case DTYPE_I32:
         ((int32_t *)c.y)[k] = (int32_t)integer_at(c, k);
@@ -73,9 +78,17 @@ __global__ void __launch_bounds__(BLOCK) cast_each(const __grid_constant__ struc
         store(c, k);
 }
 
+template <int width>
+__global__ void __launch_bounds__(BLOCK) cast_floats(const __grid_constant__ struct cast c)
+{
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK)
+        group_store_as<width>(c.to, c.y, (size_t)k * width,
+                              group_as<width>(c.from, c.x, (size_t)k * width));
+}
+
 static bool is_known(enum dtype type)
 {
-    return type == DTYPE_F32 || type == DTYPE_I32 || type == DTYPE_I64 || type == DTYPE_U8 ||
+    return is_float(type) || type == DTYPE_I32 || type == DTYPE_I64 || type == DTYPE_U8 ||
            type == DTYPE_BOOL;
 }
 
@@ -89,7 +102,7 @@ static bool lie_alike(const struct desc *a, struct desc b)
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     if (!is_known(q->in[0].dtype) || !is_known(q->out[0].dtype))
-        return REFUSE(why, "only f32, i32, i64, u8 and bool");
+        return REFUSE(why, "only f32, f16, bf16, i32, i64, u8 and bool");
     if (!lie_alike(&q->in[0], q->out[0]) || !fits_index(&q->in[0]))
         return REFUSE(why, "input and output lie differently");
     return q->node->post_count ? REFUSE(why, "no fused epilogue") : STATUS_OK;
@@ -101,8 +114,18 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     (void)state;
     struct cast c = {args->in[0], args->out[0], (unsigned)count_of(&q->in[0].shape),
                      (int)q->in[0].dtype, (int)q->out[0].dtype};
-    if (c.count)
-        LAUNCH(cast_each, grid_for(q, c.count), cuda_size(BLOCK), 0, &c, args);
+    bool floats = is_float(q->in[0].dtype) && is_float(q->out[0].dtype);
+    bool by_four = floats && c.count % 4 == 0;
+    c.count /= by_four ? 4 : 1;
+    struct cuda_grid grid = grid_for(q, c.count), block = cuda_size(BLOCK);
+    if (c.count == 0)
+        return;
+    if (by_four)
+        LAUNCH(cast_floats<4>, grid, block, 0, &c, args);
+    else if (floats)
+        LAUNCH(cast_floats<1>, grid, block, 0, &c, args);
+    else
+        LAUNCH(cast_each, grid, block, 0, &c, args);
 }
 
 static const char *const ops[] = {"Cast", NULL};

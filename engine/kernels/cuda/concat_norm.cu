@@ -10,10 +10,10 @@
 enum { PIECES_MAX = 128, MUL = 0, ADD, ACT };
 
 struct joined {
-    const float *in[PIECES_MAX];
+    const void *in[PIECES_MAX];
     unsigned start[PIECES_MAX + 1]; /* first channel of each piece, and behind the last */
-    const float *factor, *shift;
-    float *y;
+    const void *factor, *shift;     /* of the result's type, too */
+    void *y;
     unsigned count;                    /* of groups of `width` results */
     struct divisor channels, by_plane; /* by_plane: in groups; channels-last: channels in groups */
     unsigned plane, pieces;
@@ -36,10 +36,11 @@ static __device__ __forceinline__ unsigned piece_of(const struct joined &k, unsi
 
 /* last: channels-last, where a group is neighbouring channels of a position; else it is
  * neighbouring positions of a channel. */
-template <int width, bool last>
+template <int width, bool last, class element>
 __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constant__ struct joined k)
 {
     unsigned step = gridDim.x * BLOCK;
+    const element *factor = (const element *)k.factor, *shift = (const element *)k.shift;
     for (unsigned g = blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         unsigned row = divide(g, last ? k.channels : k.by_plane); /* a position; or a channel */
         unsigned rest = (g - row * (last ? k.channels : k.by_plane).d) * width;
@@ -49,12 +50,12 @@ __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constan
         size_t from = (size_t)image * size + (channel - first);
         struct group<width> v = {
         };
-        v = group_at(k.in[piece] + (last ? from : from * k.plane + rest), v);
+        v = group_at((const element *)k.in[piece] + (last ? from : from * k.plane + rest), v);
         for (int e = 0; e < width; e++) {
             unsigned c = last ? channel + (unsigned)e : channel;
-            v.v[e] = math_act(k.act, v.v[e] * k.factor[c] + k.shift[c], k.a, k.b);
+            v.v[e] = math_act(k.act, v.v[e] * to_float(factor[c]) + to_float(shift[c]), k.a, k.b);
         }
-        group_store(k.y + (size_t)g * width, v);
+        group_store((element *)k.y + (size_t)g * width, v);
     }
 }
 
@@ -67,7 +68,7 @@ static bool per_channel(const struct kernel_query *q, int post, enum post_kind k
         return false;
     const struct desc *s = &q->in[p->input];
     int64_t channels = q->out[0].shape.dim[1];
-    return s->dtype == DTYPE_F32 && s->shape.rank >= 3 && count_of(&s->shape) == channels &&
+    return s->dtype == q->out[0].dtype && s->shape.rank >= 3 && count_of(&s->shape) == channels &&
            s->shape.dim[s->shape.rank - 3] == channels;
 }
 
@@ -83,9 +84,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 {
     const struct node *node = q->node;
     int64_t axis = cuda_host->node_int(node, "axis", 1);
-    for (int k = 0; k < node->op_inputs; k++)
-        if (q->in[k].dtype != DTYPE_F32)
-            return REFUSE(why, "only f32");
+    TRY(floats_supported(q, 0, node->op_inputs, why));
     if (q->out[0].shape.rank != 4 || (axis != 1 && axis != -3) || node->op_inputs > PIECES_MAX)
         return REFUSE(why, "only channels of images, at most %d pieces", PIECES_MAX);
     if (node->post_count < 2 || node->post_count > 3 || !per_channel(q, MUL, POST_MUL) ||
@@ -108,7 +107,7 @@ static bool fill_pieces(const struct kernel_query *q, const struct kernel_args *
         if (channels == 0)
             continue;
         by_four = by_four && channels % 4 == 0;
-        k->in[k->pieces++] = (const float *)args->in[i];
+        k->in[k->pieces++] = args->in[i];
         k->start[k->pieces] = k->start[k->pieces - 1] + channels;
     }
     return by_four;
@@ -127,9 +126,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.plane = (unsigned)(y[2] * y[3]);
     bool by_four = last ? whole : k.plane % 4 == 0;
     unsigned width = by_four ? 4 : 1;
-    k.factor = (const float *)args->in[posts[MUL].input];
-    k.shift = (const float *)args->in[posts[ADD].input];
-    k.y = (float *)args->out[0];
+    k.factor = args->in[posts[MUL].input];
+    k.shift = args->in[posts[ADD].input];
+    k.y = args->out[0];
     k.count = (unsigned)count / width;
     k.channels = divisor_of(last ? y[1] / width : y[1]);
     k.by_plane = divisor_of(k.plane / width > 0 ? k.plane / width : 1);
@@ -138,15 +137,16 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         k.a = posts[ACT].a;
         k.b = posts[ACT].b;
     }
+    enum dtype type = q->out[0].dtype;
     struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
     if (last && by_four)
-        LAUNCH((concat_norm_groups<4, true>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (concat_norm_groups<4, true, element>), grid, block, 0, &k, args);
     else if (last)
-        LAUNCH((concat_norm_groups<1, true>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (concat_norm_groups<1, true, element>), grid, block, 0, &k, args);
     else if (by_four)
-        LAUNCH((concat_norm_groups<4, false>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (concat_norm_groups<4, false, element>), grid, block, 0, &k, args);
     else
-        LAUNCH((concat_norm_groups<1, false>), grid, block, 0, &k, args);
+        LAUNCH_FLOATS(type, (concat_norm_groups<1, false, element>), grid, block, 0, &k, args);
 }
 
 static const char *const ops[] = {"Concat", NULL};

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv of f32 images in any layout, one to three dimensions, groups. As a product whose rows are
+ * Conv of images in any layout, one to three dimensions, groups. As a product whose rows are
  * output positions and whose depth is taps times channels, gathered from the image while tiles are
  * loaded (lib/tile.h); or, where a group has too few output channels for a tile (depthwise), a
  * thread per result. Weights are constant and packed as [group, tap, channel, output channel]. */
+#include "engine/kernels/cuda/lib/packed.h"
 #include "engine/kernels/cuda/lib/tile.h"
 
 struct convolution {
-    const float *x, *w;
-    float *y;
+    const void *x, *w;
+    void *y;
     int kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX], pad[SPATIAL_MAX];
     int in[SPATIAL_MAX];
     struct divisor out[SPATIAL_MAX], taps[SPATIAL_MAX], by_channels, by_outputs;
@@ -47,6 +48,7 @@ static __device__ __forceinline__ struct position position_of(const struct convo
 
 /* The image's element that the position sees through tap and channel of a depth; 0 in the padding.
  */
+template <class element>
 static __device__ __forceinline__ float
 input_at(const struct convolution &c, const struct position &p, unsigned depth, unsigned group)
 {
@@ -61,9 +63,10 @@ input_at(const struct convolution &c, const struct position &p, unsigned depth, 
         at += i * c.x_at[d];
         tap = next;
     }
-    return c.x[at];
+    return to_float(((const element *)c.x)[at]);
 }
 
+template <class element>
 static __device__ __forceinline__ void store(const struct convolution &c, unsigned row,
                                              unsigned channel, float sum)
 {
@@ -71,29 +74,31 @@ static __device__ __forceinline__ void store(const struct convolution &c, unsign
     int64_t at = p.image * c.y_image + channel * c.y_channel;
     for (int d = 0; d < SPATIAL_MAX; d++)
         at += p.at[d] * c.y_at[d];
-    c.y[at] = epilogue_value(c.epilogue, sum, (size_t)at, row, channel);
+    float value = epilogue_value<element>(c.epilogue, sum, (size_t)at, row, channel);
+    float_put((element *)c.y + at, value);
 }
 
-template <int each>
+template <int each, class element>
 static __device__ __forceinline__ void load_tiles(const struct convolution &c, unsigned depth,
                                                   struct tile_memory<each> &m)
 {
     const unsigned side = TILE_SIDE * each;
     unsigned row0 = blockIdx.x * side, column0 = blockIdx.y * side, group = blockIdx.z;
-    const float *w = c.w + (size_t)group * c.depth * c.outputs;
+    const element *w = (const element *)c.w + (size_t)group * c.depth * c.outputs;
     for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
         unsigned i = t / TILE_DEPTH, d = t % TILE_DEPTH;
         bool inside = row0 + i < c.rows && depth + d < c.depth;
-        m.a[d][i] = inside ? input_at(c, position_of(c, row0 + i), depth + d, group) : 0.0f;
+        m.a[d][i] =
+            inside ? input_at<element>(c, position_of(c, row0 + i), depth + d, group) : 0.0f;
     }
     for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
         unsigned j = t % side, d = t / side;
         bool inside = column0 + j < c.outputs && depth + d < c.depth;
-        m.b[d][j] = inside ? w[(size_t)(depth + d) * c.outputs + column0 + j] : 0.0f;
+        m.b[d][j] = inside ? to_float(w[(size_t)(depth + d) * c.outputs + column0 + j]) : 0.0f;
     }
 }
 
-template <int each>
+template <int each, class element>
 __global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struct convolution c)
 {
     __shared__ struct tile_memory<each> m;
@@ -101,7 +106,7 @@ __global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struc
     };
     const unsigned side = TILE_SIDE * each;
     for (unsigned depth = 0; depth < c.depth; depth += TILE_DEPTH) {
-        load_tiles<each>(c, depth, m);
+        load_tiles<each, element>(c, depth, m);
         __syncthreads();
         tile_multiply<each>(m, sums);
         __syncthreads();
@@ -113,11 +118,12 @@ __global__ void __launch_bounds__(BLOCK) conv_tile(const __grid_constant__ struc
 #pragma unroll
         for (int j = 0; j < each; j++)
             if (row + TILE_SIDE * i < c.rows && column + TILE_SIDE * j < c.outputs)
-                store(c, row + TILE_SIDE * i, blockIdx.z * c.outputs + column + TILE_SIDE * j,
-                      sums.v[i][j]);
+                store<element>(c, row + TILE_SIDE * i,
+                               blockIdx.z * c.outputs + column + TILE_SIDE * j, sums.v[i][j]);
 }
 
 /* Neighbouring threads have neighbouring channels. */
+template <class element>
 __global__ void __launch_bounds__(BLOCK) conv_direct(const __grid_constant__ struct convolution c)
 {
     unsigned all = c.groups * c.outputs;
@@ -125,17 +131,18 @@ __global__ void __launch_bounds__(BLOCK) conv_direct(const __grid_constant__ str
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < count; e += step) {
         unsigned row = e / all, channel = e - row * all, group = divide(channel, c.by_outputs);
         struct position p = position_of(c, row);
-        const float *w = c.w + (size_t)group * c.depth * c.outputs + (channel - group * c.outputs);
+        const element *w = (const element *)c.w + (size_t)group * c.depth * c.outputs +
+                           (channel - group * c.outputs);
         float sum = 0;
         for (unsigned d = 0; d < c.depth; d++)
-            sum += input_at(c, p, d, group) * w[(size_t)d * c.outputs];
-        store(c, row, channel, sum);
+            sum += input_at<element>(c, p, d, group) * to_float(w[(size_t)d * c.outputs]);
+        store<element>(c, row, channel, sum);
     }
 }
 
 /* ---- hooks ---- */
 
-enum { DIRECT_OUTPUTS = 16, EACH = 4, GRID_YZ_MAX = 65535 };
+enum { DIRECT_OUTPUTS = 16, EACH = 4 };
 
 /* Fewer spatial dimensions become the last ones. */
 static void fill_window(const struct kernel_query *q, const struct window *w, struct convolution *c)
@@ -164,8 +171,7 @@ static void fill_window(const struct kernel_query *q, const struct window *w, st
 static enum status fill_epilogue(const struct kernel_query *q, struct convolution *c,
                                  struct error *why)
 {
-    bool bias = q->node->op_inputs > 2 && q->in[2].dtype != DTYPE_NONE;
-    if (bias)
+    if (input_given(q, 2))
         c->epilogue.ops[c->epilogue.count++] = {POST_ADD, 0, OPERAND_COLUMN, 2, 1, 0, NULL};
     return epilogue_add_posts(q, 1, &c->epilogue, why);
 }
@@ -174,8 +180,7 @@ static enum status plan(const struct kernel_query *q, struct convolution *c, str
 {
     const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape, *y = &q->out[0].shape;
     struct window window;
-    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
-        return REFUSE(why, "only f32");
+    TRY(floats_supported(q, 0, q->node->op_inputs, why));
     if (!q->fixed[1] || !cuda_host->desc_is_plain(&q->in[1]))
         return REFUSE(why, "weights come at run time");
     if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
@@ -187,7 +192,7 @@ static enum status plan(const struct kernel_query *q, struct convolution *c, str
     c->outputs = (unsigned)(w->dim[0] / window.group);
     c->depth = c->channels * (unsigned)(c->kernel[0] * c->kernel[1] * c->kernel[2]);
     c->rows = (unsigned)(y->dim[0] * c->out[0].d * c->out[1].d * c->out[2].d);
-    if (c->depth == 0 || c->outputs == 0 || c->groups > GRID_YZ_MAX)
+    if (c->depth == 0 || c->outputs == 0 || c->groups > GRID_YZ)
         return REFUSE(why, "no channels, or more groups than a grid has");
     c->by_channels = divisor_of(c->channels);
     c->by_outputs = divisor_of(c->outputs);
@@ -201,13 +206,12 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 }
 
 /* [output channel, channel, taps] to [group, tap, channel, output channel of the group]. */
-static float *pack(const struct convolution *c, const float *w)
+template <class word> static void *pack(const struct convolution *c, const void *from)
 {
+    const word *w = (const word *)from;
     size_t taps = c->depth / c->channels;
-    float *packed = (float *)malloc((size_t)c->groups * c->depth * c->outputs * sizeof(float));
-    if (!packed)
-        return NULL;
-    for (size_t o = 0; o < (size_t)c->groups * c->outputs; o++)
+    word *packed = (word *)malloc((size_t)c->groups * c->depth * c->outputs * sizeof(word));
+    for (size_t o = 0; packed && o < (size_t)c->groups * c->outputs; o++)
         for (size_t i = 0; i < c->channels; i++)
             for (size_t t = 0; t < taps; t++)
                 packed[((o / c->outputs * taps + t) * c->channels + i) * c->outputs +
@@ -231,12 +235,13 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     s->device = q->device;
     enum status status = plan(q, &s->c, err);
-    size_t bytes = (size_t)s->c.groups * s->c.depth * s->c.outputs * sizeof(float);
-    float *packed = status == STATUS_OK ? pack(&s->c, (const float *)q->fixed[1]) : NULL;
+    int size = element_bytes(q->in[1].dtype);
+    size_t bytes = (size_t)s->c.groups * s->c.depth * s->c.outputs * (size_t)size;
     if (status == STATUS_OK)
-        status = packed ? device_upload(q->device, packed, bytes, &s->weights, err)
-                        : cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    free(packed);
+        status = upload_packed(q->device,
+                               size == 4 ? pack<float>(&s->c, q->fixed[1])
+                                         : pack<uint16_t>(&s->c, q->fixed[1]),
+                               bytes, &s->weights, err);
     if (status != STATUS_OK) {
         release(s);
         return status;
@@ -253,19 +258,19 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct convolution c = state->c;
     if (c.rows == 0)
         return;
-    c.x = (const float *)args->in[0];
-    c.w = (const float *)state->weights;
-    c.y = (float *)args->out[0];
+    c.x = args->in[0];
+    c.w = state->weights;
+    c.y = args->out[0];
     epilogue_resolve(&c.epilogue, args);
     if (state->direct) {
         struct cuda_grid grid = grid_for(q, (int64_t)c.rows * c.groups * c.outputs);
-        LAUNCH(conv_direct, grid, cuda_size(BLOCK), 0, &c, args);
+        LAUNCH_FLOATS(q->out[0].dtype, conv_direct<element>, grid, cuda_size(BLOCK), 0, &c, args);
         return;
     }
     int side = (int)TILE_SIDE * EACH;
     struct cuda_grid grid =
         cuda_size((unsigned)div_up(c.rows, side), (unsigned)div_up(c.outputs, side), c.groups);
-    LAUNCH(conv_tile<EACH>, grid, cuda_size(BLOCK), 0, &c, args);
+    LAUNCH_FLOATS(q->out[0].dtype, (conv_tile<EACH, element>), grid, cuda_size(BLOCK), 0, &c, args);
 }
 
 static const char *const ops[] = {"Conv", NULL};

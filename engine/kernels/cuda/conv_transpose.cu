@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ConvTranspose of f32 images in any layout, one to three dimensions, groups. A thread has one or
+ * ConvTranspose of images in any layout, one to three dimensions, groups. A thread has one or
  * four neighbouring output channels of a position and gathers: of each dimension only the taps that
  * meet an input element are visited. Weights are constant and packed as [group, tap, channel,
  * output channel]. */
 #include "engine/kernels/cuda/lib/epilogue.h"
-#include "engine/kernels/cuda/lib/query.h"
+#include "engine/kernels/cuda/lib/packed.h"
 
 struct transposed {
-    const float *x, *w;
-    float *y;
+    const void *x, *w;
+    void *y;
     int kernel[SPATIAL_MAX], stride[SPATIAL_MAX], dilation[SPATIAL_MAX], pad[SPATIAL_MAX];
     int in[SPATIAL_MAX];
     struct divisor out[SPATIAL_MAX], by_groups, by_outputs; /* by_outputs: in groups of `width` */
@@ -50,12 +50,12 @@ static __device__ __forceinline__ int source_of(const struct transposed &c, int 
     return i >= 0 && i % c.stride[d] == 0 && i / c.stride[d] < c.in[d] ? i / c.stride[d] : -1;
 }
 
-template <int width>
-static __device__ __forceinline__ void add_tap(const struct transposed &c, const float *x,
-                                               const float *w, struct group<width> &sum)
+template <int width, class element>
+static __device__ __forceinline__ void add_tap(const struct transposed &c, const element *x,
+                                               const element *w, struct group<width> &sum)
 {
     for (unsigned i = 0; i < c.channels; i++) {
-        float value = x[i * c.x_channel];
+        float value = to_float(x[i * c.x_channel]);
         struct group<width> v = {
         };
         v = group_at(w + (size_t)i * c.outputs, v);
@@ -64,14 +64,16 @@ static __device__ __forceinline__ void add_tap(const struct transposed &c, const
     }
 }
 
-template <int width>
+template <int width, class element>
 static __device__ __forceinline__ struct group<width> gather(const struct transposed &c,
                                                              const struct position &p) {
     struct group<width> sum = {
     };
     unsigned taps = (unsigned)(c.kernel[0] * c.kernel[1] * c.kernel[2]);
-    const float *x = c.x + p.image * c.x_image + (int64_t)(p.group * c.channels) * c.x_channel;
-    const float *w = c.w + (size_t)p.group * taps * c.channels * c.outputs + p.channel;
+    const element *x =
+        (const element *)c.x + p.image * c.x_image + (int64_t)(p.group * c.channels) * c.x_channel;
+    const element *w =
+        (const element *)c.w + (size_t)p.group * taps * c.channels * c.outputs + p.channel;
     for (unsigned tap = 0; tap < taps; tap++) {
         int rest = (int)tap;
         int64_t at = 0;
@@ -88,20 +90,22 @@ static __device__ __forceinline__ struct group<width> gather(const struct transp
     return sum;
 }
 
-template <int width>
+template <int width, class element>
 __global__ void __launch_bounds__(BLOCK)
     conv_transpose_gather(const __grid_constant__ struct transposed c)
 {
     unsigned step = gridDim.x * BLOCK;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < c.count; e += step) {
         struct position p = position_of<width>(c, e);
-        struct group<width> sum = gather<width>(c, p);
+        struct group<width> sum = gather<width, element>(c, p);
         unsigned channel = p.group * c.outputs + p.channel;
         int64_t at = p.image * c.y_image + channel * c.y_channel;
         for (int d = 0; d < SPATIAL_MAX; d++)
             at += p.at[d] * c.y_at[d];
-        for (int i = 0; i < width; i++, at += c.y_channel)
-            c.y[at] = epilogue_value(c.epilogue, sum.v[i], (size_t)at, 0, channel + i);
+        for (int i = 0; i < width; i++, at += c.y_channel) {
+            float value = epilogue_value<element>(c.epilogue, sum.v[i], (size_t)at, 0, channel + i);
+            float_put((element *)c.y + at, value);
+        }
     }
 }
 
@@ -145,8 +149,7 @@ static enum status plan(const struct kernel_query *q, struct transposed *c, stru
 {
     const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape;
     struct window window;
-    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
-        return REFUSE(why, "only f32");
+    TRY(floats_supported(q, 0, q->node->op_inputs, why));
     if (!q->fixed[1] || !cuda_host->desc_is_plain(&q->in[1]))
         return REFUSE(why, "weights come at run time");
     if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
@@ -178,10 +181,11 @@ static size_t weight_count(const struct transposed *c)
 }
 
 /* [channel, output channel of the group, taps] to [group, tap, channel of the group, output]. */
-static float *pack(const struct transposed *c, const float *w)
+template <class word> static void *pack(const struct transposed *c, const void *from)
 {
+    const word *w = (const word *)from;
     size_t taps = weight_count(c) / ((size_t)c->by_groups.d * c->channels * c->outputs);
-    float *packed = (float *)malloc(weight_count(c) * sizeof(float));
+    word *packed = (word *)malloc(weight_count(c) * sizeof(word));
     for (size_t i = 0; packed && i < (size_t)c->by_groups.d * c->channels; i++)
         for (size_t o = 0; o < c->outputs; o++)
             for (size_t t = 0; t < taps; t++)
@@ -206,12 +210,13 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     s->device = q->device;
     enum status status = plan(q, &s->c, err);
-    size_t bytes = status == STATUS_OK ? weight_count(&s->c) * sizeof(float) : 0;
-    float *packed = status == STATUS_OK ? pack(&s->c, (const float *)q->fixed[1]) : NULL;
+    int size = element_bytes(q->in[1].dtype);
+    size_t bytes = status == STATUS_OK ? weight_count(&s->c) * (size_t)size : 0;
     if (status == STATUS_OK)
-        status = packed ? device_upload(q->device, packed, bytes, &s->weights, err)
-                        : cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    free(packed);
+        status = upload_packed(q->device,
+                               size == 4 ? pack<float>(&s->c, q->fixed[1])
+                                         : pack<uint16_t>(&s->c, q->fixed[1]),
+                               bytes, &s->weights, err);
     if (status != STATUS_OK) {
         release(s);
         return status;
@@ -225,14 +230,16 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                    const struct kernel_args *args)
 {
     struct transposed c = state->c;
-    c.x = (const float *)args->in[0];
-    c.w = (const float *)state->weights;
-    c.y = (float *)args->out[0];
+    c.x = args->in[0];
+    c.w = state->weights;
+    c.y = args->out[0];
     epilogue_resolve(&c.epilogue, args);
     if (width_of(&c) == 4)
-        LAUNCH(conv_transpose_gather<4>, grid_for(q, c.count), cuda_size(BLOCK), 0, &c, args);
+        LAUNCH_FLOATS(q->out[0].dtype, (conv_transpose_gather<4, element>), grid_for(q, c.count),
+                      cuda_size(BLOCK), 0, &c, args);
     else
-        LAUNCH(conv_transpose_gather<1>, grid_for(q, c.count), cuda_size(BLOCK), 0, &c, args);
+        LAUNCH_FLOATS(q->out[0].dtype, (conv_transpose_gather<1, element>), grid_for(q, c.count),
+                      cuda_size(BLOCK), 0, &c, args);
 }
 
 static const char *const ops[] = {"ConvTranspose", NULL};

@@ -4,7 +4,7 @@
  * launch per part. Loops are joined as far as the strides allow. A run that lies together on both
  * sides is copied by up to 16 bytes a thread; where rows of one side are columns of the other,
  * squares go through shared memory, so that both sides are read and written along rows. */
-#include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 enum { LOOPS = MOVE_LOOPS, SQUARE = 32, SQUARE_ROWS = BLOCK / SQUARE };
 
@@ -12,7 +12,7 @@ struct copy {
     const char *from;
     char *to;
     int rank;      /* of the loops, outermost first */
-    int unit;      /* bytes that a thread copies: 1, 2, 4, 8 or 16 */
+    int unit;      /* bytes that a thread copies: 1, 2, 4, 8 or 16; in squares 2 or 4 */
     unsigned work; /* units, or squares */
     struct divisor dim[LOOPS];
     int64_t in[LOOPS], out[LOOPS]; /* bytes */
@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(BLOCK) copy_units(const __grid_constant__ stru
         copy_unit<T>(c, k);
 }
 
-/* A square of 4-byte elements: (row, column) from column_in * column + 4 row to row_out * row +
- * 4 column. */
+/* A square: (row, column) from column_in * column + size row to row_out * row + size column. */
+template <class word>
 __global__ void __launch_bounds__(BLOCK) copy_squares(const __grid_constant__ struct copy c)
 {
     __shared__ unsigned square[SQUARE][SQUARE + 1];
@@ -66,13 +66,13 @@ __global__ void __launch_bounds__(BLOCK) copy_squares(const __grid_constant__ st
         struct places at = places_of(c, outer);
         for (unsigned j = y; j < SQUARE; j += SQUARE_ROWS)
             if (row0 + x < c.rows && column0 + j < c.columns)
-                square[j][x] = *(const unsigned *)(c.from + at.in + (column0 + j) * c.column_in +
-                                                   (row0 + x) * (int64_t)sizeof(unsigned));
+                square[j][x] = *(const word *)(c.from + at.in + (column0 + j) * c.column_in +
+                                               (row0 + x) * (int64_t)sizeof(word));
         __syncthreads();
         for (unsigned j = y; j < SQUARE; j += SQUARE_ROWS)
             if (row0 + j < c.rows && column0 + x < c.columns)
-                *(unsigned *)(c.to + at.out + (row0 + j) * c.row_out +
-                              (column0 + x) * (int64_t)sizeof(unsigned)) = square[x][j];
+                *(word *)(c.to + at.out + (row0 + j) * c.row_out +
+                          (column0 + x) * (int64_t)sizeof(word)) = (word)square[x][j];
         __syncthreads();
     }
 }
@@ -156,8 +156,8 @@ static void add_loops(struct copy *c, const struct loop *loops, int count)
 static int source_loop(const struct loop *loops, int count, int elem)
 {
     int last = count - 1;
-    if (count < 2 || elem != 4 || loops[last].out != elem || loops[last].in == elem ||
-        loops[last].in % 4 != 0 || loops[last].extent < 4)
+    if (count < 2 || (elem != 2 && elem != 4) || loops[last].out != elem ||
+        loops[last].in == elem || loops[last].in % elem != 0 || loops[last].extent < 4)
         return -1;
     for (int k = last - 1; k >= 0; k--)
         if (loops[k].in == elem && loops[k].extent >= 4)
@@ -170,6 +170,7 @@ static void plan_squares(struct part *p, struct loop *loops, int count, int row)
     struct copy *c = &p->c;
     struct loop rows = loops[row], columns = loops[count - 1];
     p->squares = true;
+    c->unit = (int)columns.out;
     c->rows = (unsigned)rows.extent;
     c->columns = (unsigned)columns.extent;
     c->row_out = rows.out;
@@ -194,12 +195,6 @@ static void plan_units(struct part *p, struct loop *loops, int count, int elem)
     add_loops(c, &inner, inner.extent > 1);
 }
 
-static int bytes_of(enum dtype dtype)
-{
-    static const int bytes[DTYPE_COUNT] = {0, 4, 8, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 1};
-    return bytes[dtype];
-}
-
 static enum status plan_part(const struct kernel_query *q, int index, struct part *p,
                              struct error *why)
 {
@@ -212,7 +207,7 @@ static enum status plan_part(const struct kernel_query *q, int index, struct par
     if (flat.loop_count < 0)
         return STATUS_OK; /* nobody wants it: no work */
     const struct desc *in = &q->in[move.input];
-    int elem = bytes_of(in->dtype);
+    int elem = element_bytes(in->dtype);
     int64_t total = elem;
     for (int k = 0; k < flat.loop_count; k++)
         total *= flat.loops[k].extent;
@@ -257,10 +252,15 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     struct kernel_state *s = (struct kernel_state *)calloc(1, bytes);
     if (!s)
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status = STATUS_OK;
+    for (; s->count < count && status == STATUS_OK; s->count++)
+        status = plan_part(q, s->count, &s->parts[s->count], err);
+    if (status != STATUS_OK) {
+        free(s);
+        return status;
+    }
     *state = s;
     *state_bytes = bytes;
-    for (s->count = 0; s->count < count; s->count++)
-        TRY(plan_part(q, s->count, &s->parts[s->count], err));
     return STATUS_OK;
 }
 
@@ -274,8 +274,10 @@ static void launch_part(const struct part *p, const struct kernel_query *q,
     c.to = (char *)args->out[p->output] + p->out_start;
     struct cuda_grid block = cuda_size(BLOCK);
     struct cuda_grid grid = grid_for(q, p->squares ? (int64_t)c.work * BLOCK : (int64_t)c.work);
-    if (p->squares)
-        LAUNCH(copy_squares, grid, block, 0, &c, args);
+    if (p->squares && c.unit == 4)
+        LAUNCH(copy_squares<uint32_t>, grid, block, 0, &c, args);
+    else if (p->squares)
+        LAUNCH(copy_squares<uint16_t>, grid, block, 0, &c, args);
     else if (c.unit == 16)
         LAUNCH(copy_units<uint4>, grid, block, 0, &c, args);
     else if (c.unit == 8)

@@ -15,9 +15,9 @@ extern "C" {
 enum { WARPS = BLOCK / WARP, GATES = 4, LAYERS_MAX = 64 };
 
 struct decoder {
-    const float *in[DECODER_INPUTS];
-    int *words;    /* [B, steps]; may be NULL */
-    float *scores; /* [B]; may be NULL */
+    const void *in[DECODER_INPUTS]; /* floats of one type */
+    int *words;                     /* [B, steps]; may be NULL */
+    void *scores;                   /* [B]; of the same type; may be NULL */
     /* Workspace. h: [L, B, H] before and after the step; out: what layers hand on, by turns. */
     float *h[2], *c, *out[2], *context, *query, *weights, *logits;
     double *total;
@@ -29,14 +29,21 @@ struct decoder {
     bool wide_lengths;
 };
 
+template <class element>
+static __device__ __forceinline__ const element *input(const struct decoder &k, int which)
+{
+    return (const element *)k.in[which];
+}
+
 /* ---- begin ---- */
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ struct decoder k)
 {
     unsigned step = gridDim.x * BLOCK, count = k.layers * k.batch * k.hidden;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        k.h[0][i] = k.in[DECODER_H][i];
-        k.c[i] = k.in[DECODER_C][i];
+        k.h[0][i] = to_float(input<element>(k, DECODER_H)[i]);
+        k.c[i] = to_float(input<element>(k, DECODER_C)[i]);
         if (i < k.batch * k.hidden)
             k.context[i] = 0;
         if (i >= k.batch)
@@ -49,57 +56,87 @@ __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ s
 
 /* ---- LSTM layers ---- */
 
-static __device__ __forceinline__ const float *layer_input(const struct decoder &k, unsigned row)
+/* Of the first layer. */
+template <class element>
+static __device__ __forceinline__ const element *word_of(const struct decoder &k, unsigned row)
 {
-    return k.layer ? k.out[k.layer & 1] + (size_t)row * k.hidden
-                   : k.in[DECODER_EMBEDDING] + (size_t)k.token[row] * k.hidden;
+    return input<element>(k, DECODER_EMBEDDING) + (size_t)k.token[row] * k.hidden;
 }
 
+/* Of the others. */
+static __device__ __forceinline__ const float *layer_input(const struct decoder &k, unsigned row)
+{
+    return k.out[k.layer & 1] + (size_t)row * k.hidden;
+}
+
+template <class element>
 static __device__ __forceinline__ void cell(const struct decoder &k, unsigned row, unsigned u,
                                             const float *sum)
 {
-    const float *bias = k.in[DECODER_BIAS] + (size_t)k.layer * GATES * k.hidden + u;
+    const element *bias = input<element>(k, DECODER_BIAS) + (size_t)k.layer * GATES * k.hidden + u;
     size_t at = (size_t)row * k.hidden + u, state = (size_t)k.layer * k.batch * k.hidden + at;
-    float i = math_sigmoid(sum[0] + bias[0]), g = tanhf(sum[1] + bias[k.hidden]);
-    float forget = math_sigmoid(sum[2] + bias[2 * k.hidden] + k.forget_bias);
-    float o = math_sigmoid(sum[3] + bias[3 * k.hidden]);
+    float i = math_sigmoid(sum[0] + to_float(bias[0]));
+    float g = tanhf(sum[1] + to_float(bias[k.hidden]));
+    float forget = math_sigmoid(sum[2] + to_float(bias[2 * k.hidden]) + k.forget_bias);
+    float o = math_sigmoid(sum[3] + to_float(bias[3 * k.hidden]));
     float c = forget * k.c[state] + i * g, h = o * tanhf(c);
     k.c[state] = c;
     k.h[~k.step & 1][state] = h;
-    k.out[~k.layer & 1][at] = h + (k.layer >= k.residual ? layer_input(k, row)[u] : 0.0f);
+    float residual = k.layer < k.residual ? 0.0f
+                     : k.layer            ? layer_input(k, row)[u]
+                                          : to_float(word_of<element>(k, row)[u]);
+    k.out[~k.layer & 1][at] = h + residual;
+}
+
+enum { PART_INPUT, PART_CONTEXT, PART_STATE, PARTS };
+
+template <int rows>
+static __device__ __forceinline__ void left_rows(const struct decoder &k, unsigned part,
+                                                 unsigned first, const float **left)
+{
+    const float *state = k.h[k.step & 1] + (size_t)k.layer * k.batch * k.hidden;
+    for (int i = 0; i < rows; i++) {
+        unsigned row = min(first + i, k.batch - 1);
+        left[i] = part == PART_INPUT
+                      ? layer_input(k, row)
+                      : (part == PART_CONTEXT ? k.context : state) + (size_t)row * k.hidden;
+    }
 }
 
 /* Input, context and state times their parts of the weights. */
-template <int rows>
+template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) decoder_layer(const __grid_constant__ struct decoder k)
 {
     struct skinny_sums<GATES, rows> sums = {
     };
     struct skinny_place p = skinny_place_of(k.row_warps, rows);
     unsigned u = p.column, width = GATES * k.hidden;
-    const float *weights = k.in[DECODER_WEIGHTS] + (size_t)k.layer * 3 * k.hidden * width + u;
-    const float *state = k.h[k.step & 1] + (size_t)k.layer * k.batch * k.hidden;
-    for (unsigned part = 0; part < 3 && u < k.hidden && p.row < k.batch; part++) {
+    const element *weights =
+        input<element>(k, DECODER_WEIGHTS) + (size_t)k.layer * PARTS * k.hidden * width + u;
+    bool is_there = u < k.hidden && p.row < k.batch;
+    if (is_there && k.layer == 0) {
+        const element *words[rows];
+        for (int i = 0; i < rows; i++)
+            words[i] = word_of<element>(k, min(p.row + i, k.batch - 1));
+        skinny_add<GATES, rows>(p, words, weights, width, k.hidden, k.hidden, sums);
+    }
+    for (unsigned part = k.layer == 0; part < PARTS && is_there; part++) {
         const float *left[rows];
-        for (int i = 0; i < rows; i++) {
-            unsigned row = min(p.row + i, k.batch - 1);
-            left[i] = part == 0 ? layer_input(k, row)
-                                : (part == 1 ? k.context : state) + (size_t)row * k.hidden;
-        }
+        left_rows<rows>(k, part, p.row, left);
         skinny_add<GATES, rows>(p, left, weights + (size_t)part * k.hidden * width, width, k.hidden,
                                 k.hidden, sums);
     }
     if (!skinny_meet<GATES, rows>(p, sums) || u >= k.hidden)
         return;
     for (unsigned i = 0; i < rows && p.row + i < k.batch; i++)
-        cell(k, p.row + i, u, sums.v[i]);
+        cell<element>(k, p.row + i, u, sums.v[i]);
 }
 
 /* ---- products: the query from the first layer's state, logits from what the last hands on ---- */
 
-template <int rows>
+template <int rows, class element>
 static __device__ __forceinline__ void product(const struct decoder &k, const float *from,
-                                               const float *right, float *to, unsigned width)
+                                               const element *right, float *to, unsigned width)
 {
     struct skinny_sums<1, rows> sums = {
     };
@@ -115,30 +152,33 @@ static __device__ __forceinline__ void product(const struct decoder &k, const fl
         to[(size_t)(p.row + i) * width + p.column] = sums.v[i][0];
 }
 
-template <int rows>
+template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) decoder_query(const __grid_constant__ struct decoder k)
 {
-    product<rows>(k, k.h[~k.step & 1], k.in[DECODER_QUERY], k.query, k.attention);
+    product<rows>(k, k.h[~k.step & 1], input<element>(k, DECODER_QUERY), k.query, k.attention);
 }
 
-template <int rows>
+template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) decoder_logits(const __grid_constant__ struct decoder k)
 {
-    product<rows>(k, k.out[k.layers & 1], k.in[DECODER_OUTPUT], k.logits, k.vocabulary);
+    product<rows>(k, k.out[k.layers & 1], input<element>(k, DECODER_OUTPUT), k.logits,
+                  k.vocabulary);
 }
 
 /* ---- attention: a block per sentence ---- */
 
+template <class element>
 static __device__ __forceinline__ void score_words(const struct decoder &k, unsigned row,
                                                    unsigned length, float *weights)
 {
-    const float *v = k.in[DECODER_SCORE], *shift = k.in[DECODER_SHIFT];
+    const element *v = input<element>(k, DECODER_SCORE), *shift = input<element>(k, DECODER_SHIFT);
     const float *query = k.query + (size_t)row * k.attention;
     for (unsigned t = threadIdx.x / WARP; t < length; t += WARPS) {
-        const float *key = k.in[DECODER_KEYS] + ((size_t)row * k.source + t) * k.attention;
+        const element *key =
+            input<element>(k, DECODER_KEYS) + ((size_t)row * k.source + t) * k.attention;
         float sum = 0;
         for (unsigned i = threadIdx.x % WARP; i < k.attention; i += WARP)
-            sum += v[i] * tanhf(key[i] + query[i] + shift[i]);
+            sum += to_float(v[i]) * tanhf(to_float(key[i]) + query[i] + to_float(shift[i]));
         sum = warp_sum(sum);
         if (threadIdx.x % WARP == 0)
             weights[t] = sum;
@@ -146,6 +186,7 @@ static __device__ __forceinline__ void score_words(const struct decoder &k, unsi
     __syncthreads();
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ struct decoder k)
 {
     __shared__ float part[WARP];
@@ -153,7 +194,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
     int64_t given = index_at(k.in[DECODER_LENGTHS], k.wide_lengths, row);
     unsigned length = given < 1 ? 1 : given > k.source ? k.source : (unsigned)given;
     float *weights = k.weights + (size_t)row * k.source, most = -INFINITY, sum = 0;
-    score_words(k, row, length, weights);
+    score_words<element>(k, row, length, weights);
     for (unsigned t = threadIdx.x; t < length; t += BLOCK)
         most = fmaxf(most, weights[t]);
     most = block_max(most, part);
@@ -162,17 +203,18 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
         sum += weights[t];
     }
     sum = block_sum(sum, part);
-    const float *memory = k.in[DECODER_MEMORY] + (size_t)row * k.source * k.hidden;
+    const element *memory = input<element>(k, DECODER_MEMORY) + (size_t)row * k.source * k.hidden;
     for (unsigned i = threadIdx.x; i < k.hidden; i += BLOCK) {
         float total = 0;
         for (unsigned t = 0; t < length; t++)
-            total += weights[t] * memory[(size_t)t * k.hidden + i];
+            total += weights[t] * to_float(memory[(size_t)t * k.hidden + i]);
         k.context[(size_t)row * k.hidden + i] = total / sum;
     }
 }
 
 /* ---- the next word: a block per sentence ---- */
 
+template <class element>
 static __device__ __forceinline__ void accept(const struct decoder &k, unsigned row, int best)
 {
     int word = k.finished[row] ? k.end : best;
@@ -183,9 +225,10 @@ static __device__ __forceinline__ void accept(const struct decoder &k, unsigned 
     if (k.words)
         k.words[(size_t)row * k.steps + k.step] = word;
     if (k.scores)
-        k.scores[row] = (float)k.total[row];
+        float_put((element *)k.scores + row, (float)k.total[row]);
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_choose(const __grid_constant__ struct decoder k)
 {
     __shared__ rank_key firsts[WARPS];
@@ -203,7 +246,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_choose(const __grid_constant__ 
         return;
     for (int w = 0; w < WARPS; w++)
         best = firsts[w] < best ? firsts[w] : best;
-    accept(k, row, (int)(unsigned)best);
+    accept<element>(k, row, (int)(unsigned)best);
 }
 
 /* ---- hooks ---- */
@@ -232,9 +275,12 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(plain_supported(q, why));
     if (cuda_host->node_int(q->node, "beam", 1) != 1)
         return REFUSE(why, "a beam of more than one");
+    enum dtype type = q->in[DECODER_KEYS].dtype;
     for (int k = 0; k < DECODER_INPUTS; k++)
-        if (k == DECODER_LENGTHS ? !is_index(q->in[k].dtype) : q->in[k].dtype != DTYPE_F32)
-            return REFUSE(why, "input %d is of another type than f32, or i32 for lengths", k);
+        if (k == DECODER_LENGTHS ? !is_index(q->in[k].dtype) : q->in[k].dtype != type)
+            return REFUSE(why, "input %d is of another type than the keys, or than an index", k);
+    if (!is_float(type))
+        return REFUSE(why, "only f32, f16 and bf16");
     if (count_of(&q->in[DECODER_KEYS].shape) == 0 || count_of(&q->in[DECODER_H].shape) == 0)
         return REFUSE(why, "no elements");
     return q->in[DECODER_H].shape.dim[0] <= LAYERS_MAX ? STATUS_OK : REFUSE(why, "too many layers");
@@ -277,36 +323,39 @@ static size_t workspace(const struct kernel_query *q, int variant)
     return lay_out(&k, NULL);
 }
 
-static void launch_layer(const struct decoder *k, const struct kernel_args *args)
+static void launch_layer(const struct decoder *k, enum dtype type, const struct kernel_args *args)
 {
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->batch < SKINNY_ROWS)
-        LAUNCH(decoder_layer<1>, skinny_grid(k->hidden, k->batch, 1), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_layer<1, element>), skinny_grid(k->hidden, k->batch, 1), block,
+                      0, k, args);
     else
-        LAUNCH(decoder_layer<SKINNY_ROWS>, skinny_grid(k->hidden, k->batch, SKINNY_ROWS), block, 0,
-               k, args);
+        LAUNCH_FLOATS(type, (decoder_layer<SKINNY_ROWS, element>),
+                      skinny_grid(k->hidden, k->batch, SKINNY_ROWS), block, 0, k, args);
 }
 
-static void launch_query(const struct decoder *k, const struct kernel_args *args)
+static void launch_query(const struct decoder *k, enum dtype type, const struct kernel_args *args)
 {
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->batch < SKINNY_ROWS)
-        LAUNCH(decoder_query<1>, skinny_grid(k->attention, k->batch, 1), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_query<1, element>), skinny_grid(k->attention, k->batch, 1),
+                      block, 0, k, args);
     else
-        LAUNCH(decoder_query<SKINNY_ROWS>, skinny_grid(k->attention, k->batch, SKINNY_ROWS), block,
-               0, k, args);
-    LAUNCH(decoder_attend, cuda_size(k->batch), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_query<SKINNY_ROWS, element>),
+                      skinny_grid(k->attention, k->batch, SKINNY_ROWS), block, 0, k, args);
+    LAUNCH_FLOATS(type, decoder_attend<element>, cuda_size(k->batch), block, 0, k, args);
 }
 
-static void launch_choice(const struct decoder *k, const struct kernel_args *args)
+static void launch_choice(const struct decoder *k, enum dtype type, const struct kernel_args *args)
 {
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->batch < SKINNY_ROWS)
-        LAUNCH(decoder_logits<1>, skinny_grid(k->vocabulary, k->batch, 1), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_logits<1, element>), skinny_grid(k->vocabulary, k->batch, 1),
+                      block, 0, k, args);
     else
-        LAUNCH(decoder_logits<SKINNY_ROWS>, skinny_grid(k->vocabulary, k->batch, SKINNY_ROWS),
-               block, 0, k, args);
-    LAUNCH(decoder_choose, cuda_size(k->batch), block, 0, k, args);
+        LAUNCH_FLOATS(type, (decoder_logits<SKINNY_ROWS, element>),
+                      skinny_grid(k->vocabulary, k->batch, SKINNY_ROWS), block, 0, k, args);
+    LAUNCH_FLOATS(type, decoder_choose<element>, cuda_size(k->batch), block, 0, k, args);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -314,21 +363,22 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     struct decoder k;
+    enum dtype type = q->in[DECODER_KEYS].dtype;
     read_query(q, &k);
     lay_out(&k, (char *)args->workspace);
     for (int i = 0; i < DECODER_INPUTS; i++)
-        k.in[i] = (const float *)args->in[i];
+        k.in[i] = args->in[i];
     k.words = output_wanted(q, 0) ? (int *)args->out[0] : NULL;
-    k.scores = output_wanted(q, 1) ? (float *)args->out[1] : NULL;
-    LAUNCH(decoder_start, grid_for(q, (int64_t)k.layers * k.batch * k.hidden), cuda_size(BLOCK), 0,
-           &k, args);
+    k.scores = output_wanted(q, 1) ? args->out[1] : NULL;
+    LAUNCH_FLOATS(type, decoder_start<element>, grid_for(q, (int64_t)k.layers * k.batch * k.hidden),
+                  cuda_size(BLOCK), 0, &k, args);
     for (k.step = 0; k.step < k.steps; k.step++) {
         for (k.layer = 0; k.layer < k.layers; k.layer++) {
-            launch_layer(&k, args);
+            launch_layer(&k, type, args);
             if (k.layer == 0)
-                launch_query(&k, args);
+                launch_query(&k, type, args);
         }
-        launch_choice(&k, args);
+        launch_choice(&k, type, args);
     }
 }
 

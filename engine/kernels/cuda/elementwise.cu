@@ -2,11 +2,14 @@
  *
  * Every elementwise operator of floats, fused chains and epilogues, any layout and broadcast. A
  * thread has four neighbouring results: it walks the expression's steps over them with the last
- * result in registers; the branch on a step's code is the same for all threads. Operands that lie
- * like the output, or along its rows, are read 16 bytes at a time. Results that a later step than
- * the next one needs wait in slots, which the compiler puts into local memory (the first cache).
+ * result in registers; the branches on a step's code and on the type in memory are the same for all
+ * threads. Operands that lie
+ * like the output, or along its rows, are read four elements at a time. Results that a later step
+ * than the next one needs wait in slots, which the compiler puts into local memory (the first
+ * cache).
  */
 #include "engine/kernels/cuda/lib/math.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 enum { SLOTS = 8 };
 
@@ -24,14 +27,15 @@ struct instruction {
 enum inner { INNER_VECTOR, INNER_SCALAR, INNER_STRIDED };
 
 struct input {
-    const float *at;
+    const void *at;
     int stride[RANK_MAX]; /* elements, outermost first; 0: broadcast */
     int inner;            /* enum inner */
     int full;             /* lies like the output */
 };
 
 struct elementwise {
-    float *y;
+    void *y;
+    int type;       /* of the floats in memory */
     unsigned count; /* of groups of `width` results */
     int rank, inputs, steps;
     struct divisor dim[RANK_MAX]; /* of the space, the innermost in groups */
@@ -61,15 +65,14 @@ static __device__ __forceinline__ int place_of(const struct elementwise &k, cons
     return at;
 }
 
-template <int width>
-static __device__ __forceinline__ struct group<width> load(const struct elementwise &k,
-                                                           unsigned input, unsigned g) {
-    const struct input &in = k.in[input];
-    const float *x = in.at + place_of(k, in, g, width);
+template <int width, class element>
+static __device__ __forceinline__ struct group<width> load_as(const struct elementwise &k,
+                                                              const struct input &in, unsigned g) {
+    const element *x = (const element *)in.at + place_of(k, in, g, width);
     struct group<width> r = {
     };
     if (in.inner == INNER_SCALAR) {
-        float one = *x;
+        float one = to_float(*x);
         for (int i = 0; i < width; i++)
             r.v[i] = one;
     } else if (in.inner == INNER_VECTOR) {
@@ -77,9 +80,19 @@ static __device__ __forceinline__ struct group<width> load(const struct elementw
     } else {
         int stride = in.stride[k.rank - 1];
         for (int i = 0; i < width; i++)
-            r.v[i] = x[i * stride];
+            r.v[i] = to_float(x[i * stride]);
     }
     return r;
+}
+
+template <int width>
+static __device__ __forceinline__ struct group<width> load(const struct elementwise &k,
+                                                           unsigned input, unsigned g) {
+    const struct input &in = k.in[input];
+    if (k.type == DTYPE_F32)
+        return load_as<width, float>(k, in, g);
+    return k.type == DTYPE_F16 ? load_as<width, struct half>(k, in, g)
+                               : load_as<width, struct bfloat>(k, in, g);
 }
 
 template <int width>
@@ -98,10 +111,12 @@ operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
     X(CEIL)                                                                                        \
     X(CELU)                                                                                        \
     X(CLIP)                                                                                        \
-    X(COS) X(CUBE) X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID)          \
-        X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE)  \
-            X(SELU) X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT)    \
-                X(SQUARE) X(TANH) X(THRESHOLD)
+    X(COS)                                                                                         \
+    X(CUBE)                                                                                        \
+    X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH)           \
+        X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU)        \
+            X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE)  \
+                X(TANH) X(THRESHOLD)
 #define EACH_BINARY(X) X(ADD) X(DIV) X(MAX) X(MIN) X(MUL) X(POW) X(PRELU) X(SUB)
 
 #define UNARY(code)                                                                                \
@@ -142,7 +157,7 @@ __global__ void __launch_bounds__(BLOCK)
             if (i.keep >= 0)
                 slots[i.keep] = last;
         }
-        group_store(k.y + (size_t)g * width, last);
+        group_store_as<width>(k.type, k.y, (size_t)g * width, last);
     }
 }
 
@@ -209,11 +224,9 @@ static enum status translate(const struct chain *chain, struct elementwise *k, s
 
 static enum status check_types(const struct kernel_query *q, struct error *why)
 {
-    if (q->out_count != 1 || q->out[0].dtype != DTYPE_F32 || !cuda_host->desc_is_dense(&q->out[0]))
-        return REFUSE(why, "only one dense f32 result");
-    for (int k = 0; k < q->in_count; k++)
-        if (q->in[k].dtype != DTYPE_NONE && q->in[k].dtype != DTYPE_F32)
-            return REFUSE(why, "only f32");
+    if (q->out_count != 1 || !cuda_host->desc_is_dense(&q->out[0]))
+        return REFUSE(why, "only one dense result");
+    TRY(floats_supported(q, 0, q->in_count, why));
     if (q->in_count > CHAIN_INPUTS)
         return REFUSE(why, "more than %d inputs", (int)CHAIN_INPUTS);
     for (int k = 0; k < q->in_count; k++)
@@ -222,7 +235,7 @@ static enum status check_types(const struct kernel_query *q, struct error *why)
     return fits_index(&q->out[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
 }
 
-/* Groups of four need rows of a multiple of four, and 16-byte places wherever one is read. */
+/* Groups of four need rows of a multiple of four, and places of such wherever one is read. */
 static bool goes_by_four(const struct strided *space)
 {
     int inner = space->rank - 1;
@@ -266,6 +279,7 @@ static void place_inputs(const struct strided *space, struct kernel_state *s)
 
 static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
 {
+    float numbers[CHAIN_INPUTS] = {};
     const float *scalars[CHAIN_INPUTS] = {};
     const struct desc *descs[CHAIN_INPUTS + 1] = {&q->out[0]};
     struct chain chain;
@@ -273,12 +287,15 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
     TRY(check_types(q, why));
     for (int k = 0; k < q->in_count; k++) {
         bool one = q->in[k].dtype != DTYPE_NONE && count_of(&q->in[k].shape) == 1;
-        scalars[k] = one ? (const float *)q->fixed[k] : NULL;
+        scalars[k] = one && q->fixed[k] ? &numbers[k] : NULL;
+        if (scalars[k])
+            cuda_host->floats(q->in[k].dtype, q->fixed[k], &numbers[k], 1);
         descs[k + 1] = q->in[k].dtype == DTYPE_NONE ? NULL : &q->in[k];
     }
     TRY(cuda_host->chain(q->node, scalars, &chain, why));
     TRY(translate(&chain, &s->k, why));
     s->k.inputs = q->in_count;
+    s->k.type = q->out[0].dtype;
     if (count_of(&q->out[0].shape) == 0)
         return STATUS_OK; /* k.count stays 0 */
     cuda_host->strided(&space, descs, q->in_count + 1);
@@ -299,9 +316,14 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
     if (!s)
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status = plan(q, s, err);
+    if (status != STATUS_OK) {
+        free(s);
+        return status;
+    }
     *state = s;
     *state_bytes = sizeof(*s);
-    return plan(q, s, err);
+    return STATUS_OK;
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -310,9 +332,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct elementwise k = state->k;
     if (k.count == 0)
         return;
-    k.y = (float *)args->out[0];
+    k.y = args->out[0];
     for (int i = 0; i < k.inputs; i++)
-        k.in[i].at = (const float *)args->in[i];
+        k.in[i].at = args->in[i];
     if (state->width == 4)
         LAUNCH(elementwise_chain<4>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
     else

@@ -2,7 +2,7 @@
  *
  * Gather along any axis of plain memory: a row (everything after the axis) per index, by up to 16
  * bytes a thread. An index outside the table gives zeros; the reference reports it as an error. */
-#include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 struct gather {
     const char *table, *index;
@@ -12,18 +12,13 @@ struct gather {
     bool wide; /* 64-bit indices */
 };
 
-static __device__ __forceinline__ int64_t index_at(const char *index, unsigned k, bool wide)
-{
-    return wide ? ((const int64_t *)index)[k] : ((const int32_t *)index)[k];
-}
-
 template <class T>
 __global__ void __launch_bounds__(BLOCK) gather_rows(const __grid_constant__ struct gather g)
 {
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < g.work; k += gridDim.x * BLOCK) {
         unsigned row = divide(k, g.by_units), unit = k - row * g.by_units.d;
         unsigned outer = divide(row, g.by_rows);
-        int64_t at = index_at(g.index, row - outer * g.by_rows.d, g.wide);
+        int64_t at = index_at(g.index, g.wide, row - outer * g.by_rows.d);
         at += at < 0 ? g.size : 0;
         T value = {};
         if (at >= 0 && at < g.size)
@@ -38,17 +33,11 @@ struct shape_of_gather {
     int64_t outer, size, row_bytes, count;
 };
 
-static int bytes_of(enum dtype dtype)
-{
-    static const int bytes[DTYPE_COUNT] = {0, 4, 8, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 1};
-    return bytes[dtype];
-}
-
 static struct shape_of_gather shape_from(const struct kernel_query *q)
 {
     const struct shape *x = &q->in[0].shape;
     int64_t axis = cuda_host->node_int(q->node, "axis", 0);
-    struct shape_of_gather s = {1, 1, bytes_of(q->in[0].dtype), count_of(&q->in[1].shape)};
+    struct shape_of_gather s = {1, 1, element_bytes(q->in[0].dtype), count_of(&q->in[1].shape)};
     axis += axis < 0 ? x->rank : 0;
     for (int d = 0; d < x->rank; d++)
         *(d < axis ? &s.outer : d == axis ? &s.size : &s.row_bytes) *= x->dim[d];

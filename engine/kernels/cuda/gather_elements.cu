@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GatherElements of four- and eight-byte elements: a thread per element of the result, whose
+ * GatherElements: a thread per element of the result, whose
  * indices it takes apart to know where along the axis to read. */
 #include "engine/kernels/cuda/lib/query.h"
 
@@ -41,16 +41,6 @@ __global__ void __launch_bounds__(BLOCK)
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    TRY(plain_supported(q, why));
-    if (!is_index(q->in[1].dtype))
-        return REFUSE(why, "indices are neither i32 nor i64");
-    if (element_bytes(q->out[0].dtype) < 4)
-        return REFUSE(why, "elements of less than four bytes");
-    return STATUS_OK;
-}
-
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
@@ -71,14 +61,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         k.dim[d] = divisor_of(y->dim[d]);
         k.stride[d] = (unsigned)stride;
     }
-    struct cuda_grid grid = grid_for(q, k.count);
-    if (element_bytes(q->out[0].dtype) == 4)
-        LAUNCH(gather_each<unsigned>, grid, cuda_size(BLOCK), 0, &k, args);
-    else
-        LAUNCH(gather_each<unsigned long long>, grid, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_WORDS(element_bytes(q->out[0].dtype), gather_each<word>, grid_for(q, k.count),
+                 cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"GatherElements", NULL};
 
-CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops, .supports = supports,
-                                .launch = launch};
+CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops,
+                                .supports = indices_supported, .launch = launch};

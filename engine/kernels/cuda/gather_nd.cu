@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GatherND of four- and eight-byte elements: a thread per element of the result; those of one row
+ * GatherND: a thread per element of the result; those of one row
  * read the same indices and neighbouring data. */
 #include "engine/kernels/cuda/lib/query.h"
 
@@ -37,16 +37,6 @@ __global__ void __launch_bounds__(BLOCK) gather_rows(const __grid_constant__ str
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    TRY(plain_supported(q, why));
-    if (!is_index(q->in[1].dtype))
-        return REFUSE(why, "indices are neither i32 nor i64");
-    if (element_bytes(q->out[0].dtype) < 4)
-        return REFUSE(why, "elements of less than four bytes");
-    return STATUS_OK;
-}
-
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
@@ -72,13 +62,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         rows *= index->dim[d];
     k.by_inner = divisor_of(inner);
     k.by_batch = divisor_of(rows);
-    struct cuda_grid grid = grid_for(q, k.count);
-    if (element_bytes(q->out[0].dtype) == 4)
-        LAUNCH(gather_rows<unsigned>, grid, cuda_size(BLOCK), 0, &k, args);
-    else
-        LAUNCH(gather_rows<unsigned long long>, grid, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_WORDS(element_bytes(q->out[0].dtype), gather_rows<word>, grid_for(q, k.count),
+                 cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"GatherND", NULL};
 
-CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, .supports = indices_supported,
+                          .launch = launch};

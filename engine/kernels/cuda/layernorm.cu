@@ -6,16 +6,17 @@
 #include "engine/kernels/cuda/lib/lines.h"
 
 struct layernorm {
-    const float *x, *scale, *bias; /* bias may be NULL */
-    float *y, *mean, *inverse;     /* mean and inverse deviation may be NULL */
-    unsigned lines, size, lanes;   /* size in groups */
+    const void *x, *scale, *bias; /* bias may be NULL */
+    void *y;
+    float *mean, *inverse;       /* may be NULL; inverse: of the deviation */
+    unsigned lines, size, lanes; /* size in groups */
     float count, epsilon;
     bool centred; /* the mean is taken off */
 };
 
 /* Sum over the line of x, or of (x - mean)^2. */
-template <int width>
-static __device__ __forceinline__ float line_moment(const struct layernorm &k, const float *x,
+template <int width, class element>
+static __device__ __forceinline__ float line_moment(const struct layernorm &k, const element *x,
                                                     float mean, bool square,
                                                     const struct line_team &t)
 {
@@ -32,25 +33,26 @@ static __device__ __forceinline__ float line_moment(const struct layernorm &k, c
     return team_sum(t, sum) / k.count;
 }
 
-template <int width>
-static __device__ __forceinline__ void line_write(const struct layernorm &k, const float *x,
-                                                  float *y, float mean, float inverse,
+template <int width, class element>
+static __device__ __forceinline__ void line_write(const struct layernorm &k, const element *x,
+                                                  element *y, float mean, float inverse,
                                                   const struct line_team &t)
 {
+    const element *scales = (const element *)k.scale, *biases = (const element *)k.bias;
     for (unsigned i = t.lane; i < k.size; i += t.lanes) {
         struct group<width> v = {}, scale = {}, bias = {
         };
         v = group_at(x + (size_t)i * width, v);
-        scale = group_at(k.scale + i * width, scale);
-        if (k.bias)
-            bias = group_at(k.bias + i * width, bias);
+        scale = group_at(scales + i * width, scale);
+        if (biases)
+            bias = group_at(biases + i * width, bias);
         for (int e = 0; e < width; e++)
             v.v[e] = (v.v[e] - mean) * inverse * scale.v[e] + bias.v[e];
         group_store(y + (size_t)i * width, v);
     }
 }
 
-template <int width>
+template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) layernorm_lines(const __grid_constant__ struct layernorm k)
 {
     __shared__ float part[WARP];
@@ -58,10 +60,11 @@ __global__ void __launch_bounds__(BLOCK) layernorm_lines(const __grid_constant__
     struct line_range lines = team_lines(k.lanes);
     for (unsigned l = lines.first; l < k.lines; l += lines.step) {
         size_t at = (size_t)l * k.size * width;
-        float mean = k.centred ? line_moment<width>(k, k.x + at, 0, false, t) : 0;
-        float variance = line_moment<width>(k, k.x + at, mean, true, t);
+        const element *x = (const element *)k.x + at;
+        float mean = k.centred ? line_moment<width>(k, x, 0, false, t) : 0;
+        float variance = line_moment<width>(k, x, mean, true, t);
         float inverse = 1.0f / sqrtf(variance + k.epsilon);
-        line_write<width>(k, k.x + at, k.y + at, mean, inverse, t);
+        line_write<width>(k, x, (element *)k.y + at, mean, inverse, t);
         if (k.mean && t.lane == 0)
             k.mean[l] = mean;
         if (k.inverse && t.lane == 0)
@@ -81,17 +84,15 @@ static int64_t line_size(const struct kernel_query *q)
     return size;
 }
 
-static bool is_there(const struct kernel_query *q, int k)
-{
-    return k < q->in_count && q->in[k].dtype != DTYPE_NONE;
-}
-
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     TRY(lines_supported(q, why));
     for (int k = 1; k < q->in_count; k++)
-        if (is_there(q, k) && count_of(&q->in[k].shape) != line_size(q))
+        if (input_given(q, k) && count_of(&q->in[k].shape) != line_size(q))
             return REFUSE(why, "input %d is broadcast within a line", k);
+    for (int k = 1; k < q->out_count; k++)
+        if (output_wanted(q, k) && q->out[k].dtype != DTYPE_F32)
+            return REFUSE(why, "mean or deviation of another type than f32");
     return STATUS_OK;
 }
 
@@ -103,12 +104,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     if (count == 0)
         return;
     bool wide = size % 4 == 0;
-    struct layernorm k = {(const float *)args->in[0],
-                          (const float *)args->in[1],
-                          is_there(q, 2) ? (const float *)args->in[2] : NULL,
-                          (float *)args->out[0],
-                          q->out_count > 1 ? (float *)args->out[1] : NULL,
-                          q->out_count > 2 ? (float *)args->out[2] : NULL,
+    struct layernorm k = {args->in[0],
+                          args->in[1],
+                          input_given(q, 2) ? args->in[2] : NULL,
+                          args->out[0],
+                          output_wanted(q, 1) ? (float *)args->out[1] : NULL,
+                          output_wanted(q, 2) ? (float *)args->out[2] : NULL,
                           (unsigned)(count / size),
                           (unsigned)(size / (wide ? 4 : 1)),
                           lanes_for(size),
@@ -117,9 +118,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                           strcmp(cuda_host->node_op(q->node), "LayerNormalization") == 0};
     struct cuda_grid grid = grid_of_lines(q, k.lines, k.lanes);
     if (wide)
-        LAUNCH(layernorm_lines<4>, grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(q->in[0].dtype, (layernorm_lines<4, element>), grid, cuda_size(BLOCK), 0, &k,
+                      args);
     else
-        LAUNCH(layernorm_lines<1>, grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(q->in[0].dtype, (layernorm_lines<1, element>), grid, cuda_size(BLOCK), 0, &k,
+                      args);
 }
 
 static const char *const ops[] = {"LayerNormalization", "RMSNormalization", NULL};

@@ -4,11 +4,10 @@
  * image that is channels-last) a warp or a block does a line; along another one a thread does,
  * beside its neighbours. */
 #include "engine/kernels/cuda/lib/lines.h"
-#include "engine/kernels/cuda/lib/query.h"
 
 struct lp_norm {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     unsigned lines, size, lanes;
     struct divisor by_inner; /* lines that lie beside each other, and the step along one */
     bool squares;            /* p is 2 */
@@ -26,34 +25,39 @@ static __device__ __forceinline__ float length_of(const struct lp_norm &k, float
     return length > 0 ? length : 1.0f;
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) lp_norm_lines(const __grid_constant__ struct lp_norm k)
 {
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
     struct line_range lines = team_lines(k.lanes);
     for (unsigned l = lines.first; l < k.lines; l += lines.step) {
-        const float *x = k.x + (size_t)l * k.size;
-        float *y = k.y + (size_t)l * k.size, sum = 0;
+        const element *x = (const element *)k.x + (size_t)l * k.size;
+        element *y = (element *)k.y + (size_t)l * k.size;
+        float sum = 0;
         for (unsigned i = t.lane; i < k.size; i += t.lanes)
-            sum += term(k, x[i]);
+            sum += term(k, to_float(x[i]));
         float length = length_of(k, team_sum(t, sum));
         for (unsigned i = t.lane; i < k.size; i += t.lanes)
-            y[i] = x[i] / length;
+            float_put(&y[i], to_float(x[i]) / length);
     }
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) lp_norm_columns(const __grid_constant__ struct lp_norm k)
 {
     unsigned step = gridDim.x * BLOCK, inner = k.by_inner.d;
     for (unsigned l = blockIdx.x * BLOCK + threadIdx.x; l < k.lines; l += step) {
         unsigned outer = divide(l, k.by_inner);
         size_t at = (size_t)outer * k.size * inner + (l - outer * inner);
+        const element *x = (const element *)k.x + at;
+        element *y = (element *)k.y + at;
         float sum = 0;
         for (unsigned i = 0; i < k.size; i++)
-            sum += term(k, k.x[at + (size_t)i * inner]);
+            sum += term(k, to_float(x[(size_t)i * inner]));
         float length = length_of(k, sum);
         for (unsigned i = 0; i < k.size; i++)
-            k.y[at + (size_t)i * inner] = k.x[at + (size_t)i * inner] / length;
+            float_put(&y[(size_t)i * inner], to_float(x[(size_t)i * inner]) / length);
     }
 }
 
@@ -70,8 +74,9 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     int axis = axis_of_line(q);
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
-    if (x->dtype != DTYPE_F32 || !fits_index(x))
-        return REFUSE(why, "not f32, or more than 2^31 elements");
+    TRY(floats_supported(q, 0, 1, why));
+    if (!fits_index(x))
+        return REFUSE(why, "more than 2^31 elements");
     if (!cuda_host->desc_is_dense(x) || !cuda_host->desc_same_memory(x, &q->out[0]))
         return REFUSE(why, "input and output differ in layout");
     if (!cuda_host->desc_is_plain(x) && x->stride[axis] != 1)
@@ -89,17 +94,19 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     if (count == 0)
         return;
     int64_t inner = cuda_host->desc_is_plain(x) ? axis.inner : 1;
-    struct lp_norm k = {(const float *)args->in[0],
-                        (float *)args->out[0],
+    struct lp_norm k = {args->in[0],
+                        args->out[0],
                         (unsigned)(count / axis.size),
                         (unsigned)axis.size,
                         lanes_for(axis.size),
                         divisor_of(inner),
                         cuda_host->node_int(q->node, "p", 2) == 2};
     if (inner == 1)
-        LAUNCH(lp_norm_lines, grid_of_lines(q, k.lines, k.lanes), cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(x->dtype, lp_norm_lines<element>, grid_of_lines(q, k.lines, k.lanes),
+                      cuda_size(BLOCK), 0, &k, args);
     else
-        LAUNCH(lp_norm_columns, grid_for(q, k.lines), cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(x->dtype, lp_norm_columns<element>, grid_for(q, k.lines), cuda_size(BLOCK), 0,
+                      &k, args);
 }
 
 static const char *const ops[] = {"LpNormalization", NULL};

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LRN of f32, plain or channels-last: a thread per element squares the few channels beside its own;
+ * LRN, plain or channels-last: a thread per element squares the few channels beside its own;
  * neighbouring threads read nearly the same ones. */
 #include "engine/kernels/cuda/lib/query.h"
 
 struct lrn {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     unsigned count;
     struct divisor by_channel, by_channels; /* by_channel: elements from one channel to the next */
     int before, after;
     float alpha, beta, bias;
 };
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) lrn_elements(const __grid_constant__ struct lrn k)
 {
     unsigned step = gridDim.x * BLOCK;
@@ -21,13 +22,13 @@ __global__ void __launch_bounds__(BLOCK) lrn_elements(const __grid_constant__ st
         unsigned line = divide(e, k.by_channel), image = divide(line, k.by_channels);
         int channel = (int)(line - image * k.by_channels.d);
         int first = max(channel - k.before, 0), last = min(channel + k.after, channels - 1);
-        const float *x = k.x + e;
+        const element *x = (const element *)k.x + e;
         float sum = 0;
         for (int c = first; c <= last; c++) {
-            float value = x[(c - channel) * along];
+            float value = to_float(x[(c - channel) * along]);
             sum += value * value;
         }
-        k.y[e] = *x / powf(k.bias + k.alpha * sum, k.beta);
+        float_put((element *)k.y + e, to_float(*x) / powf(k.bias + k.alpha * sum, k.beta));
     }
 }
 
@@ -47,8 +48,9 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 {
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
-    if (q->in[0].dtype != DTYPE_F32 || !fits_index(&q->in[0]))
-        return REFUSE(why, "not f32, or more than 2^31 elements");
+    TRY(floats_supported(q, 0, 1, why));
+    if (!fits_index(&q->in[0]))
+        return REFUSE(why, "more than 2^31 elements");
     return is_plain(q) || is_nhwc(q) ? STATUS_OK : REFUSE(why, "input and output lie differently");
 }
 
@@ -62,8 +64,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     if (count == 0)
         return;
     size = size < INT32_MAX / 2 ? size : INT32_MAX / 2;
-    struct lrn k = {(const float *)args->in[0],
-                    (float *)args->out[0],
+    struct lrn k = {args->in[0],
+                    args->out[0],
                     (unsigned)count,
                     divisor_of(is_plain(q) ? count / (x->dim[0] * x->dim[1]) : 1),
                     divisor_of(x->dim[1]),
@@ -72,7 +74,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                     (float)(cuda_host->node_float(q->node, "alpha", 1e-4) / size),
                     (float)cuda_host->node_float(q->node, "beta", 0.75),
                     (float)cuda_host->node_float(q->node, "bias", 1)};
-    LAUNCH(lrn_elements, grid_for(q, count), cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_FLOATS(q->in[0].dtype, lrn_elements<element>, grid_for(q, count), cuda_size(BLOCK), 0,
+                  &k, args);
 }
 
 static const char *const ops[] = {"LRN", NULL};

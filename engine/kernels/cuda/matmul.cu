@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm of f32 with any strides, batches and broadcast, fp32 multiply-add (lib/tile.h).
+ * MatMul and Gemm with any strides, batches and broadcast, f32 multiply-add (lib/tile.h).
  * Two sizes of tile; the tuner decides. */
+#include "engine/kernels/cuda/lib/query.h"
 #include "engine/kernels/cuda/lib/tile.h"
 
 struct product {
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
     unsigned m, n, k;
     int64_t a_row, a_col, b_row, b_col, c_row, c_col;
     int batch_rank;
@@ -41,9 +42,9 @@ static __device__ __forceinline__ struct offsets batch_offsets(const struct prod
 }
 
 /* Threads go along the dimension that lies together in memory. */
-template <int each>
-static __device__ __forceinline__ void load_tiles(const struct product &p, const float *a,
-                                                  const float *b, unsigned depth,
+template <int each, class element>
+static __device__ __forceinline__ void load_tiles(const struct product &p, const element *a,
+                                                  const element *b, unsigned depth,
                                                   struct tile_memory<each> &m)
 {
     const unsigned side = TILE_SIDE * each;
@@ -52,17 +53,17 @@ static __device__ __forceinline__ void load_tiles(const struct product &p, const
         bool along = p.a_col == 1;
         unsigned i = along ? t / TILE_DEPTH : t % side, d = along ? t % TILE_DEPTH : t / side;
         bool inside = row0 + i < p.m && depth + d < p.k;
-        m.a[d][i] = inside ? a[(row0 + i) * p.a_row + (depth + d) * p.a_col] : 0.0f;
+        m.a[d][i] = inside ? to_float(a[(row0 + i) * p.a_row + (depth + d) * p.a_col]) : 0.0f;
     }
     for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
         bool along = p.b_col == 1;
         unsigned j = along ? t % side : t / TILE_DEPTH, d = along ? t / side : t % TILE_DEPTH;
         bool inside = column0 + j < p.n && depth + d < p.k;
-        m.b[d][j] = inside ? b[(depth + d) * p.b_row + (column0 + j) * p.b_col] : 0.0f;
+        m.b[d][j] = inside ? to_float(b[(depth + d) * p.b_row + (column0 + j) * p.b_col]) : 0.0f;
     }
 }
 
-template <int each>
+template <int each, class element>
 static __device__ __forceinline__ void store(const struct product &p, int64_t c,
                                              const struct tile_sums<each> &sums)
 {
@@ -77,11 +78,12 @@ static __device__ __forceinline__ void store(const struct product &p, int64_t c,
             if (r >= p.m || s >= p.n)
                 continue;
             size_t at = (size_t)(c + r * p.c_row + s * p.c_col);
-            p.c[at] = epilogue_value(p.epilogue, p.alpha * sums.v[i][j], at, r, s);
+            float value = epilogue_value<element>(p.epilogue, p.alpha * sums.v[i][j], at, r, s);
+            float_put((element *)p.c + at, value);
         }
 }
 
-template <int each>
+template <int each, class element>
 __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ struct product p)
 {
     __shared__ struct tile_memory<each> m;
@@ -89,17 +91,17 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
     };
     struct offsets at = batch_offsets(p, blockIdx.z);
     for (unsigned depth = 0; depth < p.k; depth += TILE_DEPTH) {
-        load_tiles<each>(p, p.a + at.a, p.b + at.b, depth, m);
+        load_tiles<each>(p, (const element *)p.a + at.a, (const element *)p.b + at.b, depth, m);
         __syncthreads();
         tile_multiply<each>(m, sums);
         __syncthreads();
     }
-    store<each>(p, at.c, sums);
+    store<each, element>(p, at.c, sums);
 }
 
 /* ---- hooks ---- */
 
-enum { EACH_SMALL = 4, EACH_LARGE = 8, GRID_YZ_MAX = 65535 };
+enum { EACH_SMALL = 4, EACH_LARGE = 8 };
 
 static enum status add_gemm(const struct kernel_query *q, struct product *p, struct error *why)
 {
@@ -133,16 +135,14 @@ static void fill_product(const struct matmul_shape *s, struct product *p)
 
 static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
 {
-    for (int k = 0; k < 2; k++)
-        if (q->in[k].dtype != DTYPE_F32)
-            return REFUSE(why, "only f32");
-    if (q->out[0].dtype != DTYPE_F32 || !fits_index(&q->out[0]))
-        return REFUSE(why, "only f32 results of less than 2^31 elements");
+    TRY(floats_supported(q, 0, 2, why));
+    if (!fits_index(&q->out[0]))
+        return REFUSE(why, "more than 2^31 elements");
     struct matmul_shape shape = cuda_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
     s->batch = shape.batch;
     s->p.alpha = 1;
     fill_product(&shape, &s->p);
-    if (shape.batch > GRID_YZ_MAX || shape.m > (int64_t)GRID_YZ_MAX * TILE_SIDE * EACH_SMALL)
+    if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * TILE_SIDE * EACH_SMALL)
         return REFUSE(why, "more batches or rows than a grid has");
     if (strcmp(cuda_host->node_op(q->node), "Gemm") == 0)
         TRY(add_gemm(q, &s->p, why));
@@ -181,30 +181,36 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
     if (!s)
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    s->each = variant ? EACH_LARGE : EACH_SMALL;
+    enum status status = plan(q, s, err);
+    if (status != STATUS_OK) {
+        free(s);
+        return status;
+    }
     *state = s;
     *state_bytes = sizeof(*s);
-    s->each = variant ? EACH_LARGE : EACH_SMALL;
-    return plan(q, s, err);
+    return STATUS_OK;
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
-    (void)q;
     struct product p = state->p;
     int side = (int)TILE_SIDE * state->each;
     if (p.m == 0 || p.n == 0 || state->batch == 0)
         return;
-    p.a = (const float *)args->in[0];
-    p.b = (const float *)args->in[1];
-    p.c = (float *)args->out[0];
+    p.a = args->in[0];
+    p.b = args->in[1];
+    p.c = args->out[0];
     epilogue_resolve(&p.epilogue, args);
     struct cuda_grid grid =
         cuda_size((unsigned)div_up(p.n, side), (unsigned)div_up(p.m, side), (unsigned)state->batch);
     if (state->each == EACH_LARGE)
-        LAUNCH(matmul_tile<EACH_LARGE>, grid, cuda_size(BLOCK), 0, &p, args);
+        LAUNCH_FLOATS(q->out[0].dtype, (matmul_tile<EACH_LARGE, element>), grid, cuda_size(BLOCK),
+                      0, &p, args);
     else
-        LAUNCH(matmul_tile<EACH_SMALL>, grid, cuda_size(BLOCK), 0, &p, args);
+        LAUNCH_FLOATS(q->out[0].dtype, (matmul_tile<EACH_SMALL, element>), grid, cuda_size(BLOCK),
+                      0, &p, args);
 }
 
 static void release(struct kernel_state *state)

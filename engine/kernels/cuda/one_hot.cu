@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OneHot, elements of four or eight bytes: a thread per element of the result compares its place on
+ * OneHot: a thread per element of the result compares its place on
  * the new axis with the index, so that all writes are to neighbouring memory. */
 #include "engine/kernels/cuda/lib/query.h"
 
@@ -41,8 +41,6 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(plain_supported(q, why));
     if (!is_index(q->in[0].dtype) && q->in[0].dtype != DTYPE_F32)
         return REFUSE(why, "indices are neither i32, i64 nor f32");
-    if (element_bytes(q->out[0].dtype) < 4)
-        return REFUSE(why, "elements of less than four bytes");
     return STATUS_OK;
 }
 
@@ -63,11 +61,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         return;
     k.by_inner = divisor_of(axis.inner);
     k.by_depth = divisor_of(axis.size);
-    struct cuda_grid grid = grid_for(q, k.count);
-    if (element_bytes(q->out[0].dtype) == 4)
-        LAUNCH(one_hot_elements<unsigned>, grid, cuda_size(BLOCK), 0, &k, args);
-    else
-        LAUNCH(one_hot_elements<unsigned long long>, grid, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_WORDS(element_bytes(q->out[0].dtype), one_hot_elements<word>, grid_for(q, k.count),
+                 cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"OneHot", NULL};

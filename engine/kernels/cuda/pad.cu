@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pad with a constant, elements of four and eight bytes, any layout: a thread per element of the
+ * Pad with a constant, any layout: a thread per element of the
  * result, in the order of its memory. */
 #include "engine/kernels/cuda/lib/query.h"
 
@@ -8,7 +8,7 @@ struct pad {
     const void *x, *value; /* value NULL: `bits` */
     void *y;
     unsigned count;
-    unsigned bits; /* of a four-byte value; wider ones are 0 */
+    unsigned bits; /* of a value of f32; others are 0 */
     int rank;      /* dimensions in the order of y's memory, the innermost last */
     struct divisor dim[RANK_MAX];
     int begin[RANK_MAX], size[RANK_MAX], stride[RANK_MAX]; /* of x in y; of x */
@@ -79,8 +79,8 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     bool given = input_given(q, 2);
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
-    if (element_bytes(x->dtype) < 4 || !fits_index(x) || !fits_index(y))
-        return REFUSE(why, "elements of less than four bytes, or more than 2^31");
+    if (!fits_index(x) || !fits_index(y))
+        return REFUSE(why, "more than 2^31 elements");
     if (!cuda_host->desc_is_dense(y))
         return REFUSE(why, "the output is not dense");
     if (given && (q->in[2].dtype != x->dtype || count_of(&q->in[2].shape) > 1))
@@ -101,11 +101,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.x = args->in[0];
     k.value = given ? args->in[2] : NULL;
     k.y = args->out[0];
-    if (element_bytes(q->in[0].dtype) == 4)
-        LAUNCH(pad_elements<unsigned>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
-    else
-        LAUNCH(pad_elements<unsigned long long>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k,
-               args);
+    LAUNCH_WORDS(element_bytes(q->in[0].dtype), pad_elements<word>, grid_for(q, k.count),
+                 cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"Pad", NULL};

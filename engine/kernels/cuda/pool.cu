@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MaxPool and AveragePool of f32 images, one to three dimensions, channels-last or plain: a thread
+ * MaxPool and AveragePool of images, one to three dimensions, channels-last or plain: a thread
  * per result, neighbours along the dimension that lies together. */
-#include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 struct pool_window {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     unsigned count;
     bool average, count_pads, channels_last;
     struct divisor channels, out[SPATIAL_MAX];
@@ -65,11 +65,13 @@ static __device__ __forceinline__ float join(const struct pool_window &p, float 
     return a != a || a > b ? a : b; /* NaN stays */
 }
 
+template <class element>
 static __device__ __forceinline__ float pool_value(const struct pool_window &p, unsigned k)
 {
     struct place at = place_of(p, k);
     struct span s[SPATIAL_MAX];
     int counted = 1;
+    const element *x = (const element *)p.x;
     for (int d = 0; d < SPATIAL_MAX; d++) {
         s[d] = span_of(p, d, at.at[d]);
         counted *= p.count_pads ? s[d].padded : s[d].last - s[d].first;
@@ -80,15 +82,17 @@ static __device__ __forceinline__ float pool_value(const struct pool_window &p, 
             int64_t line = at.x + (s[0].at + a * p.dilation[0]) * p.x_at[0] +
                            (s[1].at + b * p.dilation[1]) * p.x_at[1];
             for (int c = s[2].first; c < s[2].last; c++)
-                value = join(p, value, p.x[line + (s[2].at + c * p.dilation[2]) * p.x_at[2]]);
+                value =
+                    join(p, value, to_float(x[line + (s[2].at + c * p.dilation[2]) * p.x_at[2]]));
         }
     return p.average ? value / (float)counted : value;
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) pool_each(const __grid_constant__ struct pool_window p)
 {
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < p.count; k += gridDim.x * BLOCK)
-        p.y[k] = pool_value(p, k);
+        float_put((element *)p.y + k, pool_value<element>(p, k));
 }
 
 /* ---- hooks ---- */
@@ -97,8 +101,9 @@ static enum status plan(const struct kernel_query *q, struct pool_window *p, str
 {
     const struct desc *x = &q->in[0], *y = &q->out[0];
     struct window w;
-    if (x->dtype != DTYPE_F32 || y->dtype != DTYPE_F32 || q->out_count != 1)
-        return REFUSE(why, "only f32, without indices");
+    TRY(floats_supported(q, 0, 1, why));
+    if (output_wanted(q, 1))
+        return REFUSE(why, "indices are wanted");
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
     p->channels_last = cuda_host->desc_is_nhwc(y);
@@ -141,9 +146,10 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct pool_window p = {};
     if (plan(q, &p, NULL) != STATUS_OK || p.count == 0)
         return;
-    p.x = (const float *)args->in[0];
-    p.y = (float *)args->out[0];
-    LAUNCH(pool_each, grid_for(q, p.count), cuda_size(BLOCK), 0, &p, args);
+    p.x = args->in[0];
+    p.y = args->out[0];
+    LAUNCH_FLOATS(q->in[0].dtype, pool_each<element>, grid_for(q, p.count), cuda_size(BLOCK), 0, &p,
+                  args);
 }
 
 static const char *const ops[] = {"MaxPool", "AveragePool", NULL};

@@ -4,7 +4,7 @@
  * are kept or reduced by turns. When the innermost one is reduced, a block does a result together
  * and reads along it; when it is kept, neighbouring threads have neighbouring results. Terms are
  * summed in pieces, so that the error grows with the square root of their number. */
-#include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 enum fold { FOLD_SUM, FOLD_ABS, FOLD_SQUARE, FOLD_MAX, FOLD_MIN, FOLD_PROD };
 enum finish { FINISH_NONE, FINISH_MEAN, FINISH_ROOT, FINISH_LOG };
@@ -17,8 +17,8 @@ struct loops {
 };
 
 struct reduction {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     struct loops kept, reduced;
     unsigned out_stride[RANK_MAX]; /* of the kept loops in the result */
     unsigned results, count;       /* count: elements per result */
@@ -71,13 +71,15 @@ static __device__ __forceinline__ float finish(const struct reduction &r, float 
 }
 
 /* Terms first, first + step ... of the result at `from`. */
+template <class element>
 static __device__ __forceinline__ float fold_terms(const struct reduction &r, unsigned from,
                                                    unsigned first, unsigned step)
 {
     float total = fold_start(r.fold), piece = total;
     unsigned in_piece = 0;
     for (unsigned t = first; t < r.count; t += step) {
-        float x = r.x[from + offset_of(r.reduced, t, r.reduced.stride)];
+        unsigned at = from + offset_of(r.reduced, t, r.reduced.stride);
+        float x = to_float(((const element *)r.x)[at]);
         piece = fold_join(r.fold, piece, fold_term(r.fold, x));
         if (++in_piece < PIECE)
             continue;
@@ -88,30 +90,33 @@ static __device__ __forceinline__ float fold_terms(const struct reduction &r, un
     return fold_join(r.fold, total, piece);
 }
 
+template <class element>
 static __device__ __forceinline__ void store(const struct reduction &r, unsigned result, float x)
 {
-    r.y[offset_of(r.kept, result, r.out_stride)] = finish(r, x);
+    float_put((element *)r.y + offset_of(r.kept, result, r.out_stride), finish(r, x));
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) reduce_threads(const __grid_constant__ struct reduction r)
 {
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < r.results; k += gridDim.x * BLOCK)
-        store(r, k, fold_terms(r, offset_of(r.kept, k, r.kept.stride), 0, 1));
+        store<element>(r, k, fold_terms<element>(r, offset_of(r.kept, k, r.kept.stride), 0, 1));
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) reduce_blocks(const __grid_constant__ struct reduction r)
 {
     __shared__ float part[BLOCK];
     for (unsigned k = blockIdx.x; k < r.results; k += gridDim.x) {
         unsigned from = offset_of(r.kept, k, r.kept.stride);
-        part[threadIdx.x] = fold_terms(r, from, threadIdx.x, BLOCK);
+        part[threadIdx.x] = fold_terms<element>(r, from, threadIdx.x, BLOCK);
         for (unsigned half = BLOCK / 2; half > 0; half /= 2) {
             __syncthreads();
             if (threadIdx.x < half)
                 part[threadIdx.x] = fold_join(r.fold, part[threadIdx.x], part[threadIdx.x + half]);
         }
         if (threadIdx.x == 0)
-            store(r, k, part[0]);
+            store<element>(r, k, part[0]);
         __syncthreads();
     }
 }
@@ -193,8 +198,9 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *state
     bool reduced[RANK_MAX];
     struct strided s;
     const struct desc *x = &q->in[0], *y = &q->out[0];
-    if (x->dtype != DTYPE_F32 || q->node->post_count)
-        return REFUSE(why, "only f32 without a fused epilogue");
+    TRY(floats_supported(q, 0, 1, why));
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
     if (!cuda_host->desc_is_dense(x) || !cuda_host->desc_is_dense(y) ||
         (x->layout != y->layout && !cuda_host->desc_is_plain(x)))
         return REFUSE(why, "input and output lie differently");
@@ -228,22 +234,28 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
     if (!s)
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status = plan(q, s, err);
+    if (status != STATUS_OK) {
+        free(s);
+        return status;
+    }
     *state = s;
     *state_bytes = sizeof(*s);
-    return plan(q, s, err);
+    return STATUS_OK;
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     struct reduction r = state->r;
-    r.x = (const float *)args->in[0];
-    r.y = (float *)args->out[0];
+    r.x = args->in[0];
+    r.y = args->out[0];
     if (state->by_block)
-        LAUNCH(reduce_blocks, grid_for(q, (int64_t)r.results * BLOCK), cuda_size(BLOCK), 0, &r,
-               args);
+        LAUNCH_FLOATS(q->in[0].dtype, reduce_blocks<element>,
+                      grid_for(q, (int64_t)r.results * BLOCK), cuda_size(BLOCK), 0, &r, args);
     else
-        LAUNCH(reduce_threads, grid_for(q, r.results), cuda_size(BLOCK), 0, &r, args);
+        LAUNCH_FLOATS(q->in[0].dtype, reduce_threads<element>, grid_for(q, r.results),
+                      cuda_size(BLOCK), 0, &r, args);
 }
 
 static void release(struct kernel_state *state)

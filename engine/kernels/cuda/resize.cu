@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Resize and Upsample of f32: all modes, along up to three axes, any layout. Which elements of the
+ * Resize and Upsample: all modes, along up to three axes, any layout. Which elements of the
  * input an element takes along an axis, and their weights, are the operator's business
  * (engine/resize.h) and tabulated once; a thread per element of the result, in the order of its
  * memory, adds the products up. */
@@ -19,8 +19,8 @@ struct taps {
 };
 
 struct resizing {
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
     unsigned count;
     int rank, axes; /* dimensions in the order of y's memory, the innermost last; resized ones */
     struct divisor dim[RANK_MAX];
@@ -30,30 +30,32 @@ struct resizing {
 };
 
 /* Sum over the taps of `axes` axes from the given place on. */
-static __device__ __forceinline__ float blend(const struct resizing &k, const float *x,
+template <class element>
+static __device__ __forceinline__ float blend(const struct resizing &k, const element *x,
                                               const struct taps *const *t)
 {
     float sum = 0;
     for (int a = 0; a < t[0]->count; a++) {
-        const float *plane = x + t[0]->at[a];
+        const element *plane = x + t[0]->at[a];
         if (k.axes == 1) {
-            sum += t[0]->weight[a] * *plane;
+            sum += t[0]->weight[a] * to_float(*plane);
             continue;
         }
         for (int b = 0; b < t[1]->count; b++) {
-            const float *row = plane + t[1]->at[b];
+            const element *row = plane + t[1]->at[b];
             float weight = t[0]->weight[a] * t[1]->weight[b];
             if (k.axes == 2) {
-                sum += weight * *row;
+                sum += weight * to_float(*row);
                 continue;
             }
             for (int c = 0; c < t[2]->count; c++)
-                sum += weight * t[2]->weight[c] * row[t[2]->at[c]];
+                sum += weight * t[2]->weight[c] * to_float(row[t[2]->at[c]]);
         }
     }
     return sum;
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) resize_elements(const __grid_constant__ struct resizing k)
 {
     unsigned step = gridDim.x * BLOCK;
@@ -72,7 +74,10 @@ __global__ void __launch_bounds__(BLOCK) resize_elements(const __grid_constant__
             t[1] = t[0];
             t[0] = &k.table[d][i];
         }
-        k.y[e] = outside ? k.extrapolation : k.axes ? blend(k, k.x + at, t) : k.x[at];
+        const element *x = (const element *)k.x + at;
+        float_put((element *)k.y + e, outside  ? k.extrapolation
+                                      : k.axes ? blend(k, x, t)
+                                               : to_float(*x));
     }
 }
 
@@ -109,8 +114,9 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     const struct desc *x = &q->in[0], *y = &q->out[0];
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
-    if (x->dtype != DTYPE_F32 || !fits_index(x) || !fits_index(y))
-        return REFUSE(why, "not f32, or more than 2^31 elements");
+    TRY(floats_supported(q, 0, 1, why));
+    if (!fits_index(x) || !fits_index(y))
+        return REFUSE(why, "more than 2^31 elements");
     if (!cuda_host->desc_is_dense(y))
         return REFUSE(why, "the output is not dense");
     TRY(cuda_host->resize(q, &r, why));
@@ -226,10 +232,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                    const struct kernel_args *args)
 {
     struct resizing k = state->k;
-    k.x = (const float *)args->in[0];
-    k.y = (float *)args->out[0];
+    k.x = args->in[0];
+    k.y = args->out[0];
     if (k.count)
-        LAUNCH(resize_elements, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(q->in[0].dtype, resize_elements<element>, grid_for(q, k.count),
+                      cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"Resize", "Upsample", NULL};

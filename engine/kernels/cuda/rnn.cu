@@ -7,6 +7,7 @@
  *
  * R is packed as [H][gates H], so that the threads of a warp, 32 neighbouring units, read beside
  * each other (lib/skinny.h). */
+#include "engine/kernels/cuda/lib/packed.h"
 #include "engine/kernels/cuda/lib/skinny.h"
 #include "engine/kernels/cuda/lib/tile.h"
 
@@ -18,10 +19,11 @@ enum { SUMS_CANDIDATE = 1, SUMS_GATES, SUMS_LINEAR, SUMS_LSTM };
 enum cell { CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU_RESET };
 
 struct rnn {
-    const float *x, *w, *bias, *apart, *r; /* packed; apart: recurrent bias of the last gate */
-    const float *initial_h, *initial_c, *attention;
+    const void *x, *w, *r; /* w and r packed, of the type of x, as are: */
+    const void *initial_h, *initial_c, *attention;
+    void *y, *last_h, *last_c; /* may be NULL */
+    const float *bias, *apart; /* packed; apart: recurrent bias of the last gate */
     const void *lengths;
-    float *y, *last_h, *last_c;                     /* may be NULL */
     float *projected, *h[2], *c, *update, *reset_h; /* workspace */
     unsigned steps, batch, input, hidden, directions, gates;
     unsigned row_warps; /* of a block of a step: lib/skinny.h */
@@ -32,32 +34,35 @@ struct rnn {
 
 /* ---- x W' + bias ---- */
 
+template <class element>
 static __device__ __forceinline__ void load_tiles(const struct rnn &k, unsigned depth,
                                                   struct tile_memory<EACH> &m)
 {
     const unsigned side = SIDE;
     unsigned row0 = blockIdx.y * side, column0 = blockIdx.x * side;
     unsigned rows = k.steps * k.batch, width = k.gates * k.hidden;
-    const float *w = k.w + (size_t)blockIdx.z * k.input * width;
+    const element *x = (const element *)k.x;
+    const element *w = (const element *)k.w + (size_t)blockIdx.z * k.input * width;
     for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
         unsigned i = t / TILE_DEPTH, d = t % TILE_DEPTH;
         bool inside = row0 + i < rows && depth + d < k.input;
-        m.a[d][i] = inside ? k.x[(size_t)(row0 + i) * k.input + depth + d] : 0.0f;
+        m.a[d][i] = inside ? to_float(x[(size_t)(row0 + i) * k.input + depth + d]) : 0.0f;
     }
     for (unsigned t = threadIdx.x; t < side * TILE_DEPTH; t += BLOCK) {
         unsigned j = t % side, d = t / side;
         bool inside = column0 + j < width && depth + d < k.input;
-        m.b[d][j] = inside ? w[(size_t)(depth + d) * width + column0 + j] : 0.0f;
+        m.b[d][j] = inside ? to_float(w[(size_t)(depth + d) * width + column0 + j]) : 0.0f;
     }
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_project(const __grid_constant__ struct rnn k)
 {
     __shared__ struct tile_memory<EACH> m;
     struct tile_sums<EACH> sums = {
     };
     for (unsigned depth = 0; depth < k.input; depth += TILE_DEPTH) {
-        load_tiles(k, depth, m);
+        load_tiles<element>(k, depth, m);
         __syncthreads();
         tile_multiply<EACH>(m, sums);
         __syncthreads();
@@ -83,23 +88,27 @@ static __device__ __forceinline__ unsigned outer_state(const struct rnn &k, unsi
     return k.batch_first ? (b * k.directions + d) * k.hidden + unit : at;
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_start(const __grid_constant__ struct rnn k)
 {
     unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
+    const element *h = (const element *)k.initial_h, *c = (const element *)k.initial_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        k.h[0][i] = k.initial_h ? k.initial_h[outer_state(k, i)] : 0.0f;
-        k.c[i] = k.initial_c ? k.initial_c[outer_state(k, i)] : 0.0f;
+        k.h[0][i] = h ? to_float(h[outer_state(k, i)]) : 0.0f;
+        k.c[i] = c ? to_float(c[outer_state(k, i)]) : 0.0f;
     }
 }
 
+template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_finish(const __grid_constant__ struct rnn k)
 {
     unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
+    element *h = (element *)k.last_h, *c = (element *)k.last_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        if (k.last_h)
-            k.last_h[outer_state(k, i)] = k.h[k.steps & 1][i];
-        if (k.last_c)
-            k.last_c[outer_state(k, i)] = k.c[i];
+        if (h)
+            float_put(&h[outer_state(k, i)], k.h[k.steps & 1][i]);
+        if (c)
+            float_put(&c[outer_state(k, i)], k.c[i]);
     }
 }
 
@@ -149,22 +158,24 @@ static __device__ __forceinline__ float linear_cell(const struct rnn &k, const s
 }
 
 /* The gates of a cell whose reset gate scales h, for its second phase. */
+template <class element>
 static __device__ __forceinline__ void reset_gates(const struct rnn &k, const struct line &l,
                                                    unsigned u, const float *sum, float h)
 {
-    float keep = k.attention && l.active ? 1 - k.attention[l.row] : 1.0f;
+    const element *attention = (const element *)k.attention;
+    float keep = attention && l.active ? 1 - to_float(attention[l.row]) : 1.0f;
     k.update[l.state + u] = keep * math_sigmoid(l.x[u] + sum[0]);
     k.reset_h[l.state + u] = math_sigmoid(l.x[k.hidden + u] + sum[1]) * h;
 }
 
-template <int count>
+template <int count, class element>
 static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned b, unsigned u,
                                                    const float *sum)
 {
     struct line l = line_at(k, b);
     float h = k.h[k.step & 1][l.state + u], next = h;
     if (count == SUMS_GATES) {
-        reset_gates(k, l, u, sum, h);
+        reset_gates<element>(k, l, u, sum, h);
         return;
     }
     if (l.active && count == SUMS_LSTM)
@@ -177,11 +188,11 @@ static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned
     }
     k.h[~k.step & 1][l.state + u] = next;
     if (k.y)
-        k.y[l.y + u] = l.active ? next : 0.0f;
+        float_put((element *)k.y + l.y + u, l.active ? next : 0.0f);
 }
 
 /* Rows that are not there are the last one again. */
-template <int count, int rows>
+template <int count, int rows, class element>
 static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned first)
 {
     struct skinny_sums<count, rows> sums = {
@@ -191,7 +202,8 @@ static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned fir
     const float *left[rows], *h = count == SUMS_CANDIDATE ? k.reset_h : k.h[k.step & 1];
     for (int i = 0; i < rows; i++)
         left[i] = h + (size_t)(blockIdx.z * k.batch + min(p.row + i, k.batch - 1)) * k.hidden;
-    const float *r = k.r + (size_t)blockIdx.z * k.hidden * width + first * k.hidden + u;
+    const element *r =
+        (const element *)k.r + (size_t)blockIdx.z * k.hidden * width + first * k.hidden + u;
     if (u < k.hidden && p.row < k.batch)
         skinny_add<count, rows>(p, left, r, width, k.hidden, k.hidden, sums);
     if (!skinny_meet<count, rows>(p, sums) || u >= k.hidden)
@@ -200,32 +212,32 @@ static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned fir
         float sum[GATES_MAX] = {};
         for (int g = 0; g < count; g++)
             sum[g] = sums.v[i][g];
-        finish_unit<count>(k, p.row + i, u, sum);
+        finish_unit<count, element>(k, p.row + i, u, sum);
     }
 }
 
-template <int rows>
+template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_lstm(const __grid_constant__ struct rnn k)
 {
-    step_of<SUMS_LSTM, rows>(k, 0);
+    step_of<SUMS_LSTM, rows, element>(k, 0);
 }
 
-template <int rows>
+template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_linear(const __grid_constant__ struct rnn k)
 {
-    step_of<SUMS_LINEAR, rows>(k, 0);
+    step_of<SUMS_LINEAR, rows, element>(k, 0);
 }
 
-template <int rows>
+template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_gates(const __grid_constant__ struct rnn k)
 {
-    step_of<SUMS_GATES, rows>(k, 0);
+    step_of<SUMS_GATES, rows, element>(k, 0);
 }
 
-template <int rows>
+template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_candidate(const __grid_constant__ struct rnn k)
 {
-    step_of<SUMS_CANDIDATE, rows>(k, 2);
+    step_of<SUMS_CANDIDATE, rows, element>(k, 2);
 }
 
 /* ---- hooks ---- */
@@ -272,8 +284,11 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 {
     bool is_lstm = strcmp(cuda_host->node_op(q->node), "LSTM") == 0;
     TRY(plain_supported(q, why));
-    if (q->in[X].dtype != DTYPE_F32)
-        return REFUSE(why, "only f32");
+    for (int k = X; k <= PEEPHOLE; k++)
+        if (k != LENGTHS && input_given(q, k) && q->in[k].dtype != q->in[X].dtype)
+            return REFUSE(why, "input %d is of another type than the sequence", k);
+    if (!is_float(q->in[X].dtype))
+        return REFUSE(why, "only f32, f16 and bf16");
     if (!q->fixed[W] || !q->fixed[R] || (input_given(q, BIAS) && !q->fixed[BIAS]))
         return REFUSE(why, "weights come at run time");
     if (input_given(q, LENGTHS) && !is_index(q->in[LENGTHS].dtype))
@@ -310,7 +325,7 @@ static size_t workspace(const struct kernel_query *q, int variant)
 }
 
 /* [rows, columns] to [columns, rows]. */
-static void turn(const float *from, float *to, size_t rows, size_t columns)
+template <class word> static void turn(const word *from, word *to, size_t rows, size_t columns)
 {
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
@@ -329,20 +344,59 @@ static void add_bias(const struct rnn *k, const float *given, float *bias, float
     }
 }
 
-/* w, r, bias and apart one after the other; NULL: out of memory. */
-static float *pack(const struct kernel_query *q, const struct rnn *k, size_t *count)
+/* What is packed, one after the other: biases in f32, then w and r in the type of x. */
+struct parts {
+    size_t bias, apart, w, r, count; /* elements; count: in 4 bytes all together */
+};
+
+static struct parts parts_of(const struct rnn *k, size_t size)
+{
+    size_t width = (size_t)k->gates * k->hidden * k->directions;
+    struct parts p = {width, (size_t)k->directions * k->hidden, width * k->input, width * k->hidden,
+                      0};
+    p.count = p.bias + p.apart + (p.w + p.r) * size / sizeof(float) + 1;
+    return p;
+}
+
+static bool pack_biases(const struct kernel_query *q, const struct rnn *k, float *packed)
+{
+    size_t width = (size_t)k->gates * k->hidden, count = k->directions * 2 * width;
+    if (!input_given(q, BIAS))
+        return true;
+    float *given = (float *)malloc(count * sizeof(*given)), *apart = packed + count / 2;
+    if (!given)
+        return false;
+    cuda_host->floats(q->in[BIAS].dtype, q->fixed[BIAS], given, (int64_t)count);
+    for (size_t d = 0; d < k->directions; d++)
+        add_bias(k, given + d * 2 * width, packed + d * width, apart + d * k->hidden);
+    free(given);
+    return true;
+}
+
+template <class word>
+static void pack_weights(const struct kernel_query *q, const struct rnn *k, word *packed)
 {
     size_t width = (size_t)k->gates * k->hidden, each[] = {width * k->input, width * k->hidden};
-    *count = k->directions * (each[0] + each[1] + width + k->hidden);
-    float *packed = (float *)calloc(*count, sizeof(float));
-    for (size_t d = 0; packed && d < k->directions; d++) {
-        float *r = packed + k->directions * each[0], *bias = r + k->directions * each[1];
-        float *apart = bias + k->directions * width;
-        const float *given = input_given(q, BIAS) ? (const float *)q->fixed[BIAS] : NULL;
-        turn((const float *)q->fixed[W] + d * each[0], packed + d * each[0], width, k->input);
-        turn((const float *)q->fixed[R] + d * each[1], r + d * each[1], width, k->hidden);
-        add_bias(k, given ? given + d * 2 * width : NULL, bias + d * width, apart + d * k->hidden);
+    word *r = packed + k->directions * each[0];
+    for (size_t d = 0; d < k->directions; d++) {
+        turn((const word *)q->fixed[W] + d * each[0], packed + d * each[0], width, k->input);
+        turn((const word *)q->fixed[R] + d * each[1], r + d * each[1], width, k->hidden);
     }
+}
+
+/* NULL: out of memory. */
+static float *pack(const struct kernel_query *q, const struct rnn *k, const struct parts *p)
+{
+    float *packed = (float *)calloc(p->count, sizeof(float));
+    if (!packed || !pack_biases(q, k, packed)) {
+        free(packed);
+        return NULL;
+    }
+    float *weights = packed + p->bias + p->apart;
+    if (q->in[X].dtype == DTYPE_F32)
+        pack_weights(q, k, weights);
+    else
+        pack_weights(q, k, (uint16_t *)weights);
     return packed;
 }
 
@@ -357,55 +411,52 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
                            size_t *state_bytes, struct error *err)
 {
     (void)variant;
-    size_t count = 0;
     struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
     if (!s)
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     s->device = q->device;
     read_query(q, &s->k);
-    float *packed = pack(q, &s->k, &count);
+    size_t size = (size_t)element_bytes(q->in[X].dtype);
+    struct parts p = parts_of(&s->k, size);
     enum status status =
-        packed ? device_upload(q->device, packed, count * sizeof(float), &s->weights, err)
-               : cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    free(packed);
+        upload_packed(q->device, pack(q, &s->k, &p), p.count * sizeof(float), &s->weights, err);
     if (status != STATUS_OK) {
         release(s);
         return status;
     }
-    size_t width = (size_t)s->k.gates * s->k.hidden;
-    s->k.w = (const float *)s->weights;
-    s->k.r = s->k.w + s->k.directions * width * s->k.input;
-    s->k.bias = s->k.r + s->k.directions * width * s->k.hidden;
-    s->k.apart = s->k.bias + s->k.directions * width;
+    s->k.bias = (const float *)s->weights;
+    s->k.apart = s->k.bias + p.bias;
+    s->k.w = s->k.apart + p.apart;
+    s->k.r = (const char *)s->k.w + p.w * size;
     *state = s;
-    *state_bytes = count * sizeof(float);
+    *state_bytes = p.count * sizeof(float);
     return STATUS_OK;
 }
 
-static void launch_step(const struct rnn *k, const struct kernel_args *args)
+static void launch_step(const struct rnn *k, enum dtype type, const struct kernel_args *args)
 {
     bool many = k->batch >= ROWS;
     unsigned rows = many ? (unsigned)ROWS : 1;
     struct cuda_grid grid = skinny_grid(k->hidden, k->batch, rows, k->directions);
     struct cuda_grid block = cuda_size(BLOCK);
     if (k->cell == CELL_LSTM && many)
-        LAUNCH(rnn_step_lstm<ROWS>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_lstm<ROWS, element>), grid, block, 0, k, args);
     else if (k->cell == CELL_LSTM)
-        LAUNCH(rnn_step_lstm<1>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_lstm<1, element>), grid, block, 0, k, args);
     else if (k->cell == CELL_GRU_LINEAR && many)
-        LAUNCH(rnn_step_linear<ROWS>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_linear<ROWS, element>), grid, block, 0, k, args);
     else if (k->cell == CELL_GRU_LINEAR)
-        LAUNCH(rnn_step_linear<1>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_linear<1, element>), grid, block, 0, k, args);
     else if (many)
-        LAUNCH(rnn_step_gates<ROWS>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_gates<ROWS, element>), grid, block, 0, k, args);
     else
-        LAUNCH(rnn_step_gates<1>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_gates<1, element>), grid, block, 0, k, args);
     if (k->cell != CELL_GRU_RESET)
         return;
     if (many)
-        LAUNCH(rnn_step_candidate<ROWS>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_candidate<ROWS, element>), grid, block, 0, k, args);
     else
-        LAUNCH(rnn_step_candidate<1>, grid, block, 0, k, args);
+        LAUNCH_FLOATS(type, (rnn_step_candidate<1, element>), grid, block, 0, k, args);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -413,25 +464,27 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     struct rnn k = state->k;
     bool is_lstm = k.cell == CELL_LSTM;
+    enum dtype type = q->in[X].dtype;
     int64_t side = SIDE, states = (int64_t)k.directions * k.batch * k.hidden;
     lay_out(&k, (char *)args->workspace);
-    k.x = (const float *)args->in[X];
+    k.x = args->in[X];
     k.lengths = input_given(q, LENGTHS) ? args->in[LENGTHS] : NULL;
-    k.initial_h = input_given(q, H) ? (const float *)args->in[H] : NULL;
-    k.initial_c = is_lstm && input_given(q, C) ? (const float *)args->in[C] : NULL;
-    k.attention = !is_lstm && input_given(q, ATTENTION) ? (const float *)args->in[ATTENTION] : NULL;
-    k.y = output_wanted(q, 0) ? (float *)args->out[0] : NULL;
-    k.last_h = output_wanted(q, 1) ? (float *)args->out[1] : NULL;
-    k.last_c = output_wanted(q, 2) ? (float *)args->out[2] : NULL;
+    k.initial_h = input_given(q, H) ? args->in[H] : NULL;
+    k.initial_c = is_lstm && input_given(q, C) ? args->in[C] : NULL;
+    k.attention = !is_lstm && input_given(q, ATTENTION) ? args->in[ATTENTION] : NULL;
+    k.y = output_wanted(q, 0) ? args->out[0] : NULL;
+    k.last_h = output_wanted(q, 1) ? args->out[1] : NULL;
+    k.last_c = output_wanted(q, 2) ? args->out[2] : NULL;
     struct cuda_grid grid =
         cuda_size((unsigned)div_up((int64_t)k.gates * k.hidden, side),
                   (unsigned)div_up((int64_t)k.steps * k.batch, side), k.directions);
-    LAUNCH(rnn_project, grid, cuda_size(BLOCK), 0, &k, args);
-    LAUNCH(rnn_start, grid_for(q, states), cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_FLOATS(type, rnn_project<element>, grid, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_FLOATS(type, rnn_start<element>, grid_for(q, states), cuda_size(BLOCK), 0, &k, args);
     for (k.step = 0; k.step < k.steps; k.step++)
-        launch_step(&k, args);
+        launch_step(&k, type, args);
     if (k.last_h || k.last_c)
-        LAUNCH(rnn_finish, grid_for(q, states), cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(type, rnn_finish<element>, grid_for(q, states), cuda_size(BLOCK), 0, &k,
+                      args);
 }
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", NULL};

@@ -2,7 +2,7 @@
  *
  * Where, comparisons and logic, any layout and broadcast: a thread per result. Values are picked by
  * their size, compared as f32, i32 or i64. */
-#include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 enum { OPERANDS = 3 };
 
@@ -110,14 +110,6 @@ static const struct {
     {"Where", WHERE, 3},
 };
 
-static int size_of(enum dtype type)
-{
-    return type == DTYPE_BOOL || type == DTYPE_U8 || type == DTYPE_I8    ? 1
-           : type == DTYPE_F32 || type == DTYPE_I32 || type == DTYPE_U32 ? 4
-           : type == DTYPE_F64 || type == DTYPE_I64 || type == DTYPE_U64 ? 8
-                                                                         : 0;
-}
-
 static bool compares(enum dtype type)
 {
     return type == DTYPE_F32 || type == DTYPE_I32 || type == DTYPE_I64 || type == DTYPE_BOOL;
@@ -137,8 +129,8 @@ static enum status plan(const struct kernel_query *q, struct select *s, struct e
         return REFUSE(why, "no fused epilogue");
     if (!cuda_host->desc_is_dense(&q->out[0]) || !fits_index(&q->out[0]))
         return REFUSE(why, "only a dense result of less than 2^31 elements");
-    if (s->what == WHERE ? !size_of(q->out[0].dtype) : !compares(q->in[0].dtype))
-        return REFUSE(why, "elements of this type");
+    if (s->what != WHERE && !compares(q->in[0].dtype))
+        return REFUSE(why, "compares only f32, i32, i64 and bool");
     s->count = (unsigned)count_of(&q->out[0].shape);
     if (s->count == 0)
         return STATUS_OK;
@@ -163,14 +155,8 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 static void launch_where(const struct kernel_query *q, const struct select *s,
                          const struct kernel_args *args)
 {
-    struct cuda_grid grid = grid_for(q, s->count), block = cuda_size(BLOCK);
-    int size = size_of(q->out[0].dtype);
-    if (size == 1)
-        LAUNCH(where_each<uint8_t>, grid, block, 0, s, args);
-    else if (size == 4)
-        LAUNCH(where_each<uint32_t>, grid, block, 0, s, args);
-    else
-        LAUNCH(where_each<uint64_t>, grid, block, 0, s, args);
+    LAUNCH_WORDS(element_bytes(q->out[0].dtype), where_each<word>, grid_for(q, s->count),
+                 cuda_size(BLOCK), 0, s, args);
 }
 
 static void launch_compare(const struct kernel_query *q, const struct select *s,

@@ -8,9 +8,9 @@
 enum { VALUES, COLUMNS, OFFSETS, DENSE };
 
 struct spmm {
-    const float *values, *dense;
+    const void *values, *dense;
     const void *columns, *offsets;
-    float *y;
+    void *y;
     unsigned rows, entries, width, inner; /* width in groups; inner: rows of dense */
     unsigned lanes;
     bool wide_columns, wide_offsets; /* i64 */
@@ -23,7 +23,7 @@ static __device__ __forceinline__ unsigned offset_at(const struct spmm &k, unsig
     return at < 0 ? 0 : at > k.entries ? k.entries : (unsigned)at;
 }
 
-template <int width>
+template <int width, class element>
 static __device__ __forceinline__ struct group<width>
 sum_entries(const struct spmm &k, unsigned first, unsigned last, unsigned column) {
     struct group<width> sum = {
@@ -34,15 +34,15 @@ sum_entries(const struct spmm &k, unsigned first, unsigned last, unsigned column
         row = row >= 0 && row < k.inner ? row : 0;
         struct group<width> x = {
         };
-        x = group_at(k.dense + ((size_t)row * k.width + column) * width, x);
-        float value = k.values[z];
+        x = group_at((const element *)k.dense + ((size_t)row * k.width + column) * width, x);
+        float value = to_float(((const element *)k.values)[z]);
         for (int e = 0; e < width; e++)
             sum.v[e] = fmaf(value, x.v[e], sum.v[e]);
     }
     return sum;
 }
 
-template <int width>
+template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) spmm_rows(const __grid_constant__ struct spmm k)
 {
     unsigned lane = threadIdx.x % WARP, part = lane / k.lanes;
@@ -55,12 +55,12 @@ __global__ void __launch_bounds__(BLOCK) spmm_rows(const __grid_constant__ struc
             struct group<width> sum = {
             };
             if (column < k.width)
-                sum = sum_entries<width>(k, first + part, last, column);
+                sum = sum_entries<width, element>(k, first + part, last, column);
             for (unsigned with = WARP / 2; with >= k.lanes; with /= 2)
                 for (int e = 0; e < width; e++)
                     sum.v[e] += __shfl_xor_sync(all_lanes, sum.v[e], (int)with);
             if (part == 0 && column < k.width)
-                group_store(k.y + ((size_t)row * k.width + column) * width, sum);
+                group_store((element *)k.y + ((size_t)row * k.width + column) * width, sum);
         }
     }
 }
@@ -72,9 +72,8 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(plain_supported(q, why));
     if (!is_index(q->in[COLUMNS].dtype) || !is_index(q->in[OFFSETS].dtype))
         return REFUSE(why, "columns or offsets are neither i32 nor i64");
-    if (q->in[VALUES].dtype != DTYPE_F32 || q->in[DENSE].dtype != DTYPE_F32)
-        return REFUSE(why, "only f32");
-    return STATUS_OK;
+    TRY(floats_supported(q, VALUES, VALUES + 1, why));
+    return floats_supported(q, DENSE, DENSE + 1, why);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -85,11 +84,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     if (rows == 0 || dense[1] == 0)
         return;
     bool by_four = dense[1] % 4 == 0;
-    struct spmm k = {(const float *)args->in[VALUES],
-                     (const float *)args->in[DENSE],
+    struct spmm k = {args->in[VALUES],
+                     args->in[DENSE],
                      args->in[COLUMNS],
                      args->in[OFFSETS],
-                     (float *)args->out[0],
+                     args->out[0],
                      (unsigned)rows,
                      (unsigned)q->in[VALUES].shape.dim[0],
                      (unsigned)(dense[1] / (by_four ? 4 : 1)),
@@ -100,9 +99,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.lanes = k.width < WARP ? power_of_two_from(k.width) : (unsigned)WARP;
     struct cuda_grid grid = grid_for(q, rows * WARP);
     if (by_four)
-        LAUNCH(spmm_rows<4>, grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(q->out[0].dtype, (spmm_rows<4, element>), grid, cuda_size(BLOCK), 0, &k,
+                      args);
     else
-        LAUNCH(spmm_rows<1>, grid, cuda_size(BLOCK), 0, &k, args);
+        LAUNCH_FLOATS(q->out[0].dtype, (spmm_rows<1, element>), grid, cuda_size(BLOCK), 0, &k,
+                      args);
 }
 
 static const char *const ops[] = {"SpMM", NULL};

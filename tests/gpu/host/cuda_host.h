@@ -15,6 +15,10 @@
 
 #include "tests/gpu/host/grid.h"
 
+extern "C" {
+#include "engine/tensor.h"
+}
+
 #define __global__ static
 #define __device__
 #define __host__
@@ -145,6 +149,15 @@ struct uint4 {
     unsigned x, y, z, w;
 } __attribute__((aligned(16)));
 
+struct uint2 {
+    unsigned x, y;
+} __attribute__((aligned(8)));
+
+static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return {x, y};
+}
+
 static inline float4 make_float4(float x, float y, float z, float w)
 {
     return {x, y, z, w};
@@ -193,6 +206,23 @@ static inline float __int_as_float(int bits)
     float x;
     memcpy(&x, &bits, sizeof(x));
     return x;
+}
+
+/* What engine/kernels/cuda/lib/floats.h has as instructions. */
+#define FLOATS_OF_HOST
+static inline float half_bits_to_float(uint16_t bits)
+{
+    return half_to_float(bits);
+}
+
+static inline uint16_t half_bits_of_float(float x)
+{
+    return half_from_float(x);
+}
+
+static inline uint16_t bfloat_bits_of_float(float x)
+{
+    return bfloat_from_float(x);
 }
 
 static inline int __popc(unsigned bits)

@@ -15,7 +15,7 @@ struct epilogue_op {
     int kind, act, form; /* enum post_kind, act, operand_form */
     int input;           /* of the node */
     float a, b;          /* of the activation; a: what an added operand is multiplied by */
-    const float *operand;
+    const void *operand; /* of the result's type */
 };
 
 struct epilogue {
@@ -25,6 +25,7 @@ struct epilogue {
 
 /* at: the element's place in the result's memory. Out of line: results must stay in registers, so
  * the loops over a thread's results are unrolled, and this is in each round. */
+template <class element>
 static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, float x, size_t at,
                                                    unsigned row, unsigned column)
 {
@@ -38,7 +39,7 @@ static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, flo
                       : op.form == OPERAND_COLUMN ? column
                       : op.form == OPERAND_ROW    ? row
                                                   : 0;
-        float y = op.operand[from];
+        float y = to_float(((const element *)op.operand)[from]);
         x = op.kind == POST_ADD ? x + op.a * y : x * y;
     }
     return x;
@@ -52,8 +53,8 @@ static inline enum status operand_form_of(const struct desc *operand, const stru
                                           int column, int row, int *form, struct error *why)
 {
     int lead = out->shape.rank - operand->shape.rank, only = NONE, wide = 0;
-    if (operand->dtype != DTYPE_F32)
-        return REFUSE(why, "operand of the epilogue is not f32");
+    if (operand->dtype != out->dtype)
+        return REFUSE(why, "operand of the epilogue has another type than the result");
     for (int d = 0; d < operand->shape.rank; d++) {
         if (operand->shape.dim[d] == 1)
             continue;
@@ -101,7 +102,7 @@ static inline void epilogue_resolve(struct epilogue *e, const struct kernel_args
 {
     for (int k = 0; k < e->count; k++)
         if (e->ops[k].kind != POST_ACT)
-            e->ops[k].operand = (const float *)args->in[e->ops[k].input];
+            e->ops[k].operand = args->in[e->ops[k].input];
 }
 
 #endif

@@ -6,8 +6,8 @@
  *   - a __global__ function takes one argument, a struct by value, at most 4 KiB;
  *   - it is launched by LAUNCH, never by <<<>>>;
  *   - memory that the launch sizes is declared by SHARED_MEMORY.
- * The C++ in it is C with overloads and, where a loop wants its width as a constant, one template
- * parameter.
+ * The C++ in it is C with overloads and template parameters: the width of a loop that wants it as a
+ * constant, and the type of floats in memory (lib/floats.h).
  */
 #ifndef ENGINE_KERNELS_CUDA_LIB_KERNEL_H
 #define ENGINE_KERNELS_CUDA_LIB_KERNEL_H
@@ -21,6 +21,8 @@ extern "C" {
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/kernels/cuda/lib/floats.h"
 
 /* OUT_OF_LINE: a function that many places call and whose body is large. */
 #ifndef KERNEL_ADDRESS
@@ -112,38 +114,6 @@ static inline struct divisor divisor_of(int64_t d)
 static __device__ __forceinline__ unsigned divide(unsigned n, const struct divisor &by)
 {
     return (__umulhi(n, by.m) + n) >> by.shift;
-}
-
-/* ---- groups: `width` neighbouring elements ---- */
-
-template <int width> struct group {
-    float v[width];
-};
-
-static __device__ __forceinline__ struct group<4> group_at(const float *x, struct group<4> r) {
-    float4 v = *(const float4 *)x;
-    r.v[0] = v.x;
-    r.v[1] = v.y;
-    r.v[2] = v.z;
-    r.v[3] = v.w;
-    return r;
-}
-
-static __device__ __forceinline__ struct group<1>
-group_at(const float *x, struct group<1> r) {
-    r.v[0] = *x;
-    return r;
-}
-
-static __device__ __forceinline__ void
-group_store(float *y, const struct group<4> &r)
-{
-    *(float4 *)y = make_float4(r.v[0], r.v[1], r.v[2], r.v[3]);
-}
-
-static __device__ __forceinline__ void group_store(float *y, const struct group<1> &r)
-{
-    *y = r.v[0];
 }
 
 /* ---- sums over threads ---- */

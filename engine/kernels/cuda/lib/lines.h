@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that work along lines (rows) of plain f32 memory: a warp per short line, a block per long
- * one, four elements at a time where all lines begin on 16 bytes. What a line's first sweep reads
- * is in the first or second cache for the next. */
+ * Kernels that work along lines (rows) of plain floats: a warp per short line, a block per long
+ * one, four elements at a time where all lines begin at a multiple of four. What a line's first
+ * sweep reads is in the first or second cache for the next. */
 #ifndef ENGINE_KERNELS_CUDA_LIB_LINES_H
 #define ENGINE_KERNELS_CUDA_LIB_LINES_H
 
-#include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/query.h"
 
 enum { LINE_OF_WARP = 1024 }; /* longest line that one warp does */
 
@@ -48,21 +48,11 @@ static inline struct cuda_grid grid_of_lines(const struct kernel_query *q, int64
     return grid_for(q, lines * lanes);
 }
 
-/* Plain f32 tensors without posts. */
+/* Plain floats of one type without posts. */
 static inline enum status lines_supported(const struct kernel_query *q, struct error *why)
 {
-    if (q->node->post_count)
-        return REFUSE(why, "no fused epilogue");
-    for (int k = 0; k < q->in_count + q->out_count; k++) {
-        const struct desc *desc = k < q->in_count ? &q->in[k] : &q->out[k - q->in_count];
-        if (desc->dtype == DTYPE_NONE)
-            continue;
-        if (desc->dtype != DTYPE_F32 || !cuda_host->desc_is_plain(desc))
-            return REFUSE(why, "only plain f32");
-        if (!fits_index(desc))
-            return REFUSE(why, "more than 2^31 elements");
-    }
-    return STATUS_OK;
+    TRY(plain_supported(q, why));
+    return floats_supported(q, 0, q->in_count, why);
 }
 
 #endif

@@ -40,6 +40,41 @@ static inline int element_bytes(enum dtype dtype)
     }
 }
 
+/* LAUNCH of a kernel that names `word`, for elements of 1, 2, 4 or 8 bytes. */
+#define LAUNCH_WORDS(size, kernel, grid_size, block_size, bytes, parameters, args)                 \
+    do {                                                                                           \
+        if ((size) == 1) {                                                                         \
+            using word = uint8_t;                                                                  \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        } else if ((size) == 2) {                                                                  \
+            using word = uint16_t;                                                                 \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        } else if ((size) == 4) {                                                                  \
+            using word = uint32_t;                                                                 \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        } else {                                                                                   \
+            using word = uint64_t;                                                                 \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        }                                                                                          \
+    } while (0)
+
+static inline bool is_float(enum dtype dtype)
+{
+    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+/* Inputs first .. last - 1 and output 0, where they are given: floats of output 0's type. */
+static inline enum status floats_supported(const struct kernel_query *q, int first, int last,
+                                           struct error *why)
+{
+    if (!is_float(q->out[0].dtype))
+        return REFUSE(why, "only f32, f16 and bf16");
+    for (int k = first; k < last && k < q->in_count; k++)
+        if (q->in[k].dtype != DTYPE_NONE && q->in[k].dtype != q->out[0].dtype)
+            return REFUSE(why, "input %d and the output are of different types", k);
+    return STATUS_OK;
+}
+
 /* Plain tensors of any type, small enough for 32-bit indices, and no posts. */
 static inline enum status plain_supported(const struct kernel_query *q, struct error *why)
 {
@@ -60,6 +95,13 @@ static inline enum status plain_supported(const struct kernel_query *q, struct e
 static inline bool is_index(enum dtype dtype)
 {
     return dtype == DTYPE_I32 || dtype == DTYPE_I64;
+}
+
+/* Plain tensors of any type, with indices in input 1. */
+static inline enum status indices_supported(const struct kernel_query *q, struct error *why)
+{
+    TRY(plain_supported(q, why));
+    return is_index(q->in[1].dtype) ? STATUS_OK : REFUSE(why, "indices are neither i32 nor i64");
 }
 
 /* The node's axis counted from the front; lowering has checked its range. */

@@ -44,9 +44,9 @@ static __device__ __forceinline__ struct skinny_place skinny_place_of(unsigned r
 
 /* Adds left[rows][depth] right[depth][...]: `right` points to the thread's column of the first
  * band, `width` is from one row of it to the next, `band` from one band to the next. */
-template <int count, int rows>
+template <int count, int rows, class left_element, class element>
 static __device__ __forceinline__ void
-skinny_add(const struct skinny_place &p, const float *const *left, const float *right,
+skinny_add(const struct skinny_place &p, const left_element *const *left, const element *right,
            unsigned width, unsigned band, unsigned depth, struct skinny_sums<count, rows> &sums)
 {
     unsigned parts = SKINNY_WARPS / p.row_warps;
@@ -54,10 +54,10 @@ skinny_add(const struct skinny_place &p, const float *const *left, const float *
     for (unsigned d = p.part; d < depth; d += parts) {
         float weight[count];
         for (int g = 0; g < count; g++)
-            weight[g] = right[(size_t)d * width + g * band];
+            weight[g] = to_float(right[(size_t)d * width + g * band]);
         for (int i = 0; i < rows; i++)
             for (int g = 0; g < count; g++)
-                sums.v[i][g] = fmaf(left[i][d], weight[g], sums.v[i][g]);
+                sums.v[i][g] = fmaf(to_float(left[i][d]), weight[g], sums.v[i][g]);
     }
 }
 

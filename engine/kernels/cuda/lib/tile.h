@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A block's part of a product of f32 matrices: a square of 16 `each` results a side, 256 threads,
- * `each` by `each` results per thread in registers, both factors by 16 of depth through shared
- * memory. Where the factors come from is the caller's: matrices (matmul.cu), windows of an image
- * (conv.cu).
+ * A block's part of a product of matrices, in f32: a square of 16 `each` results a side, 256
+ * threads, `each` by `each` results per thread in registers, both factors by 16 of depth through
+ * shared memory. Where the factors come from is the caller's: matrices (matmul.cu), windows of an
+ * image (conv.cu).
  *
  * A plain kernel on purpose: what it is for is nodes that the vendor's libraries refuse, and a
  * yardstick that is independent of them. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/gpu/lowered.h"
+#include "tests/lib/lowered.h"
 
 #include <stdlib.h>
+
+/* Starts, sizes and scales: what supports() looks at. */
+enum { SMALL_BYTES = 256 };
 
 static bool is_fixed(const struct lowered *l, int value)
 {
@@ -27,11 +30,11 @@ static enum status mark_fixed(struct lowered *l, struct step *step, bool content
     for (int k = 0; k < node->input_count; k++) {
         if (!is_fixed(l, node->inputs[k]))
             continue;
-        fixed[k] = l->zeros;
-        if (!contents)
-            continue;
         const struct value *value = &l->exe.g->values[node->inputs[k]];
         size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+        fixed[k] = l->zeros;
+        if (!contents && bytes > SMALL_BYTES)
+            continue;
         void *data = arena_alloc(&l->exe.arena, bytes + 1);
         if (!data)
             return FAIL_NO_MEMORY(err);
@@ -49,9 +52,10 @@ static enum status mark_all(struct lowered *l, bool contents, struct error *err)
     return STATUS_OK;
 }
 
-enum status lowered_open(struct lowered *l, struct graph *graph, struct error *err)
+enum status lowered_open(struct lowered *l, struct graph *graph, enum precision precision,
+                         struct error *err)
 {
-    *l = (struct lowered){.exe = {.g = graph, .options = {.threads = 1}}};
+    *l = (struct lowered){.exe = {.g = graph, .options = {.threads = 1, .precision = precision}}};
     TRY(graph_check(graph, err));
     TRY(pool_new(1, &l->exe.pool, err));
     TRY(passes_run(l->exe.g, &l->exe.options, err));

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A graph after the passes and the lowering, as kernels of a device are asked about its nodes. */
-#ifndef TESTS_GPU_LOWERED_H
-#define TESTS_GPU_LOWERED_H
+#ifndef TESTS_LIB_LOWERED_H
+#define TESTS_LIB_LOWERED_H
 
 #include "engine/compile.h"
 
 struct lowered {
     struct exe exe;
-    void *zeros; /* stand for the contents of every weight; as long as the largest */
+    void *zeros; /* stand for the contents of every larger weight; as long as the largest */
 };
 
 /* Takes the graph. lowered_close it whatever the status. */
-enum status lowered_open(struct lowered *l, struct graph *graph, struct error *err);
+enum status lowered_open(struct lowered *l, struct graph *graph, enum precision precision,
+                         struct error *err);
 void lowered_close(struct lowered *l);
 /* Contents of weights: those of the graph, for tests that look at them. */
 enum status lowered_materialise(struct lowered *l, struct error *err);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/decisions.h"
+
+#include <stdlib.h>
+
+#include "engine/narrow.h"
+
+/* Of a value. */
+struct trace {
+    bool rounded; /* it comes from products, whose results depend on the precision */
+    bool decided; /* it depends on a decision on such a value */
+    bool wanted;  /* a first decision reads it */
+};
+
+static bool is_float(const struct graph *g, int v)
+{
+    return v != NONE && dtype_is_float(g->values[v].dtype);
+}
+
+static struct trace of_inputs(const struct node *node, const struct trace *traces)
+{
+    struct trace all = {.rounded = narrow_class_of(node->op) == NARROW_WORK};
+    for (int k = 0; k < node->input_count; k++) {
+        if (node->inputs[k] == NONE)
+            continue;
+        all.rounded = all.rounded || traces[node->inputs[k]].rounded;
+        all.decided = all.decided || traces[node->inputs[k]].decided;
+    }
+    return all;
+}
+
+static bool decides(const struct graph *g, const struct node *node)
+{
+    bool makes_integers = false;
+    for (int k = 0; k < node->output_count; k++)
+        makes_integers =
+            makes_integers || (node->outputs[k] != NONE && !is_float(g, node->outputs[k]));
+    return makes_integers || node->op->row_sets || node->op->count_output;
+}
+
+static void trace_node(const struct graph *g, const struct node *node, struct trace *traces)
+{
+    struct trace all = of_inputs(node, traces);
+    bool decision = all.rounded && decides(g, node);
+    for (int k = 0; decision && !all.decided && k < node->input_count; k++)
+        if (is_float(g, node->inputs[k]))
+            traces[node->inputs[k]].wanted = traces[node->inputs[k]].rounded;
+    all.decided = all.decided || decision;
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE)
+            traces[node->outputs[k]] = all;
+}
+
+static int count_decided(const struct graph *g, const struct trace *traces)
+{
+    int count = 0;
+    for (int k = 0; k < g->output_count; k++)
+        count += traces[g->outputs[k]].decided;
+    return count;
+}
+
+static int count_wanted(const struct graph *g, const struct trace *traces)
+{
+    int count = 0;
+    for (int v = 0; v < g->value_count; v++)
+        count += traces[v].wanted;
+    return count;
+}
+
+/* Outputs that count stay first, in their order. */
+static void replace_outputs(struct graph *g, struct trace *traces)
+{
+    int kept = 0;
+    for (int k = 0; k < g->output_count; k++) {
+        int v = g->outputs[k];
+        traces[v].wanted = traces[v].wanted && traces[v].decided;
+        if (!traces[v].decided)
+            g->outputs[kept++] = v;
+    }
+    g->output_count = kept;
+    for (int v = 0; v < g->value_count; v++)
+        if (traces[v].wanted)
+            graph_output(g, v);
+    graph_compact(g);
+}
+
+enum status graph_before_decisions(const struct graph *graph, struct graph **out, struct error *err)
+{
+    *out = NULL;
+    struct trace *traces = calloc((size_t)graph->value_count + 1, sizeof(*traces));
+    if (!traces)
+        return FAIL_NO_MEMORY(err);
+    for (int n = 0; n < graph->node_count; n++)
+        trace_node(graph, &graph->nodes[n], traces);
+    enum status status = STATUS_OK;
+    if (count_decided(graph, traces) && count_wanted(graph, traces)) {
+        *out = graph_copy(graph);
+        if (*out)
+            replace_outputs(*out, traces);
+        status = *out ? graph_check(*out, err) : FAIL_NO_MEMORY(err);
+    }
+    free(traces);
+    if (status != STATUS_OK) {
+        graph_free(*out);
+        *out = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Networks in 16 bits: no node loses its kernel of ours on a device, and the error is within what
+ * `ridge verify` allows. For that the narrowed network is computed by the references, which round
+ * each result to the type of its tensor. Small networks; `test_narrow_networks NAME...`: others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/decisions.h"
+#include "harness/verify.h"
+#include "tests/lib/host_gpu.h"
+#include "tests/lib/lowered.h"
+#include "workloads/workload.h"
+
+static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16};
+
+static const char *const small[] = {"ncf", "wide_deep", "gcn", "din", "dien", "crnn"};
+
+static const char *const *networks = small;
+static int network_count = ARRAY_COUNT(small);
+
+static struct graph *opened(const char *spec, int64_t batch)
+{
+    struct error err = {0};
+    struct graph *g;
+    if (workload_open(spec, batch, PRECISION_F32, &g, &err) != STATUS_OK)
+        fail_msg("%s: %s", spec, err.message);
+    return g;
+}
+
+/* ---- kernels ---- */
+
+static bool is_taken(const struct kernel_query *q, char *reason, size_t size)
+{
+    for (int k = 0; k < kernel_count(); k++) {
+        const struct kernel *kernel = kernel_at(k);
+        struct error why = {0};
+        if (!kernel->device || !kernel_computes(kernel, q->node->op))
+            continue;
+        if (kernel->supports(q, &why) == STATUS_OK)
+            return true;
+        snprintf(reason, size, "%.60s: %.300s", kernel->name, why.message);
+    }
+    return false;
+}
+
+/* Operators of the network that no kernel takes: their names, each between blanks. */
+static void refused(const char *name, enum precision precision, const struct device *device,
+                    char *names, size_t size)
+{
+    struct error err = {0};
+    struct lowered l;
+    if (lowered_open(&l, opened(name, 1), precision, &err) != STATUS_OK)
+        fail_msg("%s: %s", name, err.message);
+    snprintf(names, size, " ");
+    for (int s = 0; s < lowered_count(&l); s++) {
+        struct kernel_query q = lowered_step(&l, s)->query;
+        char word[80], reason[400] = "no kernel of this operator";
+        size_t used = strlen(names);
+        q.device = device;
+        snprintf(word, sizeof(word), " %.70s ", q.node->op->name);
+        if (is_taken(&q, reason, sizeof(reason)) || strstr(names, word))
+            continue;
+        printf("# %s in %s: \"%s\" (%s): %s\n", name, precision_name(precision), q.node->name,
+               q.node->op->name, reason);
+        snprintf(names + used, size - used, "%s ", word + 1);
+    }
+    lowered_close(&l);
+}
+
+static void no_node_loses_its_kernel(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct device device;
+    assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
+    for (int k = 0; k < network_count; k++) {
+        char wide[2000], narrow[2000];
+        refused(networks[k], PRECISION_F32, &device, wide, sizeof(wide));
+        for (int p = 0; p < ARRAY_COUNT(precisions); p++) {
+            refused(networks[k], precisions[p], &device, narrow, sizeof(narrow));
+            assert_string_equal(narrow, wide);
+        }
+    }
+    device_close(&device);
+}
+
+/* ---- errors ---- */
+
+static double error_of(const struct exe *exe, const struct graph *g, struct pool *pool)
+{
+    struct error err = {0};
+    double worst = 0;
+    struct ref_tensor *want = calloc((size_t)g->output_count, sizeof(*want));
+    assert_non_null(want);
+    if (reference_run(g, NULL, want, pool, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    for (int k = 0; k < g->output_count; k++) {
+        const struct value *value = &g->values[g->outputs[k]];
+        struct ref_tensor got;
+        assert_int_equal(ref_from_data(&got, value->dtype, &value->shape, exe_output(exe, k), &err),
+                         STATUS_OK);
+        double error = ref_rel_error(&got, &want[k]);
+        worst = error > worst ? error : worst;
+        ref_release(&got);
+        ref_release(&want[k]);
+    }
+    free(want);
+    return worst;
+}
+
+static void check_error(const char *spec, enum precision precision, struct pool *pool)
+{
+    struct error err = {0};
+    struct graph *g = opened(spec, 1), *before = NULL;
+    struct exe_options passes = {.precision = precision};
+    struct exe_options options = {
+        .pool = pool, .no_tune = true, .no_fuse = true, .only = "reference", .only_variant = NONE};
+    struct exe *exe;
+    assert_int_equal(graph_before_decisions(g, &before, &err), STATUS_OK);
+    const struct graph *wide = before ? before : g;
+    struct graph *narrow = graph_copy(wide);
+    assert_int_equal(passes_run(narrow, &passes, &err), STATUS_OK);
+    double bound = verify_bound(narrow, precision);
+    if (exe_new(narrow, &options, &exe, &err) != STATUS_OK)
+        fail_msg("%s: %s", spec, err.message);
+    exe_run(exe);
+    double error = error_of(exe, wide, pool);
+    printf("# %-24s %-4s error %.2e, bound %.2e: %2.0f %%%s\n", spec, precision_name(precision),
+           error, bound, 100 * error / bound, before ? ", before decisions" : "");
+    fflush(stdout);
+    assert_true(error <= bound);
+    assert_true(error > 0); /* something was rounded */
+    exe_free(exe);
+    graph_free(narrow);
+    graph_free(before);
+    graph_free(g);
+}
+
+static void errors_are_within_the_bound(void **state)
+{
+    (void)state;
+    struct error err = {0};
+    struct pool *pool;
+    assert_int_equal(pool_new(0, &pool, &err), STATUS_OK);
+    for (int k = 0; k < network_count; k++)
+        for (int p = 0; p < ARRAY_COUNT(precisions); p++)
+            check_error(networks[k], precisions[p], pool);
+    pool_free(pool);
+}
+
+int main(int argc, char **argv)
+{
+    host_gpu_load(argv[0]);
+    if (argc > 1) {
+        networks = (const char *const *)argv + 1;
+        network_count = argc - 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_node_loses_its_kernel),
+        cmocka_unit_test(errors_are_within_the_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
