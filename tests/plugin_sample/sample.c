@@ -4,6 +4,8 @@
  * the CPU. For ridge's own tests the environment adds kernels that misbehave:
  *   RIDGE_SAMPLE=crash,hang,wrong,bounds,exit,slow   kernels of these names
  *   RIDGE_SAMPLE=abi | refuse                        the plug-in as a whole
+ *   RIDGE_SAMPLE=roof, or roof,norun, or roof,older  a roof, one that cannot run, one that an older
+ *                                                    plug-in has not
  *   RIDGE_SAMPLE_DELAY_US=N                          what sample_slow waits, default 1000
  *   RIDGE_SAMPLE_REPEAT=N                            sample_relu does its work so many times, so
  * that one program can be made 5 % slower than another Build it with `make INCLUDE=/path/to/ridge`;
@@ -145,6 +147,57 @@ static const struct kernel misbehaving[] = {
     MISBEHAVING(bounds), MISBEHAVING(exit), MISBEHAVING(slow),
 };
 
+/* ---- a roof of another plug-in's device: it only sleeps ---- */
+
+static enum status prepare_roof(const struct device_roof *roof, const struct device *device,
+                                struct roof_work *work, struct roof_state **state,
+                                struct error *why)
+{
+    (void)roof;
+    (void)device;
+    (void)why;
+    work->amount = 1000;
+    *state = NULL;
+    return STATUS_OK;
+}
+
+static enum status run_roof(const struct roof_state *state, int64_t rounds, void *stream,
+                            struct error *err)
+{
+    (void)state;
+    (void)stream;
+    (void)err;
+    nanosleep(&(struct timespec){.tv_nsec = rounds * 1000000}, NULL);
+    return STATUS_OK;
+}
+
+static void release_roof(struct roof_state *state)
+{
+    (void)state;
+}
+
+static struct device_roof roof = {.name = "sleep f32",
+                                  .device = "cuda",
+                                  .level = "",
+                                  .precision = "f32",
+                                  .pattern = "sleep",
+                                  .isa = "",
+                                  .unit = "FLOP/s",
+                                  .kind = ROOF_COMPUTE,
+                                  .prepare = prepare_roof,
+                                  .release = release_roof};
+static const struct roof_group group = {sizeof(roof), &roof, 1};
+static const struct roof_group *const groups[] = {&group};
+
+static void offer_roof(const char *wanted)
+{
+    roof.run = strstr(wanted, "norun") ? NULL : run_roof;
+    table.roofs = groups;
+    table.roof_group_count = 1;
+    if (strstr(wanted, "older"))
+        table.size = offsetof(struct plugin, roofs);
+}
+
 /* ---- the entry ---- */
 
 const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error *why)
@@ -166,6 +219,8 @@ const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error 
     for (int k = 0; wanted && k < ARRAY_COUNT(misbehaving); k++)
         if (strstr(wanted, strchr(misbehaving[k].name, '_') + 1))
             kernels[table.kernel_count++] = &misbehaving[k];
+    if (wanted && strstr(wanted, "roof"))
+        offer_roof(wanted);
     if (wanted && strstr(wanted, "abi"))
         table.abi = PLUGIN_ABI + 1;
     if (wanted && strstr(wanted, "refuse")) {

@@ -129,6 +129,39 @@ static void another_abi_is_refused(void **state)
     in_child(refuse_abi);
 }
 
+static void list_roofs(void)
+{
+    setenv("RIDGE_SAMPLE", "roof", 1);
+    plugins_load("sample");
+    CHECK(info("sample")->state == PLUGIN_LOADED && device_roof_count() == 1);
+    CHECK(strcmp(device_roof_at(0)->name, "sleep f32") == 0 && device_roof_at(0)->run);
+}
+
+static void refuse_roof(void)
+{
+    setenv("RIDGE_SAMPLE", "roof,norun", 1);
+    plugins_load("sample");
+    CHECK(info("sample")->state == PLUGIN_REFUSED && device_roof_count() == 0);
+    CHECK(strcmp(info("sample")->reason, "its roof sleep f32 lacks prepare, run or release") == 0);
+}
+
+/* What lies behind the end of an older table is not looked at. */
+static void leave_out_roof(void)
+{
+    setenv("RIDGE_SAMPLE", "roof,older", 1);
+    plugins_load("sample");
+    CHECK(info("sample")->state == PLUGIN_LOADED && device_roof_count() == 0);
+    CHECK(kernel("sample_relu"));
+}
+
+static void roofs_are_taken_checked_and_optional(void **state)
+{
+    (void)state;
+    in_child(list_roofs);
+    in_child(refuse_roof);
+    in_child(leave_out_roof);
+}
+
 static void keep_reason(void)
 {
     setenv("RIDGE_SAMPLE", "refuse", 1);
@@ -236,6 +269,7 @@ int main(void)
         LOADING(kernels_are_listed),
         LOADING(another_abi_is_refused),
         LOADING(its_reason_is_kept),
+        LOADING(roofs_are_taken_checked_and_optional),
         LOADING(unwanted_are_not_opened),
         LOADING(broken_files_have_a_reason),
         LOADING(the_file_must_bear_its_name),

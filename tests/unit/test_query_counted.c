@@ -112,6 +112,22 @@ static const struct counted both[] = {
     {0, "cupti", "dram_write_bytes", 5e6},
 };
 
+/* Twice per result that was counted: over all bytes, and hollow over those read. */
+static void counted_points_are_drawn_twice(void **state)
+{
+    struct place *place = *state;
+    put(place, "cuda", both, ARRAY_COUNT(both));
+    put(place, "cuda", NULL, 0);
+    struct grid grid = view(place, "report_points_counted", "run", (double)place->run);
+    assert_int_equal(grid.row_count, 2);
+    is(&grid, 0, "intensity", 100);
+    is(&grid, 0, "named", 1);
+    is(&grid, 1, "intensity", 125);
+    is(&grid, 1, "valid", 0);
+    is(&grid, 1, "flop_rate", 5e10);
+    grid_release(&grid);
+}
+
 static void each_device_has_its_counters(void **state)
 {
     struct place *place = *state;
@@ -195,6 +211,7 @@ static void samples_stand_in_for_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(counted_points_are_drawn_twice, place_open, place_close),
         cmocka_unit_test_setup_teardown(each_device_has_its_counters, place_open, place_close),
         cmocka_unit_test_setup_teardown(steps_keep_model_and_count_apart, place_open, place_close),
         cmocka_unit_test_setup_teardown(samples_stand_in_for_ranges, place_open, place_close),
