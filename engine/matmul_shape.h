@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What MatMul and Gemm multiply, seen as `batch` products C[m, n] = A[m, k] B[k, n] of strided
- * matrices. Numpy's rules for 1-D operands and broadcast batches, and Gemm's transA and transB, are
- * in the strides. Batches that only continue the rows of A and C (B is the same) are folded into m.
+ * matrices. Numpy's rules for 1-D operands and broadcast batches, Gemm's transA and transB, and
+ * MatMulInteger's transB are in the strides. Batches that only continue the rows of A and C (B is
+ * the same) are folded into m.
  */
 #ifndef ENGINE_MATMUL_SHAPE_H
 #define ENGINE_MATMUL_SHAPE_H

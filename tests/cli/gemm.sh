@@ -46,10 +46,8 @@ n = 50
 k = 131
 EOF
 run ridge run "$tap_dir/s.toml" --no-report --no-ceilings --db "$tap_dir/s.db" --json
-ran() { # 4: other programs disturbed the measurement
-    [ "$code" = 0 ] || [ "$code" = 4 ]
-}
-check "three precisions were run" ran
+# 4: other programs disturbed the measurement
+check "three precisions were run" test "$((code == 0 || code == 4))" = 1
 holds 'map(.precision) == ["f32", "bf16", "i8"] and all(.[]; .max_rel_error <= 0.008 and .samples >= 6)'
 ask() { # what, SQL: must print 1
     run sqlite3 "$tap_dir/s.db" "$2"
