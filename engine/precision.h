@@ -12,8 +12,7 @@
 
 enum precision {
     PRECISION_F32 = 0,
-    PRECISION_TF32, /* f32 everywhere, but products may round their factors to 10 bits of mantissa
-                     */
+    PRECISION_TF32, /* f32, but products may round their factors to 10 bits of mantissa */
     PRECISION_BF16,
     PRECISION_F16,
     PRECISION_I8,
