@@ -227,7 +227,7 @@ static int fail_once(const char *call, int at)
 static void no_failing_call_is_lost_or_leaks(void **state)
 {
     (void)state;
-    enum { ALL_BELOW = 32, PARTS = 6 };
+    enum { ALL_BELOW = 16, PARTS = 3 };
     host_gpu()->dry(1); /* what is right is proven above */
     for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
         int used = fail_once(calls[c], 0), step = used > ALL_BELOW ? used / PARTS : 1;
