@@ -261,7 +261,7 @@ static void phase_count(struct work *w)
  */
 static enum status count_work(struct work *w, struct error *err)
 {
-    struct exe_options narrowing = {.precision = exe_precision(w->target.exe), .no_fuse = true};
+    struct exe_options narrowing = {.precision = w->precision, .no_fuse = true};
     graph_cost(w->target.graph, &w->cost);
     if (precision_floats(narrowing.precision) == DTYPE_F32)
         return STATUS_OK;
