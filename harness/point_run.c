@@ -259,10 +259,10 @@ static void phase_count(struct work *w)
  */
 static enum status count_work(struct work *w, struct error *err)
 {
-    struct exe_options narrowing = {.precision = exe_precision(w->target.exe), .no_fuse = true};
     graph_cost(w->target.graph, &w->cost);
-    if (precision_floats(narrowing.precision) == DTYPE_F32)
-        return STATUS_OK;
+    if (!w->target.exe || precision_floats(exe_precision(w->target.exe)) == DTYPE_F32)
+        return STATUS_OK; /* the device "null" has no executable */
+    struct exe_options narrowing = {.precision = exe_precision(w->target.exe), .no_fuse = true};
     struct graph *narrow = graph_copy(w->target.graph);
     enum status status = narrow ? passes_run(narrow, &narrowing, err) : FAIL_NO_MEMORY(err);
     if (status == STATUS_OK) {
