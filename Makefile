@@ -342,7 +342,7 @@ $(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,
     engine/tensor.c $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
-$(B)/host/%.o: %.cu tests/gpu/host/cuda_host.h $(B)/gen/flags | $(GEN)
+$(B)/host/%.o: %.cu $(wildcard tests/gpu/host/*.h) $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CXX  $< (for the host)"
 	@$(CXX_OF) -x c++ -std=c++20 -I. -I$(B)/gen -include tests/gpu/host/cuda_host.h -Wall -Wextra \
 	    -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-unused-function $(if $(WERROR),-Werror) -O2 -g -fPIC \

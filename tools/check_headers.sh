@@ -18,7 +18,7 @@ for header in $(find base engine results workloads profilers plots harness tests
         ;;
     # CUDA C: as the host compiles it for the tests.
     engine/kernels/cuda/lib/api.h | engine/kernels/cuda/lib/cuda.h) needs=stddef.h ;;
-    engine/kernels/cuda/lib/* | tests/gpu/host/cuda_host.h)
+    engine/kernels/cuda/lib/* | tests/gpu/host/cuda_*.h)
         printf '#include "%s"\n' "$header" | g++ -x c++ -std=c++20 -I. -I"$1" -fsyntax-only -Wall -Wextra \
             -Werror -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-unused-function \
             -include tests/gpu/host/cuda_host.h - || {
