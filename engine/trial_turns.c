@@ -13,6 +13,7 @@
 
 enum { EVICT_TILE = 1 << 20, WARM_BYTES = 4 << 20, LINE = 64 };
 enum { MIN_ROUNDS = 3, MAX_ROUNDS = 24, WARM_RUNS = 3 };
+enum { FAR_BEHIND = 3 }; /* times the best: one sample is enough, whatever disturbed it */
 static const double budget_ns = 80e6;
 /* A launch this long shows in two rounds what it is worth, and in the first run what it is not. */
 static const double long_ns = 2e6;
@@ -105,7 +106,7 @@ static double best_ns(const struct turns *turns)
 /* One sample may be another program's fault, three hardly. Returns how many are left. */
 static int drop_slow(struct turns *turns, int rounds)
 {
-    double limit = rounds >= MIN_ROUNDS ? 1.25 : rounds > 1 ? 1.6 : 3;
+    double limit = rounds >= MIN_ROUNDS ? 1.25 : rounds > 1 ? 1.6 : FAR_BEHIND;
     double best = best_ns(turns);
     int left = 0;
     for (int k = 0; k < turns->count; k++) {
@@ -164,6 +165,7 @@ void turns_enter(struct trial *t, struct turns *turns, const struct entrant *ent
     struct entrant *e = &turns->list[turns->count++];
     *e = *entrant;
     for (int k = 0; k < turns->count; k++)
-        e->out = e->out || (e->first_ns > long_ns && e->first_ns > 2 * turns->list[k].first_ns);
+        e->out =
+            e->out || (e->first_ns > long_ns && e->first_ns > FAR_BEHIND * turns->list[k].first_ns);
     e->candidate->time_ns = e->out ? e->first_ns : INFINITY;
 }
