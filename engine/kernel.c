@@ -98,11 +98,6 @@ enum isa isa_detect(void)
     return best;
 }
 
-const struct desc *query_in(const struct kernel_query *q, int i)
-{
-    return i < q->in_count && q->in[i].dtype != DTYPE_NONE ? &q->in[i] : NULL;
-}
-
 bool query_all_dtype(const struct kernel_query *q, enum dtype dtype)
 {
     for (int k = 0; k < q->in_count; k++)

@@ -56,6 +56,18 @@ struct kernel_query {
     bool tf32;   /* products of f32 may round their factors to 10 bits of mantissa */
 };
 
+/* Input i; NULL: absent. */
+static inline const struct desc *query_in(const struct kernel_query *q, int i)
+{
+    return i < q->in_count && q->in[i].dtype != DTYPE_NONE ? &q->in[i] : NULL;
+}
+
+/* What is in it; NULL: not known now. */
+static inline const void *query_fixed(const struct kernel_query *q, int i)
+{
+    return q->fixed && query_in(q, i) ? q->fixed[i] : NULL;
+}
+
 struct kernel_args {
     const void *const *in; /* all tensors and the workspace are memory of the kernel's device */
     void *const *out;
@@ -133,7 +145,6 @@ bool cpu_has_vnni(void);
 bool cpu_has_bf16(void);
 
 /* ---- helpers for supports() ---- */
-const struct desc *query_in(const struct kernel_query *q, int i);     /* NULL: absent */
 bool query_all_dtype(const struct kernel_query *q, enum dtype dtype); /* present in and out */
 /* Refuses unless all inputs and outputs are f32 and plain, and the node has no posts. */
 enum status query_plain_f32(const struct kernel_query *q, struct error *why);

@@ -71,16 +71,6 @@ int64_t shape_count(const struct shape *shape)
     return shape_span(shape, 0, shape->rank);
 }
 
-bool shape_equal(const struct shape *a, const struct shape *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (int k = 0; k < a->rank; k++)
-        if (a->dim[k] != b->dim[k])
-            return false;
-    return true;
-}
-
 const char *shape_text(const struct shape *shape, char text[96])
 {
     int used = snprintf(text, 96, "[");

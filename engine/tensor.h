@@ -61,7 +61,13 @@ struct shape shape_from(int rank, const int64_t *dim);
 #define shape_scalar() ((struct shape){0})
 
 int64_t shape_count(const struct shape *shape); /* number of elements; scalar: 1 */
-bool shape_equal(const struct shape *a, const struct shape *b);
+static inline bool shape_equal(const struct shape *a, const struct shape *b)
+{
+    bool equal = a->rank == b->rank;
+    for (int k = 0; equal && k < a->rank; k++)
+        equal = a->dim[k] == b->dim[k];
+    return equal;
+}
 /* "[2,3,4]" into text; returns text. */
 const char *shape_text(const struct shape *shape, char text[96]);
 /* Numpy broadcasting; false when the shapes do not go together. */

@@ -38,12 +38,12 @@ static cudnn_desc from(struct work *work, const struct heads *h, int input, int6
 
 static enum status from_query(const struct kernel_query *q, struct heads *h, struct error *why)
 {
-    const struct desc *k = in_desc(q, 1), *v = in_desc(q, 2);
+    const struct desc *k = query_in(q, 1), *v = query_in(q, 2);
     struct tensor checked;
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
     for (int i = 0; i < q->in_count; i++)
-        if (in_desc(q, i) && !cudnn_host->desc_is_plain(&q->in[i]))
+        if (query_in(q, i) && !cudnn_host->desc_is_plain(&q->in[i]))
             return REFUSE(why, "input %d is not plain", i);
     TRY(tensor_from(&q->in[0], &checked, why));
     TRY(cudnn_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
@@ -88,7 +88,7 @@ static enum status masked(const struct kernel_query *q, const struct heads *h, s
     struct tensor mask;
     for (int64_t k = 3, step = 1; k >= 0; step *= scores.dim[k--])
         scores.stride[k] = step;
-    TRY(tensor_operand(in_desc(q, 3), 4, &mask, why));
+    TRY(tensor_operand(query_in(q, 3), 4, &mask, why));
     for (int64_t k = 3, step = 1; k >= 0; step *= mask.dim[k--])
         mask.stride[k] = step; /* plain, whatever else it could be called */
     cudnn_desc product = opgraph_between(g, &scores), scaled = opgraph_between(g, &scores);
@@ -111,7 +111,7 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
 {
     struct heads h;
     TRY(from_query(q, &h, why));
-    if (q->node->op_inputs > 3 && in_desc(q, 3))
+    if (q->node->op_inputs > 3 && query_in(q, 3))
         return masked(q, &h, work, why);
     const struct attention_shape *s = &h.shape;
     struct tensor tq = per_head(&h, s->queries, s->q_row), tk = per_head(&h, s->keys, s->k_row);

@@ -12,7 +12,7 @@ static enum status factors(const struct kernel_query *q, struct work *work, int6
 {
     const float *input[5] = {NULL};
     for (int k = 1; k < 5; k++) {
-        input[k] = in_fixed(q, k);
+        input[k] = query_fixed(q, k);
         if (!input[k] || q->in[k].dtype != DTYPE_F32)
             return REFUSE(why, "statistics that change from run to run, or are not f32");
     }

@@ -12,7 +12,7 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     TRY(cudnn_host->window(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window, why));
     TRY(tensor_from(&q->in[0], &x, why));
     TRY(tensor_from(&q->out[0], &y, why));
-    epilogue_from(q, q->node->op_inputs > 2 && in_desc(q, 2) ? 2 : NONE, &epilogue);
+    epilogue_from(q, q->node->op_inputs > 2 && query_in(q, 2) ? 2 : NONE, &epilogue);
     conv_window(&window, &op);
     op.x = work_in(work, 0, &x);
     TRY(conv_weights(q, work, &op, why));

@@ -15,7 +15,7 @@ static enum status operand(const struct kernel_query *q, int input, const struct
 static enum status check(const struct kernel_query *q, const struct matmul_shape *s,
                          struct error *why)
 {
-    if (!in_fixed(q, 1))
+    if (!query_fixed(q, 1))
         return REFUSE(why, "the right matrix is not constant");
     if (s->batch != 1)
         return REFUSE(why, "more than one product");
@@ -36,7 +36,7 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     TRY(check(q, &s, why));
     TRY(tensor_from(&q->in[0], &x, why));
     TRY(matmul_epilogue(q, operand, &epilogue, why));
-    struct packing columns = {.data = in_fixed(q, 1),
+    struct packing columns = {.data = query_fixed(q, 1),
                               .element =
                                   x.type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t),
                               .rank = 2,

@@ -8,7 +8,7 @@ static enum status check(const struct kernel_query *q, struct error *why)
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
     for (int k = 0; k < q->in_count; k++)
-        if (in_desc(q, k) && !cudnn_host->desc_is_plain(&q->in[k]))
+        if (query_in(q, k) && !cudnn_host->desc_is_plain(&q->in[k]))
             return REFUSE(why, "input %d is not plain", k);
     if (!cudnn_host->desc_is_plain(&q->out[0]))
         return REFUSE(why, "output is not plain");
@@ -29,7 +29,7 @@ static enum status vector(const struct kernel_query *q, int input, int64_t lengt
                           struct work *work, cudnn_desc *made, struct error *why)
 {
     struct tensor t;
-    const struct desc *desc = in_desc(q, input);
+    const struct desc *desc = query_in(q, input);
     if (!desc)
         return STATUS_OK;
     if (count_of(&desc->shape) != length)

@@ -116,7 +116,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
 
 static const void *input(const struct kernel_query *q, const struct kernel_args *args, int k)
 {
-    return in_desc(q, k) ? args->in[k] : NULL;
+    return query_in(q, k) ? args->in[k] : NULL;
 }
 
 static void *output(const struct kernel_query *q, const struct kernel_args *args, int k)

@@ -52,8 +52,8 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct grouping grouping = grouping_identity(out->shape.rank);
     if (q->node->op_inputs != 2)
         return REFUSE(why, "%d operands", q->node->op_inputs);
-    size_t first = !same_shape(&q->in[0].shape, &out->shape);
-    if (!same_shape(&q->in[first].shape, &out->shape) || (first && !binary->commutes))
+    size_t first = !shape_equal(&q->in[0].shape, &out->shape);
+    if (!shape_equal(&q->in[first].shape, &out->shape) || (first && !binary->commutes))
         return REFUSE(why, "the first operand is broadcast");
     TRY(posts_keep_nan(q, why));
     TRY(widened(&q->in[first], out->shape.rank, &src[0], why));

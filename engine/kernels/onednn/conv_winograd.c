@@ -68,7 +68,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     if (residual == NONE)
         return STATUS_OK;
     dnnl_memory_desc_t operand;
-    TRY(md_from_desc(in_desc(q, residual), &operand, why));
+    TRY(md_from_desc(query_in(q, residual), &operand, why));
     return convert_before(plan, residual, &operand, b.dst_source, b.dst_index, &b.dst, why);
 }
 

@@ -17,7 +17,7 @@ static enum status check(const struct kernel_query *q, struct error *why)
 {
     dnnl_memory_desc_t checked;
     for (int k = 0; k < q->node->op_inputs; k++) {
-        if (!in_desc(q, k))
+        if (!query_in(q, k))
             continue;
         TRY(md_from_desc(&q->in[k], &checked, why));
         if (!onednn_host->desc_is_plain(&q->in[k]))
@@ -41,7 +41,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     axis += axis < 0 ? shape->rank : 0;
     dnnl_memory_desc_t rows = rows_of(shape, (int)axis);
     struct grouping grouping = {.rank = 2, .first = {0, (int)axis, shape->rank}};
-    bool shifted = in_desc(q, 2) && q->node->op_inputs > 2;
+    bool shifted = query_in(q, 2) && q->node->op_inputs > 2;
     DNNL_TRY(dnnl_layer_normalization_forward_desc_init(
                  &desc, dnnl_forward_inference, &rows, NULL,
                  (float)onednn_host->node_float(q->node, "epsilon", 1e-5),

@@ -6,7 +6,7 @@
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)
 {
     struct gemm_types types = {q->in[0].dtype, DTYPE_I8, DTYPE_I32};
-    if (in_desc(q, 2) || in_desc(q, 3))
+    if (query_in(q, 2) || query_in(q, 3))
         return REFUSE(why, "zero points");
     return gemm_build(q, &types, plan, why);
 }

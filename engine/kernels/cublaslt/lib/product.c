@@ -77,11 +77,6 @@ static enum status operands(const struct kernel_query *q, struct product *p, str
 
 /* ---- the epilogue ---- */
 
-static const struct desc *in_desc(const struct kernel_query *q, int input)
-{
-    return input < q->in_count && q->in[input].dtype != DTYPE_NONE ? &q->in[input] : NULL;
-}
-
 static int64_t count_of(const struct shape *shape)
 {
     int64_t count = 1;
@@ -102,7 +97,7 @@ static bool is_row(const struct desc *desc, int64_t columns)
 static enum status add(const struct kernel_query *q, struct product *p, int input, float factor,
                        struct error *why)
 {
-    const struct desc *desc = in_desc(q, input);
+    const struct desc *desc = query_in(q, input);
     if (!desc || desc->dtype != q->out[0].dtype)
         return REFUSE(why, "operand of the epilogue has another type");
     bool row = is_row(desc, p->m) && q->in[1].shape.rank > 1;
@@ -137,7 +132,7 @@ static enum status epilogue(const struct kernel_query *q, struct product *p, str
     float beta = gemm ? (float)cublaslt_host->node_float(node, "beta", 1) : 1;
     p->alpha = gemm ? (float)cublaslt_host->node_float(node, "alpha", 1) : 1;
     p->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    if (node->op_inputs > 2 && in_desc(q, 2) && beta != 0)
+    if (node->op_inputs > 2 && query_in(q, 2) && beta != 0)
         TRY(add(q, p, 2, beta, why));
     for (int k = 0; k < node->post_count; k++) {
         const struct post *post = &node->posts[k];

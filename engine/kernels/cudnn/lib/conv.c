@@ -29,8 +29,8 @@ static void channels_last(const struct tensor *from, size_t element, const void 
 enum status conv_weights(const struct kernel_query *q, struct work *work, struct conv_op *op,
                          struct error *why)
 {
-    const struct desc *desc = in_desc(q, 1);
-    const void *data = in_fixed(q, 1);
+    const struct desc *desc = query_in(q, 1);
+    const void *data = query_fixed(q, 1);
     struct tensor tensor;
     TRY(tensor_from(desc, &tensor, why));
     if (!data) {

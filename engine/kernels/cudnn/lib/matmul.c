@@ -17,7 +17,7 @@ double matmul_alpha(const struct kernel_query *q)
 enum status matmul_operand(const struct kernel_query *q, int input, const struct tensor *y,
                            int columns, struct tensor *operand, struct error *why)
 {
-    const struct desc *desc = in_desc(q, input);
+    const struct desc *desc = query_in(q, input);
     const struct shape *shape = &desc->shape;
     int64_t count = count_of(shape), width = y->dim[columns];
     struct tensor checked;
@@ -45,7 +45,7 @@ enum status matmul_epilogue(const struct kernel_query *q, operand_from *operand,
                             struct epilogue *epilogue, struct error *why)
 {
     double beta = is_op(q, "Gemm") ? cudnn_host->node_float(q->node, "beta", 1) : 1;
-    bool bias = q->node->op_inputs > 2 && in_desc(q, 2) && beta != 0;
+    bool bias = q->node->op_inputs > 2 && query_in(q, 2) && beta != 0;
     if (bias && beta != 1)
         return REFUSE(why, "beta %g", beta);
     if (q->in[1].dtype != q->in[0].dtype || q->out[0].dtype != q->in[0].dtype)
@@ -54,7 +54,7 @@ enum status matmul_epilogue(const struct kernel_query *q, operand_from *operand,
     epilogue->operand = operand;
     for (int k = 0; k < epilogue->count; k++) {
         struct link *link = &epilogue->links[k];
-        const struct desc *desc = link->kind == POST_ACT ? NULL : in_desc(q, link->input);
+        const struct desc *desc = link->kind == POST_ACT ? NULL : query_in(q, link->input);
         link->channels = desc && count_of(&desc->shape) != count_of(&q->out[0].shape);
     }
     epilogue_order(epilogue);

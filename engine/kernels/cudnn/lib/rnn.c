@@ -23,11 +23,12 @@ static enum status check_attributes(const struct kernel_query *q, struct error *
         return REFUSE(why, "cuDNN's GRU resets after the recurrent product only");
     if (strcmp(cudnn_host->node_string(node, "direction", "forward"), "reverse") == 0)
         return REFUSE(why, "backwards in time only");
-    if (in_desc(q, RNN_LENGTHS))
+    if (query_in(q, RNN_LENGTHS))
         return REFUSE(why, "sequences of different lengths");
-    if (is_op(q, "LSTM") && in_desc(q, RNN_PEEPHOLES))
+    if (is_op(q, "LSTM") && query_in(q, RNN_PEEPHOLES))
         return REFUSE(why, "peepholes");
-    if (!in_fixed(q, RNN_W) || !in_fixed(q, RNN_R) || (in_desc(q, RNN_B) && !in_fixed(q, RNN_B)))
+    if (!query_fixed(q, RNN_W) || !query_fixed(q, RNN_R) ||
+        (query_in(q, RNN_B) && !query_fixed(q, RNN_B)))
         return REFUSE(why, "weights change from run to run");
     return STATUS_OK;
 }
@@ -35,7 +36,7 @@ static enum status check_attributes(const struct kernel_query *q, struct error *
 static enum status check_tensors(const struct kernel_query *q, struct error *why)
 {
     for (int k = 0; k < q->in_count; k++) {
-        if (!in_desc(q, k))
+        if (!query_in(q, k))
             continue;
         if (!cudnn_host->desc_is_plain(&q->in[k]))
             return REFUSE(why, "input %d is not plain", k);
@@ -59,7 +60,7 @@ enum status rnn_form_from(const struct kernel_query *q, struct rnn_form *form, s
     *form =
         (struct rnn_form){.lstm = is_op(q, "LSTM"),
                           .bidirectional = r->dim[0] == 2,
-                          .biased = in_desc(q, RNN_B) != NULL,
+                          .biased = query_in(q, RNN_B) != NULL,
                           .steps = (int)shape->dim[batch_first],
                           .batch = (int)shape->dim[!batch_first],
                           .inputs = (int)shape->dim[2],
@@ -73,7 +74,7 @@ enum status rnn_form_from(const struct kernel_query *q, struct rnn_form *form, s
     memcpy(form->order, orders[form->lstm], sizeof(form->order));
     if (batch_first && form->batch > 1)
         return REFUSE(why, "batch-first states");
-    if (form->lstm && (in_desc(q, RNN_H) != NULL) != (in_desc(q, RNN_C) != NULL))
+    if (form->lstm && (query_in(q, RNN_H) != NULL) != (query_in(q, RNN_C) != NULL))
         return REFUSE(why, "one of the two initial states is missing");
     return STATUS_OK;
 }
@@ -220,12 +221,12 @@ static enum status put_gate(const struct packer *p, int direction, int gate, boo
               why);
     size_t width = (size_t)(recurrent ? f->hidden : f->inputs) * f->element;
     size_t rows = (size_t)f->hidden, row = (size_t)(direction * f->gates + f->order[gate]) * rows;
-    const char *from = in_fixed(p->q, recurrent ? RNN_R : RNN_W);
+    const char *from = query_fixed(p->q, recurrent ? RNN_R : RNN_W);
     TRY(put(p, matrix, from + row * width, rows * width, why));
     if (!f->biased)
         return STATUS_OK;
     size_t half = (size_t)f->gates * rows * f->element;
-    const char *biases = in_fixed(p->q, RNN_B);
+    const char *biases = query_fixed(p->q, RNN_B);
     biases += (size_t)direction * 2 * half + (recurrent ? half : 0);
     return put(p, bias, biases + (size_t)f->order[gate] * rows * f->element, rows * f->element,
                why);

@@ -6,29 +6,9 @@
 
 #include "engine/kernels/cudnn/lib/work.h"
 
-const struct desc *in_desc(const struct kernel_query *q, int input)
-{
-    return input < q->in_count && q->in[input].dtype != DTYPE_NONE ? &q->in[input] : NULL;
-}
-
-const void *in_fixed(const struct kernel_query *q, int input)
-{
-    return q->fixed && in_desc(q, input) ? q->fixed[input] : NULL;
-}
-
 bool is_op(const struct kernel_query *q, const char *name)
 {
     return strcmp(cudnn_host->node_op(q->node), name) == 0;
-}
-
-bool same_shape(const struct shape *a, const struct shape *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (int k = 0; k < a->rank; k++)
-        if (a->dim[k] != b->dim[k])
-            return false;
-    return true;
 }
 
 bool wants_output(const struct kernel_query *q, int output)
@@ -155,7 +135,7 @@ static enum status operand_like_output(const struct kernel_query *q, int input,
                                        struct error *why)
 {
     int rank = q->out[0].shape.rank;
-    struct desc desc = *in_desc(q, input);
+    struct desc desc = *query_in(q, input);
     (void)y;
     if (input < q->node->op_inputs) {
         desc.shape.rank = rank - 1;
@@ -173,7 +153,7 @@ void epilogue_from(const struct kernel_query *q, int bias, struct epilogue *epil
             (struct link){.kind = POST_ADD, .input = bias, .channels = true};
     for (int k = 0; k < q->node->post_count; k++) {
         const struct post *post = &q->node->posts[k];
-        const struct desc *operand = post->kind == POST_ACT ? NULL : in_desc(q, post->input);
+        const struct desc *operand = post->kind == POST_ACT ? NULL : query_in(q, post->input);
         epilogue->links[epilogue->count++] =
             (struct link){.kind = post->kind,
                           .act = post,
@@ -263,7 +243,7 @@ enum status epilogue_append(const struct kernel_query *q, const struct epilogue 
         if (link->kind == POST_ACT) {
             TRY(append_act(work, link, x, next, y, why));
         } else {
-            if (!in_desc(q, link->input))
+            if (!query_in(q, link->input))
                 return REFUSE(why, "operand of the epilogue is absent");
             TRY(epilogue->operand(q, link->input, y, &operand, why));
             opgraph_binary(&work->graph,

@@ -125,10 +125,7 @@ cudnn_desc epilogue_start(const struct epilogue *epilogue, struct work *work,
 
 /* ---- helpers for build functions ---- */
 
-const struct desc *in_desc(const struct kernel_query *q, int input); /* NULL: absent */
-const void *in_fixed(const struct kernel_query *q, int input);       /* NULL: not known now */
 bool is_op(const struct kernel_query *q, const char *name);
-bool same_shape(const struct shape *a, const struct shape *b);
 bool wants_output(const struct kernel_query *q, int output);
 
 /* Defines kernel `cudnn_<symbol>` from its build function. */

@@ -166,10 +166,7 @@ enum status post_binary(struct step_attr *attr, dnnl_alg_kind_t kind, int input,
 
 /* ---- helpers for build functions ---- */
 
-const struct desc *in_desc(const struct kernel_query *q, int input); /* NULL: absent */
-const void *in_fixed(const struct kernel_query *q, int input);       /* NULL: not known now */
 bool is_op(const struct kernel_query *q, const char *name);
-bool same_shape(const struct shape *a, const struct shape *b);
 
 /* Defines kernel `onednn_<symbol>` from its build function. */
 #define ONEDNN_KERNEL(symbol, build, most_variants, ...)                                           \

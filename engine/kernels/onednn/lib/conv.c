@@ -21,10 +21,10 @@ static void set_weights(const struct desc *w, int64_t group, struct conv *conv)
 
 enum status conv_from_query(const struct kernel_query *q, struct conv *conv, struct error *why)
 {
-    const struct desc *x = in_desc(q, 0), *w = in_desc(q, 1), *bias = in_desc(q, 2);
+    const struct desc *x = query_in(q, 0), *w = query_in(q, 1), *bias = query_in(q, 2);
     *conv = (struct conv){.spatial = x->shape.rank - 2,
                           .has_bias = q->node->op_inputs > 2 && bias,
-                          .weights_data = in_fixed(q, 1)};
+                          .weights_data = query_fixed(q, 1)};
     if (conv->spatial < 1 || conv->spatial > SPATIAL_MAX)
         return REFUSE(why, "rank %d", x->shape.rank);
     struct window window;
@@ -67,9 +67,9 @@ enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan,
             TRY(post_append(q, NULL, post, &plan->attr, why));
             continue;
         }
-        const struct desc *operand = in_desc(q, post->input);
+        const struct desc *operand = query_in(q, post->input);
         if (post->kind != POST_ADD || *residual != NONE || !operand ||
-            !same_shape(&operand->shape, &q->out[0].shape))
+            !shape_equal(&operand->shape, &q->out[0].shape))
             return REFUSE(why, "it can add one tensor of the output's size, no more");
         DNNL_TRY(dnnl_post_ops_append_sum(plan->attr.ops, 1.0f), why);
         *residual = post->input;

@@ -67,7 +67,7 @@ static double gemm_attribute(const struct kernel_query *q, const char *name)
 
 static bool has_c(const struct kernel_query *q)
 {
-    return q->node->op_inputs > 2 && in_desc(q, 2) && gemm_attribute(q, "beta") != 0;
+    return q->node->op_inputs > 2 && query_in(q, 2) && gemm_attribute(q, "beta") != 0;
 }
 
 /* What is added to the product first, if that is a plain row of N elements. As a post-op oneDNN
@@ -78,7 +78,7 @@ static void find_bias(const struct kernel_query *q, struct gemm *gemm)
     int input = has_c(q) ? 2 : NONE;
     if (input == NONE && node->post_count && node->posts[0].kind == POST_ADD)
         input = node->posts[0].input;
-    const struct desc *row = input == NONE ? NULL : in_desc(q, input);
+    const struct desc *row = input == NONE ? NULL : query_in(q, input);
     gemm->bias = NONE;
     if (!row || row->dtype != q->out[0].dtype || gemm_attribute(q, "alpha") != 1 ||
         gemm_attribute(q, "beta") != 1 || !onednn_host->desc_is_plain(row))
@@ -111,7 +111,7 @@ enum status gemm_from_query(const struct kernel_query *q, const struct gemm_type
     TRY(check(&q->in[1], types->b, why));
     TRY(check(&q->out[0], types->c, why));
     struct matmul_shape s = onednn_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
-    *gemm = (struct gemm){.shape = s, .b_data = in_fixed(q, 1), .grouping = group_output(q, &s)};
+    *gemm = (struct gemm){.shape = s, .b_data = query_fixed(q, 1), .grouping = group_output(q, &s)};
     struct matrix a = {types->a, s.m, s.k, s.a_row, s.a_col, s.a_batch};
     struct matrix b = {types->b, s.k, s.n, s.b_row, s.b_col, s.b_batch};
     struct matrix c = {types->c, s.m, s.n, s.c_row, s.c_col, s.c_batch};

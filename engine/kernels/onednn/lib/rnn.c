@@ -16,11 +16,12 @@ static enum status check_attributes(const struct kernel_query *q, struct error *
         return REFUSE(why, "clipped gates");
     if (onednn_host->node_int(node, "input_forget", 0))
         return REFUSE(why, "coupled input and forget gates");
-    if (in_desc(q, IN_LENGTHS))
+    if (query_in(q, IN_LENGTHS))
         return REFUSE(why, "sequences of different lengths");
-    if (in_desc(q, IN_P))
+    if (query_in(q, IN_P))
         return REFUSE(why, "peepholes");
-    if (!in_fixed(q, IN_W) || !in_fixed(q, IN_R) || (in_desc(q, IN_B) && !in_fixed(q, IN_B)))
+    if (!query_fixed(q, IN_W) || !query_fixed(q, IN_R) ||
+        (query_in(q, IN_B) && !query_fixed(q, IN_B)))
         return REFUSE(why, "weights change from run to run");
     return STATUS_OK;
 }
@@ -29,7 +30,7 @@ static enum status check_tensors(const struct kernel_query *q, struct error *why
 {
     dnnl_memory_desc_t checked;
     for (int k = 0; k < q->in_count; k++) {
-        if (!in_desc(q, k))
+        if (!query_in(q, k))
             continue;
         TRY(md_from_desc(&q->in[k], &checked, why));
         if (!onednn_host->desc_is_plain(&q->in[k]))
@@ -85,10 +86,10 @@ enum status rnn_from_query(const struct kernel_query *q, struct rnn *rnn, struct
     rnn->directions = r->dim[0];
     rnn->hidden = r->dim[2];
     rnn->direction = direction_of(q->node);
-    rnn->has_state = in_desc(q, IN_H) != NULL;
+    rnn->has_state = query_in(q, IN_H) != NULL;
     if (rnn->batch_first && rnn->batch > 1)
         return REFUSE(why, "batch-first states");
-    if (rnn->gates == RNN_GATES && rnn->has_state != (in_desc(q, IN_C) != NULL))
+    if (rnn->gates == RNN_GATES && rnn->has_state != (query_in(q, IN_C) != NULL))
         return REFUSE(why, "one of the two initial states is missing");
     set_mds(rnn);
     return STATUS_OK;
@@ -103,7 +104,7 @@ static const void *ordered_weights(const struct kernel_query *q, const struct rn
     if (!plan->packing)
         return NULL;
     float *to = plan_temporary(plan, (size_t)r->directions * gates * block * sizeof(float));
-    const float *from = in_fixed(q, input);
+    const float *from = query_fixed(q, input);
     for (size_t d = 0; to && d < (size_t)r->directions; d++)
         for (size_t g = 0; g < gates; g++)
             memcpy(to + (d * gates + g) * block, from + (d * gates + (size_t)r->order[g]) * block,
@@ -132,7 +133,7 @@ static enum status add_bias(const struct kernel_query *q, const struct rnn *r, s
 {
     size_t h = (size_t)r->hidden, gates = (size_t)r->gates, rows = (size_t)r->biases;
     float *to = plan_temporary(plan, (size_t)r->directions * rows * h * sizeof(float));
-    const float *b = in_fixed(q, IN_B);
+    const float *b = query_fixed(q, IN_B);
     if (!to)
         return onednn_host->refuse(why, STATUS_NO_MEMORY, "out of memory");
     for (size_t d = 0; b && d < (size_t)r->directions; d++, b += 2 * gates * h) {

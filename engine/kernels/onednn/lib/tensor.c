@@ -5,29 +5,9 @@
 
 #include "engine/kernels/onednn/lib/adapter.h"
 
-const struct desc *in_desc(const struct kernel_query *q, int input)
-{
-    return input < q->in_count && q->in[input].dtype != DTYPE_NONE ? &q->in[input] : NULL;
-}
-
-const void *in_fixed(const struct kernel_query *q, int input)
-{
-    return q->fixed && in_desc(q, input) ? q->fixed[input] : NULL;
-}
-
 bool is_op(const struct kernel_query *q, const char *name)
 {
     return strcmp(onednn_host->node_op(q->node), name) == 0;
-}
-
-bool same_shape(const struct shape *a, const struct shape *b)
-{
-    if (a->rank != b->rank)
-        return false;
-    for (int k = 0; k < a->rank; k++)
-        if (a->dim[k] != b->dim[k])
-            return false;
-    return true;
 }
 
 /* ---- memory descriptors ---- */
@@ -183,7 +163,7 @@ static enum status group_operand(const struct kernel_query *q, const struct desc
 static enum status append_binary(const struct kernel_query *q, const struct grouping *grouping,
                                  const struct post *post, struct step_attr *attr, struct error *why)
 {
-    const struct desc *operand = in_desc(q, post->input);
+    const struct desc *operand = query_in(q, post->input);
     if (!operand || operand->dtype != DTYPE_F32)
         return REFUSE(why, "operand of the epilogue is not f32");
     if (operand->shape.rank > q->out[0].shape.rank)
