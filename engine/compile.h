@@ -114,6 +114,8 @@ void exe_device_close(struct exe *exe);
 /* 64-byte aligned, in huge pages when large; free with memory_free. */
 void *memory_alloc(size_t bytes);
 void memory_free(void *memory, size_t bytes);
+/* Asks for huge pages in memory that nothing has touched yet. */
+void memory_advise(void *memory, size_t bytes);
 
 /* Makes the contents of the step's fixed inputs known to its query; fixed_end takes back what no
  * launch will read. */
@@ -143,5 +145,11 @@ void tune_cache_release(struct tune_cache *cache);
 
 /* Everything that decides which kernel is best for a step, as text (signature.c). */
 char *step_signature(const struct exe *exe, const struct step *step, struct arena *arena);
+
+/* How much two steps have in common: everything; all but sizes of one magnitude; operator, window
+ * and circumstances. */
+enum likeness { LIKE_TWIN, LIKE_KIN, LIKE_FAMILY };
+/* Equal for steps that are so alike. */
+uint64_t step_likeness(const struct exe *exe, const struct step *step, enum likeness likeness);
 
 #endif

@@ -136,7 +136,7 @@ static enum status place_fixed(struct exe *exe, int v, struct error *err)
         if (!place->memory)
             return FAIL_NO_MEMORY(err);
         place->owned = true;
-        value_materialise(&exe->g->values[v], place->memory);
+        value_materialise_by(exe->pool, &exe->g->values[v], place->memory);
     }
     exe->sizes.weight_bytes += place->bytes;
     if (!place->there.read_there)

@@ -27,6 +27,14 @@ void *memory_alloc(size_t bytes)
     return memory;
 }
 
+void memory_advise(void *memory, size_t bytes)
+{
+    uintptr_t begin = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
+    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
 void memory_free(void *memory, size_t bytes)
 {
     (void)bytes;
@@ -74,7 +82,7 @@ static enum status place_value(struct exe *exe, int v, struct error *err)
     if (!place->memory)
         return FAIL_NO_MEMORY(err);
     place->owned = true;
-    value_materialise(value, place->memory);
+    value_materialise_by(exe->pool, value, place->memory);
     return STATUS_OK;
 }
 

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clones.h"
+#include "base/pool.h"
 #include "base/random.h"
 #include "engine/graph.h"
 
 struct source {
     const struct value *value;
     uint64_t seed;
-    int64_t count;
 };
 
 static double uniform(uint64_t seed, int64_t i)
@@ -143,38 +144,77 @@ static void store(enum dtype dtype, void *dst, int64_t i, double x)
     }
 }
 
-/* Weights: hundreds of millions of uniform floats, four per counter. Those of 16 bits are the same
- * numbers as in f32, rounded. */
-static void fill_uniform(const struct source *s, char *dst)
+/* ---- weights: hundreds of millions of uniform floats, four per counter ---- */
+
+enum { RUN = 256, TILE = MATERIALISE_TILE }; /* counters, elements */
+
+VECTOR_CLONES static void scale_words(const uint32_t *words, float low, float scale, float *x)
+{
+    for (int k = 0; k < 4 * RUN; k++)
+        x[k] = low + scale * (float)words[k];
+}
+
+/* Those of 16 bits are the same numbers as in f32, rounded. */
+static void fill_uniform(const struct source *s, int64_t first, int64_t count, char *dst)
 {
     const enum dtype dtype = s->value->dtype;
-    const size_t size = dtype_size(dtype);
     float low = (float)s->value->fill.a;
     float scale = (float)((s->value->fill.b - s->value->fill.a) * 0x1p-32);
-    for (int64_t i = 0; i < s->count; i += 4) {
-        uint32_t word[4];
-        float x[4];
-        random_words(s->seed, (uint64_t)i >> 2, word);
-        for (int k = 0; k < 4; k++)
-            x[k] = low + scale * (float)word[k];
-        floats_store(dtype, x, dst + (size_t)i * size, s->count - i < 4 ? s->count - i : 4);
+    for (int64_t i = 0; i < count; i += 4 * RUN) {
+        uint32_t words[4 * RUN];
+        float x[4 * RUN];
+        random_words_run(s->seed, (uint64_t)(first + i) >> 2, RUN, words);
+        scale_words(words, low, scale, x);
+        floats_store(dtype, x, dst + (size_t)i * dtype_size(dtype),
+                     count - i < 4 * RUN ? count - i : 4 * RUN);
     }
+}
+
+void value_materialise_tile(const struct value *value, int64_t tile, void *dst)
+{
+    const enum dtype dtype = value->dtype;
+    int64_t first = tile * TILE, left = shape_count(&value->shape) - first;
+    int64_t count = left < TILE ? left : TILE;
+    if (value->data) {
+        size_t size = dtype_size(dtype);
+        memcpy(dst, (const char *)value->data + (size_t)first * size, (size_t)count * size);
+        return;
+    }
+    struct source s = {.value = value, .seed = value->fill.seed};
+    s.seed = s.seed ? s.seed : random_hash(value->name);
+    bool floats = dtype == DTYPE_F32 || (dtype_is_float(dtype) && dtype_size(dtype) == 2);
+    if (value->fill.kind == FILL_UNIFORM && floats)
+        fill_uniform(&s, first, count, dst);
+    else
+        for (int64_t i = 0; i < count; i++)
+            store(dtype, dst, i, element(&s, first + i));
+}
+
+struct materialise {
+    const struct value *value;
+    char *dst;
+};
+
+static void fill_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct materialise *m = context;
+    size_t at = (size_t)(tile * TILE) * dtype_size(m->value->dtype);
+    value_materialise_tile(m->value, tile, m->dst + at);
+}
+
+void value_materialise_by(struct pool *pool, const struct value *value, void *dst)
+{
+    struct materialise m = {.value = value, .dst = dst};
+    pool_run(pool, value_tiles(value), fill_tile, &m);
+}
+
+int64_t value_tiles(const struct value *value)
+{
+    return (shape_count(&value->shape) + TILE - 1) / TILE;
 }
 
 void value_materialise(const struct value *value, void *dst)
 {
-    struct source s = {.value = value, .count = shape_count(&value->shape)};
-    if (value->data) {
-        memcpy(dst, value->data, (size_t)s.count * dtype_size(value->dtype));
-        return;
-    }
-    s.seed = value->fill.seed ? value->fill.seed : random_hash(value->name);
-    bool floats = value->dtype == DTYPE_F32 ||
-                  (dtype_is_float(value->dtype) && dtype_size(value->dtype) == 2);
-    if (value->fill.kind == FILL_UNIFORM && floats) {
-        fill_uniform(&s, dst);
-        return;
-    }
-    for (int64_t i = 0; i < s.count; i++)
-        store(value->dtype, dst, i, element(&s, i));
+    value_materialise_by(NULL, value, dst);
 }

@@ -20,6 +20,7 @@
 enum { NONE = -1, POST_MAX = 4 };
 
 struct op;
+struct pool;
 struct graph;
 
 /* How the elements of an input or a parameter come about when no file gives them. */
@@ -208,7 +209,14 @@ int graph_find_value(const struct graph *g, const char *name); /* NONE when ther
 int graph_uses(const struct graph *g, int value); /* how many inputs and graph outputs read it */
 bool value_is_fixed(const struct value *value);   /* param or const */
 
+enum { MATERIALISE_TILE = 1 << 14 };
+
 /* Row-major contents of an input, param or const, written to dst (shape_count * dtype_size). */
 void value_materialise(const struct value *value, void *dst);
+/* With the threads of the pool, which may be NULL. */
+void value_materialise_by(struct pool *pool, const struct value *value, void *dst);
+/* Only those of one of its tiles: MATERIALISE_TILE elements, the last has fewer. */
+void value_materialise_tile(const struct value *value, int64_t tile, void *dst);
+int64_t value_tiles(const struct value *value);
 
 #endif

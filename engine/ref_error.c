@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
+#include "base/clones.h"
+#include "base/pool.h"
 #include "engine/exe.h"
-#include "engine/ref_loops.h"
+#include "engine/reference.h"
 
 /* Eight maxima side by side stay in vectors; a comparison with NaN is false. */
 enum { LANES = 8 };
 
-REF_CLONES static double largest_of(const double *b, int64_t count)
+VECTOR_CLONES static double largest_of(const double *b, int64_t count)
 {
     double most[LANES] = {0};
     for (int64_t k = 0; k + LANES <= count; k += LANES)
@@ -25,7 +28,7 @@ REF_CLONES static double largest_of(const double *b, int64_t count)
 }
 
 /* Largest difference; both NaN or both the same infinity are none. */
-REF_CLONES static double largest_difference(const double *a, const double *b, int64_t count)
+VECTOR_CLONES static double largest_difference(const double *a, const double *b, int64_t count)
 {
     double most[LANES] = {0};
     int64_t even = count / LANES * LANES;
@@ -52,4 +55,52 @@ double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b)
         return 0;
     double worst = largest_difference(a->f, b->f, a->count);
     return worst > 0 ? worst / fmax(largest_of(b->f, b->count), 1e-30) : 0;
+}
+
+/* ---- native memory, by tiles ---- */
+
+enum { TILE = 1 << 13 };
+
+struct comparison {
+    const struct ref_tensor *expected;
+    enum dtype dtype;
+    const char *data;
+    double *differences, *largest; /* per tile */
+};
+
+static void compare_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct comparison *c = context;
+    int64_t first = tile * TILE, left = c->expected->count - first;
+    int64_t count = left < TILE ? left : TILE;
+    double got[TILE];
+    struct shape line = {.rank = 1, .dim = {count}};
+    struct ref_tensor part = {.dtype = c->dtype, .shape = line, .count = count, .f = got};
+    struct desc desc = desc_dense(c->dtype, &line, LAYOUT_PLAIN);
+    ref_load(&part, &desc, c->data + (size_t)first * dtype_size(c->dtype));
+    c->differences[tile] = largest_difference(got, c->expected->f + first, count);
+    c->largest[tile] = largest_of(c->expected->f + first, count);
+}
+
+double ref_native_error(struct pool *pool, enum dtype dtype, const void *data,
+                        const struct ref_tensor *expected)
+{
+    int64_t tiles = (expected->count + TILE - 1) / TILE;
+    double worst = 0, largest = 0;
+    double *of_tiles = malloc((size_t)(2 * tiles + 1) * sizeof(*of_tiles));
+    if (!of_tiles)
+        return NAN;
+    struct comparison c = {.expected = expected,
+                           .dtype = dtype,
+                           .data = data,
+                           .differences = of_tiles,
+                           .largest = of_tiles + tiles};
+    pool_run(pool, tiles, compare_tile, &c);
+    for (int64_t k = 0; k < tiles; k++) {
+        worst = fmax(worst, c.differences[k]);
+        largest = fmax(largest, c.largest[k]);
+    }
+    free(of_tiles);
+    return worst > 0 ? worst / fmax(largest, 1e-30) : 0;
 }

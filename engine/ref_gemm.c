@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "engine/ref_loops.h"
+#include "base/clones.h"
 
 enum { NR = REF_GEMM_COLUMNS, MR = 4, PANELS = 4, BLOCK_K = 256, ROWS = 256 };
 
@@ -26,7 +26,7 @@ struct block {
 };
 
 /* Four rows times one panel: c[i][0 .. NR) += a[i] . panel. Rows may be the same row. */
-REF_CLONES static void multiply_rows(const double *const a[MR], int64_t a_col, int64_t k,
+VECTOR_CLONES static void multiply_rows(const double *const a[MR], int64_t a_col, int64_t k,
                                      const double *panel, double c[MR][NR])
 {
     const double *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
@@ -74,6 +74,12 @@ static void pack_strided(const struct ref_gemm *g, int64_t k0, int64_t count_k, 
                          int64_t count_n, double *panel)
 {
     const double *b = g->b + k0 * g->b_row + n0 * g->b_col;
+    if (g->b_row == 1) { /* B is transposed: along its rows */
+        for (int64_t j = 0; j < count_n; j++)
+            for (int64_t p = 0; p < count_k; p++)
+                panel[p * NR + j] = b[p + j * g->b_col];
+        return;
+    }
     for (int64_t p = 0; p < count_k; p++)
         for (int64_t j = 0; j < count_n; j++)
             panel[p * NR + j] = b[p * g->b_row + j * g->b_col];

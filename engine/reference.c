@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/exe.h"
+#include "base/pool.h"
+#include "engine/compile.h"
 
 void ref_place(struct ref_tensor *tensor, void *memory)
 {
@@ -263,6 +264,7 @@ static enum status ref_alloc(struct ref_tensor *t, enum dtype dtype, const struc
     void *memory = calloc((size_t)t->count + 1, 8);
     if (!memory)
         return FAIL_NO_MEMORY(err);
+    memory_advise(memory, (size_t)t->count * 8);
     ref_place(t, memory);
     return STATUS_OK;
 }
@@ -296,20 +298,31 @@ struct run {
     struct pool *pool;
 };
 
+struct contents {
+    const struct value *value;
+    const struct ref_tensor *tensor;
+};
+
+static void load_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct contents *c = context;
+    int64_t first = tile * MATERIALISE_TILE, left = c->tensor->count - first;
+    int64_t raw[MATERIALISE_TILE]; /* of any type */
+    value_materialise_tile(c->value, tile, raw);
+    load_row(c->tensor, first, left < MATERIALISE_TILE ? left : MATERIALISE_TILE, raw, 0, 1);
+}
+
 static enum status materialise(struct run *run, int v, struct error *err)
 {
     const struct value *value = &run->g->values[v];
     struct ref_tensor *t = &run->values[v];
     if (t->f || t->i)
         return STATUS_OK;
-    size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-    void *raw = malloc(bytes + 1);
-    if (!raw)
-        return FAIL_NO_MEMORY(err);
-    value_materialise(value, raw);
-    enum status status = ref_from_data(t, value->dtype, &value->shape, raw, err);
-    free(raw);
-    return status;
+    TRY(ref_alloc(t, value->dtype, &value->shape, err));
+    struct contents contents = {.value = value, .tensor = t};
+    pool_run(run->pool, value_tiles(value), load_tile, &contents);
+    return STATUS_OK;
 }
 
 static enum status run_node(struct run *run, int n, struct error *err)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "engine/compile.h"
 #include "engine/plugin.h"
 
@@ -36,11 +38,17 @@ static void put_attr(FILE *out, const struct attr *attr)
     }
 }
 
-static void put_desc(FILE *out, const struct desc *desc, bool fixed)
+/* Sizes as they are, or of kin: which power of two they reach, and which dimension is innermost. */
+static void put_desc(FILE *out, const struct desc *desc, bool fixed, bool kin)
 {
     fprintf(out, " %s%s", dtype_name(desc->dtype), fixed ? "!" : "");
-    for (int k = 0; k < desc->shape.rank; k++)
-        fprintf(out, ":%lld/%lld", (long long)desc->shape.dim[k], (long long)desc->stride[k]);
+    for (int k = 0; k < desc->shape.rank; k++) {
+        int64_t dim = desc->shape.dim[k], stride = desc->stride[k];
+        if (kin)
+            fprintf(out, ":%d%s", dim > 0 ? ilogb((double)dim) : -1, stride == 1 ? "!" : "");
+        else
+            fprintf(out, ":%lld/%lld", (long long)dim, (long long)stride);
+    }
 }
 
 static const char *cpu_model(char *text, size_t size)
@@ -61,26 +69,10 @@ static const char *cpu_model(char *text, size_t size)
     return text;
 }
 
-char *step_signature(const struct exe *exe, const struct step *step, struct arena *arena)
+/* What the sizes do not say: the machine, the device, who computes. */
+static void put_circumstances(FILE *out, const struct exe *exe, const struct step *step)
 {
-    char *text = NULL, model[256];
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return NULL;
-    const struct node *node = step->query.node;
-    fprintf(out, "%s", node->op->name);
-    for (int k = 0; k < node->attr_count; k++)
-        put_attr(out, &node->attrs[k]);
-    for (int k = 0; k < node->post_count; k++)
-        fprintf(out, " post%d:%d(%g,%g)@%d", node->posts[k].kind, node->posts[k].act,
-                (double)node->posts[k].a, (double)node->posts[k].b, node->posts[k].input);
-    for (int k = 0; k < step->query.in_count; k++)
-        put_desc(out, &step->query.in[k],
-                 node->inputs[k] != NONE && value_is_fixed(&exe->g->values[node->inputs[k]]));
-    fputs(" ->", out);
-    for (int k = 0; k < step->query.out_count; k++)
-        put_desc(out, &step->query.out[k], false);
+    char model[256];
     fprintf(out, " threads=%d isa=%s providers=%s error=%g cpu=%s", step->query.threads,
             isa_name(exe->options.isa), exe->options.providers ? exe->options.providers : "all",
             exe->options.max_error, cpu_model(model, sizeof(model)));
@@ -91,8 +83,63 @@ char *step_signature(const struct exe *exe, const struct step *step, struct aren
     for (int k = 0; k < plugin_info_count(); k++)
         if (plugin_info_at(k)->state == PLUGIN_LOADED)
             fprintf(out, " %s=%s", plugin_info_at(k)->name, plugin_info_at(k)->version);
+}
+
+static void put_family(FILE *out, const struct node *node)
+{
+    const struct attr *window = node_attr(node, "kernel_shape");
+    fprintf(out, "%s", node->op->name);
+    if (window)
+        put_attr(out, window);
+}
+
+static void put_step(FILE *out, const struct exe *exe, const struct step *step, bool kin)
+{
+    const struct node *node = step->query.node;
+    fprintf(out, "%s", node->op->name);
+    for (int k = 0; k < node->attr_count; k++)
+        put_attr(out, &node->attrs[k]);
+    for (int k = 0; k < node->post_count; k++)
+        fprintf(out, " post%d:%d(%g,%g)@%d", node->posts[k].kind, node->posts[k].act,
+                (double)node->posts[k].a, (double)node->posts[k].b, node->posts[k].input);
+    for (int k = 0; k < step->query.in_count; k++)
+        put_desc(out, &step->query.in[k],
+                 node->inputs[k] != NONE && value_is_fixed(&exe->g->values[node->inputs[k]]), kin);
+    fputs(" ->", out);
+    for (int k = 0; k < step->query.out_count; k++)
+        put_desc(out, &step->query.out[k], false, kin);
+}
+
+/* To be freed; NULL: out of memory. */
+static char *text_of(const struct exe *exe, const struct step *step, enum likeness likeness)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    if (likeness == LIKE_FAMILY)
+        put_family(out, step->query.node);
+    else
+        put_step(out, exe, step, likeness == LIKE_KIN);
+    put_circumstances(out, exe, step);
     fclose(out);
+    return text;
+}
+
+char *step_signature(const struct exe *exe, const struct step *step, struct arena *arena)
+{
+    char *text = text_of(exe, step, LIKE_TWIN);
     char *copy = text ? arena_strdup(arena, text) : NULL;
     free(text);
     return copy;
+}
+
+uint64_t step_likeness(const struct exe *exe, const struct step *step, enum likeness likeness)
+{
+    static const char *const salt[] = {"twin", "kin", "family"};
+    char *text = text_of(exe, step, likeness);
+    uint64_t hash = random_hash(text ? text : step->signature) ^ random_hash(salt[likeness]);
+    free(text);
+    return hash;
 }

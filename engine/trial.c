@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products too large for the plain reference are compared with the first native kernel, which the
- * operator tests have proven. */
+ * Products too large for the plain reference, and everything in a quick tuning, are compared with
+ * the first native kernel, which the operator tests have proven. */
 #include "engine/trial.h"
 
 #include <math.h>
@@ -109,23 +109,37 @@ static double bound_of(const struct kernel_query *q, const struct kernel *kernel
     return fmax(kernel->rel_error, bound) + narrow_tolerance(op, out) + tf32;
 }
 
+/* Of output k, whose expectation is known. */
+static enum status error_of(const struct trial *t, int k, double *error, struct error *err)
+{
+    struct ref_tensor got, *expected = &t->expected[k];
+    const struct desc *out = &t->step->query.out[k];
+    if (expected->f && desc_is_dense(out)) {
+        *error = ref_native_error(t->exe->pool, out->dtype, t->out[k], expected);
+        return STATUS_OK;
+    }
+    struct desc order = order_of(out);
+    TRY(read_from(&order, t->out[k], &got, err));
+    *error = ref_rel_error(&got, expected);
+    ref_release(&got);
+    return STATUS_OK;
+}
+
 /* Compares the outputs with what is expected; the first candidate sets the expectation. */
 static enum status judge(struct trial *t, const struct kernel *kernel, struct error *err)
 {
     const struct node *node = t->step->query.node;
     for (int k = 0; k < node->output_count; k++) {
-        struct ref_tensor got = {0};
+        const struct desc *out = &t->step->query.out[k];
         if (node->outputs[k] == NONE)
             continue;
-        struct desc order = order_of(&t->step->query.out[k]);
-        TRY(read_from(&order, t->out[k], &got, err));
-        if (!t->expected[k].count && got.count) {
-            t->expected[k] = got;
+        if (!t->expected[k].f && !t->expected[k].i) {
+            struct desc order = order_of(out);
+            TRY(read_from(&order, t->out[k], &t->expected[k], err));
             continue;
         }
-        double error = ref_rel_error(&got, &t->expected[k]);
-        double bound = bound_of(&t->step->query, kernel, got.dtype);
-        ref_release(&got);
+        double error = NAN, bound = bound_of(&t->step->query, kernel, out->dtype);
+        TRY(error_of(t, k, &error, err));
         if (!(error <= bound))
             return FAIL(err, STATUS_INVALID, "wrong: relative error %.2g > %.2g in output %d",
                         error, bound, k);
@@ -145,40 +159,15 @@ static void expect_from_reference(struct trial *t)
     memory_free(workspace, bytes);
 }
 
-/* What is expected of output k, row-major as probes want it. */
-static enum status in_rows(const struct trial *t, int k, struct ref_tensor *rows, struct error *err)
+/* The first call of a distrusted kernel happens in a child that may die of it, and shows there
+ * whether it writes outside its outputs. What it writes is judged later. */
+static enum status probe(const struct trial *t, const struct candidate *c, struct error *err)
 {
-    struct desc desc = t->step->query.out[k];
-    const struct ref_tensor *expected = &t->expected[k];
-    if (!expected->f)
-        return STATUS_OK; /* not compared */
-    desc.dtype = DTYPE_F64;
-    if (!desc_is_dense(&desc))
-        desc = desc_dense(DTYPE_F64, &desc.shape, LAYOUT_PLAIN);
-    return read_from(&desc, expected->f, rows, err);
-}
-
-/* The first call of a distrusted kernel happens in a child that may die of it. */
-static enum status probe(struct trial *t, const struct candidate *c, double bound,
-                         struct error *err)
-{
-    const struct node *node = t->step->query.node;
-    struct ref_tensor rows[PROBE_OUTPUTS] = {{.count = 0}};
     const double *expected[PROBE_OUTPUTS] = {NULL};
-    enum status status = STATUS_OK;
-    if (node->output_count > PROBE_OUTPUTS)
-        return UNSUPPORTED(err, "more outputs than a probe compares");
-    for (int k = 0; status == STATUS_OK && k < node->output_count; k++) {
-        status = in_rows(t, k, &rows[k], err);
-        expected[k] = rows[k].f;
-    }
-    struct probe_data data = {
-        .in = (const void *const *)t->in, .expected = expected, .tolerance = bound};
-    if (status == STATUS_OK)
-        status = probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);
-    for (int k = 0; k < node->output_count; k++)
-        ref_release(&rows[k]);
-    return status;
+    if (t->step->query.node->output_count > PROBE_OUTPUTS)
+        return UNSUPPORTED(err, "more outputs than a probe has room for");
+    struct probe_data data = {.in = (const void *const *)t->in, .expected = expected};
+    return probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);
 }
 
 /* A prepared candidate of the device: checked and timed. */
@@ -230,7 +219,7 @@ static enum status try_candidate(struct trial *t, struct candidate *c, struct tu
     if (kernel->distrusted && !there) {
         if (t->expected[0].f == NULL && t->expected[0].i == NULL)
             expect_from_reference(t);
-        TRY(probe(t, c, bound_of(q, kernel, q->out[0].dtype), err));
+        TRY(probe(t, c, err));
     }
     if (there)
         TRY(trial_there_open(t, err));
@@ -255,8 +244,14 @@ static void try_one(struct trial *t, int k, struct turns *turns, struct candidat
 {
     struct candidate *c = &t->step->candidates[k];
     struct error why = {0};
-    if (c->reason[0] || ((*winner || turns->count) && c->kernel == &kernel_reference))
+    bool have = *winner || turns->count;
+    if (c->reason[0] || (have && c->kernel == &kernel_reference))
         return;
+    if (have && t->cache && record_is_hopeless(t, c->kernel)) {
+        snprintf(c->reason, sizeof(c->reason),
+                 "not tried by a quick tuning: far behind on other steps like this");
+        return;
+    }
     if (try_candidate(t, c, turns, &why) != STATUS_OK)
         snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
     else if (!turns->count && (!*winner || c->time_ns < (*winner)->time_ns))
@@ -297,18 +292,28 @@ static struct candidate *try_each(struct trial *t, struct turns *turns)
     return turns->count ? turns_play(t, turns, TURNS_LAST) : winner;
 }
 
+static struct candidate *try_favourite(struct trial *t, struct turns *turns)
+{
+    struct candidate *winner = NULL;
+    try_one(t, (int)(t->favourite - t->step->candidates), turns, &winner);
+    return turns->count ? turns_play(t, turns, TURNS_FIRST) : winner;
+}
+
 static enum status try_all(struct trial *t, struct error *err)
 {
     struct step *step = t->step;
     struct turns turns = {.count = 0};
-    if (step->cost.macs <= reference_macs)
+    if (step->cost.macs <= reference_macs && !t->exe->options.quick_tune)
         expect_from_reference(t);
-    struct candidate *winner = try_each(t, &turns);
+    struct candidate *winner = t->favourite ? try_favourite(t, &turns) : NULL;
+    winner = winner ? winner : try_each(t, &turns);
     turns_release(&turns);
     if (!winner)
         return FAIL(err, STATUS_FAILED, "no kernel computes node \"%s\" (%s)",
                     step->query.node->name, step->query.node->op->name);
     winner->chosen = true;
+    if (t->cache)
+        record_outcome(t, winner);
     return STATUS_OK;
 }
 

@@ -13,6 +13,9 @@ struct trial {
     struct ref_tensor *expected; /* per output; count 0: not known */
     char *evict;                 /* streamed between runs when `cold` */
     bool cold;                   /* the network's weights exceed the caches */
+    struct candidate *favourite; /* tried alone; the others only if it is wrong. NULL: none */
+    struct tune_cache *cache;    /* of a quick tuning: records of kernels. NULL: not kept */
+    uint64_t family;             /* of the step, with a cache */
     struct trial_there *there;   /* trial_device.c: the tensors on the device */
 };
 
@@ -57,6 +60,10 @@ void turns_release(struct turns *turns);
 double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
                       void *workspace);
 
+/* tune_record.c: whether the kernel lost all its chances on other steps of the family. */
+bool record_is_hopeless(const struct trial *t, const struct kernel *kernel);
+void record_outcome(const struct trial *t, const struct candidate *winner);
+
 /* trial_device.c */
 enum status trial_there_open(struct trial *t, struct error *err);
 void trial_there_close(struct trial *t);
@@ -69,7 +76,8 @@ enum status trial_there_time(struct trial *t, const struct kernel *kernel,
                              struct kernel_state *state, double *ns, struct error *err);
 
 /* Tries the step's candidates: sets times, reasons, and `chosen` on the winner. FAILED when none
- * is right. t has exe, step, evict and cold set; everything else is made and released here. */
+ * is right. t has exe, step, evict, cold, favourite and cache set; everything else is made and
+ * released here. */
 enum status trial_run(struct trial *t, struct error *err);
 
 #endif

@@ -14,7 +14,7 @@
 enum { EVICT_TILE = 1 << 20, WARM_BYTES = 4 << 20, LINE = 64 };
 enum { MIN_ROUNDS = 3, MAX_ROUNDS = 24, WARM_RUNS = 3 };
 enum { FAR_BEHIND = 3 }; /* times the best: one sample is enough, whatever disturbed it */
-static const double budget_ns = 80e6;
+static const double budget_ns = 80e6, quick_budget_ns = 20e6;
 /* A launch this long shows in two rounds what it is worth, and in the first run what it is not. */
 static const double long_ns = 2e6;
 /* What a kernel with threads of its own costs its neighbours: our workers sleep while it runs, and
@@ -130,13 +130,15 @@ struct candidate *turns_play(struct trial *t, struct turns *turns, enum turns_st
     if (turns->count == 0)
         return NULL;
     double begin = (double)clock_now_ns();
+    bool quick = t->exe->options.quick_tune;
+    double budget = quick ? quick_budget_ns : budget_ns;
     int most = stage == TURNS_LAST ? MAX_ROUNDS : MIN_ROUNDS;
     bool settled = turns->count == 1 && turns->list[0].played;
     for (int rounds = 1; !settled && rounds <= most; rounds++) {
         play_round(t, turns);
         bool alone = drop_slow(turns, rounds) == 1;
-        int least = best_ns(turns) > long_ns ? MIN_ROUNDS - 1 : MIN_ROUNDS;
-        settled = rounds >= least && (alone || (double)clock_now_ns() - begin > budget_ns);
+        int least = quick || best_ns(turns) > long_ns ? MIN_ROUNDS - 1 : MIN_ROUNDS;
+        settled = rounds >= least && (alone || (double)clock_now_ns() - begin > budget);
     }
     int best = best_of(turns);
     struct entrant winner = turns->list[best];

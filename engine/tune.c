@@ -126,7 +126,7 @@ enum status fixed_begin(struct exe *exe, struct step *step, struct error *err)
             if (!place->memory)
                 return FAIL_NO_MEMORY(err);
             place->owned = true;
-            value_materialise(&exe->g->values[v], place->memory);
+            value_materialise_by(exe->pool, &exe->g->values[v], place->memory);
         }
         ((const void **)(uintptr_t)step->query.fixed)[k] = place->memory;
     }
@@ -184,16 +184,21 @@ static const struct step *same_before(const struct exe *exe, const struct step *
     return NULL;
 }
 
-/* The signature and who competes: a new kernel or variant makes old winners void. */
-static uint64_t key_of(const struct step *step)
+/* A new kernel or variant makes old winners void. */
+static uint64_t with_competitors(uint64_t key, const struct step *step, bool variants)
 {
-    uint64_t key = random_hash(step->signature);
     for (int k = 0; k < step->candidate_count; k++) {
         const struct candidate *c = &step->candidates[k];
         if (c->kernel != &kernel_reference && !c->reason[0])
-            key = (key ^ random_hash(c->kernel->name) ^ random_hash(c->text)) * 0x100000001b3u;
+            key = (key ^ random_hash(c->kernel->name) ^ random_hash(variants ? c->text : "")) *
+                  0x100000001b3u;
     }
     return key;
+}
+
+static uint64_t key_of(const struct step *step)
+{
+    return with_competitors(random_hash(step->signature), step, true);
 }
 
 /* Where a quick tuning keeps its winner, which a full one does not take for the best. */
@@ -226,22 +231,51 @@ static void choose_known(struct exe *exe, struct step *step, const struct tune_c
     c->time_ns = entry ? entry->time_ns : 0;
 }
 
+static void remember(struct tune_cache *cache, uint64_t key, const struct candidate *c)
+{
+    struct tune_entry entry = {.key = key, .variant = c->variant, .time_ns = c->time_ns};
+    snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
+    tune_cache_put(cache, &entry);
+}
+
+/* A quick tuning tries one step of each kin. What won there computes the others; a distrusted
+ * kernel is on trial still, but alone. */
+static enum status choose_quickly(struct exe *exe, struct step *step, struct tune_cache *cache,
+                                  const struct trial *trial, struct error *err)
+{
+    uint64_t key = quick_key(key_of(step)); /* before the trial adds reasons */
+    uint64_t kin = with_competitors(step_likeness(exe, step, LIKE_KIN), step, false);
+    const struct tune_entry *entry = exe->options.retune ? NULL : tune_cache_find(cache, kin);
+    struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
+    if (c && !c->kernel->distrusted) {
+        c->chosen = true;
+        return STATUS_OK;
+    }
+    struct trial t = *trial;
+    t.step = step;
+    t.favourite = c;
+    t.cache = exe->options.retune ? NULL : cache;
+    t.family = step_likeness(exe, step, LIKE_FAMILY);
+    TRY(trial_run(&t, err));
+    remember(cache, key, chosen_of(step));
+    if (!entry)
+        remember(cache, kin, chosen_of(step));
+    return STATUS_OK;
+}
+
 static enum status choose_tried(struct exe *exe, struct step *step, struct tune_cache *cache,
                                 struct trial *trial, struct error *err)
 {
     choose_known(exe, step, cache);
     if (chosen_of(step))
         return STATUS_OK;
+    if (exe->options.quick_tune)
+        return choose_quickly(exe, step, cache, trial, err);
+    uint64_t key = key_of(step); /* before the trial adds reasons */
     struct trial t = *trial;
     t.step = step;
-    uint64_t key = key_of(step); /* before the trial adds reasons */
     TRY(trial_run(&t, err));
-    struct candidate *c = chosen_of(step);
-    if (exe->options.quick_tune)
-        key = quick_key(key);
-    struct tune_entry entry = {.key = key, .variant = c->variant, .time_ns = c->time_ns};
-    snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
-    tune_cache_put(cache, &entry);
+    remember(cache, key, chosen_of(step));
     return STATUS_OK;
 }
 

@@ -21,7 +21,7 @@
 
 enum { COUNTS_MAX = 12, STEP_REPEATS_MAX = 9, COUNTED_S = 1, COUNTED_MAX = 1000 };
 
-static const double layers_budget_s = 2;
+static const double layers_budget_s = 2; /* or half of what sampling may take */
 
 struct work {
     const struct point_job *job;
@@ -93,7 +93,8 @@ static enum status phase_steps(struct work *w, struct error *err)
     if (!w->step_ns)
         return FAIL_NO_MEMORY(err);
     progress_show(w->job->progress, "timing layers", NAN, NAN);
-    w->step_repeats = (int)fmin(STEP_REPEATS_MAX, fmax(3, layers_budget_s / m->median_s));
+    double budget = fmin(layers_budget_s, w->job->point->protocol.seconds_max / 2);
+    w->step_repeats = (int)fmin(STEP_REPEATS_MAX, fmax(3, budget / m->median_s));
     exe_time_steps(w->target.exe, w->step_repeats, w->step_ns);
     return STATUS_OK;
 }

@@ -134,7 +134,8 @@ static const struct suite_key keys[KEY_COUNT] = {
                     .choices = tunings,
                     .usual = "full",
                     .help = "how kernels are chosen for shapes not met before; quick: one variant "
-                            "of each kernel competes (tile sizes and the like are not varied)"},
+                            "of each kernel competes (tile sizes and the like are not varied), and "
+                            "steps with sizes of one magnitude share a winner"},
     [KEY_INTERVAL] = {.table = TABLE_STOP,
                       .name = "interval",
                       .type = SUITE_NUMBER,

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "engine/exe.h"
 #include "engine/graph.h"
 #include "engine/op.h"
@@ -100,6 +102,31 @@ static void fills_do_not_depend_on_neighbours(void **state)
         assert_true(whole[k] >= -1 && whole[k] < 1);
 }
 
+static void threads_fill_as_one_does(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 * MATERIALISE_TILE + 7 };
+    static const enum dtype types[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F64, DTYPE_I32};
+    struct pool *pool;
+    assert_int_equal(pool_new(3, &pool, NULL), STATUS_OK);
+    for (int k = 0; k < 4; k++) {
+        struct fill fill = {.kind = k == 3 ? FILL_ZIPF : FILL_UNIFORM, .a = -3, .b = 500};
+        struct value value = {
+            .name = "w", .dtype = types[k], .shape = shape_of(COUNT), .fill = fill};
+        size_t bytes = COUNT * dtype_size(types[k]);
+        char *one = malloc(bytes), *many = malloc(bytes), tile[MATERIALISE_TILE * 8];
+        value_materialise(&value, one);
+        value_materialise_by(pool, &value, many);
+        assert_memory_equal(one, many, bytes);
+        assert_int_equal(value_tiles(&value), 4);
+        value_materialise_tile(&value, 3, tile);
+        assert_memory_equal(tile, one + bytes - 7 * dtype_size(types[k]), 7 * dtype_size(types[k]));
+        free(one);
+        free(many);
+    }
+    pool_free(pool);
+}
+
 static void indices_stay_in_range(void **state)
 {
     (void)state;
@@ -160,6 +187,7 @@ int main(void)
         cmocka_unit_test(compact_sorts_and_drops),
         cmocka_unit_test(copies_are_independent),
         cmocka_unit_test(fills_do_not_depend_on_neighbours),
+        cmocka_unit_test(threads_fill_as_one_does),
         cmocka_unit_test(indices_stay_in_range),
         cmocka_unit_test(half_floats_round_to_even),
         cmocka_unit_test(strides_of_layouts),

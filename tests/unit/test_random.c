@@ -24,6 +24,21 @@ static void matches_the_known_answer(void **state)
     assert_int_equal(word[3], 0x9b00dbd8u);
 }
 
+static void runs_are_the_same_words(void **state)
+{
+    (void)state;
+    enum { COUNT = 43 };
+    static const uint64_t firsts[] = {0, 5, 0xfffffffdu, 0xffffffff0000000cu};
+    for (int f = 0; f < 4; f++) {
+        uint32_t words[4 * COUNT], word[4];
+        random_words_run(0x123456789abcdefu, firsts[f], COUNT, words);
+        for (uint64_t k = 0; k < COUNT; k++) {
+            random_words(0x123456789abcdefu, firsts[f] + k, word);
+            assert_memory_equal(words + 4 * k, word, sizeof(word));
+        }
+    }
+}
+
 static void numbers_depend_on_seed_and_index_alone(void **state)
 {
     (void)state;
@@ -97,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matches_the_known_answer),
+        cmocka_unit_test(runs_are_the_same_words),
         cmocka_unit_test(numbers_depend_on_seed_and_index_alone),
         cmocka_unit_test(uniform_is_uniform),
         cmocka_unit_test(normal_is_normal),

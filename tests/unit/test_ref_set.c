@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "engine/exe.h"
+#include "engine/reference.h"
 
 enum { ROWS = 3, COLUMNS = 2 };
 
@@ -73,6 +74,27 @@ static void integers_are_compared_too(void **state)
     assert_true(ref_set_error(&x, &y) > 0.3);
 }
 
+/* The last tile is not whole, and the worst element is in it. */
+static void native_memory_is_compared_as_tensors_are(void **state)
+{
+    (void)state;
+    enum { COUNT = 50001 };
+    static float native[COUNT];
+    static double got[COUNT], want[COUNT];
+    struct ref_tensor x = {.dtype = DTYPE_F32, .shape = shape_of(COUNT), .count = COUNT, .f = got};
+    struct ref_tensor y = {.dtype = DTYPE_F32, .shape = shape_of(COUNT), .count = COUNT, .f = want};
+    for (int k = 0; k < COUNT; k++) {
+        want[k] = k % 1000 - 400;
+        got[k] = native[k] = (float)(k == COUNT - 2 ? want[k] + 3 : want[k] + k % 7 * 0.125);
+    }
+    assert_true(ref_rel_error(&x, &y) > 0);
+    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y) == ref_rel_error(&x, &y));
+    got[17] = native[17] = NAN;
+    assert_true(isinf(ref_native_error(NULL, DTYPE_F32, native, &y)));
+    want[17] = NAN;
+    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y) == ref_rel_error(&x, &y));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +104,7 @@ int main(void)
         cmocka_unit_test(what_is_not_a_number_is_wrong),
         cmocka_unit_test(other_shapes_are_wrong),
         cmocka_unit_test(integers_are_compared_too),
+        cmocka_unit_test(native_memory_is_compared_as_tensors_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
