@@ -50,7 +50,9 @@ SIMD_INLINE void gemm_begin(const struct gemm_tile *t, enum gemm_math math, int 
     if (t->resume) {
         UNROLLED (m, mr)
             UNROLLED (n, nv)
-                acc[m][n] = gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv);
+                acc[m][n] = gemm_is_bytes(math)
+                                ? gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv)
+                                : vf_zero();
         return;
     }
     if (gemm_is_bytes(math) && t->bias) {
@@ -124,6 +126,15 @@ SIMD_INLINE void gemm_sum_up(const struct gemm_tile *t, enum gemm_math math, int
     }
 }
 
+/* Floats: blocks of depth are summed apart, because the error of one long sum grows with its length.
+ */
+SIMD_INLINE void gemm_add_earlier(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
+{
+    UNROLLED (m, mr)
+        UNROLLED (n, nv)
+            acc[m][n] = vf_add(acc[m][n], gemm_load(t->c + m * t->c_row + n * VL, t->last, n, nv));
+}
+
 SIMD_INLINE void gemm_store_narrow(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     vm mask = vm_first(t->last);
@@ -165,6 +176,8 @@ SIMD_INLINE void gemm_tile_run(const struct gemm_tile *t, enum gemm_math math, i
     gemm_sums acc;
     gemm_begin(t, math, mr, nv, acc);
     gemm_sum_up(t, math, mr, nv, acc);
+    if (t->resume && !gemm_is_bytes(math))
+        gemm_add_earlier(t, mr, nv, acc);
     if (t->post && t->post->light)
         gemm_light_steps(t->post, t->operands, t->last, mr, nv, acc);
     if (math != GEMM_F32 && t->narrow) {
