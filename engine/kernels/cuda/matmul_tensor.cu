@@ -330,10 +330,12 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return plan(q, &s, why);
 }
 
+/* The larger blocks only where both sides fill more than half of one. */
 static int variants(const struct kernel_query *q)
 {
-    (void)q;
-    return 2;
+    struct matmul_shape shape = cuda_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    int64_t small = (int64_t)SIDE * EACH_SMALL;
+    return shape.m > small && shape.n > small ? 2 : 1;
 }
 
 static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
