@@ -53,6 +53,20 @@ enum status device_parse(const char *name, char kind[32], int *index, struct err
     return STATUS_OK;
 }
 
+void device_canonical(const char *name, char text[DEVICE_NAME_SIZE])
+{
+    char kind[32];
+    int index;
+    struct error ignored;
+    name = name ? name : "cpu";
+    if (device_parse(name, kind, &index, &ignored) != STATUS_OK)
+        snprintf(text, DEVICE_NAME_SIZE, "%s", name);
+    else if (index == 0)
+        snprintf(text, DEVICE_NAME_SIZE, "%s", kind);
+    else
+        snprintf(text, DEVICE_NAME_SIZE, "%s:%d", kind, index);
+}
+
 /* A kind may be missing because its plug-in was not built or refused to load: that is the cause. */
 static enum status fail_no_kind(const char *kind, struct error *err)
 {

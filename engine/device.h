@@ -134,5 +134,9 @@ enum status device_open(const char *name, struct device *device, struct error *e
 void device_close(struct device *device); /* also of a zeroed one */
 /* "cuda:1" -> "cuda" and 1; FAILED when it is neither a name nor a name and a number. */
 enum status device_parse(const char *name, char kind[32], int *index, struct error *err);
+/* The one spelling of what several name: "cuda:0" -> "cuda", NULL -> "cpu". What is no name stays
+ * as it is, as far as it fits. */
+enum { DEVICE_NAME_SIZE = 64 };
+void device_canonical(const char *name, char text[DEVICE_NAME_SIZE]);
 
 #endif

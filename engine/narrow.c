@@ -19,6 +19,7 @@ static const char *const math[] = {"AveragePool",
                                    "LpNormalization",
                                    "LRN",
                                    "MaxPool",
+                                   "MaxRoiPool",
                                    "ReduceL1",
                                    "ReduceL2",
                                    "ReduceLogSum",
@@ -30,13 +31,15 @@ static const char *const math[] = {"AveragePool",
                                    "ReduceSumSquare",
                                    "Resize",
                                    "RMSNormalization",
+                                   "RoiAlign",
                                    "Softmax",
                                    "Upsample",
                                    NULL};
 
 /* Operators with a rule for it (op->move) are of this class by themselves. */
-static const char *const moves[] = {"Gather", "GatherElements", "GatherND",
-                                    "OneHot", "Where",          NULL};
+static const char *const moves[] = {"Gather",    "GatherElements", "GatherND",
+                                    "OneHot",    "Scatter",        "ScatterElements",
+                                    "ScatterND", "Where",          NULL};
 
 static const struct special {
     const char *op;
@@ -49,8 +52,10 @@ static const struct special {
     {"BatchNormalization", 1, 1}, /* statistics and factors stay in f32 */
     {"GRU", 0, 4},
     {"LSTM", 0, 4},
+    {"MaxRoiPool", 1, 1},   /* corners of regions are pixels: bf16 has 8 bits for them */
     {"OneHot", 1u << 2, 1}, /* the two values; indices may be floats, too */
     {"Resize", 1, 1},       /* neither region nor scales */
+    {"RoiAlign", 1, 1},
     {"Upsample", 1, 1},
 };
 

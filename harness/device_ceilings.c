@@ -446,7 +446,9 @@ enum status device_ceilings_measure(const char *name, bool quick, struct arena *
     struct session s = {.quick = quick, .arena = arena};
     *out = NULL;
     *count = 0;
-    s.name = arena_strdup(arena, name);
+    char canonical[DEVICE_NAME_SIZE];
+    device_canonical(name, canonical);
+    s.name = arena_strdup(arena, canonical);
     if (!s.name)
         return FAIL_NO_MEMORY(err);
     TRY(device_open(name, &s.device, err));

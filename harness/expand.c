@@ -285,11 +285,13 @@ static enum status fill_texts(struct planner *planner, const struct selection *s
 {
     struct arena *arena = &planner->plan->arena;
     const struct workload *w = s->entry->workload;
+    char device[DEVICE_NAME_SIZE];
+    device_canonical(text_of(s, KEY_DEVICE), device);
     p->workload = arena_strdup(arena, entry_name(s->entry));
     p->params = params_text(arena, s);
     p->domain = w ? w->domain : "file";
     p->mode = arena_strdup(arena, text_of(s, KEY_MODE));
-    p->device = arena_strdup(arena, text_of(s, KEY_DEVICE));
+    p->device = arena_strdup(arena, device);
     p->precision = arena_strdup(arena, text_of(s, KEY_PRECISION));
     p->providers = sorted_words(arena, text_of(s, KEY_PROVIDERS));
     p->profilers = arena_strdup(arena, text_of(s, KEY_PROFILERS));

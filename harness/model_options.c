@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/device.h"
 #include "engine/plugin.h"
 #include "workloads/workload.h"
 
@@ -60,11 +61,13 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
 static enum status check_precision(const char *spec, const char *device, enum precision precision,
                                    struct error *err)
 {
-    bool host = !device || strcmp(device, "cpu") == 0;
+    char name[DEVICE_NAME_SIZE];
+    device_canonical(device, name);
+    bool host = strcmp(name, "cpu") == 0;
     if (workload_has_precision(workload_of(spec), precision, host))
         return STATUS_OK;
     return FAIL(err, STATUS_FAILED, "precision \"%s\": %s cannot run in it on %s",
-                precision_name(precision), spec, host ? "the CPU" : device);
+                precision_name(precision), spec, host ? "the CPU" : name);
 }
 
 enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,

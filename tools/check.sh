@@ -57,6 +57,7 @@ check scripts scripts
 check gcc build werror gcc
 check clang build clang clang
 check headers tools/check_headers.sh build/clang/gen
+check cuda tools/check_cuda.sh build/clang/gen
 check globals tools/check_globals.sh build/werror
 check cppcheck static
 check tidy tidy

@@ -16,6 +16,8 @@ for header in $(find base engine results workloads profilers plots harness tests
         needs=cupti.h
         needed=-Iprofilers/cupti/include
         ;;
+    # For clang's device code alone: tools/check_cuda.sh compiles it.
+    tests/gpu/cuda_clang.h) continue ;;
     # CUDA C: as the host compiles it for the tests.
     engine/kernels/cuda/lib/api.h | engine/kernels/cuda/lib/cuda.h) needs=stddef.h ;;
     engine/kernels/cuda/lib/* | tests/gpu/host/cuda_*.h)

@@ -65,6 +65,8 @@ static const struct op_case cases[] = {
     {.name = "long_sums", .inputs = "f32[6,1031] f32[1031,40]!"},
     {.name = "k_is_1", .inputs = "f32[9,1] f32[1,20]!"},
     {.name = "wide", .inputs = "f32[128,64] f32[64,512]!"},
+    {.name = "blocks", .inputs = "f32[150,200] f32[200,136]"},
+    {.name = "odd_blocks", .inputs = "f32[67,45] f32[45,131]"},
     {.name = "batch", .inputs = "f32[3,2,17,20] f32[3,2,20,9]"},
     {.name = "batch_by_constant_matrix", .inputs = "f32[2,7,24] f32[24,36]!"},
     {.name = "broadcast_batches", .inputs = "f32[4,1,5,6] f32[3,6,7]"},

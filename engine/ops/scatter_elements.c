@@ -18,6 +18,8 @@ static const struct op_case cases[] = {
     {.name = "columns", .inputs = "f32[2,5] i64[2,2]=1,3,-1,0 f32[2,2]", .attrs = "axis=1"},
     {.name = "add", .inputs = "f32[10,4] i64[20,4] f32[20,4]", .attrs = "reduction=\"add\""},
     {.name = "mul", .inputs = "i32[10] i64[12] i32[12]{1:3}", .attrs = "reduction=\"mul\""},
+    {.name = "odd", .inputs = "f32[5] i64[3]=4,0,2 f32[3]"},
+    {.name = "product", .inputs = "f32[13] i64[24] f32[24]", .attrs = "reduction=\"mul\""},
     {.name = "max", .inputs = "f32[3,10] i64[3,9] f32[3,9]", .attrs = "axis=-1 reduction=\"max\""},
     {.name = "min", .inputs = "i64[10,2] i32[7,2] i64[7,2]", .attrs = "reduction=\"min\""},
 };

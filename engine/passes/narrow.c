@@ -41,13 +41,19 @@ static bool is_cast(const struct node *node)
     return strcmp(node->op->name, "Cast") == 0;
 }
 
-/* A Cast of integers is made to give the narrow type at once; one of floats was asked for. */
+static bool computes(const struct node *node)
+{
+    return node->post_count || strcmp(node_string(node, "reduction", "none"), "none") != 0;
+}
+
+/* A Cast of integers is made to give the narrow type at once; one of floats was asked for. What
+ * else moves elements may do more with them: a fused epilogue, the sums of a scatter. */
 static enum narrow_class class_of(const struct graph *g, const struct node *node)
 {
     enum narrow_class class = narrow_class_of(node->op);
     if (is_cast(node) && !dtype_is_float(g->values[node->inputs[0]].dtype))
         return NARROW_MATH;
-    return class == NARROW_MOVE && node->post_count ? NARROW_MATH : class;
+    return class == NARROW_MOVE && computes(node) ? NARROW_MATH : class;
 }
 
 static bool takes_narrow(const struct narrowing *n, int node, int k)

@@ -189,7 +189,9 @@ static enum status measure_cpu(const struct peaks_options *o, struct peaks *peak
 
 static bool is_cpu(const struct peaks_options *o)
 {
-    return !o->device || strcmp(o->device, "cpu") == 0;
+    char name[DEVICE_NAME_SIZE];
+    device_canonical(o->device, name);
+    return strcmp(name, "cpu") == 0;
 }
 
 /* The machine is looked at before threads are bound to CPUs. */

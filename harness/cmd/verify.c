@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/device.h"
 #include "harness/command.h"
 #include "harness/model_options.h"
 #include "harness/verify.h"
@@ -32,7 +33,8 @@ static const struct option options[] = {
 };
 
 struct outcome {
-    const char *spec, *device, *precision;
+    const char *spec, *precision;
+    char device[DEVICE_NAME_SIZE];
     struct verification v;
     struct error err;
     double seconds;
@@ -52,12 +54,12 @@ static const char *verdict_of(const struct outcome *r)
 static struct outcome verify(const char *spec, const struct verify_options *o)
 {
     struct outcome r = {.spec = spec,
-                        .device = o->model.device ? o->model.device : "cpu",
                         .precision = o->model.precision ? o->model.precision : "f32",
                         .v = {NAN, NAN}};
     struct graph *graph;
     struct exe *exe;
     uint64_t begin = clock_now_ns();
+    device_canonical(o->model.device, r.device);
     r.status = model_open(spec, &o->model, &graph, &exe, &r.err);
     if (r.status == STATUS_OK) {
         r.status = verify_exe(graph, exe, &r.v, &r.err);

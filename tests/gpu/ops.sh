@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The own CUDA kernels on all cases of their operators, on the host: tests/gpu/host/ runs them block
-# by block, fiber by fiber, in f32, bf16 and f16. No GPU and no CUDA toolkit is needed.
+# by block, fiber by fiber, in f32, bf16, f16 and tf32. No GPU and no CUDA toolkit is needed.
 . tests/lib/tap.sh
 
 build=${RIDGE_BUILD:-build/release}
@@ -18,4 +18,9 @@ for floats in f32 bf16 f16; do
     exits 0
     prints '^[1-9][0-9]{2,} passed, 0 failed'
 done
+# Kernels that take f32 only where tf32 is asked for.
+run "$build/tests/ops/run" --providers cuda --device cuda --floats tf32 --kernel cuda_matmul_tensor
+cat "$output"
+exits 0
+prints '^[1-9][0-9]{2,} passed, 0 failed'
 finish

@@ -238,7 +238,8 @@ static enum status make(struct kernel_case *c, struct error *err)
                                      .out = c->out_desc,
                                      .fixed = c->fixed,
                                      .threads = pool_threads(c->setup.pool),
-                                     .device = c->setup.device};
+                                     .device = c->setup.device,
+                                     .tf32 = c->setup.tf32};
     return c->setup.kernel->supports(&c->query, err);
 }
 

@@ -27,6 +27,7 @@ struct kernel_setup {
     const struct kernel *kernel;
     enum layout_plan plan;
     bool at_run_time; /* constants come with the launch, except those that decide shapes */
+    bool tf32;        /* products of f32 may round their factors */
     struct pool *pool;
     const struct device *device; /* the kernel's, opened; NULL: the CPU */
 };

@@ -84,13 +84,14 @@ void subject_close(struct subject *s)
 
 /* ---- judging ---- */
 
-/* What rounding to the type costs is always allowed. */
+/* What rounding to the type costs is always allowed; tf32 rounds both factors to 10 bits. */
 static double tolerance_of(const struct subject *s, double own, enum dtype dtype)
 {
     double bound = s->op->tolerance > 0 ? s->op->tolerance : 1e-5;
     bound = own > bound ? own : bound;
     bound = s->c->tolerance > bound ? s->c->tolerance : bound;
-    return bound + narrow_tolerance(s->op, dtype);
+    double tf32 = s->tf32 && dtype == DTYPE_F32 ? 2 * narrow_tolerance(s->op, DTYPE_F16) : 0;
+    return bound + narrow_tolerance(s->op, dtype) + tf32;
 }
 
 /* Outputs of data-dependent size: only as many rows as the count beside them says. */

@@ -14,6 +14,7 @@ struct subject {
     const struct op_case *c;
     const char *posts; /* name of the epilogue; NULL: none */
     enum dtype floats; /* what f32 becomes where the operator bears it: f32, f16 or bf16 */
+    bool tf32;         /* products of f32 may round their factors */
     struct graph *g;
     struct ref_tensor *want; /* per graph output, rounded to its type */
     double norm; /* with posts: of output 0 before them, as far as its errors pass them */

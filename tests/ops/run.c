@@ -42,6 +42,7 @@ struct suite {
     struct settings settings;
     enum isa isa;
     enum dtype floats;
+    bool tf32;
     struct pool *pools[POOLS]; /* in the child; pools[k] has k + 1 threads */
     struct device device;      /* in the child; kind NULL: the CPU */
     struct progress *progress; /* shared */
@@ -59,7 +60,7 @@ static const struct option table[] = {
     {"device", 'd', OPTION_TEXT, offsetof(struct settings, device), "NAME",
      "kernels of this device instead of the CPU's: cuda, cuda:1"},
     {"floats", 0, OPTION_TEXT, offsetof(struct settings, floats), "TYPE",
-     "bf16 or f16: what f32 becomes where the operator bears it"},
+     "bf16 or f16: what f32 becomes where the operator bears it; tf32: how it is multiplied"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
      "print refusals and a table per operator"},
     {"no-fork", 0, OPTION_FLAG, offsetof(struct settings, no_fork), NULL,
@@ -162,6 +163,7 @@ static bool test_kernel_alone(struct suite *suite, const struct subject *s,
                                              .kernel = kernel,
                                              .plan = (enum layout_plan)plan,
                                              .at_run_time = late,
+                                             .tf32 = suite->tf32,
                                              .pool = suite->pools[p],
                                              .device = suite->device.kind ? &suite->device : NULL};
                 accepted = test_setup(suite, s, &setup) || accepted;
@@ -200,6 +202,7 @@ static void test_exe(struct suite *suite, const struct subject *s, const char *o
                                   .only = only,
                                   .providers = suite->settings.providers,
                                   .device = suite->settings.device,
+                                  .precision = suite->tf32 ? PRECISION_TF32 : PRECISION_F32,
                                   .pool = suite->pools[POOLS - 1]};
     snprintf(how, sizeof(how), "executable with %s", only ? only : "all passes");
     try_at(suite, s, how);
@@ -261,6 +264,7 @@ static void test_subjects(const struct case_job *job)
         struct subject s = {.op = job->op,
                             .c = job->c,
                             .floats = suite->floats,
+                            .tf32 = suite->tf32,
                             .posts = posts == NONE ? NULL : posts_name(posts)};
         bool may_refuse = posts != NONE || suite->floats != DTYPE_F32;
         try_at(suite, &s, "reference");
@@ -371,7 +375,9 @@ static void load_plugins(const struct suite *suite, const char *program)
 static enum status run_all(struct suite *suite, const char *program, struct error *err)
 {
     TRY(choose_isa(suite, err));
-    suite->floats = suite->settings.floats ? dtype_from_name(suite->settings.floats) : DTYPE_F32;
+    const char *floats = suite->settings.floats ? suite->settings.floats : "f32";
+    suite->tf32 = strcmp(floats, "tf32") == 0;
+    suite->floats = suite->tf32 ? DTYPE_F32 : dtype_from_name(floats);
     if (suite->floats == DTYPE_NONE)
         return FAIL(err, STATUS_FAILED, "--floats \"%s\" is no type", suite->settings.floats);
     load_plugins(suite, program);

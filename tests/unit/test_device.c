@@ -84,6 +84,21 @@ static void names_are_parsed(void **state)
     }
 }
 
+/* The first of several has one name, or it would count as two devices in plans and results. */
+static void a_device_has_one_name(void **state)
+{
+    (void)state;
+    const char *const names[][2] = {
+        {"cuda", "cuda"},      {"cuda:0", "cuda"}, {"cuda:00", "cuda"}, {"cuda:1", "cuda:1"},
+        {"cuda:01", "cuda:1"}, {"cpu:0", "cpu"},   {NULL, "cpu"},       {"cuda:x", "cuda:x"},
+    };
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+        char text[DEVICE_NAME_SIZE];
+        device_canonical(names[k][0], text);
+        assert_string_equal(text, names[k][1]);
+    }
+}
+
 static void the_cpu_is_a_device(void **state)
 {
     (void)state;
@@ -294,6 +309,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_parsed),
+        cmocka_unit_test(a_device_has_one_name),
         cmocka_unit_test(the_cpu_is_a_device),
         cmocka_unit_test(causes_are_told_apart),
         cmocka_unit_test(properties_are_read),

@@ -170,6 +170,56 @@ static void statistics_stay_in_f32(void **state)
     graph_free(g);
 }
 
+/* The images of regions are narrow, their corners are not: in bf16 they would be off by pixels. */
+static void regions_keep_their_corners(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("regions");
+    int x = conv2d(g, graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 9, 9), even), .name = "c",
+                   .out = 4, .kernel = 3);
+    int rois = graph_input(g, "rois", DTYPE_F32, shape_of(2, 4), even);
+    int image = graph_const_i64(g, 2, (const int64_t[]){0, 0});
+    int crops = graph_node(g, "RoiAlign", NULL, INPUTS(x, rois, image),
+                           ATTRS(attr_int("output_height", 3), attr_int("output_width", 3)));
+    graph_output(g, conv2d(g, crops, .name = "d", .out = 4, .kernel = 3));
+    narrowed(g, DTYPE_BF16);
+    assert_int_equal(in_type(g, "RoiAlign", 0), DTYPE_BF16);
+    assert_int_equal(in_type(g, "RoiAlign", 1), DTYPE_F32);
+    assert_int_equal(out_type(g, "RoiAlign"), DTYPE_BF16);
+    assert_int_equal(count_ops(g, "Cast"), 2); /* of the graph's input and its output */
+    graph_free(g);
+}
+
+static int scattered(struct graph *g, const char *reduction)
+{
+    int x = input(g, "x", 4, 8), updates = product(g, input(g, "u", 2, 8), "w", 8, 8);
+    int at = graph_const(g, "at", DTYPE_I64, shape_of(2, 1), (const int64_t[]){1, 3});
+    return graph_node(g, "ScatterND", NULL, INPUTS(x, at, updates),
+                      ATTRS(attr_string("reduction", reduction)));
+}
+
+/* With a reduction and without: in 16 bits, unless only a decision wants it. */
+static void scatters_are_narrow_unless_a_decision_reads_them(void **state)
+{
+    (void)state;
+    for (int sums = 0; sums < 2; sums++) {
+        const char *reduction = sums ? "add" : "none";
+        struct graph *g = graph_new("decision");
+        int y = scattered(g, reduction);
+        graph_output(g, graph_node(g, "Greater", NULL, INPUTS(y, graph_const_f32(g, 0)), NO_ATTRS));
+        narrowed(g, DTYPE_F16);
+        assert_int_equal(out_type(g, "ScatterND"), DTYPE_F32);
+        graph_free(g);
+        g = graph_new("product");
+        graph_output(g, product(g, scattered(g, reduction), "v", 8, 8));
+        narrowed(g, DTYPE_F16);
+        assert_int_equal(in_type(g, "ScatterND", 0), DTYPE_F16);
+        assert_int_equal(in_type(g, "ScatterND", 2), DTYPE_F16);
+        assert_int_equal(out_type(g, "ScatterND"), DTYPE_F16);
+        graph_free(g);
+    }
+}
+
 /* ---- weights ---- */
 
 static const uint16_t *weights(const struct graph *g, uint16_t *made)
@@ -331,6 +381,8 @@ int main(void)
         cmocka_unit_test(inputs_reach_decisions_unrounded),
         cmocka_unit_test(integers_are_left_alone),
         cmocka_unit_test(statistics_stay_in_f32),
+        cmocka_unit_test(regions_keep_their_corners),
+        cmocka_unit_test(scatters_are_narrow_unless_a_decision_reads_them),
         cmocka_unit_test(weights_are_rounded_to_nearest_even),
         cmocka_unit_test(generated_weights_are_the_same_ones),
         cmocka_unit_test(small_scalars_do_not_vanish),

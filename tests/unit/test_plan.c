@@ -213,6 +213,27 @@ static void what_cannot_run_here_is_skipped_with_a_reason(void **state)
     plan_release(&plan);
 }
 
+/* "cuda:0" was a device of its own, with other ids and without the history of "cuda". */
+static void cuda_0_is_cuda(void **state)
+{
+    (void)state;
+    struct plan plan;
+    plan_text(NCF "device = [\"cuda\", \"cuda:0\", \"cuda:1\"]\n", NO_OVERRIDES, &plan);
+    assert_int_equal(plan.count, 2);
+    assert_string_equal(plan.points[0].device, "cuda");
+    assert_string_equal(plan.points[1].device, "cuda:1");
+    char id[17];
+    memcpy(id, plan.points[0].id, sizeof(id));
+    plan_release(&plan);
+    plan_text(NCF, (struct plan_overrides){.device = "cuda:0"}, &plan);
+    assert_int_equal(plan.count, 1);
+    assert_string_equal(plan.points[0].id, id);
+    assert_non_null(strstr(plan.points[0].canonical, " device=cuda "));
+    plan_release(&plan);
+    fails(NCF "device = \"cuda\"\n" NCF "device = \"cuda:0\"\n", NO_OVERRIDES,
+          ":4: ncf, batch 256, 4 threads is there twice, first at ");
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -356,6 +377,7 @@ int main(void)
         cmocka_unit_test(good_defaults),
         cmocka_unit_test(a_command_line_changes_the_protocol),
         cmocka_unit_test(what_cannot_run_here_is_skipped_with_a_reason),
+        cmocka_unit_test(cuda_0_is_cuda),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(a_bound_that_a_scenario_does_not_know_makes_no_points),
         cmocka_unit_test(only_keeps_what_it_names),

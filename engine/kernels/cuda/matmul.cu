@@ -2,44 +2,13 @@
  *
  * MatMul and Gemm with any strides, batches and broadcast, f32 multiply-add (lib/tile.h).
  * Two sizes of tile; the tuner decides. */
-#include "engine/kernels/cuda/lib/query.h"
+#include "engine/kernels/cuda/lib/product.h"
 #include "engine/kernels/cuda/lib/tile.h"
-
-struct product {
-    const void *a, *b;
-    void *c;
-    unsigned m, n, k;
-    int64_t a_row, a_col, b_row, b_col, c_row, c_col;
-    int batch_rank;
-    unsigned batch_dim[RANK_MAX];
-    int64_t a_batch[RANK_MAX], b_batch[RANK_MAX], c_batch[RANK_MAX];
-    float alpha;
-    struct epilogue epilogue;
-};
 
 struct kernel_state {
     struct product p;
-    int64_t batch;
     int each;
 };
-
-struct offsets {
-    int64_t a, b, c;
-};
-
-static __device__ __forceinline__ struct offsets batch_offsets(const struct product &p,
-                                                               unsigned batch)
-{
-    struct offsets at = {0, 0, 0};
-    for (int d = p.batch_rank - 1; d >= 0; d--) {
-        unsigned index = batch % p.batch_dim[d];
-        batch /= p.batch_dim[d];
-        at.a += index * p.a_batch[d];
-        at.b += index * p.b_batch[d];
-        at.c += index * p.c_batch[d];
-    }
-    return at;
-}
 
 /* Threads go along the dimension that lies together in memory. */
 template <int each, class element>
@@ -89,7 +58,7 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
     __shared__ struct tile_memory<each> m;
     struct tile_sums<each> sums = {
     };
-    struct offsets at = batch_offsets(p, blockIdx.z);
+    struct product_offsets at = product_at(p, blockIdx.z);
     for (unsigned depth = 0; depth < p.k; depth += TILE_DEPTH) {
         load_tiles<each>(p, (const element *)p.a + at.a, (const element *)p.b + at.b, depth, m);
         __syncthreads();
@@ -103,63 +72,10 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
 
 enum { EACH_SMALL = 4, EACH_LARGE = 8 };
 
-static enum status add_gemm(const struct kernel_query *q, struct product *p, struct error *why)
-{
-    float beta = (float)cuda_host->node_float(q->node, "beta", 1);
-    p->alpha = (float)cuda_host->node_float(q->node, "alpha", 1);
-    if (q->node->op_inputs < 3 || q->in[2].dtype == DTYPE_NONE || beta == 0)
-        return STATUS_OK;
-    struct epilogue_op c = {POST_ADD, 0, 0, 2, beta, 0, NULL};
-    return epilogue_add(q, c, 1, 0, &p->epilogue, why);
-}
-
-static void fill_product(const struct matmul_shape *s, struct product *p)
-{
-    p->m = (unsigned)s->m;
-    p->n = (unsigned)s->n;
-    p->k = (unsigned)s->k;
-    p->a_row = s->a_row;
-    p->a_col = s->a_col;
-    p->b_row = s->b_row;
-    p->b_col = s->b_col;
-    p->c_row = s->c_row;
-    p->c_col = s->c_col;
-    p->batch_rank = s->batch_rank;
-    for (int d = 0; d < s->batch_rank; d++) {
-        p->batch_dim[d] = (unsigned)s->batch_dim[d];
-        p->a_batch[d] = s->a_batch[d];
-        p->b_batch[d] = s->b_batch[d];
-        p->c_batch[d] = s->c_batch[d];
-    }
-}
-
-static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
-{
-    TRY(floats_supported(q, 0, 2, why));
-    if (!fits_index(&q->out[0]))
-        return REFUSE(why, "more than 2^31 elements");
-    struct matmul_shape shape = cuda_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
-    s->batch = shape.batch;
-    s->p.alpha = 1;
-    fill_product(&shape, &s->p);
-    if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * TILE_SIDE * EACH_SMALL)
-        return REFUSE(why, "more batches or rows than a grid has");
-    if (strcmp(cuda_host->node_op(q->node), "Gemm") == 0)
-        TRY(add_gemm(q, &s->p, why));
-    /* A vector times a matrix has no column dimension to speak of: operands must fit as a whole. */
-    return epilogue_add_posts(q, q->out[0].shape.rank - 1, &s->p.epilogue, why);
-}
-
-/* Rows that the epilogue counts are those of one batch product: with a folded batch the operand of
- * a column is still right, for columns are counted by n; a vector result has its rows there. */
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
-    struct kernel_state s = {};
-    TRY(plan(q, &s, why));
-    if (q->node->post_count && q->out[0].shape.rank > 0 &&
-        q->out[0].shape.dim[q->out[0].shape.rank - 1] != (int64_t)s.p.n)
-        return REFUSE(why, "an epilogue on a matrix times a vector");
-    return STATUS_OK;
+    struct product p = {};
+    return product_plan(q, (int64_t)TILE_SIDE * EACH_SMALL, &p, why);
 }
 
 static int variants(const struct kernel_query *q)
@@ -182,7 +98,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     if (!s)
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     s->each = variant ? EACH_LARGE : EACH_SMALL;
-    enum status status = plan(q, s, err);
+    enum status status = product_plan(q, (int64_t)TILE_SIDE * EACH_SMALL, &s->p, err);
     if (status != STATUS_OK) {
         free(s);
         return status;
@@ -197,14 +113,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     struct product p = state->p;
     int side = (int)TILE_SIDE * state->each;
-    if (p.m == 0 || p.n == 0 || state->batch == 0)
+    if (p.m == 0 || p.n == 0 || p.batch == 0)
         return;
-    p.a = args->in[0];
-    p.b = args->in[1];
-    p.c = args->out[0];
-    epilogue_resolve(&p.epilogue, args);
+    product_resolve(&p, args);
     struct cuda_grid grid =
-        cuda_size((unsigned)div_up(p.n, side), (unsigned)div_up(p.m, side), (unsigned)state->batch);
+        cuda_size((unsigned)div_up(p.n, side), (unsigned)div_up(p.m, side), p.batch);
     if (state->each == EACH_LARGE)
         LAUNCH_FLOATS(q->out[0].dtype, (matmul_tile<EACH_LARGE, element>), grid, cuda_size(BLOCK),
                       0, &p, args);

@@ -2,13 +2,14 @@
  *
  * RoiAlign, images plain or channels-last: a thread per element of the result, in the order of its
  * memory, so that neighbouring threads read neighbouring channels (channels-last) or samples of
- * neighbouring bins. */
+ * neighbouring bins. Images are f32, f16 or bf16; regions may be f32 all the same, since a corner
+ * in 16 bits is off by pixels. */
 #include "engine/kernels/cuda/lib/query.h"
 
 struct roi_align {
-    const float *x, *rois;
-    const void *image;
-    float *y;
+    const void *x, *rois, *image;
+    void *y;
+    int roi_type;   /* enum dtype */
     unsigned count; /* of the result */
     bool max, half_pixel, wide, nhwc;
     int images, height, width, ratio;
@@ -54,25 +55,27 @@ static __device__ __forceinline__ struct pair pair_at(const struct side &s, int 
 }
 
 /* Where an image's element lies: at + row * rows + column * columns. */
-struct plane {
-    const float *at;
+template <class element> struct plane {
+    const element *at;
     int rows, columns;
 };
 
-static __device__ __forceinline__ float sample(const struct plane &p, const struct pair &y,
+template <class element>
+static __device__ __forceinline__ float sample(const struct plane<element> &p, const struct pair &y,
                                                const struct pair &x, bool max)
 {
-    const float *top = p.at + y.low * p.rows, *bottom = p.at + y.high * p.rows;
-    float a = (1 - y.t) * (1 - x.t) * top[x.low * p.columns];
-    float b = (1 - y.t) * x.t * top[x.high * p.columns];
-    float c = y.t * (1 - x.t) * bottom[x.low * p.columns];
-    float d = y.t * x.t * bottom[x.high * p.columns];
+    const element *top = p.at + y.low * p.rows, *bottom = p.at + y.high * p.rows;
+    float a = (1 - y.t) * (1 - x.t) * float_at(top + x.low * p.columns);
+    float b = (1 - y.t) * x.t * float_at(top + x.high * p.columns);
+    float c = y.t * (1 - x.t) * float_at(bottom + x.low * p.columns);
+    float d = y.t * x.t * float_at(bottom + x.high * p.columns);
     return max ? fmaxf(fmaxf(a, b), fmaxf(c, d)) : a + b + c + d;
 }
 
-static __device__ __forceinline__ float bin_value(const struct roi_align &k, const struct plane &p,
-                                                  const struct side &down,
-                                                  const struct side &across)
+template <class element>
+static __device__ __forceinline__ float
+bin_value(const struct roi_align &k, const struct plane<element> &p, const struct side &down,
+          const struct side &across)
 {
     float sum = 0, most = -INFINITY;
     int samples = down.grid > 0 && across.grid > 0 ? down.grid * across.grid : 0;
@@ -113,23 +116,32 @@ static __device__ __forceinline__ struct place place_of(const struct roi_align &
     return p;
 }
 
+static __device__ __forceinline__ float corner(const struct roi_align &k, unsigned region, int at)
+{
+    return group_as<1>(k.roi_type, k.rois, (size_t)region * 4 + at).v[0];
+}
+
+template <class element>
 __global__ void __launch_bounds__(BLOCK) roi_align_bins(const __grid_constant__ struct roi_align k)
 {
+    element *y = (element *)k.y;
     unsigned step = gridDim.x * BLOCK, channels = k.channels.d;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
         struct place p = place_of(k, e);
         int64_t image = index_at(k.image, k.wide, p.region);
-        const float *box = k.rois + p.region * 4;
         if (image < 0 || image >= k.images) {
-            k.y[e] = 0;
+            float_put(y + e, 0);
             continue;
         }
-        struct side down = side_of(k, box[1], box[3], p.row, k.out_h.d, k.height);
-        struct side across = side_of(k, box[0], box[2], p.column, k.out_w.d, k.width);
+        float left = corner(k, p.region, 0), right = corner(k, p.region, 2);
+        float top = corner(k, p.region, 1), bottom = corner(k, p.region, 3);
+        struct side down = side_of(k, top, bottom, p.row, k.out_h.d, k.height);
+        struct side across = side_of(k, left, right, p.column, k.out_w.d, k.width);
         size_t area = (size_t)k.height * k.width, own = (size_t)image * channels * area;
-        struct plane plane = {k.x + own + (k.nhwc ? p.channel : p.channel * area),
-                              k.width * (k.nhwc ? (int)channels : 1), k.nhwc ? (int)channels : 1};
-        k.y[e] = bin_value(k, plane, down, across);
+        struct plane<element> plane = {
+            (const element *)k.x + own + (k.nhwc ? p.channel : p.channel * area),
+            k.width * (k.nhwc ? (int)channels : 1), k.nhwc ? (int)channels : 1};
+        float_put(y + e, bin_value(k, plane, down, across));
     }
 }
 
@@ -149,8 +161,9 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 {
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
-    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
-        return REFUSE(why, "only f32");
+    TRY(floats_supported(q, 0, 1, why));
+    if (!is_float(q->in[1].dtype))
+        return REFUSE(why, "regions are neither f32, f16 nor bf16");
     if (!is_index(q->in[2].dtype))
         return REFUSE(why, "image numbers are neither i32 nor i64");
     if (!is_nhwc(q) && !is_plain(q))
@@ -169,10 +182,11 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     const char *from =
         cuda_host->node_string(q->node, "coordinate_transformation_mode", "half_pixel");
     struct roi_align k = {};
-    k.x = (const float *)args->in[0];
-    k.rois = (const float *)args->in[1];
+    k.x = args->in[0];
+    k.rois = args->in[1];
     k.image = args->in[2];
-    k.y = (float *)args->out[0];
+    k.y = args->out[0];
+    k.roi_type = q->in[1].dtype;
     k.count = (unsigned)count_of(&q->out[0].shape);
     k.max = strcmp(mode, "max") == 0;
     k.half_pixel = strcmp(from, "half_pixel") == 0;
@@ -188,7 +202,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.channels = divisor_of(x[1]);
     k.out_h = divisor_of(y[2]);
     k.out_w = divisor_of(y[3]);
-    LAUNCH(roi_align_bins, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_FLOATS(q->out[0].dtype, roi_align_bins<element>, grid_for(q, k.count), cuda_size(BLOCK),
+                  0, &k, args);
 }
 
 static const char *const ops[] = {"RoiAlign", NULL};

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MaxRoiPool of plain images: a thread per element of the result walks over the places of its bin;
- * neighbouring threads have neighbouring bins of one channel. */
+ * neighbouring threads have neighbouring bins of one channel. Images are f32, f16 or bf16, regions
+ * of the same type or f32. */
 #include "engine/kernels/cuda/lib/query.h"
 
 struct roi_pool {
-    const float *x, *rois;
-    float *y;
+    const void *x, *rois;
+    void *y;
+    int roi_type; /* enum dtype */
     unsigned count;
     int images, height, width;
     float scale;
@@ -34,6 +36,18 @@ static __device__ __forceinline__ struct part part_of(float low, float high, int
     return {min(max(first, 0), limit), min(max(last, 0), limit)};
 }
 
+/* Number `at` of [image, x1, y1, x2, y2]. */
+static __device__ __forceinline__ float number(const struct roi_pool &k, unsigned region, int at)
+{
+    return group_as<1>(k.roi_type, k.rois, (size_t)region * 5 + at).v[0];
+}
+
+static __device__ __forceinline__ float corner(const struct roi_pool &k, unsigned region, int at)
+{
+    return __fmul_rn(number(k, region, at), k.scale);
+}
+
+template <class element>
 __global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ struct roi_pool k)
 {
     unsigned step = gridDim.x * BLOCK;
@@ -41,18 +55,20 @@ __global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ s
         unsigned line = divide(e, k.out_w), column = e - line * k.out_w.d;
         unsigned map = divide(line, k.out_h), row = line - map * k.out_h.d;
         unsigned region = divide(map, k.channels), channel = map - region * k.channels.d;
-        const float *roi = k.rois + region * 5;
-        bool exists = roi[0] >= 0 && roi[0] < (float)k.images;
-        struct part x = part_of(roi[1] * k.scale, roi[3] * k.scale, k.width, column, k.out_w.d);
-        struct part y = part_of(roi[2] * k.scale, roi[4] * k.scale, k.height, row, k.out_h.d);
+        float image = number(k, region, 0);
+        bool exists = image >= 0 && image < (float)k.images;
+        struct part x =
+            part_of(corner(k, region, 1), corner(k, region, 3), k.width, column, k.out_w.d);
+        struct part y =
+            part_of(corner(k, region, 2), corner(k, region, 4), k.height, row, k.out_h.d);
         bool empty = !exists || x.begin >= x.end || y.begin >= y.end;
-        size_t plane = (size_t)(exists ? (unsigned)roi[0] : 0) * k.channels.d + channel;
-        const float *at = k.x + plane * (size_t)k.height * k.width;
+        size_t plane = (size_t)(exists ? (unsigned)image : 0) * k.channels.d + channel;
+        const element *at = (const element *)k.x + plane * (size_t)k.height * k.width;
         float most = empty ? 0 : -INFINITY;
         for (int i = y.begin; !empty && i < y.end; i++)
             for (int j = x.begin; j < x.end; j++)
-                most = fmaxf(most, at[i * k.width + j]);
-        k.y[e] = most;
+                most = fmaxf(most, float_at(at + i * k.width + j));
+        float_put((element *)k.y + e, most);
     }
 }
 
@@ -61,9 +77,9 @@ __global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ s
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     TRY(plain_supported(q, why));
-    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
-        return REFUSE(why, "only f32");
-    return STATUS_OK;
+    TRY(floats_supported(q, 0, 1, why));
+    return is_float(q->in[1].dtype) ? STATUS_OK
+                                    : REFUSE(why, "regions are neither f32, f16 nor bf16");
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -72,9 +88,10 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     (void)state;
     const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
     struct roi_pool k = {};
-    k.x = (const float *)args->in[0];
-    k.rois = (const float *)args->in[1];
-    k.y = (float *)args->out[0];
+    k.x = args->in[0];
+    k.rois = args->in[1];
+    k.y = args->out[0];
+    k.roi_type = q->in[1].dtype;
     k.count = (unsigned)count_of(&q->out[0].shape);
     k.images = (int)x[0];
     k.height = (int)x[2];
@@ -85,7 +102,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.channels = divisor_of(x[1]);
     k.out_h = divisor_of(y[2]);
     k.out_w = divisor_of(y[3]);
-    LAUNCH(roi_pool_bins, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_FLOATS(q->out[0].dtype, roi_pool_bins<element>, grid_for(q, k.count), cuda_size(BLOCK),
+                  0, &k, args);
 }
 
 static const char *const ops[] = {"MaxRoiPool", NULL};

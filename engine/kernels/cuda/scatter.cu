@@ -2,7 +2,8 @@
  *
  * ScatterElements, Scatter and ScatterND: the data is copied, then a thread per update puts or
  * combines it in place; several updates of one element meet in an atomic operation. Without a
- * reduction such updates have no defined winner (as in ONNX). */
+ * reduction such updates have no defined winner (as in ONNX). Floats of 16 bits are reduced in f32,
+ * in the workspace, and rounded once at the end. */
 #include "engine/kernels/cuda/lib/query.h"
 
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MAX, REDUCE_MIN };
@@ -11,8 +12,10 @@ typedef unsigned long long wide_word;
 
 struct scatter {
     const void *x, *index, *updates;
-    void *y;
-    unsigned count, words; /* updates; 32-bit words of the data */
+    void *y;         /* or the workspace, of f32 */
+    void *rounded;   /* what the workspace becomes */
+    unsigned count;  /* updates */
+    unsigned size_x; /* elements of the data */
     int reduction, dtype;
     bool wide; /* i64 indices */
     /* ScatterElements: the result's axis and where an update's indices lie in it. */
@@ -82,14 +85,18 @@ static __device__ __forceinline__ number combine(int reduction, number a, number
 static __device__ __forceinline__ void update(const struct scatter &k, unsigned to, unsigned from)
 {
     unsigned *at = (unsigned *)k.y + to;
-    unsigned bits = ((const unsigned *)k.updates)[from], old = *at, seen = ~old;
+    unsigned bits = k.dtype == DTYPE_F16 || k.dtype == DTYPE_BF16
+                        ? (unsigned)__float_as_int(group_as<1>(k.dtype, k.updates, from).v[0])
+                        : ((const unsigned *)k.updates)[from];
+    unsigned old = *at, seen = ~old;
     if (k.reduction == REDUCE_NONE)
         *at = bits;
     for (; k.reduction != REDUCE_NONE && seen != old;) {
-        unsigned next = k.dtype == DTYPE_F32
-                            ? (unsigned)__float_as_int(combine(
-                                  k.reduction, __int_as_float((int)old), __int_as_float((int)bits)))
-                            : (unsigned)combine(k.reduction, (int)old, (int)bits);
+        unsigned next = k.dtype == DTYPE_I32
+                            ? (unsigned)combine(k.reduction, (int)old, (int)bits)
+                            : (unsigned)__float_as_int(
+                                  combine(k.reduction, __int_as_float((int)old),
+                                          __int_as_float((int)bits)));
         seen = old;
         old = atomicCAS(at, seen, next);
     }
@@ -109,22 +116,42 @@ static __device__ __forceinline__ void update_wide(const struct scatter &k, unsi
     }
 }
 
+template <class word>
 __global__ void __launch_bounds__(BLOCK) scatter_copy(const __grid_constant__ struct scatter k)
 {
     unsigned step = gridDim.x * BLOCK;
-    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.words; e += step)
-        ((unsigned *)k.y)[e] = ((const unsigned *)k.x)[e];
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
+        ((word *)k.y)[e] = ((const word *)k.x)[e];
+}
+
+template <class element>
+__global__ void __launch_bounds__(BLOCK) scatter_widen(const __grid_constant__ struct scatter k)
+{
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
+        ((float *)k.y)[e] = float_at((const element *)k.x + e);
+}
+
+template <class element>
+__global__ void __launch_bounds__(BLOCK) scatter_round(const __grid_constant__ struct scatter k)
+{
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.size_x; e += step)
+        float_put((element *)k.rounded + e, ((const float *)k.y)[e]);
 }
 
 __global__ void __launch_bounds__(BLOCK) scatter_updates(const __grid_constant__ struct scatter k)
 {
     unsigned step = gridDim.x * BLOCK, to;
     bool is_wide = k.dtype == DTYPE_I64;
+    bool is_half = (k.dtype == DTYPE_F16 || k.dtype == DTYPE_BF16) && k.reduction == REDUCE_NONE;
     for (unsigned e = blockIdx.x * BLOCK + threadIdx.x; e < k.count; e += step) {
         if (!(k.depth ? place_of_run(k, e, &to) : place_of(k, e, &to)))
             continue;
         if (is_wide)
             update_wide(k, to, e);
+        else if (is_half)
+            ((uint16_t *)k.y)[to] = ((const uint16_t *)k.updates)[e];
         else
             update(k, to, e);
     }
@@ -148,9 +175,21 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(plain_supported(q, why));
     if (!is_index(q->in[1].dtype))
         return REFUSE(why, "indices are neither i32 nor i64");
-    if (dtype != DTYPE_F32 && dtype != DTYPE_I32 && dtype != DTYPE_I64)
-        return REFUSE(why, "only f32, i32 and i64");
+    if (!is_float(dtype) && dtype != DTYPE_I32 && dtype != DTYPE_I64)
+        return REFUSE(why, "only f32, f16, bf16, i32 and i64");
     return reduction_of(q) == NONE ? REFUSE(why, "unknown reduction") : STATUS_OK;
+}
+
+/* Whether sums and the like are in f32, although memory is in 16 bits. */
+static bool is_widened(const struct kernel_query *q)
+{
+    return element_bytes(q->out[0].dtype) == 2 && reduction_of(q) != REDUCE_NONE;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    return is_widened(q) ? padded_bytes(count_of(&q->out[0].shape), sizeof(float)) : 0;
 }
 
 static void fill(const struct kernel_query *q, struct scatter *k)
@@ -170,28 +209,48 @@ static void fill(const struct kernel_query *q, struct scatter *k)
         k->by_inner = divisor_of(k->stride[k->depth - 1]);
 }
 
+static void launch_updates(const struct kernel_query *q, struct scatter *k,
+                           const struct kernel_args *args)
+{
+    if (k->count == 0)
+        return;
+    fill(q, k);
+    LAUNCH(scatter_updates, grid_for(q, k->count), cuda_size(BLOCK), 0, k, args);
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     (void)state;
     struct scatter k = {};
+    enum dtype dtype = q->in[0].dtype;
+    struct cuda_grid block = cuda_size(BLOCK);
     k.x = args->in[0];
     k.index = args->in[1];
     k.updates = args->in[2];
-    k.y = args->out[0];
-    k.words = (unsigned)(count_of(&q->in[0].shape) * element_bytes(q->in[0].dtype) / 4);
+    k.y = is_widened(q) ? args->workspace : args->out[0];
+    k.rounded = args->out[0];
+    k.size_x = (unsigned)count_of(&q->in[0].shape);
     k.count = (unsigned)count_of(&q->in[2].shape);
     k.reduction = reduction_of(q);
-    k.dtype = q->in[0].dtype;
+    k.dtype = dtype;
     k.wide = q->in[1].dtype == DTYPE_I64;
-    if (k.words && k.x != k.y)
-        LAUNCH(scatter_copy, grid_for(q, k.words), cuda_size(BLOCK), 0, &k, args);
-    if (k.words == 0 || k.count == 0)
+    if (k.size_x == 0)
         return;
-    fill(q, &k);
-    LAUNCH(scatter_updates, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+    struct cuda_grid grid = grid_for(q, k.size_x);
+    if (is_widened(q))
+        LAUNCH_FLOATS(dtype, scatter_widen<element>, grid, block, 0, &k, args);
+    else if (k.x != k.y)
+        LAUNCH_WORDS(element_bytes(dtype), scatter_copy<word>, grid, block, 0, &k, args);
+    launch_updates(q, &k, args);
+    if (is_widened(q))
+        LAUNCH_FLOATS(dtype, scatter_round<element>, grid, block, 0, &k, args);
 }
 
 static const char *const ops[] = {"ScatterElements", "Scatter", "ScatterND", NULL};
 
-CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(scatter) = {CUDA_NAME(scatter),
+                        .ops = ops,
+                        .supports = supports,
+                        .workspace = workspace,
+                        .launch = launch};

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "tests/gpu/host/cuda_arithmetic.h"
+#include "tests/gpu/host/cuda_tensor.h"
 #include "tests/gpu/host/grid.h"
 
 #define __global__ static

@@ -23,7 +23,6 @@ struct fiber {
     jmp_buf at;
     char *stack;
     bool started; /* has a place to jump to */
-    enum state state;
     unsigned shuffles;
 };
 
@@ -33,6 +32,7 @@ static struct {
     const struct host_kernel *kernel;
     void **arguments;
     struct fiber *fibers;
+    unsigned char states[THREADS_MAX]; /* enum state; apart, since barriers count them all */
     char *shared;
     int count, now; /* threads of a block; the running one */
     jmp_buf scheduler;
@@ -62,7 +62,7 @@ static void die(const char *what)
 static void back_to_scheduler(enum state state)
 {
     struct fiber *f = &g.fibers[g.now];
-    f->state = state;
+    g.states[g.now] = (unsigned char)state;
     if (_setjmp(f->at) == 0)
         _longjmp(g.scheduler, 1);
 }
@@ -109,15 +109,15 @@ static int count_in(int first, int last, enum state state)
 {
     int found = 0;
     for (int k = first; k < last; k++)
-        found += g.fibers[k].state == state;
+        found += g.states[k] == state;
     return found;
 }
 
 static void release(int first, int last)
 {
     for (int k = first; k < last; k++)
-        if (g.fibers[k].state != ENDED)
-            g.fibers[k].state = READY;
+        if (g.states[k] != ENDED)
+            g.states[k] = READY;
 }
 
 /* Called when no fiber can run. Returns whether all have ended. */
@@ -145,12 +145,12 @@ static bool open_barriers(void)
 static void run_block(void)
 {
     for (int k = 0; k < g.count; k++) {
-        g.fibers[k].state = READY;
+        g.states[k] = READY;
         g.fibers[k].shuffles = 0;
     }
     do
         for (int k = 0; k < g.count; k++)
-            if (g.fibers[k].state == READY)
+            if (g.states[k] == READY)
                 resume(k);
     while (!open_barriers());
 }
@@ -200,6 +200,8 @@ const struct host_grid *host_grid_now(void)
 struct host_index host_thread_index(void)
 {
     unsigned k = (unsigned)g.now, x = g.grid.block_size.x, y = g.grid.block_size.y;
+    if (x == (unsigned)g.count) /* nearly always, and divisions take longest here */
+        return (struct host_index){k, 0, 0};
     return (struct host_index){k % x, k / x % y, k / x / y};
 }
 

@@ -2,17 +2,15 @@
  *
  * What the files of engine/kernels/cuda/roofs/ share: a launch that fills the device, memory of a
  * size that follows from the device's caches, and operations counted where they are done, which
- * the tests' device (tests/gpu/host/) compares with what each roof claims.
- *
- * PTX(instead, ...) is inline assembly; a compiler that has none does `instead`. */
+ * the tests' device (tests/gpu/host/) compares with what each roof claims. */
 #ifndef ENGINE_KERNELS_CUDA_LIB_ROOF_H
 #define ENGINE_KERNELS_CUDA_LIB_ROOF_H
 
 #include "engine/kernels/cuda/lib/kernel.h"
+#include "engine/kernels/cuda/lib/ptx.h"
 
-#ifndef PTX
-#define PTX(instead, ...) asm volatile(__VA_ARGS__)
-#define KERNEL_COUNT(n)   ((void)0)
+#ifndef KERNEL_COUNT
+#define KERNEL_COUNT(n) ((void)0)
 #endif
 
 #define ROOF_GROUP(symbol)                                                                         \
