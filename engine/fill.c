@@ -110,6 +110,9 @@ static void store(enum dtype dtype, void *dst, int64_t i, double x)
     case DTYPE_BF16:
         ((uint16_t *)dst)[i] = bfloat_from_float((float)x);
         break;
+    case DTYPE_F8E4M3:
+        ((uint8_t *)dst)[i] = f8_from_float((float)x);
+        break;
     case DTYPE_I8:
         ((int8_t *)dst)[i] = (int8_t)x;
         break;
@@ -143,8 +146,8 @@ static void store(enum dtype dtype, void *dst, int64_t i, double x)
     }
 }
 
-/* Weights: hundreds of millions of uniform floats, four per counter. Those of 16 bits are the same
- * numbers as in f32, rounded. */
+/* Weights: hundreds of millions of uniform floats, four per counter. Those of 16 and
+ * 8 bits are the same numbers as in f32, rounded. */
 static void fill_uniform(const struct source *s, char *dst)
 {
     const enum dtype dtype = s->value->dtype;
@@ -169,8 +172,7 @@ void value_materialise(const struct value *value, void *dst)
         return;
     }
     s.seed = value->fill.seed ? value->fill.seed : random_hash(value->name);
-    bool floats = value->dtype == DTYPE_F32 ||
-                  (dtype_is_float(value->dtype) && dtype_size(value->dtype) == 2);
+    bool floats = dtype_is_float(value->dtype) && value->dtype != DTYPE_F64;
     if (value->fill.kind == FILL_UNIFORM && floats) {
         fill_uniform(&s, dst);
         return;
