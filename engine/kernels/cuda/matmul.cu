@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm with any strides, batches and broadcast, f32 multiply-add (lib/tile.h).
+ * MatMul, Gemm and MatMulF8 with any strides, batches and broadcast, f32 multiply-add (lib/tile.h).
  * Two sizes of tile; the tuner decides. */
 #include "engine/kernels/cuda/lib/query.h"
 #include "engine/kernels/cuda/lib/tile.h"
@@ -42,9 +42,9 @@ static __device__ __forceinline__ struct offsets batch_offsets(const struct prod
 }
 
 /* Threads go along the dimension that lies together in memory. */
-template <int each, class element>
-static __device__ __forceinline__ void load_tiles(const struct product &p, const element *a,
-                                                  const element *b, unsigned depth,
+template <int each, class factor>
+static __device__ __forceinline__ void load_tiles(const struct product &p, const factor *a,
+                                                  const factor *b, unsigned depth,
                                                   struct tile_memory<each> &m)
 {
     const unsigned side = TILE_SIDE * each;
@@ -83,7 +83,7 @@ static __device__ __forceinline__ void store(const struct product &p, int64_t c,
         }
 }
 
-template <int each, class element>
+template <int each, class factor, class element>
 __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ struct product p)
 {
     __shared__ struct tile_memory<each> m;
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
     };
     struct offsets at = batch_offsets(p, blockIdx.z);
     for (unsigned depth = 0; depth < p.k; depth += TILE_DEPTH) {
-        load_tiles<each>(p, (const element *)p.a + at.a, (const element *)p.b + at.b, depth, m);
+        load_tiles<each>(p, (const factor *)p.a + at.a, (const factor *)p.b + at.b, depth, m);
         __syncthreads();
         tile_multiply<each>(m, sums);
         __syncthreads();
@@ -103,10 +103,15 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
 
 enum { EACH_SMALL = 4, EACH_LARGE = 8 };
 
+/* Both factors; the result is of a float type. */
+static bool is_f8(const struct kernel_query *q)
+{
+    return q->in[0].dtype == DTYPE_F8E4M3;
+}
+
 static enum status add_gemm(const struct kernel_query *q, struct product *p, struct error *why)
 {
     float beta = (float)cuda_host->node_float(q->node, "beta", 1);
-    p->alpha = (float)cuda_host->node_float(q->node, "alpha", 1);
     if (q->node->op_inputs < 3 || q->in[2].dtype == DTYPE_NONE || beta == 0)
         return STATUS_OK;
     struct epilogue_op c = {POST_ADD, 0, 0, 2, beta, 0, NULL};
@@ -135,12 +140,13 @@ static void fill_product(const struct matmul_shape *s, struct product *p)
 
 static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
 {
-    TRY(floats_supported(q, 0, 2, why));
+    if (!is_f8(q))
+        TRY(floats_supported(q, 0, 2, why));
     if (!fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
     struct matmul_shape shape = cuda_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
     s->batch = shape.batch;
-    s->p.alpha = 1;
+    s->p.alpha = (float)cuda_host->node_float(q->node, "alpha", 1); /* MatMul has none */
     fill_product(&shape, &s->p);
     if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * TILE_SIDE * EACH_SMALL)
         return REFUSE(why, "more batches or rows than a grid has");
@@ -192,6 +198,18 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     return STATUS_OK;
 }
 
+template <int each>
+static void launch_tiles(const struct kernel_query *q, struct cuda_grid grid, struct product &p,
+                         const struct kernel_args *args)
+{
+    struct cuda_grid block = cuda_size(BLOCK);
+    enum dtype type = q->out[0].dtype;
+    if (is_f8(q))
+        LAUNCH_FLOATS(type, (matmul_tile<each, struct float8, element>), grid, block, 0, &p, args);
+    else
+        LAUNCH_FLOATS(type, (matmul_tile<each, element, element>), grid, block, 0, &p, args);
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
@@ -206,11 +224,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct cuda_grid grid =
         cuda_size((unsigned)div_up(p.n, side), (unsigned)div_up(p.m, side), (unsigned)state->batch);
     if (state->each == EACH_LARGE)
-        LAUNCH_FLOATS(q->out[0].dtype, (matmul_tile<EACH_LARGE, element>), grid, cuda_size(BLOCK),
-                      0, &p, args);
+        launch_tiles<EACH_LARGE>(q, grid, p, args);
     else
-        LAUNCH_FLOATS(q->out[0].dtype, (matmul_tile<EACH_SMALL, element>), grid, cuda_size(BLOCK),
-                      0, &p, args);
+        launch_tiles<EACH_SMALL>(q, grid, p, args);
 }
 
 static void release(struct kernel_state *state)
@@ -218,7 +234,7 @@ static void release(struct kernel_state *state)
     free(state);
 }
 
-static const char *const ops[] = {"MatMul", "Gemm", NULL};
+static const char *const ops[] = {"MatMul", "Gemm", "MatMulF8", NULL};
 
 CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),    .ops = ops,           .supports = supports,
                        .variants = variants, .describe = describe, .prepare = prepare,
