@@ -307,7 +307,8 @@ $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
     tests/gpu/fake_device.c base/error.c engine/tensor.c engine/kernels/cublaslt/lib/api.c \
-    engine/kernels/cublaslt/lib/product.c $(wildcard engine/kernels/cublaslt/*.c))
+    engine/kernels/cublaslt/lib/product.c \
+    engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o

@@ -115,7 +115,7 @@ static enum status read_descr(struct header *h, struct error *err)
     bool fine = type[0] == 'f'                     ? integer && n > 1
                 : type[0] == 'i' || type[0] == 'u' ? integer
                 : type[0] == 'b'                   ? n == 1
-                                                   : type[0] == 'V' && n == 2;
+                                                   : type[0] == 'V' && (n == 1 || n == 2);
     if (!fine)
         return FAIL(err, STATUS_UNSUPPORTED, "%s: npy type \"%s\" is not supported", h->name, text);
     h->has_descr = true;

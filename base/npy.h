@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arrays in numpy's .npy files. Reads versions 1 to 3 in C or Fortran order, little-endian; writes
- * version 1 in C order. Format: numpy.lib.format. A bfloat16 array is kind 'V' of two bytes, which
- * is what numpy writes for it. Checked by tests/unit/test_npy.c and tests/fuzz/fuzz_npy.c.
+ * version 1 in C order. Format: numpy.lib.format. bfloat16 is kind 'V' of two bytes, f8 of one,
+ * which is what numpy writes for it. Checked by tests/unit/test_npy.c and tests/fuzz/fuzz_npy.c.
  */
 #ifndef BASE_NPY_H
 #define BASE_NPY_H

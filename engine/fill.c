@@ -111,6 +111,9 @@ static void store(enum dtype dtype, void *dst, int64_t i, double x)
     case DTYPE_BF16:
         ((uint16_t *)dst)[i] = bfloat_from_float((float)x);
         break;
+    case DTYPE_F8E4M3:
+        ((uint8_t *)dst)[i] = f8_from_float((float)x);
+        break;
     case DTYPE_I8:
         ((int8_t *)dst)[i] = (int8_t)x;
         break;
@@ -154,7 +157,7 @@ VECTOR_CLONES static void scale_words(const uint32_t *words, float low, float sc
         x[k] = low + scale * (float)words[k];
 }
 
-/* Those of 16 bits are the same numbers as in f32, rounded. */
+/* Those of 16 and 8 bits are the same numbers as in f32, rounded. */
 static void fill_uniform(const struct source *s, int64_t first, int64_t count, char *dst)
 {
     const enum dtype dtype = s->value->dtype;
@@ -182,7 +185,7 @@ void value_materialise_tile(const struct value *value, int64_t tile, void *dst)
     }
     struct source s = {.value = value, .seed = value->fill.seed};
     s.seed = s.seed ? s.seed : random_hash(value->name);
-    bool floats = dtype == DTYPE_F32 || (dtype_is_float(dtype) && dtype_size(dtype) == 2);
+    bool floats = dtype_is_float(dtype) && dtype != DTYPE_F64;
     if (value->fill.kind == FILL_UNIFORM && floats)
         fill_uniform(&s, first, count, dst);
     else

@@ -93,7 +93,10 @@ bool narrow_takes(const struct op *op, int k)
 
 double narrow_unit(enum dtype dtype)
 {
-    return dtype == DTYPE_BF16 ? 0x1p-7 : dtype == DTYPE_F16 ? 0x1p-10 : 0;
+    return dtype == DTYPE_BF16     ? 0x1p-7
+           : dtype == DTYPE_F16    ? 0x1p-10
+           : dtype == DTYPE_F8E4M3 ? 0x1p-3
+                                   : 0;
 }
 
 /* Two results round to neighbours at most, which differ by a whole unit. */

@@ -109,6 +109,9 @@ enum status infer_floats(const struct infer *c, int input, double *values, int m
         case DTYPE_BF16:
             values[k] = (double)bfloat_to_float(((const uint16_t *)value->data)[k]);
             break;
+        case DTYPE_F8E4M3:
+            values[k] = (double)f8_to_float(((const uint8_t *)value->data)[k]);
+            break;
         default:
             TRY(infer_ints(c, input, ints, max < 64 ? max : 64, count, err));
             for (int i = 0; i < *count; i++)

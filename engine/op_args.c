@@ -143,8 +143,16 @@ enum status args_axis(const struct op_args *a, const struct shape *shape, int64_
 enum dtype dtype_from_onnx(int64_t number)
 {
     static const enum dtype table[] = {
-        [1] = DTYPE_F32,  [2] = DTYPE_U8,   [3] = DTYPE_I8,   [4] = DTYPE_U16,  [5] = DTYPE_I16,
-        [6] = DTYPE_I32,  [7] = DTYPE_I64,  [9] = DTYPE_BOOL, [10] = DTYPE_F16, [11] = DTYPE_F64,
-        [12] = DTYPE_U32, [13] = DTYPE_U64, [16] = DTYPE_BF16};
+        [1] = DTYPE_F32,  [2] = DTYPE_U8,   [3] = DTYPE_I8,    [4] = DTYPE_U16,    [5] = DTYPE_I16,
+        [6] = DTYPE_I32,  [7] = DTYPE_I64,  [9] = DTYPE_BOOL,  [10] = DTYPE_F16,   [11] = DTYPE_F64,
+        [12] = DTYPE_U32, [13] = DTYPE_U64, [16] = DTYPE_BF16, [17] = DTYPE_F8E4M3};
     return number >= 0 && number < ARRAY_COUNT(table) ? table[number] : DTYPE_NONE;
+}
+
+int32_t dtype_to_onnx(enum dtype dtype)
+{
+    for (int32_t number = 1; number < 32; number++)
+        if (dtype_from_onnx(number) == dtype)
+            return number;
+    return 0;
 }

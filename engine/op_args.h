@@ -48,5 +48,6 @@ enum status args_axis(const struct op_args *a, const struct shape *shape, int64_
 
 /* Element type from the number that ONNX files and attributes such as `dtype` use; DTYPE_NONE. */
 enum dtype dtype_from_onnx(int64_t number);
+int32_t dtype_to_onnx(enum dtype dtype);
 
 #endif

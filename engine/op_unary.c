@@ -85,6 +85,8 @@ static double cast_to_float(double x, enum dtype dtype)
         return (double)half_to_float(half_from_float((float)x));
     if (dtype == DTYPE_BF16)
         return (double)bfloat_to_float(bfloat_from_float((float)x));
+    if (dtype == DTYPE_F8E4M3)
+        return (double)f8_to_float(f8_from_float((float)x));
     return dtype == DTYPE_F32 ? (double)(float)x : x;
 }
 

@@ -6,22 +6,24 @@ struct pass_row {
     const char *name;
     graph_pass *run;
     bool always; /* also with no_fuse: what kernels rely on */
+    bool f8;     /* only where that precision was asked for */
 };
 
 static const struct pass_row rows[] = {
-    {"normalise", pass_normalise, true},
-    {"fold_constants", pass_fold_constants, false},
-    {"absorb_transpose", pass_absorb_transpose, false},
-    {"turn_conv_transpose", pass_turn_conv_transpose, false},
-    {"fold_batch_norm", pass_fold_batch_norm, false},
-    {"fuse_concat_norm", pass_fuse_concat_norm, false},
-    {"find_gelu", pass_find_gelu, false},
-    {"find_layer_norm", pass_find_layer_norm, false},
-    {"find_attention", pass_find_attention, false},
-    {"fuse_epilogue", pass_fuse_epilogue, false},
-    {"merge_qkv", pass_merge_qkv, false},
-    {"fuse_epilogue again", pass_fuse_epilogue, false}, /* the merged product's bias */
-    {"fuse_chain", pass_fuse_chain, false},
+    {"normalise", pass_normalise, true, false},
+    {"absorb_f8", pass_absorb_f8, true, true}, /* before constant factors become wide */
+    {"fold_constants", pass_fold_constants, false, false},
+    {"absorb_transpose", pass_absorb_transpose, false, false},
+    {"turn_conv_transpose", pass_turn_conv_transpose, false, false},
+    {"fold_batch_norm", pass_fold_batch_norm, false, false},
+    {"fuse_concat_norm", pass_fuse_concat_norm, false, false},
+    {"find_gelu", pass_find_gelu, false, false},
+    {"find_layer_norm", pass_find_layer_norm, false, false},
+    {"find_attention", pass_find_attention, false, false},
+    {"fuse_epilogue", pass_fuse_epilogue, false, false},
+    {"merge_qkv", pass_merge_qkv, false, false},
+    {"fuse_epilogue again", pass_fuse_epilogue, false, false}, /* the merged product's bias */
+    {"fuse_chain", pass_fuse_chain, false, false},
 };
 
 static enum status end_pass(struct graph *g, const char *name, enum status status,
@@ -39,7 +41,8 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
 {
     enum dtype floats = precision_floats(options->precision);
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
-        if (!options->no_fuse || rows[k].always)
+        if ((!options->no_fuse || rows[k].always) &&
+            (!rows[k].f8 || options->precision == PRECISION_F8))
             TRY(end_pass(g, rows[k].name, rows[k].run(g, err), err));
     return floats == DTYPE_F32 ? STATUS_OK
                                : end_pass(g, "narrow", pass_narrow(g, floats, err), err);

@@ -92,7 +92,7 @@ struct plugin_host {
     enum status (*resize)(const struct kernel_query *q, struct resize *resize, struct error *why);
     void (*resize_taps)(const struct resize *resize, int axis, int64_t out,
                         struct resize_taps *taps);
-    /* Elements of f32, f16 or bf16 as f32: engine/tensor.h. */
+    /* Elements of f32, f16, bf16 or f8 as f32: engine/tensor.h. */
     void (*floats)(enum dtype dtype, const void *from, float *to, int64_t count);
 };
 

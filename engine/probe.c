@@ -63,6 +63,8 @@ static double element(const void *data, enum dtype dtype, int64_t k)
         return (double)half_to_float(((const uint16_t *)data)[k]);
     case DTYPE_BF16:
         return (double)bfloat_to_float(((const uint16_t *)data)[k]);
+    case DTYPE_F8E4M3:
+        return (double)f8_to_float(((const uint8_t *)data)[k]);
     case DTYPE_I8:
         return ((const int8_t *)data)[k];
     case DTYPE_U8:

@@ -21,6 +21,7 @@ void ref_place(struct ref_tensor *tensor, void *memory)
     X(F64, double, m, f, v)                                                                        \
     X(F16, uint16_t, (double)half_to_float(m), f, half_from_float((float)v))                       \
     X(BF16, uint16_t, (double)bfloat_to_float(m), f, bfloat_from_float((float)v))                  \
+    X(F8E4M3, uint8_t, (double)f8_to_float(m), f, f8_from_float((float)v))                         \
     X(I8, int8_t, m, i, (int8_t)v)                                                                 \
     X(U8, uint8_t, m, i, (uint8_t)v)                                                               \
     X(I16, int16_t, m, i, (int16_t)v)                                                              \

@@ -13,13 +13,14 @@ struct dtype_info {
 };
 
 static const struct dtype_info infos[DTYPE_COUNT] = {
-    [DTYPE_NONE] = {"none", 0, false, false}, [DTYPE_F32] = {"f32", 4, true, false},
-    [DTYPE_F64] = {"f64", 8, true, false},    [DTYPE_F16] = {"f16", 2, true, false},
-    [DTYPE_BF16] = {"bf16", 2, true, false},  [DTYPE_I8] = {"i8", 1, false, false},
-    [DTYPE_U8] = {"u8", 1, false, true},      [DTYPE_I16] = {"i16", 2, false, false},
-    [DTYPE_U16] = {"u16", 2, false, true},    [DTYPE_I32] = {"i32", 4, false, false},
-    [DTYPE_U32] = {"u32", 4, false, true},    [DTYPE_I64] = {"i64", 8, false, false},
-    [DTYPE_U64] = {"u64", 8, false, true},    [DTYPE_BOOL] = {"bool", 1, false, true},
+    [DTYPE_NONE] = {"none", 0, false, false},    [DTYPE_F32] = {"f32", 4, true, false},
+    [DTYPE_F64] = {"f64", 8, true, false},       [DTYPE_F16] = {"f16", 2, true, false},
+    [DTYPE_BF16] = {"bf16", 2, true, false},     [DTYPE_I8] = {"i8", 1, false, false},
+    [DTYPE_U8] = {"u8", 1, false, true},         [DTYPE_I16] = {"i16", 2, false, false},
+    [DTYPE_U16] = {"u16", 2, false, true},       [DTYPE_I32] = {"i32", 4, false, false},
+    [DTYPE_U32] = {"u32", 4, false, true},       [DTYPE_I64] = {"i64", 8, false, false},
+    [DTYPE_U64] = {"u64", 8, false, true},       [DTYPE_BOOL] = {"bool", 1, false, true},
+    [DTYPE_F8E4M3] = {"f8e4m3", 1, true, false},
 };
 
 const char *dtype_name(enum dtype dtype)
@@ -221,20 +222,61 @@ uint16_t half_from_float(float value)
     return (uint16_t)(sign | (size - 0x38000000u) >> 13);
 }
 
+/* The bits of a float with the code's exponent and mantissa are the number times 2^-120, also when
+ * both are below the normal range. */
+float f8_to_float(uint8_t code)
+{
+    uint32_t size = code & 0x7fu, word = size == 0x7fu ? 0x7fc00000u : size << 20;
+    float value;
+    memcpy(&value, &word, sizeof(value));
+    value *= 0x1p120f;
+    return code & 0x80u ? -value : value;
+}
+
+uint8_t f8_from_float(float value)
+{
+    uint32_t word;
+    memcpy(&word, &value, sizeof(word));
+    uint8_t sign = (uint8_t)(word >> 24 & 0x80u);
+    uint32_t size = word & 0x7fffffffu;
+    if (size > 0x7f800000u)
+        return (uint8_t)(sign | 0x7fu);
+    if (size >= 0x43e00000u) /* 448 */
+        return (uint8_t)(sign | 0x7eu);
+    if (size < 0x3c800000u) { /* subnormal: let the float unit round to a multiple of 2^-9 */
+        float magnitude;
+        memcpy(&magnitude, &size, sizeof(magnitude));
+        float shifted = magnitude + 0x1p14f;
+        memcpy(&word, &shifted, sizeof(word));
+        return (uint8_t)(sign | (word & 0xfu));
+    }
+    size += 0x7ffffu + (size >> 20 & 1u);
+    return (uint8_t)(sign | (size - 0x3c000000u) >> 20);
+}
+
+static inline float float_at(enum dtype dtype, const void *from, int64_t k)
+{
+    return dtype == DTYPE_F16    ? half_to_float(((const uint16_t *)from)[k])
+           : dtype == DTYPE_BF16 ? bfloat_to_float(((const uint16_t *)from)[k])
+                                 : f8_to_float(((const uint8_t *)from)[k]);
+}
+
 void floats_load(enum dtype dtype, const void *from, float *to, int64_t count)
 {
-    const uint16_t *bits = from;
     if (dtype == DTYPE_F32)
         memcpy(to, from, (size_t)count * sizeof(*to));
     for (int64_t k = 0; dtype != DTYPE_F32 && k < count; k++)
-        to[k] = dtype == DTYPE_F16 ? half_to_float(bits[k]) : bfloat_to_float(bits[k]);
+        to[k] = float_at(dtype, from, k);
 }
 
 void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
 {
     uint16_t *bits = to;
+    uint8_t *codes = to;
     if (dtype == DTYPE_F32)
         memcpy(to, from, (size_t)count * sizeof(*from));
-    for (int64_t k = 0; dtype != DTYPE_F32 && k < count; k++)
+    for (int64_t k = 0; dtype == DTYPE_F8E4M3 && k < count; k++)
+        codes[k] = f8_from_float(from[k]);
+    for (int64_t k = 0; (dtype == DTYPE_F16 || dtype == DTYPE_BF16) && k < count; k++)
         bits[k] = dtype == DTYPE_F16 ? half_from_float(from[k]) : bfloat_from_float(from[k]);
 }

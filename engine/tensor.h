@@ -30,6 +30,7 @@ enum dtype {
     DTYPE_I64,
     DTYPE_U64,
     DTYPE_BOOL,
+    DTYPE_F8E4M3, /* OCP e4m3fn: no infinities, largest 448, NaN 0x7f and 0xff */
     DTYPE_COUNT
 };
 
@@ -88,13 +89,15 @@ bool desc_is_nhwc(const struct desc *desc);
 bool desc_same_memory(const struct desc *a, const struct desc *b);
 size_t desc_bytes(const struct desc *desc); /* from first to last element */
 
-/* Element conversions used by the reference and by importers; bf16 and f16 round to nearest even.
- */
+/* Element conversions used by the reference and by importers; all round to nearest even. What f8
+ * cannot hold, infinities too, becomes its largest number, as ONNX's Cast saturates. */
 float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
 float bfloat_to_float(uint16_t bits);
 uint16_t bfloat_from_float(float value);
-/* Elements of f32, f16 or bf16, from and to f32. */
+float f8_to_float(uint8_t code);
+uint8_t f8_from_float(float value);
+/* Elements of f32, f16, bf16 or f8, from and to f32. */
 void floats_load(enum dtype dtype, const void *from, float *to, int64_t count);
 void floats_store(enum dtype dtype, const float *from, void *to, int64_t count);
 

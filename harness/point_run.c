@@ -258,13 +258,13 @@ static void phase_count(struct work *w)
     }
 }
 
-/* FLOPs are those of the graph in f32; bytes are of the types that its tensors have when it runs.
- */
+/* FLOPs are those of the graph in f32; bytes are of the types that its tensors have when it runs,
+ * f8 factors being read as they are. */
 static enum status count_work(struct work *w, struct error *err)
 {
     struct exe_options narrowing = {.precision = w->precision, .no_fuse = true};
     graph_cost(w->target.graph, &w->cost);
-    if (precision_floats(narrowing.precision) == DTYPE_F32)
+    if (precision_floats(narrowing.precision) == DTYPE_F32 && narrowing.precision != PRECISION_F8)
         return STATUS_OK;
     struct graph *narrow = graph_copy(w->target.graph);
     enum status status = narrow ? passes_run(narrow, &narrowing, err) : FAIL_NO_MEMORY(err);

@@ -19,10 +19,10 @@ struct pair {
 };
 
 static const struct pair pairs[] = {
-    {DTYPE_F32, 'f', 4},  {DTYPE_F64, 'f', 8}, {DTYPE_F16, 'f', 2}, {DTYPE_BF16, 'V', 2},
-    {DTYPE_I8, 'i', 1},   {DTYPE_U8, 'u', 1},  {DTYPE_I16, 'i', 2}, {DTYPE_U16, 'u', 2},
-    {DTYPE_I32, 'i', 4},  {DTYPE_U32, 'u', 4}, {DTYPE_I64, 'i', 8}, {DTYPE_U64, 'u', 8},
-    {DTYPE_BOOL, 'b', 1},
+    {DTYPE_F32, 'f', 4},  {DTYPE_F64, 'f', 8},    {DTYPE_F16, 'f', 2}, {DTYPE_BF16, 'V', 2},
+    {DTYPE_I8, 'i', 1},   {DTYPE_U8, 'u', 1},     {DTYPE_I16, 'i', 2}, {DTYPE_U16, 'u', 2},
+    {DTYPE_I32, 'i', 4},  {DTYPE_U32, 'u', 4},    {DTYPE_I64, 'i', 8}, {DTYPE_U64, 'u', 8},
+    {DTYPE_BOOL, 'b', 1}, {DTYPE_F8E4M3, 'V', 1},
 };
 
 static bool ends_in(const char *path, const char *end)

@@ -53,7 +53,8 @@ static int depth_of(const struct graph *g, enum precision precision)
 
 double verify_bound(const struct graph *compiled, enum precision precision)
 {
-    double unit = precision == PRECISION_BF16                                 ? 0x1p-8
+    bool bf16 = precision == PRECISION_BF16 || precision == PRECISION_F8; /* results of f8 */
+    double unit = bf16                                                        ? 0x1p-8
                   : precision == PRECISION_F16 || precision == PRECISION_TF32 ? 0x1p-11
                                                                               : 0;
     return unit > 0 ? fmax(1e-5, 2 * unit * sqrt(1 + depth_of(compiled, precision))) : 1e-5;

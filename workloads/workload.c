@@ -25,7 +25,8 @@ bool workload_has_precision(const struct workload *w, enum precision precision, 
 {
     bool compiled =
         precision == PRECISION_TF32 || precision == PRECISION_BF16 || precision == PRECISION_F16;
-    return precision == PRECISION_F32 || (!host && compiled) ||
+    bool file = !w && precision == PRECISION_F8; /* which may hold such factors */
+    return precision == PRECISION_F32 || (!host && (compiled || file)) ||
            (w && w->precisions & 1u << precision);
 }
 

@@ -51,7 +51,7 @@ int64_t config_int(const struct workload_config *config, const char *name);
 const char *config_text(const struct workload_config *config, const char *name);
 
 /* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. On devices the
- * compiler turns f32 into tf32, bf16 and f16. */
+ * compiler turns f32 into tf32, bf16 and f16, and reads a file's f8 factors as f8. */
 bool workload_has_precision(const struct workload *w, enum precision precision, bool host);
 
 int workload_count(void);

@@ -52,12 +52,9 @@ static const char *chain_number(struct chain *c, double number)
     char text[NAME_BYTES];
     const struct value *x = &c->form->x->g->values[c->form->node->inputs[0]];
     struct shape scalar = shape_scalar();
-    float single = (float)number;
-    uint16_t half = half_from_float(single), brain = bfloat_from_float(single);
-    const void *data = x->dtype == DTYPE_F64    ? (const void *)&number
-                       : x->dtype == DTYPE_F16  ? (const void *)&half
-                       : x->dtype == DTYPE_BF16 ? (const void *)&brain
-                                                : (const void *)&single;
+    float single = (float)number, stored = single;
+    floats_store(x->dtype == DTYPE_F64 ? DTYPE_F32 : x->dtype, &single, &stored, 1);
+    const void *data = x->dtype == DTYPE_F64 ? (const void *)&number : (const void *)&stored;
     snprintf(text, sizeof(text), "%s:part%d", c->form->outputs[0], ++c->made);
     const char *name =
         export_const(c->form->x, arena_strdup(&c->form->x->arena, text), x->dtype, &scalar, data);

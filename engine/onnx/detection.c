@@ -5,6 +5,7 @@
  * of each class, from which TopK takes the rows. */
 #include "engine/detection.h"
 #include "engine/onnx/parts.h"
+#include "engine/op_args.h"
 
 struct plan {
     struct parts *parts;
@@ -94,7 +95,7 @@ static const char *as_column(struct plan *p, const char *x)
 
 static const char *cast(struct plan *p, const char *x, enum dtype dtype)
 {
-    return part(p->parts, "Cast", NAMES(x), ATTRS(attr_int("to", export_dtype(dtype))));
+    return part(p->parts, "Cast", NAMES(x), ATTRS(attr_int("to", dtype_to_onnx(dtype))));
 }
 
 static void result(struct plan *p, const char *candidates, const char *kept)

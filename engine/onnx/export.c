@@ -24,14 +24,6 @@ enum {
     INLINE_MAX = 1 << 30   /* messages end at 2 GiB */
 };
 
-int32_t export_dtype(enum dtype dtype)
-{
-    for (int32_t number = 1; number < 32; number++)
-        if (dtype_from_onnx(number) == dtype)
-            return number;
-    return 0;
-}
-
 /* ---- weights ---- */
 
 static size_t tensor_bytes(const struct export_tensor *tensor)
@@ -88,7 +80,7 @@ static Onnx__ValueInfoProto *value_info(struct exporter *x, int v)
     shape->n_dim = rank;
     shape->dim = list;
     tensor->has_elem_type = true;
-    tensor->elem_type = export_dtype(value->dtype);
+    tensor->elem_type = dtype_to_onnx(value->dtype);
     tensor->shape = shape;
     type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     type->tensor_type = tensor;
@@ -196,7 +188,7 @@ static void head_init(struct head *h, const struct output *out, const struct exp
     h->tensor.n_dims = (size_t)from->desc.shape.rank;
     h->tensor.dims = (int64_t *)(uintptr_t)from->desc.shape.dim;
     h->tensor.has_data_type = true;
-    h->tensor.data_type = export_dtype(from->desc.dtype);
+    h->tensor.data_type = dtype_to_onnx(from->desc.dtype);
     if (!is_external(out, from))
         return;
     snprintf(h->location, sizeof(h->location), "%s", out->location);
@@ -271,9 +263,9 @@ static enum status put_model(struct output *out, struct exporter *x, Onnx__Graph
     snprintf(version, sizeof(version), "%s", build_info.version);
     opset.domain = domain;
     opset.has_version = true;
-    opset.version = EXPORT_OPSET;
+    opset.version = x->f8 ? EXPORT_OPSET_F8 : EXPORT_OPSET;
     model.has_ir_version = true;
-    model.ir_version = EXPORT_IR;
+    model.ir_version = x->f8 ? EXPORT_IR_F8 : EXPORT_IR;
     model.producer_name = producer;
     model.producer_version = version;
     model.n_opset_import = 1;
@@ -348,6 +340,8 @@ enum status onnx_export(const struct graph *g, const char *path,
     struct exporter x = {.g = g};
     struct output out = {.path = path};
     Onnx__GraphProto graph;
+    for (int v = 0; v < g->value_count; v++)
+        x.f8 = x.f8 || g->values[v].dtype == DTYPE_F8E4M3;
     enum status status = export_graph(&x, g->input_count, &graph, err);
     if (status == STATUS_OK)
         status = open_output(&x, &out, path, options && options->external, err);

@@ -8,7 +8,8 @@
 #include "engine/graph.h"
 #include "onnx.pb-c.h"
 
-enum { EXPORT_OPSET = 17, EXPORT_IR = 8 };
+/* Of a graph with f8 the versions that know it. */
+enum { EXPORT_OPSET = 17, EXPORT_IR = 8, EXPORT_OPSET_F8 = 19, EXPORT_IR_F8 = 9 };
 
 /* A tensor of the file: a value of the graph, or made for the file. */
 struct export_tensor {
@@ -27,6 +28,7 @@ struct exporter {
     struct export_tensor *tensors;
     size_t tensor_count, tensor_cap;
     bool *used;           /* per value of g: some node of the file reads it */
+    bool f8;              /* some value of g is */
     struct graph **inner; /* graphs made for the file, see inner.h */
     size_t inner_count, inner_cap;
 };
@@ -54,7 +56,6 @@ enum status export_form(const struct form *form, const char *op, struct error *e
 const char *export_const(struct exporter *x, const char *name, enum dtype dtype,
                          const struct shape *shape, const void *data);
 const char *export_i64(struct exporter *x, const char *name, int count, const int64_t *data);
-int32_t export_dtype(enum dtype dtype); /* the number in ONNX files */
 
 /* Operators that become several: UNSUPPORTED when this is none of them. */
 enum status export_decomposed(const struct form *form, bool *done, struct error *err);

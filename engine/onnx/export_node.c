@@ -6,6 +6,7 @@
 
 #include "engine/onnx/export.h"
 #include "engine/op.h"
+#include "engine/op_args.h"
 
 const char *export_const(struct exporter *x, const char *name, enum dtype dtype,
                          const struct shape *shape, const void *data)
@@ -40,7 +41,7 @@ static bool attr_tensor(struct exporter *x, const struct attr *attr, Onnx__Attri
     tensor->n_dims = (size_t)attr->desc.shape.rank;
     tensor->dims = arena_copy(&x->arena, attr->desc.shape.dim, sizeof(attr->desc.shape.dim));
     tensor->has_data_type = true;
-    tensor->data_type = export_dtype(attr->desc.dtype);
+    tensor->data_type = dtype_to_onnx(attr->desc.dtype);
     tensor->has_raw_data = true;
     tensor->raw_data.len = (size_t)shape_count(&attr->desc.shape) * dtype_size(attr->desc.dtype);
     tensor->raw_data.data = arena_copy(&x->arena, attr->data, tensor->raw_data.len);
@@ -209,12 +210,9 @@ static const char *float_input(const struct form *f, const char *name, double nu
 {
     const struct value *x = &f->x->g->values[f->node->inputs[0]];
     struct shape scalar = shape_scalar();
-    float single = (float)number;
-    uint16_t half = half_from_float(single), brain = bfloat_from_float(single);
-    const void *data = x->dtype == DTYPE_F64    ? (const void *)&number
-                       : x->dtype == DTYPE_F16  ? (const void *)&half
-                       : x->dtype == DTYPE_BF16 ? (const void *)&brain
-                                                : (const void *)&single;
+    float single = (float)number, stored = single;
+    floats_store(x->dtype == DTYPE_F64 ? DTYPE_F32 : x->dtype, &single, &stored, 1);
+    const void *data = x->dtype == DTYPE_F64 ? (const void *)&number : (const void *)&stored;
     return export_const(f->x, name, x->dtype, &scalar, data);
 }
 
@@ -313,6 +311,8 @@ static enum status check_version(const struct form *f, struct error *err)
     for (int k = 0; k < ARRAY_COUNT(later); k++)
         if (strcmp(op, later[k]) == 0)
             return UNSUPPORTED(err, "%s is newer than opset %d", op, EXPORT_OPSET);
+    if (f->x->f8 && strncmp(op, "Reduce", 6) == 0 && strcmp(op, "ReduceSum") != 0)
+        return UNSUPPORTED(err, "%s as before opset 18 cannot stand beside f8", op);
     for (int k = 0; k < ARRAY_COUNT(later_attrs); k++)
         if (find_attr(f, later_attrs[k]))
             return UNSUPPORTED(err, "attribute \"%s\" is newer than opset %d", later_attrs[k],

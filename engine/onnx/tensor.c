@@ -171,8 +171,8 @@ static struct typed typed_field(const Onnx__TensorProto *tensor, enum dtype dtyp
     }
 }
 
-/* The low bytes of each element: what a C conversion to the narrower integer keeps. f16 and bf16
- * stand in int32_data as their bits. */
+/* The low bytes of each element: what a C conversion to the narrower integer keeps. f16, bf16
+ * and f8 stand in int32_data as their bits. */
 static void narrow(const struct typed *from, size_t item_bytes, char *to)
 {
     for (size_t k = 0; k < from->count; k++) {

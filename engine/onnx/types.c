@@ -49,8 +49,8 @@ static const struct signature signatures[] = {
     {"fifi", " STFT "},
     {"fii", " DFT MaxUnpool "},
     {"iiiff", " MelWeightMatrix "},
-    {"nfi", " QuantizeLinear "},
-    {"ifi", " DequantizeLinear "},
+    {"nfn", " QuantizeLinear "},
+    {"nfn", " DequantizeLinear "},
     {"ifiififi", " QLinearConv QLinearMatMul "},
 };
 

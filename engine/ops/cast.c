@@ -11,6 +11,8 @@ static enum status infer(const struct infer *c, struct error *err)
     if (to == DTYPE_NONE)
         return UNSUPPORTED(err, "Cast to ONNX type %lld (attribute to) is not supported",
                            (long long)code);
+    if (to == DTYPE_F8E4M3 && !node_int(c->node, "saturate", 1))
+        return UNSUPPORTED(err, "Cast to %s without saturation", dtype_name(to));
     infer_set(c, 0, to, &c->in[0]->shape);
     return STATUS_OK;
 }
@@ -22,9 +24,9 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
-static const char *const attrs[] = {"to", NULL};
+static const char *const attrs[] = {"saturate", "to", NULL};
 
-/* to: 1 f32, 2 u8, 3 i8, 6 i32, 7 i64, 9 bool, 10 f16, 11 f64, 13 u64, 16 bf16. */
+/* to: 1 f32, 2 u8, 3 i8, 6 i32, 7 i64, 9 bool, 10 f16, 11 f64, 13 u64, 16 bf16, 17 f8e4m3. */
 static const struct op_case cases[] = {
     {.name = "f32_f16", .inputs = "f32[67]{-3:3}", .attrs = "to=10"},
     {.name = "f32_f16_special", .inputs = "f32[5]=nan,inf,-inf,70000,1e-7", .attrs = "to=10"},
@@ -32,6 +34,19 @@ static const struct op_case cases[] = {
     {.name = "f32_bf16", .inputs = "f32[67]{-3:3}", .attrs = "to=16"},
     {.name = "bf16_ties", .inputs = "f32[4]=1.00390625,1.01171875,inf,nan", .attrs = "to=16"},
     {.name = "bf16_f32", .inputs = "bf16[67]{-3:3}", .attrs = "to=1"},
+    {.name = "f32_f8", .inputs = "f32[1000]{-500:500}", .attrs = "to=17"},
+    {.name = "f32_f8_small", .inputs = "f32[67]{-0.02:0.02}", .attrs = "to=17"},
+    {.name = "f8_special",
+     .inputs = "f32[9]=nan,inf,-inf,448,464,1e9,-1e9,0x1p-10,-0x1.8p-9",
+     .attrs = "to=17 saturate=1"},
+    {.name = "f8_ties",
+     .inputs = "f32[6]=1.0625,1.1875,-1.0625,432,0x1.8p-10,0x1.e8p-7",
+     .attrs = "to=17"},
+    {.name = "bf16_f8", .inputs = "bf16[67]{-3:3}", .attrs = "to=17"},
+    {.name = "f8_f32", .inputs = "f8e4m3[999]{-448:448}", .attrs = "to=1"},
+    {.name = "f8_f16", .inputs = "f8e4m3[999]{-0.03:0.03}", .attrs = "to=10"},
+    {.name = "f8_bf16", .inputs = "f8e4m3[999]{-448:448}", .attrs = "to=16"},
+    {.name = "f8_bf16_nan", .inputs = "f8e4m3[3]=nan,-0.0,448", .attrs = "to=16"},
     {.name = "f32_f64", .inputs = "f32[67]{-3:3}", .attrs = "to=11"},
     {.name = "f64_f32", .inputs = "f64[67]{-3:3}", .attrs = "to=1"},
     {.name = "f32_i32", .inputs = "f32[8]=-2.75,-0.5,0.5,1.999,100,-100,2e9,0", .attrs = "to=6"},

@@ -65,6 +65,10 @@ static const struct op_case cases[] = {
     {.name = "transB_per_column",
      .inputs = "u8[9,39]{0:256} i8[3,39]{-128:128}! u8[]=7 i8[3]=-128,0,127",
      .attrs = "transB=1"},
+    {.name = "constant_on_fours", .inputs = "i8[5,36]{-128:128} i8[36,20]{-128:128}!"},
+    {.name = "zero_points_of_0",
+     .inputs = "i8[5,36]{-128:128} i8[36,20]{-128:128}! i8[]=0 i8[20]=0"},
+    {.name = "batch_on_fours", .inputs = "i8[2,3,4,8]{-128:128} i8[3,8,12]{-128:128}!"},
     {.name = "batch", .inputs = "i8[2,3,8]{-128:128} i8[2,8,5]{-128:128} i8[]=3"},
 };
 

@@ -16,8 +16,11 @@ static enum status infer(const struct infer *c, struct error *err)
     enum dtype type = code ? dtype_from_onnx(code) : DTYPE_U8;
     if (infer_has(c, 2))
         type = c->in[2]->dtype;
-    if (type != DTYPE_I8 && type != DTYPE_U8 && type != DTYPE_I16 && type != DTYPE_U16)
+    if (type != DTYPE_I8 && type != DTYPE_U8 && type != DTYPE_I16 && type != DTYPE_U16 &&
+        type != DTYPE_F8E4M3)
         return UNSUPPORTED(err, "QuantizeLinear to %s", dtype_name(type));
+    if (type == DTYPE_F8E4M3 && !node_int(c->node, "saturate", 1))
+        return UNSUPPORTED(err, "QuantizeLinear to %s without saturation", dtype_name(type));
     TRY(quantize_scales_from(c->node, &c->in[0]->shape, &c->in[1]->shape, &scales, err));
     infer_set(c, 0, type, &c->in[0]->shape);
     return STATUS_OK;
@@ -38,7 +41,10 @@ static enum status reference(const struct ref_call *call, struct error *err)
         int64_t at = quantize_scales_index(&scales, i);
         double quotient = (double)((float)ref_get(x, i) / (float)ref_get(scale, at));
         double offset = zero_point ? ref_get(zero_point, at) : 0;
-        y->i[i] = quantize_saturate(y->dtype, rint(quotient) + offset);
+        if (y->f) /* f8: rounded to its codes instead, the zero point is 0 */
+            y->f[i] = (double)f8_to_float(f8_from_float((float)quotient));
+        else
+            y->i[i] = quantize_saturate(y->dtype, rint(quotient) + offset);
     }
     return STATUS_OK;
 }
@@ -55,6 +61,10 @@ static const struct op_case cases[] = {
     {.name = "blocked",
      .inputs = "f32[2,6]{-9:9} f32[2,3]=0.1,0.2,0.05,0.3,0.07,0.15 u8[2,3]=128",
      .attrs = "axis=1 block_size=2"},
+    {.name = "f8", .inputs = "f32[3,67]{-9:9} f32[]=0.01 f8e4m3[]=0"},
+    {.name = "f8_by_attribute",
+     .inputs = "f32[40]{-9:9} f32[]=0.02",
+     .attrs = "output_dtype=17 saturate=1"},
     {.name = "i16", .inputs = "f32[33]{-9:9} f32[]=0.0003 i16[]=10"},
 };
 

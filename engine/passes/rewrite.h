@@ -9,6 +9,7 @@
 #include "engine/compile.h"
 
 graph_pass pass_normalise;           /* explicit window attributes; identities removed */
+graph_pass pass_absorb_f8;           /* products read f8 factors as they are */
 graph_pass pass_fold_constants;      /* nodes of constants only */
 graph_pass pass_absorb_transpose;    /* MatMulInteger reads a transposed matrix where it lies */
 graph_pass pass_turn_conv_transpose; /* ConvTranspose of stride 1 -> Conv */

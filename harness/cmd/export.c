@@ -29,7 +29,7 @@ static const struct option options[] = {
     {"batch", 'b', OPTION_INT, offsetof(struct export_options, batch), "N",
      "images, sequences or rows"},
     {"precision", 0, OPTION_TEXT, offsetof(struct export_options, precision), "NAME",
-     "of workloads that build their graph in it: f32, bf16, f16, i8"},
+     "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},
     {"inputs-dir", 'i', OPTION_TEXT, offsetof(struct export_options, inputs_dir), "FOLDER",
      "writes the generated inputs there as NAME.npy"},
     {"external", 0, OPTION_FLAG, offsetof(struct export_options, external), NULL,

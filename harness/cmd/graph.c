@@ -22,7 +22,7 @@ static const struct option options[] = {
     {"batch", 'b', OPTION_INT, offsetof(struct graph_options, batch), "N",
      "images, sequences or rows"},
     {"precision", 0, OPTION_TEXT, offsetof(struct graph_options, precision), "NAME",
-     "of workloads that build their graph in it: f32, bf16, f16, i8"},
+     "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},
     {"json", 0, OPTION_FLAG, offsetof(struct graph_options, json), NULL, "machine-readable"},
     {"dot", 0, OPTION_FLAG, offsetof(struct graph_options, dot), NULL,
      "for Graphviz: ridge graph MODEL --dot | dot -Tsvg"},

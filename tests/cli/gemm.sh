@@ -14,6 +14,14 @@ holds '.[0].max_rel_error > 1e-4'
 run ridge verify "gemm:$size" --precision i8 --json
 exits 0
 holds '.[0].precision == "i8" and .[0].bound == 0 and .[0].max_rel_error == 0'
+run ridge verify "gemm:$size" --precision f8 --json
+exits 0
+holds '.[0].precision == "f8" and .[0].bound == 0.008 and .[0].status == "ok"'
+run ridge explain "gemm:$size" --precision f8 --json
+exits 0
+holds 'map(.op) == ["Cast", "Cast", "Gemm"]'
+run ridge list workloads --json
+holds '.[] | select(.name == "gemm") | .precision == ["f32", "tf32", "bf16", "f16", "i8", "f8"]'
 run ridge verify "gemm:$size" --precision f16
 exits 2
 complains 'precision "f16": gemm:m=70,n=50,k=131 cannot run in it on the CPU'
@@ -27,7 +35,7 @@ exits 0
 prints 'Transpose'
 
 for isa in scalar avx2; do
-    for precision in bf16 i8; do
+    for precision in bf16 i8 f8; do
         run ridge verify "gemm:$size" --precision "$precision" --isa "$isa" --providers native
         exits 0
     done
@@ -36,7 +44,7 @@ done
 cat >"$tap_dir/s.toml" <<EOF
 name = "s"
 [defaults]
-precision = ["f32", "bf16", "i8"]
+precision = ["f32", "bf16", "i8", "f8"]
 threads = 1
 stop = { seconds_min = 0.01, seconds_max = 0.2, samples_min = 6 }
 [[workload]]
@@ -47,8 +55,8 @@ k = 131
 EOF
 run ridge run "$tap_dir/s.toml" --no-report --no-ceilings --db "$tap_dir/s.db" --json
 # 4: other programs disturbed the measurement
-check "three precisions were run" test "$((code == 0 || code == 4))" = 1
-holds 'map(.precision) == ["f32", "bf16", "i8"] and all(.[]; .max_rel_error <= 0.008 and .samples >= 6)'
+check "four precisions were run" test "$((code == 0 || code == 4))" = 1
+holds 'map(.precision) == ["f32", "bf16", "i8", "f8"] and all(.[]; .max_rel_error <= 0.008 and .samples >= 6)'
 ask() { # what, SQL: must print 1
     run sqlite3 "$tap_dir/s.db" "$2"
     tap_what=$1
@@ -61,13 +69,16 @@ ask "operations do not depend on the precision" \
 ask "a byte for an i8, four for a result" \
     "SELECT value = 131 * (70 + 50) + 4 * 70 * 50 FROM $metric
      WHERE metric.name = 'bytes_compulsory' AND precision = 'i8'"
-for precision in f32 bf16 i8; do
+ask "a byte for an f8, two for a result" \
+    "SELECT value = 131 * (70 + 50) + 2 * 70 * 50 FROM $metric
+     WHERE metric.name = 'bytes_compulsory' AND precision = 'f8'"
+for precision in f32 bf16 i8 f8; do
     ask "the peak of $precision is its own, or there is a reason" \
         "SELECT (value > 0 AND formula LIKE '%$precision%') OR (value IS NULL AND metric.reason <> '')
          FROM $metric WHERE metric.name = 'fraction_of_peak' AND precision = '$precision'"
 done
 
-for precision in bf16 i8; do
+for precision in bf16 i8 f8; do
     run ridge export "gemm:$size" --precision "$precision" -o "$tap_dir/$precision.onnx"
     exits 0
     run ridge verify "$tap_dir/$precision.onnx"

@@ -20,4 +20,24 @@ for floats in f32 bf16 f16; do
     prints '^# plug-in cublaslt on the host'
     prints '^[1-9][0-9]+ passed, 0 failed'
 done
+for kernel in cublaslt_matmul_f8 cublaslt_matmul_bytes; do
+    run "$build/tests/ops/run" --device cuda --providers cublaslt --kernel $kernel
+    cat "$output"
+    exits 0
+    prints '^[1-9][0-9]+ passed, 0 failed'
+done
+
+# The workload: one product of codes, whose casts are gone; integers are exact.
+ridge=$build/ridge
+run "$ridge" verify gemm:m=70,n=64,k=128 --precision f8 --device cuda
+exits 0
+prints 'cuda f8 .* ok'
+run "$ridge" explain gemm:m=70,n=64,k=128 --precision f8 --device cuda
+prints 'MatMulF8 .* cublaslt_matmul_f8'
+prints '^1 steps'
+run "$ridge" verify gemm:m=70,n=64,k=128 --precision i8 --device cuda
+exits 0
+prints 'max relative error 0 \(bound 0\)'
+run "$ridge" explain gemm:m=70,n=64,k=128 --precision i8 --device cuda
+prints 'MatMulInte.* cublaslt_matmul_bytes'
 finish

@@ -18,6 +18,7 @@ struct thing {
     cublasLtEpilogue_t epilogue;
     const void *bias;
     cudaDataType bias_type;
+    int8_t fast;
     /* of a matrix */
     cudaDataType type;
     uint64_t rows, cols;
@@ -94,10 +95,11 @@ static cublasStatus_t handle_free(cublasLtHandle_t handle)
 static cublasStatus_t desc_new(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
                                cudaDataType_t scale)
 {
-    MUST(scale == CUDA_R_32F);
+    MUST(scale == (compute == CUBLAS_COMPUTE_32I ? CUDA_R_32I : CUDA_R_32F));
     MAY_FAIL("cublasLtMatmulDescCreate");
     *desc = make_thing();
     of(*desc)->compute = compute;
+    of(*desc)->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -113,11 +115,14 @@ static cublasStatus_t desc_set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttr
     void *to = name == CUBLASLT_MATMUL_DESC_TRANSA           ? (void *)&thing->left
                : name == CUBLASLT_MATMUL_DESC_TRANSB         ? (void *)&thing->right
                : name == CUBLASLT_MATMUL_DESC_EPILOGUE       ? (void *)&thing->epilogue
+               : name == CUBLASLT_MATMUL_DESC_FAST_ACCUM     ? (void *)&thing->fast
                : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER   ? (void *)&thing->bias
                : name == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE ? (void *)&thing->bias_type
                                                              : NULL;
     MUST(to);
-    MUST(size == (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? sizeof(void *) : sizeof(int32_t)));
+    MUST(size == (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? sizeof(void *)
+                  : name == CUBLASLT_MATMUL_DESC_FAST_ACCUM ? sizeof(int8_t)
+                                                            : sizeof(int32_t)));
     MAY_FAIL("cublasLtMatmulDescSetAttribute");
     memcpy(to, value, size);
     return CUBLAS_STATUS_SUCCESS;
@@ -180,6 +185,63 @@ static cublasStatus_t preference_set(cublasLtMatmulPreference_t preference,
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* ---- types ---- */
+
+static int64_t bytes_of(cudaDataType_t type)
+{
+    return type == CUDA_R_8I || type == CUDA_R_8F_E4M3 ? 1
+           : type == CUDA_R_32F || type == CUDA_R_32I  ? 4
+                                                       : 2;
+}
+
+static double number_at(cudaDataType_t type, const void *data, int64_t at)
+{
+    float number;
+    const char *from = (const char *)data + at * bytes_of(type);
+    if (type == CUDA_R_8I)
+        return *(const int8_t *)from;
+    MUST(type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_8F_E4M3);
+    floats_load(type == CUDA_R_32F    ? DTYPE_F32
+                : type == CUDA_R_16F  ? DTYPE_F16
+                : type == CUDA_R_16BF ? DTYPE_BF16
+                                      : DTYPE_F8E4M3,
+                from, &number, 1);
+    return (double)number;
+}
+
+static void put(cudaDataType_t type, void *data, double number)
+{
+    float result = (float)number;
+    if (type == CUDA_R_32I)
+        *(int32_t *)data = (int32_t)number;
+    else
+        floats_store(type == CUDA_R_32F   ? DTYPE_F32
+                     : type == CUDA_R_16F ? DTYPE_F16
+                                          : DTYPE_BF16,
+                     &result, data, 1);
+}
+
+/* The tables of cublasLtMatmul in the library's manual: what goes together, and what of bytes. */
+static bool knows(const struct thing *desc, const struct thing *a, const struct thing *b,
+                  const struct thing *d)
+{
+    bool f8 = a->type == CUDA_R_8F_E4M3, i8 = a->type == CUDA_R_8I,
+         bias = desc->epilogue & CUBLASLT_EPILOGUE_BIAS;
+    int64_t step = f8 ? 16 : 4, row = step / bytes_of(d->type);
+    if (a->type != b->type ||
+        (i8 ? desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT : bias && desc->bias_type != d->type))
+        return false;
+    if (!f8 && !i8)
+        return a->type == d->type && desc->compute != CUBLAS_COMPUTE_32I;
+    if (f8 && (d->type == CUDA_R_32I || desc->compute != CUBLAS_COMPUTE_32F ||
+               (bias && d->type == CUDA_R_32F)))
+        return false;
+    if (i8 && (d->type != CUDA_R_32I || desc->compute != CUBLAS_COMPUTE_32I))
+        return false;
+    return desc->left == CUBLAS_OP_T && desc->right == CUBLAS_OP_N && a->rows % step == 0 &&
+           d->rows % step == 0 && a->ld % step == 0 && b->ld % step == 0 && d->ld % row == 0;
+}
+
 /* ---- algorithms ---- */
 
 static cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
@@ -193,7 +255,7 @@ static cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t de
     of(preference);
     MUST(of(a) && of(b) && of(c) && of(d) && wanted >= 3);
     MAY_FAIL("cublasLtMatmulAlgoGetHeuristic");
-    *count = 3;
+    *count = knows(of(desc), of(a), of(b), of(d)) ? 3 : 0;
     for (int k = 0; k < *count; k++) {
         memset(&results[k], 0, sizeof(results[k]));
         results[k].algo.data[0] = (uint64_t)k;
@@ -216,19 +278,6 @@ static cublasStatus_t algo_get(const cublasLtMatmulAlgo_t *algorithm,
 }
 
 /* ---- the product, column-major ---- */
-
-static enum dtype dtype_of(cudaDataType type)
-{
-    MUST(type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF);
-    return type == CUDA_R_32F ? DTYPE_F32 : type == CUDA_R_16F ? DTYPE_F16 : DTYPE_BF16;
-}
-
-static double number_at(cudaDataType type, const void *data, int64_t at)
-{
-    float number;
-    floats_load(dtype_of(type), (const char *)data + at * (type == CUDA_R_32F ? 4 : 2), &number, 1);
-    return (double)number;
-}
 
 static double element(const struct thing *layout, const void *data, bool transposed, int64_t row,
                       int64_t col)
@@ -256,7 +305,7 @@ struct matrices {
 
 static void multiply(const struct matrices *m, const char *a, const char *b, const char *c, char *d)
 {
-    const int64_t size = m->d->type == CUDA_R_32F ? 4 : 2;
+    const int64_t size = bytes_of(m->d->type);
     bool left = m->desc->left == CUBLAS_OP_T, right = m->desc->right == CUBLAS_OP_T;
     int64_t depth = (int64_t)(left ? m->a->rows : m->a->cols);
     MUST((int64_t)(right ? m->b->cols : m->b->rows) == depth);
@@ -270,8 +319,7 @@ static void multiply(const struct matrices *m, const char *a, const char *b, con
             sum *= m->alpha;
             if (m->beta != 0)
                 sum += m->beta * element(m->c, c, false, row, col);
-            float result = (float)finish(m->desc, sum, row);
-            floats_store(dtype_of(m->d->type), &result, d + (row + col * m->d->ld) * size, 1);
+            put(m->d->type, d + (row + col * m->d->ld) * size, finish(m->desc, sum, row));
         }
 }
 
@@ -286,21 +334,22 @@ static cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                          .a = of(a_layout),
                          .b = of(b_layout),
                          .c = of(c_layout),
-                         .d = of(d_layout),
-                         .alpha = (double)*(const float *)alpha,
-                         .beta = (double)*(const float *)beta};
+                         .d = of(d_layout)};
+    bool whole = m.desc->compute == CUBLAS_COMPUTE_32I;
+    m.alpha = whole ? *(const int32_t *)alpha : (double)*(const float *)alpha;
+    m.beta = whole ? *(const int32_t *)beta : (double)*(const float *)beta;
     of(handle);
     MUST(algorithm && algorithm->data[0] != 1);
     MUST(workspace && workspace_bytes == FAKE_LT_WORKSPACE);
-    MUST(m.a->type == m.d->type && m.b->type == m.d->type && m.c->type == m.d->type);
-    MUST(!(m.desc->epilogue & CUBLASLT_EPILOGUE_BIAS) || m.desc->bias_type == m.d->type);
+    MUST(m.c->type == m.d->type && knows(m.desc, m.a, m.b, m.d));
     MUST(m.a->batch == m.d->batch && m.b->batch == m.d->batch && m.c->batch == m.d->batch);
     MAY_FAIL("cublasLtMatmul");
-    const int64_t size = m.d->type == CUDA_R_32F ? 4 : 2;
+    const int64_t factor = bytes_of(m.a->type), size = bytes_of(m.d->type);
+    MUST(factor > 1 || ((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) % (whole ? 4 : 16) == 0);
     for (int64_t k = 0; k < m.d->batch; k++)
-        multiply(&m, (const char *)a + k * m.a->stride * size,
-                 (const char *)b + k * m.b->stride * size, (const char *)c + k * m.c->stride * size,
-                 (char *)d + k * m.d->stride * size);
+        multiply(&m, (const char *)a + k * m.a->stride * factor,
+                 (const char *)b + k * m.b->stride * factor,
+                 (const char *)c + k * m.c->stride * size, (char *)d + k * m.d->stride * size);
     fake_products.count++;
     fake_products.stream = stream;
     fake_products.compute = m.desc->compute;

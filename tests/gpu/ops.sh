@@ -23,4 +23,15 @@ run "$build/tests/ops/run" --providers cuda --device cuda --floats tf32 --kernel
 cat "$output"
 exits 0
 prints '^[1-9][0-9]{2,} passed, 0 failed'
+
+# f8 in sizes that no library takes.
+run "$build/ridge" verify gemm:m=70,n=50,k=131 --precision f8 --device cuda
+exits 0
+prints 'cuda f8 .* ok'
+run "$build/ridge" explain gemm:m=70,n=50,k=131 --precision f8 --device cuda
+prints 'MatMulF8 .* cuda_matmul'
+prints '^1 steps'
+run "$build/ridge" verify ncf --precision f8 --device cuda
+exits 2
+complains 'precision "f8": ncf cannot run in it on cuda'
 finish

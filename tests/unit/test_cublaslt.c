@@ -21,30 +21,42 @@
 
 enum { OPERANDS_MAX = 8, CALLS_MAX = 500 };
 
-extern const struct kernel kernel_cublaslt_matmul;
-static const struct kernel *const kernel = &kernel_cublaslt_matmul;
+extern const struct kernel kernel_cublaslt_matmul, kernel_cublaslt_matmul_f8,
+    kernel_cublaslt_matmul_bytes;
+static const struct kernel *const kernels[] = {&kernel_cublaslt_matmul, &kernel_cublaslt_matmul_f8,
+                                               &kernel_cublaslt_matmul_bytes};
 
 /* One node with its tensors, plain. */
 struct bench {
+    const struct kernel *kernel;
     struct subject subject;
     struct device device;
     struct kernel_query query;
     struct desc in_desc[OPERANDS_MAX], out_desc[1];
-    const void *in[OPERANDS_MAX];
+    const void *in[OPERANDS_MAX], *fixed[OPERANDS_MAX];
     void *out[1];
     char workspace[FAKE_LT_WORKSPACE];
     struct error err; /* of launches */
     struct kernel_args args;
 };
 
+static const struct op *any_op(const char *name)
+{
+    const struct op *op = op_find(name, NULL);
+    return op ? op : op_find(name, "ridge");
+}
+
 /* false: the case bears no such epilogue. */
 static bool bench_open_in(struct bench *b, const char *op, const char *name, int posts,
                           enum dtype floats)
 {
     struct error err = {0};
-    const struct op *found = op_find(op, NULL);
+    const struct op *found = any_op(op);
     const struct op_case *c = NULL;
     memset(b, 0, sizeof(*b));
+    for (int k = 0; k < ARRAY_COUNT(kernels); k++)
+        if (kernel_computes(kernels[k], found))
+            b->kernel = kernels[k];
     for (int k = 0; k < found->case_count; k++)
         if (strcmp(found->cases[k].name, name) == 0)
             c = &found->cases[k];
@@ -67,6 +79,7 @@ static bool bench_open_in(struct bench *b, const char *op, const char *name, int
         assert_non_null(data);
         value_materialise(value, data);
         b->in[k] = data;
+        b->fixed[k] = value_is_fixed(value) ? data : NULL;
     }
     const struct value *result = &g->values[node->outputs[0]];
     b->out_desc[0] = desc_dense(result->dtype, &result->shape, LAYOUT_PLAIN);
@@ -78,6 +91,7 @@ static bool bench_open_in(struct bench *b, const char *op, const char *name, int
                                      .out_count = 1,
                                      .in = b->in_desc,
                                      .out = b->out_desc,
+                                     .fixed = b->fixed,
                                      .threads = 1,
                                      .device = &b->device};
     b->args = (struct kernel_args){.in = b->in,
@@ -107,6 +121,7 @@ static void bench_close(struct bench *b)
 /* Everything that an executable does with a kernel, to the first failure. */
 static enum status run_through(struct bench *b, struct error *err)
 {
+    const struct kernel *kernel = b->kernel;
     struct kernel_state *state;
     size_t bytes;
     char text[48] = "";
@@ -170,7 +185,7 @@ static void check_case(const char *op, const char *name, int posts, enum dtype f
 
 static void check_op(const char *op, enum dtype floats, struct tally *plain, struct tally *fused)
 {
-    const struct op *found = op_find(op, NULL);
+    const struct op *found = any_op(op);
     for (int k = 0; k < found->case_count; k++)
         for (int posts = NONE; posts < posts_count(); posts++)
             check_case(op, found->cases[k].name, posts, floats, posts == NONE ? plain : fused);
@@ -191,11 +206,28 @@ static void test_cases(void **state)
     }
 }
 
+static void test_bytes(void **state)
+{
+    (void)state;
+    struct tally plain = {0}, fused = {0};
+    check_op("MatMulF8", DTYPE_F32, &plain, &fused);
+    print_message("f8: plain: %d right, %d refused; with epilogues: %d right, %d refused\n",
+                  plain.right, plain.refused, fused.right, fused.refused);
+    assert_int_equal(plain.right, 10);
+    assert_int_equal(plain.refused, 2); /* 35 columns; vectors */
+    assert_true(fused.right > 20);
+    plain = fused = (struct tally){0};
+    check_op("MatMulInteger", DTYPE_F32, &plain, &fused);
+    print_message("i8: plain: %d right, %d refused\n", plain.right, plain.refused);
+    assert_true(plain.right >= 3);
+    assert_int_equal(fused.right, 0);
+}
+
 /* ---- what the library is asked for ---- */
 
 static const char *first_case(const char *op)
 {
-    return op_find(op, NULL)->cases[0].name;
+    return any_op(op)->cases[0].name;
 }
 
 static void test_requests(void **state)
@@ -205,6 +237,7 @@ static void test_requests(void **state)
     struct error err = {0};
     char text[48];
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
+    const struct kernel *kernel = b.kernel;
     assert_int_equal(kernel->variants(&b.query), 2); /* one of three is refused */
     kernel->describe(&b.query, 1, text, sizeof(text));
     assert_string_equal(text, "algorithm 2 tile 1 stages 6 split 2");
@@ -219,6 +252,49 @@ static void test_requests(void **state)
     assert_int_equal(run_through(&b, &err), STATUS_OK);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F_FAST_TF32);
     assert_int_equal(fake_products.workspace_limit, 4 << 20);
+    bench_close(&b);
+}
+
+static void expect_refusal(struct bench *b, const char *words)
+{
+    struct error why = {0};
+    assert_int_equal(b->kernel->supports(&b->query, &why), STATUS_UNSUPPORTED);
+    if (!strstr(why.message, words))
+        fail_msg("\"%s\" is not \"%s\"", why.message, words);
+}
+
+static void test_requests_of_bytes(void **state)
+{
+    (void)state;
+    static struct bench b;
+    struct error err = {0};
+    struct kernel_state *made;
+    size_t bytes;
+    bench_open(&b, "MatMulF8", "constant", NONE);
+    assert_int_equal(b.kernel->packs, 1 << 1);
+    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(bytes, 80 * 32);
+    b.in[1] = (free((void *)(uintptr_t)b.in[1]), NULL); /* launch must not need it */
+    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->release(made);
+    assert_int_equal(b.err.code, STATUS_OK);
+    assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);
+    b.device.properties.major = 8;
+    expect_refusal(&b, "need sm_89 or newer (L40, H100); this is sm_80");
+    b.device.properties.minor = 9;
+    assert_int_equal(b.kernel->supports(&b.query, NULL), STATUS_OK);
+    b.fixed[1] = NULL;
+    expect_refusal(&b, "both factors must lie along the length of the sums");
+    bench_close(&b);
+    bench_open(&b, "MatMulInteger", "scalars", NONE);
+    expect_refusal(&b, "signed bytes");
+    bench_close(&b);
+    bench_open(&b, "MatMulInteger", "long_sums", NONE);
+    expect_refusal(&b, "a zero point that is not 0");
+    bench_close(&b);
+    bench_open(&b, "MatMulF8", "odd_sizes", NONE);
+    b.fixed[1] = b.in[1];
+    expect_refusal(&b, "21 columns of sums of 35 bytes: both must be multiples of 16");
     bench_close(&b);
 }
 
@@ -243,43 +319,41 @@ static void fail_everywhere(const char *op, const char *name, int posts, int *ca
         }
         if (status == STATUS_OK) /* in describe and workspace, which only tell */
             continue;
-        if (!strstr(err.message, fake.failed) || !strstr(err.message, "INTERNAL_ERROR"))
+        bool named = strstr(err.message, "INTERNAL_ERROR") || strstr(err.message, "scripted");
+        if (!strstr(err.message, fake.failed) || !named)
             fail_msg("call %d, %s, fails: \"%s\"", n, fake.failed, err.message);
     }
     fail_msg("more than %d calls", CALLS_MAX);
 }
 
+static int fail_op(const char *op)
+{
+    int calls = 0;
+    for (int k = 0; k < any_op(op)->case_count; k++) {
+        static struct bench b;
+        const char *name = any_op(op)->cases[k].name;
+        bench_open(&b, op, name, NONE);
+        bool accepted = b.kernel->supports(&b.query, NULL) == STATUS_OK;
+        bench_close(&b);
+        if (accepted)
+            fail_everywhere(op, name, NONE, &calls);
+    }
+    return calls;
+}
+
 static void test_failures(void **state)
 {
     (void)state;
-    int calls = 0;
-    for (int k = 0; k < op_find("MatMul", NULL)->case_count; k++) {
-        static struct bench b;
-        const char *name = op_find("MatMul", NULL)->cases[k].name;
-        bench_open(&b, "MatMul", name, NONE);
-        bool accepted = kernel->supports(&b.query, NULL) == STATUS_OK;
-        bench_close(&b);
-        if (accepted)
-            fail_everywhere("MatMul", name, NONE, &calls);
-    }
-    print_message("%d calls failed once each\n", calls);
-    assert_true(calls > 500);
+    int words = fail_op("MatMul"), bytes = fail_op("MatMulF8") + fail_op("MatMulInteger");
+    print_message("%d and %d calls failed once each\n", words, bytes);
+    assert_true(words > 500 && bytes > 300);
 }
 
-/* ---- the roof of large products, in the type that the fake computes ---- */
+/* ---- the roofs of large products ---- */
 
-static const struct device_roof *tf32_roof(void)
+static enum status roof_life(const struct device_roof *roof, struct roof_work *work,
+                             struct error *err)
 {
-    for (int k = 0; k < cublaslt_gemm_roofs.count; k++)
-        if (strcmp(cublaslt_gemm_roofs.roofs[k].precision, "tf32") == 0)
-            return &cublaslt_gemm_roofs.roofs[k];
-    fail_msg("there is no roof of tf32");
-    return NULL;
-}
-
-static enum status roof_life(struct roof_work *work, struct error *err)
-{
-    const struct device_roof *roof = tf32_roof();
     struct device device;
     struct roof_state *state = NULL;
     fake_device(&device);
@@ -290,23 +364,26 @@ static enum status roof_life(struct roof_work *work, struct error *err)
     return status;
 }
 
-static void test_roof(void **state)
+static void check_roof(const struct device_roof *roof)
 {
-    (void)state;
     struct error err = {0};
     struct roof_work work = {.amount = 0};
     fake_reset(0);
     int before = fake_products.count;
-    assert_int_equal(roof_life(&work, &err), STATUS_OK);
+    assert_int_equal(roof_life(roof, &work, &err), STATUS_OK);
     assert_int_equal(fake_products.count - before, 2);
-    assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F_FAST_TF32);
+    cublasComputeType_t compute = strcmp(roof->precision, "tf32") == 0
+                                      ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                  : strcmp(roof->precision, "i8") == 0 ? CUBLAS_COMPUTE_32I
+                                                                       : CUBLAS_COMPUTE_32F;
+    assert_int_equal(fake_products.compute, compute);
     assert_true(work.amount == 2.0 * 64 * 64 * 64);
     cublaslt_handles_release();
     int n = 1;
     for (; n < CALLS_MAX; n++) {
         struct error why = {0};
         fake_reset(n);
-        enum status status = roof_life(&work, &why);
+        enum status status = roof_life(roof, &work, &why);
         cublaslt_handles_release();
         if (fake.live)
             fail_msg("%d things are left when call %d, %s, fails", fake.live, n, fake.failed);
@@ -318,13 +395,23 @@ static void test_roof(void **state)
     assert_in_range(n, 15, CALLS_MAX - 1);
 }
 
+static void test_roofs(void **state)
+{
+    (void)state;
+    assert_int_equal(cublaslt_gemm_roofs.count, 5);
+    for (int k = 0; k < cublaslt_gemm_roofs.count; k++)
+        check_roof(&cublaslt_gemm_roofs.roofs[k]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_cases, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_requests_of_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_roof, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_roofs, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,40 @@ static void half_floats_round_to_even(void **state)
         assert_int_equal(half_from_float(half_to_float((uint16_t)bits)), bits);
 }
 
+/* Every code, every middle between two neighbours and what lies beside it. */
+static void f8_rounds_to_even(void **state)
+{
+    (void)state;
+    for (unsigned code = 0; code < 256; code++) {
+        float value = f8_to_float((uint8_t)code);
+        bool nan = (code & 0x7f) == 0x7f;
+        int exponent = code >> 3 & 15, mantissa = code & 7;
+        double size = exponent ? ldexp(8 + mantissa, exponent - 10) : ldexp(mantissa, -9);
+        assert_true(nan ? isnan(value) : (double)value == (code & 0x80 ? -size : size));
+        assert_true(!signbit(value) == !(code & 0x80));
+        assert_int_equal(f8_from_float(value), code);
+        if ((code & 0x7f) >= 0x7e)
+            continue;
+        float next = f8_to_float((uint8_t)(code + 1)), middle = (value + next) / 2;
+        assert_int_equal(f8_from_float(middle), code + (code & 1));
+        assert_int_equal(f8_from_float(nextafterf(middle, value)), code);
+        assert_int_equal(f8_from_float(nextafterf(middle, next)), code + 1);
+    }
+    assert_true(f8_to_float(0x7e) == 448.0f && f8_to_float(1) == 0x1p-9f);
+    assert_int_equal(f8_from_float(0x1p-10f), 0); /* tie: to even */
+    assert_int_equal(f8_from_float(1e-30f), 0);
+    const float large[] = {449, 464, 480, 1e30f, INFINITY};
+    for (size_t k = 0; k < sizeof(large) / sizeof(large[0]); k++) {
+        assert_int_equal(f8_from_float(large[k]), 0x7e);
+        assert_int_equal(f8_from_float(-large[k]), 0xfe);
+    }
+    uint8_t codes[4];
+    float back[4];
+    floats_store(DTYPE_F8E4M3, (const float[]){1, -0.1f, 500, NAN}, codes, 4);
+    floats_load(DTYPE_F8E4M3, codes, back, 4);
+    assert_true(back[0] == 1 && back[1] == -0.1015625f && back[2] == 448 && isnan(back[3]));
+}
+
 static void strides_of_layouts(void **state)
 {
     (void)state;
@@ -190,6 +225,7 @@ int main(void)
         cmocka_unit_test(threads_fill_as_one_does),
         cmocka_unit_test(indices_stay_in_range),
         cmocka_unit_test(half_floats_round_to_even),
+        cmocka_unit_test(f8_rounds_to_even),
         cmocka_unit_test(strides_of_layouts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

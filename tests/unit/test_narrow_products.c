@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of bytes and of bf16 through whole executables: the pass that takes transpositions away,
- * and results of many passes and chunks against the reference, for every instruction set. */
+ * Products of bytes, bf16 and f8: the passes that take transpositions and conversions away, and
+ * results of many passes and chunks against the reference, for every instruction set. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,6 +137,85 @@ static void bf16_is_rounded_once(void **state)
     }
 }
 
+/* ---- f8 ---- */
+
+struct f8_product {
+    const char *op;
+    int to;                    /* of the casts; 0: DequantizeLinear by 0.5 and 0.25 */
+    bool turned, bias, kept_a; /* kept_a: the wide form of a is an output, too */
+    int zero_point, trans_a;
+};
+
+static int factor(struct graph *g, const struct f8_product *p, int v, float scale)
+{
+    const uint8_t zero = f8_from_float((float)p->zero_point);
+    if (p->to)
+        return graph_node(g, "Cast", NULL, INPUTS(v), ATTRS(attr_int("to", p->to)));
+    int s = graph_const(g, NULL, DTYPE_F32, shape_scalar(), &scale);
+    int z = graph_const(g, NULL, DTYPE_F8E4M3, shape_scalar(), &zero);
+    return graph_node(g, "DequantizeLinear", NULL, INPUTS(v, s, z), NO_ATTRS);
+}
+
+static struct graph *f8_graph(const struct f8_product *p)
+{
+    struct graph *g = graph_new("f8");
+    struct fill noise = {.kind = FILL_NORMAL, .a = 0, .b = 1};
+    bool gemm = strcmp(p->op, "Gemm") == 0;
+    int64_t m = 48, n = 32, k = 64;
+    int a = graph_input(g, "a", DTYPE_F8E4M3, p->trans_a ? shape_of(k, m) : shape_of(m, k), noise);
+    int b = graph_param(g, "b", DTYPE_F8E4M3, p->turned ? shape_of(n, k) : shape_of(k, n), noise);
+    int wide_a = factor(g, p, a, 0.5f), wide_b = factor(g, p, b, 0.25f);
+    int c = p->bias ? graph_param(g, "c", g->values[wide_a].dtype, shape_of(n), noise) : NONE;
+    int y = gemm ? graph_node(g, "Gemm", "y", INPUTS(wide_a, wide_b, c),
+                              ATTRS(attr_int("transB", p->turned), attr_int("transA", p->trans_a),
+                                    attr_float("alpha", 2)))
+                 : graph_node(g, "MatMul", "y", INPUTS(wide_a, wide_b), NO_ATTRS);
+    graph_output(g, y);
+    if (p->kept_a)
+        graph_output(g, wide_a);
+    return g;
+}
+
+/* How many wide forms and products of codes the pass leaves; results are the same. */
+static void expect_f8(const struct f8_product *p, enum precision precision, int wide, int products)
+{
+    struct error err = {0};
+    struct exe_options options = {.threads = 1, .precision = precision};
+    struct graph *g = f8_graph(p), *as_it_was = f8_graph(p);
+    struct ref_tensor want[2], got[2];
+    if (passes_run(g, &options, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(count_ops(g, p->to ? "Cast" : "DequantizeLinear"), wide);
+    assert_int_equal(count_ops(g, "MatMulF8"), products);
+    assert_int_equal(count_ops(g, "Add"), 0); /* Gemm's C is in the epilogue */
+    assert_int_equal(reference_run(as_it_was, NULL, want, NULL, &err), STATUS_OK);
+    assert_int_equal(reference_run(g, NULL, got, NULL, &err), STATUS_OK);
+    assert_int_equal(got[0].dtype, want[0].dtype);
+    assert_true(ref_rel_error(&got[0], &want[0]) < 1e-12);
+    for (int k = 0; k < g->output_count; k++) {
+        ref_release(&want[k]);
+        ref_release(&got[k]);
+    }
+    graph_free(as_it_was);
+    graph_free(g);
+}
+
+static void f8_factors_are_read_as_they_are(void **state)
+{
+    (void)state;
+    expect_f8(&(struct f8_product){"MatMul", .to = 16}, PRECISION_F8, 0, 1);
+    expect_f8(&(struct f8_product){"MatMul", .to = 10}, PRECISION_F8, 0, 1);
+    expect_f8(&(struct f8_product){.op = "MatMul"}, PRECISION_F8, 0, 1);
+    expect_f8(&(struct f8_product){"MatMul", .kept_a = true}, PRECISION_F8, 1, 1);
+    expect_f8(&(struct f8_product){"Gemm", .to = 16, .turned = true}, PRECISION_F8, 0, 1);
+    expect_f8(&(struct f8_product){"Gemm", .turned = true, .bias = true}, PRECISION_F8, 0, 1);
+    expect_f8(&(struct f8_product){"Gemm", .to = 1, .bias = true}, PRECISION_F8, 0, 1);
+    /* Not for others: of b the wide form is folded. */
+    expect_f8(&(struct f8_product){"MatMul", .to = 16}, PRECISION_F32, 1, 0);
+    expect_f8(&(struct f8_product){"Gemm", .to = 16, .trans_a = 1}, PRECISION_F8, 1, 0);
+    expect_f8(&(struct f8_product){"MatMul", .zero_point = 2}, PRECISION_F8, 1, 0);
+}
+
 static void a_precision_has_its_own_peak(void **state)
 {
     (void)state;
@@ -160,6 +239,7 @@ int main(void)
         cmocka_unit_test(transpositions_are_taken_away),
         cmocka_unit_test(bytes_are_exact),
         cmocka_unit_test(bf16_is_rounded_once),
+        cmocka_unit_test(f8_factors_are_read_as_they_are),
         cmocka_unit_test(a_precision_has_its_own_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

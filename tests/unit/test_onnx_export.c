@@ -229,6 +229,39 @@ static void fixed_outputs_survive(void **state)
     survives(finish(g, graph_node(g, "Relu", "r", INPUTS(x), NO_ATTRS)), false);
 }
 
+static struct graph *quantised(int *y)
+{
+    const float scale = 0.5f;
+    struct graph *g = graph_new("f8");
+    struct shape scalar = shape_scalar();
+    int x = graph_input(g, "x", DTYPE_F8E4M3, shape_of(3, 16), noise);
+    int w = graph_param(g, "w", DTYPE_F8E4M3, shape_of(16, 5), noise);
+    int s = graph_const(g, "s", DTYPE_F32, scalar, &scale);
+    int wide = graph_node(g, "Cast", "c", INPUTS(x), ATTRS(attr_int("to", 1)));
+    int scaled = graph_node(g, "DequantizeLinear", "d", INPUTS(w, s), NO_ATTRS);
+    *y = graph_node(g, "MatMul", "m", INPUTS(wide, scaled), NO_ATTRS);
+    return g;
+}
+
+static void f8_survives(void **state)
+{
+    (void)state;
+    int y;
+    struct error err = {0};
+    struct folder folder;
+    struct graph *g = quantised(&y);
+    survives(finish(g, y), false);
+    g = quantised(&y);
+    survives(finish(g, y), true);
+    g = quantised(&y);
+    finish(g, graph_node(g, "ReduceMax", "r", INPUTS(y), NO_ATTRS));
+    folder_open(&folder);
+    assert_int_equal(onnx_export(g, folder.model, NULL, &err), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "beside f8"));
+    folder_close(&folder);
+    graph_free(g);
+}
+
 static void what_has_no_form_is_refused(void **state)
 {
     (void)state;
@@ -265,6 +298,7 @@ int main(void)
         cmocka_unit_test(own_operators_are_decomposed),
         cmocka_unit_test(old_softmax_survives),
         cmocka_unit_test(fixed_outputs_survive),
+        cmocka_unit_test(f8_survives),
         cmocka_unit_test(what_has_no_form_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

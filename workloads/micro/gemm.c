@@ -3,7 +3,9 @@
  * One matrix product, A [m, k] times B' with B [n, k], both known only at run time. The lists are
  * those of AI Matrix's micro benchmark. bf16 has results of bf16; i8 is signed times signed with
  * results of i32, which ONNX has no transposed product for: a Transpose that compilation takes away
- * (engine/passes/absorb_transpose.c). */
+ * (engine/passes/absorb_transpose.c). f8 are factors of e4m3 with results of bf16: ONNX has no
+ * product of them, so they are cast to bf16, which is exact; compilation for a device takes the
+ * casts away (engine/passes/absorb_f8.c), on the CPU they are done. */
 #include <string.h>
 
 #include "workloads/lib/cases.h"
@@ -53,6 +55,19 @@ static int product(struct graph *g, enum dtype dtype, struct shape a_shape, stru
     return graph_node(g, "Gemm", "gemm", INPUTS(a, b), ATTRS(attr_int("transB", 1)));
 }
 
+static int widened(struct graph *g, const char *name, const char *wide, struct shape shape)
+{
+    struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
+    int v = graph_input(g, name, DTYPE_F8E4M3, shape, fill);
+    return graph_node(g, "Cast", wide, INPUTS(v), ATTRS(attr_int("to", 16)));
+}
+
+static int product_of_f8(struct graph *g, struct shape a_shape, struct shape b_shape)
+{
+    int a = widened(g, "a", "a_wide", a_shape), b = widened(g, "b", "b_wide", b_shape);
+    return graph_node(g, "Gemm", "gemm", INPUTS(a, b), ATTRS(attr_int("transB", 1)));
+}
+
 static int product_of_bytes(struct graph *g, struct shape a_shape, struct shape b_shape)
 {
     struct fill fill = {.kind = FILL_INDEX, .a = -128, .b = 128};
@@ -69,8 +84,9 @@ static void build(struct graph *g, const struct workload_config *config)
     struct sizes s = sizes_of(g, config);
     g->batch = 1; /* rows are no items */
     struct shape a = shape_of(s.m, s.k), b = shape_of(s.n, s.k);
-    int c = config->precision == PRECISION_I8
-                ? product_of_bytes(g, a, b)
+    int c = config->precision == PRECISION_I8 ? product_of_bytes(g, a, b)
+            : config->precision == PRECISION_F8
+                ? product_of_f8(g, a, b)
                 : product(g, config->precision == PRECISION_BF16 ? DTYPE_BF16 : DTYPE_F32, a, b);
     graph_rename(g, c, "c");
     graph_output(g, c);
@@ -80,12 +96,13 @@ REGISTER(workload, gemm) = {
     .name = "gemm",
     .domain = "micro",
     .task = "matrix product",
-    .summary = "C = A B' in f32, bf16 or i8 (s8 x s8, sums and result i32), any size or those of "
-               "AI Matrix",
+    .summary =
+        "C = A B' in f32, bf16, i8 (s8 x s8, sums and result i32) or f8, any size or those of "
+        "AI Matrix",
     .source = "AI Matrix micro benchmark, after DeepBench",
     .params = params,
     .table1_batch = 1,
     .batch = 1,
-    .precisions = 1u << PRECISION_BF16 | 1u << PRECISION_I8,
+    .precisions = 1u << PRECISION_BF16 | 1u << PRECISION_I8 | 1u << PRECISION_F8,
     .build = build,
 };

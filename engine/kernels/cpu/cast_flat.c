@@ -106,6 +106,41 @@ static void f16_to_f32(const void *from, void *to, int64_t n)
         y[i] = half_to_float(a[i]);
 }
 
+static void f32_to_f8(const void *from, void *to, int64_t n)
+{
+    const float *a = from;
+    uint8_t *y = to;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = f8_from_float(a[i]);
+}
+
+/* The bits of the float: see f8_to_float. */
+SIMD_INLINE uint32_t f8_word(uint8_t code)
+{
+    uint32_t size = code & 0x7fu, word = size == 0x7fu ? 0x7fc00000u : size << 20;
+    float value;
+    memcpy(&value, &word, sizeof(value));
+    value *= 0x1p120f;
+    memcpy(&word, &value, sizeof(word));
+    return word | (code & 0x80u) << 24;
+}
+
+static void f8_to_f32(const void *from, void *to, int64_t n)
+{
+    const uint8_t *a = from;
+    uint32_t *y = to; /* the bits of the floats */
+    for (int64_t i = 0; i < n; i++)
+        y[i] = f8_word(a[i]);
+}
+
+static void f8_to_bf16(const void *from, void *to, int64_t n)
+{
+    const uint8_t *a = from;
+    uint16_t *y = to;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (uint16_t)(f8_word(a[i]) >> 16); /* exact */
+}
+
 #define TO_ALL(name)                                                                               \
     {                                                                                              \
         [DTYPE_F32] = name##_to_f32, [DTYPE_F64] = name##_to_f64, [DTYPE_I32] = name##_to_i32,     \
@@ -122,7 +157,8 @@ static cast_fn *const casts[DTYPE_COUNT][DTYPE_COUNT] = {
                    [DTYPE_U8] = f32_to_u8,
                    [DTYPE_BOOL] = f32_to_bool,
                    [DTYPE_F16] = f32_to_f16,
-                   [DTYPE_BF16] = f32_to_bf16},
+                   [DTYPE_BF16] = f32_to_bf16,
+                   [DTYPE_F8E4M3] = f32_to_f8},
     [DTYPE_F64] = TO_ALL(f64),
     [DTYPE_I32] = TO_ALL(i32),
     [DTYPE_I64] = TO_ALL(i64),
@@ -131,6 +167,7 @@ static cast_fn *const casts[DTYPE_COUNT][DTYPE_COUNT] = {
     [DTYPE_BOOL] = TO_ALL(u8), /* 0 and 1 */
     [DTYPE_F16] = {[DTYPE_F32] = f16_to_f32},
     [DTYPE_BF16] = {[DTYPE_F32] = bf16_to_f32},
+    [DTYPE_F8E4M3] = {[DTYPE_F32] = f8_to_f32, [DTYPE_BF16] = f8_to_bf16},
 };
 
 struct job {

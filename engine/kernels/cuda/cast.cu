@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cast between f32, f16, bf16, i32, i64, u8 and bool of tensors that lie alike. Floats that an
- * integer type cannot hold give its nearest bound and NaN gives 0, as in the reference; integers
- * wrap. */
+ * Cast between f32, f16, bf16, i32, i64, u8 and bool, and from f8 to floats, of tensors that lie
+ * alike. Floats that an integer type cannot hold give its nearest bound and NaN gives 0, as in the
+ * reference; integers wrap. */
 #include "engine/kernels/cuda/lib/query.h"
 
 struct cast {
@@ -86,6 +86,12 @@ __global__ void __launch_bounds__(BLOCK) cast_floats(const __grid_constant__ str
                               group_as<width>(c.from, c.x, (size_t)k * width));
 }
 
+__global__ void __launch_bounds__(BLOCK) cast_f8(const __grid_constant__ struct cast c)
+{
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK)
+        group_store_as<1>(c.to, c.y, k, {{to_float(((const struct float8 *)c.x)[k])}});
+}
+
 static bool is_known(enum dtype type)
 {
     return is_float(type) || type == DTYPE_I32 || type == DTYPE_I64 || type == DTYPE_U8 ||
@@ -101,8 +107,9 @@ static bool lie_alike(const struct desc *a, struct desc b)
 
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
-    if (!is_known(q->in[0].dtype) || !is_known(q->out[0].dtype))
-        return REFUSE(why, "only f32, f16, bf16, i32, i64, u8 and bool");
+    bool f8 = q->in[0].dtype == DTYPE_F8E4M3 && is_float(q->out[0].dtype);
+    if (!f8 && (!is_known(q->in[0].dtype) || !is_known(q->out[0].dtype)))
+        return REFUSE(why, "only f32, f16, bf16, i32, i64, u8, bool, and f8 to floats");
     if (!lie_alike(&q->in[0], q->out[0]) || !fits_index(&q->in[0]))
         return REFUSE(why, "input and output lie differently");
     return q->node->post_count ? REFUSE(why, "no fused epilogue") : STATUS_OK;
@@ -120,7 +127,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct cuda_grid grid = grid_for(q, c.count), block = cuda_size(BLOCK);
     if (c.count == 0)
         return;
-    if (by_four)
+    if (q->in[0].dtype == DTYPE_F8E4M3)
+        LAUNCH(cast_f8, grid, block, 0, &c, args);
+    else if (by_four)
         LAUNCH(cast_floats<4>, grid, block, 0, &c, args);
     else if (floats)
         LAUNCH(cast_floats<1>, grid, block, 0, &c, args);

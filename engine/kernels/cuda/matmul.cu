@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm with any strides, batches and broadcast, f32 multiply-add (lib/tile.h).
+ * MatMul, Gemm and MatMulF8 with any strides, batches and broadcast, f32 multiply-add (lib/tile.h).
  * Two sizes of tile; the tuner decides. */
 #include "engine/kernels/cuda/lib/product.h"
 #include "engine/kernels/cuda/lib/tile.h"
@@ -11,9 +11,9 @@ struct kernel_state {
 };
 
 /* Threads go along the dimension that lies together in memory. */
-template <int each, class element>
-static __device__ __forceinline__ void load_tiles(const struct product &p, const element *a,
-                                                  const element *b, unsigned depth,
+template <int each, class factor>
+static __device__ __forceinline__ void load_tiles(const struct product &p, const factor *a,
+                                                  const factor *b, unsigned depth,
                                                   struct tile_memory<each> &m)
 {
     const unsigned side = TILE_SIDE * each;
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void store(const struct product &p, int64_t c,
         }
 }
 
-template <int each, class element>
+template <int each, class factor, class element>
 __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ struct product p)
 {
     __shared__ struct tile_memory<each> m;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
     };
     struct product_offsets at = product_at(p, blockIdx.z);
     for (unsigned depth = 0; depth < p.k; depth += TILE_DEPTH) {
-        load_tiles<each>(p, (const element *)p.a + at.a, (const element *)p.b + at.b, depth, m);
+        load_tiles<each>(p, (const factor *)p.a + at.a, (const factor *)p.b + at.b, depth, m);
         __syncthreads();
         tile_multiply<each>(m, sums);
         __syncthreads();
@@ -108,6 +108,18 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     return STATUS_OK;
 }
 
+template <int each>
+static void launch_tiles(const struct kernel_query *q, struct cuda_grid grid, struct product &p,
+                         const struct kernel_args *args)
+{
+    struct cuda_grid block = cuda_size(BLOCK);
+    enum dtype type = q->out[0].dtype;
+    if (product_is_f8(q))
+        LAUNCH_FLOATS(type, (matmul_tile<each, struct float8, element>), grid, block, 0, &p, args);
+    else
+        LAUNCH_FLOATS(type, (matmul_tile<each, element, element>), grid, block, 0, &p, args);
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
@@ -119,11 +131,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct cuda_grid grid =
         cuda_size((unsigned)div_up(p.n, side), (unsigned)div_up(p.m, side), p.batch);
     if (state->each == EACH_LARGE)
-        LAUNCH_FLOATS(q->out[0].dtype, (matmul_tile<EACH_LARGE, element>), grid, cuda_size(BLOCK),
-                      0, &p, args);
+        launch_tiles<EACH_LARGE>(q, grid, p, args);
     else
-        LAUNCH_FLOATS(q->out[0].dtype, (matmul_tile<EACH_SMALL, element>), grid, cuda_size(BLOCK),
-                      0, &p, args);
+        launch_tiles<EACH_SMALL>(q, grid, p, args);
 }
 
 static void release(struct kernel_state *state)
@@ -131,7 +141,7 @@ static void release(struct kernel_state *state)
     free(state);
 }
 
-static const char *const ops[] = {"MatMul", "Gemm", NULL};
+static const char *const ops[] = {"MatMul", "Gemm", "MatMulF8", NULL};
 
 CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),    .ops = ops,           .supports = supports,
                        .variants = variants, .describe = describe, .prepare = prepare,

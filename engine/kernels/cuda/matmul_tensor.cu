@@ -307,6 +307,8 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
     TRY(product_plan(q, SIDE * EACH_SMALL, p, why));
     if (q->out[0].dtype == DTYPE_F32 && !q->tf32)
         return REFUSE(why, "tensor cores round f32 to tf32, which is not asked for");
+    if (product_is_f8(q))
+        return REFUSE(why, "no tile of f8 factors");
     if (q->device->properties.major < 8)
         return REFUSE(why, "no such tensor cores before sm_80");
     if (p->a_col != 1 && p->k > 1)

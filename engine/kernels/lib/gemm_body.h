@@ -126,8 +126,7 @@ SIMD_INLINE void gemm_sum_up(const struct gemm_tile *t, enum gemm_math math, int
     }
 }
 
-/* Floats: blocks of depth are summed apart, because the error of one long sum grows with its length.
- */
+/* Floats: blocks of depth are summed apart, because the error of a sum grows with its length. */
 SIMD_INLINE void gemm_add_earlier(const struct gemm_tile *t, int mr, int nv, gemm_sums acc)
 {
     UNROLLED (m, mr)

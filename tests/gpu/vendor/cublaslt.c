@@ -6,9 +6,11 @@
 #include "tests/gpu/fake_cublaslt.h"
 #include "tests/gpu/fake_device.h"
 
-extern const struct kernel kernel_cublaslt_matmul;
+extern const struct kernel kernel_cublaslt_matmul, kernel_cublaslt_matmul_f8,
+    kernel_cublaslt_matmul_bytes;
 
-static const struct kernel *const kernels[] = {&kernel_cublaslt_matmul};
+static const struct kernel *const kernels[] = {&kernel_cublaslt_matmul, &kernel_cublaslt_matmul_f8,
+                                               &kernel_cublaslt_matmul_bytes};
 static const struct device_kind *const devices[] = {&fake_device_kind};
 
 static const struct plugin table = {

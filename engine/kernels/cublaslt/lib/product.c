@@ -53,6 +53,59 @@ static void split_batch(struct product *p)
         s->c_batch[s->batch_rank - 1];
 }
 
+static int64_t count_of(const struct shape *shape)
+{
+    int64_t count = 1;
+    for (int k = 0; k < shape->rank; k++)
+        count *= shape->dim[k];
+    return count;
+}
+
+/* The right operand as the library reads it: one byte per element, K first. */
+static enum status right_bytes(const struct kernel_query *q, struct product *p, struct error *why)
+{
+    struct operand *o = &p->operand[LEFT];
+    p->packs = query_fixed(q, 1) ? (size_t)count_of(&q->in[1].shape) : 0;
+    p->turn = p->packs && !o->transposed;
+    if (p->packs && !cublaslt_host->desc_is_plain(&q->in[1]))
+        return REFUSE(why, "the constant operand is not plain");
+    if (p->turn)
+        *o = (struct operand){.rows = p->k,
+                              .cols = p->m,
+                              .ld = p->k,
+                              .transposed = true,
+                              .batch_stride = o->batch_stride};
+    return STATUS_OK;
+}
+
+static bool on_steps(const struct matmul_shape *s, int64_t step, int64_t result_step)
+{
+    for (int k = 0; k < s->batch_rank; k++)
+        if (s->a_batch[k] % step || s->b_batch[k] % step || s->c_batch[k] % result_step)
+            return false;
+    return true;
+}
+
+static enum status bytes(const struct kernel_query *q, struct product *p, struct error *why)
+{
+    int step = p->type.step, result_step = step / (int)p->type.result_bytes;
+    if (p->type.factor_bytes > 1)
+        return STATUS_OK;
+    TRY(right_bytes(q, p, why));
+    if (!p->operand[LEFT].transposed || p->operand[RIGHT].transposed)
+        return REFUSE(why, "of bytes both factors must lie along the length of the sums, or the "
+                           "right one be constant");
+    bool sizes = p->k % step == 0 && p->m % step == 0;
+    if (!sizes)
+        return REFUSE(why, "%lld columns of sums of %lld bytes: both must be multiples of %d",
+                      (long long)p->m, (long long)p->k, step);
+    if (p->operand[LEFT].ld % step || p->operand[RIGHT].ld % step ||
+        p->operand[RESULT].ld % result_step || !on_steps(&p->shape, step, result_step))
+        return REFUSE(why, "rows or matrices do not begin on %d bytes", step);
+    p->alignment = (uint32_t)step;
+    return STATUS_OK;
+}
+
 static enum status operands(const struct kernel_query *q, struct product *p, struct error *why)
 {
     p->shape = cublaslt_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
@@ -72,18 +125,10 @@ static enum status operands(const struct kernel_query *q, struct product *p, str
     p->n = s->m;
     p->k = s->k;
     split_batch(p);
-    return STATUS_OK;
+    return bytes(q, p, why);
 }
 
 /* ---- the epilogue ---- */
-
-static int64_t count_of(const struct shape *shape)
-{
-    int64_t count = 1;
-    for (int k = 0; k < shape->rank; k++)
-        count *= shape->dim[k];
-    return count;
-}
 
 static bool is_row(const struct desc *desc, int64_t columns)
 {
@@ -101,6 +146,8 @@ static enum status add(const struct kernel_query *q, struct product *p, int inpu
     if (!desc || desc->dtype != q->out[0].dtype)
         return REFUSE(why, "operand of the epilogue has another type");
     bool row = is_row(desc, p->m) && q->in[1].shape.rank > 1;
+    if (row && p->type.step && p->type.d == CUDA_R_32F)
+        return REFUSE(why, "a product of f8 to f32 adds no row");
     if (row && factor == 1 && p->bias == NONE) {
         p->bias = input;
         return STATUS_OK;
@@ -110,7 +157,7 @@ static enum status add(const struct kernel_query *q, struct product *p, int inpu
     if (!whole || p->addend != NONE)
         return REFUSE(why, "it adds one row and one tensor of the result's size, no more");
     p->addend = input;
-    p->beta = factor;
+    p->beta.f = factor;
     return STATUS_OK;
 }
 
@@ -125,15 +172,26 @@ static enum status activate(const struct post *post, struct product *p, struct e
     return STATUS_OK;
 }
 
+/* alpha, and what Gemm adds; integers know nothing of that. */
+static enum status numbers(const struct kernel_query *q, struct product *p, struct error *why)
+{
+    const struct node *node = q->node;
+    if (p->type.scale == CUDA_R_32I) {
+        p->alpha.i = 1;
+        return node->post_count ? REFUSE(why, "integers have no epilogue") : STATUS_OK;
+    }
+    bool gemm = strcmp(cublaslt_host->node_op(node), "Gemm") == 0;
+    float beta = gemm ? (float)cublaslt_host->node_float(node, "beta", 1) : 1;
+    p->alpha.f = (float)cublaslt_host->node_float(node, "alpha", 1);
+    return gemm && node->op_inputs > 2 && query_in(q, 2) && beta != 0 ? add(q, p, 2, beta, why)
+                                                                      : STATUS_OK;
+}
+
 static enum status epilogue(const struct kernel_query *q, struct product *p, struct error *why)
 {
     const struct node *node = q->node;
-    bool gemm = strcmp(cublaslt_host->node_op(node), "Gemm") == 0;
-    float beta = gemm ? (float)cublaslt_host->node_float(node, "beta", 1) : 1;
-    p->alpha = gemm ? (float)cublaslt_host->node_float(node, "alpha", 1) : 1;
     p->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    if (node->op_inputs > 2 && query_in(q, 2) && beta != 0)
-        TRY(add(q, p, 2, beta, why));
+    TRY(numbers(q, p, why));
     for (int k = 0; k < node->post_count; k++) {
         const struct post *post = &node->posts[k];
         if (p->epilogue != CUBLASLT_EPILOGUE_DEFAULT)
@@ -149,16 +207,51 @@ static enum status epilogue(const struct kernel_query *q, struct product *p, str
     return STATUS_OK;
 }
 
+/* ---- types ---- */
+
+static const struct product_type types[] = {
+    {DTYPE_F32, DTYPE_F32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 4, 4, 0},
+    {DTYPE_F16, DTYPE_F16, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 0},
+    {DTYPE_BF16, DTYPE_BF16, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 0},
+    {DTYPE_F8E4M3, DTYPE_BF16, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 2,
+     16},
+    {DTYPE_F8E4M3, DTYPE_F16, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 2, 16},
+    {DTYPE_F8E4M3, DTYPE_F32, CUDA_R_8F_E4M3, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 4, 16},
+    {DTYPE_I8, DTYPE_I32, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I, 1, 4, 4},
+};
+
+/* MatMulInteger's: absent, or known to be 0. */
+static enum status no_zero_points(const struct kernel_query *q, struct error *why)
+{
+    for (int k = 2; k < q->node->op_inputs; k++) {
+        const char *zero = query_fixed(q, k);
+        int64_t count = query_in(q, k) ? count_of(&q->in[k].shape) : 0;
+        for (int64_t i = 0; i < count; i++)
+            if (!zero || zero[i])
+                return REFUSE(why, "a zero point that is not 0, or not known");
+    }
+    return STATUS_OK;
+}
+
 static enum status type_of(const struct kernel_query *q, struct product *p, struct error *why)
 {
-    enum dtype dtype = q->in[0].dtype;
-    if (dtype != q->in[1].dtype || dtype != q->out[0].dtype)
+    const struct device_properties *chip = &q->device->properties;
+    const struct product_type *type = NULL;
+    for (int k = 0; k < (int)(sizeof(types) / sizeof(types[0])); k++)
+        if (types[k].factor == q->in[0].dtype && types[k].result == q->out[0].dtype)
+            type = &types[k];
+    if (!type)
+        return REFUSE(why, "only f32, f16, bf16, f8 and signed bytes");
+    if (q->in[1].dtype != type->factor)
         return REFUSE(why, "operands of different types");
-    if (dtype != DTYPE_F32 && dtype != DTYPE_F16 && dtype != DTYPE_BF16)
-        return REFUSE(why, "only f32, f16 and bf16");
-    p->type = dtype == DTYPE_F32 ? CUDA_R_32F : dtype == DTYPE_F16 ? CUDA_R_16F : CUDA_R_16BF;
-    p->tf32 = dtype == DTYPE_F32 && q->tf32;
-    return STATUS_OK;
+    if (type->factor == DTYPE_F8E4M3 && chip->major * 10 + chip->minor < 89)
+        return REFUSE(why, "products of f8 need sm_89 or newer (L40, H100); this is sm_%d%d",
+                      chip->major, chip->minor);
+    p->type = *type;
+    p->alignment = (uint32_t)type->factor_bytes;
+    if (type->factor == DTYPE_F32 && q->tf32)
+        p->type.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+    return type->factor == DTYPE_I8 ? no_zero_points(q, why) : STATUS_OK;
 }
 
 enum status product_from(const struct kernel_query *q, struct product *product, struct error *why)
@@ -177,8 +270,8 @@ static enum status layout(const struct product *p, int which, struct matmul *mat
     const struct operand *o = &p->operand[which];
     cublasLtMatrixLayout_t *made = &matmul->layout[which];
     int32_t batch = (int32_t)p->batch;
-    CUBLASLT_TRY(cublaslt.layout_new(made, p->type, (uint64_t)o->rows, (uint64_t)o->cols, o->ld),
-                 why);
+    cudaDataType_t type = which == LEFT || which == RIGHT ? p->type.a : p->type.d;
+    CUBLASLT_TRY(cublaslt.layout_new(made, type, (uint64_t)o->rows, (uint64_t)o->cols, o->ld), why);
     if (batch == 1)
         return STATUS_OK;
     CUBLASLT_TRY(
@@ -192,14 +285,13 @@ static enum status layout(const struct product *p, int which, struct matmul *mat
 enum status matmul_make(const struct kernel_query *q, const struct product *p,
                         struct matmul *matmul, struct error *why)
 {
-    cublasComputeType_t compute = p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     cublasOperation_t left = p->operand[LEFT].transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t right = p->operand[RIGHT].transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     (void)q;
     *matmul = (struct matmul){.desc = NULL};
     if (p->batch > INT32_MAX)
         return REFUSE(why, "more than 2^31 products");
-    CUBLASLT_TRY(cublaslt.desc_new(&matmul->desc, compute, CUDA_R_32F), why);
+    CUBLASLT_TRY(cublaslt.desc_new(&matmul->desc, p->type.compute, p->type.scale), why);
     CUBLASLT_TRY(cublaslt.desc_set(matmul->desc, CUBLASLT_MATMUL_DESC_TRANSA, &left, sizeof(left)),
                  why);
     CUBLASLT_TRY(
@@ -208,8 +300,8 @@ enum status matmul_make(const struct kernel_query *q, const struct product *p,
                                    sizeof(p->epilogue)),
                  why);
     if (p->bias != NONE)
-        CUBLASLT_TRY(cublaslt.desc_set(matmul->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &p->type,
-                                       sizeof(p->type)),
+        CUBLASLT_TRY(cublaslt.desc_set(matmul->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+                                       &p->type.d, sizeof(p->type.d)),
                      why);
     for (int k = 0; k < OPERANDS; k++)
         TRY(layout(p, k, matmul, why));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A MatMul or Gemm node in cuBLASLt's terms.
+ * A MatMul, Gemm, MatMulF8 or MatMulInteger node in cuBLASLt's terms.
  *
  * cuBLASLt stores columns, ridge rows. Row-major C = A B is column-major C' = B' A', so B is the
  * library's left operand, and the rows of its result are our columns: that is what its bias, one
  * number per row, needs.
+ *
+ * Of bytes the library multiplies only factors that both lie along K, on 16 bytes (4 for integers).
  */
 #ifndef ENGINE_KERNELS_CUBLASLT_LIB_PRODUCT_H
 #define ENGINE_KERNELS_CUBLASLT_LIB_PRODUCT_H
@@ -19,15 +21,32 @@ struct operand {
     int64_t batch_stride; /* elements */
 };
 
+/* Ours and the library's. */
+struct product_type {
+    enum dtype factor, result;
+    cudaDataType_t a, d, scale;
+    cublasComputeType_t compute;
+    size_t factor_bytes, result_bytes;
+    int step; /* bytes that rows and sizes of byte factors must be multiples of; 0: nothing */
+};
+
+/* In the type `scale`. */
+union number {
+    float f;
+    int32_t i;
+};
+
 struct product {
     struct matmul_shape shape; /* of the node */
     int64_t m, n, k;           /* of the library's product: m is our n */
     struct operand operand[OPERANDS];
     int64_t batch; /* products per call */
     int64_t calls; /* calls, each of `batch` consecutive products of the shape */
-    cudaDataType_t type;
-    bool tf32;
-    float alpha, beta;
+    struct product_type type;
+    uint32_t alignment; /* of every matrix of a loop over calls, bytes */
+    size_t packs;       /* the right operand is fixed bytes: how many; 0: it comes with a launch */
+    bool turn;          /* they lie by rows */
+    union number alpha, beta;
     int addend; /* input that is added, times beta, before everything else; NONE: none */
     int bias;   /* input with one number per column of ours; NONE: none */
     cublasLtEpilogue_t epilogue;

@@ -18,6 +18,11 @@ struct bfloat {
     uint16_t bits;
 };
 
+/* e4m3, only ever read. */
+struct float8 {
+    uint8_t bits;
+};
+
 /* On the host tests/gpu/host/cuda_host.h has these three. */
 #ifndef FLOATS_OF_HOST
 static __device__ __forceinline__ float half_bits_to_float(uint16_t bits)
@@ -57,6 +62,14 @@ static __device__ __forceinline__ float to_float(struct half x)
 static __device__ __forceinline__ float to_float(struct bfloat x)
 {
     return __int_as_float((int)((unsigned)x.bits << 16));
+}
+
+/* As f8_to_float of engine/tensor.c. */
+static __device__ __forceinline__ float to_float(struct float8 x)
+{
+    unsigned size = x.bits & 0x7fu;
+    float value = __int_as_float(size == 0x7fu ? 0x7fc00000 : (int)(size << 20)) * 0x1p120f;
+    return x.bits & 0x80u ? -value : value;
 }
 
 template <class element> static __device__ __forceinline__ float float_at(const element *x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a kernel of MatMul and Gemm computes: `batch` products of strided matrices with an epilogue,
+ * What a kernel of MatMul, Gemm and MatMulF8 computes: `batch` products of strided matrices with an epilogue,
  * from the query (engine/matmul_shape.h). */
 #ifndef ENGINE_KERNELS_CUDA_LIB_PRODUCT_H
 #define ENGINE_KERNELS_CUDA_LIB_PRODUCT_H
@@ -41,11 +41,16 @@ static __device__ __forceinline__ struct product_offsets product_at(const struct
 
 /* ---- host ---- */
 
+/* Both factors; the result is of a float type. */
+static inline bool product_is_f8(const struct kernel_query *q)
+{
+    return q->in[0].dtype == DTYPE_F8E4M3;
+}
+
 static inline enum status product_add_gemm(const struct kernel_query *q, struct product *p,
                                            struct error *why)
 {
     float beta = (float)cuda_host->node_float(q->node, "beta", 1);
-    p->alpha = (float)cuda_host->node_float(q->node, "alpha", 1);
     if (q->node->op_inputs < 3 || q->in[2].dtype == DTYPE_NONE || beta == 0)
         return STATUS_OK;
     struct epilogue_op c = {POST_ADD, 0, 0, 2, beta, 0, NULL};
@@ -79,11 +84,12 @@ static inline void product_fill(const struct matmul_shape *s, struct product *p)
 static inline enum status product_plan(const struct kernel_query *q, int64_t rows,
                                        struct product *p, struct error *why)
 {
-    TRY(floats_supported(q, 0, 2, why));
+    if (!product_is_f8(q))
+        TRY(floats_supported(q, 0, 2, why));
     if (!fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
     struct matmul_shape shape = cuda_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
-    p->alpha = 1;
+    p->alpha = (float)cuda_host->node_float(q->node, "alpha", 1); /* MatMul has none */
     product_fill(&shape, p);
     if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * rows)
         return REFUSE(why, "more batches or rows than a grid has");

@@ -25,6 +25,7 @@ static inline int element_bytes(enum dtype dtype)
     case DTYPE_I8:
     case DTYPE_U8:
     case DTYPE_BOOL:
+    case DTYPE_F8E4M3:
         return 1;
     case DTYPE_F16:
     case DTYPE_BF16:
