@@ -51,12 +51,22 @@ static int depth_of(const struct graph *g, enum precision precision)
     return most;
 }
 
-double verify_bound(const struct graph *compiled, enum precision precision)
+/* Half a unit of the narrowest results, be they asked for or those of a model file. */
+static double unit_of(const struct graph *g, enum precision precision)
 {
     bool bf16 = precision == PRECISION_BF16 || precision == PRECISION_F8; /* results of f8 */
     double unit = bf16                                                        ? 0x1p-8
                   : precision == PRECISION_F16 || precision == PRECISION_TF32 ? 0x1p-11
                                                                               : 0;
+    for (int v = 0; v < g->value_count; v++)
+        if (g->values[v].producer != NONE && !g->nodes[g->values[v].producer].dead)
+            unit = fmax(unit, narrow_unit(g->values[v].dtype) / 2);
+    return unit;
+}
+
+double verify_bound(const struct graph *compiled, enum precision precision)
+{
+    double unit = unit_of(compiled, precision);
     return unit > 0 ? fmax(1e-5, 2 * unit * sqrt(1 + depth_of(compiled, precision))) : 1e-5;
 }
 

@@ -34,4 +34,11 @@ prints '^1 steps'
 run "$build/ridge" verify ncf --precision f8 --device cuda
 exits 2
 complains 'precision "f8": ncf cannot run in it on cuda'
+
+# A file with operators in bf16 was judged by the bound of f32, which it was run in.
+run "$build/ridge" export gemm:m=70,n=50,k=131 --precision bf16 --output "$tap_dir/bf16.onnx"
+exits 0
+run "$build/ridge" verify "$tap_dir/bf16.onnx" --device cuda
+exits 0
+prints 'cuda f32 .* ok'
 finish
