@@ -9,14 +9,14 @@ exits 0
 holds '.[0].bound == 1e-5 and .[0].status == "ok"'
 run ridge verify "gemm:$size" --precision bf16 --json
 exits 0
-holds '.[0].precision == "bf16" and .[0].bound == 0.008 and .[0].status == "ok"'
+holds '.[0].precision == "bf16" and .[0].bound > 0.011 and .[0].bound < 0.012 and .[0].status == "ok"'
 holds '.[0].max_rel_error > 1e-4'
 run ridge verify "gemm:$size" --precision i8 --json
 exits 0
 holds '.[0].precision == "i8" and .[0].bound == 0 and .[0].max_rel_error == 0'
 run ridge verify "gemm:$size" --precision f8 --json
 exits 0
-holds '.[0].precision == "f8" and .[0].bound == 0.008 and .[0].status == "ok"'
+holds '.[0].precision == "f8" and .[0].bound < 0.014 and .[0].status == "ok"'
 run ridge explain "gemm:$size" --precision f8 --json
 exits 0
 holds 'map(.op) == ["Cast", "Cast", "Gemm"]'
