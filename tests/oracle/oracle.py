@@ -182,10 +182,10 @@ def judge(args, model, batch):
         if args.check_only:
             return row
         size = 0 if model.endswith(".onnx") else batch
-        engines = {"ridge": Ridge(args.ridge, model, size, args.threads, []),
-                   "native": Ridge(args.ridge, model, size, args.threads,
-                                   ["--providers", "native"]),
-                   "ort": runtime}
+        engines = {"ridge": Ridge(args.ridge, model, size, args.threads, []), "ort": runtime}
+        if not args.no_native:
+            engines["native"] = Ridge(args.ridge, model, size, args.threads,
+                                      ["--providers", "native"])
         if ov:
             try:
                 engines["openvino"] = OpenVino(path, inputs, args.threads)
@@ -210,9 +210,10 @@ def print_table(rows, check_only):
         print(f"{row['model'][-36:]:<36} {row['batch']:>5} {row['error']:>9.1e}", end="")
         if not check_only:
             vino = row.get("openvino", math.nan)
-            print(f" {row['ridge']:>9.3f} {row['native']:>9.3f} {row['ort']:>9.3f} {vino:>9.3f}"
+            native = row.get("native", math.nan)
+            print(f" {row['ridge']:>9.3f} {native:>9.3f} {row['ort']:>9.3f} {vino:>9.3f}"
                   f" {row['ort'] / row['ridge']:>6.2f} {vino / row['ridge']:>6.2f}"
-                  f" {row['ort'] / row['native']:>7.2f}", end="")
+                  f" {row['ort'] / native:>7.2f}", end="")
         print()
     if not check_only:
         print(f"geometric mean: {mean_ratio(rows, 'ort'):.2f} x ONNX Runtime,"
@@ -230,6 +231,8 @@ def main():
     parser.add_argument("--limit", type=float, default=60,
                         help="after so many seconds three samples of each are enough")
     parser.add_argument("--bound", type=float, default=1e-4)
+    parser.add_argument("--no-native", action="store_true",
+                        help="do not time our own kernels alone, which are tuned apart")
     parser.add_argument("--check-only", action="store_true", help="compare, do not time")
     parser.add_argument("--work", default=None, help="folder for exported models")
     parser.add_argument("--foreign", help="folder of .onnx files of another maker, judged as well")
