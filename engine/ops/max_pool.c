@@ -19,41 +19,62 @@ static int64_t column_major(const struct window *w, int64_t offset)
     return index;
 }
 
+struct search {
+    const struct ref_tensor *x, *y, *indices; /* indices: NULL if not asked for */
+    struct window window;
+    const int64_t *offsets; /* window_offsets */
+    int64_t positions, plane, taps;
+    bool columns;
+};
+
 /* Offset of the largest element that the position sees; -1: it sees padding only. */
-static int64_t largest(const struct ref_tensor *x, int64_t base, const int64_t *offset,
-                       const struct window *w)
+static int64_t largest(const struct search *s, int64_t base, int64_t position)
 {
-    int64_t best = -1, positions = window_out_count(w), taps = window_taps(w);
-    for (int64_t t = 0; t < taps; t++) {
-        int64_t at = offset[t * positions];
-        if (at >= 0 && (best < 0 || ref_get(x, base + at) > ref_get(x, base + best)))
+    const int64_t *offset = s->offsets + position;
+    const double *floats = s->x->f ? s->x->f + base : NULL;
+    int64_t best = -1;
+    for (int64_t t = 0; t < s->taps; t++) {
+        int64_t at = offset[t * s->positions];
+        if (at < 0)
+            continue;
+        if (best < 0 || (floats ? floats[at] > floats[best]
+                                : ref_get(s->x, base + at) > ref_get(s->x, base + best)))
             best = at;
     }
     return best;
 }
 
-static enum status reference(const struct ref_call *call, struct error *err)
+static void search_channel(void *context, int64_t channel, int thread)
 {
-    const struct ref_tensor *x = call->in[0], *y = call->out[0];
-    const struct ref_tensor *indices = call->out_count > 1 ? call->out[1] : NULL;
-    struct window w;
-    TRY(window_from_node(call->node, &x->shape, NULL, &w, err));
-    bool columns = node_int(call->node, "storage_order", 0) != 0;
-    int64_t *offsets = window_offsets(&w, false);
-    if (!offsets)
-        return FAIL_NO_MEMORY(err);
-    int64_t positions = window_out_count(&w), plane = window_in_count(&w);
-    for (int64_t i = 0; i < y->count; i++) {
-        int64_t base = i / positions * plane;
-        int64_t best = largest(x, base, offsets + i % positions, &w);
-        if (best < 0 && y->f)
-            y->f[i] = (double)-INFINITY;
+    (void)thread;
+    const struct search *s = context;
+    int64_t base = channel * s->plane;
+    for (int64_t position = 0; position < s->positions; position++) {
+        int64_t best = largest(s, base, position), i = channel * s->positions + position;
+        if (best < 0 && s->y->f)
+            s->y->f[i] = (double)-INFINITY;
         if (best < 0)
             continue;
-        ref_set(y, i, ref_get(x, base + best));
-        if (indices)
-            indices->i[i] = base + (columns ? column_major(&w, best) : best);
+        ref_set(s->y, i, ref_get(s->x, base + best));
+        if (s->indices)
+            s->indices->i[i] = base + (s->columns ? column_major(&s->window, best) : best);
     }
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    struct search s = {.x = call->in[0], .y = call->out[0]};
+    TRY(window_from_node(call->node, &s.x->shape, NULL, &s.window, err));
+    int64_t *offsets = window_offsets(&s.window, false);
+    if (!offsets)
+        return FAIL_NO_MEMORY(err);
+    s.indices = call->out_count > 1 ? call->out[1] : NULL;
+    s.offsets = offsets;
+    s.positions = window_out_count(&s.window);
+    s.plane = window_in_count(&s.window);
+    s.taps = window_taps(&s.window);
+    s.columns = node_int(call->node, "storage_order", 0) != 0;
+    pool_run(call->pool, s.x->shape.dim[0] * s.x->shape.dim[1], search_channel, &s);
     free(offsets);
     return STATUS_OK;
 }
