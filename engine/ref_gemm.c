@@ -27,7 +27,7 @@ struct block {
 
 /* Four rows times one panel: c[i][0 .. NR) += a[i] . panel. Rows may be the same row. */
 VECTOR_CLONES static void multiply_rows(const double *const a[MR], int64_t a_col, int64_t k,
-                                     const double *panel, double c[MR][NR])
+                                        const double *panel, double c[MR][NR])
 {
     const double *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
     vec s0 = *(const vec *)c[0], s1 = *(const vec *)c[1];
