@@ -106,3 +106,22 @@ enum status graph_before_decisions(const struct graph *graph, struct graph **out
     }
     return status;
 }
+
+enum status graph_after_decisions(const struct graph *graph, const struct graph *before,
+                                  struct exe *made, struct graph **out, struct error *err)
+{
+    struct graph *g = *out = graph_copy(graph);
+    if (!g)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < before->output_count; k++) {
+        struct value *value = &g->values[before->outputs[k]];
+        if (value->producer != NONE)
+            g->nodes[value->producer].outputs[value->producer_out] = NONE;
+        value->producer = NONE;
+        value->kind = VALUE_CONST;
+        value->data = exe_output(made, k);
+        value->data_owned = false;
+    }
+    graph_compact(g);
+    return STATUS_OK;
+}

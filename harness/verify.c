@@ -137,13 +137,51 @@ static enum status verify_before(const struct graph *graph, struct exe *exe,
     return status;
 }
 
+/* What decisions are made on, and what follows from what was made of it. */
+static enum status verify_halves(const struct graph *graph, const struct graph *before,
+                                 struct exe *exe, struct verification *out, struct error *err)
+{
+    struct exe_options options = *exe_options(exe);
+    struct verification first, second;
+    struct graph *after = NULL;
+    struct exe *made = NULL;
+    options.pool = exe_pool(exe);
+    TRY(exe_new(before, &options, &made, err));
+    enum status status = verify_outputs(before, made, &first, err);
+    if (status == STATUS_OK)
+        status = graph_after_decisions(graph, before, made, &after, err);
+    if (status == STATUS_OK)
+        status = verify_outputs(after, exe, &second, err);
+    if (status == STATUS_OK)
+        *out = (struct verification){.error = fmax(first.error, second.error),
+                                     .bound = fmax(first.bound, second.bound)};
+    graph_free(after);
+    exe_free(made);
+    return status;
+}
+
+static enum status verify_f32(const struct graph *graph, struct exe *exe, struct verification *out,
+                              struct error *err)
+{
+    struct graph *before = NULL;
+    TRY(verify_outputs(graph, exe, out, err));
+    if (out->error <= out->bound)
+        return STATUS_OK;
+    enum status status = graph_before_decisions(graph, &before, err);
+    if (status == STATUS_OK && before)
+        status = verify_halves(graph, before, exe, out, err);
+    graph_free(before);
+    return status;
+}
+
 enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
                        struct error *err)
 {
     struct graph *before = NULL;
     *out = (struct verification){.error = NAN, .bound = NAN};
-    if (exe_precision(exe) != PRECISION_F32)
-        TRY(graph_before_decisions(graph, &before, err));
+    if (exe_precision(exe) == PRECISION_F32)
+        return verify_f32(graph, exe, out, err);
+    TRY(graph_before_decisions(graph, &before, err));
     enum status status =
         before ? verify_before(before, exe, out, err) : verify_outputs(graph, exe, out, err);
     graph_free(before);

@@ -19,7 +19,8 @@ struct verification {
 double verify_bound(const struct graph *compiled, enum precision precision);
 
 /* Runs the executable twice: nothing may depend on fresh memory. In low precision a network that
- * decides is verified by what it decides on (harness/decisions.h). */
+ * decides is verified by what it decides on; in f32, if it differs as a whole, by that and by what
+ * follows from it (harness/decisions.h). */
 enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
                        struct error *err);
 
