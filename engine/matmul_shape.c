@@ -125,3 +125,9 @@ struct matmul_offset matmul_offset_of(const struct matmul_shape *shape, int64_t 
     }
     return offset;
 }
+
+void matmul_cost(const struct infer *c, struct cost *cost)
+{
+    const struct shape *a = &c->in[0]->shape;
+    cost->macs = (double)shape_count(&c->out[0]->shape) * (double)a->dim[a->rank - 1];
+}

@@ -26,6 +26,8 @@ struct matmul_offset {
 /* The shape of the result. node: MatMul or Gemm. */
 enum status matmul_infer(const struct node *node, const struct shape *a, const struct shape *b,
                          struct shape *c, struct error *err);
+/* Of a MatMul of inputs 0 and 1. */
+void matmul_cost(const struct infer *c, struct cost *cost);
 /* From the descs of input 0, input 1 and output 0 of a node that was inferred. */
 struct matmul_shape matmul_shape_from(const struct node *node, const struct desc *a,
                                       const struct desc *b, const struct desc *c);

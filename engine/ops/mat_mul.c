@@ -14,12 +14,6 @@ static enum status infer(const struct infer *c, struct error *err)
     return STATUS_OK;
 }
 
-static void cost(const struct infer *c, struct cost *cost)
-{
-    const struct shape *a = &c->in[0]->shape;
-    cost->macs = (double)shape_count(&c->out[0]->shape) * (double)a->dim[a->rank - 1];
-}
-
 static struct matmul_shape shape_of_call(const struct ref_call *call)
 {
     struct desc a = desc_dense(DTYPE_F64, &call->in[0]->shape, LAYOUT_PLAIN);
@@ -95,7 +89,7 @@ REGISTER(op, mat_mul) = {
     .outputs_max = 1,
     .epilogue = true,
     .infer = infer,
-    .cost = cost,
+    .cost = matmul_cost,
     .reference = reference,
     OP_CASES(cases),
 };

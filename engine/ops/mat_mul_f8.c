@@ -22,12 +22,6 @@ static enum status infer(const struct infer *c, struct error *err)
     return STATUS_OK;
 }
 
-static void cost(const struct infer *c, struct cost *cost)
-{
-    const struct shape *a = &c->in[0]->shape;
-    cost->macs = (double)shape_count(&c->out[0]->shape) * (double)a->dim[a->rank - 1];
-}
-
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct ref_tensor *a = call->in[0], *b = call->in[1], *y = call->out[0];
@@ -69,7 +63,7 @@ REGISTER(op, mat_mul_f8) = {
     .attrs = attrs,
     .epilogue = true,
     .infer = infer,
-    .cost = cost,
+    .cost = matmul_cost,
     .reference = reference,
     OP_CASES(cases),
 };
