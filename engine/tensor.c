@@ -67,11 +67,6 @@ int64_t shape_span(const struct shape *shape, int first, int last)
     return product;
 }
 
-int64_t shape_count(const struct shape *shape)
-{
-    return shape_span(shape, 0, shape->rank);
-}
-
 const char *shape_text(const struct shape *shape, char text[96])
 {
     int used = snprintf(text, 96, "[");

@@ -61,7 +61,14 @@ struct shape shape_from(int rank, const int64_t *dim);
     shape_from((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 #define shape_scalar() ((struct shape){0})
 
-int64_t shape_count(const struct shape *shape); /* number of elements; scalar: 1 */
+/* Number of elements; scalar: 1. */
+static inline int64_t shape_count(const struct shape *shape)
+{
+    int64_t count = 1;
+    for (int k = 0; k < shape->rank; k++)
+        count *= shape->dim[k];
+    return count;
+}
 static inline bool shape_equal(const struct shape *a, const struct shape *b)
 {
     bool equal = a->rank == b->rank;

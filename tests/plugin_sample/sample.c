@@ -36,14 +36,6 @@ struct relu {
     int64_t count;
 };
 
-static int64_t count_of(const struct kernel_query *q)
-{
-    int64_t count = 1;
-    for (int k = 0; k < q->in[0].shape.rank; k++)
-        count *= q->in[0].shape.dim[k];
-    return count;
-}
-
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
     if (q->in[0].dtype != DTYPE_F32)
@@ -69,7 +61,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                    const struct kernel_args *args)
 {
     (void)state;
-    struct relu relu = {args->in[0], args->out[0], count_of(q)};
+    struct relu relu = {args->in[0], args->out[0], shape_count(&q->in[0].shape)};
     for (long k = 1; k < repeat; k++)
         relu_chunk(&relu, 0, 0);
     host->pool_run(args->pool, (relu.count + CHUNK - 1) / CHUNK, relu_chunk, &relu);
@@ -105,7 +97,7 @@ static void launch_wrong(const struct kernel_state *state, const struct kernel_q
 {
     launch(state, q, args);
     float *y = args->out[0];
-    for (int64_t k = 0; k < count_of(q); k++)
+    for (int64_t k = 0; k < shape_count(&q->in[0].shape); k++)
         y[k] *= 1.03125f;
 }
 
@@ -114,7 +106,7 @@ static void launch_bounds(const struct kernel_state *state, const struct kernel_
 {
     launch(state, q, args);
     float *y = args->out[0];
-    y[count_of(q)] = 1;
+    y[shape_count(&q->in[0].shape)] = 1;
 }
 
 static void launch_exit(const struct kernel_state *state, const struct kernel_query *q,

@@ -183,7 +183,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     (void)state;
     struct attention_shape s;
     const struct desc *mask = input(q, 3);
-    if (shape_from(q, &s, NULL) != STATUS_OK || count_of(&q->out[0].shape) == 0)
+    if (shape_from(q, &s, NULL) != STATUS_OK || shape_count(&q->out[0].shape) == 0)
         return;
     int size = element_bytes(q->in[0].dtype);
     struct attention a = {(const char *)args->in[0] + s.q_start * size,

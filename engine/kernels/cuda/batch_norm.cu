@@ -72,7 +72,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     const struct shape *x = &q->in[0].shape;
-    int64_t channels = x->rank > 1 ? x->dim[1] : 1, count = count_of(x), plane = 1;
+    int64_t channels = x->rank > 1 ? x->dim[1] : 1, count = shape_count(x), plane = 1;
     for (int d = x->rank > 1 ? 2 : 0; d < x->rank; d++)
         plane *= x->dim[d];
     bool along = !is_plain(q) || plane == 1;

@@ -119,7 +119,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                    const struct kernel_args *args)
 {
     (void)state;
-    struct cast c = {args->in[0], args->out[0], (unsigned)count_of(&q->in[0].shape),
+    struct cast c = {args->in[0], args->out[0], (unsigned)shape_count(&q->in[0].shape),
                      (int)q->in[0].dtype, (int)q->out[0].dtype};
     bool floats = is_float(q->in[0].dtype) && is_float(q->out[0].dtype);
     bool by_four = floats && c.count % 4 == 0;

@@ -69,7 +69,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
-    return (size_t)count_of(&q->in[ACTIVE].shape) * sizeof(int);
+    return (size_t)shape_count(&q->in[ACTIVE].shape) * sizeof(int);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,

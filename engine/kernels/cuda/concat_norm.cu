@@ -68,8 +68,8 @@ static bool per_channel(const struct kernel_query *q, int post, enum post_kind k
         return false;
     const struct desc *s = &q->in[p->input];
     int64_t channels = q->out[0].shape.dim[1];
-    return s->dtype == q->out[0].dtype && s->shape.rank >= 3 && count_of(&s->shape) == channels &&
-           s->shape.dim[s->shape.rank - 3] == channels;
+    return s->dtype == q->out[0].dtype && s->shape.rank >= 3 &&
+           shape_count(&s->shape) == channels && s->shape.dim[s->shape.rank - 3] == channels;
 }
 
 static bool all_lie(const struct kernel_query *q, bool (*lies)(const struct desc *desc))
@@ -118,7 +118,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     struct joined k = {};
-    const int64_t *y = q->out[0].shape.dim, count = count_of(&q->out[0].shape);
+    const int64_t *y = q->out[0].shape.dim, count = shape_count(&q->out[0].shape);
     const struct post *posts = q->node->posts;
     if (count == 0)
         return;

@@ -154,13 +154,13 @@ static enum status plan(const struct kernel_query *q, struct transposed *c, stru
         return REFUSE(why, "weights come at run time");
     if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
-    if (count_of(&q->out[0].shape) == 0 || count_of(x) == 0)
+    if (shape_count(&q->out[0].shape) == 0 || shape_count(x) == 0)
         return REFUSE(why, "no elements");
     TRY(cuda_host->window_transposed(q->node, x, w->dim + 2, &window, why));
     fill_window(q, &window, c);
     c->channels = (unsigned)(x->dim[1] / window.group);
     c->outputs = (unsigned)w->dim[1];
-    c->count = (unsigned)count_of(&q->out[0].shape) / width_of(c);
+    c->count = (unsigned)shape_count(&q->out[0].shape) / width_of(c);
     c->by_groups = divisor_of(window.group);
     c->by_outputs = divisor_of(c->outputs / width_of(c));
     if (input_given(q, 2))

@@ -281,7 +281,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
             return REFUSE(why, "input %d is of another type than the keys, or than an index", k);
     if (!is_float(type))
         return REFUSE(why, "only f32, f16 and bf16");
-    if (count_of(&q->in[DECODER_KEYS].shape) == 0 || count_of(&q->in[DECODER_H].shape) == 0)
+    if (shape_count(&q->in[DECODER_KEYS].shape) == 0 || shape_count(&q->in[DECODER_H].shape) == 0)
         return REFUSE(why, "no elements");
     return q->in[DECODER_H].shape.dim[0] <= LAYERS_MAX ? STATUS_OK : REFUSE(why, "too many layers");
 }

@@ -98,7 +98,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     for (int k = 0; k < q->in_count; k++)
         if (q->in[k].dtype != DTYPE_F32)
             return REFUSE(why, "only f32");
-    if (!output_wanted(q, 0) || count_of(&q->in[LOCATIONS].shape) == 0)
+    if (!output_wanted(q, 0) || shape_count(&q->in[LOCATIONS].shape) == 0)
         return REFUSE(why, "no boxes, or output 0 is not wanted");
     return STATUS_OK;
 }

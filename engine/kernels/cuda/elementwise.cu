@@ -113,10 +113,10 @@ operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
     X(CLIP)                                                                                        \
     X(COS)                                                                                         \
     X(CUBE)                                                                                        \
-    X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH)           \
-        X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU)        \
-            X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE)  \
-                X(TANH) X(THRESHOLD)
+    X(ELU)                                                                                         \
+    X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH) X(LEAKY_RELU)    \
+        X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU) X(SHRINK) X(SIGMOID) \
+            X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE) X(TANH) X(THRESHOLD)
 #define EACH_BINARY(X) X(ADD) X(DIV) X(MAX) X(MIN) X(MUL) X(POW) X(PRELU) X(SUB)
 
 #define UNARY(code)                                                                                \
@@ -286,7 +286,7 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
     struct strided space;
     TRY(check_types(q, why));
     for (int k = 0; k < q->in_count; k++) {
-        bool one = q->in[k].dtype != DTYPE_NONE && count_of(&q->in[k].shape) == 1;
+        bool one = q->in[k].dtype != DTYPE_NONE && shape_count(&q->in[k].shape) == 1;
         scalars[k] = one && q->fixed[k] ? &numbers[k] : NULL;
         if (scalars[k])
             cuda_host->floats(q->in[k].dtype, q->fixed[k], &numbers[k], 1);
@@ -296,7 +296,7 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
     TRY(translate(&chain, &s->k, why));
     s->k.inputs = q->in_count;
     s->k.type = q->out[0].dtype;
-    if (count_of(&q->out[0].shape) == 0)
+    if (shape_count(&q->out[0].shape) == 0)
         return STATUS_OK; /* k.count stays 0 */
     cuda_host->strided(&space, descs, q->in_count + 1);
     place_inputs(&space, s);

@@ -37,7 +37,7 @@ static struct shape_of_gather shape_from(const struct kernel_query *q)
 {
     const struct shape *x = &q->in[0].shape;
     int64_t axis = cuda_host->node_int(q->node, "axis", 0);
-    struct shape_of_gather s = {1, 1, element_bytes(q->in[0].dtype), count_of(&q->in[1].shape)};
+    struct shape_of_gather s = {1, 1, element_bytes(q->in[0].dtype), shape_count(&q->in[1].shape)};
     axis += axis < 0 ? x->rank : 0;
     for (int d = 0; d < x->rank; d++)
         *(d < axis ? &s.outer : d == axis ? &s.size : &s.row_bytes) *= x->dim[d];

@@ -50,7 +50,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.x = args->in[0];
     k.index = args->in[1];
     k.y = args->out[0];
-    k.count = (unsigned)count_of(y);
+    k.count = (unsigned)shape_count(y);
     if (k.count == 0)
         return;
     k.rank = x->rank;

@@ -48,7 +48,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.x = args->in[0];
     k.index = args->in[1];
     k.y = args->out[0];
-    k.count = (unsigned)count_of(&q->out[0].shape);
+    k.count = (unsigned)shape_count(&q->out[0].shape);
     if (k.count == 0)
         return;
     k.depth = (unsigned)index->dim[index->rank - 1];

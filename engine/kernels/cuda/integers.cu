@@ -69,7 +69,7 @@ static enum status plan(const struct kernel_query *q, struct integers *k, struct
     for (k->what = 0; k->what < INTEGER_NONE; k->what++)
         if (strcmp(ops[k->what], cuda_host->node_op(q->node)) == 0)
             break;
-    k->count = (unsigned)count_of(&y->shape);
+    k->count = (unsigned)shape_count(&y->shape);
     if (k->count == 0)
         return STATUS_OK;
     cuda_host->strided(&space, descs, ARRAY_COUNT(descs));

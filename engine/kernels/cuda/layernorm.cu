@@ -88,7 +88,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 {
     TRY(lines_supported(q, why));
     for (int k = 1; k < q->in_count; k++)
-        if (input_given(q, k) && count_of(&q->in[k].shape) != line_size(q))
+        if (input_given(q, k) && shape_count(&q->in[k].shape) != line_size(q))
             return REFUSE(why, "input %d is broadcast within a line", k);
     for (int k = 1; k < q->out_count; k++)
         if (output_wanted(q, k) && q->out[k].dtype != DTYPE_F32)
@@ -100,7 +100,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                    const struct kernel_args *args)
 {
     (void)state;
-    int64_t size = line_size(q), count = count_of(&q->in[0].shape);
+    int64_t size = line_size(q), count = shape_count(&q->in[0].shape);
     if (count == 0)
         return;
     bool wide = size % 4 == 0;

@@ -78,7 +78,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "only f32");
     if (!is_index(q->in[LABELS].dtype))
         return REFUSE(why, "labels are neither i32 nor i64");
-    if (!output_wanted(q, 0) || count_of(&q->in[SCORES].shape) == 0)
+    if (!output_wanted(q, 0) || shape_count(&q->in[SCORES].shape) == 0)
         return REFUSE(why, "no elements, or output 0 is not wanted");
     return STATUS_OK;
 }
@@ -86,7 +86,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
-    return keeps_all(q) ? 0 : 2 * padded_bytes(count_of(&q->in[LABELS].shape), sizeof(float));
+    return keeps_all(q) ? 0 : 2 * padded_bytes(shape_count(&q->in[LABELS].shape), sizeof(float));
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,

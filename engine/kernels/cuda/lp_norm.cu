@@ -90,7 +90,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     (void)state;
     const struct desc *x = &q->in[0];
     struct axis axis = axis_of(&x->shape, axis_of_line(q));
-    int64_t count = count_of(&x->shape);
+    int64_t count = shape_count(&x->shape);
     if (count == 0)
         return;
     int64_t inner = cuda_host->desc_is_plain(x) ? axis.inner : 1;

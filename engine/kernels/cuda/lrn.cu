@@ -60,7 +60,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     (void)state;
     const struct shape *x = &q->in[0].shape;
     int size = (int)cuda_host->node_int(q->node, "size", 1);
-    int64_t count = count_of(x);
+    int64_t count = shape_count(x);
     if (count == 0)
         return;
     size = size < INT32_MAX / 2 ? size : INT32_MAX / 2;

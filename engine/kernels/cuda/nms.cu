@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct
 
 static bool has_number(const struct kernel_query *q, int input)
 {
-    return input_given(q, input) && count_of(&q->in[input].shape) > 0;
+    return input_given(q, input) && shape_count(&q->in[input].shape) > 0;
 }
 
 static enum status supports(const struct kernel_query *q, struct error *why)
@@ -97,7 +97,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "the limit of boxes is not i64");
     if (!output_wanted(q, 0))
         return REFUSE(why, "output 0 is not wanted");
-    if (count_of(&q->in[SCORES].shape) == 0)
+    if (shape_count(&q->in[SCORES].shape) == 0)
         return REFUSE(why, "no boxes");
     return STATUS_OK;
 }

@@ -54,7 +54,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.index = args->in[0];
     k.values = args->in[2];
     k.y = args->out[0];
-    k.count = (unsigned)count_of(y);
+    k.count = (unsigned)shape_count(y);
     k.depth = (unsigned)axis.size;
     k.dtype = q->in[0].dtype;
     if (k.count == 0)

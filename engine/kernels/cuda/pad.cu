@@ -51,7 +51,7 @@ static enum status plan(const struct kernel_query *q, struct pad *k, struct erro
     int order[RANK_MAX];
     TRY(cuda_host->move(q, 0, &move, &flat, why));
     k->rank = y->shape.rank;
-    k->count = (unsigned)count_of(&y->shape);
+    k->count = (unsigned)shape_count(&y->shape);
     for (int d = 0; d < k->rank; d++) {
         int at = d;
         for (; at > 0 && y->stride[order[at - 1]] < y->stride[d]; at--)
@@ -83,7 +83,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "more than 2^31 elements");
     if (!cuda_host->desc_is_dense(y))
         return REFUSE(why, "the output is not dense");
-    if (given && (q->in[2].dtype != x->dtype || count_of(&q->in[2].shape) > 1))
+    if (given && (q->in[2].dtype != x->dtype || shape_count(&q->in[2].shape) > 1))
         return REFUSE(why, "the value is not one element of the input's type");
     if (!given && x->dtype != DTYPE_F32 && cuda_host->node_float(q->node, "value", 0) != 0)
         return REFUSE(why, "a value attribute for another type than f32");
@@ -97,7 +97,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     struct pad k = {};
     if (plan(q, &k, NULL) != STATUS_OK || k.count == 0)
         return;
-    bool given = input_given(q, 2) && count_of(&q->in[2].shape);
+    bool given = input_given(q, 2) && shape_count(&q->in[2].shape);
     k.x = args->in[0];
     k.value = given ? args->in[2] : NULL;
     k.y = args->out[0];

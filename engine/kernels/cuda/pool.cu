@@ -124,7 +124,7 @@ static enum status plan(const struct kernel_query *q, struct pool_window *p, str
         p->out[d] = divisor_of(is ? w.out[own] : 1);
         p->x_at[d] = is ? x->stride[own + 2] : 0;
     }
-    p->count = (unsigned)count_of(&y->shape);
+    p->count = (unsigned)shape_count(&y->shape);
     p->channels = divisor_of(x->shape.dim[1] > 0 ? x->shape.dim[1] : 1);
     p->x_image = x->stride[0];
     p->x_channel = x->stride[1];

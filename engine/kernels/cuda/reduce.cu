@@ -152,7 +152,7 @@ static enum status axes_of(const struct kernel_query *q, bool reduced[RANK_MAX],
     if (axes && !q->fixed[1])
         return REFUSE(why, "axes come at run time");
     return cuda_host->reduced_axes(q->node, &q->in[0].shape,
-                                   axes ? (int)count_of(&q->in[1].shape) : 0,
+                                   axes ? (int)shape_count(&q->in[1].shape) : 0,
                                    axes ? (const int64_t *)q->fixed[1] : NULL, reduced, why);
 }
 
@@ -204,7 +204,7 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *state
     if (!cuda_host->desc_is_dense(x) || !cuda_host->desc_is_dense(y) ||
         (x->layout != y->layout && !cuda_host->desc_is_plain(x)))
         return REFUSE(why, "input and output lie differently");
-    if (count_of(&x->shape) == 0 || !fits_index(x))
+    if (shape_count(&x->shape) == 0 || !fits_index(x))
         return REFUSE(why, "no elements, or more than 2^31");
     TRY(axes_of(q, reduced, why));
     struct desc kept = kept_desc(q, reduced);

@@ -161,7 +161,7 @@ static void fill(const struct kernel_query *q, const struct resize *r, struct re
     int order[RANK_MAX];
     memory_order(y, order);
     k->rank = r->rank;
-    k->count = (unsigned)count_of(&y->shape);
+    k->count = (unsigned)shape_count(&y->shape);
     k->extrapolation = (float)r->extrapolation;
     size_t used = 0;
     for (int d = 0; d < r->rank && k->count; d++) {

@@ -140,7 +140,8 @@ __global__ void __launch_bounds__(BLOCK) roi_align_bins(const __grid_constant__ 
         size_t area = (size_t)k.height * k.width, own = (size_t)image * channels * area;
         struct plane<element> plane = {
             (const element *)k.x + own + (k.nhwc ? p.channel : p.channel * area),
-            k.width * (k.nhwc ? (int)channels : 1), k.nhwc ? (int)channels : 1};
+                k.width *(k.nhwc ? (int)channels : 1), k.nhwc ? (int)channels : 1
+        };
         float_put(y + e, bin_value(k, plane, down, across));
     }
 }
@@ -170,7 +171,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "input and output are neither both plain nor both channels-last");
     if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
-    return count_of(&q->in[0].shape) ? STATUS_OK : REFUSE(why, "no elements");
+    return shape_count(&q->in[0].shape) ? STATUS_OK : REFUSE(why, "no elements");
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -187,7 +188,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.image = args->in[2];
     k.y = args->out[0];
     k.roi_type = q->in[1].dtype;
-    k.count = (unsigned)count_of(&q->out[0].shape);
+    k.count = (unsigned)shape_count(&q->out[0].shape);
     k.max = strcmp(mode, "max") == 0;
     k.half_pixel = strcmp(from, "half_pixel") == 0;
     k.wide = q->in[2].dtype == DTYPE_I64;

@@ -92,7 +92,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.rois = args->in[1];
     k.y = args->out[0];
     k.roi_type = q->in[1].dtype;
-    k.count = (unsigned)count_of(&q->out[0].shape);
+    k.count = (unsigned)shape_count(&q->out[0].shape);
     k.images = (int)x[0];
     k.height = (int)x[2];
     k.width = (int)x[3];

@@ -92,11 +92,11 @@ static __device__ __forceinline__ void update(const struct scatter &k, unsigned 
     if (k.reduction == REDUCE_NONE)
         *at = bits;
     for (; k.reduction != REDUCE_NONE && seen != old;) {
-        unsigned next = k.dtype == DTYPE_I32
-                            ? (unsigned)combine(k.reduction, (int)old, (int)bits)
-                            : (unsigned)__float_as_int(
-                                  combine(k.reduction, __int_as_float((int)old),
-                                          __int_as_float((int)bits)));
+        unsigned next =
+            k.dtype == DTYPE_I32
+                ? (unsigned)combine(k.reduction, (int)old, (int)bits)
+                : (unsigned)__float_as_int(
+                      combine(k.reduction, __int_as_float((int)old), __int_as_float((int)bits)));
         seen = old;
         old = atomicCAS(at, seen, next);
     }
@@ -189,7 +189,7 @@ static bool is_widened(const struct kernel_query *q)
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
-    return is_widened(q) ? padded_bytes(count_of(&q->out[0].shape), sizeof(float)) : 0;
+    return is_widened(q) ? padded_bytes(shape_count(&q->out[0].shape), sizeof(float)) : 0;
 }
 
 static void fill(const struct kernel_query *q, struct scatter *k)
@@ -230,8 +230,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.updates = args->in[2];
     k.y = is_widened(q) ? args->workspace : args->out[0];
     k.rounded = args->out[0];
-    k.size_x = (unsigned)count_of(&q->in[0].shape);
-    k.count = (unsigned)count_of(&q->in[2].shape);
+    k.size_x = (unsigned)shape_count(&q->in[0].shape);
+    k.count = (unsigned)shape_count(&q->in[2].shape);
     k.reduction = reduction_of(q);
     k.dtype = dtype;
     k.wide = q->in[1].dtype == DTYPE_I64;
@@ -249,8 +249,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"ScatterElements", "Scatter", "ScatterND", NULL};
 
-CUDA_KERNEL(scatter) = {CUDA_NAME(scatter),
-                        .ops = ops,
-                        .supports = supports,
-                        .workspace = workspace,
-                        .launch = launch};
+CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, .supports = supports,
+                        .workspace = workspace, .launch = launch};

@@ -163,7 +163,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
-    return 2 * (size_t)count_of(&q->in[LABELS].shape) * sizeof(int);
+    return 2 * (size_t)shape_count(&q->in[LABELS].shape) * sizeof(int);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,

@@ -131,7 +131,7 @@ static enum status plan(const struct kernel_query *q, struct select *s, struct e
         return REFUSE(why, "only a dense result of less than 2^31 elements");
     if (s->what != WHERE && !compares(q->in[0].dtype))
         return REFUSE(why, "compares only f32, i32, i64 and bool");
-    s->count = (unsigned)count_of(&q->out[0].shape);
+    s->count = (unsigned)shape_count(&q->out[0].shape);
     if (s->count == 0)
         return STATUS_OK;
     for (int k = 0; k < s->operands; k++)

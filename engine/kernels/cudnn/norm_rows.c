@@ -17,14 +17,6 @@ static enum status check(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-static int64_t count_of(const struct shape *shape)
-{
-    int64_t count = 1;
-    for (int k = 0; k < shape->rank; k++)
-        count *= shape->dim[k];
-    return count;
-}
-
 static enum status vector(const struct kernel_query *q, int input, int64_t length,
                           struct work *work, cudnn_desc *made, struct error *why)
 {
@@ -32,7 +24,7 @@ static enum status vector(const struct kernel_query *q, int input, int64_t lengt
     const struct desc *desc = query_in(q, input);
     if (!desc)
         return STATUS_OK;
-    if (count_of(&desc->shape) != length)
+    if (shape_count(&desc->shape) != length)
         return REFUSE(why, "input %d is broadcast", input);
     TRY(tensor_from(desc, &t, why));
     t = tensor_rows(t.type, 1, length);

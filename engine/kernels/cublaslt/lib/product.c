@@ -53,19 +53,11 @@ static void split_batch(struct product *p)
         s->c_batch[s->batch_rank - 1];
 }
 
-static int64_t count_of(const struct shape *shape)
-{
-    int64_t count = 1;
-    for (int k = 0; k < shape->rank; k++)
-        count *= shape->dim[k];
-    return count;
-}
-
 /* The right operand as the library reads it: one byte per element, K first. */
 static enum status right_bytes(const struct kernel_query *q, struct product *p, struct error *why)
 {
     struct operand *o = &p->operand[LEFT];
-    p->packs = query_fixed(q, 1) ? (size_t)count_of(&q->in[1].shape) : 0;
+    p->packs = query_fixed(q, 1) ? (size_t)shape_count(&q->in[1].shape) : 0;
     p->turn = p->packs && !o->transposed;
     if (p->packs && !cublaslt_host->desc_is_plain(&q->in[1]))
         return REFUSE(why, "the constant operand is not plain");
@@ -134,7 +126,7 @@ static bool is_row(const struct desc *desc, int64_t columns)
 {
     const struct shape *s = &desc->shape;
     return cublaslt_host->desc_is_plain(desc) && s->rank > 0 && s->dim[s->rank - 1] == columns &&
-           count_of(s) == columns;
+           shape_count(s) == columns;
 }
 
 /* A sum that is added before any activation: a row, or a tensor like the result. A row counts for
@@ -152,7 +144,7 @@ static enum status add(const struct kernel_query *q, struct product *p, int inpu
         p->bias = input;
         return STATUS_OK;
     }
-    bool whole = count_of(&desc->shape) == count_of(&q->out[0].shape) &&
+    bool whole = shape_count(&desc->shape) == shape_count(&q->out[0].shape) &&
                  cublaslt_host->desc_is_plain(desc) && cublaslt_host->desc_is_plain(&q->out[0]);
     if (!whole || p->addend != NONE)
         return REFUSE(why, "it adds one row and one tensor of the result's size, no more");
@@ -225,7 +217,7 @@ static enum status no_zero_points(const struct kernel_query *q, struct error *wh
 {
     for (int k = 2; k < q->node->op_inputs; k++) {
         const char *zero = query_fixed(q, k);
-        int64_t count = query_in(q, k) ? count_of(&q->in[k].shape) : 0;
+        int64_t count = query_in(q, k) ? shape_count(&q->in[k].shape) : 0;
         for (int64_t i = 0; i < count; i++)
             if (!zero || zero[i])
                 return REFUSE(why, "a zero point that is not 0, or not known");

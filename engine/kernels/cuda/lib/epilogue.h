@@ -78,7 +78,7 @@ static inline enum status epilogue_add(const struct kernel_query *q, const struc
     if (op.kind == POST_ACT)
         return STATUS_OK;
     const struct desc *operand = &q->in[op.input];
-    int64_t same = count_of(&operand->shape);
+    int64_t same = shape_count(&operand->shape);
     if (column < 0 || (same > 1 && operand->shape.rank > q->out[0].shape.rank))
         return REFUSE(why, "operand of the epilogue has more dimensions than the result");
     return operand_form_of(operand, &q->out[0], column, row, &to->form, why);

@@ -79,18 +79,7 @@ static inline struct cuda_grid grid_for(const struct kernel_query *q, int64_t wo
 /* Indices are 32 bits wide in device code. */
 static inline bool fits_index(const struct desc *desc)
 {
-    int64_t count = 1;
-    for (int d = 0; d < desc->shape.rank; d++)
-        count *= desc->shape.dim[d];
-    return count < INT32_MAX;
-}
-
-static inline int64_t count_of(const struct shape *shape)
-{
-    int64_t count = 1;
-    for (int d = 0; d < shape->rank; d++)
-        count *= shape->dim[d];
-    return count;
+    return shape_count(&desc->shape) < INT32_MAX;
 }
 
 /* ---- division by what the launch knows ---- */

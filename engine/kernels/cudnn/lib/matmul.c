@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/cudnn/lib/matmul.h"
 
-static int64_t count_of(const struct shape *shape)
-{
-    int64_t count = 1;
-    for (int k = 0; k < shape->rank; k++)
-        count *= shape->dim[k];
-    return count;
-}
-
 double matmul_alpha(const struct kernel_query *q)
 {
     return is_op(q, "Gemm") ? cudnn_host->node_float(q->node, "alpha", 1) : 1;
@@ -19,14 +11,14 @@ enum status matmul_operand(const struct kernel_query *q, int input, const struct
 {
     const struct desc *desc = query_in(q, input);
     const struct shape *shape = &desc->shape;
-    int64_t count = count_of(shape), width = y->dim[columns];
+    int64_t count = shape_count(shape), width = y->dim[columns];
     struct tensor checked;
     TRY(tensor_from(desc, &checked, why));
     if (!cudnn_host->desc_is_plain(desc))
         return REFUSE(why, "operand of the epilogue is not plain");
     *operand = *y;
     operand->type = checked.type;
-    if (count == count_of(&q->out[0].shape))
+    if (count == shape_count(&q->out[0].shape))
         return STATUS_OK;
     bool row = count == width && shape->rank && shape->dim[shape->rank - 1] == width &&
                q->in[1].shape.rank > 1;
@@ -55,7 +47,7 @@ enum status matmul_epilogue(const struct kernel_query *q, operand_from *operand,
     for (int k = 0; k < epilogue->count; k++) {
         struct link *link = &epilogue->links[k];
         const struct desc *desc = link->kind == POST_ACT ? NULL : query_in(q, link->input);
-        link->channels = desc && count_of(&desc->shape) != count_of(&q->out[0].shape);
+        link->channels = desc && shape_count(&desc->shape) != shape_count(&q->out[0].shape);
     }
     epilogue_order(epilogue);
     return STATUS_OK;
