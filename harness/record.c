@@ -278,7 +278,7 @@ static enum status judge(const struct point_facts *f, struct arena *arena, struc
     if (v) {
         record->verify_error = v->error;
         record->verify_bound = v->bound;
-        record->verify_how = "reference f64";
+        record->verify_how = v->how;
     }
     if (f->failure) {
         record->status = f->failure->code == STATUS_UNSUPPORTED ? RESULT_SKIPPED : RESULT_FAILED;

@@ -8,9 +8,10 @@
 
 struct verification {
     double error; /* max |y - r| / max |r|, the worst output */
-    double bound; /* the largest that a kernel in use states for itself, 1e-5 at least; what the
-                     roundings of a lower precision allow (docs/method.md); 0 when the graph has no
-                     floats */
+    /* The largest that a kernel in use states for itself, 1e-5 at least; what the roundings of a
+     * lower precision allow (docs/method.md); 0 when the graph has no floats. */
+    double bound;
+    const char *how; /* "reference f64", or with which parts of a network that decides */
 };
 
 /* What the precision allows a network after the passes. Roundings are as good as independent, so
