@@ -2,6 +2,7 @@
 #include "harness/decisions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/narrow.h"
 
@@ -124,4 +125,65 @@ enum status graph_after_decisions(const struct graph *graph, const struct graph 
     }
     graph_compact(g);
     return STATUS_OK;
+}
+
+/* ---- a part of its own ---- */
+
+static bool is_output_of(const struct graph *g, int v)
+{
+    bool found = false;
+    for (int k = 0; k < g->output_count; k++)
+        found = found || g->outputs[k] == v;
+    return found;
+}
+
+/* What `before` computes becomes inputs; outputs among it are no longer any. */
+static void keep_what_follows(struct graph *g, const struct graph *before)
+{
+    struct fill noise = {.kind = FILL_UNIFORM, .a = 0, .b = 1};
+    int kept = 0;
+    for (int k = 0; k < g->output_count; k++)
+        if (!is_output_of(before, g->outputs[k]))
+            g->outputs[kept++] = g->outputs[k];
+    g->output_count = kept;
+    for (int k = 0; k < before->output_count; k++)
+        graph_make_input(g, before->outputs[k], noise);
+}
+
+static void keep_what_comes_first(struct graph *g, const struct graph *before)
+{
+    g->output_count = 0;
+    for (int k = 0; k < before->output_count; k++)
+        graph_output(g, before->outputs[k]);
+}
+
+static void drop_unused_inputs(struct graph *g)
+{
+    int kept = 0;
+    for (int k = 0; k < g->input_count; k++)
+        if (graph_uses(g, g->inputs[k]) > 0)
+            g->inputs[kept++] = g->inputs[k];
+    g->input_count = kept;
+}
+
+enum status graph_take_part(struct graph *g, const char *part, struct error *err)
+{
+    struct graph *before = NULL;
+    bool second = part && strcmp(part, "after-decisions") == 0;
+    if (!part)
+        return STATUS_OK;
+    if (!second && strcmp(part, "before-decisions") != 0)
+        return FAIL(err, STATUS_FAILED, "--part \"%s\" is not before-decisions or after-decisions",
+                    part);
+    TRY(graph_before_decisions(g, &before, err));
+    if (!before)
+        return FAIL(err, STATUS_FAILED, "--part: %s decides nothing, it is one part", g->name);
+    if (second)
+        keep_what_follows(g, before);
+    else
+        keep_what_comes_first(g, before);
+    graph_free(before);
+    graph_compact(g);
+    drop_unused_inputs(g);
+    return graph_check(g, err);
 }

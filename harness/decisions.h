@@ -19,4 +19,10 @@ enum status graph_before_decisions(const struct graph *graph, struct graph **out
 enum status graph_after_decisions(const struct graph *graph, const struct graph *before,
                                   struct exe *made, struct graph **out, struct error *err);
 
+#define DECISIONS_PART_HELP                                                                        \
+    "before-decisions: what boxes, words or links are chosen by; after-decisions: what follows "   \
+    "from it, as inputs"
+/* Leaves only the part that --part names; NULL: all of it. */
+enum status graph_take_part(struct graph *g, const char *part, struct error *err);
+
 #endif

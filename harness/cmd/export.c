@@ -10,6 +10,7 @@
 
 #include "engine/onnx/onnx.h"
 #include "harness/command.h"
+#include "harness/decisions.h"
 #include "harness/tensor_file.h"
 #include "results/format.h"
 #include "workloads/workload.h"
@@ -17,7 +18,7 @@
 struct export_options {
     int64_t batch;
     const char *precision;
-    const char *output, *inputs_dir;
+    const char *output, *inputs_dir, *part;
     bool external;
     const char *format, *run, *db;
     bool steps;
@@ -32,6 +33,7 @@ static const struct option options[] = {
      "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},
     {"inputs-dir", 'i', OPTION_TEXT, offsetof(struct export_options, inputs_dir), "FOLDER",
      "writes the generated inputs there as NAME.npy"},
+    {"part", 0, OPTION_TEXT, offsetof(struct export_options, part), "NAME", DECISIONS_PART_HELP},
     {"external", 0, OPTION_FLAG, offsetof(struct export_options, external), NULL,
      "weights in FILE.data even when they are small"},
     {"format", 'f', OPTION_TEXT, offsetof(struct export_options, format), "NAME",
@@ -67,7 +69,9 @@ static enum status export_model(const char *spec, const struct export_options *o
     enum precision precision;
     TRY(precision_from_name(o->precision, &precision, err));
     TRY(workload_open(spec, o->batch, precision, &g, err));
-    enum status status = onnx_export(g, o->output, &how, err);
+    enum status status = graph_take_part(g, o->part, err);
+    if (status == STATUS_OK)
+        status = onnx_export(g, o->output, &how, err);
     for (int k = 0; status == STATUS_OK && o->inputs_dir && k < g->input_count; k++)
         status = save_input(&g->values[g->inputs[k]], o->inputs_dir, err);
     if (status == STATUS_OK)

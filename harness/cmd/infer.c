@@ -11,6 +11,7 @@
 #include "engine/onnx/onnx.h"
 #include "engine/plugin.h"
 #include "harness/command.h"
+#include "harness/decisions.h"
 #include "harness/model_options.h"
 #include "harness/tensor_file.h"
 #include "workloads/workload.h"
@@ -18,7 +19,7 @@
 struct infer_options {
     struct model_options model;
     struct option_list inputs, dims;
-    const char *output_dir;
+    const char *output_dir, *part;
     bool json;
 };
 
@@ -29,6 +30,7 @@ static const struct option options[] = {
      "size of a dimension that a file leaves open; may be repeated"},
     {"output-dir", 'o', OPTION_TEXT, offsetof(struct infer_options, output_dir), "FOLDER",
      "writes each output there as NAME.npy"},
+    {"part", 0, OPTION_TEXT, offsetof(struct infer_options, part), "NAME", DECISIONS_PART_HELP},
     {"json", 0, OPTION_FLAG, offsetof(struct infer_options, json), NULL, "machine-readable"},
     MODEL_OPTIONS(struct infer_options),
     {.name = NULL},
@@ -263,8 +265,10 @@ static enum status infer(const char *spec, const struct infer_options *o,
     TRY(model_exe_options(&o->model, &options_of_exe, path, sizeof(path), err));
     TRY(open_graph(spec, o, bindings, &g, err));
     plugins_load(o->model.providers);
+    enum status status = graph_take_part(g, o->part, err);
     int outputs = add_counts(g);
-    enum status status = exe_new(g, &options_of_exe, &exe, err);
+    if (status == STATUS_OK)
+        status = exe_new(g, &options_of_exe, &exe, err);
     if (status == STATUS_OK)
         status = set_inputs(g, bindings, exe, err);
     if (status == STATUS_OK)

@@ -40,6 +40,30 @@ run ridge verify "$tap_dir/split.onnx" --no-tune
 exits 2
 complains 'external data.*split.onnx.data'
 
+# A network that decides, in two parts: what the first one makes is what the second one takes.
+run ridge infer crnn --no-tune --output-dir "$tap_dir/whole"
+exits 0
+set --
+for part in before-decisions after-decisions; do
+    run ridge export crnn --part $part --output "$tap_dir/$part.onnx"
+    exits 0
+    run ridge infer crnn --part $part "$@" --no-tune --output-dir "$tap_dir/$part"
+    exits 0
+    for file in "$tap_dir/$part"/*.npy; do
+        name=$(basename "$file" .npy)
+        set -- "$@" --input "$name=$file"
+    done
+done
+for file in "$tap_dir"/after-decisions/*.npy; do
+    check "same output $(basename "$file")" cmp "$file" "$tap_dir/whole/$(basename "$file")"
+done
+run ridge infer ncf --part before-decisions --no-tune
+exits 2
+complains 'ncf decides nothing'
+run ridge export crnn --part half --output "$tap_dir/half.onnx"
+exits 2
+complains '"half" is not before-decisions or after-decisions'
+
 # What is wrong is said.
 run ridge export ncf
 exits 2
