@@ -3,7 +3,8 @@
  * Control flow, resolved before the run: a graph here has none.
  *
  * If with a known condition becomes its branch; with an unknown one both branches, and a Where per
- * output. Loop and Scan are unrolled when their length is known. Subgraphs see the names around
+ * output. Loop and Scan are unrolled when their length is known; iterations behind a condition of a
+ * Loop that is not known change nothing, by a Where per variable. Subgraphs see the names around
  * them. */
 #include <string.h>
 
@@ -65,19 +66,19 @@ static enum status put_output(struct importer *im, struct scope *scope, const On
 
 /* ---- If ---- */
 
-static enum status check_alike(const struct graph *g, int a, int b, struct error *err)
+static enum status check_alike(const struct graph *g, int a, int b, const char *what,
+                               struct error *err)
 {
     const struct value *x = &g->values[a], *y = &g->values[b];
     char left[96], right[96];
     if (x->count != NONE || y->count != NONE)
-        return UNSUPPORTED(err, "a branch whose result has a size known only at run time");
+        return UNSUPPORTED(err, "%s whose results have a size known only at run time", what);
     if (x->dtype == y->dtype && shape_equal(&x->shape, &y->shape))
         return STATUS_OK;
     return UNSUPPORTED(err,
-                       "the condition is known only at run time, and the branches give %s%s and "
-                       "%s%s",
-                       dtype_name(x->dtype), shape_text(&x->shape, left), dtype_name(y->dtype),
-                       shape_text(&y->shape, right));
+                       "the condition is known only at run time, and the %s give %s%s and %s%s",
+                       what, dtype_name(x->dtype), shape_text(&x->shape, left),
+                       dtype_name(y->dtype), shape_text(&y->shape, right));
 }
 
 static enum status choose_at_run_time(struct importer *im, struct scope *scope,
@@ -86,7 +87,7 @@ static enum status choose_at_run_time(struct importer *im, struct scope *scope,
 {
     for (size_t k = 0; k < node->n_output; k++) {
         int yes = branches[0].out[k], no = branches[1].out[k];
-        TRY(check_alike(im->g, yes, no, err));
+        TRY(check_alike(im->g, yes, no, "branches", err));
         int value = add_node(im, "Where", INPUTS(condition, yes, no), NO_ATTRS);
         TRY(graph_status(im->g, err));
         TRY(put_output(im, scope, node, k, value, err));
@@ -201,6 +202,7 @@ struct loop {
     struct body body;
     int64_t trips; /* -1: until the condition is false */
     size_t vars;   /* loop-carried */
+    int gate;      /* whether it goes on, when that is known only at run time; NONE */
     struct collected scans;
 };
 
@@ -229,13 +231,36 @@ static enum status loop_begin(struct importer *im, struct scope *scope, struct l
     return collect_begin(im, &loop->scans, graph->n_output - loop->vars - 1, err);
 }
 
-static enum status goes_on(struct importer *im, int condition, bool *on, struct error *err)
+/* *on: whether there may be a next iteration. */
+static enum status goes_on(struct importer *im, struct loop *loop, int condition, bool *on,
+                           struct error *err)
 {
+    struct error unknown;
     int64_t number = 1;
-    if (condition != NONE && known_int(im, condition, &number, err) != STATUS_OK)
-        return error_context(err, "the condition must be known before the run");
-    *on = number != 0;
-    return STATUS_OK;
+    bool known = condition == NONE || known_int(im, condition, &number, &unknown) == STATUS_OK;
+    *on = !known || number != 0;
+    if (known)
+        return STATUS_OK;
+    if (shape_count(&im->g->values[condition].shape) != 1)
+        return FAIL(err, STATUS_FAILED, "the condition must have one element");
+    if (loop->trips < 0 || loop->scans.count)
+        return UNSUPPORTED(err, "the condition is known only at run time, and there %s",
+                           loop->trips < 0 ? "is no trip count" : "are scan outputs");
+    loop->gate = loop->gate == NONE ? condition
+                                    : add_node(im, "And", INPUTS(loop->gate, condition), NO_ATTRS);
+    return graph_status(im->g, err);
+}
+
+/* Variables keep their values when the loop has ended before. */
+static enum status pass_gate(struct importer *im, struct loop *loop, struct error *err)
+{
+    struct body *body = &loop->body;
+    for (size_t k = 0; loop->gate != NONE && k < loop->vars; k++) {
+        int now = body->in[k + 2], next = body->out[k + 1];
+        TRY(check_alike(im->g, next, now, "iterations", err));
+        body->out[k + 1] = add_node(im, "Where", INPUTS(loop->gate, next, now), NO_ATTRS);
+    }
+    return graph_status(im->g, err);
 }
 
 static enum status loop_run(struct importer *im, struct scope *scope, struct loop *loop,
@@ -244,18 +269,18 @@ static enum status loop_run(struct importer *im, struct scope *scope, struct loo
     static const uint8_t yes = 1;
     struct body *body = &loop->body;
     bool on = false;
-    TRY(goes_on(im, condition, &on, err));
+    TRY(goes_on(im, loop, condition, &on, err));
     for (int64_t k = 0; on && (loop->trips < 0 || k < loop->trips); k++) {
         TRY(check_length(body, k + 1, err));
         struct shape scalar = shape_scalar();
         body->in[0] = graph_const_i64(im->g, -1, &k);
         body->in[1] = graph_const(im->g, NULL, DTYPE_BOOL, scalar, &yes);
         TRY(graph_status(im->g, err));
-        if (run_body(im, scope, body, err) != STATUS_OK)
+        if (run_body(im, scope, body, err) != STATUS_OK || pass_gate(im, loop, err) != STATUS_OK)
             return error_context(err, "iteration %lld", (long long)k);
         TRY(collect(im, &loop->scans, body->out + 1 + loop->vars, err));
         memcpy(body->in + 2, body->out + 1, loop->vars * sizeof(int));
-        TRY(goes_on(im, body->out[0], &on, err));
+        TRY(goes_on(im, loop, body->out[0], &on, err));
     }
     return STATUS_OK;
 }
@@ -263,7 +288,7 @@ static enum status loop_run(struct importer *im, struct scope *scope, struct loo
 static enum status import_loop(struct importer *im, struct scope *scope,
                                const Onnx__NodeProto *node, struct error *err)
 {
-    struct loop loop = {.node = node};
+    struct loop loop = {.node = node, .gate = NONE};
     int condition;
     TRY(loop_begin(im, scope, &loop, err));
     TRY(scope_get(scope, node->input[1], &condition, err));

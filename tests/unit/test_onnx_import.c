@@ -146,6 +146,59 @@ static void loops_are_unrolled(void **state)
     graph_free(g);
 }
 
+/* v doubles while its sum is below the limit, which only the run can tell; at most five times. */
+static void build_while(struct builder *b, float limit, bool collects)
+{
+    build_model(b, 17);
+    build_input(b, "x", 1, "2");
+    build_i64(b, "trips", "", 5);
+    build_tensor(b, "limit", 1, "", &limit, sizeof(limit));
+    build_node(b, "ReduceSum", "x", "sum");
+    build_attr_int(b, "keepdims", 0);
+    build_close(b);
+    build_node(b, "Less", "sum limit", "go");
+    build_close(b);
+    build_node(b, "Loop", "trips go x", collects ? "y all" : "y");
+    build_attr_graph(b, "body");
+    build_node(b, "Add", "v v", "w");
+    build_close(b);
+    build_node(b, "ReduceSum", "w", "total");
+    build_attr_int(b, "keepdims", 0);
+    build_close(b);
+    build_node(b, "Less", "total limit", "more");
+    build_close(b);
+    build_input(b, "i", 7, "");
+    build_input(b, "c", 9, "");
+    build_input(b, "v", 1, "2");
+    build_output(b, "more", 9, "");
+    build_output(b, "w", 1, "2");
+    if (collects)
+        build_output(b, "w", 1, "2");
+    build_close(b);
+    build_close(b);
+    build_close(b);
+    build_output(b, "y", 1, "2");
+}
+
+static void loops_end_where_only_the_run_can_tell(void **state)
+{
+    (void)state;
+    static const struct {
+        float limit;
+        double y[2];
+    } cases[] = {{1, {1, 2}}, {4, {2, 4}}, {10, {4, 8}}, {1000, {32, 64}}};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        struct builder b = {0};
+        build_while(&b, cases[k].limit, false);
+        struct graph *g = import(&b);
+        gives(g, 0, 2, cases[k].y);
+        graph_free(g);
+    }
+    struct builder b = {0};
+    build_while(&b, 10, true);
+    refused(&b, "only at run time, and there are scan outputs");
+}
+
 static void build_if(struct builder *b, const char *condition)
 {
     static const float three = 3;
@@ -411,6 +464,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shape_chains_vanish),
         cmocka_unit_test(loops_are_unrolled),
+        cmocka_unit_test(loops_end_where_only_the_run_can_tell),
         cmocka_unit_test(known_branches_are_inlined),
         cmocka_unit_test(unknown_branches_are_both_computed),
         cmocka_unit_test(functions_are_inlined),
