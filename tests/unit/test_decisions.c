@@ -208,8 +208,8 @@ static bool differs(const struct graph *g)
     return differ;
 }
 
-/* seglink against another runtime: a score 5.5e-7 from its threshold was a link for one of them. Of
- * all representable thresholds near the sum one parts f32 and the reference. */
+/* Two of seglink's scores are 0.7 to seven digits, its threshold. Of all representable thresholds
+ * near the sum one parts f32 and the reference. */
 static void a_tie_within_f32_is_no_error(void **state)
 {
     (void)state;
