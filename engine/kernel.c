@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "engine/op.h"
 #include "engine/plugin.h"
@@ -43,6 +46,8 @@ bool kernel_computes(const struct kernel *kernel, const struct op *op)
 }
 
 #if defined(__x86_64__)
+enum { LEAF_FEATURES = 7, AVX_VNNI_BIT = 4 };
+
 static enum isa isa_of_cpu(void)
 {
     __builtin_cpu_init();
@@ -65,6 +70,14 @@ bool cpu_has_bf16(void)
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512bf16");
 }
+
+/* Not every compiler that can use it knows the name. */
+bool cpu_has_avx_vnni(void)
+{
+    unsigned a, b, c, d;
+    return isa_of_cpu() >= ISA_AVX2 && __get_cpuid_count(LEAF_FEATURES, 1, &a, &b, &c, &d) &&
+           (a >> AVX_VNNI_BIT & 1);
+}
 #else
 static enum isa isa_of_cpu(void)
 {
@@ -77,6 +90,11 @@ bool cpu_has_vnni(void)
 }
 
 bool cpu_has_bf16(void)
+{
+    return false;
+}
+
+bool cpu_has_avx_vnni(void)
 {
     return false;
 }

@@ -143,6 +143,7 @@ const char *isa_name(enum isa isa);
 /* What some CPUs with ISA_AVX512 have beyond it: dot products of bytes and of bf16. */
 bool cpu_has_vnni(void);
 bool cpu_has_bf16(void);
+bool cpu_has_avx_vnni(void); /* with ISA_AVX2: of bytes */
 
 /* ---- helpers for supports() ---- */
 bool query_all_dtype(const struct kernel_query *q, enum dtype dtype); /* present in and out */

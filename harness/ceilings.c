@@ -97,6 +97,8 @@ static const struct arithmetic arithmetic[] = {
     {"fma", "f64", "avx2", "FLOP/s", ISA_AVX2, NULL, NULL, roof_fma_f64_avx2},
     {"fma", "f64", "avx512", "FLOP/s", ISA_AVX512, NULL, NULL, roof_fma_f64_avx512},
     {"dot", "i8", "avx2", "OP/s", ISA_AVX2, NULL, NULL, roof_dot_i8_avx2},
+    {"dot", "i8", "avx_vnni", "OP/s", ISA_AVX2, cpu_has_avx_vnni, "AVX-VNNI",
+     roof_dot_i8_vnni_avx2},
     {"dot", "i8", "avx512", "OP/s", ISA_AVX512, NULL, NULL, roof_dot_i8_avx512},
     {"dot", "i8", "avx512_vnni", "OP/s", ISA_AVX512, cpu_has_vnni, "AVX512-VNNI",
      roof_dot_i8_vnni_avx512},

@@ -42,6 +42,7 @@ static const struct peak peaks[] = {
     {PRECISION_I8, ISA_AVX512, cpu_has_vnni, "i8 dot products (AVX512-VNNI)",
      roof_dot_i8_vnni_avx512},
     {PRECISION_I8, ISA_AVX512, NULL, "i8 dot products of three instructions", roof_dot_i8_avx512},
+    {PRECISION_I8, ISA_AVX2, cpu_has_avx_vnni, "i8 dot products (AVX-VNNI)", roof_dot_i8_vnni_avx2},
     {PRECISION_I8, ISA_AVX2, NULL, "i8 dot products of three instructions", roof_dot_i8_avx2},
 #endif
     {PRECISION_F32, ISA_SCALAR, NULL, "f32 multiply-adds", roof_fma_f32_scalar},

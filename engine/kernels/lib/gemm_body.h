@@ -16,6 +16,15 @@ SIMD_INLINE vf gemm_dot_bf16(vf sum, vf a, vf b)
     return vf_dot_bf16(sum, a, b);
 }
 
+#else
+
+/* There is no table of them here: never called. */
+#define gemm_dot_bf16(sum, a, b) (sum)
+
+#endif
+
+#if defined(__AVX2__)
+
 SIMD_INLINE vf gemm_dot_bytes(vf sum, vf a, vf b)
 {
     return vf_bits(vi_dot_bytes(vi_bits(sum), vi_bits(a), vi_bits(b)));
@@ -23,8 +32,6 @@ SIMD_INLINE vf gemm_dot_bytes(vf sum, vf a, vf b)
 
 #else
 
-/* There are no tables of them here: never called. */
-#define gemm_dot_bf16(sum, a, b)  (sum)
 #define gemm_dot_bytes(sum, a, b) (sum)
 
 #endif

@@ -9,8 +9,10 @@ static gemm_tiles *const tiles[GEMM_MATH_COUNT] = {
     &tiles_f32, &gemm_tiles_bf16, &gemm_tiles_bf16_dot, &gemm_tiles_bytes, &gemm_tiles_bytes_dot};
 static const int rows_max[GEMM_VECTORS_MAX] = {14, 14, 9, 6};
 #elif defined(__AVX2__)
-static gemm_tiles *const tiles[GEMM_MATH_COUNT] = {
-    [GEMM_F32] = &tiles_f32, [GEMM_BF16] = &gemm_tiles_bf16, [GEMM_BYTES] = &gemm_tiles_bytes};
+static gemm_tiles *const tiles[GEMM_MATH_COUNT] = {[GEMM_F32] = &tiles_f32,
+                                                   [GEMM_BF16] = &gemm_tiles_bf16,
+                                                   [GEMM_BYTES] = &gemm_tiles_bytes,
+                                                   [GEMM_BYTES_DOT] = &gemm_tiles_bytes_dot};
 static const int rows_max[GEMM_VECTORS_MAX] = {6, 6, 4};
 #else
 static gemm_tiles *const tiles[GEMM_MATH_COUNT] = {

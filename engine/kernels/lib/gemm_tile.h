@@ -38,7 +38,7 @@ enum gemm_math {
     GEMM_BF16,      /* each half widened to a float */
     GEMM_BF16_DOT,  /* AVX512-BF16 */
     GEMM_BYTES,     /* each byte widened to 16 bits */
-    GEMM_BYTES_DOT, /* AVX512-VNNI */
+    GEMM_BYTES_DOT, /* AVX512-VNNI, AVX-VNNI */
     GEMM_MATH_COUNT,
 };
 
@@ -74,7 +74,8 @@ typedef gemm_tile_fn *const gemm_tiles[GEMM_VECTORS_MAX][GEMM_ROWS_MAX];
 #define gemm_tiles_bf16_dot  SIMD_FN(gemm_tiles_bf16_dot)
 #define gemm_tiles_bytes_dot SIMD_FN(gemm_tiles_bytes_dot)
 extern gemm_tiles gemm_tiles_bf16, gemm_tiles_bytes;
-extern gemm_tiles gemm_tiles_bf16_dot, gemm_tiles_bytes_dot; /* AVX-512 */
+extern gemm_tiles gemm_tiles_bf16_dot;  /* AVX-512 */
+extern gemm_tiles gemm_tiles_bytes_dot; /* AVX2, AVX-512 */
 
 /* The largest number of rows for tiles that many vectors wide. */
 #define gemm_rows_max SIMD_FN(gemm_rows_max)

@@ -48,8 +48,9 @@ static const struct tuning tunings[2][TUNINGS] = {
     {{GEMM_BF16_DOT, 2, 12}, {GEMM_BF16_DOT, 4, 6}, {GEMM_BF16_DOT, 3, 8}, {GEMM_BF16, 2, 12}},
     {{GEMM_BYTES_DOT, 2, 12}, {GEMM_BYTES_DOT, 4, 6}, {GEMM_BYTES_DOT, 3, 8}, {GEMM_BYTES, 2, 12}}};
 #elif defined(__AVX2__)
-static const struct tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 2, 6}, {GEMM_BF16, 3, 4}},
-                                                  {{GEMM_BYTES, 2, 5}, {GEMM_BYTES, 2, 6}}};
+static const struct tuning tunings[2][TUNINGS] = {
+    {{GEMM_BF16, 2, 6}, {GEMM_BF16, 3, 4}},
+    {{GEMM_BYTES_DOT, 2, 6}, {GEMM_BYTES_DOT, 3, 4}, {GEMM_BYTES, 2, 5}, {GEMM_BYTES, 2, 6}}};
 #else
 static const struct tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 4, 4}}, {{GEMM_BYTES, 4, 4}}};
 #endif
@@ -57,9 +58,18 @@ static const struct tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 4, 4}}, {{GEMM_BY
 /* Products up to this are fast enough for the tests to try everything. */
 #define SMALL_MACS 1e7
 
+static bool has_byte_dots(void)
+{
+#if defined(__AVX512F__)
+    return cpu_has_vnni();
+#else
+    return cpu_has_avx_vnni();
+#endif
+}
+
 static bool can_run(const struct tuning *t, const struct tuning *list, const struct matmul_shape *s)
 {
-    bool dots = list[0].math == GEMM_BF16_DOT ? cpu_has_bf16() : cpu_has_vnni();
+    bool dots = list[0].math == GEMM_BF16_DOT ? cpu_has_bf16() : has_byte_dots();
     bool plain = t->math == GEMM_BF16 || t->math == GEMM_BYTES;
     double macs = (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
     if (!plain)

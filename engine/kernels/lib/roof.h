@@ -15,6 +15,7 @@ typedef double roof_compute(int64_t rounds, float *sink);
 roof_compute roof_fma_f32_scalar, roof_fma_f32_avx2, roof_fma_f32_avx512;
 roof_compute roof_fma_f64_scalar, roof_fma_f64_avx2, roof_fma_f64_avx512;
 roof_compute roof_dot_i8_avx2, roof_dot_i8_avx512; /* three instructions: maddubs, madd, add */
+roof_compute roof_dot_i8_vnni_avx2;                /* needs AVX-VNNI */
 roof_compute roof_dot_i8_vnni_avx512;              /* needs AVX512-VNNI */
 roof_compute roof_dot_bf16_avx512;                 /* needs AVX512-BF16 */
 

@@ -153,6 +153,23 @@ double SIMD_FN(roof_dot_i8)(int64_t rounds, float *sink)
 
 #endif
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+
+__attribute__((target("avxvnni"))) double roof_dot_i8_vnni_avx2(int64_t rounds, float *sink)
+{
+    __m256i sum[CHAINS];
+    __m256i a = _mm256_set1_epi32(0x01020304), b = _mm256_set1_epi32(0x01010101);
+    EACH_CHAIN sum[c] = _mm256_set1_epi32(c);
+    ROUNDS(rounds, sum, _mm256_dpbusd_avx_epi32(sum[c], a, b));
+#pragma GCC unroll 12
+    for (int c = 1; c < CHAINS; c++)
+        sum[0] = _mm256_add_epi32(sum[0], sum[c]);
+    *sink = vf_sum(vf_from_vi(sum[0]));
+    return (double)rounds * UNROLL * CHAINS * VL * 4 * 2;
+}
+
+#endif
+
 #if defined(__AVX512F__)
 
 __attribute__((target("avx512vnni"))) double roof_dot_i8_vnni_avx512(int64_t rounds, float *sink)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of short numbers, VL lanes of 32-bit words at a time: a word holds two bf16 or four
- * bytes. vf_dot_bf16 and vi_dot_bytes are single instructions of AVX512-BF16 and AVX512-VNNI, which
- * whoever calls them has asked for (engine/kernel.h, cpu_has_bf16); they are written in assembly so
+ * bytes. vf_dot_bf16 and vi_dot_bytes are single instructions of AVX512-BF16 and AVX512-VNNI or
+ * AVX-VNNI, which whoever calls them has asked for (engine/kernel.h, cpu_has_bf16); they are written in assembly so
  * that one file can hold them beside code for CPUs without. The other functions take words apart
  * for what every CPU has: bf16 is the upper half of a float, and bytes widened to 16 bits cannot
  * saturate in vpmaddwd as they would in vpmaddubsw (255 x 127 x 2 is above 32767).
@@ -47,6 +47,8 @@ SIMD_INLINE void vf_store_bf16_m(uint16_t *p, vm m, vf v)
 #elif defined(__AVX2__)
 
 /* clang-format off */
+SIMD_INLINE vi vi_dot_bytes(vi sum, vi a, vi b) /* AVX-VNNI */
+{ __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b)); return sum; }
 SIMD_INLINE vf word_bf16(vf w, int half)
 { return _mm256_castsi256_ps(half ? _mm256_and_si256(vi_bits(w), vi_set1((int)0xffff0000))
                                   : _mm256_slli_epi32(vi_bits(w), 16)); }
