@@ -163,7 +163,8 @@ bool value_is_buffer(const struct graph *g, int v)
 /* ---- compulsory bytes ----
  *
  * Elementwise work is done in the kernel that made its operand, so nodes form groups, named after
- * their first node. Only values that cross from one group to another need memory. */
+ * their first node. Only values that cross from one group to another need memory. Elementwise work
+ * on what no kernel made as such (a concatenation) is done by its reader, if it has only one. */
 
 struct tally {
     const struct graph *g;
@@ -171,9 +172,12 @@ struct tally {
     int *holder;    /* per value: the value whose memory it shows, renamed or permuted */
     double *picked; /* per value: bytes that picking nodes take */
     bool *whole;    /* per value: read all over by a node of another group */
+    int *reader;    /* per value: 1 + that group; MANY; 0: none */
     bool *buffer;   /* per value: input 3 or 4 of a batch normalisation */
     bool *named;    /* per value: input of some node, dead or alive */
 };
+
+enum { MANY = -1 };
 
 static bool is_elementwise(const struct op *op)
 {
@@ -226,6 +230,16 @@ static void tally_group(struct tally *t, int n)
     }
 }
 
+static void tally_reader(struct tally *t, int v, int group)
+{
+    int *reader = &t->reader[t->holder[v]];
+    t->whole[t->holder[v]] = true;
+    if (group == NONE || (*reader && *reader != group + 1))
+        *reader = MANY;
+    else
+        *reader = group + 1;
+}
+
 static void tally_reads(struct tally *t, const struct node *node)
 {
     bool norm = strcmp(node->op->name, "BatchNormalization") == 0;
@@ -239,8 +253,21 @@ static void tally_reads(struct tally *t, const struct node *node)
         if (k == 0 && picks(node->op) && t->g->values[v].kind != VALUE_RESULT)
             t->picked[v] += picked_bytes(t->g, node);
         else if (!inside && (k >= 32 || !(node->op->const_inputs >> k & 1)))
-            t->whole[t->holder[v]] = true;
+            tally_reader(t, v, group);
     }
+}
+
+static bool begins_with_moved(const struct graph *g, const struct node *node)
+{
+    int producer = node->input_count ? g->values[node->inputs[0]].producer : NONE;
+    return is_elementwise(node->op) && producer != NONE && moves(g->nodes[producer].op);
+}
+
+/* Whether v is made as it is read. */
+static bool is_made_by_reader(const struct tally *t, int v)
+{
+    int group = t->group[v];
+    return t->reader[v] > 0 && group != NONE && begins_with_moved(t->g, &t->g->nodes[group]);
 }
 
 static double compulsory_of(const struct tally *t, int v)
@@ -249,7 +276,8 @@ static double compulsory_of(const struct tally *t, int v)
     double bytes = value_bytes(value);
     if (value->kind != VALUE_RESULT)
         return t->whole[v] ? bytes : fmin(bytes, t->picked[v]);
-    return t->whole[v] && !moves(t->g->nodes[value->producer].op) ? bytes : 0;
+    bool moved = moves(t->g->nodes[value->producer].op);
+    return t->whole[v] && !moved && !is_made_by_reader(t, v) ? bytes : 0;
 }
 
 static void tally_values(struct tally *t, struct graph_cost *cost)
@@ -270,7 +298,7 @@ static void tally_values(struct tally *t, struct graph_cost *cost)
             if (g->nodes[n].inputs[k] != NONE)
                 t->named[g->nodes[n].inputs[k]] = true;
     for (int k = 0; k < g->output_count; k++)
-        t->whole[t->holder[g->outputs[k]]] = true;
+        tally_reader(t, g->outputs[k], NONE);
     for (int v = 0; v < g->value_count; v++) {
         cost->bytes_compulsory += compulsory_of(t, v);
         /* Weights that no node ever read belong to the model too (BERT's pooler under a span head);
@@ -289,6 +317,7 @@ static void tally_free(struct tally *t)
     free(t->holder);
     free(t->picked);
     free(t->whole);
+    free(t->reader);
     free(t->named);
     free(t->buffer);
 }
@@ -315,9 +344,10 @@ void graph_cost(const struct graph *g, struct graph_cost *cost)
                       .holder = calloc(count, sizeof(*t.holder)),
                       .picked = calloc(count, sizeof(*t.picked)),
                       .whole = calloc(count, sizeof(*t.whole)),
+                      .reader = calloc(count, sizeof(*t.reader)),
                       .buffer = calloc(count, sizeof(*t.buffer)),
                       .named = calloc(count, sizeof(*t.named))};
-    if (t.group && t.holder && t.picked && t.whole && t.buffer && t.named)
+    if (t.group && t.holder && t.picked && t.whole && t.reader && t.buffer && t.named)
         tally_values(&t, cost);
     else
         cost->params = cost->buffers = cost->bytes_compulsory = NAN;
