@@ -13,7 +13,7 @@ check "its inputs are there" test "$(find "$tap_dir/in" -name '*.npy' | wc -l)" 
 # The file computes what the workload computes, on the same inputs.
 run ridge infer ncf --batch 4 --no-tune --output-dir "$tap_dir/a" --json
 exits 0
-holds 'length == 1 and .[0].dtype == "f32" and .[0].min <= .[0].mean and .[0].mean <= .[0].max'
+holds 'length == 2 and .[1].dtype == "i32" and .[1].shape == [4] and .[0].dtype == "f32" and .[0].min <= .[0].mean and .[0].mean <= .[0].max'
 set --
 for file in "$tap_dir"/in/*.npy; do
     name=$(basename "$file" .npy)
@@ -57,9 +57,9 @@ done
 for file in "$tap_dir"/after-decisions/*.npy; do
     check "same output $(basename "$file")" cmp "$file" "$tap_dir/whole/$(basename "$file")"
 done
-run ridge infer ncf --part before-decisions --no-tune
+run ridge infer wide_deep --part before-decisions --no-tune
 exits 2
-complains 'ncf decides nothing'
+complains 'wide_deep decides nothing'
 run ridge export crnn --part half --output "$tap_dir/half.onnx"
 exits 2
 complains '"half" is not before-decisions or after-decisions'

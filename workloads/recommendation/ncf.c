@@ -2,13 +2,14 @@
  *
  * NCF (NeuMF): He, Liao, Zhang, Nie, Hu, Chua, "Neural Collaborative Filtering", WWW 2017, on
  * MovieLens-1M. AI Matrix feeds one-hot vectors through dense layers with bias and ReLU; with
- * embedding=gather the same tables are looked up instead. */
+ * embedding=gather the same tables are looked up instead. The films with the best scores of a
+ * batch are recommended. */
 #include <string.h>
 
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 
-enum { USERS = 6040, ITEMS = 3706, WIDTH = 16 };
+enum { USERS = 6040, ITEMS = 3706, WIDTH = 16, BEST = 10 };
 
 static const char *const forms[] = {"onehot", "gather", NULL};
 static const struct param params[] = {
@@ -34,6 +35,15 @@ static int embed(struct graph *g, int ids, int hot, const char *name, int64_t ro
     return relu(g, add(g, embedding(g, ids, name, rows, WIDTH), bias));
 }
 
+/* The films of the BEST highest scores, the best first. */
+static int recommend(struct graph *g, int score, int item, int64_t batch)
+{
+    const int64_t count = batch < BEST ? batch : BEST;
+    int best[2], all = reshape(g, score, 1, &batch);
+    graph_node_many(g, "TopK", NULL, INPUTS(all, graph_const_i64(g, 1, &count)), NO_ATTRS, 2, best);
+    return gather(g, item, best[1], 0);
+}
+
 static void build(struct graph *g, const struct workload_config *config)
 {
     bool dense_form = strcmp(config_text(config, "embedding"), "onehot") == 0;
@@ -56,6 +66,9 @@ static void build(struct graph *g, const struct workload_config *config)
     x = concat(g, 1, 2, (int[]){gmf, x});
     x = sigmoid(g, dense(g, x, "prediction", 1));
     graph_rename(g, x, "score");
+    graph_output(g, x);
+    x = recommend(g, x, item, config->batch);
+    graph_rename(g, x, "recommended");
     graph_output(g, x);
 }
 
