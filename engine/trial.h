@@ -39,6 +39,9 @@ struct entrant {
     void *workspace;
     size_t workspace_bytes;
     double first_ns; /* of the run that was checked: its weights were in a cache */
+    double run_ns;   /* the shortest */
+    double late_ns;  /* own threads: what our workers' next regions were late by, in all */
+    int late_count;  /* of those */
     bool out;        /* too slow to be run again */
     bool played;     /* timed in earlier turns */
 };
@@ -46,7 +49,8 @@ struct entrant {
 struct turns {
     struct entrant list[TURNS_MAX];
     int count;
-    size_t held; /* bytes of all states */
+    size_t held;     /* bytes of all states */
+    double awake_ns; /* of the region that measures lateness, behind a kernel of ours; 0: not yet */
 };
 
 enum turns_stage { TURNS_FIRST, TURNS_LAST }; /* the last looks closer */
