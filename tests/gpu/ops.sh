@@ -48,4 +48,12 @@ exits 0
 run "$build/ridge" verify "$tap_dir/bf16.onnx" --device cuda
 exits 0
 prints 'cuda f32 .* ok'
+
+# Without a trial a library's kernel comes before those that came with the device.
+RIDGE_PLUGIN_PATH=$plugins:$build/tests/plugin_sample
+RIDGE_SAMPLE=idle
+export RIDGE_SAMPLE
+run "$build/ridge" explain active:case=94 --device cuda --no-tune
+exits 0
+prints 'Relu .* sample_idle'
 finish

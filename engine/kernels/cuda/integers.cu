@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arithmetic of i32 and i64, the types of indices and shapes, any layout and broadcast: a thread
- * per result. Sums, differences and products wrap; what is divided by 0 gives 0, as in the reference. */
+ * per result. Sums, differences and products wrap; what is divided by 0 gives 0, as in the
+ * reference. */
 #include "engine/kernels/cuda/lib/query.h"
 
 enum what {
