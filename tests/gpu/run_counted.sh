@@ -87,4 +87,12 @@ run sqlite3 "$tap_dir/none.db" "SELECT reason FROM metric WHERE name = 'fraction
 prints 'no ceilings'
 run sqlite3 "$tap_dir/none.db" "SELECT value IS NULL, reason FROM metric WHERE name = 'clock_hz'"
 prints '^1.*nvml'
+
+# What judges counts of known work on a GPU reads these made ones, and finds them wrong.
+RIDGE_NVML=$RIDGE_CUPTI
+run tools/gpu_counts.sh "$RIDGE" cuda 64 512
+exits 1
+prints '^FAIL bf16 cupti flops +[0-9].* of 524288, ratio [0-9]'
+prints '^FAIL f32 cupti_pm dram_read_bytes +[0-9].* of 1048576, ratio [0-9]'
+prints '^0 passed, 6 failed'
 finish
