@@ -5,9 +5,19 @@
 
 #include "engine/chain.h"
 
-static const char *const work[] = {"Attention",     "AttentionDecoder", "AUGRU", "Conv",
-                                   "ConvTranspose", "EmbeddingBag",     "Gemm",  "GRU",
-                                   "LSTM",          "MatMul",           "SpMM",  NULL};
+static const char *const work[] = {"Attention",
+                                   "AttentionDecoder",
+                                   "AUGRU",
+                                   "Conv",
+                                   "ConvTranspose",
+                                   "EmbeddingBag",
+                                   "Gemm",
+                                   "GRU",
+                                   "LSTM",
+                                   "MatMul",
+                                   "RNN",
+                                   "SpMM",
+                                   NULL};
 
 /* Beside elementwise expressions (engine/chain.h). */
 static const char *const math[] = {"AveragePool",
@@ -55,6 +65,7 @@ static const struct special {
     {"MaxRoiPool", 1, 1},   /* corners of regions are pixels: bf16 has 8 bits for them */
     {"OneHot", 1u << 2, 1}, /* the two values; indices may be floats, too */
     {"Resize", 1, 1},       /* neither region nor scales */
+    {"RNN", 0, 4},
     {"RoiAlign", 1, 1},
     {"Upsample", 1, 1},
 };

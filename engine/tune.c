@@ -218,13 +218,29 @@ static const struct tune_entry *known_winner(const struct exe *exe, const struct
     return entry;
 }
 
+/* What is taken without a trial: the first that accepts. On a device a library's kernels come
+ * first, then those that came with the device, which are for what libraries lack. */
+static struct candidate *untried(const struct exe *exe, struct step *step)
+{
+    struct candidate *own = NULL;
+    const char *device = exe_device(exe)->kind->name;
+    for (int k = 0; k < step->candidate_count; k++) {
+        struct candidate *c = &step->candidates[k];
+        if (c->reason[0])
+            continue;
+        if (strcmp(c->kernel->provider, device) != 0)
+            return c;
+        own = own ? own : c;
+    }
+    return own;
+}
+
 static void choose_known(struct exe *exe, struct step *step, const struct tune_cache *cache)
 {
     const struct tune_entry *entry = known_winner(exe, step, cache);
     struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
     if (!c && (exe->options.no_tune || exe->options.only))
-        for (int k = 0; k < step->candidate_count && !c; k++)
-            c = step->candidates[k].reason[0] ? NULL : &step->candidates[k];
+        c = untried(exe, step);
     if (!c)
         return;
     c->chosen = true;

@@ -30,7 +30,7 @@ static int64_t growth(int64_t *last, int64_t now)
 void sampler_look(struct sampler *s, struct sample_record *sample)
 {
     const struct time_source *time = s->options->time;
-    struct surroundings now = {RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN};
+    struct surroundings now = surroundings_unknown();
     if (time->look)
         time->look(time->context, s->end_ns, &now);
     sample->context_switches = growth(&s->last.context_switches, now.context_switches);
@@ -38,6 +38,9 @@ void sampler_look(struct sampler *s, struct sample_record *sample)
     sample->page_faults = growth(&s->last.page_faults, now.page_faults);
     sample->steal_ns = growth(&s->last.steal_ns, now.steal_ns);
     sample->clock_hz = now.clock_hz;
+    int64_t heat = growth(&s->last.heat_ns, now.heat_ns);
+    if (heat != RECORD_NONE && sample->phase == SAMPLE_TIME)
+        s->heat_ns += heat;
 }
 
 static void flush(struct sampler *s)
@@ -137,7 +140,7 @@ static enum status prepare(struct sampler *s, struct error *err)
 
 static enum status take(struct sampler *s, struct error *err)
 {
-    struct sample_record before;
+    struct sample_record before = {.phase = SAMPLE_WARMUP};
     TRY(prepare(s, err));
     stopping_init(&s->stopping, s->options->protocol, s->scratch);
     s->began_ns = s->end_ns = sampler_now(s);
@@ -163,7 +166,7 @@ enum status measure_run(const struct subject *subject, const struct measure_opti
         .subject = subject,
         .options = options,
         .out = out,
-        .last = {RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN},
+        .last = surroundings_unknown(),
     };
     enum status status = take(&s, err);
     if (status == STATUS_OK) {

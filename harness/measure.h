@@ -17,6 +17,8 @@
 #ifndef HARNESS_MEASURE_H
 #define HARNESS_MEASURE_H
 
+#include <math.h>
+
 #include "base/error.h"
 #include "harness/plan.h"
 #include "results/record.h"
@@ -25,7 +27,14 @@
 struct surroundings {
     int64_t context_switches, migrations, page_faults, steal_ns;
     double clock_hz; /* now; NAN */
+    int64_t heat_ns; /* for how long heat has held the clock of what computes down */
 };
+
+static inline struct surroundings surroundings_unknown(void)
+{
+    return (struct surroundings){RECORD_NONE, RECORD_NONE, RECORD_NONE,
+                                 RECORD_NONE, NAN,         RECORD_NONE};
+}
 
 /* Where time comes from. All functions take `context`. */
 struct time_source {

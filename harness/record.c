@@ -101,7 +101,7 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
     add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
     add_known(rows, "clock_hz", "Hz", m->clock_hz,
               f->exe && !exe_device(f->exe)->kind->is_host
-                  ? "this device's clock is not timed; profiler nvml looks at a GPU's"
+                  ? "nothing here tells this device's clock; of a GPU's profiler nvml says why"
                   : "this CPU's clock cannot be timed");
 }
 

@@ -19,6 +19,7 @@ struct sampler {
     uint64_t flush_ns;         /* spent on flushing in it */
     uint64_t progress_ns;      /* of the latest call */
     double sum_s;              /* of the times */
+    int64_t heat_ns;           /* of the time phase: the clock was held down by heat */
     struct stopping stopping;
 };
 

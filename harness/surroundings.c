@@ -79,11 +79,19 @@ static int64_t read_migrations(const struct real_time *t)
     return colon ? strtoll(colon + 1, NULL, 10) : RECORD_NONE;
 }
 
+static void look_at_gpu(const struct nvml_gauge *gauge, struct surroundings *out)
+{
+    struct nvml_now now = nvml_gauge_read(gauge);
+    out->clock_hz = now.clock_hz;
+    if (!isnan(now.heat_s))
+        out->heat_ns = (int64_t)(now.heat_s * 1e9);
+}
+
 static void look(void *context, uint64_t now, struct surroundings *out)
 {
     struct real_time *t = context;
     struct rusage usage;
-    *out = (struct surroundings){RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN};
+    *out = surroundings_unknown();
     if (now < t->next_fast_ns)
         return;
     t->next_fast_ns = now + FAST_PERIOD_NS;
@@ -96,7 +104,10 @@ static void look(void *context, uint64_t now, struct surroundings *out)
     t->next_slow_ns = now + SLOW_PERIOD_NS;
     out->steal_ns = read_steal(t);
     out->migrations = read_migrations(t);
-    out->clock_hz = t->clock_elsewhere ? NAN : cpu_clock_hz();
+    if (t->gauge.open)
+        look_at_gpu(&t->gauge, out);
+    else
+        out->clock_hz = t->clock_elsewhere ? NAN : cpu_clock_hz();
 }
 
 static uint64_t now_ns(void *context)
@@ -130,6 +141,7 @@ void real_time_open(struct real_time *state, struct time_source *out)
 
 void real_time_close(struct real_time *state)
 {
+    nvml_gauge_close(&state->gauge);
     if (state->stat_fd >= 0)
         close(state->stat_fd);
     if (state->sched_fd >= 0)

@@ -7,18 +7,21 @@
  *   context switches, page faults  getrusage of the whole process
  *   steal                          /proc/stat: time that other virtual machines took, all CPUs
  *   migrations                     /proc/self/sched of the first thread
- *   clock                          a chain of dependent multiplications, three cycles each
+ *   clock                          a chain of dependent multiplications, three cycles each; that of
+ *                                  a GPU, and for how long heat has held it down: NVML
  */
 #ifndef HARNESS_SURROUNDINGS_H
 #define HARNESS_SURROUNDINGS_H
 
 #include "harness/measure.h"
+#include "profilers/lib/nvml.h"
 
 struct real_time {
     int stat_fd, sched_fd; /* -1: not there */
     double tick_ns;        /* of /proc/stat */
     uint64_t next_fast_ns, next_slow_ns;
-    bool clock_elsewhere; /* what computes is not this CPU: its clock is not looked at */
+    bool clock_elsewhere;    /* what computes is not this CPU: its clock is not looked at */
+    struct nvml_gauge gauge; /* of the GPU that computes, if it is open */
 };
 
 /* *out borrows *state. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/compile.h"
+#include "profilers/lib/profiler.h"
 #include "workloads/workload.h"
 
 enum { LINE_BYTES = 64, NULL_DEFAULT_NS = 1000000, NULL_SCRIPT_MAX = 1000000 };
@@ -55,6 +56,18 @@ static enum status open_evict(struct target *t, struct error *err)
     return STATUS_OK;
 }
 
+/* Where NVML is not there the clock stays unknown. */
+static void watch_gpu(const char *device, struct real_time *real)
+{
+    struct nvml_api api;
+    struct error why;
+    int index = profiler_cuda_index(device);
+    real->clock_elsewhere = true;
+    if (index >= 0 &&
+        nvml_load(getenv("RIDGE_NVML"), getenv("RIDGE_LIBCUDA"), &api, &why) == STATUS_OK)
+        nvml_gauge_open(&api, index, &real->gauge, &why);
+}
+
 static enum status open_exe(const struct point *point, const struct model_options *base,
                             struct target *t, struct error *err)
 {
@@ -70,7 +83,8 @@ static enum status open_exe(const struct point *point, const struct model_option
     t->pool = here ? exe_pool(t->exe) : NULL;
     t->subject = (struct subject){.run = run_exe, .finish = here ? NULL : finish_exe, .context = t};
     real_time_open(&t->real, &t->time);
-    t->real.clock_elsewhere = !here;
+    if (!here)
+        watch_gpu(point->device, &t->real);
     return point->protocol.cold && here ? open_evict(t, err) : STATUS_OK;
 }
 

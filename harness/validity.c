@@ -62,7 +62,7 @@ static bool drifts(const struct sampler *s, double *by)
 void measurement_judge(struct measurement *m, const struct sampler *s)
 {
     double half = (m->ci_high_s - m->ci_low_s) / 2 / m->median_s, drift = 0;
-    double slow = slow_clock(s);
+    double slow = slow_clock(s), wall_s = (double)(sampler_now(s) - s->began_ns) * 1e-9;
     size_t size = sizeof(m->reason);
     m->steal_share = steal_share(m, s);
     if (m->reason[0])
@@ -71,6 +71,9 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
         snprintf(m->reason, size, "interrupted after %lld samples", (long long)m->timed);
     else if (m->timed < STOPPING_SAMPLES_FLOOR)
         snprintf(m->reason, size, "only %lld samples", (long long)m->timed);
+    else if (s->heat_ns > 0) /* the cause of much that is judged below */
+        snprintf(m->reason, size, "throttled: heat held the clock down for %.2g s of %.2g s",
+                 (double)s->heat_ns * 1e-9, wall_s);
     else if (m->steal_share > steal_limit)
         snprintf(m->reason, size, "disturbed: %.1f %% of the CPU time was taken by other machines",
                  100 * m->steal_share);

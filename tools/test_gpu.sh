@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # All that wants a real GPU: executables on it, every kernel of the device on every case of its
-# operator, every workload against its reference; own kernels again under compute-sanitizer, if it
-# is there. Exit code 5 with the cause when there is no GPU.
+# operator, every workload against its reference, counts of known work; own kernels again under
+# compute-sanitizer, if it is there. Exit code 5 with the cause when there is no GPU.
 # Usage: test_gpu.sh BUILD_FOLDER [DEVICE]
 set -u
 build=$1 device=${2:-cuda}
@@ -44,6 +44,10 @@ for precision in f32 tf32 bf16 f16; do
     step "verify_$precision" "$ridge" verify --device "$device" --precision "$precision" \
         $("$ridge" list workloads --json | jq -r '.[].name')
 done
+for precision in f8 i8; do
+    step "verify_$precision" "$ridge" verify gemm --device "$device" --precision "$precision"
+done
+step counts tools/gpu_counts.sh "$ridge" "$device"
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck initcheck; do
         step "sanitizer_$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \

@@ -116,6 +116,19 @@ static enum status find_device(const struct nvml_api *api, int index, nvml_devic
                                 : complain(api, "nvmlDeviceGetHandleByIndex_v2", code, err);
 }
 
+/* shutdown it when this is OK. */
+static enum status begin_library(const struct nvml_api *api, int index, nvml_device *device,
+                                 struct error *err)
+{
+    int code = api->init();
+    if (code != NVML_SUCCESS)
+        return complain(api, "nvmlInit_v2", code, err);
+    enum status status = find_device(api, index, device, err);
+    if (status != STATUS_OK)
+        api->shutdown();
+    return status;
+}
+
 /* ---- readings ---- */
 
 static double field_value(const struct nvml_field *f)
@@ -204,6 +217,38 @@ static void *look_on(void *context)
     return NULL;
 }
 
+/* ---- a gauge ---- */
+
+enum status nvml_gauge_open(const struct nvml_api *api, int device, struct nvml_gauge *gauge,
+                            struct error *err)
+{
+    *gauge = (struct nvml_gauge){.api = *api};
+    TRY(begin_library(api, device, &gauge->device, err));
+    gauge->open = true;
+    return STATUS_OK;
+}
+
+struct nvml_now nvml_gauge_read(const struct nvml_gauge *gauge)
+{
+    struct nvml_now now = {.clock_hz = NAN, .heat_s = NAN};
+    struct nvml_field heat;
+    unsigned megahertz = 0;
+    memset(&heat, 0, sizeof(heat));
+    heat.id = NVML_FIELD_HELD_BY_HEAT;
+    if (gauge->api.clock(gauge->device, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS)
+        now.clock_hz = megahertz * 1e6;
+    if (gauge->api.fields(gauge->device, 1, &heat) == NVML_SUCCESS)
+        now.heat_s = field_value(&heat) * 1e-9;
+    return now;
+}
+
+void nvml_gauge_close(struct nvml_gauge *gauge)
+{
+    if (gauge->open)
+        gauge->api.shutdown();
+    gauge->open = false;
+}
+
 /* ---- a watch ---- */
 
 static struct nvml_watch *make_watch(const struct nvml_api *api)
@@ -235,14 +280,8 @@ enum status nvml_watch_open(const struct nvml_api *api, int device, struct nvml_
     struct nvml_watch *w = make_watch(api);
     if (!w)
         return FAIL_NO_MEMORY(err);
-    int code = api->init();
-    if (code != NVML_SUCCESS) {
-        drop_watch(w);
-        return complain(api, "nvmlInit_v2", code, err);
-    }
-    enum status status = find_device(api, device, &w->device, err);
+    enum status status = begin_library(api, device, &w->device, err);
     if (status != STATUS_OK) {
-        api->shutdown();
         drop_watch(w);
         return status;
     }

@@ -112,6 +112,24 @@ struct nvml_seen {
     int64_t looks;
 };
 
+/* One look at a GPU's clock, without a thread: between samples of a run. */
+struct nvml_gauge {
+    struct nvml_api api;
+    nvml_device device;
+    bool open;
+};
+
+struct nvml_now {
+    double clock_hz; /* of the multiprocessors; NAN: not told, as is */
+    double heat_s;   /* for how long heat has held clocks down; only grows */
+};
+
+/* Begins NVML; device: an index of CUDA's. A zeroed gauge can be closed, too. */
+enum status nvml_gauge_open(const struct nvml_api *api, int device, struct nvml_gauge *gauge,
+                            struct error *err);
+struct nvml_now nvml_gauge_read(const struct nvml_gauge *gauge);
+void nvml_gauge_close(struct nvml_gauge *gauge);
+
 struct nvml_watch;
 
 /* Begins NVML; device: an index of CUDA's. */

@@ -3,6 +3,7 @@
  * A plug-in outside ridge's tree: what a hardware vendor writes, on one page. It brings a Relu on
  * the CPU. For ridge's own tests the environment adds kernels that misbehave:
  *   RIDGE_SAMPLE=crash,hang,wrong,bounds,exit,slow   kernels of these names
+ *   RIDGE_SAMPLE=idle                                a kernel on device cuda that computes nothing
  *   RIDGE_SAMPLE=abi | refuse                        the plug-in as a whole
  *   RIDGE_SAMPLE=roof, or roof,norun, or roof,older  a roof, one that cannot run, one that an older
  *                                                    plug-in has not
@@ -139,6 +140,25 @@ static const struct kernel misbehaving[] = {
     MISBEHAVING(bounds), MISBEHAVING(exit), MISBEHAVING(slow),
 };
 
+/* ---- a kernel on another plug-in's device: it computes nothing ---- */
+
+static void launch_idle(const struct kernel_state *state, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    (void)state;
+    (void)q;
+    (void)args;
+}
+
+static const struct kernel idle_kernel = {
+    .name = "sample_idle",
+    .provider = "sample",
+    .device = "cuda",
+    .ops = OPS("Relu"),
+    .supports = supports,
+    .launch = launch_idle,
+};
+
 /* ---- a roof of another plug-in's device: it only sleeps ---- */
 
 static enum status prepare_roof(const struct device_roof *roof, const struct device *device,
@@ -211,6 +231,8 @@ const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error 
     for (int k = 0; wanted && k < ARRAY_COUNT(misbehaving); k++)
         if (strstr(wanted, strchr(misbehaving[k].name, '_') + 1))
             kernels[table.kernel_count++] = &misbehaving[k];
+    if (wanted && strstr(wanted, "idle"))
+        kernels[table.kernel_count++] = &idle_kernel;
     if (wanted && strstr(wanted, "roof"))
         offer_roof(wanted);
     if (wanted && strstr(wanted, "abi"))

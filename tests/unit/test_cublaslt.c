@@ -3,6 +3,7 @@
  * The kernels of the cuBLASLt plug-in without a GPU: over functions that multiply on the host by
  * what the descriptors say (tests/gpu/fake_cublaslt.h), on every case of their operators with every
  * epilogue; and when any call fails. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -298,6 +299,50 @@ static void test_requests_of_bytes(void **state)
     bench_close(&b);
 }
 
+static int posts_index(const char *name)
+{
+    for (int k = 0; k < posts_count(); k++)
+        if (strcmp(posts_name(k), name) == 0)
+            return k;
+    fail_msg("there is no epilogue %s", name);
+    return NONE;
+}
+
+/* Added in f32, though the library's bias has 8 bits there; launch does not read it. */
+static void test_row_of_f8(void **state)
+{
+    (void)state;
+    static struct bench plain, b;
+    struct error err = {0};
+    bench_open(&plain, "MatMulF8", "f32_alpha", NONE);
+    bench_open(&b, "MatMulF8", "f32_alpha", posts_index("add_relu"));
+    assert_int_equal(run_through(&plain, &err), STATUS_OK);
+    int input = b.query.in_count - 1, columns = (int)plain.out_desc[0].shape.dim[1];
+    struct shape shape = shape_of(columns);
+    float row[64];
+    memcpy(row, b.in[input], (size_t)columns * sizeof(*row));
+    b.in_desc[input] = desc_dense(DTYPE_F32, &shape, LAYOUT_PLAIN);
+    expect_refusal(&b, "only if it is constant");
+    b.fixed[input] = row;
+    b.in[input] = (free((void *)(uintptr_t)b.in[input]), NULL);
+    cublaslt_handles_release(); /* before the count of what lives begins anew */
+    for (int n = 0; n == 0 || fake.failed; n++) { /* n: the call that fails */
+        fake_reset(n);
+        enum status status = run_through(&b, &err);
+        cublaslt_handles_release();
+        assert_int_equal(fake.live, 0);
+        const float *y = b.out[0], *product = plain.out[0];
+        for (int64_t k = 0; n == 0 && k < shape_count(&plain.out_desc[0].shape); k++) {
+            float sum = product[k] + row[k % columns];
+            assert_true(status == STATUS_OK && fabsf(y[k] - (sum < 0 ? 0 : sum)) < 1e-5f);
+        }
+        if (n == 0)
+            fake.failed = "nothing yet";
+    }
+    bench_close(&plain);
+    bench_close(&b);
+}
+
 /* ---- any call fails ---- */
 
 static void fail_everywhere(const char *op, const char *name, int posts, int *calls)
@@ -410,6 +455,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_requests_of_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_row_of_f8, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_roofs, set_up, tear_down),
     };

@@ -32,6 +32,8 @@ struct script {
     double (*ns)(int64_t run);
     int64_t steal_per_look_ns;
     int64_t steal_ns;
+    int64_t heat_from_run; /* from it on heat takes 100 us per look; 0: never */
+    int64_t heat_ns;
     double clock_hz;
     int64_t stop_after; /* progress says no at this run; 0: never */
     int64_t progress_calls;
@@ -54,11 +56,13 @@ static void look(void *context, uint64_t now, struct surroundings *out)
     struct script *s = context;
     assert_true(now == s->now);
     s->steal_ns += s->steal_per_look_ns;
+    s->heat_ns += s->heat_from_run && s->runs >= s->heat_from_run ? 100000 : 0;
     *out = (struct surroundings){.context_switches = s->runs,
                                  .migrations = RECORD_NONE,
                                  .page_faults = 7,
                                  .steal_ns = s->steal_ns,
-                                 .clock_hz = s->clock_hz};
+                                 .clock_hz = s->clock_hz,
+                                 .heat_ns = s->heat_ns};
 }
 
 static void run(void *context)
@@ -214,6 +218,23 @@ static void stolen_time_is_found(void **state)
     assert_close(m.steal_share, 0.05, 1e-6); /* a tenth of one CPU of two */
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "taken by other machines"));
+    measurement_release(&m);
+}
+
+/* What it did before, or in the warm-up, is over. */
+static void heat_that_holds_the_clock_is_found(void **state)
+{
+    (void)state;
+    struct script s = {
+        .ns = constant, .clock_hz = 1.98e9, .heat_from_run = 10, .heat_ns = 5000000000};
+    struct protocol p = usual();
+    struct measurement m = measure(&s, &p);
+    assert_false(m.valid); /* 9 of 15 samples, 100 us each */
+    assert_string_equal(m.reason, "throttled: heat held the clock down for 0.0009 s of 0.015 s");
+    measurement_release(&m);
+    s = (struct script){.ns = constant, .clock_hz = 1.98e9, .heat_ns = 5000000000};
+    m = measure(&s, &p);
+    assert_true(m.valid);
     measurement_release(&m);
 }
 
@@ -421,6 +442,7 @@ int main(void)
         cmocka_unit_test(the_cap_of_samples_holds),
         cmocka_unit_test(drift_is_found),
         cmocka_unit_test(stolen_time_is_found),
+        cmocka_unit_test(heat_that_holds_the_clock_is_found),
         cmocka_unit_test(cold_runs_flush_before_each_sample_and_do_not_count_it),
         cmocka_unit_test(interruption_keeps_what_was_taken),
         cmocka_unit_test(offline_takes_blocks),

@@ -283,6 +283,37 @@ static void every_call_may_fail(void **state)
         }
 }
 
+/* Clock and heat at one moment, for the samples of a run. */
+static void a_gauge_tells_what_is(void **state)
+{
+    (void)state;
+    struct nvml_gauge gauge;
+    struct error err = {.message = ""};
+    assert_int_equal(nvml_gauge_open(&api, 1, &gauge, &err), STATUS_OK);
+    gpu.held_ns = 1000;
+    struct nvml_now now = nvml_gauge_read(&gauge);
+    assert_true(now.clock_hz == 1980e6 && fabs(now.heat_s - 75e-6) < 1e-12);
+    gpu.code = NVML_ERROR_NO_PERMISSION;
+    gpu.fail_call = CLOCK;
+    assert_true(isnan(nvml_gauge_read(&gauge).clock_hz));
+    gpu.fail_call = FIELDS;
+    assert_true(isnan(nvml_gauge_read(&gauge).heat_s));
+    nvml_gauge_close(&gauge);
+    nvml_gauge_close(&gauge);
+    assert_int_equal(gpu.opened, 0);
+    for (int call = INIT; call <= BY_PCI; call++) {
+        struct nvml_api calls = api;
+        begin_each(NULL);
+        gpu.fail_call = call;
+        gpu.code = NVML_ERROR_NO_PERMISSION;
+        calls.has_cuda = call == BY_PCI;
+        assert_int_equal(nvml_gauge_open(&calls, 1, &gauge, &err), STATUS_UNSUPPORTED);
+        assert_non_null(strstr(err.message, call_names[call]));
+        nvml_gauge_close(&gauge);
+        assert_int_equal(gpu.opened, 0);
+    }
+}
+
 /* Without CUDA's word the indices are believed to be the same, and must exist. */
 static void without_cuda(void **state)
 {
@@ -328,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_seen, begin_each),
         cmocka_unit_test_setup(passes_add_up, begin_each),
         cmocka_unit_test_setup(every_call_may_fail, begin_each),
+        cmocka_unit_test_setup(a_gauge_tells_what_is, begin_each),
         cmocka_unit_test_setup(without_cuda, begin_each),
         cmocka_unit_test_setup(missing_libraries, begin_each),
         cmocka_unit_test_setup(only_for_gpus, begin_each),

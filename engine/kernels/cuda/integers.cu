@@ -1,25 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arithmetic of i32 and i64, the types of indices and shapes, any layout and broadcast: a thread
- * per result. Sums, differences and products wrap. */
+ * per result. Sums, differences and products wrap; what is divided by 0 gives 0, as in the
+ * reference. */
 #include "engine/kernels/cuda/lib/query.h"
 
-enum what { INTEGER_ADD, INTEGER_SUB, INTEGER_MUL, INTEGER_MAX, INTEGER_MIN, INTEGER_NONE };
+enum what {
+    INTEGER_ADD,
+    INTEGER_SUB,
+    INTEGER_MUL,
+    INTEGER_MAX,
+    INTEGER_MIN,
+    INTEGER_DIV,
+    INTEGER_MOD,
+    INTEGER_NONE
+};
 
 struct integers {
     const void *a, *b;
     void *y;
     unsigned count;
     int rank, what;
+    bool fmod; /* the remainder has the sign of the dividend, else that of the divisor */
     struct divisor dim[RANK_MAX]; /* outermost first */
     int a_stride[RANK_MAX], b_stride[RANK_MAX];
 };
 
-/* word: the unsigned type as wide as number. */
+/* Towards zero; the least number over -1, which traps on CPUs, wraps. word: the unsigned type as
+ * wide as number. */
 template <class number, class word>
-static __device__ __forceinline__ number combine(int what, number a, number b)
+static __device__ __forceinline__ number quotient(number a, number b)
 {
-    switch (what) {
+    if (b == 0)
+        return 0;
+    return b == -1 ? (number)(0 - (word)a) : a / b;
+}
+
+template <class number>
+static __device__ __forceinline__ number remainder_of(number a, number b, bool fmod)
+{
+    number rest = b == 0 || b == -1 ? 0 : a % b;
+    return !fmod && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+template <class number, class word>
+static __device__ __forceinline__ number combine(const struct integers &k, number a, number b)
+{
+    switch (k.what) {
     case INTEGER_ADD:
         return (number)((word)a + (word)b);
     case INTEGER_SUB:
@@ -28,6 +55,10 @@ static __device__ __forceinline__ number combine(int what, number a, number b)
         return (number)((word)a * (word)b);
     case INTEGER_MAX:
         return a < b ? b : a;
+    case INTEGER_DIV:
+        return quotient<number, word>(a, b);
+    case INTEGER_MOD:
+        return remainder_of(a, b, k.fmod);
     default:
         return b < a ? b : a;
     }
@@ -48,13 +79,14 @@ __global__ void __launch_bounds__(BLOCK) integers_each(const __grid_constant__ s
             rest = next;
         }
         ((number *)k.y)[e] =
-            combine<number, word>(k.what, ((const number *)k.a)[a], ((const number *)k.b)[b]);
+            combine<number, word>(k, ((const number *)k.a)[a], ((const number *)k.b)[b]);
     }
 }
 
 /* ---- hooks ---- */
 
-static const char *const ops[] = {"Add", "Sub", "Mul", "Max", "Min", NULL}; /* as enum what */
+/* As enum what. */
+static const char *const ops[] = {"Add", "Sub", "Mul", "Max", "Min", "Div", "Mod", NULL};
 
 static enum status plan(const struct kernel_query *q, struct integers *k, struct error *why)
 {
@@ -69,6 +101,7 @@ static enum status plan(const struct kernel_query *q, struct integers *k, struct
     for (k->what = 0; k->what < INTEGER_NONE; k->what++)
         if (strcmp(ops[k->what], cuda_host->node_op(q->node)) == 0)
             break;
+    k->fmod = cuda_host->node_int(q->node, "fmod", 0) != 0;
     k->count = (unsigned)shape_count(&y->shape);
     if (k->count == 0)
         return STATUS_OK;

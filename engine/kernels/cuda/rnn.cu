@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LSTM, GRU and AUGRU over whole sequences. x W' + bias of all steps is one product at the head;
- * then a launch per step (two where the reset gate scales h) adds h R' and computes the cell from
- * the sums of all its gates. Launches in a stream are the barrier between steps; captured, they
- * cost about a microsecond each.
+ * LSTM, GRU, AUGRU and RNN over whole sequences. x W' + bias of all steps is one product at the
+ * head; then a launch per step (two where the reset gate scales h) adds h R' and computes the cell
+ * from the sums of all its gates. Launches in a stream are the barrier between steps; captured,
+ * they cost about a microsecond each.
  *
  * R is packed as [H][gates H], so that the threads of a warp, 32 neighbouring units, read beside
  * each other (lib/skinny.h). */
@@ -13,10 +13,10 @@
 
 enum { X, W, R, BIAS, LENGTHS, H, C, ATTENTION = C, PEEPHOLE }; /* inputs */
 enum { GATES_MAX = 4, ROWS = SKINNY_ROWS, EACH = 4, SIDE = 64 };
-/* How many gates a step sums, which tells the cell and its phase. */
+/* How many gates a step sums, which tells the cell and its phase: the one of RNN is a candidate. */
 enum { SUMS_CANDIDATE = 1, SUMS_GATES, SUMS_LINEAR, SUMS_LSTM };
 
-enum cell { CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU_RESET };
+enum cell { CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU_RESET, CELL_PLAIN };
 
 struct rnn {
     const void *x, *w, *r; /* w and r packed, of the type of x, as are: */
@@ -182,6 +182,8 @@ static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned
         next = lstm_cell(k, l, u, sum);
     else if (l.active && count == SUMS_LINEAR)
         next = linear_cell(k, l, u, sum, h);
+    else if (l.active && k.cell == CELL_PLAIN)
+        next = tanhf(l.x[u] + sum[0]);
     else if (l.active) {
         float z = k.update[l.state + u];
         next = (1 - z) * tanhf(l.x[2 * k.hidden + u] + sum[0]) + z * h;
@@ -199,7 +201,8 @@ static __device__ __forceinline__ void step_of(const struct rnn &k, unsigned fir
     };
     struct skinny_place p = skinny_place_of(k.row_warps, rows);
     unsigned u = p.column, width = k.gates * k.hidden;
-    const float *left[rows], *h = count == SUMS_CANDIDATE ? k.reset_h : k.h[k.step & 1];
+    bool scaled = count == SUMS_CANDIDATE && k.cell == CELL_GRU_RESET;
+    const float *left[rows], *h = scaled ? k.reset_h : k.h[k.step & 1];
     for (int i = 0; i < rows; i++)
         left[i] = h + (size_t)(blockIdx.z * k.batch + min(p.row + i, k.batch - 1)) * k.hidden;
     const element *r =
@@ -237,7 +240,7 @@ __global__ void __launch_bounds__(BLOCK) rnn_step_gates(const __grid_constant__ 
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) rnn_step_candidate(const __grid_constant__ struct rnn k)
 {
-    step_of<SUMS_CANDIDATE, rows, element>(k, 2);
+    step_of<SUMS_CANDIDATE, rows, element>(k, k.gates - 1);
 }
 
 /* ---- hooks ---- */
@@ -261,21 +264,23 @@ static void read_query(const struct kernel_query *q, struct rnn *k)
     k->directions = (unsigned)q->in[R].shape.dim[0];
     k->backward = strcmp(direction, "reverse") == 0;
     k->cell = strcmp(op, "LSTM") == 0                                       ? CELL_LSTM
+              : strcmp(op, "RNN") == 0                                      ? CELL_PLAIN
               : cuda_host->node_int(q->node, "linear_before_reset", 0) != 0 ? CELL_GRU_LINEAR
                                                                             : CELL_GRU_RESET;
-    k->gates = k->cell == CELL_LSTM ? 4 : 3;
+    k->gates = k->cell == CELL_LSTM ? 4 : k->cell == CELL_PLAIN ? 1 : 3;
     k->wide_lengths = input_given(q, LENGTHS) && q->in[LENGTHS].dtype == DTYPE_I64;
     k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
 }
 
 static bool default_activations(const struct kernel_query *q)
 {
-    static const char *const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
-    static const char *const gru[] = {"Sigmoid", "Tanh"};
-    bool is_lstm = strcmp(cuda_host->node_op(q->node), "LSTM") == 0;
+    static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
+    const char *op = cuda_host->node_op(q->node);
+    bool is_plain = strcmp(op, "RNN") == 0;
+    int each = is_plain ? 1 : strcmp(op, "LSTM") == 0 ? 3 : 2; /* of a direction */
     const struct attr *names = cuda_host->node_attr(q->node, "activations");
     for (int k = 0; names && names->kind == ATTR_STRINGS && k < names->count; k++)
-        if (strcmp(names->strings[k], is_lstm ? lstm[k % 3] : gru[k % 2]) != 0)
+        if (strcmp(names->strings[k], usual[k % each + is_plain]) != 0)
             return false;
     return true;
 }
@@ -447,11 +452,11 @@ static void launch_step(const struct rnn *k, enum dtype type, const struct kerne
         LAUNCH_FLOATS(type, (rnn_step_linear<ROWS, element>), grid, block, 0, k, args);
     else if (k->cell == CELL_GRU_LINEAR)
         LAUNCH_FLOATS(type, (rnn_step_linear<1, element>), grid, block, 0, k, args);
-    else if (many)
+    else if (k->cell == CELL_GRU_RESET && many)
         LAUNCH_FLOATS(type, (rnn_step_gates<ROWS, element>), grid, block, 0, k, args);
-    else
+    else if (k->cell == CELL_GRU_RESET)
         LAUNCH_FLOATS(type, (rnn_step_gates<1, element>), grid, block, 0, k, args);
-    if (k->cell != CELL_GRU_RESET)
+    if (k->cell == CELL_LSTM || k->cell == CELL_GRU_LINEAR)
         return;
     if (many)
         LAUNCH_FLOATS(type, (rnn_step_candidate<ROWS, element>), grid, block, 0, k, args);
@@ -487,7 +492,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                       args);
 }
 
-static const char *const ops[] = {"LSTM", "GRU", "AUGRU", NULL};
+static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};
 
 CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
                     .ops = ops,

@@ -25,6 +25,7 @@ struct kernel_state {
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
     void *packed; /* of the device; NULL: the right operand comes with each launch */
+    void *spread; /* there, too; NULL: what is added comes with each launch */
 };
 
 /* ---- choosing ---- */
@@ -150,6 +151,8 @@ void cublaslt_release(struct kernel_state *state)
     matmul_free(&state->matmul);
     if (state->packed)
         state->device->kind->free(state->device, state->packed);
+    if (state->spread)
+        state->device->kind->free(state->device, state->spread);
     free(state);
 }
 
@@ -170,6 +173,27 @@ static enum status pack(const struct kernel_query *q, struct kernel_state *state
     }
     enum status status = device_upload(q->device, turned, bytes, &state->packed, err);
     free(turned);
+    return status;
+}
+
+static size_t spread_bytes(const struct product *p)
+{
+    return p->spread ? (size_t)(p->m * p->n) * sizeof(float) : 0;
+}
+
+/* The constant row once per row of the result. */
+static enum status spread(const struct kernel_query *q, struct kernel_state *state,
+                          struct error *err)
+{
+    const struct product *p = &state->product;
+    size_t bytes = spread_bytes(p), row = (size_t)p->m * sizeof(float);
+    char *all = malloc(bytes);
+    if (!all)
+        return cublaslt_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    for (size_t at = 0; at < bytes; at += row)
+        memcpy(all + at, q->fixed[p->addend], row);
+    enum status status = device_upload(q->device, all, bytes, &state->spread, err);
+    free(all);
     return status;
 }
 
@@ -194,7 +218,9 @@ enum status cublaslt_prepare(const struct kernel_query *q, int variant, struct k
                                   .algorithm = choice.results[variant].algo,
                                   .workspace = choice.results[variant].workspaceSize};
     enum status status = made->product.packs ? pack(q, made, err) : STATUS_OK;
-    *state_bytes = made->product.packs;
+    if (status == STATUS_OK && made->product.spread)
+        status = spread(q, made, err);
+    *state_bytes = made->product.packs + spread_bytes(&made->product);
     if (status == STATUS_OK)
         *state = made;
     else
@@ -209,6 +235,7 @@ static enum status enqueue(const struct kernel_state *state, const struct kernel
     const struct matmul *m = &state->matmul;
     const char *right = state->packed ? state->packed : args->in[1];
     const void *bias = p->bias == NONE ? NULL : args->in[p->bias];
+    const void *addend = p->addend == NONE ? NULL : p->spread ? state->spread : args->in[p->addend];
     cublasLtHandle_t handle;
     TRY(cublaslt_handle(state->device, &handle, err));
     if (bias)
@@ -221,7 +248,7 @@ static enum status enqueue(const struct kernel_state *state, const struct kernel
         const char *a = (const char *)args->in[0] + (size_t)at.a * p->type.factor_bytes;
         const char *b = right + (size_t)at.b * p->type.factor_bytes;
         char *d = (char *)args->out[0] + result;
-        const char *c = p->addend == NONE ? d : (const char *)args->in[p->addend] + result;
+        const char *c = p->addend == NONE ? d : (const char *)addend + result;
         CUBLASLT_TRY(cublaslt.matmul(handle, m->desc, &p->alpha, b, m->layout[LEFT], a,
                                      m->layout[RIGHT], &p->beta, c, m->layout[ADDEND], d,
                                      m->layout[RESULT], &state->algorithm, args->workspace,

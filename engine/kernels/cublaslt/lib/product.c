@@ -129,6 +129,18 @@ static bool is_row(const struct desc *desc, int64_t columns)
            shape_count(s) == columns;
 }
 
+/* The library's bias of a product of f8 to f32 would be bf16, 8 bits of our 24. */
+static enum status spread(const struct kernel_query *q, struct product *p, int input, float factor,
+                          struct error *why)
+{
+    if (!query_fixed(q, input) || p->batch * p->calls != 1 || p->addend != NONE)
+        return REFUSE(why, "a product of f8 to f32 adds a row only if it is constant, and alone");
+    p->spread = true;
+    p->addend = input;
+    p->beta.f = factor;
+    return STATUS_OK;
+}
+
 /* A sum that is added before any activation: a row, or a tensor like the result. A row counts for
  * one when both fit, except where the node's result has no columns. */
 static enum status add(const struct kernel_query *q, struct product *p, int input, float factor,
@@ -139,7 +151,7 @@ static enum status add(const struct kernel_query *q, struct product *p, int inpu
         return REFUSE(why, "operand of the epilogue has another type");
     bool row = is_row(desc, p->m) && q->in[1].shape.rank > 1;
     if (row && p->type.step && p->type.d == CUDA_R_32F)
-        return REFUSE(why, "a product of f8 to f32 adds no row");
+        return spread(q, p, input, factor, why);
     if (row && factor == 1 && p->bias == NONE) {
         p->bias = input;
         return STATUS_OK;

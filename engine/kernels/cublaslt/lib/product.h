@@ -47,8 +47,9 @@ struct product {
     size_t packs;       /* the right operand is fixed bytes: how many; 0: it comes with a launch */
     bool turn;          /* they lie by rows */
     union number alpha, beta;
-    int addend; /* input that is added, times beta, before everything else; NONE: none */
-    int bias;   /* input with one number per column of ours; NONE: none */
+    int addend;  /* input that is added, times beta, before everything else; NONE: none */
+    int bias;    /* input with one number per column of ours; NONE: none */
+    bool spread; /* the addend is a constant row: prepare makes a tensor of the result's size */
     cublasLtEpilogue_t epilogue;
 };
 

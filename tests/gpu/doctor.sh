@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the doctor says of GPUs that are there, are not, or have an old driver, and of the libraries:
+# the CUDA plug-in over the host (tests/gpu/host/), a made CUPTI and NVML (tests/cupti_fake/).
+. tests/lib/tap.sh
+
+build=${RIDGE_BUILD:-build/release}
+if [ ! -f "$build/tests/gpu/host/plugins/cuda.so" ]; then
+    echo "skipped: the plug-in over the host is not built under sanitizers"
+    exit 77
+fi
+RIDGE_PLUGIN_PATH=$build/tests/gpu/host/plugins:$build/plugins
+export RIDGE_PLUGIN_PATH
+
+run ridge doctor --require cuda
+exits 0
+prints 'cuda:0 +Host GPU, 132 units at 1.98 GHz'
+prints 'cuda:1 +Host GPU'
+run ridge doctor --json
+holds '.devices[] | select(.name == "cuda") | .count == 2 and .reason == null'
+
+# refuses NAME=VALUE TEXT: with that in the environment the device is not used, for that reason.
+refuses() {
+    run env "$1" "$RIDGE" doctor --require cuda
+    exits 5
+    prints "device cuda is not used: .*$2"
+    prints '^  - cuda is required and not there'
+    run env "$1" "$RIDGE" verify ncf --device cuda
+    exits 5
+    complains "$2"
+}
+refuses RIDGE_HOST_GPUS=0 'no GPU is: check nvidia-smi, CUDA_VISIBLE_DEVICES'
+refuses RIDGE_HOST_DRIVER=0 'no CUDA driver .libcuda.so.1 cannot be opened.: install'
+refuses RIDGE_HOST_DRIVER=12020 'too old: it serves CUDA 12.2, this plug-in needs [0-9.]+: update'
+
+# A library that is missing costs itself only.
+run env RIDGE_NVML=/nonexistent.so "$RIDGE" doctor --json
+exits 0
+holds '.profilers[] | select(.name == "nvml") | .available == false and (.reason | contains("install NVIDIA"))'
+if [ -f "$build/tests/cupti_fake/fake.so" ]; then
+    run env RIDGE_CUPTI=/nonexistent.so "$RIDGE" doctor --json
+    holds '.profilers[] | select(.name == "cupti") | .available == false and (.reason | contains("/nonexistent.so"))'
+    made=$PWD/$build/tests/cupti_fake/fake.so
+    run env RIDGE_CUPTI="$made" RIDGE_LIBCUDA="$made" RIDGE_NVML="$made" "$RIDGE" doctor --json
+    holds '[.profilers[] | select(.name | test("^(cupti|nvml)")) | .available] == [true, true, true, true]'
+fi
+finish

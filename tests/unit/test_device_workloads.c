@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every node of every workload, in f32 and bf16, has an own kernel on the GPU: a node without one
+ * is computed on the host, and then nothing of the network is captured. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/device.h"
+#include "engine/kernel.h"
+#include "tests/lib/host_gpu.h"
+#include "tests/lib/lowered.h"
+#include "workloads/workload.h"
+
+/* Settings that bring other operators than the default ones do. */
+static const char *const variants[] = {
+    "active:kind=Sigmoid", "active:kind=Softmax",  "active:kind=Tanh", "faster_rcnn:body=zf",
+    "googlenet:form=bvlc", "ncf:embedding=gather", "nmt:beam=10",      "norm:kind=lrn",
+    "pool:kind=average",   "rnn:cell=GRU",         "rnn:cell=RNN",     "synnet:form=published"};
+
+/* NULL, or why the last of the device's kernels for the operator refuses it. */
+static const char *refusal(const struct kernel_query *q, struct error *why)
+{
+    snprintf(why->message, sizeof(why->message), "no kernel computes it");
+    for (int k = 0; k < kernel_count(); k++) {
+        const struct kernel *kernel = kernel_at(k);
+        if (!kernel->device || strcmp(kernel->device, q->device->kind->name) != 0 ||
+            !kernel_computes(kernel, q->node->op))
+            continue;
+        if (kernel->supports(q, why) == STATUS_OK)
+            return NULL;
+    }
+    return why->message;
+}
+
+static int refused_of(const char *name, enum precision precision, const struct device *device)
+{
+    struct graph *graph;
+    struct lowered lowered;
+    struct error err = {0};
+    int refused = 0;
+    if (workload_open(name, 0, PRECISION_F32, &graph, &err) != STATUS_OK ||
+        lowered_open(&lowered, graph, precision, &err) != STATUS_OK)
+        fail_msg("%s: %s", name, err.message);
+    for (int s = 0; s < lowered_count(&lowered); s++) {
+        struct error why = {0};
+        struct kernel_query q = lowered_step(&lowered, s)->query;
+        q.device = device;
+        const char *reason = refusal(&q, &why);
+        refused += reason != NULL;
+        if (reason)
+            print_message("%s in %s, %s \"%s\": %s\n", name, precision_name(precision),
+                          q.node->op->name, q.node->name, reason);
+    }
+    lowered_close(&lowered);
+    return refused;
+}
+
+static void no_node_is_left_to_the_host(void **state)
+{
+    static const enum precision precisions[] = {PRECISION_F32, PRECISION_BF16};
+    struct device device;
+    struct error err = {0};
+    int refused = 0;
+    (void)state;
+    assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
+    for (int p = 0; p < ARRAY_COUNT(precisions); p++) {
+        for (int k = 0; k < workload_count(); k++)
+            refused += refused_of(workload_at(k)->name, precisions[p], &device);
+        for (int k = 0; k < ARRAY_COUNT(variants); k++)
+            refused += refused_of(variants[k], precisions[p], &device);
+    }
+    device_close(&device);
+    assert_int_equal(refused, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_node_is_left_to_the_host)};
+    (void)argc;
+    host_gpu_load(argv[0]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
