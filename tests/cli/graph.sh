@@ -78,6 +78,17 @@ holds "$(near .flops_model 5.2545e12 1e-3)"
 holds "$(near .bytes_compulsory 1.03e10 5e-3)"
 run ridge graph seglink:height=512,width=512 --json
 holds "$(near .macs 87.498e9 1e-4)"
+# Sides that are no multiple of 128: every halving rounds up, of either side for itself (SAME).
+sides() { # MODEL NODE SHAPE
+    run ridge graph "$1" --json
+    holds ".nodes[] | select(.name == \"$2\") | .shape == $3"
+}
+sides seglink:height=384,width=388 conv3_1 '[1, 256, 96, 97]'
+sides seglink:height=384,width=388 conv4_1 '[1, 512, 48, 49]'
+sides seglink:height=302,width=302 conv3_1 '[1, 256, 76, 76]'
+sides seglink:height=302,width=302 conv11 '[1, 256, 2, 2]'
+sides seglink:height=97,width=96 conv2_1 '[1, 128, 49, 48]'
+sides faster_rcnn:height=601,width=802 conv3_1 '[1, 256, 151, 201]'
 
 run ridge graph bert_large --batch 2 --json
 holds '.params == 335143938'

@@ -34,24 +34,6 @@ static int64_t dim(const struct graph *g, int x, int axis)
 
 /* ---- bodies ---- */
 
-/* 2x2/2 that rounds up, as Caffe does. */
-static int pool_ceil(struct graph *g, int x)
-{
-    struct window2d w = {.kernel = 2, .stride = 2};
-    w.bottom = dim(g, x, 2) % 2;
-    w.right = dim(g, x, 3) % 2;
-    return max_pool(g, x, w);
-}
-
-static int vgg16(struct graph *g, int x)
-{
-    for (int stage = 1; stage <= 5; stage++) {
-        x = vgg16_stage(g, x, stage);
-        x = stage < 5 ? pool_ceil(g, x) : x;
-    }
-    return x;
-}
-
 /* x / (1 + alpha mean(x^2))^0.75 over 3x3 neighbours of the same channel. */
 static int normalise_within(struct graph *g, int x)
 {
@@ -194,7 +176,7 @@ static void build(struct graph *g, const struct workload_config *config)
         return;
     int image = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, height, width),
                             (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    int map = is_zf ? zf(g, image) : vgg16(g, image);
+    int map = is_zf ? zf(g, image) : vgg16_stages(g, image, 1, 5);
     struct rpn rpn = propose_net(g, map);
     struct anchors anchors = {dim(g, map, 2), dim(g, map, 3), STRIDE, ANCHORS, shapes[0], false};
     int base = anchor_boxes(g, &anchors);
