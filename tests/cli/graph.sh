@@ -220,6 +220,18 @@ holds "$(near .flops_model 7.792e11 1e-3)"
 # One layer each: sizes of the lists, at both ends.
 run ridge graph gemm:list=performance,case=30 --json
 holds '.macs == 21504 * 21504 * 17408'
+run ridge graph gemm:list=performance,case=31
+exits 2
+complains 'cases 1 to 30'
+run ridge graph gemm:list=performance,case=31 --precision i8 --json
+holds '.macs == 25600 * 25600 * 1024'
+run ridge graph gemm:list=performance,case=35 --precision i8 --json
+holds '.macs == 25600 * 25600 * 17408'
+run ridge graph gemm:list=performance,case=30 --precision i8 --json
+holds '.macs == 21504 * 21504 * 17408'
+run ridge graph gemm:list=performance,case=36 --precision i8
+exits 2
+complains 'cases 1 to 35'
 run ridge graph gemm:list=pressure,case=5
 exits 2
 complains '1 to 4'
