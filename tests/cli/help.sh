@@ -115,6 +115,10 @@ for name in $("$RIDGE" list workloads --json | jq -r '.[].name'); do
     [ -s "docs/workloads/$name.md" ] || missing="$missing $name"
 done
 check "pages are missing:${missing:- none}" test -z "$missing"
+check "every page has a task" sh -c '! grep -L "Task[.:]" docs/workloads/*.md | grep .'
+check "every page names its input" sh -c '! grep -LE "Inputs?[,.: ]" docs/workloads/*.md | grep .'
+check "every page says what AI Matrix measured" \
+    sh -c '! grep -L "What AI Matrix measured" docs/workloads/*.md | grep .'
 run ridge help resnet50
 exits 0
 prints '^# resnet50'
