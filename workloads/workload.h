@@ -37,7 +37,7 @@ struct workload {
     const char *summary;
     const char *source;         /* paper and where the details were read */
     const struct param *params; /* name NULL ends; NULL: none */
-    int64_t table1_batch;       /* batch of AI Matrix Table I */
+    int64_t table1_batch;       /* batch of AI Matrix Table I; 0: it has no such row */
     int64_t batch;              /* default */
     unsigned precisions;        /* bits 1 << PRECISION_X that build knows beside f32 */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */

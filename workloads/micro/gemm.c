@@ -102,7 +102,6 @@ REGISTER(workload, gemm) = {
         "AI Matrix",
     .source = "AI Matrix micro benchmark, after DeepBench",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .precisions = 1u << PRECISION_BF16 | 1u << PRECISION_I8 | 1u << PRECISION_F8,
     .build = build,

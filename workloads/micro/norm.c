@@ -82,7 +82,6 @@ REGISTER(workload, norm) = {
     .summary = "one normalisation in the 77 shapes of AI Matrix, batch or local response",
     .source = "AI Matrix layer benchmark, normal.params",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

@@ -183,7 +183,6 @@ REGISTER(workload, synnet) = {
         "a network made to have a wanted intensity, footprint and mix, or AI Matrix's synNet",
     .source = "arXiv 1812.00886; AI Matrix synNet",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

@@ -19,7 +19,6 @@ REGISTER(workload, ssd321_resnet101) = {
     .summary = "SSD321 on ResNet-101 (DSSD's first stage), 21 classes, with detection output",
     .source = "Fu et al., arXiv 1701.06659; AI Matrix DSSD, ssd_pascal_resnet_321.py",
     .params = dssd_params,
-    .table1_batch = 16,
     .batch = 1,
     .build = build,
 };

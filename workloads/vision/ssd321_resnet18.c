@@ -57,7 +57,6 @@ REGISTER(workload, ssd321_resnet18) = {
     .summary = "SSD321 on ResNet-18, 21 classes (PASCAL VOC), with detection output",
     .source = "Liu et al., ECCV 2016; AI Matrix SSD_ResNet18_Caffe",
     .params = params,
-    .table1_batch = 16,
     .batch = 1,
     .build = build,
 };
