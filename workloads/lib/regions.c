@@ -3,14 +3,6 @@
 
 enum { PLACES_MAX = 1024 }; /* of a map, each way */
 
-static int64_t dim(const struct graph *g, int x, int axis)
-{
-    if (g->failed || x == NONE)
-        return 1;
-    const struct shape *shape = &g->values[x].shape;
-    return shape->dim[axis < 0 ? shape->rank + axis : axis];
-}
-
 static int64_t count(const struct graph *g, int x)
 {
     return g->failed || x == NONE ? 1 : shape_count(&g->values[x].shape);
@@ -24,6 +16,14 @@ int const_f32(struct graph *g, struct shape shape, const float *data)
 int entry(struct graph *g, int x, int64_t k)
 {
     return gather(g, x, graph_const_i64(g, -1, &k), 0);
+}
+
+int by_place(struct graph *g, int x, int64_t width)
+{
+    int64_t images = dim_of(g, x, 0);
+    x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
+    return width > 1 ? reshape(g, x, 3, (const int64_t[]){images, -1, width})
+                     : reshape(g, x, 2, (const int64_t[]){images, -1});
 }
 
 int join(struct graph *g, int64_t axis, int count, const int *parts)
@@ -97,7 +97,7 @@ int clip_boxes(struct graph *g, int boxes, const float low[4], const float high[
 int kept_scores(struct graph *g, int boxes, int scores, const struct suppression *s)
 {
     static const float high_corner[] = {0, 0, 1, 1};
-    int64_t k = dim(g, scores, 2), classes = dim(g, scores, 1);
+    int64_t k = dim_of(g, scores, 2), classes = dim_of(g, scores, 1);
     if (s->pixels)
         boxes = add(g, boxes, const_f32(g, shape_of(4), high_corner));
     int chosen = graph_node(g, "NonMaxSuppression", NULL,
@@ -133,7 +133,7 @@ struct best best_kept(struct graph *g, int kept, int64_t keep)
 
 int propose(struct graph *g, int boxes, int scores, int64_t keep, const struct suppression *s)
 {
-    int64_t k = dim(g, boxes, 0);
+    int64_t k = dim_of(g, boxes, 0);
     int kept = kept_scores(g, reshape(g, boxes, 3, (const int64_t[]){1, k, 4}),
                            reshape(g, scores, 3, (const int64_t[]){1, 1, k}), s);
     struct best best = best_kept(g, kept, keep);
@@ -146,7 +146,7 @@ int detections(struct graph *g, int kept, int boxes, int64_t classes, int64_t ke
     struct best best = best_kept(g, kept, keep);
     int per_class = graph_const_i64(g, -1, &each);
     int label = binary(g, "Div", best.place, per_class), row = best.place;
-    if (dim(g, boxes, 0) == each)
+    if (dim_of(g, boxes, 0) == each)
         row = binary(g, "Sub", row, mul(g, label, per_class));
     label = reshape(g, cast(g, label, DTYPE_F32), 2, (const int64_t[]){keep, 1});
     int columns[] = {label, best.score, gather(g, boxes, row, 0)};
@@ -162,7 +162,7 @@ static int sampled_region(struct graph *g, int boxes, int map, int64_t size)
 {
     float matrix[4][4] = {{0}};
     for (int axis = 0; axis < 2; axis++) { /* y, x */
-        float span = (float)(dim(g, map, 2 + axis) - 1), step = span / (float)(size - 1);
+        float span = (float)(dim_of(g, map, 2 + axis) - 1), step = span / (float)(size - 1);
         matrix[axis][1 - axis] = span + step / 2;
         matrix[2 + axis][1 - axis] = -step / 2;
         matrix[axis][3 - axis] = span + step / 2 - (float)size * step;
@@ -184,7 +184,7 @@ static int image_numbers(struct graph *g, int64_t regions, int64_t image)
 int crop_pyramid(struct graph *g, const struct pyramid *p, int boxes, int level, int64_t size)
 {
     /* A region far off its map is all zeros, so that the crops of all levels can be added. */
-    int away = graph_const_f32(g, -1e4f), image = image_numbers(g, dim(g, boxes, 0), p->image);
+    int away = graph_const_f32(g, -1e4f), image = image_numbers(g, dim_of(g, boxes, 0), p->image);
     int sum = NONE;
     for (int k = 0; k < p->levels; k++) {
         int here = binary(g, "Equal", level, graph_const_f32(g, (float)k));

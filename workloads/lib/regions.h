@@ -28,6 +28,9 @@ int anchor_boxes(struct graph *g, const struct anchors *a);
 
 /* Entry k along the first axis, without that axis. */
 int entry(struct graph *g, int x, int64_t k);
+/* [N, ANCHORS width, H, W] -> [N, H W ANCHORS, width], or [N, H W ANCHORS] where width is 1: places
+ * first, then anchors, as the boxes are numbered. */
+int by_place(struct graph *g, int x, int64_t width);
 /* Concatenation that leaves a single part as it is. */
 int join(struct graph *g, int64_t axis, int count, const int *parts);
 

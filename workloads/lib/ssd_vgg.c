@@ -7,7 +7,7 @@
  */
 static int normalise(struct graph *g, int x, const char *name)
 {
-    int64_t channels = g->failed ? 1 : g->values[x].shape.dim[1];
+    int64_t channels = dim_of(g, x, 1);
     int scale = graph_param(g, name_of(g, "%s.scale", name), DTYPE_F32, shape_of(1, channels, 1, 1),
                             (struct fill){.kind = FILL_UNIFORM, .a = 18, .b = 22});
     x = graph_node(g, "LpNormalization", name, INPUTS(x),

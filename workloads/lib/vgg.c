@@ -31,7 +31,7 @@ int vgg16_stages(struct graph *g, int x, int first, int last)
 int vgg16_pool(struct graph *g, int x)
 {
     struct window2d w = {.kernel = 2, .stride = 2};
-    w.bottom = g->failed ? 0 : g->values[x].shape.dim[2] % 2;
-    w.right = g->failed ? 0 : g->values[x].shape.dim[3] % 2;
+    w.bottom = dim_of(g, x, 2) % 2;
+    w.right = dim_of(g, x, 3) % 2;
     return max_pool(g, x, w);
 }

@@ -4,7 +4,6 @@
  * one network that costs what they cost. form=made searches a network with the wanted arithmetic
  * intensity, footprint and mix of kernels, and says how near it came (`ridge graph`);
  * form=published is the synNet of the repository, form=published3c its synNet-3c. */
-#include <math.h>
 #include <string.h>
 
 #include "workloads/lib/layers.h"
@@ -66,24 +65,10 @@ static const struct stage chain_abc[] = {
     {263, 1, 1}, {880, 1, 1}, {59, 1, 1},  {902, 1, 1}, {68, 1, 1},
 };
 
-/* Convolution of TensorFlow's SAME (of the padding the smaller half comes first),
- * batch normalisation, ReLU. */
 static int layer(struct graph *g, int x, int number, struct stage s)
 {
-    if (g->failed)
-        return NONE;
-    const char *name = name_of(g, "conv%d", number);
-    const int64_t *dim = g->values[x].shape.dim;
-    int64_t k = s.kernel, in = dim[1], stride = s.stride;
-    int64_t pads = ((dim[2] + stride - 1) / stride - 1) * stride + k - dim[2];
-    int64_t before = pads / 2, after = pads - before;
-    double bound = sqrt(6.0 / (double)(in * k * k)); /* He et al. 2015 */
-    int w = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(s.channels, in, k, k),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -bound, .b = bound});
-    x = graph_node(g, "Conv", name, INPUTS(x, w),
-                   ATTRS(attr_ints_of("kernel_shape", k, k),
-                         attr_ints_of("strides", stride, stride),
-                         attr_ints_of("pads", before, before, after, after)));
+    x = conv2d(g, x, .name = name_of(g, "conv%d", number), .out = s.channels, .kernel = s.kernel,
+               .stride = s.stride, .same = true);
     return relu(g, batch_norm(g, x, name_of(g, "bn%d", number), 1e-4, 1));
 }
 
