@@ -49,10 +49,14 @@ extern const char *const param_text[];
 
 int64_t config_int(const struct workload_config *config, const char *name);
 const char *config_text(const struct workload_config *config, const char *name);
+/* Whether the user set the parameter, be it to its default. */
+bool config_given(const struct workload_config *config, const char *name);
 
 /* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. On devices the
  * compiler turns f32 into tf32, bf16 and f16, and reads a file's f8 factors as f8. */
 bool workload_has_precision(const struct workload *w, enum precision precision, bool host);
+/* Whether the graph itself is another one in the precision than in f32; f32 always is. */
+bool workload_builds_in(const struct workload *w, enum precision precision);
 
 int workload_count(void);
 const struct workload *workload_at(int index);

@@ -125,6 +125,23 @@ prints '^# resnet50'
 prints '25557032'
 prints '`version=1`'
 
+# With parameters: the numbers are those of the model that is meant.
+run ridge help nmt:beam=10
+exits 0
+prints '^# nmt'
+run ridge help resnet50:image=32
+exits 0
+prints '^\| 1 \| 25557032 \| 0\.0[0-9]* '
+run ridge help resnet50:image=2
+exits 2
+prints_nothing
+run ridge help resnet5
+exits 2
+complains '"resnet5" is neither a command nor a workload, did you mean "resnet50"'
+run ridge help verfy
+exits 2
+complains 'did you mean "verify"'
+
 run ridge help run plan
 exits 2
 complains 'one word too many'

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workloads/lib/regions.h"
 
+#include "workloads/lib/limits.h"
+
 enum { PLACES_MAX = 1024 }; /* of a map, each way */
 
 static int64_t count(const struct graph *g, int x)
@@ -31,21 +33,23 @@ int join(struct graph *g, int64_t axis, int count, const int *parts)
     return count > 1 ? concat(g, axis, count, parts) : parts[0];
 }
 
-static bool fits(struct graph *g, const char *name, int64_t value, int64_t most)
+bool regions_fit(struct graph *g, const struct workload_config *config, const char *detections)
 {
-    if (value > most && !g->failed) {
-        FAIL(&g->err, STATUS_FAILED, "%s is %lld; it can be at most %lld", name, (long long)value,
-             (long long)most);
+    return at_most(g, "batch", config->batch, IMAGES_MAX) &&
+           at_most(g, "proposals", config_int(config, "proposals"), REGIONS_MAX) &&
+           (!detections || at_most(g, detections, config_int(config, detections), REGIONS_MAX));
+}
+
+bool proposals_fit(struct graph *g, int64_t keep, int64_t candidates)
+{
+    if (keep > candidates && !g->failed) {
+        FAIL(&g->err, STATUS_FAILED,
+             "proposals is %lld, but an image of this size has %lld candidates: ask for fewer, or "
+             "take a larger image",
+             (long long)keep, (long long)candidates);
         g->failed = true;
     }
     return !g->failed;
-}
-
-bool regions_fit(struct graph *g, const struct workload_config *config, const char *detections)
-{
-    return fits(g, "batch", config->batch, IMAGES_MAX) &&
-           fits(g, "proposals", config_int(config, "proposals"), REGIONS_MAX) &&
-           (!detections || fits(g, detections, config_int(config, detections), REGIONS_MAX));
 }
 
 /* ---- boxes ---- */
@@ -59,8 +63,8 @@ int anchor_boxes(struct graph *g, const struct anchors *a)
         down[k * 4 + !first] = down[k * 4 + 2 + !first] = (float)(k * a->stride);
         across[k * 4 + first] = across[k * 4 + 2 + first] = (float)(k * a->stride);
     }
-    if (!fits(g, "the height of a map", a->rows, PLACES_MAX) ||
-        !fits(g, "the width of a map", a->columns, PLACES_MAX))
+    if (!at_most(g, "the height of a map", a->rows, PLACES_MAX) ||
+        !at_most(g, "the width of a map", a->columns, PLACES_MAX))
         return NONE;
     int y = const_f32(g, shape_of(a->rows, 1, 1, 4), down);
     int x = const_f32(g, shape_of(1, a->columns, 1, 4), across);

@@ -15,6 +15,9 @@ enum { REGIONS_MAX = 2048, IMAGES_MAX = 64 };
  * false: an error is in the graph. */
 bool regions_fit(struct graph *g, const struct workload_config *config, const char *detections);
 
+/* Whether the candidates of an image are enough for `keep` proposals; false as above. */
+bool proposals_fit(struct graph *g, int64_t keep, int64_t candidates);
+
 int const_f32(struct graph *g, struct shape shape, const float *data);
 
 /* The same `count` boxes at every place of a map whose elements are `stride` pixels apart: rows,

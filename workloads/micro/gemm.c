@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "workloads/lib/cases.h"
+#include "workloads/lib/limits.h"
 
 static const char *const lists[] = {"own", "performance", "pressure", NULL};
 static const struct param params[] = {
@@ -30,7 +31,10 @@ static struct sizes sizes_of(struct graph *g, const struct workload_config *conf
     static const int64_t sides[] = {1024, 5120, 9216, 13312, 17408, 21504, 25600};
     static const int64_t depths[] = {1024, 5120, 9216, 13312, 17408};
     static const int64_t cubes[] = {512, 1024, 5120, 10240};
+    static const char *const own[] = {"case", NULL}, *const listed[] = {"m", "n", "k", NULL};
     const char *list = config_text(config, "list");
+    if (!unset_beside(g, config, "list", strcmp(list, "own") == 0 ? own : listed))
+        return (struct sizes){1, 1, 1};
     if (strcmp(list, "performance") == 0) {
         int count = ARRAY_COUNT(sides) - (config->precision != PRECISION_I8);
         count *= ARRAY_COUNT(depths);

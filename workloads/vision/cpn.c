@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "workloads/lib/limits.h"
 #include "workloads/lib/resnet.h"
 #include "workloads/workload.h"
 
@@ -209,6 +210,8 @@ static void build(struct graph *g, const struct workload_config *config)
                                                     : blocks_152;
     int64_t crops = config->batch, height = config_int(config, "height");
     bool mirror = strcmp(config_text(config, "mirror"), "yes") == 0;
+    if (!at_least(g, "height", height, 2)) /* the width is three quarters of it */
+        return;
     struct resnet net = {.stride_in_3x3 = true, .epsilon = epsilon};
     net.pool = (struct window2d){3, 2, 1, 1, 1, 1};
     memcpy(net.blocks, blocks, sizeof(net.blocks));

@@ -5,6 +5,7 @@
  * into 20 classes and background, and its box is corrected once more. */
 #include <string.h>
 
+#include "workloads/lib/limits.h"
 #include "workloads/lib/regions.h"
 #include "workloads/lib/vgg.h"
 #include "workloads/workload.h"
@@ -116,6 +117,8 @@ static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t im
     int scores = mul(g, entry(g, rpn->objectness, image), cast(g, large, DTYPE_F32));
     int64_t all = dim_of(g, scores, 0), most = all < CANDIDATES ? all : CANDIDATES;
     int top[2] = {NONE, NONE};
+    if (!proposals_fit(g, size->proposals, most))
+        return NONE;
     graph_node_many(g, "TopK", name_of(g, "candidates%d", (int)image),
                     INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
     return propose(g, gather(g, boxes, top[1], 0), top[0], size->proposals, &rule);
@@ -158,7 +161,8 @@ static void build(struct graph *g, const struct workload_config *config)
     bool is_zf = strcmp(config_text(config, "body"), "zf") == 0;
     struct size size = {(float)height, (float)width, (float)height / 375,
                         config_int(config, "proposals")};
-    if (!regions_fit(g, config, NULL))
+    if (!regions_fit(g, config, NULL) ||
+        !at_least(g, "proposals", size.proposals, (DETECTIONS + CLASSES - 1) / CLASSES))
         return;
     int image = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, height, width),
                             (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "workloads/lib/fpn.h"
+#include "workloads/lib/limits.h"
 #include "workloads/lib/regions.h"
 #include "workloads/lib/resnet.h"
 #include "workloads/workload.h"
@@ -84,6 +85,8 @@ static int proposals(struct graph *g, const struct rpn *rpn, int64_t image, int6
     const struct suppression rule = {.most = keep, .iou = 0.7f};
     int64_t all = dim_of(g, rpn->anchors, 0), most = all < CANDIDATES ? all : CANDIDATES;
     int top[2] = {NONE, NONE};
+    if (!proposals_fit(g, keep, most))
+        return NONE;
     int scores = reshape(g, entry(g, rpn->objectness, image), 1, &all);
     graph_node_many(g, "TopK", name_of(g, "candidates%d", (int)image),
                     INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
@@ -184,7 +187,8 @@ static void build(struct graph *g, const struct workload_config *config)
 {
     int64_t images = config->batch, size = config_int(config, "image");
     int64_t keep = config_int(config, "proposals"), most = config_int(config, "detections");
-    if (!regions_fit(g, config, "detections"))
+    if (!regions_fit(g, config, "detections") || !multiple_of(g, "image", size, 64) ||
+        !at_most(g, "detections", most, keep * CLASSES))
         return;
     struct resnet net = {.blocks = {3, 4, 23, 3}, .epsilon = epsilon, .bias = true};
     int x = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, size, size),
