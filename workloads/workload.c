@@ -173,7 +173,7 @@ const struct workload *workload_of(const char *spec)
     return NULL;
 }
 
-static bool is_file(const char *spec)
+bool workload_is_file(const char *spec)
 {
     size_t length = strlen(spec);
     return length > 5 && strcmp(spec + length - 5, ".onnx") == 0;
@@ -183,7 +183,7 @@ enum status workload_open(const char *spec, int64_t batch, enum precision precis
                           struct graph **out, struct error *err)
 {
     *out = NULL;
-    if (is_file(spec)) {
+    if (workload_is_file(spec)) {
         struct onnx_import_options options = {.batch = batch};
         return onnx_import(spec, &options, out, err);
     }

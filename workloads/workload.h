@@ -62,6 +62,7 @@ int workload_count(void);
 const struct workload *workload_at(int index);
 const struct workload *workload_find(const char *name);
 const struct workload *workload_of(const char *spec); /* of "NAME:..."; NULL: a file, or unknown */
+bool workload_is_file(const char *spec);              /* by its ending */
 
 /* "resnet50:version=1.5" or "model.onnx" -> a checked graph. batch 0: the workload's default (for
  * a file: what its symbolic first dimension is set to, 1). A workload that does not build in the

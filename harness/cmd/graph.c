@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/cost.h"
 #include "harness/command.h"
+#include "harness/model_options.h"
 #include "workloads/workload.h"
 
 struct graph_options {
@@ -255,21 +256,6 @@ static void print_dot(const struct graph *g)
     printf("}\n");
 }
 
-/* An argument without effect would be a wrong answer. */
-static enum status precision_of(const struct graph_options *o, const char *spec,
-                                enum precision *precision, struct error *err)
-{
-    TRY(precision_from_name(o->precision, precision, err));
-    const struct workload *w = workload_of(spec);
-    if (workload_builds_in(w, *precision))
-        return STATUS_OK;
-    return FAIL(err, STATUS_FAILED, "precision \"%s\": the graph of %s is not built in it%s",
-                o->precision, spec,
-                workload_has_precision(w, *precision, false)
-                    ? " but in f32; compilation for a device narrows it"
-                    : "");
-}
-
 static int graph_main(int word_count, char **words, const void *values)
 {
     const struct graph_options *o = values;
@@ -284,7 +270,7 @@ static int graph_main(int word_count, char **words, const void *values)
         return EXIT_USAGE;
     }
     enum precision precision;
-    if (precision_of(o, words[0], &precision, &err) != STATUS_OK ||
+    if (model_graph_precision(words[0], o->precision, &precision, &err) != STATUS_OK ||
         workload_open(words[0], o->batch, precision, &g, &err) != STATUS_OK)
         return command_fail(&err);
     if (o->json)

@@ -313,6 +313,12 @@ refuses resnet50 'precision "bf16": .* but in f32; compilation for a device narr
     --precision bf16
 run ridge graph resnet50 --precision f32
 exits 0
+run ridge export resnet50 --precision i8 --output "$tap_dir/i8.onnx"
+exits 2
+complains 'the graph of resnet50 is not built in it'
+refuses no_such_file.onnx 'the graph of no_such_file.onnx is not built in it$' --precision f16
+# An unknown name is an unknown name first.
+refuses resnt50 'did you mean "resnet50"' --precision bf16
 # All choices are named.
 refuses ssd300_resnet50:depth=7 'depth="7" is none of 18, 34, 50, 101, 152$'
 refuses resnet50:version=2 'version="2" is none of 1, 1.5$'
