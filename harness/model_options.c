@@ -70,6 +70,20 @@ static enum status check_precision(const char *spec, const char *device, enum pr
                 precision_name(precision), spec, host ? "the CPU" : name);
 }
 
+enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
+                                  struct error *err)
+{
+    TRY(precision_from_name(name, precision, err));
+    const struct workload *w = workload_of(spec);
+    if (workload_builds_in(w, *precision) || (!w && !workload_is_file(spec)))
+        return STATUS_OK; /* no such model: its opening says so */
+    return FAIL(err, STATUS_FAILED, "precision \"%s\": the graph of %s is not built in it%s", name,
+                spec,
+                w && workload_has_precision(w, *precision, false)
+                    ? " but in f32; compilation for a device narrows it"
+                    : "");
+}
+
 enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
                        struct exe **exe, struct error *err)
 {

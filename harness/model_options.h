@@ -70,6 +70,11 @@ const char *tuner_cache_path(char *path, size_t size);
 enum status model_exe_options(const struct model_options *m, struct exe_options *options,
                               char *path, size_t path_size, struct error *err);
 
+/* The precision of that name for what only builds the graph: refused where the graph would be the
+ * same as in f32, since an argument without effect gives a wrong answer. */
+enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
+                                  struct error *err);
+
 /* Opens the plug-ins, builds the graph and compiles it. exe_free and graph_free when done. */
 enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
                        struct exe **exe, struct error *err);

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "workloads/workload.h"
 
-enum status workload_page_print(const struct workload *workload, FILE *stream, struct error *err);
+/* spec: the workload with its parameters, which the numbers are of. */
+enum status workload_page_print(const struct workload *workload, const char *spec, FILE *stream,
+                                struct error *err);
 
 #endif

@@ -30,6 +30,11 @@ bool workload_has_precision(const struct workload *w, enum precision precision, 
            (w && w->precisions & 1u << precision);
 }
 
+bool workload_builds_in(const struct workload *w, enum precision precision)
+{
+    return precision == PRECISION_F32 || (w && w->precisions & 1u << precision);
+}
+
 int workload_count(void)
 {
     return ARRAY_COUNT(workloads);
@@ -56,6 +61,14 @@ const char *config_text(const struct workload_config *config, const char *name)
     return "";
 }
 
+bool config_given(const struct workload_config *config, const char *name)
+{
+    for (int k = 0; config->params && config->params[k].name; k++)
+        if (strcmp(config->params[k].name, name) == 0)
+            return config->values[k] != config->params[k].value;
+    return false;
+}
+
 int64_t config_int(const struct workload_config *config, const char *name)
 {
     return strtoll(config_text(config, name), NULL, 10);
@@ -69,6 +82,16 @@ static enum status unknown_workload(const char *name, struct error *err)
     const char *near = nearest_word(name, names, ARRAY_COUNT(workloads));
     return FAIL(err, STATUS_FAILED, "workload \"%s\" is not known%s%s%s; see `ridge list`", name,
                 near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static enum status not_a_choice(const struct workload *w, const struct param *p, const char *value,
+                                struct error *err)
+{
+    char all[160] = "";
+    size_t used = 0;
+    for (const char *const *choice = p->choices; *choice && used < sizeof(all); choice++)
+        used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", *choice);
+    return FAIL(err, STATUS_FAILED, "%s: %s=\"%s\" is none of %s", w->name, p->name, value, all);
 }
 
 static enum status check_value(const struct workload *w, const struct param *p, const char *value,
@@ -89,8 +112,7 @@ static enum status check_value(const struct workload *w, const struct param *p, 
     for (const char *const *choice = p->choices; *choice; choice++)
         if (strcmp(*choice, value) == 0)
             return STATUS_OK;
-    return FAIL(err, STATUS_FAILED, "%s: %s=\"%s\" is not one of its values (%s, %s ...)", w->name,
-                p->name, value, p->choices[0], p->choices[1] ? p->choices[1] : "");
+    return not_a_choice(w, p, value, err);
 }
 
 static enum status set_param(const struct workload *w, struct workload_config *config, char *word,
@@ -121,7 +143,7 @@ static enum status build(char *spec, int64_t batch, enum precision precision, st
     if (!w)
         return unknown_workload(spec, err);
     struct workload_config config = {.batch = batch ? batch : w->batch, .params = w->params};
-    if (w->precisions & 1u << precision)
+    if (workload_builds_in(w, precision))
         config.precision = precision;
     for (int k = 0; w->params && w->params[k].name; k++)
         config.values[k] = w->params[k].value;
@@ -151,7 +173,7 @@ const struct workload *workload_of(const char *spec)
     return NULL;
 }
 
-static bool is_file(const char *spec)
+bool workload_is_file(const char *spec)
 {
     size_t length = strlen(spec);
     return length > 5 && strcmp(spec + length - 5, ".onnx") == 0;
@@ -161,7 +183,7 @@ enum status workload_open(const char *spec, int64_t batch, enum precision precis
                           struct graph **out, struct error *err)
 {
     *out = NULL;
-    if (is_file(spec)) {
+    if (workload_is_file(spec)) {
         struct onnx_import_options options = {.batch = batch};
         return onnx_import(spec, &options, out, err);
     }

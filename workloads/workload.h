@@ -37,7 +37,7 @@ struct workload {
     const char *summary;
     const char *source;         /* paper and where the details were read */
     const struct param *params; /* name NULL ends; NULL: none */
-    int64_t table1_batch;       /* batch of AI Matrix Table I */
+    int64_t table1_batch;       /* batch of AI Matrix Table I; 0: it has no such row */
     int64_t batch;              /* default */
     unsigned precisions;        /* bits 1 << PRECISION_X that build knows beside f32 */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
@@ -49,15 +49,20 @@ extern const char *const param_text[];
 
 int64_t config_int(const struct workload_config *config, const char *name);
 const char *config_text(const struct workload_config *config, const char *name);
+/* Whether the user set the parameter, be it to its default. */
+bool config_given(const struct workload_config *config, const char *name);
 
 /* Whether a workload (NULL: a file) can run in the precision; host: on CPUs. On devices the
  * compiler turns f32 into tf32, bf16 and f16, and reads a file's f8 factors as f8. */
 bool workload_has_precision(const struct workload *w, enum precision precision, bool host);
+/* Whether the graph itself is another one in the precision than in f32; f32 always is. */
+bool workload_builds_in(const struct workload *w, enum precision precision);
 
 int workload_count(void);
 const struct workload *workload_at(int index);
 const struct workload *workload_find(const char *name);
 const struct workload *workload_of(const char *spec); /* of "NAME:..."; NULL: a file, or unknown */
+bool workload_is_file(const char *spec);              /* by its ending */
 
 /* "resnet50:version=1.5" or "model.onnx" -> a checked graph. batch 0: the workload's default (for
  * a file: what its symbolic first dimension is set to, 1). A workload that does not build in the

@@ -11,6 +11,7 @@
 #include "engine/onnx/onnx.h"
 #include "harness/command.h"
 #include "harness/decisions.h"
+#include "harness/model_options.h"
 #include "harness/tensor_file.h"
 #include "results/format.h"
 #include "workloads/workload.h"
@@ -67,7 +68,7 @@ static enum status export_model(const char *spec, const struct export_options *o
     if (!o->output)
         return FAIL(err, STATUS_FAILED, "--output FILE is missing");
     enum precision precision;
-    TRY(precision_from_name(o->precision, &precision, err));
+    TRY(model_graph_precision(spec, o->precision, &precision, err));
     TRY(workload_open(spec, o->batch, precision, &g, err));
     enum status status = graph_take_part(g, o->part, err);
     if (status == STATUS_OK)

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/cost.h"
 #include "harness/command.h"
+#include "harness/model_options.h"
 #include "workloads/workload.h"
 
 struct graph_options {
@@ -269,7 +270,7 @@ static int graph_main(int word_count, char **words, const void *values)
         return EXIT_USAGE;
     }
     enum precision precision;
-    if (precision_from_name(o->precision, &precision, &err) != STATUS_OK ||
+    if (model_graph_precision(words[0], o->precision, &precision, &err) != STATUS_OK ||
         workload_open(words[0], o->batch, precision, &g, &err) != STATUS_OK)
         return command_fail(&err);
     if (o->json)

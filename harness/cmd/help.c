@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "harness/command.h"
 #include "harness/reference.h"
 #include "harness/suite.h"
@@ -39,19 +40,39 @@ static void print_commands(void)
            reference_exit_codes);
 }
 
+static int unknown_topic(const char *word)
+{
+    enum { NAMES_MAX = 256 };
+    const char *names[NAMES_MAX] = {"suite.toml"};
+    int count = 1;
+    for (int k = 0; k < command_count() && count < NAMES_MAX; k++)
+        names[count++] = command_at(k)->name;
+    for (int k = 0; k < workload_count() && count < NAMES_MAX; k++)
+        names[count++] = workload_at(k)->name;
+    const char *near = nearest_word(word, names, count);
+    fprintf(stderr, "ridge help: \"%s\" is neither a command nor a workload%s%s%s\n", word,
+            near ? ", did you mean \"" : "; `ridge help` and `ridge list` show both",
+            near ? near : "", near ? "\"?" : "");
+    return EXIT_USAGE;
+}
+
+/* A command, suite.toml, or a workload as MODEL is written elsewhere: NAME:param=value. */
 static int help_topic(const struct values *v, const char *word)
 {
     char name[128], flag[] = "-h", *ask[] = {name, flag};
-    snprintf(name, sizeof(name), "%s", word);
-    const struct workload *workload = command_find(word) ? NULL : workload_find(word);
     struct error err = {0};
-    if (workload)
-        return workload_page_print(workload, stdout, &err) == STATUS_OK ? EXIT_FINE
-                                                                        : command_fail(&err);
-    if (strcmp(word, "suite.toml") != 0)
+    snprintf(name, sizeof(name), "%s", word);
+    if (command_find(word))
         return commands_dispatch(2, ask);
-    suite_print_reference(stdout, v->markdown);
-    return EXIT_FINE;
+    if (strcmp(word, "suite.toml") == 0) {
+        suite_print_reference(stdout, v->markdown);
+        return EXIT_FINE;
+    }
+    const struct workload *workload = workload_of(word);
+    if (!workload)
+        return unknown_topic(word);
+    return workload_page_print(workload, word, stdout, &err) == STATUS_OK ? EXIT_FINE
+                                                                          : command_fail(&err);
 }
 
 static int print_words(const struct values *v)

@@ -73,18 +73,12 @@ static void free_bindings(struct bindings *bindings)
     }
 }
 
-static bool is_file(const char *spec)
-{
-    size_t length = strlen(spec);
-    return length > 5 && strcmp(spec + length - 5, ".onnx") == 0;
-}
-
 static enum status open_graph(const char *spec, const struct infer_options *o,
                               const struct bindings *bindings, struct graph **g, struct error *err)
 {
     enum precision precision;
     TRY(precision_from_name(o->model.precision, &precision, err));
-    if (!is_file(spec))
+    if (!workload_is_file(spec))
         return workload_open(spec, o->model.batch, precision, g, err);
     struct onnx_import_options import = {.batch = o->model.batch,
                                          .dims = o->dims.items,

@@ -29,6 +29,16 @@ static const struct option options[] = {
 
 /* ---- workloads ---- */
 
+/* precision: on some device; precision_cpu: here, on CPUs. */
+static void workload_precisions(struct json *json, const struct workload *w, bool host)
+{
+    json_open(json, host ? "precision_cpu" : "precision", '[');
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        if (workload_has_precision(w, (enum precision)p, host))
+            json_text(json, NULL, precision_name((enum precision)p));
+    json_close(json);
+}
+
 static void workloads_json(struct json *json)
 {
     for (int k = 0; k < workload_count(); k++) {
@@ -40,12 +50,12 @@ static void workloads_json(struct json *json)
         json_text(json, "summary", w->summary);
         json_text(json, "source", w->source);
         json_int(json, "batch", w->batch);
-        json_int(json, "table1_batch", w->table1_batch);
-        json_open(json, "precision", '[');
-        for (int p = 0; p < PRECISION_COUNT; p++)
-            if (workload_has_precision(w, (enum precision)p, false))
-                json_text(json, NULL, precision_name((enum precision)p));
-        json_close(json);
+        if (w->table1_batch)
+            json_int(json, "table1_batch", w->table1_batch);
+        else
+            json_null(json, "table1_batch");
+        workload_precisions(json, w, false);
+        workload_precisions(json, w, true);
         json_open(json, "modes", '['); /* no operator has a gradient yet */
         json_text(json, NULL, "inference");
         json_close(json);
@@ -84,7 +94,10 @@ static void workloads_table(struct table *t)
         table_cell(t, "%s", w->name);
         table_cell(t, "%s", w->domain);
         table_cell(t, "%lld", (long long)w->batch);
-        table_cell(t, "%lld", (long long)w->table1_batch);
+        if (w->table1_batch)
+            table_cell(t, "%lld", (long long)w->table1_batch);
+        else
+            table_cell(t, "-");
         table_cell(t, "%s", text);
         table_cell(t, "%s", w->summary);
     }
@@ -281,10 +294,12 @@ REGISTER(command, list) = {
     .name = "list",
     .summary = "list workloads, suites, stored runs, operators, kernels or plug-ins",
     .usage = "[workloads|suites|runs|ops|kernels|plugins] [--json]",
-    .help = "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
-            "\"Table I\" is the batch of that table in the AI Matrix paper.\n"
-            "Runs are those of the database, the latest first; the points of runs are listed by\n"
-            "`ridge history`.\n",
+    .help =
+        "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
+        "\"Table I\" is the batch of that table in the AI Matrix paper, - where it has no row.\n"
+        "JSON: precision is what some device computes in, precision_cpu what CPUs do.\n"
+        "Runs are those of the database, the latest first; the points of runs are listed by\n"
+        "`ridge history`.\n",
     .options = options,
     .values_size = sizeof(struct list_options),
     .main = list_main,

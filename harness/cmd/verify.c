@@ -83,6 +83,14 @@ static void print_json(struct json *json, const struct outcome *r)
     json_close(json);
 }
 
+static void print_line(const struct outcome *r)
+{
+    printf("%-24s %s %s  ", r->spec, r->device, r->precision);
+    if (r->status == STATUS_OK)
+        printf("max relative error %.3g (bound %.1g)  ", r->v.error, r->v.bound);
+    printf("%s\n", verdict_of(r));
+}
+
 static int verify_each(int count, const char *const *specs, const struct verify_options *o)
 {
     struct json json;
@@ -102,8 +110,7 @@ static int verify_each(int count, const char *const *specs, const struct verify_
         if (o->json)
             print_json(&json, &r);
         else
-            printf("%-24s %s %s  max relative error %.3g (bound %.1g)  %s\n", r.spec, r.device,
-                   r.precision, r.v.error, r.v.bound, verdict_of(&r));
+            print_line(&r);
         fflush(stdout);
         if (o->all)
             fprintf(stderr, "[%2d/%d] %s: %s, %.1f s\n", k + 1, count, specs[k], verdict_of(&r),

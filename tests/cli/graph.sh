@@ -80,6 +80,17 @@ holds "$(near .flops_model 5.2545e12 1e-3)"
 holds "$(near .bytes_compulsory 1.03e10 5e-3)"
 run ridge graph seglink:height=512,width=512 --json
 holds "$(near .macs 87.498e9 1e-4)"
+# Sides that are no multiple of 128: every halving rounds up, of either side for itself (SAME).
+sides() { # MODEL NODE SHAPE
+    run ridge graph "$1" --json
+    holds ".nodes[] | select(.name == \"$2\") | .shape == $3"
+}
+sides seglink:height=384,width=388 conv3_1 '[1, 256, 96, 97]'
+sides seglink:height=384,width=388 conv4_1 '[1, 512, 48, 49]'
+sides seglink:height=302,width=302 conv3_1 '[1, 256, 76, 76]'
+sides seglink:height=302,width=302 conv11 '[1, 256, 2, 2]'
+sides seglink:height=97,width=96 conv2_1 '[1, 128, 49, 48]'
+sides faster_rcnn:height=601,width=802 conv3_1 '[1, 256, 151, 201]'
 
 run ridge graph bert_large --batch 2 --json
 holds '.params == 335143938'
@@ -211,6 +222,18 @@ holds "$(near .flops_model 7.792e11 1e-3)"
 # One layer each: sizes of the lists, at both ends.
 run ridge graph gemm:list=performance,case=30 --json
 holds '.macs == 21504 * 21504 * 17408'
+run ridge graph gemm:list=performance,case=31
+exits 2
+complains 'cases 1 to 30'
+run ridge graph gemm:list=performance,case=31 --precision i8 --json
+holds '.macs == 25600 * 25600 * 1024'
+run ridge graph gemm:list=performance,case=35 --precision i8 --json
+holds '.macs == 25600 * 25600 * 17408'
+run ridge graph gemm:list=performance,case=30 --precision i8 --json
+holds '.macs == 21504 * 21504 * 17408'
+run ridge graph gemm:list=performance,case=36 --precision i8
+exits 2
+complains 'cases 1 to 35'
 run ridge graph gemm:list=pressure,case=5
 exits 2
 complains '1 to 4'
@@ -251,6 +274,56 @@ done
 run ridge graph synnet:image=31
 exits 2
 complains 'image is 31'
+
+# What a parameter must be is said in its name, not in that of the node that fails first.
+refuses() { # MODEL PATTERN [OPTION...]
+    model=$1
+    pattern=$2
+    shift 2
+    run ridge graph "$model" "$@"
+    exits 2
+    complains "$pattern"
+}
+refuses mask_rcnn:image=1000 'image is 1000; it must be a multiple of 64'
+refuses mask_rcnn:image=64,proposals=2000 'proposals is 2000, but an image of this size has 1023 candidates'
+refuses mask_rcnn:image=64,proposals=1 'detections is 100; it can be at most 81'
+refuses faster_rcnn:height=10,width=10 'proposals is 300, but an image of this size has 9 candidates'
+refuses faster_rcnn:proposals=4 'proposals is 4; it must be at least 5'
+refuses bert_large:tokens=513 'tokens is 513; it can be at most 512'
+refuses bert_base:tokens=1024 'tokens is 1024; it can be at most 512'
+refuses dien:history=1 'history is 1; it must be at least 2'
+refuses crnn:width=101 'width is 101; it must be a multiple of 4'
+refuses cpn:height=1 'height is 1; it must be at least 2'
+refuses resnet50:image=2 'image is 2; it must be at least 3'
+refuses nmt:beam=33 'beam is 33; it can be at most 32'
+for fits in bert_base:tokens=512 dien:history=2 cpn:height=2 resnet50:image=3 crnn:width=4 \
+    mask_rcnn:image=64 faster_rcnn:height=10,width=10,proposals=9; do
+    run ridge graph "$fits"
+    exits 0
+done
+# What has no effect is refused.
+refuses gemm:list=performance,m=7 'm=7 has no effect with list=performance'
+refuses gemm:list=pressure,case=2,k=7 'k=7 has no effect with list=pressure'
+refuses gemm:case=2 'case=2 has no effect with list=own'
+refuses synnet:form=published,intensity=9 'intensity=9 has no effect with form=published'
+refuses synnet:form=published3c,image=224 'image=224 has no effect with form=published3c'
+refuses norm:radius=3 'radius=3 has no effect with kind=batch'
+run ridge graph norm:kind=lrn,radius=3
+exits 0
+refuses resnet50 'precision "i8": the graph of resnet50 is not built in it$' --precision i8
+refuses resnet50 'precision "bf16": .* but in f32; compilation for a device narrows it' \
+    --precision bf16
+run ridge graph resnet50 --precision f32
+exits 0
+run ridge export resnet50 --precision i8 --output "$tap_dir/i8.onnx"
+exits 2
+complains 'the graph of resnet50 is not built in it'
+refuses no_such_file.onnx 'the graph of no_such_file.onnx is not built in it$' --precision f16
+# An unknown name is an unknown name first.
+refuses resnt50 'did you mean "resnet50"' --precision bf16
+# All choices are named.
+refuses ssd300_resnet50:depth=7 'depth="7" is none of 18, 34, 50, 101, 152$'
+refuses resnet50:version=2 'version="2" is none of 1, 1.5$'
 
 # The text is the same whenever it is printed, and a line per node.
 run ridge graph ncf

@@ -115,11 +115,32 @@ for name in $("$RIDGE" list workloads --json | jq -r '.[].name'); do
     [ -s "docs/workloads/$name.md" ] || missing="$missing $name"
 done
 check "pages are missing:${missing:- none}" test -z "$missing"
+check "every page has a task" sh -c '! grep -L "Task[.:]" docs/workloads/*.md | grep .'
+check "every page names its input" sh -c '! grep -LE "Inputs?[,.: ]" docs/workloads/*.md | grep .'
+check "every page says what AI Matrix measured" \
+    sh -c '! grep -L "What AI Matrix measured" docs/workloads/*.md | grep .'
 run ridge help resnet50
 exits 0
 prints '^# resnet50'
 prints '25557032'
 prints '`version=1`'
+
+# With parameters: the numbers are those of the model that is meant.
+run ridge help nmt:beam=10
+exits 0
+prints '^# nmt'
+run ridge help resnet50:image=32
+exits 0
+prints '^\| 1 \| 25557032 \| 0\.0[0-9]* '
+run ridge help resnet50:image=2
+exits 2
+prints_nothing
+run ridge help resnet5
+exits 2
+complains '"resnet5" is neither a command nor a workload, did you mean "resnet50"'
+run ridge help verfy
+exits 2
+complains 'did you mean "verify"'
 
 run ridge help run plan
 exits 2

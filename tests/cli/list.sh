@@ -13,9 +13,17 @@ find workloads -mindepth 2 -name '*.c' -not -path 'workloads/lib/*' -not -path '
     LC_ALL=C sort >"$tap_dir/files"
 check "workloads are the files of the folders" cmp "$tap_dir/listed" "$tap_dir/files"
 
+# The batch of Table I is known of the workloads that the paper's table has, and of no other.
+jq '[.[] | select(.table1_batch) | [.name, .table1_batch]] | sort' "$output" >"$tap_dir/catalogue"
+check "no row, no batch" jq -e 'all(.[]; has("table1_batch") and .table1_batch != 0)' "$output"
+run ridge paper --json
+jq '[.. | objects | select(.workload) | [.workload, .batch]] | sort' "$output" >"$tap_dir/paper"
+check "rows of Table I are those of the paper" cmp "$tap_dir/catalogue" "$tap_dir/paper"
+
 run ridge list
 exits 0
-prints '^resnet50 +vision'
+prints '^resnet50 +vision +1 +32 '
+prints '^vgg16 +vision +1 +- '
 
 run ridge list ops --json
 exits 0

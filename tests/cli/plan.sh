@@ -17,8 +17,9 @@ holds '[.points[] | select(.workload == "resnet50")] | map(.batch) | unique == [
 run ridge list --json
 jq '[.[] | {(.name): .table1_batch}] | add' "$output" >"$tap_dir/batches"
 run ridge plan table1 --json
+# bert_base goes beside bert_large, which the table has.
 check "table1 has the batches of the catalogue" jq -e --slurpfile want "$tap_dir/batches" \
-    'all(.points[]; .batch == $want[0][.workload])' "$output"
+    'all(.points[] | select(.workload != "bert_base"); .batch == $want[0][.workload])' "$output"
 
 run ridge plan
 exits 0

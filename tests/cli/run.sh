@@ -41,6 +41,11 @@ holds '.[] | select(.workload == "gcn") | .status == "failed" and (.reason | tes
 run ridge verify --all --domain recommendation --no-tune --no-fuse --threads 2
 exits 0
 prints '^gcn .* ok'
+run ridge verify nosuch
+exits 2
+complains '"nosuch" is not known'
+check "nothing that was not measured is printed" sh -c '! grep -q nan "$0"' "$output"
+prints '^nosuch +cpu f32  failed$'
 run ridge verify --all --domain no_such_domain
 exits 2
 complains 'no_such_domain'

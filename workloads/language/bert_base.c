@@ -6,7 +6,7 @@
 #include "workloads/workload.h"
 
 static const struct param params[] = {
-    {"tokens", "384", NULL, "sequence length, padded"},
+    {"tokens", "384", NULL, "sequence length, padded; 512 at most"},
     {.name = NULL},
 };
 
@@ -30,7 +30,6 @@ REGISTER(workload, bert_base) = {
     .summary = "BERT-base, uncased, SQuAD span head, sequences of 384 tokens",
     .source = "Devlin et al., NAACL 2019; AI Matrix BERT_NVIDIA",
     .params = params,
-    .table1_batch = 2,
     .batch = 1,
     .build = build,
 };

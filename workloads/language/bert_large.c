@@ -6,7 +6,7 @@
 #include "workloads/workload.h"
 
 static const struct param params[] = {
-    {"tokens", "384", NULL, "sequence length, padded"},
+    {"tokens", "384", NULL, "sequence length, padded; 512 at most"},
     {.name = NULL},
 };
 

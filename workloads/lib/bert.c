@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "workloads/lib/limits.h"
+
 static const double epsilon = 1e-12;
 
 /* [N, T, D] -> [N, G, T, D/G] */
@@ -86,6 +88,8 @@ static void unused_pooler(struct graph *g, const struct bert *b)
 
 void bert_squad(struct graph *g, const struct bert *b)
 {
+    if (!at_most(g, "tokens", b->tokens, b->positions))
+        return;
     int x = embed(g, b);
     int mask = additive_mask(g, b);
     for (int64_t layer = 0; layer < b->layers; layer++)

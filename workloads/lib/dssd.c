@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workloads/lib/dssd.h"
 
-#include <string.h>
-
 #include "workloads/lib/resnet.h"
 #include "workloads/lib/ssd.h"
-
-static const char *const offsets[] = {"repository", "centre", NULL};
-const struct param dssd_params[] = {
-    {"offsets", "repository", offsets,
-     "centres of the priors: as the repository's script computes them, or of the cells"},
-    {.name = NULL},
-};
 
 static const struct ssd ssd = {
     .image = 321,
@@ -72,10 +63,9 @@ void dssd_detect(struct graph *g, const struct workload_config *config, const in
 {
     struct ssd net = ssd;
     int head[DSSD_MAPS];
-    bool centre = strcmp(config_text(config, "offsets"), "centre") == 0;
+    ssd_set_offsets(&net, config);
     for (int k = 0; k < DSSD_MAPS; k++) {
         net.map[k].name = name_of(g, "head_%s", names[k]);
-        net.map[k].offset = centre ? 0.5 : net.map[k].offset;
         head[k] = residual(g, maps[k], net.map[k].name, 1, 1);
     }
     ssd_detect(g, &net, head);

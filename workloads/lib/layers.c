@@ -15,7 +15,7 @@ const char *name_of(struct graph *g, const char *format, ...)
     return copy ? copy : "";
 }
 
-static int64_t dim_of(const struct graph *g, int x, int axis)
+int64_t dim_of(const struct graph *g, int x, int axis)
 {
     if (g->failed || x == NONE)
         return 1;
@@ -218,6 +218,14 @@ int slice(struct graph *g, int x, struct range r)
 int gather(struct graph *g, int x, int ids, int64_t axis)
 {
     return graph_node(g, "Gather", NULL, INPUTS(x, ids), ATTRS(attr_int("axis", axis)));
+}
+
+int one_hot(struct graph *g, int ids, int64_t depth)
+{
+    const float off_on[2] = {0, 1};
+    int range = graph_const(g, NULL, DTYPE_F32, shape_of(2), off_on);
+    int size = graph_const_i64(g, -1, &depth);
+    return graph_node(g, "OneHot", NULL, INPUTS(ids, size, range), ATTRS(attr_int("axis", -1)));
 }
 
 int resize_bilinear(struct graph *g, int x, int64_t height, int64_t width)

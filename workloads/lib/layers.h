@@ -68,6 +68,11 @@ int gather(struct graph *g, int x, int ids, int64_t axis);
 /* Height and width by bilinear interpolation, as TensorFlow 1 samples (element k at k in / out). */
 int resize_bilinear(struct graph *g, int x, int64_t height, int64_t width);
 
+/* Rows of zeros with a one at each id: [..., depth]. */
+int one_hot(struct graph *g, int ids, int64_t depth);
+
+/* Size of a value along an axis (negative: from the last); 1 where the graph failed already. */
+int64_t dim_of(const struct graph *g, int x, int axis);
 /* printf into the graph's memory: "layer%d.query". */
 __attribute__((format(printf, 2, 3))) const char *name_of(struct graph *g, const char *format, ...);
 

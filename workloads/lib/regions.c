@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workloads/lib/regions.h"
 
-enum { PLACES_MAX = 1024 }; /* of a map, each way */
+#include "workloads/lib/limits.h"
 
-static int64_t dim(const struct graph *g, int x, int axis)
-{
-    if (g->failed || x == NONE)
-        return 1;
-    const struct shape *shape = &g->values[x].shape;
-    return shape->dim[axis < 0 ? shape->rank + axis : axis];
-}
+enum { PLACES_MAX = 1024 }; /* of a map, each way */
 
 static int64_t count(const struct graph *g, int x)
 {
@@ -26,26 +20,36 @@ int entry(struct graph *g, int x, int64_t k)
     return gather(g, x, graph_const_i64(g, -1, &k), 0);
 }
 
+int by_place(struct graph *g, int x, int64_t width)
+{
+    int64_t images = dim_of(g, x, 0);
+    x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
+    return width > 1 ? reshape(g, x, 3, (const int64_t[]){images, -1, width})
+                     : reshape(g, x, 2, (const int64_t[]){images, -1});
+}
+
 int join(struct graph *g, int64_t axis, int count, const int *parts)
 {
     return count > 1 ? concat(g, axis, count, parts) : parts[0];
 }
 
-static bool fits(struct graph *g, const char *name, int64_t value, int64_t most)
+bool regions_fit(struct graph *g, const struct workload_config *config, const char *detections)
 {
-    if (value > most && !g->failed) {
-        FAIL(&g->err, STATUS_FAILED, "%s is %lld; it can be at most %lld", name, (long long)value,
-             (long long)most);
+    return at_most(g, "batch", config->batch, IMAGES_MAX) &&
+           at_most(g, "proposals", config_int(config, "proposals"), REGIONS_MAX) &&
+           (!detections || at_most(g, detections, config_int(config, detections), REGIONS_MAX));
+}
+
+bool proposals_fit(struct graph *g, int64_t keep, int64_t candidates)
+{
+    if (keep > candidates && !g->failed) {
+        FAIL(&g->err, STATUS_FAILED,
+             "proposals is %lld, but an image of this size has %lld candidates: ask for fewer, or "
+             "take a larger image",
+             (long long)keep, (long long)candidates);
         g->failed = true;
     }
     return !g->failed;
-}
-
-bool regions_fit(struct graph *g, const struct workload_config *config, const char *detections)
-{
-    return fits(g, "batch", config->batch, IMAGES_MAX) &&
-           fits(g, "proposals", config_int(config, "proposals"), REGIONS_MAX) &&
-           (!detections || fits(g, detections, config_int(config, detections), REGIONS_MAX));
 }
 
 /* ---- boxes ---- */
@@ -59,8 +63,8 @@ int anchor_boxes(struct graph *g, const struct anchors *a)
         down[k * 4 + !first] = down[k * 4 + 2 + !first] = (float)(k * a->stride);
         across[k * 4 + first] = across[k * 4 + 2 + first] = (float)(k * a->stride);
     }
-    if (!fits(g, "the height of a map", a->rows, PLACES_MAX) ||
-        !fits(g, "the width of a map", a->columns, PLACES_MAX))
+    if (!at_most(g, "the height of a map", a->rows, PLACES_MAX) ||
+        !at_most(g, "the width of a map", a->columns, PLACES_MAX))
         return NONE;
     int y = const_f32(g, shape_of(a->rows, 1, 1, 4), down);
     int x = const_f32(g, shape_of(1, a->columns, 1, 4), across);
@@ -97,7 +101,7 @@ int clip_boxes(struct graph *g, int boxes, const float low[4], const float high[
 int kept_scores(struct graph *g, int boxes, int scores, const struct suppression *s)
 {
     static const float high_corner[] = {0, 0, 1, 1};
-    int64_t k = dim(g, scores, 2), classes = dim(g, scores, 1);
+    int64_t k = dim_of(g, scores, 2), classes = dim_of(g, scores, 1);
     if (s->pixels)
         boxes = add(g, boxes, const_f32(g, shape_of(4), high_corner));
     int chosen = graph_node(g, "NonMaxSuppression", NULL,
@@ -133,7 +137,7 @@ struct best best_kept(struct graph *g, int kept, int64_t keep)
 
 int propose(struct graph *g, int boxes, int scores, int64_t keep, const struct suppression *s)
 {
-    int64_t k = dim(g, boxes, 0);
+    int64_t k = dim_of(g, boxes, 0);
     int kept = kept_scores(g, reshape(g, boxes, 3, (const int64_t[]){1, k, 4}),
                            reshape(g, scores, 3, (const int64_t[]){1, 1, k}), s);
     struct best best = best_kept(g, kept, keep);
@@ -146,7 +150,7 @@ int detections(struct graph *g, int kept, int boxes, int64_t classes, int64_t ke
     struct best best = best_kept(g, kept, keep);
     int per_class = graph_const_i64(g, -1, &each);
     int label = binary(g, "Div", best.place, per_class), row = best.place;
-    if (dim(g, boxes, 0) == each)
+    if (dim_of(g, boxes, 0) == each)
         row = binary(g, "Sub", row, mul(g, label, per_class));
     label = reshape(g, cast(g, label, DTYPE_F32), 2, (const int64_t[]){keep, 1});
     int columns[] = {label, best.score, gather(g, boxes, row, 0)};
@@ -162,7 +166,7 @@ static int sampled_region(struct graph *g, int boxes, int map, int64_t size)
 {
     float matrix[4][4] = {{0}};
     for (int axis = 0; axis < 2; axis++) { /* y, x */
-        float span = (float)(dim(g, map, 2 + axis) - 1), step = span / (float)(size - 1);
+        float span = (float)(dim_of(g, map, 2 + axis) - 1), step = span / (float)(size - 1);
         matrix[axis][1 - axis] = span + step / 2;
         matrix[2 + axis][1 - axis] = -step / 2;
         matrix[axis][3 - axis] = span + step / 2 - (float)size * step;
@@ -184,7 +188,7 @@ static int image_numbers(struct graph *g, int64_t regions, int64_t image)
 int crop_pyramid(struct graph *g, const struct pyramid *p, int boxes, int level, int64_t size)
 {
     /* A region far off its map is all zeros, so that the crops of all levels can be added. */
-    int away = graph_const_f32(g, -1e4f), image = image_numbers(g, dim(g, boxes, 0), p->image);
+    int away = graph_const_f32(g, -1e4f), image = image_numbers(g, dim_of(g, boxes, 0), p->image);
     int sum = NONE;
     for (int k = 0; k < p->levels; k++) {
         int here = binary(g, "Equal", level, graph_const_f32(g, (float)k));

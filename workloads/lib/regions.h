@@ -15,6 +15,9 @@ enum { REGIONS_MAX = 2048, IMAGES_MAX = 64 };
  * false: an error is in the graph. */
 bool regions_fit(struct graph *g, const struct workload_config *config, const char *detections);
 
+/* Whether the candidates of an image are enough for `keep` proposals; false as above. */
+bool proposals_fit(struct graph *g, int64_t keep, int64_t candidates);
+
 int const_f32(struct graph *g, struct shape shape, const float *data);
 
 /* The same `count` boxes at every place of a map whose elements are `stride` pixels apart: rows,
@@ -28,6 +31,9 @@ int anchor_boxes(struct graph *g, const struct anchors *a);
 
 /* Entry k along the first axis, without that axis. */
 int entry(struct graph *g, int x, int64_t k);
+/* [N, ANCHORS width, H, W] -> [N, H W ANCHORS, width], or [N, H W ANCHORS] where width is 1: places
+ * first, then anchors, as the boxes are numbered. */
+int by_place(struct graph *g, int x, int64_t width);
 /* Concatenation that leaves a single part as it is. */
 int join(struct graph *g, int64_t axis, int count, const int *parts);
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "workloads/lib/limits.h"
 #include "workloads/lib/resnet.h"
 
 static const char *const versions[] = {"1", "1.5", NULL};
@@ -17,6 +18,8 @@ const struct param resnet_params[] = {
 void resnet_classifier(struct graph *g, const struct workload_config *config, const int blocks[4])
 {
     int64_t size = config_int(config, "image");
+    if (!at_least(g, "image", size, 3)) /* else the stem leaves less than a pooling needs */
+        return;
     struct resnet net = {.stride_in_3x3 = strcmp(config_text(config, "version"), "1.5") == 0};
     memcpy(net.blocks, blocks, sizeof(net.blocks));
     net.epsilon = net.stride_in_3x3 ? 1e-5 : 1e-4;

@@ -2,11 +2,26 @@
 #include "workloads/lib/ssd.h"
 
 #include <math.h>
+#include <string.h>
 
 /* What decides how many boxes there are to suppress: with these the background wins nearly
  * everywhere, as in a trained detector, and some hundred boxes per class pass the threshold. */
 static const float background_bias = 9.0f;
 static const double conf_spread = 2.0, loc_spread = 0.7; /* deviations of scores and offsets */
+
+static const char *const offsets[] = {"repository", "centre", NULL};
+const struct param ssd_offsets[] = {
+    {"offsets", "repository", offsets,
+     "centres of the priors: as the repository's script computes them, or of the cells"},
+    {.name = NULL},
+};
+
+void ssd_set_offsets(struct ssd *net, const struct workload_config *config)
+{
+    bool centre = strcmp(config_text(config, "offsets"), "centre") == 0;
+    for (int k = 0; centre && k < net->maps; k++)
+        net->map[k].offset = 0.5;
+}
 
 static const struct shape *shape_at(const struct graph *g, int x)
 {

@@ -5,6 +5,7 @@
 #define WORKLOADS_LIB_SSD_H
 
 #include "workloads/lib/layers.h"
+#include "workloads/workload.h"
 
 enum { SSD_MAPS = 7, SSD_RATIOS = 3 };
 
@@ -29,6 +30,11 @@ struct ssd {
     int maps;
     struct ssd_map map[SSD_MAPS];
 };
+
+/* Parameter of the nets whose scripts write the priors' offsets in pixels, where Caffe multiplies
+ * them by the step; offsets=centre makes them 0.5. */
+extern const struct param ssd_offsets[];
+void ssd_set_offsets(struct ssd *net, const struct workload_config *config);
 
 /* From the maps' feature values to the outputs "detections" [N, 200, 7] and "detection_count". */
 void ssd_detect(struct graph *g, const struct ssd *net, const int *features);

@@ -3,18 +3,11 @@
 
 #include "workloads/lib/vgg.h"
 
-/* 2x2/2 that rounds up, as Caffe does: 75 -> 38. */
-static int pool_ceil(struct graph *g, int x)
-{
-    int64_t odd = g->failed ? 0 : g->values[x].shape.dim[2] % 2;
-    return max_pool(g, x, (struct window2d){.kernel = 2, .stride = 2, .bottom = odd, .right = odd});
-}
-
 /* x / |x| over the channels of each position, times a learnt scale per channel that starts at 20.
  */
 static int normalise(struct graph *g, int x, const char *name)
 {
-    int64_t channels = g->failed ? 1 : g->values[x].shape.dim[1];
+    int64_t channels = dim_of(g, x, 1);
     int scale = graph_param(g, name_of(g, "%s.scale", name), DTYPE_F32, shape_of(1, channels, 1, 1),
                             (struct fill){.kind = FILL_UNIFORM, .a = 18, .b = 22});
     x = graph_node(g, "LpNormalization", name, INPUTS(x),
@@ -25,9 +18,9 @@ static int normalise(struct graph *g, int x, const char *name)
 void ssd_vgg_trunk(struct graph *g, int image, int features[2])
 {
     int x = vgg16_stages(g, image, 1, 3);
-    x = vgg16_stage(g, pool_ceil(g, x), 4);
+    x = vgg16_stage(g, vgg16_pool(g, x), 4);
     features[0] = normalise(g, x, "conv4_3_norm");
-    x = vgg16_stage(g, pool_ceil(g, x), 5);
+    x = vgg16_stage(g, vgg16_pool(g, x), 5);
     x = max_pool(g, x, (struct window2d){3, 1, 1, 1, 1, 1});
     x = relu(g, conv2d(g, x, .name = "fc6", .out = 1024, .kernel = 3, .pad = 6, .dilation = 6,
                        .bias = true));

@@ -30,5 +30,8 @@ int vgg16_stages(struct graph *g, int x, int first, int last)
 
 int vgg16_pool(struct graph *g, int x)
 {
-    return max_pool(g, x, (struct window2d){.kernel = 2, .stride = 2});
+    struct window2d w = {.kernel = 2, .stride = 2};
+    w.bottom = dim_of(g, x, 2) % 2;
+    w.right = dim_of(g, x, 3) % 2;
+    return max_pool(g, x, w);
 }

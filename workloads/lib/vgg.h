@@ -12,6 +12,8 @@ int vgg_conv(struct graph *g, int x, const char *name, int64_t out, int64_t kern
 int vgg16_stage(struct graph *g, int x, int stage);
 /* Stages first to last with 2x2 max pooling between them, none behind the last. */
 int vgg16_stages(struct graph *g, int x, int first, int last);
-int vgg16_pool(struct graph *g, int x); /* max, 2x2/2 */
+/* max, 2x2/2; an odd row or column counts as half a window: Caffe's rounding and TensorFlow's SAME
+ * are one here. */
+int vgg16_pool(struct graph *g, int x);
 
 #endif

@@ -54,7 +54,6 @@ REGISTER(workload, active) = {
     .summary = "one activation on the 96 tensors of AI Matrix",
     .source = "AI Matrix layer benchmark, active.params",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

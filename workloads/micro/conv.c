@@ -76,7 +76,6 @@ REGISTER(workload, conv) = {
     .summary = "one convolution in the 115 shapes of AI Matrix",
     .source = "AI Matrix layer benchmark, conv.params and conv2.params",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

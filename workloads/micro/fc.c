@@ -44,7 +44,6 @@ REGISTER(workload, fc) = {
     .summary = "one fully connected layer in the 9 shapes of AI Matrix",
     .source = "AI Matrix layer benchmark, fc.params",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

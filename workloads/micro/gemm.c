@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "workloads/lib/cases.h"
+#include "workloads/lib/limits.h"
 
 static const char *const lists[] = {"own", "performance", "pressure", NULL};
 static const struct param params[] = {
@@ -16,7 +17,7 @@ static const struct param params[] = {
     {"n", "1024", NULL, "columns of the result"},
     {"k", "1024", NULL, "length of the sums"},
     {"list", "own", lists, "where the sizes come from: m, n, k, or a list of AI Matrix"},
-    {"case", "1", NULL, "which of the list: 1 to 30 (performance), 1 to 4 (pressure)"},
+    {"case", "1", NULL, "which of the list: 1 to 30 (performance; i8: 35), 1 to 4 (pressure)"},
     {.name = NULL},
 };
 
@@ -24,15 +25,19 @@ struct sizes {
     int64_t m, n, k;
 };
 
-/* performance: each m = n with each k. */
+/* performance: each m = n with each k; the last m = n is for i8 alone. */
 static struct sizes sizes_of(struct graph *g, const struct workload_config *config)
 {
-    static const int64_t sides[] = {1024, 5120, 9216, 13312, 17408, 21504};
+    static const int64_t sides[] = {1024, 5120, 9216, 13312, 17408, 21504, 25600};
     static const int64_t depths[] = {1024, 5120, 9216, 13312, 17408};
     static const int64_t cubes[] = {512, 1024, 5120, 10240};
+    static const char *const own[] = {"case", NULL}, *const listed[] = {"m", "n", "k", NULL};
     const char *list = config_text(config, "list");
+    if (!unset_beside(g, config, "list", strcmp(list, "own") == 0 ? own : listed))
+        return (struct sizes){1, 1, 1};
     if (strcmp(list, "performance") == 0) {
-        int count = ARRAY_COUNT(sides) * ARRAY_COUNT(depths);
+        int count = ARRAY_COUNT(sides) - (config->precision != PRECISION_I8);
+        count *= ARRAY_COUNT(depths);
         int at = case_index(g, config, "case", count);
         int64_t side = at < 0 ? 1 : sides[at / ARRAY_COUNT(depths)];
         return (struct sizes){side, side, at < 0 ? 1 : depths[at % ARRAY_COUNT(depths)]};
@@ -101,7 +106,6 @@ REGISTER(workload, gemm) = {
         "AI Matrix",
     .source = "AI Matrix micro benchmark, after DeepBench",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .precisions = 1u << PRECISION_BF16 | 1u << PRECISION_I8 | 1u << PRECISION_F8,
     .build = build,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "workloads/lib/cases.h"
+#include "workloads/lib/limits.h"
 
 static const char *const kinds[] = {"batch", "lrn", NULL};
 static const struct param params[] = {
@@ -64,10 +65,11 @@ static int local_response(struct graph *g, int x, int64_t radius)
 static void build(struct graph *g, const struct workload_config *config)
 {
     int at = case_index(g, config, "case", ARRAY_COUNT(cases));
-    if (at < 0)
+    bool lrn = strcmp(config_text(config, "kind"), "lrn") == 0;
+    static const char *const of_lrn[] = {"radius", NULL};
+    if (at < 0 || (!lrn && !unset_beside(g, config, "kind", of_lrn)))
         return;
     const struct norm *c = &cases[at];
-    bool lrn = strcmp(config_text(config, "kind"), "lrn") == 0;
     int x = case_input(g, "x", shape_of(c->batch, c->channels, c->side, c->side));
     int y = lrn ? local_response(g, x, config_int(config, "radius"))
                 : batch_normalisation(g, x, c->channels);
@@ -82,7 +84,6 @@ REGISTER(workload, norm) = {
     .summary = "one normalisation in the 77 shapes of AI Matrix, batch or local response",
     .source = "AI Matrix layer benchmark, normal.params",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

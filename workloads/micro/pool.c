@@ -48,7 +48,6 @@ REGISTER(workload, pool) = {
     .summary = "one pooling layer in the 24 shapes of AI Matrix, max or average",
     .source = "AI Matrix layer benchmark, pool.params",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

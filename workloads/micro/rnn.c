@@ -45,7 +45,6 @@ REGISTER(workload, rnn) = {
     .summary = "one LSTM, GRU or plain recurrent layer over 64 features",
     .source = "AI Matrix RNN layer benchmark",
     .params = params,
-    .table1_batch = 16,
     .batch = 16,
     .build = build,
 };

@@ -4,13 +4,15 @@
  * 2019, on Amazon Books: the model DIN_V2_Gru_Vec_attGru_Neg of its code, auxiliary loss included,
  * which its inference computes as well. */
 #include "workloads/lib/interest.h"
+#include "workloads/lib/limits.h"
 #include "workloads/workload.h"
 
 enum { USERS = 543060, ITEMS = 367983, CATEGORIES = 1601, NEGATIVES = 5 };
 enum { HALF = 18, WIDTH = 2 * HALF, GATES = 3 };
 
 static const struct param params[] = {
-    {"history", "100", NULL, "items in a user's history, padding included (1936: as in Table I)"},
+    {"history", "100", NULL,
+     "items in a user's history, padding included; 2 at least (1936: Table I)"},
     {.name = NULL},
 };
 
@@ -176,6 +178,8 @@ static int interest_evolution(struct graph *g, const struct history *h, int cand
 static void build(struct graph *g, const struct workload_config *config)
 {
     struct history h = {.n = config->batch, .steps = config_int(config, "history")};
+    if (!at_least(g, "history", h.steps, 2)) /* the auxiliary net looks at what came next */
+        return;
     struct shape one = shape_of(h.n);
     int user = embedding(g, ids(g, "uid", one, USERS), "uid", USERS, HALF);
     int item = embed(g, ids(g, "mid", one, ITEMS), ids(g, "cat", one, CATEGORIES), 1);

@@ -17,14 +17,6 @@ static const struct param params[] = {
     {.name = NULL},
 };
 
-static int one_hot(struct graph *g, int ids, int64_t depth)
-{
-    const float off_on[2] = {0, 1};
-    int range = graph_const(g, NULL, DTYPE_F32, shape_of(2), off_on);
-    int size = graph_const_i64(g, -1, &depth);
-    return graph_node(g, "OneHot", NULL, INPUTS(ids, size, range), ATTRS(attr_int("axis", -1)));
-}
-
 /* ReLU(table[id] + bias), [N, WIDTH] */
 static int embed(struct graph *g, int ids, int hot, const char *name, int64_t rows)
 {

@@ -32,14 +32,6 @@ static int number(struct graph *g, const char *name, int64_t n, double low, doub
                        (struct fill){.kind = FILL_UNIFORM, .a = low, .b = high});
 }
 
-static int one_hot(struct graph *g, int ids, int64_t depth)
-{
-    const float off_on[2] = {0, 1};
-    int range = graph_const(g, NULL, DTYPE_F32, shape_of(2), off_on);
-    int size = graph_const_i64(g, -1, &depth);
-    return graph_node(g, "OneHot", NULL, INPUTS(ids, size, range), ATTRS(attr_int("axis", -1)));
-}
-
 /* Which of the eleven ranges an age falls into: how many edges it has reached. [N] */
 static int age_bucket(struct graph *g, int age)
 {

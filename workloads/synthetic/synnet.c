@@ -4,10 +4,10 @@
  * one network that costs what they cost. form=made searches a network with the wanted arithmetic
  * intensity, footprint and mix of kernels, and says how near it came (`ridge graph`);
  * form=published is the synNet of the repository, form=published3c its synNet-3c. */
-#include <math.h>
 #include <string.h>
 
 #include "workloads/lib/layers.h"
+#include "workloads/lib/limits.h"
 #include "workloads/lib/synthesis.h"
 #include "workloads/workload.h"
 
@@ -66,24 +66,10 @@ static const struct stage chain_abc[] = {
     {263, 1, 1}, {880, 1, 1}, {59, 1, 1},  {902, 1, 1}, {68, 1, 1},
 };
 
-/* Convolution of TensorFlow's SAME (of the padding the smaller half comes first),
- * batch normalisation, ReLU. */
 static int layer(struct graph *g, int x, int number, struct stage s)
 {
-    if (g->failed)
-        return NONE;
-    const char *name = name_of(g, "conv%d", number);
-    const int64_t *dim = g->values[x].shape.dim;
-    int64_t k = s.kernel, in = dim[1], stride = s.stride;
-    int64_t pads = ((dim[2] + stride - 1) / stride - 1) * stride + k - dim[2];
-    int64_t before = pads / 2, after = pads - before;
-    double bound = sqrt(6.0 / (double)(in * k * k)); /* He et al. 2015 */
-    int w = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(s.channels, in, k, k),
-                        (struct fill){.kind = FILL_UNIFORM, .a = -bound, .b = bound});
-    x = graph_node(g, "Conv", name, INPUTS(x, w),
-                   ATTRS(attr_ints_of("kernel_shape", k, k),
-                         attr_ints_of("strides", stride, stride),
-                         attr_ints_of("pads", before, before, after, after)));
+    x = conv2d(g, x, .name = name_of(g, "conv%d", number), .out = s.channels, .kernel = s.kernel,
+               .stride = s.stride, .same = true);
     return relu(g, batch_norm(g, x, name_of(g, "bn%d", number), 1e-4, 1));
 }
 
@@ -159,12 +145,11 @@ static void build(struct graph *g, const struct workload_config *config)
     const char *form = config_text(config, "form");
     bool made = strcmp(form, "made") == 0;
     int64_t image = made ? config_int(config, "image") : PUBLISHED_IMAGE;
-    if (image < 1 << (SYNTHESIS_GROUPS - 1)) {
-        FAIL(&g->err, STATUS_FAILED, "image is %lld; it is halved %d times, so at least %d",
-             (long long)image, SYNTHESIS_GROUPS - 1, 1 << (SYNTHESIS_GROUPS - 1));
-        g->failed = true;
+    static const char *const of_made[] = {"intensity", "footprint", "k5", "k3",
+                                          "k1",        "image",     NULL};
+    if (!at_least(g, "image", image, 1 << (SYNTHESIS_GROUPS - 1)) || /* is halved that often */
+        (!made && !unset_beside(g, config, "form", of_made)))
         return;
-    }
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, image, image),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.5});
     x = made                             ? build_made(g, config, x, image)
@@ -183,7 +168,6 @@ REGISTER(workload, synnet) = {
         "a network made to have a wanted intensity, footprint and mix, or AI Matrix's synNet",
     .source = "arXiv 1812.00886; AI Matrix synNet",
     .params = params,
-    .table1_batch = 1,
     .batch = 1,
     .build = build,
 };

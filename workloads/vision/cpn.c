@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "workloads/lib/limits.h"
 #include "workloads/lib/resnet.h"
 #include "workloads/workload.h"
 
@@ -29,14 +30,9 @@ struct size {
     int64_t height, width;
 };
 
-static int64_t dim(const struct graph *g, int x, int axis)
-{
-    return g->failed ? 1 : g->values[x].shape.dim[axis];
-}
-
 static struct size size_of(const struct graph *g, int x)
 {
-    return (struct size){dim(g, x, 2), dim(g, x, 3)};
+    return (struct size){dim_of(g, x, 2), dim_of(g, x, 3)};
 }
 
 static int resize(struct graph *g, int x, struct size to)
@@ -171,7 +167,7 @@ static int refine_peak(struct graph *g, int coordinate, int distance, int64_t si
 static void find_joints(struct graph *g, int maps, int box_score)
 {
     struct size size = size_of(g, maps);
-    int64_t crops = dim(g, maps, 0), wide = size.width + 2 * BORDER;
+    int64_t crops = dim_of(g, maps, 0), wide = size.width + 2 * BORDER;
     int top[2], two = graph_const_i64(g, 1, (const int64_t[]){2});
     int flat = reshape(g, blur(g, maps), 3, (const int64_t[]){crops, JOINTS, -1});
     graph_node_many(g, "TopK", "peaks", INPUTS(flat, two), ATTRS(attr_int("axis", 2)), 2, top);
@@ -214,6 +210,8 @@ static void build(struct graph *g, const struct workload_config *config)
                                                     : blocks_152;
     int64_t crops = config->batch, height = config_int(config, "height");
     bool mirror = strcmp(config_text(config, "mirror"), "yes") == 0;
+    if (!at_least(g, "height", height, 2)) /* the width is three quarters of it */
+        return;
     struct resnet net = {.stride_in_3x3 = true, .epsilon = epsilon};
     net.pool = (struct window2d){3, 2, 1, 1, 1, 1};
     memcpy(net.blocks, blocks, sizeof(net.blocks));

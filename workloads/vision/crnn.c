@@ -5,10 +5,12 @@
  * text into a sequence of T = width / 4 columns; two bidirectional LSTMs read it; each column votes
  * for one of 36 letters and digits or the blank, which the CTC decoder reduces to a word. */
 #include "workloads/lib/layers.h"
+#include "workloads/lib/limits.h"
 #include "workloads/workload.h"
 
 static const struct param params[] = {
-    {"width", "100", NULL, "of the 32 pixels high image: 100 as in the data set, or 280"},
+    {"width", "100", NULL,
+     "of the 32 pixels high image, a multiple of 4: 100 as in the data set, or 280"},
     {.name = NULL},
 };
 
@@ -83,6 +85,8 @@ static int bidirectional_lstm(struct graph *g, int x, const char *name, int64_t 
 static void build(struct graph *g, const struct workload_config *config)
 {
     int64_t n = config->batch, width = config_int(config, "width"), steps = width / 4;
+    if (!multiple_of(g, "width", width, 4))
+        return;
     int x = graph_input(g, "image", DTYPE_F32, shape_of(n, 3, HEIGHT, width),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     x = graph_node(g, "Div", "scale", INPUTS(x, graph_const_f32(g, 255)), NO_ATTRS);

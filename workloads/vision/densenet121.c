@@ -51,7 +51,6 @@ REGISTER(workload, densenet121) = {
     .summary = "DenseNet-121 on 224x224 images, 1000 classes",
     .source = "Huang et al., CVPR 2017; AI Matrix CNN_Caffe (shicai's DenseNet)",
     .params = NULL,
-    .table1_batch = 32,
     .batch = 1,
     .build = build,
 };

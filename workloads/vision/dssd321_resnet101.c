@@ -6,11 +6,12 @@
 
 #include "workloads/lib/dssd.h"
 #include "workloads/lib/resnet.h"
+#include "workloads/lib/ssd.h"
 
 /* A transposed convolution to 512 channels, kernel x kernel at the given stride, with bias. */
 static int deconvolution(struct graph *g, int x, const char *name, int64_t kernel, int64_t stride)
 {
-    int64_t in = g->failed ? 1 : g->values[x].shape.dim[1];
+    int64_t in = dim_of(g, x, 1);
     int64_t taps = kernel * kernel / (stride * stride); /* that meet in one pixel */
     double bound = sqrt(6.0 / (double)(in * taps));
     int w =
@@ -57,7 +58,7 @@ REGISTER(workload, dssd321_resnet101) = {
     .task = "object detection",
     .summary = "DSSD321 on ResNet-101, 21 classes (PASCAL VOC), with detection output",
     .source = "Fu et al., arXiv 1701.06659; AI Matrix DSSD, ssd_pascal_resnet_deconv_321.py",
-    .params = dssd_params,
+    .params = ssd_offsets,
     .table1_batch = 2,
     .batch = 1,
     .build = build,

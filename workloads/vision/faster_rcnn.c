@@ -5,6 +5,7 @@
  * into 20 classes and background, and its box is corrected once more. */
 #include <string.h>
 
+#include "workloads/lib/limits.h"
 #include "workloads/lib/regions.h"
 #include "workloads/lib/vgg.h"
 #include "workloads/workload.h"
@@ -27,30 +28,7 @@ static const float shapes[ANCHORS][4] = {
     {-36, -80, 51, 95}, {-80, -168, 95, 183},   {-168, -344, 183, 359},
 };
 
-static int64_t dim(const struct graph *g, int x, int axis)
-{
-    return g->failed ? 1 : g->values[x].shape.dim[axis];
-}
-
 /* ---- bodies ---- */
-
-/* 2x2/2 that rounds up, as Caffe does. */
-static int pool_ceil(struct graph *g, int x)
-{
-    struct window2d w = {.kernel = 2, .stride = 2};
-    w.bottom = dim(g, x, 2) % 2;
-    w.right = dim(g, x, 3) % 2;
-    return max_pool(g, x, w);
-}
-
-static int vgg16(struct graph *g, int x)
-{
-    for (int stage = 1; stage <= 5; stage++) {
-        x = vgg16_stage(g, x, stage);
-        x = stage < 5 ? pool_ceil(g, x) : x;
-    }
-    return x;
-}
 
 /* x / (1 + alpha mean(x^2))^0.75 over 3x3 neighbours of the same channel. */
 static int normalise_within(struct graph *g, int x)
@@ -67,8 +45,8 @@ static int normalise_within(struct graph *g, int x)
 static int zf_pool(struct graph *g, int x)
 {
     struct window2d w = {.kernel = 3, .stride = 2, .top = 1, .left = 1};
-    w.bottom = 1 + (dim(g, x, 2) + 1) % 2;
-    w.right = 1 + (dim(g, x, 3) + 1) % 2;
+    w.bottom = 1 + (dim_of(g, x, 2) + 1) % 2;
+    w.right = 1 + (dim_of(g, x, 3) + 1) % 2;
     return max_pool(g, x, w);
 }
 
@@ -92,24 +70,15 @@ struct rpn {
     int deltas;     /* [N, H W ANCHORS, 4] */
 };
 
-/* Places first, then anchors, as the boxes are numbered. */
-static int by_place(struct graph *g, int x, int64_t width)
-{
-    x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
-    int64_t images = dim(g, x, 0);
-    return width > 1 ? reshape(g, x, 3, (const int64_t[]){images, -1, width})
-                     : reshape(g, x, 2, (const int64_t[]){images, -1});
-}
-
 static struct rpn propose_net(struct graph *g, int map)
 {
     struct rpn out;
-    int64_t images = dim(g, map, 0), rows = dim(g, map, 2), columns = dim(g, map, 3);
+    int64_t images = dim_of(g, map, 0), rows = dim_of(g, map, 2), columns = dim_of(g, map, 3);
     struct conv2d score = {
         .name = "rpn_cls_score", .out = 2 * ANCHORS, .kernel = 1, .bias = true, .gain = 0.5};
     struct conv2d box = {
         .name = "rpn_bbox_pred", .out = 4 * ANCHORS, .kernel = 1, .bias = true, .gain = 0.1};
-    int x = vgg_conv(g, map, "rpn_conv", dim(g, map, 1), 3);
+    int x = vgg_conv(g, map, "rpn_conv", dim_of(g, map, 1), 3);
     int s = layer_conv2d(g, x, &score);
     /* Softmax over background and object: channels k and k + ANCHORS. */
     s = reshape(g, s, 4, (const int64_t[]){images, 2, ANCHORS * rows, columns});
@@ -146,8 +115,10 @@ static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t im
                       ATTRS(attr_ints_of("axes", 1), attr_int("keepdims", 0)));
     int large = binary(g, "Greater", side, graph_const_f32(g, STRIDE * size->scale - 1));
     int scores = mul(g, entry(g, rpn->objectness, image), cast(g, large, DTYPE_F32));
-    int64_t all = dim(g, scores, 0), most = all < CANDIDATES ? all : CANDIDATES;
+    int64_t all = dim_of(g, scores, 0), most = all < CANDIDATES ? all : CANDIDATES;
     int top[2] = {NONE, NONE};
+    if (!proposals_fit(g, size->proposals, most))
+        return NONE;
     graph_node_many(g, "TopK", name_of(g, "candidates%d", (int)image),
                     INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
     return propose(g, gather(g, boxes, top[1], 0), top[0], size->proposals, &rule);
@@ -190,13 +161,15 @@ static void build(struct graph *g, const struct workload_config *config)
     bool is_zf = strcmp(config_text(config, "body"), "zf") == 0;
     struct size size = {(float)height, (float)width, (float)height / 375,
                         config_int(config, "proposals")};
-    if (!regions_fit(g, config, NULL))
+    if (!regions_fit(g, config, NULL) ||
+        !at_least(g, "proposals", size.proposals, (DETECTIONS + CLASSES - 1) / CLASSES))
         return;
     int image = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, height, width),
                             (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    int map = is_zf ? zf(g, image) : vgg16(g, image);
+    int map = is_zf ? zf(g, image) : vgg16_stages(g, image, 1, 5);
     struct rpn rpn = propose_net(g, map);
-    struct anchors anchors = {dim(g, map, 2), dim(g, map, 3), STRIDE, ANCHORS, shapes[0], false};
+    struct anchors anchors = {dim_of(g, map, 2), dim_of(g, map, 3), STRIDE,
+                              ANCHORS,           shapes[0],         false};
     int base = anchor_boxes(g, &anchors);
 
     int rois[IMAGES_MAX], numbered[IMAGES_MAX], rows[IMAGES_MAX];

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "workloads/lib/fpn.h"
+#include "workloads/lib/limits.h"
 #include "workloads/lib/regions.h"
 #include "workloads/lib/resnet.h"
 #include "workloads/workload.h"
@@ -21,11 +22,6 @@ static const struct param params[] = {
     {"proposals", "1000", NULL, "regions that go on to the second stage; 2048 at most"},
     {.name = NULL},
 };
-
-static int64_t dim(const struct graph *g, int x, int axis)
-{
-    return g->failed ? 1 : g->values[x].shape.dim[axis];
-}
 
 static int conv(struct graph *g, int x, const char *name, int64_t out, int64_t kernel)
 {
@@ -50,16 +46,8 @@ static int level_anchors(struct graph *g, int map, int level)
         for (int j = 0; j < 4; j++)
             boxes[k][j] = box[j];
     }
-    struct anchors a = {dim(g, map, 2), dim(g, map, 3), 4 << level, ANCHORS, boxes[0], true};
+    struct anchors a = {dim_of(g, map, 2), dim_of(g, map, 3), 4 << level, ANCHORS, boxes[0], true};
     return anchor_boxes(g, &a);
-}
-
-/* [N, ANCHORS width, H, W] -> [N, H W ANCHORS, width] */
-static int by_place(struct graph *g, int x, int64_t width)
-{
-    int64_t images = dim(g, x, 0);
-    x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
-    return reshape(g, x, 3, (const int64_t[]){images, -1, width});
 }
 
 static struct rpn propose_net(struct graph *g, const int maps[LEVELS], int64_t size)
@@ -95,8 +83,10 @@ static int refine(struct graph *g, int boxes, int deltas)
 static int proposals(struct graph *g, const struct rpn *rpn, int64_t image, int64_t keep)
 {
     const struct suppression rule = {.most = keep, .iou = 0.7f};
-    int64_t all = dim(g, rpn->anchors, 0), most = all < CANDIDATES ? all : CANDIDATES;
+    int64_t all = dim_of(g, rpn->anchors, 0), most = all < CANDIDATES ? all : CANDIDATES;
     int top[2] = {NONE, NONE};
+    if (!proposals_fit(g, keep, most))
+        return NONE;
     int scores = reshape(g, entry(g, rpn->objectness, image), 1, &all);
     graph_node_many(g, "TopK", name_of(g, "candidates%d", (int)image),
                     INPUTS(scores, graph_const_i64(g, 1, &most)), NO_ATTRS, 2, top);
@@ -147,8 +137,8 @@ static struct heads box_head(struct graph *g, int regions)
 static int detect(struct graph *g, int rois, const struct heads *heads, int64_t most)
 {
     const struct suppression rule = {.most = most, .iou = 0.3f};
-    int64_t row[REGIONS_MAX], count = dim(g, rois, 0), classes = CLASSES;
-    float off_on[] = {0, 1}, counts[CLASSES] = {0};
+    int64_t row[REGIONS_MAX], count = dim_of(g, rois, 0);
+    float counts[CLASSES] = {0};
     for (int k = 0; k < count; k++)
         row[k] = k * CLASSES;
     for (int k = 1; k < CLASSES; k++)
@@ -159,10 +149,7 @@ static int detect(struct graph *g, int rois, const struct heads *heads, int64_t 
     deltas = gather(g, deltas, add(g, label, graph_const_i64(g, (int)count, row)), 0);
     int boxes = refine(g, rois, deltas);
 
-    int best = graph_node(
-        g, "OneHot", NULL,
-        INPUTS(label, graph_const_i64(g, -1, &classes), const_f32(g, shape_of(2), off_on)),
-        ATTRS(attr_int("axis", -1)));
+    int best = one_hot(g, label, CLASSES);
     int high = graph_node(g, "ReduceMax", NULL, INPUTS(rois),
                           ATTRS(attr_ints_of("axes", 1), attr_int("keepdims", 1)));
     int real = cast(g, binary(g, "Greater", high, graph_const_f32(g, 0)), DTYPE_F32);
@@ -200,7 +187,8 @@ static void build(struct graph *g, const struct workload_config *config)
 {
     int64_t images = config->batch, size = config_int(config, "image");
     int64_t keep = config_int(config, "proposals"), most = config_int(config, "detections");
-    if (!regions_fit(g, config, "detections"))
+    if (!regions_fit(g, config, "detections") || !multiple_of(g, "image", size, 64) ||
+        !at_most(g, "detections", most, keep * CLASSES))
         return;
     struct resnet net = {.blocks = {3, 4, 23, 3}, .epsilon = epsilon, .bias = true};
     int x = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, size, size),

@@ -15,7 +15,6 @@ REGISTER(workload, resnet101) = {
     .summary = "ResNet-101 on 224x224 images, 1000 classes",
     .source = "He et al., CVPR 2016; AI Matrix nvcnn.py (v1); v1.5 as in TF-slim",
     .params = resnet_params,
-    .table1_batch = 32,
     .batch = 1,
     .build = build,
 };

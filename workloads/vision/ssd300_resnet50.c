@@ -90,7 +90,6 @@ REGISTER(workload, ssd300_resnet50) = {
     .summary = "SSD300 on ResNet-50, 81 classes (COCO), with detection output",
     .source = "Liu et al., ECCV 2016; AI Matrix SSD_ResNet50_PyTorch (NVIDIA)",
     .params = params,
-    .table1_batch = 16,
     .batch = 1,
     .build = build,
 };

@@ -3,6 +3,7 @@
  * SSD321 on ResNet-101, the first stage of DSSD's training: Fu et al., "DSSD: Deconvolutional
  * Single Shot Detector", 2017. Stage 5 keeps the resolution by dilation. 17080 priors. */
 #include "workloads/lib/dssd.h"
+#include "workloads/lib/ssd.h"
 
 static void build(struct graph *g, const struct workload_config *config)
 {
@@ -18,8 +19,7 @@ REGISTER(workload, ssd321_resnet101) = {
     .task = "object detection",
     .summary = "SSD321 on ResNet-101 (DSSD's first stage), 21 classes, with detection output",
     .source = "Fu et al., arXiv 1701.06659; AI Matrix DSSD, ssd_pascal_resnet_321.py",
-    .params = dssd_params,
-    .table1_batch = 16,
+    .params = ssd_offsets,
     .batch = 1,
     .build = build,
 };

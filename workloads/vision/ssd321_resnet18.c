@@ -2,18 +2,9 @@
  *
  * SSD321 on ResNet-18, as AI Matrix builds it with the network scripts of DSSD: heads directly on
  * the last maps of stages 3 to 5 and on one extra layer, 8 priors per cell, 17000 in all. */
-#include <string.h>
-
 #include "workloads/lib/resnet.h"
 #include "workloads/lib/ssd.h"
 #include "workloads/workload.h"
-
-static const char *const offsets[] = {"repository", "centre", NULL};
-static const struct param params[] = {
-    {"offsets", "repository", offsets,
-     "centres of the priors: as the repository's script computes them, or of the cells"},
-    {.name = NULL},
-};
 
 static const struct ssd ssd = {
     .image = 321,
@@ -37,8 +28,7 @@ static void build(struct graph *g, const struct workload_config *config)
                                         .epsilon = 1e-3,
                                         .pool = {.kernel = 3, .stride = 2}};
     struct ssd net = ssd;
-    for (int k = 0; strcmp(config_text(config, "offsets"), "centre") == 0 && k < net.maps; k++)
-        net.map[k].offset = 0.5;
+    ssd_set_offsets(&net, config);
     int stage[RESNET_STAGES];
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 321, 321),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
@@ -56,8 +46,7 @@ REGISTER(workload, ssd321_resnet18) = {
     .task = "object detection",
     .summary = "SSD321 on ResNet-18, 21 classes (PASCAL VOC), with detection output",
     .source = "Liu et al., ECCV 2016; AI Matrix SSD_ResNet18_Caffe",
-    .params = params,
-    .table1_batch = 16,
+    .params = ssd_offsets,
     .batch = 1,
     .build = build,
 };

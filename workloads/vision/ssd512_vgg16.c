@@ -42,7 +42,6 @@ REGISTER(workload, ssd512_vgg16) = {
     .summary = "SSD512 on VGG16, 21 classes (PASCAL VOC), with detection output",
     .source = "Liu et al., ECCV 2016; AI Matrix SSD_Tensorflow nets/ssd_vgg_512.py",
     .params = NULL,
-    .table1_batch = 16,
     .batch = 1,
     .build = build,
 };

@@ -25,7 +25,6 @@ REGISTER(workload, vgg16) = {
     .summary = "VGG16 (configuration D) on 224x224 images, 1000 classes",
     .source = "Simonyan and Zisserman, ICLR 2015; AI Matrix nvcnn.py",
     .params = NULL,
-    .table1_batch = 32,
     .batch = 1,
     .build = build,
 };
