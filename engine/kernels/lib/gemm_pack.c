@@ -45,51 +45,14 @@ static void pack_row(const float *from, int64_t stride, int64_t count, float sca
         to[n] = 0.0f;
 }
 
-/* Where a column of B is dense: its columns become those of a panel. */
-struct turn {
-    const float *from;
-    int64_t column; /* floats between columns */
-    float *to;
-    int64_t width; /* of the panel */
-    vf scale;
-};
-
-/* `rows` columns of `depth` elements, completed to a square with zeros. */
-SIMD_INLINE void turn_square(const struct turn *t, int64_t n, int64_t k, int64_t rows,
-                             int64_t depth)
-{
-    vf r[VL];
-    const float *from = t->from + n * t->column + k;
-    vm lanes = vm_first(depth);
-    for (int i = 0; i < VL; i++) {
-        r[i] = vf_zero();
-        if (i < rows)
-            r[i] = depth >= VL ? vf_load(from + i * t->column)
-                               : vf_load_m(from + i * t->column, lanes);
-        r[i] = vf_mul(t->scale, r[i]);
-    }
-    transpose_square(r);
-    for (int i = 0; i < VL && i < depth; i++)
-        vf_store(t->to + (k + i) * t->width + n, r[i]);
-}
-
-static void turn_columns(const struct turn *t, int64_t k, int64_t count)
-{
-    for (int64_t n = 0; n < t->width; n += VL) {
-        int64_t at = 0;
-        for (; n + VL <= count && at + VL <= k; at += VL)
-            turn_square(t, n, at, VL, VL);
-        for (; at < k; at += VL)
-            turn_square(t, n, at, count - n, k - at);
-    }
-}
-
 static void pack_columns(const float *from, const struct gemm_source_b *b, int64_t k, int64_t count,
                          int64_t width, float *to)
 {
     if (b->row == 1) {
-        struct turn turn = {from, b->column, to, width, vf_set1(b->scale)};
-        turn_columns(&turn, k, count);
+        for (int64_t n = 0; n < width; n += VL) {
+            struct turn turn = {from + n * b->column, b->column, to + n, width};
+            turn_rows(turn, count - n, k, vf_set1(b->scale));
+        }
         return;
     }
     for (int64_t k0 = 0; k0 < k; k0 += 16) {

@@ -60,4 +60,40 @@ SIMD_INLINE void transpose_square(vf r[VL])
 
 #endif
 
+/* Rows of a matrix and where they go as columns. */
+struct turn {
+    const float *from;
+    int64_t from_row; /* floats between rows */
+    float *to;
+    int64_t to_row;
+};
+
+/* The columns of `rows` rows of `depth` floats times `scale`. Whole vectors are written, with zeros
+ * for the rows that lack to VL. */
+SIMD_INLINE void turn_square(const struct turn *t, int64_t rows, int64_t depth, vf scale)
+{
+    vf r[VL];
+    vm lanes = vm_first(depth);
+    for (int i = 0; i < VL; i++) {
+        r[i] = vf_zero();
+        if (i < rows)
+            r[i] = depth >= VL ? vf_load(t->from + i * t->from_row)
+                               : vf_load_m(t->from + i * t->from_row, lanes);
+        r[i] = vf_mul(scale, r[i]);
+    }
+    transpose_square(r);
+    for (int i = 0; i < VL && i < depth; i++)
+        vf_store(t->to + i * t->to_row, r[i]);
+}
+
+/* The same for VL rows at most and any depth. */
+SIMD_INLINE void turn_rows(struct turn t, int64_t rows, int64_t depth, vf scale)
+{
+    int64_t at = 0;
+    for (; rows >= VL && at + VL <= depth; at += VL, t.from += VL, t.to += VL * t.to_row)
+        turn_square(&t, VL, VL, scale);
+    for (; at < depth; at += VL, t.from += VL, t.to += VL * t.to_row)
+        turn_square(&t, rows, depth - at, scale);
+}
+
 #endif
