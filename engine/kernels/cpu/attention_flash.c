@@ -11,6 +11,7 @@
 #include "engine/attention.h"
 #include "engine/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/simd_square.h"
 
 enum {
     NR = 2 * VL, /* columns of a tile */
@@ -78,7 +79,7 @@ static size_t lay_out(const struct attention_shape *s, char *base, struct scratc
     const int64_t counts[] = {16, /* packed_head, a cache line of its own */
                               round_up(s->keys, NR) * s->head_size,
                               s->keys * width,
-                              s->head_size * MR,
+                              s->head_size * MR + VL, /* see pack_queries */
                               (int64_t)MR * SCORE_STRIDE,
                               MR * width};
     char *parts[6];
@@ -111,14 +112,11 @@ static size_t workspace(const struct kernel_query *q, int variant)
 
 static void pack_keys(const float *k, int64_t row, int64_t keys, int64_t size, float *to)
 {
-    for (int64_t first = 0; first < keys; first += NR, to += size * NR) {
-        int64_t count = keys - first < NR ? keys - first : NR;
-        for (int64_t j = 0; j < count; j++)
-            for (int64_t d = 0; d < size; d++)
-                to[d * NR + j] = k[(first + j) * row + d];
-        for (int64_t d = 0; count < NR && d < size; d++)
-            memset(to + d * NR + count, 0, (size_t)(NR - count) * sizeof(float));
-    }
+    for (int64_t first = 0; first < keys; first += NR, to += size * NR)
+        for (int64_t j = 0; j < NR; j += VL) {
+            struct turn turn = {k + (first + j) * row, row, to + j, NR};
+            turn_rows(turn, keys - first - j, size, vf_set1(1.0f));
+        }
 }
 
 static void pack_values(const float *v, int64_t row, int64_t keys, int64_t size, float *to)
@@ -131,12 +129,13 @@ static void pack_values(const float *v, int64_t row, int64_t keys, int64_t size,
         }
 }
 
+/* A vector may reach over the MR queries into the next line, which is written after it. */
 static void pack_queries(const struct job *job, const float *q, int64_t rows, float *to)
 {
-    float scale = (float)job->s.scale;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t d = 0; d < job->s.head_size; d++)
-            to[d * MR + r] = scale * q[r * job->s.q_row + d];
+    for (int64_t r = 0; r < MR; r += VL) {
+        struct turn turn = {q + r * job->s.q_row, job->s.q_row, to + r, MR};
+        turn_rows(turn, rows - r, job->s.head_size, vf_set1((float)job->s.scale));
+    }
 }
 
 /* ---- products ---- */

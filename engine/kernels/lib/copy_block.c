@@ -1,68 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transposes of blocks. f32: squares of VL x VL in registers (16 x 16 with AVX-512, 8 x 8 with
- * AVX2), by interleaving pairs of rows of ever larger groups. */
+ * Transposes of blocks. f32: the squares of simd_square.h. */
 #include "engine/kernels/lib/copy_block.h"
 
 #include "engine/kernels/lib/copy_bytes.h"
-
-#if defined(__AVX512F__)
-
-enum { SIDE = 16 };
-
-SIMD_INLINE void transpose_square(vf r[SIDE])
-{
-    vf t[SIDE];
-    for (int k = 0; k < SIDE; k += 4) { /* 4 x 4 within each quarter of the rows */
-        vf a = _mm512_unpacklo_ps(r[k], r[k + 1]), b = _mm512_unpackhi_ps(r[k], r[k + 1]);
-        vf c = _mm512_unpacklo_ps(r[k + 2], r[k + 3]), d = _mm512_unpackhi_ps(r[k + 2], r[k + 3]);
-        t[k] = _mm512_shuffle_ps(a, c, 0x44);
-        t[k + 1] = _mm512_shuffle_ps(a, c, 0xee);
-        t[k + 2] = _mm512_shuffle_ps(b, d, 0x44);
-        t[k + 3] = _mm512_shuffle_ps(b, d, 0xee);
-    }
-    for (int k = 0; k < 4; k++) { /* quarters of rows k, k + 4, k + 8, k + 12 */
-        vf a = _mm512_shuffle_f32x4(t[k], t[k + 4], 0x88);
-        vf b = _mm512_shuffle_f32x4(t[k], t[k + 4], 0xdd);
-        vf c = _mm512_shuffle_f32x4(t[k + 8], t[k + 12], 0x88);
-        vf d = _mm512_shuffle_f32x4(t[k + 8], t[k + 12], 0xdd);
-        r[k] = _mm512_shuffle_f32x4(a, c, 0x88);
-        r[k + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
-        r[k + 8] = _mm512_shuffle_f32x4(a, c, 0xdd);
-        r[k + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
-    }
-}
-
-#elif defined(__AVX2__)
-
-enum { SIDE = 8 };
-
-SIMD_INLINE void transpose_square(vf r[SIDE])
-{
-    vf t[SIDE];
-    for (int k = 0; k < SIDE; k += 4) {
-        vf a = _mm256_unpacklo_ps(r[k], r[k + 1]), b = _mm256_unpackhi_ps(r[k], r[k + 1]);
-        vf c = _mm256_unpacklo_ps(r[k + 2], r[k + 3]), d = _mm256_unpackhi_ps(r[k + 2], r[k + 3]);
-        t[k] = _mm256_shuffle_ps(a, c, 0x44);
-        t[k + 1] = _mm256_shuffle_ps(a, c, 0xee);
-        t[k + 2] = _mm256_shuffle_ps(b, d, 0x44);
-        t[k + 3] = _mm256_shuffle_ps(b, d, 0xee);
-    }
-    for (int k = 0; k < 4; k++) {
-        r[k] = _mm256_permute2f128_ps(t[k], t[k + 4], 0x20);
-        r[k + 4] = _mm256_permute2f128_ps(t[k], t[k + 4], 0x31);
-    }
-}
-
-#else
-
-enum { SIDE = 1 };
-
-SIMD_INLINE void transpose_square(vf r[SIDE])
-{
-    (void)r;
-}
-
-#endif
+#include "engine/kernels/lib/simd_square.h"
 
 /* From DRAM every source row is read in turn, too briefly for the hardware to run ahead. */
 enum { AHEAD_BYTES = 256 };
@@ -70,14 +11,14 @@ enum { AHEAD_BYTES = 256 };
 /* A square that is full: the common case, free of masks. */
 SIMD_INLINE void square(const struct copy_block *b, const char *src, char *dst, bool stream)
 {
-    vf r[SIDE];
-    for (int k = 0; k < SIDE; k++) {
+    vf r[VL];
+    for (int k = 0; k < VL; k++) {
         r[k] = vf_load((const float *)(const void *)(src + k * b->src_stride));
         if (stream)
             __builtin_prefetch(src + k * b->src_stride + AHEAD_BYTES, 0, 0);
     }
     transpose_square(r);
-    for (int k = 0; k < SIDE; k++) {
+    for (int k = 0; k < VL; k++) {
         float *to = (float *)(void *)(dst + k * b->dst_stride);
         if (stream)
             vf_stream(to, r[k]);
@@ -90,22 +31,22 @@ SIMD_INLINE void square(const struct copy_block *b, const char *src, char *dst, 
 static void square_edge(const struct copy_block *b, int64_t na, int64_t nb, const char *src,
                         char *dst)
 {
-    vf r[SIDE];
+    vf r[VL];
     vm load = vm_first(nb), store = vm_first(na);
-    for (int k = 0; k < SIDE; k++)
+    for (int k = 0; k < VL; k++)
         r[k] = k < na ? vf_load_m((const float *)(const void *)(src + k * b->src_stride), load)
                       : vf_zero();
     transpose_square(r);
-    for (int k = 0; k < SIDE && k < nb; k++)
+    for (int k = 0; k < VL && k < nb; k++)
         vf_store_m((float *)(void *)(dst + k * b->dst_stride), store, r[k]);
 }
 
 /* Narrower than a square: masks. */
 static void block_narrow(const struct copy_block *b)
 {
-    for (int64_t i = 0; i < b->na; i += SIDE)
-        for (int64_t j = 0; j < b->nb; j += SIDE)
-            square_edge(b, b->na - i < SIDE ? b->na - i : SIDE, b->nb - j < SIDE ? b->nb - j : SIDE,
+    for (int64_t i = 0; i < b->na; i += VL)
+        for (int64_t j = 0; j < b->nb; j += VL)
+            square_edge(b, b->na - i < VL ? b->na - i : VL, b->nb - j < VL ? b->nb - j : VL,
                         b->src + i * b->src_stride + j * 4, b->dst + j * b->dst_stride + i * 4);
 }
 
@@ -113,12 +54,12 @@ static void block_narrow(const struct copy_block *b)
  * the one before it is written twice, which is cheaper than a mask. */
 static void block_4(const struct copy_block *b, bool stream)
 {
-    bool aligned = (((uintptr_t)b->dst | (uintptr_t)b->dst_stride) & (SIDE * 4 - 1)) == 0;
-    for (int64_t i = 0; i < b->na; i += SIDE) {
-        int64_t at_a = i + SIDE <= b->na ? i : b->na - SIDE;
-        bool past = stream && aligned && at_a == i && SIDE > 1;
-        for (int64_t j = 0; j < b->nb; j += SIDE) {
-            int64_t at_b = j + SIDE <= b->nb ? j : b->nb - SIDE;
+    bool aligned = (((uintptr_t)b->dst | (uintptr_t)b->dst_stride) & (VL * 4 - 1)) == 0;
+    for (int64_t i = 0; i < b->na; i += VL) {
+        int64_t at_a = i + VL <= b->na ? i : b->na - VL;
+        bool past = stream && aligned && at_a == i && VL > 1;
+        for (int64_t j = 0; j < b->nb; j += VL) {
+            int64_t at_b = j + VL <= b->nb ? j : b->nb - VL;
             const char *src = b->src + at_a * b->src_stride + at_b * 4;
             char *dst = b->dst + at_b * b->dst_stride + at_a * 4;
             if (past)
@@ -196,9 +137,9 @@ PLAIN_BLOCK(plain_8, uint64_t)
 void copy_block(const struct copy_block *b, int elem, bool stream)
 {
     int64_t narrow = b->na < b->nb ? b->na : b->nb;
-    if (elem == 4 && narrow >= SIDE)
+    if (elem == 4 && narrow >= VL)
         block_4(b, stream);
-    else if (elem == 4 && narrow * 8 >= SIDE)
+    else if (elem == 4 && narrow * 8 >= VL)
         block_narrow(b);
     else if (elem == 4)
         plain_4(b);

@@ -190,18 +190,57 @@ static void move_down(struct gemm_tile *tile, int64_t rows)
         tile->shift += rows;
 }
 
-static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
+/* What the tiles of a panel prefetch: the rows of the tile below where the hardware does not see
+ * them, else, each its share, the next panel, which lies in the third cache or in memory: nothing
+ * else could hide the way from there, for its first tile reads all of it. */
+struct ahead {
+    bool rows;
+    const float *panel;
+    int64_t floats; /* of the panel still to come */
+};
+
+/* The next panel is in this pass or the first of the next one. */
+static struct ahead ahead_of(const struct chunk *k, const struct pass *pass, int64_t panel)
 {
     const struct gemm_plan *p = k->plan;
-    const float *operands[GEMM_STEP_MAX];
-    enum gemm_math math = p->size.math;
+    struct ahead ahead = {.rows = panel == k->panel0 && pass_is_dense(k, pass)};
+    int64_t depth = pass->taps * pass->k, all = p->size.taps * p->size.k;
+    int64_t before = pass->tap * p->size.k + pass->first, next = panel + 1;
+    if (next == k->panel1) {
+        next = k->panel0;
+        before += depth;
+        depth = before + depth <= all ? depth : all - before;
+    }
+    if (depth == 0)
+        return ahead;
+    int64_t width = gemm_panel_vectors(p, next) * VL;
+    ahead.panel = k->b + next * p->size.vectors * VL * all + before * width;
+    ahead.floats = depth * width;
+    return ahead;
+}
+
+/* The share of a tile that will prefetch so many floats. */
+static const float *take_ahead(struct ahead *ahead, const float *const *rows,
+                               const float *const *below, int64_t floats)
+{
+    const float *from = rows[0];
+    if (ahead->floats > 0)
+        from = ahead->panel;
+    ahead->panel += ahead->floats > floats ? floats : ahead->floats;
+    ahead->floats -= ahead->floats > floats ? floats : ahead->floats;
+    return ahead->rows && below ? below[0] : from;
+}
+
+/* The topmost tile of a chunk in a panel, but for its rows of A. */
+static struct gemm_tile top_tile(const struct chunk *k, const struct pass *pass, int64_t panel)
+{
+    const struct gemm_plan *p = k->plan;
     bool copy = p->size.copy,
          last = pass->tap + pass->taps == p->size.taps && pass->first + pass->k == p->size.k;
-    int64_t full = (int64_t)p->size.vectors * VL, column = panel * full, step = p->size.rows;
-    int vectors = (int)gemm_panel_vectors(p, panel);
+    int64_t column = panel * p->size.vectors * VL, vectors = gemm_panel_vectors(p, panel);
     int64_t left = p->size.n - column - (vectors - 1) * VL;
     int64_t before = (pass->tap * p->size.k + pass->first) * vectors * VL;
-    struct gemm_tile tile = {.row_step = step,
+    struct gemm_tile tile = {.row_step = p->size.rows,
                              .taps = copy ? 1 : pass->taps,
                              .first = copy ? 0 : pass->first,
                              .k = copy ? pass->taps * pass->k : pass->k,
@@ -209,21 +248,33 @@ static void run_panel(const struct chunk *k, const struct pass *pass, int64_t pa
                              .last = left < VL ? left : VL,
                              .stream = k->stream && last && left >= VL,
                              .resume = before > 0,
-                             .post = last ? k->call->post : NULL,
-                             .operands = operands};
+                             .post = last ? k->call->post : NULL};
+    place_results(k, tile_row(p, k->tile0), column, last, &tile);
+    return tile;
+}
+
+static void run_panel(const struct chunk *k, const struct pass *pass, int64_t panel)
+{
+    const struct gemm_plan *p = k->plan;
+    const float *operands[GEMM_STEP_MAX];
+    enum gemm_math math = p->size.math;
+    bool copy = p->size.copy;
+    int vectors = (int)gemm_panel_vectors(p, panel);
     gemm_tile_fn *thick = p->rows_rest ? gemm_tile_for(math, (int)p->rows_even + 1, vectors) : NULL;
     gemm_tile_fn *thin = p->rows_even ? gemm_tile_for(math, (int)p->rows_even, vectors) : NULL;
-    int64_t taps = copy ? 1 : p->size.taps;
-    bool ahead = panel == k->panel0 && pass_is_dense(k, pass);
-    const float *const *rows = copy ? k->copied : k->rows + pass->tap * step;
-    place_results(k, tile_row(p, k->tile0), column, last, &tile);
+    int64_t step = (copy ? 1 : p->size.taps) * p->size.rows;
+    const float *const *rows = copy ? k->copied : k->rows + pass->tap * p->size.rows;
+    struct gemm_tile tile = top_tile(k, pass, panel);
+    struct ahead ahead = ahead_of(k, pass, panel);
+    tile.operands = operands;
     if (tile.post)
-        move_operands(k, tile.post, tile_row(p, k->tile0), column, operands);
-    for (int64_t index = k->tile0; index < k->tile1; index++, rows += taps * step) {
+        move_operands(k, tile.post, tile_row(p, k->tile0), panel * p->size.vectors * VL, operands);
+    for (int64_t index = k->tile0; index < k->tile1; index++, rows += step) {
         bool is_thick = index < p->rows_rest;
         int64_t count = p->rows_even + is_thick;
         tile.rows = rows;
-        tile.ahead = ahead && index + 1 < k->tile1 ? rows[step] : rows[0];
+        tile.ahead = take_ahead(&ahead, rows, index + 1 < k->tile1 ? rows + step : NULL,
+                                count * pass->taps * pass->k);
         (is_thick ? thick : thin)(&tile);
         move_down(&tile, count);
         for (int s = 0; tile.post && s < tile.post->count; s++)

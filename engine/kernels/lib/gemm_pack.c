@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/simd_square.h"
 
 enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
@@ -44,10 +45,16 @@ static void pack_row(const float *from, int64_t stride, int64_t count, float sca
         to[n] = 0.0f;
 }
 
-/* When a column of B is dense and a row is not, 16 elements of each column are read at a time. */
 static void pack_columns(const float *from, const struct gemm_source_b *b, int64_t k, int64_t count,
                          int64_t width, float *to)
 {
+    if (b->row == 1) {
+        for (int64_t n = 0; n < width; n += VL) {
+            struct turn turn = {from + n * b->column, b->column, to + n, width};
+            turn_rows(turn, count - n, k, vf_set1(b->scale));
+        }
+        return;
+    }
     for (int64_t k0 = 0; k0 < k; k0 += 16) {
         int64_t k1 = k0 + 16 < k ? k0 + 16 : k;
         for (int64_t n = 0; n < width; n++)
