@@ -276,8 +276,9 @@ static double compulsory_of(const struct tally *t, int v)
     double bytes = value_bytes(value);
     if (value->kind != VALUE_RESULT)
         return t->whole[v] ? bytes : fmin(bytes, t->picked[v]);
-    bool moved = moves(t->g->nodes[value->producer].op);
-    return t->whole[v] && !moved && !is_made_by_reader(t, v) ? bytes : 0;
+    if (!t->whole[v] || moves(t->g->nodes[value->producer].op))
+        return 0;
+    return is_made_by_reader(t, v) ? 0 : bytes;
 }
 
 static void tally_values(struct tally *t, struct graph_cost *cost)
