@@ -325,7 +325,7 @@ static void test_row_of_f8(void **state)
     expect_refusal(&b, "only if it is constant");
     b.fixed[input] = row;
     b.in[input] = (free((void *)(uintptr_t)b.in[input]), NULL);
-    cublaslt_handles_release(); /* before the count of what lives begins anew */
+    cublaslt_handles_release();                   /* before the count of what lives begins anew */
     for (int n = 0; n == 0 || fake.failed; n++) { /* n: the call that fails */
         fake_reset(n);
         enum status status = run_through(&b, &err);

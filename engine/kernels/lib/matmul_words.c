@@ -47,25 +47,19 @@ enum { TUNINGS = 4 };
 static const struct tuning tunings[2][TUNINGS] = {
     {{GEMM_BF16_DOT, 2, 12}, {GEMM_BF16_DOT, 4, 6}, {GEMM_BF16_DOT, 3, 8}, {GEMM_BF16, 2, 12}},
     {{GEMM_BYTES_DOT, 2, 12}, {GEMM_BYTES_DOT, 4, 6}, {GEMM_BYTES_DOT, 3, 8}, {GEMM_BYTES, 2, 12}}};
+static bool (*const has_byte_dots)(void) = cpu_has_vnni;
 #elif defined(__AVX2__)
 static const struct tuning tunings[2][TUNINGS] = {
     {{GEMM_BF16, 2, 6}, {GEMM_BF16, 3, 4}},
     {{GEMM_BYTES_DOT, 2, 6}, {GEMM_BYTES_DOT, 3, 4}, {GEMM_BYTES, 2, 5}, {GEMM_BYTES, 2, 6}}};
+static bool (*const has_byte_dots)(void) = cpu_has_avx_vnni;
 #else
+static bool (*const has_byte_dots)(void) = cpu_has_avx_vnni;
 static const struct tuning tunings[2][TUNINGS] = {{{GEMM_BF16, 4, 4}}, {{GEMM_BYTES, 4, 4}}};
 #endif
 
 /* Products up to this are fast enough for the tests to try everything. */
 #define SMALL_MACS 1e7
-
-static bool has_byte_dots(void)
-{
-#if defined(__AVX512F__)
-    return cpu_has_vnni();
-#else
-    return cpu_has_avx_vnni();
-#endif
-}
 
 static bool can_run(const struct tuning *t, const struct tuning *list, const struct matmul_shape *s)
 {
