@@ -54,7 +54,7 @@ ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -m
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
-SHALLOW := all run test test-gpu test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
+SHALLOW := all run test test-gpu compare-gpu test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
 DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -406,6 +406,10 @@ test:
 test-gpu:
 	$(SUBMAKE) binary test-programs
 	@tools/test_gpu.sh $(B) $(or $(T),cuda)
+# The same models in PyTorch on the same GPU; exit code 77 without it. O: options.
+compare-gpu:
+	$(SUBMAKE) binary
+	python3 tests/gpu/compare_torch.py --ridge $(B)/ridge $(O)
 test-long:
 	$(SUBMAKE) test LONG=1 RIDGE_FUZZ_SECONDS=60 RIDGE_TEST_TIMEOUT=3600
 asan:

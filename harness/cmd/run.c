@@ -253,6 +253,8 @@ static int run_main(int word_count, char **words, const void *values)
     }
     o.model.batch = plan.points[0].batch;
     o.model.threads = plan.points[0].threads;
+    o.model.device = o.on_request ? plan.points[0].device : o.model.device;
+    o.model.precision = o.on_request ? plan.points[0].precision : o.model.precision;
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
     char *command = command_line(&arena);
     int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))

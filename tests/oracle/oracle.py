@@ -9,8 +9,6 @@ import argparse
 import json
 import math
 import os
-import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,6 +16,8 @@ import time
 
 import numpy as np
 import onnxruntime as ort
+
+from turns import Ridge, mean_ratio, read_tensor, take_turns, tensor_file
 
 try:
     import openvino as ov
@@ -46,29 +46,6 @@ COMPARED = [
     ("synnet", 1), ("gemm", 1), ("conv", 1), ("fc", 1), ("pool", 1), ("norm", 1),
     ("active", 1), ("rnn", 1), ("rnn:cell=GRU", 1), ("rnn:cell=RNN", 1),
 ]
-LONG_S = 1.0  # an execution this long finds nothing of its own in caches, whoever ran before
-
-
-class Ridge:
-    """`ridge run --on-request`: one sample per line on its standard input."""
-
-    def __init__(self, program, model, batch, threads, extra):
-        command = [program, "run", model, "--on-request", "--threads", str(threads)] + extra
-        if batch:
-            command += ["--batch", str(batch)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
-        if not self.process.stdout.readline():
-            raise SystemExit(f"{' '.join(command)} failed")
-
-    def sample(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 class Runtime:
@@ -110,15 +87,6 @@ class OpenVino:
 
     def close(self):
         self.request = self.model = None
-
-
-def tensor_file(folder, name):
-    """The file that Ridge wrote for a tensor: other characters than these become '_'."""
-    return os.path.join(folder, re.sub(r"[^A-Za-z0-9._+-]", "_", name) + ".npy")
-
-
-def read_tensor(folder, name):
-    return np.load(tensor_file(folder, name))
 
 
 def set_error(ours, theirs):
@@ -187,25 +155,6 @@ def error_in_parts(args, model, batch, folder):
     return worst
 
 
-def wants_more(taken, passed, samples, seconds, limit):
-    if passed >= limit:
-        return taken < 3
-    return taken < samples or (passed < seconds and taken < 400)
-
-
-def take_turns(engines, samples, seconds, limit):
-    times = {name: [] for name in engines}
-    warm = {name: engine.sample() for name, engine in engines.items()}
-    long = min(warm.values()) > LONG_S * 1e3
-    began = time.time()
-    while wants_more(len(times["ridge"]), time.time() - began, samples, seconds, limit):
-        for name, engine in engines.items():
-            if not long:
-                engine.sample()  # its own caches and threads are warm again
-            times[name].append(engine.sample())
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
 def judge(args, model, batch, timed):
     with tempfile.TemporaryDirectory(dir=args.work) as folder:
         path, given, outputs = prepare(args, model, batch, folder)
@@ -219,10 +168,11 @@ def judge(args, model, batch, timed):
         if not timed:
             return row
         size = 0 if model.endswith(".onnx") else batch
-        engines = {"ridge": Ridge(args.ridge, model, size, args.threads, []), "ort": runtime}
+        threads = ["--threads", str(args.threads)]
+        engines = {"ridge": Ridge(args.ridge, model, size, threads), "ort": runtime}
         if not args.no_native:
-            engines["native"] = Ridge(args.ridge, model, size, args.threads,
-                                      ["--providers", "native"])
+            engines["native"] = Ridge(args.ridge, model, size,
+                                      threads + ["--providers", "native"])
         if ov:
             try:
                 engines["openvino"] = OpenVino(path, inputs, args.threads)
@@ -232,11 +182,6 @@ def judge(args, model, batch, timed):
         for engine in engines.values():
             engine.close()
         return row
-
-
-def mean_ratio(rows, other, ours="ridge"):
-    ratios = [row[other] / row[ours] for row in rows if other in row and ours in row]
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
 
 def print_table(rows, check_only):
