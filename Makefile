@@ -457,6 +457,7 @@ help:
 	@echo "make test       all tests; T=pattern picks some; the last line sums them up"
 	@echo "make test-long  the same with the long cases"
 	@echo "make test-gpu   what needs a GPU: executables, kernels, workloads on it"
+	@echo "make compare-gpu  the same models in PyTorch on the same GPU, in turns"
 	@echo "make asan tsan  all tests under the sanitizers"
 	@echo "make have-not   all tests without any optional library"
 	@echo "make fuzz       every fuzz target under libFuzzer, TIME=60 seconds each (needs clang)"
