@@ -55,7 +55,7 @@ static struct outcome verify(const char *spec, const struct verify_options *o)
 {
     struct outcome r = {.spec = spec,
                         .precision = o->model.precision ? o->model.precision : "f32",
-                        .v = {NAN, NAN}};
+                        .v = {NAN, NAN, ""}};
     struct graph *graph;
     struct exe *exe;
     uint64_t begin = clock_now_ns();
