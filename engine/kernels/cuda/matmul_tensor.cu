@@ -220,8 +220,8 @@ static __device__ __forceinline__ void store(const struct tensor_product &k, int
 #pragma unroll
             for (int half_of = 0; half_of < 2; half_of++)
                 store_two<element>(k, c, row + i * MMA_ROWS + half_of * 8,
-                                   column + j * MMA_COLUMNS + lane % 4 * 2, sums[i][j][half_of * 2],
-                                   sums[i][j][half_of * 2 + 1]);
+                                   column + j * MMA_COLUMNS + lane % 4 * 2,
+                                   sums[i][j][half_of * 2], sums[i][j][half_of * 2 + 1]);
 }
 
 template <class element, bool across, int each> struct block {
@@ -253,10 +253,10 @@ __global__ void __launch_bounds__(BLOCK)
     struct product_offsets at = product_at(p, blockIdx.z);
     struct block<element, across, each> b = {
         {(const element *)p.a + at.a, p.a_row, p.m, p.k, k.whole_a},
-            {(const element *)p.b + at.b, across ? p.b_row : p.b_col, across ? p.k : p.n,
-             across ? p.n : p.k, k.whole_b},
-            blockIdx.y *SIDE *each, blockIdx.x *SIDE *each
-    };
+        {(const element *)p.b + at.b, across ? p.b_row : p.b_col, across ? p.k : p.n,
+         across ? p.n : p.k, k.whole_b},
+        blockIdx.y * SIDE * each,
+        blockIdx.x * SIDE * each};
     unsigned warp = threadIdx.x / WARP;
     bool is_needed = b.row + warp / WARPS_ACROSS * (MMA_ROWS * each) < p.m &&
                      b.column + warp % WARPS_ACROSS * (MMA_COLUMNS * each) < p.n;
@@ -408,6 +408,11 @@ static void release(struct kernel_state *state)
 
 static const char *const ops[] = {"MatMul", "Gemm", NULL};
 
-CUDA_KERNEL(matmul_tensor) = {CUDA_NAME(matmul_tensor), .ops = ops,           .supports = supports,
-                              .variants = variants,     .describe = describe, .prepare = prepare,
-                              .launch = launch,         .release = release};
+CUDA_KERNEL(matmul_tensor) = {CUDA_NAME(matmul_tensor),
+                              .ops = ops,
+                              .supports = supports,
+                              .variants = variants,
+                              .describe = describe,
+                              .prepare = prepare,
+                              .launch = launch,
+                              .release = release};

@@ -92,11 +92,11 @@ static __device__ __forceinline__ void update(const struct scatter &k, unsigned 
     if (k.reduction == REDUCE_NONE)
         *at = bits;
     for (; k.reduction != REDUCE_NONE && seen != old;) {
-        unsigned next =
-            k.dtype == DTYPE_I32
-                ? (unsigned)combine(k.reduction, (int)old, (int)bits)
-                : (unsigned)__float_as_int(
-                      combine(k.reduction, __int_as_float((int)old), __int_as_float((int)bits)));
+        unsigned next = k.dtype == DTYPE_I32
+                            ? (unsigned)combine(k.reduction, (int)old, (int)bits)
+                            : (unsigned)__float_as_int(
+                                  combine(k.reduction, __int_as_float((int)old),
+                                          __int_as_float((int)bits)));
         seen = old;
         old = atomicCAS(at, seen, next);
     }
@@ -249,5 +249,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"ScatterElements", "Scatter", "ScatterND", NULL};
 
-CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, .supports = supports,
-                        .workspace = workspace, .launch = launch};
+CUDA_KERNEL(scatter) = {CUDA_NAME(scatter),
+                        .ops = ops,
+                        .supports = supports,
+                        .workspace = workspace,
+                        .launch = launch};
