@@ -438,30 +438,29 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     return STATUS_OK;
 }
 
+/* As many rows per block as the batch fills. */
+#define LAUNCH_STEP(step)                                                                          \
+    do {                                                                                           \
+        if (many)                                                                                  \
+            LAUNCH_FLOATS(type, (step<ROWS, element>), grid, block, 0, k, args);                   \
+        else                                                                                       \
+            LAUNCH_FLOATS(type, (step<1, element>), grid, block, 0, k, args);                      \
+    } while (0)
+
 static void launch_step(const struct rnn *k, enum dtype type, const struct kernel_args *args)
 {
     bool many = k->batch >= ROWS;
     unsigned rows = many ? (unsigned)ROWS : 1;
     struct cuda_grid grid = skinny_grid(k->hidden, k->batch, rows, k->directions);
     struct cuda_grid block = cuda_size(BLOCK);
-    if (k->cell == CELL_LSTM && many)
-        LAUNCH_FLOATS(type, (rnn_step_lstm<ROWS, element>), grid, block, 0, k, args);
-    else if (k->cell == CELL_LSTM)
-        LAUNCH_FLOATS(type, (rnn_step_lstm<1, element>), grid, block, 0, k, args);
-    else if (k->cell == CELL_GRU_LINEAR && many)
-        LAUNCH_FLOATS(type, (rnn_step_linear<ROWS, element>), grid, block, 0, k, args);
+    if (k->cell == CELL_LSTM)
+        LAUNCH_STEP(rnn_step_lstm);
     else if (k->cell == CELL_GRU_LINEAR)
-        LAUNCH_FLOATS(type, (rnn_step_linear<1, element>), grid, block, 0, k, args);
-    else if (k->cell == CELL_GRU_RESET && many)
-        LAUNCH_FLOATS(type, (rnn_step_gates<ROWS, element>), grid, block, 0, k, args);
+        LAUNCH_STEP(rnn_step_linear);
     else if (k->cell == CELL_GRU_RESET)
-        LAUNCH_FLOATS(type, (rnn_step_gates<1, element>), grid, block, 0, k, args);
-    if (k->cell == CELL_LSTM || k->cell == CELL_GRU_LINEAR)
-        return;
-    if (many)
-        LAUNCH_FLOATS(type, (rnn_step_candidate<ROWS, element>), grid, block, 0, k, args);
-    else
-        LAUNCH_FLOATS(type, (rnn_step_candidate<1, element>), grid, block, 0, k, args);
+        LAUNCH_STEP(rnn_step_gates);
+    if (k->cell == CELL_GRU_RESET || k->cell == CELL_PLAIN)
+        LAUNCH_STEP(rnn_step_candidate);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -494,11 +493,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};
 
-CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
-                    .ops = ops,
-                    .packs = 1u << W | 1u << R | 1u << BIAS,
-                    .supports = supports,
-                    .workspace = workspace,
-                    .prepare = prepare,
-                    .launch = launch,
-                    .release = release};
+CUDA_KERNEL(rnn) = {
+    CUDA_NAME(rnn),       .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
+    .supports = supports, .workspace = workspace, .prepare = prepare,
+    .launch = launch,     .release = release};
