@@ -153,17 +153,25 @@ double SIMD_FN(roof_dot_i8)(int64_t rounds, float *sink)
 
 #endif
 
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+#define VNNI                   "avx512vnni"
+#define vi_dot_vnni(sum, a, b) _mm512_dpbusd_epi32(sum, a, b)
+#elif defined(__AVX2__)
+#define VNNI                   "avxvnni"
+#define vi_dot_vnni(sum, a, b) _mm256_dpbusd_avx_epi32(sum, a, b)
+#endif
 
-__attribute__((target("avxvnni"))) double roof_dot_i8_vnni_avx2(int64_t rounds, float *sink)
+#if defined(VNNI)
+
+__attribute__((target(VNNI))) double SIMD_FN(roof_dot_i8_vnni)(int64_t rounds, float *sink)
 {
-    __m256i sum[CHAINS];
-    __m256i a = _mm256_set1_epi32(0x01020304), b = _mm256_set1_epi32(0x01010101);
-    EACH_CHAIN sum[c] = _mm256_set1_epi32(c);
-    ROUNDS(rounds, sum, _mm256_dpbusd_avx_epi32(sum[c], a, b));
+    vi sum[CHAINS];
+    vi a = vi_set1(0x01020304), b = vi_set1(0x01010101);
+    EACH_CHAIN sum[c] = vi_set1(c);
+    ROUNDS(rounds, sum, vi_dot_vnni(sum[c], a, b));
 #pragma GCC unroll 12
     for (int c = 1; c < CHAINS; c++)
-        sum[0] = _mm256_add_epi32(sum[0], sum[c]);
+        sum[0] = vi_add(sum[0], sum[c]);
     *sink = vf_sum(vf_from_vi(sum[0]));
     return (double)rounds * UNROLL * CHAINS * VL * 4 * 2;
 }
@@ -171,19 +179,6 @@ __attribute__((target("avxvnni"))) double roof_dot_i8_vnni_avx2(int64_t rounds, 
 #endif
 
 #if defined(__AVX512F__)
-
-__attribute__((target("avx512vnni"))) double roof_dot_i8_vnni_avx512(int64_t rounds, float *sink)
-{
-    __m512i sum[CHAINS];
-    __m512i a = _mm512_set1_epi32(0x01020304), b = _mm512_set1_epi32(0x01010101);
-    EACH_CHAIN sum[c] = _mm512_set1_epi32(c);
-    ROUNDS(rounds, sum, _mm512_dpbusd_epi32(sum[c], a, b));
-#pragma GCC unroll 12
-    for (int c = 1; c < CHAINS; c++)
-        sum[0] = _mm512_add_epi32(sum[0], sum[c]);
-    *sink = (float)_mm512_reduce_add_epi32(sum[0]);
-    return (double)rounds * UNROLL * CHAINS * 64 * 2;
-}
 
 __attribute__((target("avx512bf16"))) double roof_dot_bf16_avx512(int64_t rounds, float *sink)
 {
