@@ -29,16 +29,6 @@ static int capture(const struct augru *a, struct graph *to, int input)
     return inner_capture(to, a->form->x->g, a->form->node->inputs[input]);
 }
 
-static int op1(struct graph *g, const char *op, int x)
-{
-    return graph_node(g, op, NULL, INPUTS(x), NO_ATTRS);
-}
-
-static int op2(struct graph *g, const char *op, int x, int y)
-{
-    return graph_node(g, op, NULL, INPUTS(x, y), NO_ATTRS);
-}
-
 static int part(struct graph *g, int x, int64_t axis, int64_t from, int64_t to)
 {
     return graph_node(g, "Slice", NULL,

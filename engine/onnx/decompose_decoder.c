@@ -28,21 +28,6 @@ struct decoder {
     int inputs;                       /* of the loop */
 };
 
-static int op1(struct graph *g, const char *op, int x)
-{
-    return graph_node(g, op, NULL, INPUTS(x), NO_ATTRS);
-}
-
-static int op2(struct graph *g, const char *op, int x, int y)
-{
-    return graph_node(g, op, NULL, INPUTS(x, y), NO_ATTRS);
-}
-
-static int op3(struct graph *g, const char *op, int x, int y, int z)
-{
-    return graph_node(g, op, NULL, INPUTS(x, y, z), NO_ATTRS);
-}
-
 static int shaped(struct graph *g, int x, int rank, const int64_t *dim)
 {
     return op2(g, "Reshape", x, graph_const_i64(g, rank, dim));

@@ -92,21 +92,6 @@ static const char *own_numbers(struct parts *p, int64_t nodes)
 
 /* ---- a round ---- */
 
-static int op1(struct graph *g, const char *op, int x)
-{
-    return graph_node(g, op, NULL, INPUTS(x), NO_ATTRS);
-}
-
-static int op2(struct graph *g, const char *op, int x, int y)
-{
-    return graph_node(g, op, NULL, INPUTS(x, y), NO_ATTRS);
-}
-
-static int op3(struct graph *g, const char *op, int x, int y, int z)
-{
-    return graph_node(g, op, NULL, INPUTS(x, y, z), NO_ATTRS);
-}
-
 static int number(struct graph *g, int64_t value)
 {
     return graph_const_i64(g, -1, &value);

@@ -13,6 +13,19 @@
 struct graph *inner_new(struct exporter *x, const char *name);
 /* An input of `inner` that is value `value` of graph `from`. */
 int inner_capture(struct graph *inner, const struct graph *from, int value);
+/* Nodes without attributes. */
+static inline int op1(struct graph *g, const char *op, int x)
+{
+    return graph_node(g, op, NULL, INPUTS(x), NO_ATTRS);
+}
+static inline int op2(struct graph *g, const char *op, int x, int y)
+{
+    return graph_node(g, op, NULL, INPUTS(x, y), NO_ATTRS);
+}
+static inline int op3(struct graph *g, const char *op, int x, int y, int z)
+{
+    return graph_node(g, op, NULL, INPUTS(x, y, z), NO_ATTRS);
+}
 /* Puts the nodes of `inner` here; its values get new names, output k the name names[k] (NULL or ""
  * keeps its own). */
 enum status inner_inline(struct exporter *x, struct graph *inner, const char *const *names,
