@@ -183,12 +183,18 @@ int graph_input(struct graph *g, const char *name, enum dtype dtype, struct shap
     return index;
 }
 
-void graph_make_input(struct graph *g, int v, struct fill fill)
+void graph_cut(struct graph *g, int v)
 {
     struct value *value = &g->values[v];
     if (value->producer != NONE)
         g->nodes[value->producer].outputs[value->producer_out] = NONE;
     value->producer = NONE;
+}
+
+void graph_make_input(struct graph *g, int v, struct fill fill)
+{
+    struct value *value = &g->values[v];
+    graph_cut(g, v);
     value->kind = VALUE_INPUT;
     value->fill = fill;
     append(g, &g->inputs, &g->input_count, &g->input_cap, v);

@@ -205,7 +205,9 @@ enum status graph_check(const struct graph *g, struct error *err);
 struct graph *graph_copy(const struct graph *g);
 /* Removes dead nodes, and nodes whose outputs nobody uses; renumbers nodes, keeps values. */
 void graph_compact(struct graph *g);
-/* Cuts value v off from what computes it; fill is what it has when nothing is given. */
+/* Cuts value v off from what computes it; the caller says what it is from now on. */
+void graph_cut(struct graph *g, int v);
+/* Cut off, an input; fill is what it has when nothing is given. */
 void graph_make_input(struct graph *g, int v, struct fill fill);
 int graph_find_value(const struct graph *g, const char *name); /* NONE when there is none */
 int graph_uses(const struct graph *g, int value); /* how many inputs and graph outputs read it */

@@ -116,9 +116,7 @@ enum status graph_after_decisions(const struct graph *graph, const struct graph 
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < before->output_count; k++) {
         struct value *value = &g->values[before->outputs[k]];
-        if (value->producer != NONE)
-            g->nodes[value->producer].outputs[value->producer_out] = NONE;
-        value->producer = NONE;
+        graph_cut(g, before->outputs[k]);
         value->kind = VALUE_CONST;
         value->data = exe_output(made, k);
         value->data_owned = false;
