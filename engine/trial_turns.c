@@ -110,21 +110,28 @@ static void run_entrant(struct trial *t, struct turns *turns, struct entrant *e)
     e->candidate->time_ns = e->run_ns + (e->late_count ? e->late_ns / e->late_count : 0);
 }
 
-static void find_awake(struct trial *t, struct turns *turns)
+static bool plays_on(const struct entrant *e, bool own_threads)
 {
-    double ns = region_ns(t->exe->pool);
-    turns->awake_ns = turns->awake_ns > 0 ? fmin(turns->awake_ns, ns) : ns;
+    return !e->out && e->candidate->kernel->own_threads == own_threads;
 }
 
 /* Kernels with threads of their own come last: theirs spin for a while on our workers' CPUs. */
 static void play_round(struct trial *t, struct turns *turns)
 {
+    bool others = false;
     set_scene(t);
-    find_awake(t, turns);
-    for (int own = 0; own < 2; own++)
-        for (int k = 0; k < turns->count; k++)
-            if (!turns->list[k].out && turns->list[k].candidate->kernel->own_threads == (own == 1))
-                run_entrant(t, turns, &turns->list[k]);
+    for (int k = 0; k < turns->count; k++)
+        if (plays_on(&turns->list[k], false))
+            run_entrant(t, turns, &turns->list[k]);
+    for (int k = 0; k < turns->count; k++)
+        others = others || plays_on(&turns->list[k], true);
+    if (others && pool_threads(t->exe->pool) > 1) {
+        double ns = region_ns(t->exe->pool);
+        turns->awake_ns = turns->awake_ns > 0 ? fmin(turns->awake_ns, ns) : ns;
+    }
+    for (int k = 0; others && k < turns->count; k++)
+        if (plays_on(&turns->list[k], true))
+            run_entrant(t, turns, &turns->list[k]);
 }
 
 static int best_of(const struct turns *turns)
