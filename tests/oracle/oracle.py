@@ -164,7 +164,9 @@ def judge(args, model, batch, timed):
         error = largest_error(runtime.session, outputs, runtime.run())
         row = {"model": model, "batch": batch, "error": error, "parts": False}
         if not error <= args.bound:
-            row.update(whole=error, error=error_in_parts(args, model, batch, folder), parts=True)
+            halves = error_in_parts(args, model, batch, folder)
+            if halves <= args.bound:
+                row.update(whole=error, error=halves, parts=True)
         if not timed:
             return row
         size = 0 if model.endswith(".onnx") else batch
