@@ -97,14 +97,14 @@ CALL_CUBLASLT    := cublasLtGetVersion()
 LIBS_CUBLASLT     = $(CUDA_CFLAGS) $(CUDA_LDFLAGS) -lcublasLt
 CFLAGS_cublaslt   = $(CUDA_CFLAGS)
 PACKAGE_CUBLASLT := libcublas-dev-13-0 (in NVIDIA's repository)
-TESTS_CUBLASLT   := tests/unit/test_cublaslt
+TESTS_CUBLASLT   := tests/unit/test_cublaslt tests/unit/test_cublaslt_product
 PLUGIN_CUDNN     := cudnn
 HEADER_CUDNN     := cudnn.h
-CALL_CUDNN       := cudnnGetVersion()
+CALL_CUDNN       := cudnnGetVersion() * sizeof(char[CUDNN_VERSION >= 91301 ? 1 : -1])
 LIBS_CUDNN        = $(CUDA_CFLAGS) $(CUDA_LDFLAGS) -lcudnn
 CFLAGS_cudnn      = $(CUDA_CFLAGS)
-PACKAGE_CUDNN    := libcudnn9-dev-cuda-13 (in NVIDIA's repository)
-TESTS_CUDNN      := tests/unit/test_cudnn_graph tests/gpu/support
+PACKAGE_CUDNN    := libcudnn9-dev-cuda-13 (9.13.1 or newer, in NVIDIA's repository)
+TESTS_CUDNN      := tests/unit/test_cudnn_graph tests/unit/test_cudnn_engines tests/gpu/support
 comma := ,
 
 # The runtime is linked statically: at run time the driver is all that is needed.
@@ -202,8 +202,8 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
 PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/one_node.o $(B)/tests/gpu/fake_device.o
-FAKE_CUDNN    := tests/gpu/fake_cudnn
-FAKE_CUBLASLT := tests/gpu/fake_cublaslt
+FAKE_CUDNN    := tests/gpu/fake_cudnn tests/gpu/bench_cudnn
+FAKE_CUBLASLT := tests/gpu/fake_cublaslt tests/gpu/bench_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
                 $(wildcard tests/unit/test_*.c tests/*/run.c))))
@@ -307,7 +307,7 @@ $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
     tests/gpu/fake_device.c base/error.c engine/tensor.c engine/kernels/cublaslt/lib/api.c \
-    engine/kernels/cublaslt/lib/product.c \
+    engine/kernels/cublaslt/lib/product.c engine/ref_act.c \
     engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm

@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "engine/graph.h"
 
 enum device_copy { COPY_TO_DEVICE, COPY_TO_HOST, COPY_WITHIN };
 
@@ -97,6 +98,12 @@ struct device_kind {
     enum status (*replay)(const struct device *device, struct device_graph *graph, void *stream,
                           struct error *err);
     void (*graph_free)(const struct device *device, struct device_graph *graph);
+
+    /* Puts y = act(y) of `count` neighbouring floats of the type into the stream: for kernels that
+     * only call a library, whose epilogues have few activations. NULL where there is no such thing.
+     * As a launch it allocates nothing, and is recorded by a capture. */
+    enum status (*activate)(const struct device *device, const struct post *post, enum dtype type,
+                            void *y, int64_t count, void *stream, struct error *err);
 };
 
 /* For prepare() of a kernel: bytes of the host as new memory of the device, given back by

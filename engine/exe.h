@@ -72,8 +72,8 @@ struct candidate {
     int variant;
     double time_ns; /* median; 0: not timed */
     bool chosen;
-    char text[48];    /* describe() */
-    char reason[160]; /* why it was refused; empty: accepted */
+    char text[128];   /* describe() */
+    char reason[256]; /* why it was refused; empty: accepted */
 };
 
 struct exe_step {

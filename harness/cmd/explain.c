@@ -55,7 +55,7 @@ static void print_candidates(const struct exe_step *step)
 
 static void print_step(const struct exe_step *step, double ns, double total, double peak)
 {
-    char text[48], shape[96];
+    char text[128], shape[96];
     char share[16] = "      -"; /* of a peak that is not known */
     describe(step, text, sizeof(text));
     double flops = flops_of(step), bytes = step->bytes_in + step->bytes_out;

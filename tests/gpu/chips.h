@@ -6,12 +6,12 @@
 
 #include "engine/device.h"
 
-enum { CHIP_COUNT = 3 };
+enum { CHIP_A100, CHIP_H200, CHIP_B200, CHIP_COUNT };
 
 /* What their alloc says. */
 #define NO_MEMORY_HERE "a device that is only described has no memory"
 
-/* Devices 0, 1, 2 of kind "cuda": an A100, an H200 and a B200. chips[k].state is NULL. */
+/* Devices 0, 1, 2 of kind "cuda": sm_80, sm_90 and sm_100. chips[k].state is NULL. */
 void chips_describe(struct device chips[CHIP_COUNT]);
 const char *chip_name(int index); /* "sm_90" */
 /* Properties in cuDNN's JSON form. */

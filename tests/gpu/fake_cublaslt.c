@@ -8,7 +8,10 @@
 
 #include "tests/gpu/fake_device.h"
 
-enum { MAGIC = 0x17b1a5 };
+enum { MAGIC = 0x17b1a5, MATRICES = 4, TAKEN_FOR_GRANTED = 256, BIAS_ALIGN = 16 };
+
+/* What is where in an algorithm's words. */
+enum { WORD_ID, WORD_SUMS, WORD_ALIGNMENT };
 
 struct thing {
     int magic;
@@ -24,6 +27,8 @@ struct thing {
     uint64_t rows, cols;
     int64_t ld, stride;
     int32_t batch;
+    /* of a preference */
+    uint32_t schemes, alignment[MATRICES];
 };
 
 struct fake_products fake_products;
@@ -164,6 +169,9 @@ static cublasStatus_t preference_new(cublasLtMatmulPreference_t *preference)
 {
     MAY_FAIL("cublasLtMatmulPreferenceCreate");
     *preference = make_thing();
+    of(*preference)->schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
+    for (int k = 0; k < MATRICES; k++)
+        of(*preference)->alignment[k] = TAKEN_FOR_GRANTED;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -176,12 +184,18 @@ static cublasStatus_t preference_set(cublasLtMatmulPreference_t preference,
                                      cublasLtMatmulPreferenceAttributes_t name, const void *value,
                                      size_t size)
 {
-    of(preference);
-    bool limit = name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-    MUST(size == (limit ? sizeof(uint64_t) : sizeof(uint32_t)));
+    struct thing *thing = of(preference);
+    int matrix = (int)name - (int)CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+    void *to = name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
+                   ? (void *)&fake_products.workspace_limit
+               : name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK ? (void *)&thing->schemes
+               : matrix >= 0 && matrix < MATRICES ? (void *)&thing->alignment[matrix]
+                                                  : NULL;
+    MUST(to);
+    MUST(size ==
+         (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? sizeof(uint64_t) : sizeof(uint32_t)));
     MAY_FAIL("cublasLtMatmulPreferenceSetAttribute");
-    memcpy(limit ? (void *)&fake_products.workspace_limit : (void *)&fake_products.alignment, value,
-           size);
+    memcpy(to, value, size);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -250,15 +264,20 @@ static cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t de
                                 cublasLtMatmulPreference_t preference, int wanted,
                                 cublasLtMatmulHeuristicResult_t results[], int *count)
 {
+    const struct thing *wishes = of(preference);
     of(handle);
     of(desc);
-    of(preference);
     MUST(of(a) && of(b) && of(c) && of(d) && wanted >= 3);
     MAY_FAIL("cublasLtMatmulAlgoGetHeuristic");
     *count = knows(of(desc), of(a), of(b), of(d)) ? 3 : 0;
     for (int k = 0; k < *count; k++) {
         memset(&results[k], 0, sizeof(results[k]));
-        results[k].algo.data[0] = (uint64_t)k;
+        results[k].algo.data[WORD_ID] = (uint64_t)k;
+        results[k].algo.data[WORD_SUMS] = wishes->schemes & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE
+                                              ? CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE
+                                              : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+        for (int m = 0; m < MATRICES; m++)
+            results[k].algo.data[WORD_ALIGNMENT + m] = wishes->alignment[m];
         results[k].workspaceSize = FAKE_LT_WORKSPACE;
         results[k].state = k == 1 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     }
@@ -269,12 +288,30 @@ static cublasStatus_t algo_get(const cublasLtMatmulAlgo_t *algorithm,
                                cublasLtMatmulAlgoConfigAttributes_t name, void *value, size_t size,
                                size_t *written)
 {
-    MUST(size == sizeof(int32_t));
+    bool narrow = name == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ||
+                  name == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+    uint32_t number = name == CUBLASLT_ALGO_CONFIG_ID ? (uint32_t)algorithm->data[WORD_ID]
+                      : name == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME
+                          ? (uint32_t)algorithm->data[WORD_SUMS]
+                      : name == CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING ? 0
+                                                                   : (uint32_t)name;
+    uint16_t low = (uint16_t)number;
+    MUST(size == (narrow ? sizeof(low) : sizeof(number)));
     MAY_FAIL("cublasLtMatmulAlgoConfigGetAttribute");
-    *(int32_t *)value =
-        name == CUBLASLT_ALGO_CONFIG_ID ? (int32_t)algorithm->data[0] : (int32_t)name;
+    memcpy(value, narrow ? (void *)&low : (void *)&number, size);
     *written = size;
     return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Whether the addresses are what was promised when the algorithm was asked for. */
+static bool lies_as_promised(const cublasLtMatmulAlgo_t *algorithm, const void *const *matrices)
+{
+    for (int m = 0; m < MATRICES; m++) {
+        uint64_t promised = algorithm->data[WORD_ALIGNMENT + m];
+        if ((uintptr_t)matrices[m] % (promised < TAKEN_FOR_GRANTED ? promised : TAKEN_FOR_GRANTED))
+            return false;
+    }
+    return true;
 }
 
 /* ---- the product, column-major ---- */
@@ -339,22 +376,26 @@ static cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
     m.alpha = whole ? *(const int32_t *)alpha : (double)*(const float *)alpha;
     m.beta = whole ? *(const int32_t *)beta : (double)*(const float *)beta;
     of(handle);
-    MUST(algorithm && algorithm->data[0] != 1);
+    MUST(algorithm && algorithm->data[WORD_ID] != 1);
     MUST(workspace && workspace_bytes == FAKE_LT_WORKSPACE);
+    MUST((uintptr_t)workspace % TAKEN_FOR_GRANTED == 0);
+    MUST(lies_as_promised(algorithm, (const void *const[]){a, b, c, d}));
+    MUST(!(m.desc->epilogue & CUBLASLT_EPILOGUE_BIAS) || (uintptr_t)m.desc->bias % BIAS_ALIGN == 0);
     MUST(m.c->type == m.d->type && knows(m.desc, m.a, m.b, m.d));
     MUST(m.a->batch == m.d->batch && m.b->batch == m.d->batch && m.c->batch == m.d->batch);
     MAY_FAIL("cublasLtMatmul");
     const int64_t factor = bytes_of(m.a->type), size = bytes_of(m.d->type);
-    MUST(factor > 1 || ((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) % (whole ? 4 : 16) == 0);
     for (int64_t k = 0; k < m.d->batch; k++)
         multiply(&m, (const char *)a + k * m.a->stride * factor,
                  (const char *)b + k * m.b->stride * factor,
                  (const char *)c + k * m.c->stride * size, (char *)d + k * m.d->stride * size);
+    fake.clock_ns += algorithm->data[WORD_ID] ? 1000 : 2000;
     fake_products.count++;
     fake_products.stream = stream;
     fake_products.compute = m.desc->compute;
     fake_products.epilogue = m.desc->epilogue;
-    fake_products.algorithm = (int)algorithm->data[0];
+    fake_products.algorithm = (int)algorithm->data[WORD_ID];
+    fake_products.sums = (cublasLtReductionScheme_t)algorithm->data[WORD_SUMS];
     return CUBLAS_STATUS_SUCCESS;
 }
 

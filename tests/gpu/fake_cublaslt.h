@@ -3,7 +3,8 @@
  * cuBLASLt's functions as the plug-in's table wants them, computing on the host: they check what
  * they are given, multiply what the descriptors say, count what is made and given back, and fail
  * where the script says (tests/gpu/fake_device.h). Every product has three algorithms, of which the
- * second is refused. */
+ * second is refused. They hold the caller to what he promised of addresses, and split sums in the
+ * least exact way that he allows. */
 #ifndef TESTS_GPU_FAKE_CUBLASLT_H
 #define TESTS_GPU_FAKE_CUBLASLT_H
 
@@ -17,8 +18,8 @@ struct fake_products {
     cublasComputeType_t compute;
     cublasLtEpilogue_t epilogue;
     int algorithm;
-    uint64_t workspace_limit; /* that was asked for */
-    uint32_t alignment;       /* that was promised; 0: the library's own assumption */
+    uint64_t workspace_limit;       /* that was asked for */
+    cublasLtReductionScheme_t sums; /* of the algorithm: the least exact one that was allowed */
 };
 
 extern struct fake_products fake_products;

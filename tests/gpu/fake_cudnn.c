@@ -7,13 +7,20 @@
 
 #include "tests/gpu/fake_device.h"
 
-enum { ENGINES = 3, MAGIC = 0x5eed };
+enum { CONFIGURATIONS = 4, KNOBS = 9, MAGIC = 0x5eed };
+
+static const int64_t engine_of[CONFIGURATIONS] = {0, 1, 1, 2};
+static const int knob_types[KNOBS] = {
+    CUDNN_KNOB_TYPE_TILE_SIZE,  CUDNN_KNOB_TYPE_TILEK,      CUDNN_KNOB_TYPE_SPLIT_K_SLC,
+    CUDNN_KNOB_TYPE_IDX_MODE,   CUDNN_KNOB_TYPE_SPECFILT,   CUDNN_KNOB_TYPE_WORKSPACE,
+    CUDNN_KNOB_TYPE_TILE_CGA_M, CUDNN_KNOB_TYPE_TILE_CGA_N, CUDNN_KNOB_TYPE_STAGES};
 
 /* Any descriptor or handle. */
 struct thing {
     int magic, type;
     bool finalized;
-    int64_t number; /* of an engine, and of what is made of it */
+    int64_t number; /* of a configuration, and of what is made of it */
+    int64_t knob;   /* of knob_types */
     int64_t uids[FAKE_TENSORS];
     void *memory[FAKE_TENSORS];
     int count;
@@ -69,6 +76,11 @@ static size_t version(void)
     return CUDNN_VERSION;
 }
 
+static size_t cudart_version(void)
+{
+    return 13000;
+}
+
 static const char *error_string(cudnnStatus_t status)
 {
     return status == CUDNN_STATUS_INTERNAL_ERROR ? "CUDNN_STATUS_INTERNAL_ERROR" : "?";
@@ -122,6 +134,7 @@ static cudnnStatus_t finalize(cudnnBackendDescriptor_t desc)
     MAY_FAIL("cudnnBackendFinalize");
     thing->finalized = true;
     fake_launch.packs += thing->type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
+    fake_launch.plans += thing->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -149,19 +162,42 @@ static cudnnStatus_t set(cudnnBackendDescriptor_t desc, cudnnBackendAttributeNam
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* As many descriptors as were asked for, numbered. */
-static void number_things(int64_t wanted, int64_t *count, void *values)
+static int64_t least(int64_t a, int64_t b)
 {
-    *count = wanted ? wanted : ENGINES;
-    for (int64_t k = 0; k < wanted; k++)
+    return a < b ? a : b;
+}
+
+/* A question for none tells how many there are. */
+static void put_configurations(int64_t wanted, int64_t *count, void *values)
+{
+    *count = wanted ? least(wanted, CONFIGURATIONS) : CONFIGURATIONS;
+    for (int64_t k = 0; k < least(wanted, *count); k++)
         of(((void **)values)[k])->number = k;
+}
+
+/* Here the library answers such a question with 0. */
+static void put_knobs(const struct thing *config, int64_t wanted, int64_t *count, void *values)
+{
+    *count = least(wanted, KNOBS);
+    for (int64_t k = 0; k < *count; k++) {
+        struct thing *knob = of(((void **)values)[k]);
+        MUST(knob->type == CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+        knob->number = config->number;
+        knob->knob = k;
+    }
+}
+
+static int64_t knob_value(const struct thing *knob)
+{
+    bool second = knob->number > 0 && engine_of[knob->number - 1] == engine_of[knob->number];
+    return knob->knob == KNOBS - 1 && second ? 5 : 4;
 }
 
 static void note(const struct thing *engine, int64_t *count, int *notes)
 {
-    *count = engine->number != 1;
-    notes[0] = engine->number == 0 ? (int)CUDNN_NUMERICAL_NOTE_TENSOR_CORE
-                                   : (int)CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+    *count = engine_of[engine->number] != 1;
+    notes[0] = engine_of[engine->number] == 0 ? (int)CUDNN_NUMERICAL_NOTE_TENSOR_CORE
+                                              : (int)CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
 }
 
 static cudnnStatus_t get(cudnnBackendDescriptor_t const desc, cudnnBackendAttributeName_t name,
@@ -173,16 +209,16 @@ static cudnnStatus_t get(cudnnBackendDescriptor_t const desc, cudnnBackendAttrib
     switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
         MUST(thing->finalized && type == CUDNN_TYPE_BACKEND_DESCRIPTOR);
-        number_things(wanted, count, values);
+        put_configurations(wanted, count, values);
         break;
     case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
-        *count = 1;
+        put_knobs(thing, wanted, count, values);
         break;
     case CUDNN_ATTR_ENGINECFG_ENGINE:
         of(*(void **)values)->number = thing->number;
         break;
     case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
-        memcpy(values, &thing->number, sizeof(thing->number));
+        *(int64_t *)values = engine_of[thing->number];
         break;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
         note(thing, count, values);
@@ -195,10 +231,10 @@ static cudnnStatus_t get(cudnnBackendDescriptor_t const desc, cudnnBackendAttrib
         *(int64_t *)values = FAKE_WORKSPACE;
         break;
     case CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE:
-        *(int *)values = CUDNN_KNOB_TYPE_STAGES;
+        *(int *)values = knob_types[thing->knob];
         break;
     case CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE:
-        *(int64_t *)values = 4;
+        *(int64_t *)values = knob_value(thing);
         break;
     default:
         MUST(name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES); /* the fake knows no other attribute */
@@ -214,7 +250,7 @@ static cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan
     MUST(of(plan)->finalized && own->finalized);
     MAY_FAIL("cudnnBackendExecute");
     fake_launch.count++;
-    fake_launch.engine = of(plan)->number;
+    fake_launch.configuration = of(plan)->number;
     fake_launch.tensor_count = own->count;
     fake_launch.workspace = own->workspace;
     memcpy(fake_launch.uids, own->uids, sizeof(own->uids));
@@ -410,6 +446,7 @@ static cudnnStatus_t rnn_forward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
 void fake_cudnn(struct cudnn_api *api)
 {
     *api = (struct cudnn_api){.version = version,
+                              .cudart_version = cudart_version,
                               .error_string = error_string,
                               .last_error = last_error,
                               .handle_new = handle_new,

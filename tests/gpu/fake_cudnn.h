@@ -4,7 +4,9 @@
  * given, count what is made and given back, and fail where the script says
  * (tests/gpu/fake_device.h).
  *
- * Every graph has three engines: 0 uses tensor cores, 1 is exact, 2 gives other bits each time.
+ * Every graph has four configurations, of three engines: 0 uses tensor cores, 1 is exact and comes
+ * with two values of the last of its nine knobs, 2 gives other bits each time. As in the library, a
+ * question for no knobs is answered with none.
  */
 #ifndef TESTS_GPU_FAKE_CUDNN_H
 #define TESTS_GPU_FAKE_CUDNN_H
@@ -18,12 +20,13 @@ struct fake_launch {
     int count; /* launches so far, of any kind */
     int packs; /* lists of addresses made so far */
     cudaStream_t stream;
-    int64_t engine;
+    int64_t configuration; /* of the four */
     int64_t uids[FAKE_TENSORS];
     void *memory[FAKE_TENSORS];
     int tensor_count;
     void *workspace;
     int rnn_places; /* weights whose place was asked for */
+    int plans;      /* made so far */
 };
 
 extern struct fake_launch fake_launch;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/reference.h"
+
 enum { ALIGN_MEMORY = 256 };
 
 struct fake_script fake;
@@ -88,10 +90,10 @@ static enum status bind(const struct device *device, struct error *err)
     return STATUS_OK;
 }
 
-/* Streams and events are the same thing: something with an address. */
+/* Streams and events are the same thing: something with an address, and room for a time. */
 static enum status token_new(const struct device *device, void **token, struct error *err)
 {
-    return alloc(device, 1, token, err);
+    return alloc(device, sizeof(fake.clock_ns), token, err);
 }
 
 static enum status fill(const struct device *device, void *memory, int byte, size_t bytes,
@@ -107,18 +109,38 @@ static enum status fill(const struct device *device, void *memory, int byte, siz
 static enum status event_record(const struct device *device, void *event, void *stream,
                                 struct error *err)
 {
-    (void)event;
+    memcpy(event, &fake.clock_ns, sizeof(fake.clock_ns));
     return wait_for(device, stream, err);
 }
 
+/* What moves no clock took 1 us. */
 static enum status event_elapsed(const struct device *device, void *from, void *to, double *ns,
                                  struct error *err)
 {
+    double began, ended;
     (void)device;
-    (void)from;
-    (void)to;
     (void)err;
-    *ns = 1000;
+    memcpy(&began, from, sizeof(began));
+    memcpy(&ended, to, sizeof(ended));
+    *ns = ended > began ? ended - began : 1000;
+    return STATUS_OK;
+}
+
+static enum status activate(const struct device *device, const struct post *post, enum dtype type,
+                            void *y, int64_t count, void *stream, struct error *err)
+{
+    (void)device;
+    (void)stream;
+    if (fake_fails("activate"))
+        return FAIL(err, STATUS_FAILED, "activate: scripted");
+    for (int64_t k = 0; k < count; k++) {
+        char *at = (char *)y + (size_t)k * dtype_size(type);
+        float x;
+        floats_load(type, at, &x, 1);
+        x = (float)act_value(post->act, post->a, post->b, (double)x);
+        floats_store(type, &x, at, 1);
+    }
+    fake.activations++;
     return STATUS_OK;
 }
 
@@ -142,6 +164,7 @@ const struct device_kind fake_device_kind = {
     .event_free = free_memory,
     .event_record = event_record,
     .event_elapsed = event_elapsed,
+    .activate = activate,
 };
 
 void fake_device(struct device *device)

@@ -12,6 +12,8 @@ struct fake_script {
     int calls;          /* so far */
     int fail_at;        /* the number of the call that fails, from 1; 0: none */
     const char *failed; /* its name; NULL: none yet */
+    int activations;    /* launched */
+    double clock_ns;    /* of the device; work moves it on */
     int live;           /* things made and not given back: blocks of memory, descriptors, handles */
 };
 

@@ -15,128 +15,11 @@
 #include <cmocka.h>
 
 #include "engine/kernels/cublaslt/lib/gemm_roof.h"
-#include "tests/gpu/fake_cublaslt.h"
-#include "tests/gpu/fake_device.h"
+#include "engine/reference.h"
+#include "tests/gpu/bench_cublaslt.h"
 #include "tests/lib/posts.h"
-#include "tests/lib/subject.h"
 
-enum { OPERANDS_MAX = 8, CALLS_MAX = 500 };
-
-extern const struct kernel kernel_cublaslt_matmul, kernel_cublaslt_matmul_f8,
-    kernel_cublaslt_matmul_bytes;
-static const struct kernel *const kernels[] = {&kernel_cublaslt_matmul, &kernel_cublaslt_matmul_f8,
-                                               &kernel_cublaslt_matmul_bytes};
-
-/* One node with its tensors, plain. */
-struct bench {
-    const struct kernel *kernel;
-    struct subject subject;
-    struct device device;
-    struct kernel_query query;
-    struct desc in_desc[OPERANDS_MAX], out_desc[1];
-    const void *in[OPERANDS_MAX], *fixed[OPERANDS_MAX];
-    void *out[1];
-    char workspace[FAKE_LT_WORKSPACE];
-    struct error err; /* of launches */
-    struct kernel_args args;
-};
-
-static const struct op *any_op(const char *name)
-{
-    const struct op *op = op_find(name, NULL);
-    return op ? op : op_find(name, "ridge");
-}
-
-/* false: the case bears no such epilogue. */
-static bool bench_open_in(struct bench *b, const char *op, const char *name, int posts,
-                          enum dtype floats)
-{
-    struct error err = {0};
-    const struct op *found = any_op(op);
-    const struct op_case *c = NULL;
-    memset(b, 0, sizeof(*b));
-    for (int k = 0; k < ARRAY_COUNT(kernels); k++)
-        if (kernel_computes(kernels[k], found))
-            b->kernel = kernels[k];
-    for (int k = 0; k < found->case_count; k++)
-        if (strcmp(found->cases[k].name, name) == 0)
-            c = &found->cases[k];
-    assert_non_null(c);
-    b->subject = (struct subject){.op = found, .c = c, .floats = floats};
-    enum status status = subject_open(&b->subject, posts, &err);
-    if (status == STATUS_UNSUPPORTED && (posts != NONE || floats != DTYPE_F32))
-        return false;
-    if (status != STATUS_OK)
-        fail_msg("%s/%s: %s", op, name, err.message);
-    const struct graph *g = b->subject.g;
-    const struct node *node = &g->nodes[0];
-    assert_true(node->input_count <= OPERANDS_MAX);
-    for (int k = 0; k < node->input_count; k++) {
-        if (node->inputs[k] == NONE)
-            continue;
-        const struct value *value = &g->values[node->inputs[k]];
-        b->in_desc[k] = desc_dense(value->dtype, &value->shape, LAYOUT_PLAIN);
-        void *data = calloc(1, desc_bytes(&b->in_desc[k]) + 1);
-        assert_non_null(data);
-        value_materialise(value, data);
-        b->in[k] = data;
-        b->fixed[k] = value_is_fixed(value) ? data : NULL;
-    }
-    const struct value *result = &g->values[node->outputs[0]];
-    b->out_desc[0] = desc_dense(result->dtype, &result->shape, LAYOUT_PLAIN);
-    assert_non_null(b->out[0] = malloc(desc_bytes(&b->out_desc[0]) + 1));
-    memset(b->out[0], 0xFF, desc_bytes(&b->out_desc[0]));
-    fake_device(&b->device);
-    b->query = (struct kernel_query){.node = node,
-                                     .in_count = node->input_count,
-                                     .out_count = 1,
-                                     .in = b->in_desc,
-                                     .out = b->out_desc,
-                                     .fixed = b->fixed,
-                                     .threads = 1,
-                                     .device = &b->device};
-    b->args = (struct kernel_args){.in = b->in,
-                                   .out = b->out,
-                                   .workspace = b->workspace,
-                                   .stream = b->workspace,
-                                   .err = &b->err};
-    return true;
-}
-
-static bool bench_open(struct bench *b, const char *op, const char *name, int posts)
-{
-    return bench_open_in(b, op, name, posts, DTYPE_F32);
-}
-
-static void bench_close(struct bench *b)
-{
-    for (int k = 0; k < OPERANDS_MAX; k++) {
-        void *data;
-        memcpy(&data, &b->in[k], sizeof(data));
-        free(data);
-    }
-    free(b->out[0]);
-    subject_close(&b->subject);
-}
-
-/* Everything that an executable does with a kernel, to the first failure. */
-static enum status run_through(struct bench *b, struct error *err)
-{
-    const struct kernel *kernel = b->kernel;
-    struct kernel_state *state;
-    size_t bytes;
-    char text[48] = "";
-    b->err = (struct error){0};
-    TRY(kernel->supports(&b->query, err));
-    int variants = kernel->variants(&b->query);
-    kernel->describe(&b->query, variants - 1, text, sizeof(text));
-    kernel->workspace(&b->query, variants - 1);
-    TRY(kernel->prepare(&b->query, variants - 1, &state, &bytes, err));
-    kernel->launch(state, &b->query, &b->args);
-    kernel->release(state);
-    *err = b->err;
-    return b->err.code;
-}
+enum { CALLS_MAX = 500 };
 
 static int set_up(void **state)
 {
@@ -171,6 +54,8 @@ static void check_case(const char *op, const char *name, int posts, enum dtype f
         return;
     }
     enum status status = run_through(&b, &err);
+    if (status == STATUS_OK && dtype_size(b.out_desc[0].dtype) == 2)
+        assert_int_equal(fake_products.sums, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
     if (status == STATUS_OK)
         status = subject_check(&b.subject, 0, b.out[0], 0, &part, &err);
     if (status == STATUS_UNSUPPORTED)
@@ -226,22 +111,20 @@ static void test_bytes(void **state)
 
 /* ---- what the library is asked for ---- */
 
-static const char *first_case(const char *op)
-{
-    return any_op(op)->cases[0].name;
-}
-
 static void test_requests(void **state)
 {
     (void)state;
     static struct bench b;
     struct error err = {0};
-    char text[48];
+    char text[128];
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
     const struct kernel *kernel = b.kernel;
     assert_int_equal(kernel->variants(&b.query), 2); /* one of three is refused */
     kernel->describe(&b.query, 1, text, sizeof(text));
-    assert_string_equal(text, "algorithm 2 tile 1 stages 6 split 2");
+    assert_string_equal(text,
+                        "algorithm 2 tile 1 stages 6 split 2 sums 4 cluster 8 inner 7 custom 5");
+    kernel->describe(&b.query, 1, text, 48);
+    assert_string_equal(text, "algorithm 2 tile 1 stages 6 split 2 sums 4");
     assert_int_equal(kernel->workspace(&b.query, 0), FAKE_LT_WORKSPACE);
     assert_int_equal(fake_products.workspace_limit, 32 << 20);
     assert_int_equal(run_through(&b, &err), STATUS_OK);
@@ -252,7 +135,10 @@ static void test_requests(void **state)
     b.device.properties.major = 8;
     assert_int_equal(run_through(&b, &err), STATUS_OK);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F_FAST_TF32);
-    assert_int_equal(fake_products.workspace_limit, 4 << 20);
+    assert_int_equal(fake_products.workspace_limit, 32 << 20);
+    b.device.properties.major = 10;
+    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    assert_int_equal(fake_products.workspace_limit, 64 << 20);
     bench_close(&b);
 }
 
@@ -343,6 +229,53 @@ static void test_row_of_f8(void **state)
     bench_close(&b);
 }
 
+/* An activation that the library lacks is the device's second launch, never another function that
+ * the library has; where the device has none either, the node is refused. */
+static void test_activations(void **state)
+{
+    (void)state;
+    struct device_kind lacking = fake_device_kind;
+    int own = 0;
+    lacking.activate = NULL;
+    for (int posts = 0; posts < posts_count(); posts++) {
+        static struct bench b;
+        struct error err = {0};
+        bool there = bench_open(&b, "MatMul", first_case("MatMul"), posts);
+        const struct node *node = there ? b.query.node : NULL;
+        const struct post *last = node ? &node->posts[node->post_count - 1] : NULL;
+        int before = fake.activations;
+        if (last && last->kind == POST_ACT && run_through(&b, &err) == STATUS_OK) {
+            bool theirs = last->act == ACT_RELU || last->act == ACT_GELU_TANH;
+            assert_int_equal(fake.activations - before, theirs ? 0 : 1);
+            assert_true(theirs == ((int)fake_products.epilogue > 1 &&
+                                   fake_products.epilogue != CUBLASLT_EPILOGUE_BIAS));
+            own += !theirs;
+            b.device.kind = &lacking;
+            if (!theirs)
+                expect_refusal(&b, "its only activations are relu and gelu by tanh");
+        }
+        bench_close(&b);
+    }
+    assert_int_equal(own, 2); /* relu6, sigmoid */
+}
+
+static void test_gelu_by_erf(void **state)
+{
+    (void)state;
+    static struct bench plain, b;
+    struct error err = {0};
+    bench_open(&plain, "MatMul", first_case("MatMul"), NONE);
+    bench_open(&b, "MatMul", first_case("MatMul"), posts_index("gelu_tanh"));
+    b.subject.g->nodes[0].posts[0].act = ACT_GELU_ERF;
+    assert_int_equal(run_through(&plain, &err), STATUS_OK);
+    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    const float *x = plain.out[0], *y = b.out[0];
+    for (int64_t k = 0; k < shape_count(&b.out_desc[0].shape); k++)
+        assert_true(fabs((double)y[k] - act_value(ACT_GELU_ERF, 0, 0, (double)x[k])) < 1e-6);
+    bench_close(&plain);
+    bench_close(&b);
+}
+
 /* ---- any call fails ---- */
 
 static void fail_everywhere(const char *op, const char *name, int posts, int *calls)
@@ -390,6 +323,7 @@ static void test_failures(void **state)
 {
     (void)state;
     int words = fail_op("MatMul"), bytes = fail_op("MatMulF8") + fail_op("MatMulInteger");
+    fail_everywhere("MatMul", first_case("MatMul"), posts_index("sigmoid"), &words);
     print_message("%d and %d calls failed once each\n", words, bytes);
     assert_true(words > 500 && bytes > 300);
 }
@@ -416,7 +350,9 @@ static void check_roof(const struct device_roof *roof)
     fake_reset(0);
     int before = fake_products.count;
     assert_int_equal(roof_life(roof, &work, &err), STATUS_OK);
-    assert_int_equal(fake_products.count - before, 2);
+    assert_int_equal(fake_products.count - before, 2 * (1 + 3) + 2); /* two algorithms compared */
+    assert_int_equal(fake_products.algorithm, 2);                    /* the faster one */
+    assert_true(!strstr(roof->isa, "short sums") == (strcmp(roof->precision, "f8") != 0));
     cublasComputeType_t compute = strcmp(roof->precision, "tf32") == 0
                                       ? CUBLAS_COMPUTE_32F_FAST_TF32
                                   : strcmp(roof->precision, "i8") == 0 ? CUBLAS_COMPUTE_32I
@@ -456,6 +392,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_requests_of_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_row_of_f8, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_activations, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_gelu_by_erf, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_roofs, set_up, tear_down),
     };

@@ -161,6 +161,27 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
+struct activation {
+    void *y;
+    int type, act;
+    float a, b;
+    int64_t count; /* of groups of `width` */
+};
+
+/* In place, behind a library's product. */
+template <int width>
+__global__ void __launch_bounds__(BLOCK)
+    activate_values(const __grid_constant__ struct activation k)
+{
+    int64_t step = (int64_t)gridDim.x * BLOCK;
+    for (int64_t g = (int64_t)blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
+        struct group<width> r = group_as<width>(k.type, k.y, (size_t)g * width);
+        for (int i = 0; i < width; i++)
+            r.v[i] = math_act(k.act, r.v[i], k.a, k.b);
+        group_store_as<width>(k.type, k.y, (size_t)g * width, r);
+    }
+}
+
 /* ---- planning ---- */
 
 static int last_use(const struct chain *chain, int step)
@@ -355,6 +376,27 @@ static const char *const ops[] = {"Abs",        "Add",   "Ceil",  "Celu",       
                                   "Sigmoid",    "Sign",  "Sin",   "Softplus",    "Softsign",
                                   "Sqrt",       "Sub",   "Sum",   "Tanh",        "ThresholdedRelu",
                                   NULL};
+
+extern "C" enum status cuda_activate(const struct device *device, const struct post *post,
+                                     enum dtype type, void *y, int64_t count, void *stream,
+                                     struct error *err)
+{
+    struct error refused = {};
+    struct kernel_args args = {};
+    struct kernel_query q = {};
+    bool four = count % 4 == 0;
+    struct activation k = {y, (int)type, (int)post->act, post->a, post->b, four ? count / 4 : count};
+    q.device = device;
+    args.stream = stream;
+    args.err = &refused;
+    if (four)
+        LAUNCH(activate_values<4>, grid_for(&q, k.count), cuda_size(BLOCK), 0, &k, &args);
+    else
+        LAUNCH(activate_values<1>, grid_for(&q, k.count), cuda_size(BLOCK), 0, &k, &args);
+    if (refused.code != STATUS_OK && err)
+        *err = refused;
+    return refused.code;
+}
 
 CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .ops = ops,       .supports = supports,
                             .prepare = prepare,     .launch = launch, .release = release};

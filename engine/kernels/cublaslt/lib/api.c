@@ -53,6 +53,8 @@ static const char *symbol_of(const char *call)
     return call;
 }
 
+/* A value that is invalid counts as refused, so that another kernel computes it; the reason has the
+ * status's name, and tools/test_gpu.sh fails on it. */
 static enum status code_of(cublasStatus_t status)
 {
     if (status == CUBLAS_STATUS_ALLOC_FAILED)

@@ -9,7 +9,7 @@
 
 #include "engine/kernels/cublaslt/lib/product.h"
 
-enum { ALGORITHMS_MAX = 12, WORKSPACE_HOPPER = 32 << 20, WORKSPACE_OLDER = 4 << 20 };
+enum { ALGORITHMS_MAX = 20, WORKSPACE = 32 << 20, WORKSPACE_BLACKWELL = 64 << 20 };
 
 struct choice {
     struct product product;
@@ -30,33 +30,52 @@ struct kernel_state {
 
 /* ---- choosing ---- */
 
-/* The library takes addresses as they are aligned on the device, 256 bytes; not those that a loop
- * over products moves. Bytes were refused unless they lie on more than one element. */
-static enum status set_alignment(const struct choice *choice, cublasLtMatmulPreference_t preference,
+static enum status set_number(cublasLtMatmulPreference_t preference,
+                              cublasLtMatmulPreferenceAttributes_t name, uint32_t number,
+                              struct error *why)
+{
+    CUBLASLT_TRY(cublaslt.preference_set(preference, name, &number, sizeof(number)), why);
+    return STATUS_OK;
+}
+
+/* What the library would take for granted. */
+static enum status set_alignment(const struct product *p, cublasLtMatmulPreference_t preference,
                                  struct error *why)
 {
-    static const cublasLtMatmulPreferenceAttributes_t names[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-    uint32_t bytes = choice->product.alignment;
-    if (choice->product.calls == 1)
-        return STATUS_OK;
-    for (int k = 0; k < ARRAY_COUNT(names); k++)
-        CUBLASLT_TRY(cublaslt.preference_set(preference, names[k], &bytes, sizeof(bytes)), why);
+    static const cublasLtMatmulPreferenceAttributes_t names[OPERANDS] = {
+        [LEFT] = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        [RIGHT] = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        [ADDEND] = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+        [RESULT] = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    for (int k = 0; k < OPERANDS; k++)
+        if (p->alignment[k] != ALIGN_DEVICE)
+            TRY(set_number(preference, names[k], p->alignment[k], why));
     return STATUS_OK;
+}
+
+/* A sum that is split over K goes through its parts; those of 16-bit results would have 16 bits,
+ * were the library free to choose. All sums are f32 (docs/gpu.md). */
+static enum status set_reduction(const struct product *p, cublasLtMatmulPreference_t preference,
+                                 struct error *why)
+{
+    if (p->type.result_bytes != sizeof(uint16_t))
+        return STATUS_OK;
+    return set_number(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                      CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, why);
 }
 
 static enum status ask(const struct kernel_query *q, struct choice *choice,
                        cublasLtMatmulPreference_t preference, struct error *why)
 {
     cublasLtHandle_t handle;
-    size_t most = q->device->properties.major >= 9 ? WORKSPACE_HOPPER : WORKSPACE_OLDER;
+    uint64_t most = q->device->properties.major >= 10 ? WORKSPACE_BLACKWELL : WORKSPACE;
     const struct matmul *m = &choice->matmul;
     TRY(cublaslt_handle(q->device, &handle, why));
     CUBLASLT_TRY(cublaslt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                          &most, sizeof(most)),
                  why);
-    TRY(set_alignment(choice, preference, why));
+    TRY(set_alignment(&choice->product, preference, why));
+    TRY(set_reduction(&choice->product, preference, why));
     CUBLASLT_TRY(cublaslt.heuristic(handle, m->desc, m->layout[LEFT], m->layout[RIGHT],
                                     m->layout[ADDEND], m->layout[RESULT], preference,
                                     ALGORITHMS_MAX, choice->results, &choice->count),
@@ -106,14 +125,53 @@ int cublaslt_variants(const struct kernel_query *q)
     return choice.count;
 }
 
-static int setting(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoConfigAttributes_t name)
+struct setting {
+    const char *name;
+    cublasLtMatmulAlgoConfigAttributes_t attribute;
+    size_t size;
+    bool always; /* told although it is 0 */
+};
+
+static const struct setting settings[] = {
+    {"algorithm", CUBLASLT_ALGO_CONFIG_ID, 4, true},
+    {"tile", CUBLASLT_ALGO_CONFIG_TILE_ID, 4, true},
+    {"stages", CUBLASLT_ALGO_CONFIG_STAGES_ID, 4, true},
+    {"split", CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 4, true},
+    {"sums", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 4, false}, /* 1, 4: of the result's type */
+    {"cluster", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2, false},
+    {"inner", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2, false},
+    {"swizzle", CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4, false},
+    {"custom", CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 4, false},
+};
+
+/* Read into zeros: a short number is one of the machine's low bytes. */
+static int value_of(const cublasLtMatmulAlgo_t *algorithm, const struct setting *setting)
 {
-    int value = -1;
+    int value = 0;
     size_t written;
-    if (cublaslt.algo_get(algorithm, name, &value, sizeof(value), &written) !=
+    if (cublaslt.algo_get(algorithm, setting->attribute, &value, setting->size, &written) !=
         CUBLAS_STATUS_SUCCESS)
-        return -1;
+        return setting->always ? -1 : 0;
     return value;
+}
+
+/* Each setting is told whole or not at all. */
+static void describe(const cublasLtMatmulAlgo_t *algorithm, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (int k = 0; k < ARRAY_COUNT(settings); k++) {
+        int value = value_of(algorithm, &settings[k]);
+        if (!value && !settings[k].always)
+            continue;
+        int length =
+            snprintf(text + used, size - used, "%s%s %d", used ? " " : "", settings[k].name, value);
+        if (length < 0 || (size_t)length >= size - used) {
+            text[used] = 0;
+            return;
+        }
+        used += (size_t)length;
+    }
 }
 
 void cublaslt_describe(const struct kernel_query *q, int variant, char *text, size_t size)
@@ -121,14 +179,8 @@ void cublaslt_describe(const struct kernel_query *q, int variant, char *text, si
     struct choice choice;
     if (!size || choose(q, &choice, NULL) != STATUS_OK)
         return;
-    if (variant < choice.count) {
-        const cublasLtMatmulAlgo_t *algorithm = &choice.results[variant].algo;
-        snprintf(text, size, "algorithm %d tile %d stages %d split %d",
-                 setting(algorithm, CUBLASLT_ALGO_CONFIG_ID),
-                 setting(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID),
-                 setting(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID),
-                 setting(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
-    }
+    if (variant < choice.count)
+        describe(&choice.results[variant].algo, text, size);
     matmul_free(&choice.matmul);
 }
 
@@ -156,20 +208,26 @@ void cublaslt_release(struct kernel_state *state)
     free(state);
 }
 
+static size_t packed_bytes(const struct product *p)
+{
+    return p->packs * p->type.factor_bytes;
+}
+
 /* The right operand, which is fixed, as the library reads it. */
 static enum status pack(const struct kernel_query *q, struct kernel_state *state, struct error *err)
 {
     const char *from = q->fixed[1];
     int64_t rows = state->product.shape.k, columns = state->product.shape.n;
-    size_t bytes = state->product.packs;
+    size_t element = state->product.type.factor_bytes, bytes = packed_bytes(&state->product);
     if (!state->product.turn)
         return device_upload(q->device, from, bytes, &state->packed, err);
     char *turned = malloc(bytes);
     if (!turned)
         return cublaslt_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    for (int64_t k = 0; k < (int64_t)bytes; k++) {
+    for (int64_t k = 0; k < (int64_t)state->product.packs; k++) {
         int64_t in_matrix = k % (rows * columns), first = k - in_matrix;
-        turned[first + in_matrix % columns * rows + in_matrix / columns] = from[k];
+        int64_t to = first + in_matrix % columns * rows + in_matrix / columns;
+        memcpy(turned + (size_t)to * element, from + (size_t)k * element, element);
     }
     enum status status = device_upload(q->device, turned, bytes, &state->packed, err);
     free(turned);
@@ -220,7 +278,7 @@ enum status cublaslt_prepare(const struct kernel_query *q, int variant, struct k
     enum status status = made->product.packs ? pack(q, made, err) : STATUS_OK;
     if (status == STATUS_OK && made->product.spread)
         status = spread(q, made, err);
-    *state_bytes = made->product.packs + spread_bytes(&made->product);
+    *state_bytes = packed_bytes(&made->product) + spread_bytes(&made->product);
     if (status == STATUS_OK)
         *state = made;
     else
@@ -228,8 +286,19 @@ enum status cublaslt_prepare(const struct kernel_query *q, int variant, struct k
     return status;
 }
 
-static enum status enqueue(const struct kernel_state *state, const struct kernel_args *args,
-                           struct error *err)
+static enum status enqueue_activation(const struct kernel_state *state,
+                                      const struct kernel_query *q, const struct kernel_args *args,
+                                      struct error *err)
+{
+    const struct product *p = &state->product;
+    if (!p->activates)
+        return STATUS_OK;
+    return state->device->kind->activate(state->device, &p->after, p->type.result, args->out[0],
+                                         shape_count(&q->out[0].shape), args->stream, err);
+}
+
+static enum status enqueue(const struct kernel_state *state, const struct kernel_query *q,
+                           const struct kernel_args *args, struct error *err)
 {
     const struct product *p = &state->product;
     const struct matmul *m = &state->matmul;
@@ -243,7 +312,7 @@ static enum status enqueue(const struct kernel_state *state, const struct kernel
             cublaslt.desc_set(m->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)),
             err);
     for (int64_t call = 0; call < p->calls; call++) {
-        struct matmul_offset at = cublaslt_host->matmul_offset(&p->shape, call * p->batch);
+        struct matmul_offset at = product_offset(p, call);
         size_t result = (size_t)at.c * p->type.result_bytes;
         const char *a = (const char *)args->in[0] + (size_t)at.a * p->type.factor_bytes;
         const char *b = right + (size_t)at.b * p->type.factor_bytes;
@@ -255,13 +324,12 @@ static enum status enqueue(const struct kernel_state *state, const struct kernel
                                      state->workspace, args->stream),
                      err);
     }
-    return STATUS_OK;
+    return enqueue_activation(state, q, args, err);
 }
 
 void cublaslt_launch(const struct kernel_state *state, const struct kernel_query *q,
                      const struct kernel_args *args)
 {
-    (void)q;
     struct error *err = args->err;
-    enqueue(state, args, err && err->code == STATUS_OK ? err : NULL);
+    enqueue(state, q, args, err && err->code == STATUS_OK ? err : NULL);
 }

@@ -10,15 +10,18 @@ struct view {
     const int64_t *batch;         /* strides of the batch dimensions */
 };
 
-/* Strides of dimensions of size 1 can be anything. */
-static enum status operand_from(struct view v, const char *name, struct operand *o,
+/* Strides of dimensions of size 1 can be anything. A dense column is a factor of one line, not of
+ * many lines of one element, which would begin anywhere. */
+static enum status operand_from(struct view v, bool factor, const char *name, struct operand *o,
                                 struct error *why)
 {
+    bool column = factor && v.cols == 1 && v.rows > 1 && v.row == 1;
     if (v.cols == 1)
-        v.col = 1;
+        v.col = column ? v.rows : 1;
     if (v.rows == 1)
         v.row = v.col == 1 ? v.cols : 1;
-    bool by_rows = v.col == 1 && v.row >= v.cols, by_cols = v.row == 1 && v.col >= v.rows;
+    bool by_rows = !column && v.col == 1 && v.row >= v.cols;
+    bool by_cols = v.row == 1 && v.col >= v.rows;
     if (!by_rows && !by_cols)
         return REFUSE(why, "%s has gaps in rows and columns", name);
     *o = (struct operand){.rows = by_rows ? v.cols : v.rows,
@@ -33,40 +36,108 @@ static bool goes_on(const struct matmul_shape *s, const int64_t *stride, int out
     return stride[outer] == stride[outer + 1] * s->batch_dim[outer + 1];
 }
 
-/* As many of the innermost batch dimensions as one stride can walk become one call. */
-static void split_batch(struct product *p)
+/* The first of the neighbouring batch dimensions that one stride walks, up to `last`. */
+static int first_of(const struct matmul_shape *s, int last)
 {
-    const struct matmul_shape *s = &p->shape;
-    int first = s->batch_rank - 1;
+    int first = last;
     while (first > 0 && goes_on(s, s->a_batch, first - 1) && goes_on(s, s->b_batch, first - 1) &&
            goes_on(s, s->c_batch, first - 1))
         first--;
+    return first;
+}
+
+/* The most products that one stride can walk become one call. */
+static void split_batch(struct product *p)
+{
+    const struct matmul_shape *s = &p->shape;
     p->batch = 1;
-    for (int k = first < 0 ? 0 : first; k < s->batch_rank; k++)
-        p->batch *= s->batch_dim[k];
+    p->last = -1;
+    for (int last = s->batch_rank - 1; last >= 0; last--) {
+        int64_t count = 1;
+        int first = first_of(s, last);
+        for (int k = first; k <= last; k++)
+            count *= s->batch_dim[k];
+        if (p->last >= 0 && count <= p->batch)
+            continue;
+        p->first = first;
+        p->last = last;
+        p->batch = count;
+    }
     p->calls = s->batch / p->batch;
-    if (!s->batch_rank)
+    if (p->last < 0)
         return;
-    p->operand[LEFT].batch_stride = s->b_batch[s->batch_rank - 1];
-    p->operand[RIGHT].batch_stride = s->a_batch[s->batch_rank - 1];
-    p->operand[ADDEND].batch_stride = p->operand[RESULT].batch_stride =
-        s->c_batch[s->batch_rank - 1];
+    p->operand[LEFT].batch_stride = s->b_batch[p->last];
+    p->operand[RIGHT].batch_stride = s->a_batch[p->last];
+    p->operand[ADDEND].batch_stride = p->operand[RESULT].batch_stride = s->c_batch[p->last];
+}
+
+struct matmul_offset product_offset(const struct product *p, int64_t call)
+{
+    const struct matmul_shape *s = &p->shape;
+    struct matmul_offset at = {.a = 0};
+    for (int k = s->batch_rank - 1; k >= 0; k--) {
+        if (k >= p->first && k <= p->last)
+            continue;
+        int64_t index = call % s->batch_dim[k];
+        call /= s->batch_dim[k];
+        at.a += index * s->a_batch[k];
+        at.b += index * s->b_batch[k];
+        at.c += index * s->c_batch[k];
+    }
+    return at;
+}
+
+/* Tensors begin at ALIGN_DEVICE, which is what the library takes for granted; what lies in between
+ * divides that. */
+static uint32_t alignment_of(const struct product *p, const int64_t *stride, size_t element)
+{
+    uint64_t bits = ALIGN_DEVICE;
+    for (int k = 0; k < p->shape.batch_rank; k++)
+        if ((k < p->first || k > p->last) && p->shape.batch_dim[k] > 1)
+            bits |= (uint64_t)stride[k] * element;
+    return (uint32_t)(bits & -bits);
+}
+
+static void align(struct product *p)
+{
+    const struct matmul_shape *s = &p->shape;
+    p->alignment[LEFT] = alignment_of(p, s->b_batch, p->type.factor_bytes);
+    p->alignment[RIGHT] = alignment_of(p, s->a_batch, p->type.factor_bytes);
+    p->alignment[ADDEND] = p->alignment[RESULT] = alignment_of(p, s->c_batch, p->type.result_bytes);
+}
+
+static void turn(struct product *p)
+{
+    struct operand *o = &p->operand[LEFT];
+    p->turn = true;
+    *o = (struct operand){.rows = p->k,
+                          .cols = p->m,
+                          .ld = p->k,
+                          .transposed = true,
+                          .batch_stride = o->batch_stride};
+}
+
+/* Rows of a constant that do not begin at multiples of 16 bytes, where its columns would. */
+static void right_words(const struct kernel_query *q, struct product *p)
+{
+    const int64_t step = 16 / (int64_t)sizeof(uint16_t);
+    const struct operand *o = &p->operand[LEFT];
+    if (p->type.factor_bytes != sizeof(uint16_t) || !query_fixed(q, 1) || o->transposed ||
+        p->m == 1 || p->m % step == 0 || p->k % step || !cublaslt_host->desc_is_plain(&q->in[1]))
+        return;
+    p->packs = (size_t)shape_count(&q->in[1].shape);
+    turn(p);
 }
 
 /* The right operand as the library reads it: one byte per element, K first. */
 static enum status right_bytes(const struct kernel_query *q, struct product *p, struct error *why)
 {
-    struct operand *o = &p->operand[LEFT];
+    const struct operand *o = &p->operand[LEFT];
     p->packs = query_fixed(q, 1) ? (size_t)shape_count(&q->in[1].shape) : 0;
-    p->turn = p->packs && !o->transposed;
     if (p->packs && !cublaslt_host->desc_is_plain(&q->in[1]))
         return REFUSE(why, "the constant operand is not plain");
-    if (p->turn)
-        *o = (struct operand){.rows = p->k,
-                              .cols = p->m,
-                              .ld = p->k,
-                              .transposed = true,
-                              .batch_stride = o->batch_stride};
+    if (p->packs && !o->transposed)
+        turn(p);
     return STATUS_OK;
 }
 
@@ -81,8 +152,10 @@ static bool on_steps(const struct matmul_shape *s, int64_t step, int64_t result_
 static enum status bytes(const struct kernel_query *q, struct product *p, struct error *why)
 {
     int step = p->type.step, result_step = step / (int)p->type.result_bytes;
-    if (p->type.factor_bytes > 1)
+    if (p->type.factor_bytes > 1) {
+        right_words(q, p);
         return STATUS_OK;
+    }
     TRY(right_bytes(q, p, why));
     if (!p->operand[LEFT].transposed || p->operand[RIGHT].transposed)
         return REFUSE(why, "of bytes both factors must lie along the length of the sums, or the "
@@ -94,7 +167,6 @@ static enum status bytes(const struct kernel_query *q, struct product *p, struct
     if (p->operand[LEFT].ld % step || p->operand[RIGHT].ld % step ||
         p->operand[RESULT].ld % result_step || !on_steps(&p->shape, step, result_step))
         return REFUSE(why, "rows or matrices do not begin on %d bytes", step);
-    p->alignment = (uint32_t)step;
     return STATUS_OK;
 }
 
@@ -107,9 +179,9 @@ static enum status operands(const struct kernel_query *q, struct product *p, str
     struct view c = {s->m, s->n, s->c_row, s->c_col, s->c_batch};
     if (s->batch < 1 || s->m < 1 || s->n < 1 || s->k < 1)
         return REFUSE(why, "empty product");
-    TRY(operand_from(b, "the right operand", &p->operand[LEFT], why));
-    TRY(operand_from(a, "the left operand", &p->operand[RIGHT], why));
-    TRY(operand_from(c, "the result", &p->operand[RESULT], why));
+    TRY(operand_from(b, true, "the right operand", &p->operand[LEFT], why));
+    TRY(operand_from(a, true, "the left operand", &p->operand[RIGHT], why));
+    TRY(operand_from(c, false, "the result", &p->operand[RESULT], why));
     if (p->operand[RESULT].transposed)
         return REFUSE(why, "the result is stored by columns");
     p->operand[ADDEND] = p->operand[RESULT];
@@ -117,6 +189,7 @@ static enum status operands(const struct kernel_query *q, struct product *p, str
     p->n = s->m;
     p->k = s->k;
     split_batch(p);
+    align(p);
     return bytes(q, p, why);
 }
 
@@ -165,14 +238,23 @@ static enum status add(const struct kernel_query *q, struct product *p, int inpu
     return STATUS_OK;
 }
 
-static enum status activate(const struct post *post, struct product *p, struct error *why)
+/* What the library lacks the device computes in a second launch, where the result is one piece.
+ * The result of the product is rounded to its type in between. */
+static enum status activate(const struct kernel_query *q, const struct post *post,
+                            struct product *p, struct error *why)
 {
-    if (post->act == ACT_RELU)
+    if (post->act == ACT_RELU) {
         p->epilogue = CUBLASLT_EPILOGUE_RELU;
-    else if (post->act == ACT_GELU_TANH)
+        return STATUS_OK;
+    }
+    if (post->act == ACT_GELU_TANH) {
         p->epilogue = CUBLASLT_EPILOGUE_GELU; /* the library's is the form by tanh */
-    else
+        return STATUS_OK;
+    }
+    if (!q->device->kind->activate || !cublaslt_host->desc_is_dense(&q->out[0]))
         return REFUSE(why, "its only activations are relu and gelu by tanh");
+    p->activates = true;
+    p->after = *post;
     return STATUS_OK;
 }
 
@@ -198,11 +280,11 @@ static enum status epilogue(const struct kernel_query *q, struct product *p, str
     TRY(numbers(q, p, why));
     for (int k = 0; k < node->post_count; k++) {
         const struct post *post = &node->posts[k];
-        if (p->epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+        if (p->epilogue != CUBLASLT_EPILOGUE_DEFAULT || p->activates)
             return REFUSE(why, "nothing can follow the activation");
         if (post->kind == POST_MUL)
             return REFUSE(why, "no product in the epilogue");
-        TRY(post->kind == POST_ADD ? add(q, p, post->input, 1, why) : activate(post, p, why));
+        TRY(post->kind == POST_ADD ? add(q, p, post->input, 1, why) : activate(q, post, p, why));
     }
     if (p->bias != NONE)
         p->epilogue = p->epilogue == CUBLASLT_EPILOGUE_RELU   ? CUBLASLT_EPILOGUE_RELU_BIAS
@@ -252,7 +334,6 @@ static enum status type_of(const struct kernel_query *q, struct product *p, stru
         return REFUSE(why, "products of f8 need sm_89 or newer (L40, H100); this is sm_%d%d",
                       chip->major, chip->minor);
     p->type = *type;
-    p->alignment = (uint32_t)type->factor_bytes;
     if (type->factor == DTYPE_F32 && q->tf32)
         p->type.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
     return type->factor == DTYPE_I8 ? no_zero_points(q, why) : STATUS_OK;

@@ -7,6 +7,8 @@
  * number per row, needs.
  *
  * Of bytes the library multiplies only factors that both lie along K, on 16 bytes (4 for integers).
+ * Of 16-bit numbers it multiplies all, but those that do not begin at multiples of 16 bytes slowly:
+ * fixed ones whose rows do not, though their columns would, are stored by columns, too.
  */
 #ifndef ENGINE_KERNELS_CUBLASLT_LIB_PRODUCT_H
 #define ENGINE_KERNELS_CUBLASLT_LIB_PRODUCT_H
@@ -40,21 +42,27 @@ struct product {
     struct matmul_shape shape; /* of the node */
     int64_t m, n, k;           /* of the library's product: m is our n */
     struct operand operand[OPERANDS];
-    int64_t batch; /* products per call */
-    int64_t calls; /* calls, each of `batch` consecutive products of the shape */
+    int first, last; /* batch dimensions of the shape that one call walks; none: first > last */
+    int64_t batch;   /* products per call */
+    int64_t calls;   /* over the other dimensions */
     struct product_type type;
-    uint32_t alignment; /* of every matrix of a loop over calls, bytes */
-    size_t packs;       /* the right operand is fixed bytes: how many; 0: it comes with a launch */
-    bool turn;          /* they lie by rows */
+    uint32_t alignment[OPERANDS]; /* of the first matrix of every call, bytes */
+    size_t packs; /* elements of the right operand that prepare stores; 0: it comes with a launch */
+    bool turn;    /* they lie by rows and are stored by columns */
     union number alpha, beta;
     int addend;  /* input that is added, times beta, before everything else; NONE: none */
     int bias;    /* input with one number per column of ours; NONE: none */
     bool spread; /* the addend is a constant row: prepare makes a tensor of the result's size */
     cublasLtEpilogue_t epilogue;
+    bool activates;    /* `after` follows in place, by the device: a second launch */
+    struct post after; /* an activation that the library does not have */
 };
 
 /* UNSUPPORTED when the node's strides or epilogue have no form there. */
 enum status product_from(const struct kernel_query *q, struct product *product, struct error *why);
+
+/* Where the matrices of one of its calls begin, in elements. */
+struct matmul_offset product_offset(const struct product *product, int64_t call);
 
 struct matmul {
     cublasLtMatmulDesc_t desc;

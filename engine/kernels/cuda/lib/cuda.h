@@ -27,4 +27,8 @@ struct cuda_launch {
 /* Puts it into args->stream; a refusal goes to args->err, unless an earlier one is there. */
 void cuda_launch(const struct cuda_launch *launch, const struct kernel_args *args);
 
+/* The device's activate; elementwise.cu. */
+enum status cuda_activate(const struct device *device, const struct post *post, enum dtype type,
+                          void *y, int64_t count, void *stream, struct error *err);
+
 #endif

@@ -307,4 +307,5 @@ const struct device_kind cuda_device = {
     .capture_end = capture_end,
     .replay = replay,
     .graph_free = forget_graph,
+    .activate = cuda_activate,
 };

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct cudnn_api cudnn;
@@ -33,10 +34,26 @@ enum status cudnn_api_open(struct cudnn_api *api, struct error *why)
                           names[k].symbol, CUDNN_MAJOR, CUDNN_MINOR);
         memcpy(table + (size_t)k * sizeof(symbol), &symbol, sizeof(symbol));
     }
-    size_t version = api->version();
-    if (version / 10000 != CUDNN_MAJOR || version < 90800)
-        return REFUSE(why, "libcudnn.so.9 is version %zu: 9.8 or newer is needed", version);
+    return cudnn_version_check(api->version(), why);
+}
+
+enum status cudnn_version_check(size_t version, struct error *why)
+{
+    if (version / 10000 != CUDNN_MAJOR || version < CUDNN_LEAST)
+        return REFUSE(why, "libcudnn.so.9 is version %zu.%zu.%zu: 9.13.1 or newer is needed",
+                      version / 10000, version / 100 % 100, version % 100);
     return STATUS_OK;
+}
+
+void cudnn_version_text(const struct cudnn_api *api, char *text, size_t size)
+{
+    const char *elsewhere = getenv("RIDGE_NVRTC");
+    char compiler[32];
+    size_t version = api->version();
+    snprintf(compiler, sizeof(compiler), "libnvrtc.so.%zu", api->cudart_version() / 1000);
+    bool there = dlopen(elsewhere ? elsewhere : compiler, RTLD_LAZY | RTLD_LOCAL) != NULL;
+    snprintf(text, size, "%zu.%zu.%zu%s%s", version / 10000, version / 100 % 100, version % 100,
+             there ? "" : " without ", there ? "" : compiler);
 }
 
 /* The function's own name: of "cudnn.set_stream(handle, stream)" cudnnSetStream. */
@@ -54,6 +71,8 @@ static const char *symbol_of(const char *call)
     return call;
 }
 
+/* What is ill-formed counts as refused, so that another kernel computes it; the reason has the
+ * status's name, and tools/test_gpu.sh and tests/gpu/support.c fail on it. */
 static enum status code_of(cudnnStatus_t status)
 {
     if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||

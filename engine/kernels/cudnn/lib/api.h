@@ -14,6 +14,7 @@
 
 #define CUDNN_CALLS(X)                                                                             \
     X(version, cudnnGetVersion)                                                                    \
+    X(cudart_version, cudnnGetCudartVersion)                                                       \
     X(error_string, cudnnGetErrorString)                                                           \
     X(last_error, cudnnGetLastErrorString)                                                         \
     X(handle_new, cudnnCreate)                                                                     \
@@ -57,8 +58,16 @@ struct cudnn_api {
 extern struct cudnn_api cudnn;
 extern const struct plugin_host *cudnn_host;
 
+/* The operation of attention came with 9.13.0, and NVIDIA's own frontend uses it from the patch
+ * after that on. The Makefile looks for headers as new. */
+enum { CUDNN_LEAST = 91301 };
+
 /* From libcudnn.so.9, which must be of the major version that this was built for. */
 enum status cudnn_api_open(struct cudnn_api *api, struct error *why);
+enum status cudnn_version_check(size_t version, struct error *why);
+/* "9.19.0", or "9.19.0 without libnvrtc.so.13": then no engine that is compiled at run time can
+ * be had. It is opened here, so that cuDNN finds it; RIDGE_NVRTC names one that lies elsewhere. */
+void cudnn_version_text(const struct cudnn_api *api, char *text, size_t size);
 
 /* "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED (3000): what the library says" into why.
  * UNSUPPORTED for what cuDNN does not offer, NO_MEMORY, else FAILED. */

@@ -49,3 +49,22 @@ enum status conv_weights(const struct kernel_query *q, struct work *work, struct
     op->w = work_packed(work, &tensor, &packing);
     return STATUS_OK;
 }
+
+enum status conv_from(const struct kernel_query *q, struct work *work, struct conv_op *op,
+                      struct tensor *y, struct error *why)
+{
+    struct window window;
+    struct tensor x;
+    *op = (struct conv_op){.x = NULL};
+    TRY(cudnn_host->window(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window, why));
+    TRY(tensor_from(&q->in[0], &x, why));
+    TRY(tensor_from(&q->out[0], y, why));
+    conv_window(&window, op);
+    op->x = work_in(work, 0, &x);
+    return conv_weights(q, work, op, why);
+}
+
+void conv_epilogue(const struct kernel_query *q, struct epilogue *epilogue)
+{
+    epilogue_from(q, q->node->op_inputs > 2 && query_in(q, 2) ? 2 : NONE, epilogue);
+}

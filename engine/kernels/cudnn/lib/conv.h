@@ -13,4 +13,9 @@ void conv_window(const struct window *window, struct conv_op *op);
 enum status conv_weights(const struct kernel_query *q, struct work *work, struct conv_op *op,
                          struct error *why);
 
+/* A Conv node but for where its result goes: op->y is not set, y is what it is like. */
+enum status conv_from(const struct kernel_query *q, struct work *work, struct conv_op *op,
+                      struct tensor *y, struct error *why);
+void conv_epilogue(const struct kernel_query *q, struct epilogue *epilogue);
+
 #endif

@@ -51,26 +51,23 @@ static enum status read_engine(cudnn_desc config, struct engine_info *info, stru
     return status;
 }
 
+static const struct {
+    int type;
+    const char *name;
+} knob_names[] = {
+    {CUDNN_KNOB_TYPE_TILE_SIZE, "tile"},    {CUDNN_KNOB_TYPE_STAGES, "stages"},
+    {CUDNN_KNOB_TYPE_SPLIT_K_SLC, "split"}, {CUDNN_KNOB_TYPE_TILE_M, "m"},
+    {CUDNN_KNOB_TYPE_TILE_N, "n"},          {CUDNN_KNOB_TYPE_TILEK, "k"},
+    {CUDNN_KNOB_TYPE_KERNEL_CFG, "kernel"}, {CUDNN_KNOB_TYPE_IDX_MODE, "index"},
+    {CUDNN_KNOB_TYPE_TILE_CGA_M, "cga_m"},  {CUDNN_KNOB_TYPE_TILE_CGA_N, "cga_n"},
+};
+
 static const char *knob_name(int type)
 {
-    switch (type) {
-    case CUDNN_KNOB_TYPE_TILE_SIZE:
-        return "tile";
-    case CUDNN_KNOB_TYPE_STAGES:
-        return "stages";
-    case CUDNN_KNOB_TYPE_SPLIT_K_SLC:
-        return "split";
-    case CUDNN_KNOB_TYPE_TILE_M:
-        return "m";
-    case CUDNN_KNOB_TYPE_TILE_N:
-        return "n";
-    case CUDNN_KNOB_TYPE_TILEK:
-        return "k";
-    case CUDNN_KNOB_TYPE_KERNEL_CFG:
-        return "kernel";
-    default:
-        return NULL;
-    }
+    for (int k = 0; k < ARRAY_COUNT(knob_names); k++)
+        if (knob_names[k].type == type)
+            return knob_names[k].name;
+    return NULL;
 }
 
 static void mix(struct engine_info *info, int64_t value)
@@ -99,24 +96,23 @@ static enum status put_knob(cudnn_desc knob, struct engine_info *info, struct er
     return STATUS_OK;
 }
 
+/* Asked for no knobs, the library tells how many were written: none. Their number is known only
+ * when there was room for all. */
 static enum status put_knobs(cudnn_desc config, struct engine_info *info, struct error *why)
 {
     cudnn_desc knobs[KNOBS_MAX] = {0};
-    int64_t count = 0, got = 0;
+    int64_t count = 0;
     int made = 0;
     enum status status = STATUS_OK;
-    CUDNN_TRY(cudnn.get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
-                        &count, NULL),
-              why);
-    for (; made < count && made < KNOBS_MAX && status == STATUS_OK; made++)
+    for (; made < KNOBS_MAX && status == STATUS_OK; made++)
         status = desc_new(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[made], why);
-    if (made && status == STATUS_OK) {
+    if (status == STATUS_OK) {
         cudnnStatus_t read = cudnn.get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &got, knobs);
+                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, KNOBS_MAX, &count, knobs);
         if (read != CUDNN_STATUS_SUCCESS)
             status = cudnn_refuse(why, read, "cudnnBackendGetAttribute of knobs");
     }
-    for (int k = 0; k < got && status == STATUS_OK; k++)
+    for (int k = 0; k < count && k < KNOBS_MAX && status == STATUS_OK; k++)
         status = put_knob(knobs[k], info, why);
     while (made)
         desc_free(&knobs[--made]);
@@ -154,18 +150,38 @@ static bool fits(const struct engine_info *info, const struct engine_rule *rule,
     return !(info->numerics & refused) && !(info->behaviour & reorder);
 }
 
+static bool is_compiled(const struct engine_info *info)
+{
+    return info->behaviour >> CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;
+}
+
+/* Whether it is another one than those that were taken, and worth its time: each engine that is
+ * compiled at run time takes a second or so when it is tried. */
+static bool adds(const struct engines *engines, const struct engine_info *info)
+{
+    int compiled = 0;
+    for (int e = 0; e < engines->count; e++) {
+        if (engines->info[e].hash == info->hash)
+            return false;
+        compiled += is_compiled(&engines->info[e]);
+    }
+    return !is_compiled(info) || compiled < ENGINES_COMPILED;
+}
+
 /* Takes what fits of the offered configurations; the others are destroyed. The two lists overlap.
- */
+ * One that does not say what it is is left out, with the cause in why. */
 static enum status choose(struct engines *engines, cudnn_desc *offered, int64_t count, int most,
                           const struct engine_rule *rule, bool products, struct error *why)
 {
     for (int64_t k = 0; k < count && engines->count < most; k++) {
         struct engine_info info;
-        bool known = false;
-        TRY(engine_describe(offered[k], &info, why));
-        for (int e = 0; e < engines->count; e++)
-            known = known || engines->info[e].hash == info.hash;
-        if (known || !fits(&info, rule, products))
+        enum status status = engine_describe(offered[k], &info, why);
+        if (status == STATUS_NO_MEMORY)
+            return status;
+        if (status != STATUS_OK)
+            continue;
+        engines->offered++;
+        if (!fits(&info, rule, products) || !adds(engines, &info))
             continue;
         engines->info[engines->count] = info;
         engines->config[engines->count++] = offered[k];
@@ -193,7 +209,6 @@ static enum status results(cudnn_desc heuristic, struct engines *engines, int mo
         if (read != CUDNN_STATUS_SUCCESS)
             status = cudnn_refuse(why, read, "cudnnBackendGetAttribute of engine configurations");
     }
-    engines->offered += (int)got;
     if (status == STATUS_OK)
         status = choose(engines, offered, got, most, rule, products, why);
     while (made)
@@ -206,6 +221,7 @@ static enum status ask(const struct opgraph *g, const struct engine_rule *rule,
 {
     cudnn_desc heuristic;
     int most = mode == CUDNN_HEUR_MODE_A ? ENGINES_BEST : ENGINES_MAX;
+    most = most < rule->enough ? most : rule->enough;
     TRY(desc_new(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic, why));
     enum status status = desc_set(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->root, why);
@@ -223,30 +239,39 @@ static enum status ask(const struct opgraph *g, const struct engine_rule *rule,
     return status;
 }
 
+/* What ended in nothing: a failure of the library before that of its offers to fit. */
+static enum status none(const struct engines *engines, const struct engine_rule *rule,
+                        const struct error *causes, int count, struct error *why)
+{
+    const struct error *cause = NULL;
+    for (int k = 0; k < count; k++)
+        if (causes[k].code != STATUS_OK && (!cause || causes[k].code != STATUS_UNSUPPORTED))
+            cause = &causes[k];
+    if (engines->offered && (!cause || cause->code == STATUS_UNSUPPORTED))
+        return REFUSE(why, "none of the %d engines that cuDNN offers %s", engines->offered,
+                      rule->exact ? "keeps f32 exact (tf32 is not asked for)" : "is deterministic");
+    if (cause)
+        return cudnn_host->refuse(why, cause->code, "%s", cause->message);
+    return REFUSE(why, "cuDNN has no engine for this");
+}
+
 enum status engines_find(const struct opgraph *g, const struct engine_rule *rule,
                          struct engines *engines, struct error *why)
 {
-    struct error first = {0};
-    *engines = (struct engines){0};
-    enum status status = ask(g, rule, CUDNN_HEUR_MODE_A, engines, &first);
-    if (rule->any && engines->count)
+    static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+    struct error causes[ARRAY_COUNT(modes)] = {{.code = STATUS_OK}};
+    enum status status = STATUS_OK;
+    *engines = (struct engines){.count = 0};
+    for (int k = 0; k < ARRAY_COUNT(modes) && status != STATUS_NO_MEMORY; k++) {
+        status = ask(g, rule, modes[k], engines, &causes[k]);
+        if (engines->count >= rule->enough)
+            return STATUS_OK;
+    }
+    if (engines->count && status != STATUS_NO_MEMORY)
         return STATUS_OK;
-    if (status == STATUS_OK || status == STATUS_UNSUPPORTED)
-        status = ask(g, rule, CUDNN_HEUR_MODE_FALLBACK, engines, why);
-    else if (why)
-        *why = first;
-    if (engines->count && (status == STATUS_OK || status == STATUS_UNSUPPORTED))
-        return STATUS_OK;
-    int offered = engines->offered;
+    status = none(engines, rule, causes, ARRAY_COUNT(modes), why);
     engines_free(engines);
-    if (status != STATUS_OK)
-        return status;
-    if (offered)
-        return REFUSE(why, "none of the %d engines that cuDNN offers %s", offered,
-                      rule->exact ? "keeps f32 exact (tf32 is not asked for)" : "is deterministic");
-    if (first.code != STATUS_OK)
-        return REFUSE(why, "%s", first.message);
-    return REFUSE(why, "cuDNN has no engine for this");
+    return status;
 }
 
 void engines_free(struct engines *engines)

@@ -12,30 +12,32 @@
 
 #include "engine/kernels/cudnn/lib/opgraph.h"
 
-enum { ENGINES_BEST = 8, ENGINES_MAX = 12 };
+enum { ENGINES_BEST = 12, ENGINES_MAX = 16, ENGINES_COMPILED = 4, ENGINE_TEXT = 128 };
 
 struct engine_rule {
     cudnn_desc device; /* properties of the device: CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR */
     bool exact;        /* no tensor cores, no converted factors */
-    bool any;          /* one is enough: the second list is not asked for if the first has some */
+    int enough;        /* ask for no more than so many, which are the same as the first of all */
 };
 
 struct engine_info {
     int64_t id;                   /* cuDNN's global index */
     unsigned numerics, behaviour; /* bit n: note n of the library */
     size_t workspace;
-    uint64_t hash; /* of the engine and all its knobs */
-    char text[48]; /* "engine 45 tile 17 stages 4": as many knobs as there is room for */
+    uint64_t hash;          /* of the engine and all its knobs */
+    char text[ENGINE_TEXT]; /* "engine 45 tile 17 stages 4": as many knobs as there is room for */
 };
 
 struct engines {
     cudnn_desc config[ENGINES_MAX]; /* owned */
     struct engine_info info[ENGINES_MAX];
-    int count;   /* up to ENGINES_BEST of mode A, then of mode FALLBACK */
+    int count;   /* up to ENGINES_BEST of mode A, then of mode FALLBACK; of those that are compiled
+                    at run time ENGINES_COMPILED */
     int offered; /* by cuDNN, those that were left out included */
 };
 
-/* UNSUPPORTED when none is left. */
+/* UNSUPPORTED when none is left. A configuration or a list that cuDNN fails to tell is done
+ * without, unless memory is short. */
 enum status engines_find(const struct opgraph *g, const struct engine_rule *rule,
                          struct engines *engines, struct error *why);
 void engines_free(struct engines *engines);

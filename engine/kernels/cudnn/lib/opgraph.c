@@ -53,6 +53,42 @@ void opgraph_free(struct opgraph *g)
     g->op_count = 0;
 }
 
+/* FNV-1a. */
+static void mix(struct opgraph *g, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    for (size_t k = 0; k < bytes; k++)
+        g->hash = (g->hash ^ at[k]) * 1099511628211u;
+}
+
+static int place_of(const struct opgraph *g, cudnn_desc desc)
+{
+    int place = 0;
+    while (place < g->owned_count && g->owned[place] != desc)
+        place++;
+    return place;
+}
+
+/* A descriptor counts by its place among the graph's, others by their values. */
+static void mix_attribute(struct opgraph *g, cudnn_desc desc, cudnnBackendAttributeName_t name,
+                          cudnnBackendAttributeType_t type, int64_t count, const void *values)
+{
+    int owner = place_of(g, desc);
+    size_t size = type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_DOUBLE ? sizeof(int64_t)
+                  : type == CUDNN_TYPE_BOOLEAN                          ? sizeof(bool)
+                                                                        : sizeof(int);
+    const cudnn_desc *descs = values;
+    mix(g, &owner, sizeof(owner));
+    mix(g, &name, sizeof(name));
+    mix(g, &count, sizeof(count));
+    if (type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
+        mix(g, values, (size_t)count * size);
+    for (int64_t k = 0; type == CUDNN_TYPE_BACKEND_DESCRIPTOR && k < count; k++) {
+        int place = place_of(g, descs[k]);
+        mix(g, &place, sizeof(place));
+    }
+}
+
 static bool failed(struct opgraph *g, enum status status)
 {
     if (status != STATUS_OK && g->status == STATUS_OK)
@@ -72,14 +108,17 @@ static cudnn_desc begin(struct opgraph *g, cudnnBackendDescriptorType_t type)
     }
     if (failed(g, desc_new(type, &desc, &g->why)))
         return NULL;
+    mix(g, &type, sizeof(type));
     return g->owned[g->owned_count++] = desc;
 }
 
 static void set(struct opgraph *g, cudnn_desc desc, cudnnBackendAttributeName_t name,
                 cudnnBackendAttributeType_t type, int64_t count, const void *values)
 {
-    if (g->status == STATUS_OK)
-        failed(g, desc_set(desc, name, type, count, values, &g->why));
+    if (g->status != STATUS_OK)
+        return;
+    mix_attribute(g, desc, name, type, count, values);
+    failed(g, desc_set(desc, name, type, count, values, &g->why));
 }
 
 static void set_desc(struct opgraph *g, cudnn_desc desc, cudnnBackendAttributeName_t name,

@@ -23,6 +23,7 @@ struct opgraph {
     int64_t next_uid;
     cudnn_desc root; /* after opgraph_end */
     bool products;   /* holds a convolution or a matrix product */
+    uint64_t hash;   /* of all that was said: the same for graphs that are alike */
     enum status status;
     struct error why; /* of the first failure */
 };

@@ -2,7 +2,6 @@
  *
  * The entry of the plug-in and its table: one kernel per file of engine/kernels/cudnn/. */
 #include <dlfcn.h>
-#include <stdio.h>
 
 #include "engine/kernels/cudnn/lib/api.h"
 
@@ -16,7 +15,7 @@ static const struct kernel *const kernels[] = {
 #undef X
 };
 
-static char version[32];
+static char version[64];
 
 static const struct plugin table = {
     .abi = PLUGIN_ABI,
@@ -40,8 +39,6 @@ const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *
     }
     if (cudnn_api_open(&cudnn, why) != STATUS_OK)
         return NULL;
-    size_t number = cudnn.version();
-    snprintf(version, sizeof(version), "%zu.%zu.%zu", number / 10000, number / 100 % 100,
-             number % 100);
+    cudnn_version_text(&cudnn, version, sizeof(version));
     return &table;
 }

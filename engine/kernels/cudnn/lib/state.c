@@ -13,7 +13,7 @@ struct addresses {
 
 struct kernel_state {
     const struct device *device;
-    cudnn_desc plan;
+    struct plan *plan; /* shared */
     struct binding bindings[WORK_TENSORS];
     int binding_count;
     void *packed[WORK_TENSORS]; /* device memory, owned */
@@ -57,7 +57,7 @@ static enum status upload(struct kernel_state *state, int tensor, size_t *bytes,
     return status;
 }
 
-enum status state_new(const struct kernel_query *q, const struct work *work, cudnn_desc plan,
+enum status state_new(const struct kernel_query *q, const struct work *work, struct plan *plan,
                       struct kernel_state **out, size_t *state_bytes, struct error *err)
 {
     cudnnHandle_t handle;
@@ -96,7 +96,7 @@ void work_release(struct kernel_state *state)
         if (state->packed[k])
             state->device->kind->free(state->device, state->packed[k]);
     desc_free(&state->addresses->pack);
-    desc_free(&state->plan);
+    plan_give_back(state->plan);
     free(state->addresses);
     free(state);
 }
@@ -172,7 +172,7 @@ static enum status launch(const struct kernel_state *state, const struct kernel_
     TRY(use_addresses(state, args, err));
     TRY(device_handle(state->device, &handle, err));
     CUDNN_TRY(cudnn.set_stream(handle, args->stream), err);
-    CUDNN_TRY(cudnn.execute(handle, state->plan, state->addresses->pack), err);
+    CUDNN_TRY(cudnn.execute(handle, state->plan->desc, state->addresses->pack), err);
     return STATUS_OK;
 }
 

@@ -80,11 +80,12 @@ static void made_free(struct made *made)
     free(made->work.temporary);
 }
 
-enum purpose { TO_ASK, TO_CHOOSE, TO_PREPARE };
+enum purpose { TO_ASK, TO_PREPARE };
 
-/* made_free it when this is OK. */
+/* With the first `enough` of its engines; the list that comes last is slow to ask for. made_free it
+ * when this is OK. */
 static enum status make(work_build *build, const struct kernel_query *q, enum purpose purpose,
-                        struct made *made, struct error *why)
+                        int enough, struct made *made, struct error *why)
 {
     *made = (struct made){.work.packing = purpose == TO_PREPARE};
     opgraph_begin(&made->work.graph);
@@ -96,7 +97,7 @@ static enum status make(work_build *build, const struct kernel_query *q, enum pu
     if (status == STATUS_OK) {
         struct engine_rule rule = {.device = made->chip,
                                    .exact = q->in[0].dtype == DTYPE_F32 && !q->tf32,
-                                   .any = purpose == TO_ASK};
+                                   .enough = enough};
         status = engines_find(&made->work.graph, &rule, &made->engines, why);
     }
     if (status != STATUS_OK)
@@ -107,7 +108,7 @@ static enum status make(work_build *build, const struct kernel_query *q, enum pu
 static enum status make_variant(work_build *build, const struct kernel_query *q, int variant,
                                 enum purpose purpose, struct made *made, struct error *why)
 {
-    TRY(make(build, q, purpose, made, why));
+    TRY(make(build, q, purpose, variant + 1, made, why));
     if (variant < made->engines.count)
         return STATUS_OK;
     int count = made->engines.count;
@@ -120,7 +121,7 @@ static enum status make_variant(work_build *build, const struct kernel_query *q,
 enum status work_supports(work_build *build, const struct kernel_query *q, struct error *why)
 {
     struct made made;
-    TRY(make(build, q, TO_ASK, &made, why));
+    TRY(make(build, q, TO_ASK, 1, &made, why));
     made_free(&made);
     return STATUS_OK;
 }
@@ -128,7 +129,7 @@ enum status work_supports(work_build *build, const struct kernel_query *q, struc
 int work_variants(work_build *build, const struct kernel_query *q)
 {
     struct made made;
-    if (make(build, q, TO_CHOOSE, &made, NULL) != STATUS_OK)
+    if (make(build, q, TO_ASK, ENGINES_MAX, &made, NULL) != STATUS_OK)
         return 1;
     int count = made.engines.count;
     made_free(&made);
@@ -139,7 +140,7 @@ static bool variant_info(work_build *build, const struct kernel_query *q, int va
                          struct engine_info *info)
 {
     struct made made;
-    if (make_variant(build, q, variant, TO_CHOOSE, &made, NULL) != STATUS_OK)
+    if (make_variant(build, q, variant, TO_ASK, &made, NULL) != STATUS_OK)
         return false;
     *info = made.engines.info[variant];
     made_free(&made);
@@ -165,17 +166,22 @@ size_t work_workspace(work_build *build, const struct kernel_query *q, int varia
 }
 
 static enum status plan_of(const struct made *made, const struct kernel_query *q, int variant,
-                           cudnn_desc *plan, struct error *why)
+                           struct plan **plan, struct error *why)
 {
     const struct engine_info *info = &made->engines.info[variant];
-    size_t bytes;
-    cudnnHandle_t handle = NULL;
+    struct plan_wish wish = {.graph = &made->work.graph,
+                             .config = made->engines.config[variant],
+                             .engine = info->hash,
+                             .chip = made->chip,
+                             .device = q->device->index};
     if (!device_is_described(q->device))
-        TRY(device_handle(q->device, &handle, why));
-    TRY(plan_make(made->engines.config[variant], made->chip, handle, plan, &bytes, why));
+        TRY(device_handle(q->device, &wish.handle, why));
+    TRY(plan_take(&wish, plan, why));
+    size_t bytes = (*plan)->workspace;
     if (bytes <= info->workspace)
         return STATUS_OK;
-    desc_free(plan);
+    plan_give_back(*plan);
+    *plan = NULL;
     return REFUSE(why, "the plan of %s wants %zu bytes of workspace, its configuration said %zu",
                   info->text, bytes, info->workspace);
 }
@@ -184,14 +190,14 @@ enum status work_prepare(work_build *build, const struct kernel_query *q, int va
                          struct kernel_state **state, size_t *state_bytes, struct error *err)
 {
     struct made made;
-    cudnn_desc plan = NULL;
+    struct plan *plan = NULL;
     *state = NULL;
     TRY(make_variant(build, q, variant, TO_PREPARE, &made, err));
     enum status status = plan_of(&made, q, variant, &plan, err);
     if (status == STATUS_OK)
         status = state_new(q, &made.work, plan, state, state_bytes, err);
     if (status != STATUS_OK)
-        desc_free(&plan);
+        plan_give_back(plan);
     made_free(&made);
     return status;
 }

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which engines of cuDNN become variants, on faked functions and on cuDNN itself as far as it goes
+ * without a device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/kernels/cudnn/lib/engines.h"
+#include "tests/gpu/bench_cudnn.h"
+#include "tests/gpu/chips.h"
+
+enum { CALLS_MAX = 4000 };
+
+static int set_up(void **state)
+{
+    (void)state;
+    cudnn_host = plugin_host();
+    fake_reset(0);
+    fake_cudnn(&cudnn);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    forget_device();
+    return 0;
+}
+
+/* ---- variants ---- */
+
+/* f32 stays exact unless tf32 is asked for; what gives other bits in each run never counts. */
+static void test_precision(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_open(&b, subject("conv"));
+    assert_int_equal(b.kernel->variants(&b.query), 2);
+    b.query.tf32 = true;
+    assert_int_equal(b.kernel->variants(&b.query), 3);
+    bench_close(&b);
+}
+
+/* Configurations of one engine that differ in one knob are variants, each told by its text and each
+ * launched. */
+static void test_knobs(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {EXACT, "engine 1 " KNOBS "5"};
+    struct bench b;
+    bench_open(&b, subject("conv"));
+    for (int v = 0; v < ARRAY_COUNT(texts); v++) {
+        struct error err = {0};
+        struct kernel_state *made;
+        size_t bytes;
+        char text[ENGINE_TEXT] = "";
+        b.kernel->describe(&b.query, v, text, sizeof(text));
+        assert_string_equal(text, texts[v]);
+        assert_int_equal(b.kernel->prepare(&b.query, v, &made, &bytes, &err), STATUS_OK);
+        b.kernel->launch(made, &b.query, &b.args);
+        assert_int_equal(fake_launch.configuration, 1 + v);
+        b.kernel->release(made);
+    }
+    bench_close(&b);
+}
+
+/* One answer of the heuristics that fails costs one configuration, or one of the two lists. */
+static void test_one_answer_fails(void **state)
+{
+    (void)state;
+    int failed = 0;
+    struct bench b;
+    bench_open(&b, subject("conv"));
+    b.query.tf32 = true;
+    for (int n = 1; n < CALLS_MAX; n++) {
+        struct error err = {0};
+        fake_reset(n);
+        enum status status = b.kernel->supports(&b.query, &err);
+        const char *call = fake.failed;
+        if (!call)
+            break;
+        if (strcmp(call, "cudnnBackendGetAttribute") == 0) {
+            if (status != STATUS_OK)
+                fail_msg("answer %d: %s", n, err.message);
+            fake_reset(n);
+            assert_int_equal(b.kernel->variants(&b.query), 3);
+            failed++;
+        }
+        forget_device();
+    }
+    assert_true(failed > 10);
+    bench_close(&b);
+}
+
+/* Of nodes that are alike a plan is compiled once; it lives until the last of them is gone. */
+static void test_shared_plan(void **state)
+{
+    (void)state;
+    enum { FIRST, TWIN, OTHER_VARIANT, OTHER_NODE, STATES };
+    struct bench b, wide;
+    struct error err = {0};
+    struct kernel_state *made[STATES];
+    size_t bytes;
+    bench_open(&b, subject("conv"));
+    bench_open(&wide, subject("conv of one dimension"));
+    for (int k = 0; k < STATES; k++) {
+        struct bench *own = k == OTHER_NODE ? &wide : &b;
+        assert_int_equal(
+            own->kernel->prepare(&own->query, k == OTHER_VARIANT, &made[k], &bytes, &err),
+            STATUS_OK);
+    }
+    assert_int_equal(fake_launch.plans, 3);
+    b.kernel->release(made[FIRST]);
+    b.kernel->launch(made[TWIN], &b.query, &b.args);
+    assert_int_equal(b.err.code, STATUS_OK);
+    for (int k = TWIN; k < STATES; k++)
+        b.kernel->release(made[k]);
+    assert_int_equal(b.kernel->prepare(&b.query, 0, &made[0], &bytes, &err), STATUS_OK);
+    assert_int_equal(fake_launch.plans, 4);
+    b.kernel->release(made[0]);
+    bench_close(&b);
+    bench_close(&wide);
+    forget_device();
+    assert_int_equal(fake.live, 0);
+}
+
+/* 9.8 was said to do, which has no operation of attention. */
+static void test_version(void **state)
+{
+    (void)state;
+    static const size_t old[] = {8907, 90800, 91300, 100000};
+    for (int k = 0; k < ARRAY_COUNT(old); k++) {
+        struct error why = {0};
+        assert_int_equal(cudnn_version_check(old[k], &why), STATUS_UNSUPPORTED);
+        assert_non_null(strstr(why.message, "9.13.1 or newer is needed"));
+    }
+    assert_int_equal(cudnn_version_check(91301, NULL), STATUS_OK);
+    assert_int_equal(cudnn_version_check(92600, NULL), STATUS_OK);
+}
+
+/* Engines that are compiled at run time fail without NVRTC, which nothing else said. */
+static void test_missing_compiler(void **state)
+{
+    (void)state;
+    char text[64];
+    setenv("RIDGE_NVRTC", "/nonexistent.so", 1);
+    cudnn_version_text(&cudnn, text, sizeof(text));
+    unsetenv("RIDGE_NVRTC");
+    assert_non_null(strstr(text, " without libnvrtc.so.13"));
+    assert_int_equal(strncmp(text, "9.", 2), 0);
+    setenv("RIDGE_NVRTC", "libdl.so.2", 1); /* any library that is there */
+    cudnn_version_text(&cudnn, text, sizeof(text));
+    unsetenv("RIDGE_NVRTC");
+    assert_null(strstr(text, "without"));
+}
+
+/* ---- cuDNN itself, without a device ---- */
+
+/* Under a sanitizer it is left alone: it leaks, in modules that are gone when leaks are looked for.
+ */
+static void open_or_skip(void)
+{
+    struct error err = {0};
+    const char *vendors = getenv("RIDGE_TEST_VENDORS");
+    if (vendors && strcmp(vendors, "0") == 0)
+        skip();
+    if (cudnn_api_open(&cudnn, &err) != STATUS_OK) {
+        print_message("%s\n", err.message);
+        skip();
+    }
+}
+
+static void test_real_engines(void **state)
+{
+    (void)state;
+    struct device chips[CHIP_COUNT];
+    struct bench b;
+    struct error err = {0};
+    open_or_skip();
+    bench_open(&b, subject("conv"));
+    chips_describe(chips);
+    for (int c = 0; c < CHIP_COUNT; c++) {
+        char json[1024], text[ENGINE_TEXT];
+        chip_json(c, json, sizeof(json));
+        if (device_chip_from_json(c, json, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        b.query.device = &chips[c];
+        b.query.tf32 = false;
+        if (b.kernel->supports(&b.query, &err) != STATUS_OK)
+            fail_msg("%s: %s", chip_name(c), err.message);
+        int exact = b.kernel->variants(&b.query);
+        b.query.tf32 = true;
+        int rounding = b.kernel->variants(&b.query);
+        b.kernel->describe(&b.query, 0, text, sizeof(text));
+        print_message("%s: %d engines in f32, %d with tf32, the first of them %s\n", chip_name(c),
+                      exact, rounding, text);
+        assert_true(exact > 0 && rounding > exact);
+        assert_int_equal(strncmp(text, "engine ", 7), 0);
+    }
+    bench_close(&b);
+}
+
+/* A graph that cuDNN rejects: its own words are in the message. */
+static void test_real_refusal(void **state)
+{
+    (void)state;
+    struct opgraph g;
+    struct error err = {0};
+    struct tensor x = {.type = CUDNN_DATA_FLOAT, .rank = 4, .dim = {1, 2, 3, 4}};
+    open_or_skip();
+    opgraph_begin(&g);
+    x.dim[1] = -1;
+    opgraph_unary(&g, CUDNN_POINTWISE_RELU_FWD, opgraph_tensor(&g, &x, NULL), NULL);
+    assert_int_not_equal(opgraph_end(&g, &err), STATUS_OK);
+    assert_non_null(strstr(err.message, "cudnnBackend"));
+    assert_non_null(strstr(err.message, "CUDNN_STATUS_BAD_PARAM"));
+    opgraph_free(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_precision, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_knobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_answer_fails, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_shared_plan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_missing_compiler, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_real_engines, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_real_refusal, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
