@@ -214,6 +214,7 @@ CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu engine/kernels/cuda/r
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
 FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
+WATCH_CASES := $(if $(HOST_CUDA_SO),$(B)/tests/gpu/watch_cases)
 # The cuBLASLt plug-in over a library that multiplies on the host.
 VENDOR_SO  := $(if $(HAVE_CUBLASLT),$(B)/tests/gpu/vendor/plugins/cublaslt.so)
 CFLAGS_vendor        = $(CUDA_CFLAGS)
@@ -343,11 +344,18 @@ $(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,
     engine/tensor.c $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
+$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/clock.c engine/tensor.c \
+    $(filter-out %/api.c,$(wildcard tests/gpu/host/*.c)))
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CXX_OF) $(LDFLAGS_ALL) -o $@ $^ -pthread -lm
+# Each access to memory is a call of tests/gpu/host/watch.c, which stands where the sanitizer's library would.
+HOST_WATCH = -fsanitize=thread $(if $(findstring clang,$(CC)),$(addprefix -mllvm ,-tsan-distinguish-volatile \
+    -tsan-instrument-func-entry-exit=0),--param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0)
 $(B)/host/%.o: %.cu $(wildcard tests/gpu/host/*.h) $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CXX  $< (for the host)"
 	@$(CXX_OF) -x c++ -std=c++20 -I. -I$(B)/gen -include tests/gpu/host/cuda_host.h -Wall -Wextra \
 	    -Wno-missing-field-initializers -Wno-unknown-pragmas -Wno-unused-function \
-	    -Wno-pass-failed $(if $(WERROR),-Werror) -O2 -g -fPIC \
+	    -Wno-pass-failed $(if $(WERROR),-Werror) -O2 -fno-tree-vectorize -g -fPIC $(HOST_WATCH) \
 	    -ffp-contract=off -fvisibility=hidden -fno-exceptions -MMD -MP -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
@@ -365,7 +373,7 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $< $(FUZZ_MAIN) $(TEST_LIB) $(B)/libridge.a $(LDLIBS_ALL)
 
-test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) \
+test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) $(WATCH_CASES) \
                $(VENDOR_SO)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"

@@ -81,17 +81,29 @@ static __device__ __forceinline__ number combine(int reduction, number a, number
     }
 }
 
-/* The result of a reduction is put in only where nobody else was in between. */
+/* Sums are the memory's own operation: many updates of one element do not wait for each other. (It
+ * takes sums in f32 below 2^-126 as 0.) Other results are put in only where nobody else was in
+ * between. */
 static __device__ __forceinline__ void update(const struct scatter &k, unsigned to, unsigned from)
 {
     unsigned *at = (unsigned *)k.y + to;
     unsigned bits = k.dtype == DTYPE_F16 || k.dtype == DTYPE_BF16
                         ? (unsigned)__float_as_int(group_as<1>(k.dtype, k.updates, from).v[0])
                         : ((const unsigned *)k.updates)[from];
-    unsigned old = *at, seen = ~old;
-    if (k.reduction == REDUCE_NONE)
+    if (k.reduction == REDUCE_NONE) {
         *at = bits;
-    for (; k.reduction != REDUCE_NONE && seen != old;) {
+        return;
+    }
+    if (k.reduction == REDUCE_ADD && k.dtype == DTYPE_I32) {
+        atomicAdd(at, bits);
+        return;
+    }
+    if (k.reduction == REDUCE_ADD) {
+        atomicAdd((float *)at, __int_as_float((int)bits));
+        return;
+    }
+    unsigned old = *(volatile unsigned *)at, seen = ~old;
+    while (seen != old) {
         unsigned next = k.dtype == DTYPE_I32
                             ? (unsigned)combine(k.reduction, (int)old, (int)bits)
                             : (unsigned)__float_as_int(
@@ -106,10 +118,17 @@ static __device__ __forceinline__ void update_wide(const struct scatter &k, unsi
                                                    unsigned from)
 {
     wide_word *at = (wide_word *)k.y + to;
-    wide_word bits = ((const wide_word *)k.updates)[from], old = *at, seen = ~old;
-    if (k.reduction == REDUCE_NONE)
+    wide_word bits = ((const wide_word *)k.updates)[from];
+    if (k.reduction == REDUCE_NONE) {
         *at = bits;
-    for (; k.reduction != REDUCE_NONE && seen != old;) {
+        return;
+    }
+    if (k.reduction == REDUCE_ADD) {
+        atomicAdd(at, bits);
+        return;
+    }
+    wide_word old = *(volatile wide_word *)at, seen = ~old;
+    while (seen != old) {
         wide_word next = (wide_word)combine(k.reduction, (long long)old, (long long)bits);
         seen = old;
         old = atomicCAS(at, seen, next);

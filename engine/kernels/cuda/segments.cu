@@ -107,7 +107,7 @@ static __device__ __forceinline__ void write_box(const struct merge &k, const fl
 }
 
 /* Labels that occur, in order, by the first warp; returns how many. */
-static __device__ __forceinline__ int list_labels(const int *occurs, int *list, int n)
+static __device__ __forceinline__ int list_labels(const volatile int *occurs, int *list, int n)
 {
     int found = 0;
     unsigned lane = threadIdx.x;
@@ -128,7 +128,8 @@ __global__ void __launch_bounds__(THREADS) segments_images(const __grid_constant
     const int64_t *labels = k.labels + (size_t)blockIdx.x * (unsigned)k.n;
     const float *segments = k.segments + (size_t)blockIdx.x * (unsigned)k.n * FIELDS;
     float *boxes = k.boxes + (size_t)blockIdx.x * (unsigned)k.n * BOX_FIELDS;
-    int *occurs = k.places + (size_t)blockIdx.x * 2 * (unsigned)k.n, *list = occurs + k.n;
+    int *list = k.places + ((size_t)blockIdx.x * 2 + 1) * (unsigned)k.n;
+    volatile int *occurs = list - k.n; /* several threads write the same 1 */
     for (int i = (int)threadIdx.x; i < k.n; i += THREADS)
         occurs[i] = 0;
     __syncthreads();

@@ -19,6 +19,7 @@
 #include "tests/gpu/host/api.h"
 #include "tests/gpu/host/grid.h"
 #include "tests/gpu/host/memory.h"
+#include "tests/gpu/host/watch.h"
 
 enum { RUNTIME = 13000, INVALID = 1, LAUNCH_FAILED = 719, STREAM_CAPTURING = 900, ALIGN = 256 };
 enum { COMMANDS_MAX = 4096 };
@@ -211,6 +212,8 @@ static void run_command(const struct command *c)
     } else {
         memset(c->to, c->byte, c->bytes);
     }
+    if (c->what != DO_LAUNCH && memory_is_region(c->to))
+        watch_written(c->to, c->bytes);
     memory_close();
 }
 

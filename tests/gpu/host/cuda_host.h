@@ -4,14 +4,17 @@
  * kernels run on the host, one block after the other (grid.c). What the language has of its own and
  * the project's kernels use is here and nothing else, so a new need is a compile error.
  *
- * It is about right answers only: index arithmetic, tails, barriers, memory between guard zones.
- * Races between threads of a block and memory ordering do not show. */
+ * It is about right answers only: index arithmetic, tails, barriers, memory between guard zones,
+ * and accesses that nothing puts in an order (watch.h). */
 #ifndef TESTS_GPU_HOST_CUDA_HOST_H
 #define TESTS_GPU_HOST_CUDA_HOST_H
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+/* What only plays the GPU's part is not watched (watch.h). */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
 
 #include "tests/gpu/host/cuda_arithmetic.h"
 #include "tests/gpu/host/cuda_tensor.h"
@@ -27,12 +30,12 @@
 #define __restrict__ __restrict
 
 #define threadIdx (host_thread_index())
-#define blockIdx  (host_grid_now()->block)
-#define blockDim  (host_grid_now()->block_size)
-#define gridDim   (host_grid_now()->grid_size)
+#define blockIdx  (host_grid_now().block)
+#define blockDim  (host_grid_now().block_size)
+#define gridDim   (host_grid_now().grid_size)
 
 /* Memory that the launch sizes. */
-#define SHARED_MEMORY(type, name) type *name = (type *)host_grid_now()->shared
+#define SHARED_MEMORY(type, name) type *name = (type *)host_grid_now().shared
 
 /* Inline assembly is what follows `instead`. */
 #define PTX(instead, ...) instead
@@ -115,23 +118,26 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate)
 
 /* ---- atomics: blocks and threads run by turns ---- */
 
-template <class T> static inline T atomicAdd(T *at, T value)
+template <class T> UNWATCHED static inline T atomicAdd(T *at, T value)
 {
     T old = *at;
+    watch_access(at, sizeof(*at), WATCH_ATOMIC);
     *at = old + value;
     return old;
 }
 
-template <class T> static inline T atomicMax(T *at, T value)
+template <class T> UNWATCHED static inline T atomicMax(T *at, T value)
 {
     T old = *at;
+    watch_access(at, sizeof(*at), WATCH_ATOMIC);
     *at = old > value ? old : value;
     return old;
 }
 
-template <class T> static inline T atomicCAS(T *at, T expected, T value)
+template <class T> UNWATCHED static inline T atomicCAS(T *at, T expected, T value)
 {
     T old = *at;
+    watch_access(at, sizeof(*at), WATCH_ATOMIC);
     if (old == expected)
         *at = value;
     return old;

@@ -23,26 +23,28 @@ struct host_copies {
     unsigned count, group; /* the group that is being made */
 };
 
-static inline struct host_copies *host_copies_now(void)
+UNWATCHED static inline struct host_copies *host_copies_now(void)
 {
     static struct host_copies copies[HOST_THREADS];
     return &copies[host_thread_index().x];
 }
 
-static inline void host_copy_later(void *to, const void *from, unsigned bytes)
+UNWATCHED static inline void host_copy_later(void *to, const void *from, unsigned bytes)
 {
     struct host_copies *c = host_copies_now();
     if (c->count == HOST_COPIES || bytes > 16 || ((uintptr_t)to | (uintptr_t)from) % 16)
         __builtin_trap();
+    watch_access(from, bytes, WATCH_READ);
+    watch_access(to, 16, WATCH_WRITE); /* at any time from now on */
     c->list[c->count++] = {to, from, bytes, c->group};
 }
 
-static inline void host_copies_end_group(void)
+UNWATCHED static inline void host_copies_end_group(void)
 {
     host_copies_now()->group++;
 }
 
-static inline void host_copies_wait(unsigned pending)
+UNWATCHED static inline void host_copies_wait(unsigned pending)
 {
     struct host_copies *c = host_copies_now();
     unsigned left = 0;
@@ -53,6 +55,7 @@ static inline void host_copies_wait(unsigned pending)
         }
         memset(c->list[k].to, 0, 16);
         memcpy(c->list[k].to, c->list[k].from, c->list[k].bytes);
+        watch_access(c->list[k].to, 16, WATCH_WRITE);
     }
     c->count = left;
 }
@@ -61,21 +64,22 @@ static inline void host_copies_wait(unsigned pending)
 
 /* Calls take turns with two places to exchange by: who is in the next but one has seen all leave
  * this one. */
-static inline unsigned host_turn(void)
+UNWATCHED static inline unsigned host_turn(void)
 {
     static unsigned turns[HOST_THREADS];
     return turns[host_thread_index().x]++ % 2;
 }
 
-static inline void host_matrices_load(const void *row, unsigned r[4], bool turned)
+UNWATCHED static inline void host_matrices_load(const void *row, unsigned r[4], bool turned)
 {
     static const uint16_t *places[2][HOST_WARPS][32];
     unsigned lane = (unsigned)host_lane();
     const uint16_t **rows = places[host_turn()][host_thread_index().x / 32];
     if ((uintptr_t)row % 16)
         __builtin_trap();
+    watch_access(row, 16, WATCH_READ);
     rows[lane] = (const uint16_t *)row;
-    host_wait_warp(0xffffffffu);
+    host_meet_warp(0xffffffffu);
     for (unsigned m = 0; m < 4; m++) {
         const uint16_t *const *matrix = &rows[8 * m];
         unsigned line = lane / 4, at = lane % 4 * 2;
@@ -101,7 +105,7 @@ struct host_factors {
 };
 
 /* The 4 bytes that a lane holds of a line, as numbers. */
-static inline void host_mma_put(enum host_mma_kind kind, float *line, unsigned bits)
+UNWATCHED static inline void host_mma_put(enum host_mma_kind kind, float *line, unsigned bits)
 {
     if (kind == HOST_MMA_TF32) {
         line[0] = __int_as_float((int)(bits & 0xffffe000u));
@@ -114,8 +118,8 @@ static inline void host_mma_put(enum host_mma_kind kind, float *line, unsigned b
     }
 }
 
-static inline void host_mma(enum host_mma_kind kind, float c[4], const unsigned a[4],
-                            const unsigned b[2])
+UNWATCHED static inline void host_mma(enum host_mma_kind kind, float c[4], const unsigned a[4],
+                                      const unsigned b[2])
 {
     static struct host_factors places[2][HOST_WARPS];
     struct host_factors *f = &places[host_turn()][host_thread_index().x / 32];
@@ -125,7 +129,7 @@ static inline void host_mma(enum host_mma_kind kind, float c[4], const unsigned 
         host_mma_put(kind, &f->a[lane / 4 + k % 2 * 8][at + k / 2 * half], a[k]);
     for (unsigned k = 0; k < 2; k++)
         host_mma_put(kind, &f->b[lane / 4][at + k * half], b[k]);
-    host_wait_warp(0xffffffffu);
+    host_meet_warp(0xffffffffu);
     for (unsigned n = 0; n < 4; n++) {
         const float *row = f->a[lane / 4 + n / 2 * 8], *column = f->b[lane % 4 * 2 + n % 2];
         for (unsigned k = 0; k < depth; k++)

@@ -4,6 +4,7 @@
  * swapcontext make no system call. Fibers stay for the next block. */
 #define _GNU_SOURCE
 #include "tests/gpu/host/grid.h"
+#include "tests/gpu/host/pattern.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 
 enum { THREADS_MAX = 1024, WARP = 32, STACK_BYTES = 128 << 10, SHARED_MAX = 228 << 10 };
 
-enum state { READY, AT_BLOCK, AT_WARP, ENDED };
+enum state { READY, AT_BLOCK, AT_WARP, AT_SHUFFLE, ENDED };
 
 struct fiber {
     ucontext_t context;
@@ -34,7 +35,9 @@ static struct {
     struct fiber *fibers;
     unsigned char states[THREADS_MAX]; /* enum state; apart, since barriers count them all */
     char *shared;
-    int count, now; /* threads of a block; the running one */
+    int count, now;                /* threads of a block; the running one */
+    uint32_t launch, block, waits; /* as in struct watch_moment */
+    uint16_t warp_waits[THREADS_MAX / WARP];
     jmp_buf scheduler;
     ucontext_t home;
     uint64_t exchange[2][THREADS_MAX];
@@ -128,12 +131,15 @@ static bool open_barriers(void)
         return true;
     if (count_in(0, g.count, AT_BLOCK) == g.count - ended) {
         release(0, g.count);
+        g.waits++;
         return false;
     }
     for (int first = 0; first < g.count; first += WARP) {
         int last = first + WARP < g.count ? first + WARP : g.count;
-        if (count_in(first, last, AT_WARP) != last - first)
+        bool wait = count_in(first, last, AT_WARP) == last - first;
+        if (!wait && count_in(first, last, AT_SHUFFLE) != last - first)
             continue;
+        g.warp_waits[first / WARP] += wait;
         release(first, last);
         opened++;
     }
@@ -148,11 +154,16 @@ static void run_block(void)
         g.states[k] = READY;
         g.fibers[k].shuffles = 0;
     }
+    g.block++;
+    g.waits = 0;
+    memset(g.warp_waits, 0, sizeof(g.warp_waits));
     do
         for (int k = 0; k < g.count; k++)
             if (g.states[k] == READY)
                 resume(k);
     while (!open_barriers());
+    if (pattern_wanted())
+        pattern_end_block();
 }
 
 /* ---- the grid ---- */
@@ -180,6 +191,9 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
     g.grid.grid_size = grid;
     g.grid.block_size = block;
     prepare(block, shared_bytes);
+    g.launch++;
+    g.block = 0;
+    watch_begin(g.shared, SHARED_MAX);
     for (unsigned z = 0; z < grid.z; z++)
         for (unsigned y = 0; y < grid.y; y++)
             for (unsigned x = 0; x < grid.x; x++) {
@@ -187,14 +201,21 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
                 memset(g.shared, 0xff, shared_bytes); /* NaN: nothing may be taken as given */
                 run_block();
             }
+    watch_end();
     pthread_mutex_unlock(&g.lock);
+}
+
+struct watch_moment host_moment(void)
+{
+    return (struct watch_moment){g.launch, g.block, g.waits, (uint16_t)g.now,
+                                 g.warp_waits[g.now / WARP]};
 }
 
 /* ---- for the kernels ---- */
 
-const struct host_grid *host_grid_now(void)
+struct host_grid host_grid_now(void)
 {
-    return &g.grid;
+    return g.grid;
 }
 
 struct host_index host_thread_index(void)
@@ -215,11 +236,21 @@ void host_wait_block(void)
     back_to_scheduler(AT_BLOCK);
 }
 
-void host_wait_warp(unsigned mask)
+static void meet(unsigned mask, enum state state)
 {
     if (mask != 0xffffffffu)
         die("only whole warps are known here");
-    back_to_scheduler(AT_WARP);
+    back_to_scheduler(state);
+}
+
+void host_wait_warp(unsigned mask)
+{
+    meet(mask, AT_WARP);
+}
+
+void host_meet_warp(unsigned mask)
+{
+    meet(mask, AT_SHUFFLE);
 }
 
 /* Two places by turns: a lane may bring its next value while others still read this one. */
@@ -228,7 +259,7 @@ uint64_t host_shuffle(unsigned mask, uint64_t value, int lane)
     int me = g.now, first = me - me % WARP;
     unsigned turn = g.fibers[me].shuffles++ & 1;
     g.exchange[turn][me] = value;
-    host_wait_warp(mask);
+    host_meet_warp(mask);
     if (first + lane >= g.count)
         die("a shuffle reads a thread that the block does not have");
     return g.exchange[turn][first + lane];

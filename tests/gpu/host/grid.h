@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/gpu/host/watch.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,16 +35,18 @@ void host_grid_run(const struct host_kernel *kernel, struct host_index grid,
                    struct host_index block, void **arguments, size_t shared_bytes);
 
 double host_counted(void); /* of host_count, in all */
+struct watch_moment host_moment(void);
 
 /* ---- for the kernels ---- */
 
 void host_count(double n);
 
-const struct host_grid *host_grid_now(void);
+struct host_grid host_grid_now(void);
 struct host_index host_thread_index(void);
 int host_lane(void);
 void host_wait_block(void);
-void host_wait_warp(unsigned mask);
+void host_wait_warp(unsigned mask); /* __syncwarp */
+void host_meet_warp(unsigned mask); /* as a shuffle does: puts no accesses in an order */
 /* The value that `lane` of the warp brings; all its threads call together. */
 uint64_t host_shuffle(unsigned mask, uint64_t value, int lane);
 

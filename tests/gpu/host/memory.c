@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tests/gpu/host/watch.h"
+
 enum { BLOCKS_MAX = 65536, ALIGN = 256 };
 static const size_t region_bytes = (size_t)1 << 30;
 
@@ -41,6 +43,8 @@ static bool make_region(void)
     void *region =
         mmap(NULL, region_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     m.region = region == MAP_FAILED ? NULL : region;
+    if (m.region)
+        watch_region(m.region, region_bytes);
     return m.region != NULL;
 }
 
@@ -62,6 +66,7 @@ static void *take_locked(size_t bytes)
     memory_open();
     memset(memory, 0xff, bytes); /* NaN: nothing may be taken as given */
     memory_close();
+    watch_taken(at, size);
     return memory;
 }
 

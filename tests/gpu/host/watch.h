@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watches every access that a kernel makes to memory of the device and to shared memory, and tells
+ * of two accesses of one byte, at least one of them a write, that nothing puts in an order, and of
+ * bytes that are read and that nobody has written. What orders: a launch after another, a barrier
+ * of the block, __syncwarp within a warp; a shuffle does not (CUDA C++ Programming Guide, "Warp
+ * Shuffle Functions"), nor is anything between two blocks of a launch. Atomic and volatile accesses
+ * may meet each other.
+ *
+ * The compiler names the accesses: kernels are compiled with -fsanitize=thread, and watch.c is what
+ * they call instead of that sanitizer's library, which does not know blocks and warps. */
+#ifndef TESTS_GPU_HOST_WATCH_H
+#define TESTS_GPU_HOST_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* When a thread of a grid does something. */
+struct watch_moment {
+    uint32_t launch, block; /* 0: outside of launches */
+    uint32_t waits;         /* barriers of the block so far */
+    uint16_t thread, warp_waits;
+};
+
+enum watch_kind { WATCH_READ, WATCH_WRITE, WATCH_ATOMIC /* both */, WATCH_ATOMIC_READ };
+
+void watch_begin(const char *shared, size_t shared_bytes); /* of a launch */
+void watch_end(void);                                      /* dies of what was found since */
+/* What the compiler cannot see: atomics, copies that are done later. */
+void watch_access(const void *at, size_t bytes, enum watch_kind kind);
+
+/* Memory of the device at region + `at`: nobody has written it, or the host has. */
+void watch_region(const char *region, size_t bytes);
+void watch_taken(size_t at, size_t bytes);
+void watch_written(const void *memory, size_t bytes);
+
+/* Function and line of a place in the plug-in, on standard error. */
+void watch_tell_place(const char *what, uint32_t code);
+
+/* RIDGE_HOST_WATCH=0 is for what has no time to lose. */
+bool watch_wanted(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
