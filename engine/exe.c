@@ -225,6 +225,7 @@ struct exe_step exe_step_at(const struct exe *exe, int index)
                              .cost = step->cost,
                              .bytes_in = step->bytes_in,
                              .bytes_out = step->bytes_out,
+                             .on_host = step->on_host,
                              .candidates = step->candidates,
                              .candidate_count = step->candidate_count};
 }

@@ -86,6 +86,7 @@ struct exe_step {
     const struct candidate *candidates;
     int candidate_count;
 };
+    bool on_host;               /* of an executable on a device: no kernel there takes it */
 
 struct exe_memory {
     size_t arena_bytes;    /* activations and scratch: planned peak */

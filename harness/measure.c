@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/sampler.h"
+#include "profilers/lib/nvml.h"
 
 enum { WARMUP_MAX = 1000, PROGRESS_PERIOD_NS = 100000000 };
 
@@ -39,8 +40,11 @@ void sampler_look(struct sampler *s, struct sample_record *sample)
     sample->steal_ns = growth(&s->last.steal_ns, now.steal_ns);
     sample->clock_hz = now.clock_hz;
     int64_t heat = growth(&s->last.heat_ns, now.heat_ns);
-    if (heat != RECORD_NONE && sample->phase == SAMPLE_TIME)
-        s->heat_ns += heat;
+    if (sample->phase != SAMPLE_TIME)
+        return;
+    s->heat_ns += heat != RECORD_NONE ? heat : 0;
+    s->slow |= now.slow;
+    s->slow_looks += now.slow == NVML_SLOW_HARDWARE;
 }
 
 static void flush(struct sampler *s)

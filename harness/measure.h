@@ -28,12 +28,13 @@ struct surroundings {
     int64_t context_switches, migrations, page_faults, steal_ns;
     double clock_hz; /* now; NAN */
     int64_t heat_ns; /* for how long heat has held the clock of what computes down */
+    unsigned slow;   /* why a GPU's clock is held down now: bits of NVML_SLOW */
 };
 
 static inline struct surroundings surroundings_unknown(void)
 {
-    return (struct surroundings){RECORD_NONE, RECORD_NONE, RECORD_NONE,
-                                 RECORD_NONE, NAN,         RECORD_NONE};
+    return (struct surroundings){
+        RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN, RECORD_NONE, 0};
 }
 
 /* Where time comes from. All functions take `context`. */

@@ -19,7 +19,7 @@
 #include "harness/verify.h"
 #include "profilers/lib/profiler.h"
 
-enum { COUNTS_MAX = 12, STEP_REPEATS_MAX = 9, COUNTED_S = 1, COUNTED_MAX = 1000 };
+enum { SETTLE_RUNS = 3, COUNTS_MAX = 12, STEP_REPEATS_MAX = 9, COUNTED_S = 1, COUNTED_MAX = 1000 };
 
 static const double layers_budget_s = 2; /* or half of what sampling may take */
 
@@ -38,6 +38,7 @@ struct work {
     double peak, rss;
     struct counts counts[COUNTS_MAX];
     int count_count;
+    bool *on_host; /* per step, of the record's arena */
 };
 
 /* ---- phases ---- */
@@ -96,7 +97,7 @@ static enum status phase_steps(struct work *w, struct error *err)
     double budget = fmin(layers_budget_s, w->job->point->protocol.seconds_max / 2);
     w->step_repeats = (int)fmin(STEP_REPEATS_MAX, fmax(3, budget / m->median_s));
     exe_time_steps(w->target.exe, w->step_repeats, w->step_ns);
-    return STATUS_OK;
+    return exe_status(w->target.exe, err);
 }
 
 /* ---- counting ---- */
@@ -126,13 +127,36 @@ static void ignore_step(void *context, int step)
     (void)step;
 }
 
-static int64_t executions_of(const struct counting_of *c)
+static double seconds_each(const struct work *w)
 {
-    const struct work *w = c->w;
-    double each = w->measured && w->measurement.median_s > 0 ? w->measurement.median_s : 1;
-    double wanted = c->profiler->pass_s > 0 ? c->profiler->pass_s : COUNTED_S;
-    double most = c->profiler->executions_max ? (double)c->profiler->executions_max : COUNTED_MAX;
-    return (int64_t)fmax(1, fmin(wanted / each, most));
+    return w->measured && w->measurement.median_s > 0 ? w->measurement.median_s : 1;
+}
+
+/* In a pass of the whole. */
+static int64_t executions_of(const struct work *w, const struct profiler *profiler)
+{
+    double wanted = profiler->pass_s > 0 ? profiler->pass_s : COUNTED_S;
+    double most = profiler->executions_max ? (double)profiler->executions_max : COUNTED_MAX;
+    return (int64_t)fmax(1, fmin(wanted / seconds_each(w), most));
+}
+
+/* What the subject was started with is done, and was done well. */
+static enum status finish_runs(const struct work *w, struct error *err)
+{
+    if (w->target.subject.finish)
+        w->target.subject.finish(w->target.subject.context);
+    return w->target.exe ? exe_status(w->target.exe, err) : STATUS_OK;
+}
+
+static enum status settle(struct counting_of *c, int pass, struct error *err)
+{
+    const struct subject *subject = &c->w->target.subject;
+    if (!c->profiler->settle)
+        return STATUS_OK;
+    for (int k = 0; k < SETTLE_RUNS; k++)
+        subject->run(subject->context);
+    TRY(finish_runs(c->w, err));
+    return c->profiler->settle(c->session, pass, err);
 }
 
 static enum status count_pass(struct counting_of *c, int pass, struct error *err)
@@ -141,8 +165,9 @@ static enum status count_pass(struct counting_of *c, int pass, struct error *err
     const struct exe_watch watch = {step_begin, step_end, c}, none = {ignore_step, ignore_step, c};
     bool launches = c->profiler->launches && w->target.exe;
     bool by_step = c->profiler->by_step && c->profiler->by_step(c->session);
-    int64_t executions = by_step ? 1 : executions_of(c);
+    int64_t executions = by_step ? 1 : executions_of(w, c->profiler);
     TRY(c->profiler->begin(c->session, pass, err));
+    TRY(settle(c, pass, err));
     if (by_step)
         exe_run_watched(w->target.exe, &watch);
     for (int64_t k = 0; k < executions && !by_step; k++)
@@ -150,8 +175,7 @@ static enum status count_pass(struct counting_of *c, int pass, struct error *err
             exe_run_watched(w->target.exe, &none);
         else
             w->target.subject.run(w->target.subject.context);
-    if (w->target.subject.finish)
-        w->target.subject.finish(w->target.subject.context);
+    TRY(finish_runs(w, err)); /* what did not run would count 0 */
     return c->profiler->end(c->session, pass, executions, err);
 }
 
@@ -196,6 +220,15 @@ static enum status read_counts(struct counting_of *c, int steps, struct counts *
     return read_steps(c, steps, counts, err);
 }
 
+static enum status find_host_steps(struct work *w, struct error *err)
+{
+    int steps = w->target.exe ? exe_step_count(w->target.exe) : 0;
+    w->on_host = arena_array(w->arena, (size_t)steps + 1, sizeof(*w->on_host));
+    for (int s = 0; s < steps && w->on_host; s++)
+        w->on_host[s] = exe_step_at(w->target.exe, s).on_host;
+    return w->on_host ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
 static enum status count_with(struct work *w, const struct profiler *profiler, struct error *err)
 {
     const char *folder = getenv("RIDGE_TRACE");
@@ -206,6 +239,8 @@ static enum status count_with(struct work *w, const struct profiler *profiler, s
                                    .bytes_streamed = w->cost.bytes_streamed,
                                    .device = w->job->point->device,
                                    .steps = w->target.exe ? exe_step_count(w->target.exe) : 0,
+                                   .pass_s = seconds_each(w) * (double)executions_of(w, profiler),
+                                   .on_host = w->on_host,
                                    .label = w->job->point->id,
                                    .folder = folder && folder[0] ? folder : "out/trace"};
     struct counting_of c = {.w = w, .profiler = profiler};
@@ -236,26 +271,32 @@ static bool is_wanted(const struct profiler *profiler, const char *list)
 }
 
 /* What cannot be counted must not cost the point: the reason becomes a metric without value. */
+static void count_or_say_why(struct work *w, const struct profiler *profiler)
+{
+    struct error why = {0};
+    char reason[sizeof(w->counts->why)] = "";
+    progress_show(w->job->progress, "counting", NAN, NAN);
+    if (!profiler->available(reason, sizeof(reason)))
+        (void)UNSUPPORTED(&why, "%s", reason);
+    else if (count_with(w, profiler, &why) == STATUS_OK)
+        return;
+    struct counts *counts = &w->counts[w->count_count++];
+    *counts = (struct counts){.source = profiler->name, .count = 1};
+    counts->metrics[0] =
+        (struct profiler_metric){.name = "counters", .unit = "1", .formula = "", .value = NAN};
+    snprintf(counts->why, sizeof(counts->why), "%s", why.message);
+    counts->metrics[0].reason = counts->why;
+}
+
+/* Energy and counters of the host first: from the moment when CUPTI attaches on, work is not what
+ * it was. */
 static void phase_count(struct work *w)
 {
-    for (int k = 0; k < profiler_count() && w->count_count < COUNTS_MAX; k++) {
-        const struct profiler *profiler = profiler_at(k);
-        struct error why = {0};
-        char reason[256] = "";
-        if (!is_wanted(profiler, w->job->point->profilers))
-            continue;
-        progress_show(w->job->progress, "counting", NAN, NAN);
-        if (!profiler->available(reason, sizeof(reason)))
-            (void)UNSUPPORTED(&why, "%s", reason);
-        else if (count_with(w, profiler, &why) == STATUS_OK)
-            continue;
-        struct counts *counts = &w->counts[w->count_count++];
-        *counts = (struct counts){.source = profiler->name, .count = 1};
-        counts->metrics[0] =
-            (struct profiler_metric){.name = "counters", .unit = "1", .formula = "", .value = NAN};
-        snprintf(counts->why, sizeof(counts->why), "%s", why.message);
-        counts->metrics[0].reason = counts->why;
-    }
+    for (int last = 0; last <= 1; last++)
+        for (int k = 0; k < profiler_count() && w->count_count < COUNTS_MAX; k++)
+            if (profiler_at(k)->attaches == (last > 0) &&
+                is_wanted(profiler_at(k), w->job->point->profilers))
+                count_or_say_why(w, profiler_at(k));
 }
 
 /* FLOPs are those of the graph in f32; bytes are of the types that its tensors have when it runs,
@@ -287,8 +328,10 @@ static enum status run_phases(struct work *w, struct error *err)
     TRY(phase_verify(w, err));
     TRY(phase_time(w, err));
     TRY(phase_steps(w, err));
-    if (!w->measurement.interrupted)
-        phase_count(w);
+    if (w->measurement.interrupted)
+        return STATUS_OK;
+    TRY(find_host_steps(w, err));
+    phase_count(w);
     return STATUS_OK;
 }
 

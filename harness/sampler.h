@@ -20,6 +20,8 @@ struct sampler {
     uint64_t progress_ns;      /* of the latest call */
     double sum_s;              /* of the times */
     int64_t heat_ns;           /* of the time phase: the clock was held down by heat */
+    unsigned slow;             /* of the time phase: bits of NVML_SLOW that were seen */
+    int slow_looks;            /* of it: saw a slowdown without another cause */
     struct stopping stopping;
 };
 

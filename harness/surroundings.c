@@ -85,6 +85,7 @@ static void look_at_gpu(const struct nvml_gauge *gauge, struct surroundings *out
     out->clock_hz = now.clock_hz;
     if (!isnan(now.heat_s))
         out->heat_ns = (int64_t)(now.heat_s * 1e9);
+    out->slow = now.slow;
 }
 
 static void look(void *context, uint64_t now, struct surroundings *out)

@@ -8,7 +8,7 @@
  *   steal                          /proc/stat: time that other virtual machines took, all CPUs
  *   migrations                     /proc/self/sched of the first thread
  *   clock                          a chain of dependent multiplications, three cycles each; that of
- *                                  a GPU, and for how long heat has held it down: NVML
+ *                                  a GPU, and what holds it down: NVML
  */
 #ifndef HARNESS_SURROUNDINGS_H
 #define HARNESS_SURROUNDINGS_H

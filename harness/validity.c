@@ -7,8 +7,9 @@
 
 #include "base/stats.h"
 #include "harness/sampler.h"
+#include "profilers/lib/nvml.h"
 
-enum { DRIFT_SAMPLES = 30 };
+enum { DRIFT_SAMPLES = 30, SLOW_LOOKS = 2 };
 
 static const double steal_limit = 0.02;    /* of all CPU time */
 static const double interval_limit = 0.05; /* half-width / median, when the cap came first */
@@ -59,11 +60,23 @@ static bool drifts(const struct sampler *s, double *by)
     return fabs(*by) > drift_limit && fabs(*by) > 3 * noise;
 }
 
+/* What held the clock down although no time of it was counted. A slowdown that one look alone saw
+ * may be a change of clocks. */
+static bool is_slowed(const struct sampler *s, char *by, size_t size)
+{
+    unsigned slow = s->slow;
+    if (slow == NVML_SLOW_HARDWARE && s->slow_looks < SLOW_LOOKS)
+        slow = 0;
+    nvml_name_reasons(slow, by, size);
+    return slow != 0;
+}
+
 void measurement_judge(struct measurement *m, const struct sampler *s)
 {
     double half = (m->ci_high_s - m->ci_low_s) / 2 / m->median_s, drift = 0;
     double slow = slow_clock(s), wall_s = (double)(sampler_now(s) - s->began_ns) * 1e-9;
     size_t size = sizeof(m->reason);
+    char by[120];
     m->steal_share = steal_share(m, s);
     if (m->reason[0])
         ; /* the scenario has found a reason already */
@@ -74,6 +87,8 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
     else if (s->heat_ns > 0) /* the cause of much that is judged below */
         snprintf(m->reason, size, "throttled: heat held the clock down for %.2g s of %.2g s",
                  (double)s->heat_ns * 1e-9, wall_s);
+    else if (is_slowed(s, by, sizeof(by)))
+        snprintf(m->reason, size, "throttled: the GPU's clock was held down: %s", by);
     else if (m->steal_share > steal_limit)
         snprintf(m->reason, size, "disturbed: %.1f %% of the CPU time was taken by other machines",
                  100 * m->steal_share);

@@ -48,6 +48,7 @@ REGISTER(profiler, cupti) = {
     .summary = "counters of NVIDIA GPUs by CUPTI: operations and bytes, whole and per step",
     .executions_max = 8, /* counts repeat exactly, and patched kernels are slow */
     .launches = true,    /* a recorded graph has kernels that were not patched */
+    .attaches = true,
     .available = cupti_available,
     .open = cupti_start,
     .passes = cupti_session_passes,

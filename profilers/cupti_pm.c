@@ -22,6 +22,7 @@ REGISTER(profiler, cupti_pm) = {
     .summary = "memory traffic of NVIDIA GPUs, sampled by CUPTI while all runs as always",
     .system_wide = true,
     .executions_max = 1000000,
+    .attaches = true,
     .available = cupti_pm_available,
     .open = cupti_pm_start,
     .passes = cupti_session_passes,

@@ -42,7 +42,7 @@ static void make_folders(char *path)
 
 static enum status write_file(struct session *s, struct error *err)
 {
-    if (!s->path[0])
+    if (!s->path[0] || trace_summarise(&s->traces[NODES]).doubt[0]) /* the metrics say why */
         return STATUS_OK;
     make_folders(s->path);
     FILE *file = fopen(s->path, "we");
@@ -108,6 +108,19 @@ static enum status trace_begin(void *session, int pass, struct error *err)
     return STATUS_OK;
 }
 
+/* The first replays under a trace pay for CUPTI's buffers, and for the graph, which it uploads
+ * anew. */
+static enum status trace_settle(void *session, int pass, struct error *err)
+{
+    char reason[CUPTI_REASON] = "";
+    struct session *s = session;
+    (void)pass;
+    if (!s->cupti.backend->synchronise(s->cupti.cupti, reason) ||
+        !s->cupti.backend->tracer_drop(s->tracer, reason))
+        return FAIL(err, STATUS_FAILED, "%s", reason);
+    return STATUS_OK;
+}
+
 static void add_record(void *context, const struct trace_record *record)
 {
     trace_add(context, record);
@@ -129,12 +142,14 @@ static enum status trace_end(void *session, int pass, int64_t executions, struct
 }
 
 /* Lost records make every sum too small and every gap too long. */
-static const char *doubt(const struct session *s, int pass)
+static const char *doubt(const struct session *s, int pass, const struct trace_summary *summary)
 {
     if (!s->executions[pass])
         return "nothing was executed";
-    if (s->dropped[pass] || s->traces[pass].lost)
-        return "records were lost: fewer executions, or one stream";
+    if (s->dropped[pass])
+        return "CUPTI dropped records: fewer executions, or one stream";
+    if (summary->doubt[0])
+        return summary->doubt;
     return s->traces[pass].count ? "" : "nothing ran on the GPU";
 }
 
@@ -143,7 +158,7 @@ static int trace_read(void *session, struct profiler_metric *metrics)
     const struct session *s = session;
     const struct trace_summary n = trace_summarise(&s->traces[NODES]);
     const struct trace_summary g = trace_summarise(&s->traces[GRAPHS]);
-    const char *why = doubt(s, NODES), *why_graphs = doubt(s, GRAPHS);
+    const char *why = doubt(s, NODES, &n), *why_graphs = doubt(s, GRAPHS, &g);
     const double one = why[0] ? NAN : 1 / (double)s->executions[NODES];
     const double one_graph = why_graphs[0] ? NAN : 1 / (double)s->executions[GRAPHS];
     const char *file = s->written ? s->path : "kernels, copies and sets, by start";
@@ -188,10 +203,12 @@ REGISTER(profiler, cupti_trace) = {
     .summary = "kernels, copies and gaps on NVIDIA GPUs by CUPTI, and a file for trace viewers",
     .pass_s = 0.5,
     .executions_max = 50, /* a file of some megabytes at most */
+    .attaches = true,
     .available = trace_available,
     .open = trace_open,
     .passes = trace_passes,
     .begin = trace_begin,
+    .settle = trace_settle,
     .end = trace_end,
     .read = trace_read,
     .close = trace_close,

@@ -76,19 +76,11 @@ static enum status nvml_end(void *session, int pass, int64_t executions, struct 
     return nvml_watch_end(s->watch, err);
 }
 
-/* "power cap, heat (software)" */
 static void name_reasons(unsigned long long bits, char *text, size_t size)
 {
-    static const char *const names[] = {
-        "idle",       "clocks set",      "power cap",       "slowdown",
-        "sync boost", "heat (software)", "heat (hardware)", "power brake",
-        "display"};
-    size_t used = (size_t)snprintf(text, size, "bits seen:");
-    for (int k = 0; k < ARRAY_COUNT(names); k++)
-        if (bits >> k & 1 && used < size)
-            used += (size_t)snprintf(text + used, size - used, " %s,", names[k]);
-    if (used < size)
-        snprintf(text + used, size - used, " 0x%llx", bits);
+    char names[120];
+    nvml_name_reasons(bits, names, sizeof(names));
+    snprintf(text, size, "bits seen: %s; 0x%llx", names[0] ? names : "none", bits);
 }
 
 static int nvml_read(void *session, struct profiler_metric *metrics)

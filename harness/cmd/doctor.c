@@ -22,6 +22,7 @@
 #include "harness/environment.h"
 #include "harness/environment_print.h"
 #include "harness/model_options.h"
+#include "profilers/lib/cupti_session.h"
 #include "profilers/lib/profiler.h"
 
 struct doctor_options {
@@ -178,6 +179,11 @@ static void check_build(struct report *r)
         const struct plugin_info *info = plugin_info_at(k);
         if (info->state != PLUGIN_LOADED && !profiler_find(info->name)) /* said below */
             advise(&r->advice, "%s is not used: %s", info->name, info->reason);
+        const char *lacks =
+            info->state == PLUGIN_LOADED ? strstr(info->version, " without ") : NULL;
+        if (lacks)
+            advise(&r->advice, "%s works%s: install it, or put its folder into LD_LIBRARY_PATH",
+                   info->name, lacks);
     }
 }
 
@@ -284,6 +290,24 @@ static void print_machine(const struct report *r)
            r->environment.fact_count);
 }
 
+static void print_cupti(void)
+{
+    int built, opened;
+    cupti_session_versions(&built, &opened);
+    if (opened)
+        printf("  %-14s version %d, built for %d\n", "CUPTI", opened, built);
+}
+
+static void json_cupti(struct json *json)
+{
+    int built, opened;
+    cupti_session_versions(&built, &opened);
+    json_open(json, "cupti", '{');
+    json_int(json, "built", built);
+    json_int(json, "opened", opened);
+    json_close(json);
+}
+
 static void print_text(const struct report *r)
 {
     print_machine(r);
@@ -303,6 +327,7 @@ static void print_text(const struct report *r)
         printf("  %-14s %s\n", profiler_at(k)->name,
                profiler_at(k)->available(reason, sizeof(reason)) ? profiler_at(k)->summary
                                                                  : "absent, see below");
+    print_cupti();
     printf("tuner\n  %-14s %s%s\n", "cache", r->cache, !r->cache_exists ? " (not there yet)" : "");
     for (int k = 0; k < r->advice.count; k++)
         printf("%s  - %s\n", k ? "" : "advice\n", r->advice.text[k]);
@@ -398,6 +423,7 @@ static void print_json(const struct report *r)
         json_close(&json);
     }
     json_close(&json);
+    json_cupti(&json);
     json_text(&json, "tuner_cache", r->cache);
     json_advice(&json, "advice", &r->advice);
     json_advice(&json, "missing", &r->missing);

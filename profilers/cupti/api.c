@@ -11,8 +11,9 @@ static const struct advice {
     const char *text;
 } advices[] = {
     {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
-     ": run as root (a container needs --cap-add=SYS_ADMIN), or let everybody count: put \"options "
-     "nvidia NVreg_RestrictProfilingToAdminUsers=0\" into /etc/modprobe.d/nvidia.conf and reboot"},
+     ": run as root (a container needs --cap-add=PERFMON or --cap-add=SYS_ADMIN), or let everybody "
+     "count: put \"options nvidia NVreg_RestrictProfilingToAdminUsers=0\" into "
+     "/etc/modprobe.d/nvidia.conf and reboot"},
     {CUPTI_ERROR_HARDWARE_BUSY,
      ": another profiler holds the counters: end ncu, nsys or DCGM (dcgmi profile --pause)"},
     {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,

@@ -59,7 +59,6 @@
     X(cuptiPmSamplingDecodeData)                                                                   \
     X(cuptiPmSamplingGetCounterDataInfo)                                                           \
     X(cuptiActivityRegisterCallbacks)                                                              \
-    X(cuptiActivityRegisterTimestampCallback)                                                      \
     X(cuptiActivityEnable)                                                                         \
     X(cuptiActivityDisable)                                                                        \
     X(cuptiActivityFlushAll)                                                                       \
@@ -91,7 +90,7 @@ struct cupti {
     struct driver_api driver;
     bool has_driver;
     uint32_t version;
-    char driver_file[256], params_file[256];
+    char driver_file[256], params_file[256], status_file[256];
     CUdevice device;
     CUcontext context; /* NULL: not attached */
     int index;
@@ -169,6 +168,7 @@ void cupti_sampler_close(struct cupti_sampler *sampler);
 /* tracer.c */
 struct cupti_tracer *cupti_tracer_open(struct cupti *cupti, char *reason);
 bool cupti_tracer_start(struct cupti_tracer *tracer, bool graphs, char *reason);
+bool cupti_tracer_drop(struct cupti_tracer *tracer, char *reason);
 bool cupti_tracer_stop(struct cupti_tracer *tracer, cupti_sink *sink, void *context,
                        int64_t *dropped, char *reason);
 void cupti_tracer_close(struct cupti_tracer *tracer);

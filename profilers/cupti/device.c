@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const unsigned long long cap_sys_admin = 1ULL << 21;
+/* CAP_SYS_ADMIN; CAP_PERFMON, which drivers from 565 on take, too: older than any of CUDA 13. */
+static const unsigned long long may_profile = 1ULL << 21 | 1ULL << 38;
 
 /* Number behind "key:" in a file of such lines; -1 when there is none. */
 static long long number_in(const char *path, const char *key, int base)
@@ -29,27 +30,48 @@ static long long number_in(const char *path, const char *key, int base)
 static bool may_count(const struct cupti *cupti, char *reason)
 {
     static const char key[] = "RmProfilingAdminOnly";
-    long long capable = number_in("/proc/self/status", "CapEff", 16);
+    long long capable = number_in(cupti->status_file, "CapEff", 16);
     if (number_in(cupti->params_file, key, 10) != 1 || capable < 0 ||
-        ((unsigned long long)capable & cap_sys_admin))
+        ((unsigned long long)capable & may_profile))
         return true;
     return cupti_say(
         reason,
         "counters are for the administrator (%s: 1 in %s): run as root (a container needs "
-        "--cap-add=SYS_ADMIN), or let everybody count: put \"options nvidia "
+        "--cap-add=PERFMON or --cap-add=SYS_ADMIN), or let everybody count: put \"options nvidia "
         "NVreg_RestrictProfilingToAdminUsers=0\" into /etc/modprobe.d/nvidia.conf and reboot",
         key, cupti->params_file);
+}
+
+/* Before the driver is woken: what a trace of this version may do is worse than no trace. */
+static bool may_trace(const struct cupti *cupti, char *reason)
+{
+    enum { FIRST_OF_13 = 130000 };
+    return cupti->version != FIRST_OF_13 ||
+           cupti_say(reason,
+                     "CUPTI %u may hang when a trace ends and crash when it is flushed; 13.0 "
+                     "Update 1 does not: install it (pip install -U nvidia-cuda-cupti) and "
+                     "name it in RIDGE_CUPTI",
+                     cupti->version);
 }
 
 bool cupti_ready(struct cupti *cupti, enum cupti_use use, char *reason)
 {
     int count = 0;
+    if (use == CUPTI_TRACE && !may_trace(cupti, reason))
+        return false;
     if (!cupti_load_driver(cupti, reason) || !DRIVER_OK(cupti, reason, cuInit, 0) ||
         !DRIVER_OK(cupti, reason, cuDeviceGetCount, &count))
         return false;
     if (count == 0)
         return cupti_say(reason, "the driver knows no GPU, or CUDA_VISIBLE_DEVICES hides it");
     return use == CUPTI_TRACE || may_count(cupti, reason);
+}
+
+/* A newer CUPTI has levels between: limited support is support. */
+static bool is_refused(CUpti_Profiler_Support_Level level)
+{
+    return level == CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED ||
+           level == CUPTI_PROFILER_CONFIGURATION_DISABLED;
 }
 
 /* Which of the library's conditions is not met. */
@@ -60,7 +82,7 @@ static bool is_supported(struct cupti *cupti, enum cupti_use use, char *reason)
     p.api = use == CUPTI_SAMPLES ? CUPTI_PROFILER_PM_SAMPLING : CUPTI_PROFILER_RANGE_PROFILING;
     if (!CUPTI_OK(cupti, reason, cuptiProfilerDeviceSupported, &p))
         return false;
-    if (p.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
+    if (!is_refused(p.isSupported))
         return true;
     const struct condition {
         CUpti_Profiler_Support_Level level;
@@ -74,7 +96,7 @@ static bool is_supported(struct cupti *cupti, enum cupti_use use, char *reason)
         {p.wsl, "Windows Subsystem for Linux: run under Linux itself"},
     };
     for (size_t k = 0; k < sizeof(conditions) / sizeof(conditions[0]); k++)
-        if (conditions[k].level != CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
+        if (is_refused(conditions[k].level))
             return cupti_say(reason, "counters of this device cannot be used: %s",
                              conditions[k].text);
     return cupti_say(reason, "counters of this device cannot be used, and CUPTI does not say why");

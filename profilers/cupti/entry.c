@@ -10,6 +10,7 @@ static int version_of(const struct cupti *cupti)
 
 static const struct cupti_backend backend = {
     .abi = CUPTI_BACKEND_ABI,
+    .built = CUPTI_API_VERSION,
     .open = cupti_open,
     .version = version_of,
     .close = cupti_close,
@@ -35,6 +36,7 @@ static const struct cupti_backend backend = {
     .sampler_close = cupti_sampler_close,
     .tracer_open = cupti_tracer_open,
     .tracer_start = cupti_tracer_start,
+    .tracer_drop = cupti_tracer_drop,
     .tracer_stop = cupti_tracer_stop,
     .tracer_close = cupti_tracer_close,
 };

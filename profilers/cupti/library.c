@@ -115,6 +115,7 @@ struct cupti *cupti_open(const struct cupti_files *files, char *reason)
     keep(cupti->driver_file, sizeof(cupti->driver_file), files->driver, "libcuda.so.1");
     keep(cupti->params_file, sizeof(cupti->params_file), files->params,
          "/proc/driver/nvidia/params");
+    keep(cupti->status_file, sizeof(cupti->status_file), files->status, "/proc/self/status");
     if (load(cupti, files->cupti, reason))
         return cupti;
     free(cupti);

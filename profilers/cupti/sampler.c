@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * PM sampling: the device writes its counters into a buffer at intervals while everything runs as
- * always. The buffer keeps the oldest samples and is read after the run, so an overflow is known.
- */
+ * always. The buffer keeps the oldest samples and is read once, after the run, into an image that
+ * takes all of them: an overflow of either is known, and an error. Reading on after a full image
+ * would lose the samples between. */
 #define _GNU_SOURCE
 #include "profilers/cupti/api.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SAMPLES_MAX = 8192, DECODES_MAX = 1000, METRICS_MAX = 64 };
+enum { METRICS_MAX = 64 };
 
 static const size_t buffer_bytes = 512UL
                                    << 20; /* of the host's memory, as NVIDIA's sample has it */
@@ -60,7 +61,7 @@ static bool make_data(struct cupti_sampler *s, char *reason)
     p.pPmSamplingObject = s->sampler;
     p.pMetricNames = (const char **)(void *)s->config->names;
     p.numMetrics = (size_t)s->config->count;
-    p.maxSamples = SAMPLES_MAX;
+    p.maxSamples = CUPTI_SAMPLES_MAX;
     if (!CUPTI_OK(s->config->cupti, reason, cuptiPmSamplingGetCounterDataSize, &p))
         return false;
     s->size = p.counterDataSize;
@@ -126,24 +127,31 @@ static bool add_samples(struct cupti_sampler *s, double *sums, int64_t *samples,
     return true;
 }
 
-/* Decodes once; `more`: the image was too small for the rest. */
-static bool decode(struct cupti_sampler *s, bool *more, char *reason)
+static bool decode(struct cupti_sampler *s, char *reason)
 {
     PARAMS(CUpti_PmSampling_DecodeData, p);
     p.pPmSamplingObject = s->sampler;
     p.pCounterDataImage = s->data;
     p.counterDataImageSize = s->size;
-    if (!CUPTI_OK(s->config->cupti, reason, cuptiPmSamplingDecodeData, &p))
+    CUptiResult code = s->config->cupti->api.cuptiPmSamplingDecodeData(&p);
+    /* Of this call it is what the manual says of records, not of the host's memory. */
+    if (code == CUPTI_ERROR_OUT_OF_MEMORY || (code == CUPTI_SUCCESS && p.overflow))
+        return cupti_say(reason,
+                         "cuptiPmSamplingDecodeData says %d: the GPU's buffer of samples "
+                         "overflowed: fewer executions in a pass",
+                         (int)code);
+    if (!cupti_ok(s->config->cupti, reason, "cuptiPmSamplingDecodeData", code))
         return false;
-    if (p.overflow)
-        return cupti_say(reason, "the buffer of samples overflowed: fewer executions in a pass");
-    *more = p.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+    if (p.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL)
+        return cupti_say(reason,
+                         "more than %d samples, one every %.3g ms, and the rest is lost: the "
+                         "executions took longer than when they were timed: run again, alone",
+                         CUPTI_SAMPLES_MAX, (double)s->interval_ns * 1e-6);
     return true;
 }
 
 bool cupti_sampler_stop(struct cupti_sampler *sampler, double *sums, int64_t *samples, char *reason)
 {
-    bool more = true;
     *samples = 0;
     if (sampler->config->count > METRICS_MAX)
         return cupti_say(reason, "more than %d metrics are sampled", METRICS_MAX);
@@ -153,12 +161,9 @@ bool cupti_sampler_stop(struct cupti_sampler *sampler, double *sums, int64_t *sa
     clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     if (!stop(sampler, reason))
         return false;
-    for (int k = 0; k < DECODES_MAX && more; k++)
-        if (!decode(sampler, &more, reason) || !add_samples(sampler, sums, samples, reason) ||
-            !clear_data(sampler, reason))
-            return false;
-    if (more)
-        return cupti_say(reason, "the samples have no end");
+    if (!decode(sampler, reason) || !add_samples(sampler, sums, samples, reason) ||
+        !clear_data(sampler, reason))
+        return false;
     return *samples > 0 || cupti_say(reason, "no sample was taken: the run was too short");
 }
 

@@ -3,15 +3,17 @@
  * The activity interface: CUPTI asks for buffers, fills them with records of what ran, and hands
  * them back on a thread of its own. They are kept in a list and read when the trace is stopped.
  * Its callbacks have no argument of ours, hence the one tracer per process below. Kernels are
- * traced as concurrent ones: the other kind would run them one after the other. */
+ * traced as concurrent ones: the other kind would run them one after the other. Times are of
+ * CUPTI's own clock, since only differences are used: each time that a clock of ours is registered,
+ * one more kernel at the head of the trace keeps the time of the other clock (pytorch issue
+ * 192021). */
 #include "profilers/cupti/api.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { BUFFER_BYTES = 4 << 20 };
+enum { BUFFER_BYTES = 4 << 20, THREADS_MAX = 1024, DEVICES_MAX = 1024 };
 
 /* In front of what CUPTI gets; 8-byte alignment is what it needs. */
 struct buffer {
@@ -37,13 +39,6 @@ static const CUpti_ActivityKind kinds[] = {
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* ---- what CUPTI calls ---- */
-
-static uint64_t CUPTIAPI now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000U + (uint64_t)time.tv_nsec;
-}
 
 static void CUPTIAPI on_request(uint8_t **records, size_t *size, size_t *most)
 {
@@ -188,6 +183,21 @@ static void from_overhead(struct trace_record *r, const CUpti_ActivityOverhead3 
             set_name(r, names[k].name);
 }
 
+/* A newer CUPTI may have longer records, and fields at other places. */
+static bool is_sound(const struct trace_record *r, char *reason)
+{
+    int64_t threads = (int64_t)r->block[0] * r->block[1] * r->block[2];
+    bool sound = r->device < DEVICES_MAX && threads <= THREADS_MAX;
+    for (int k = 0; k < 3; k++)
+        sound = sound && r->block[k] >= 1 && r->block[k] <= THREADS_MAX && r->grid[k] >= 1;
+    return sound || cupti_say(reason,
+                              "a kernel's record has blocks of %d x %d x %d threads on device %u: "
+                              "records of CUPTI %u are not those of %d, which this ridge was built "
+                              "for: make it again with CUPTI_HOME=/folder/of/the/other",
+                              r->block[0], r->block[1], r->block[2], r->device,
+                              tracer.cupti->version, CUPTI_API_VERSION);
+}
+
 static bool convert(const CUpti_Activity *from, struct trace_record *to)
 {
     const void *record = from;
@@ -227,8 +237,11 @@ static bool read_buffer(struct buffer *buffer, cupti_sink *sink, void *context, 
             return true;
         if (!cupti_ok(tracer.cupti, reason, "cuptiActivityGetNextRecord", code))
             return false;
-        if (convert(activity, &record))
-            sink(context, &record);
+        if (!convert(activity, &record))
+            continue;
+        if (record.kind == TRACE_KERNEL && !is_sound(&record, reason))
+            return false;
+        sink(context, &record);
     }
 }
 
@@ -264,8 +277,7 @@ struct cupti_tracer *cupti_tracer_open(struct cupti *cupti, char *reason)
         cupti_say(reason, "a trace is open already");
         return NULL;
     }
-    if (!CUPTI_OK(cupti, reason, cuptiActivityRegisterTimestampCallback, now_ns) ||
-        !CUPTI_OK(cupti, reason, cuptiActivityRegisterCallbacks, on_request, on_complete))
+    if (!CUPTI_OK(cupti, reason, cuptiActivityRegisterCallbacks, on_request, on_complete))
         return NULL;
     tracer.cupti = cupti;
     tracer.refused = 0;
@@ -292,6 +304,16 @@ static bool flush(struct cupti_tracer *t, char *reason)
     disable(KIND_COUNT - !t->graphs);
     return flushed &&
            CUPTI_OK(t->cupti, reason, cuptiActivityFlushAll, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+/* Without FORCED, which would hand over records that CUPTI has not filled yet. */
+bool cupti_tracer_drop(struct cupti_tracer *t, char *reason)
+{
+    size_t lost; /* is counted anew from here */
+    bool good = CUPTI_OK(t->cupti, reason, cuptiActivityFlushAll, 0) &&
+                CUPTI_OK(t->cupti, reason, cuptiActivityGetNumDroppedRecords, NULL, 0, &lost);
+    drop_buffers(take_buffers());
+    return good;
 }
 
 bool cupti_tracer_stop(struct cupti_tracer *t, cupti_sink *sink, void *context, int64_t *dropped,

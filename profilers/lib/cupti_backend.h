@@ -19,7 +19,7 @@
 
 #include "profilers/lib/trace.h"
 
-enum { CUPTI_BACKEND_ABI = 1, CUPTI_REASON = 440, CUPTI_CHIP = 32 };
+enum { CUPTI_BACKEND_ABI = 2, CUPTI_REASON = 440, CUPTI_CHIP = 32, CUPTI_SAMPLES_MAX = 8192 };
 
 /* A trace needs no permission; counters do. */
 enum cupti_use { CUPTI_TRACE, CUPTI_RANGES, CUPTI_SAMPLES };
@@ -35,6 +35,7 @@ struct cupti_files {
     const char *cupti;  /* libcupti.so.13 */
     const char *driver; /* libcuda.so.1 */
     const char *params; /* /proc/driver/nvidia/params */
+    const char *status; /* /proc/self/status */
 };
 
 struct cupti_wanted {
@@ -48,12 +49,14 @@ struct cupti_wanted {
 typedef void cupti_sink(void *context, const struct trace_record *record);
 
 struct cupti_backend {
-    int abi; /* CUPTI_BACKEND_ABI */
+    int abi;   /* CUPTI_BACKEND_ABI */
+    int built; /* version of CUPTI whose headers it was compiled with: 130001 */
     /* Opens the library: fails when it is missing or has another version. */
     struct cupti *(*open)(const struct cupti_files *files, char *reason);
-    int (*version)(const struct cupti *cupti); /* 130001 */
+    int (*version)(const struct cupti *cupti); /* of the library that was opened */
     void (*close)(struct cupti *cupti);
-    /* Whether there is a driver with a device and, for counters, the permission to count. */
+    /* Whether there is a driver with a device and, for counters, the permission to count; for a
+     * trace, a version whose traces end. */
     bool (*ready)(struct cupti *cupti, enum cupti_use use, char *reason);
 
     /* ---- host side ---- */
@@ -83,6 +86,7 @@ struct cupti_backend {
                         double *values, char *reason);
     void (*ranges_close)(struct cupti_ranges *ranges);
 
+    /* One start and stop may take CUPTI_SAMPLES_MAX intervals: what comes later fails. */
     struct cupti_sampler *(*sampler_open)(struct cupti_config *config, uint64_t interval_ns,
                                           char *reason);
     bool (*sampler_start)(struct cupti_sampler *sampler, char *reason);
@@ -94,6 +98,8 @@ struct cupti_backend {
     struct cupti_tracer *(*tracer_open)(struct cupti *cupti, char *reason);
     /* graphs: one record per launch of a graph instead of one per node. */
     bool (*tracer_start)(struct cupti_tracer *tracer, bool graphs, char *reason);
+    /* Forgets what was recorded since start, and what was lost; the device must be idle. */
+    bool (*tracer_drop)(struct cupti_tracer *tracer, char *reason);
     /* Hands all records to the sink, in any order. */
     bool (*tracer_stop)(struct cupti_tracer *tracer, cupti_sink *sink, void *context,
                         int64_t *dropped, char *reason);

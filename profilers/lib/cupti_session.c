@@ -29,6 +29,18 @@ static struct cupti_files files_of_environment(void)
     return (struct cupti_files){.cupti = getenv("RIDGE_CUPTI"), .driver = getenv("RIDGE_LIBCUDA")};
 }
 
+void cupti_session_versions(int *built, int *opened)
+{
+    char reason[CUPTI_REASON] = "";
+    const struct cupti_files files = files_of_environment();
+    const struct cupti_backend *backend = find_backend(reason, sizeof(reason));
+    struct cupti *cupti = backend ? backend->open(&files, reason) : NULL;
+    *built = backend ? backend->built : 0;
+    *opened = cupti ? backend->version(cupti) : 0;
+    if (cupti)
+        backend->close(cupti);
+}
+
 bool cupti_session_available(enum cupti_use use, char *reason, size_t size)
 {
     char why[CUPTI_REASON] = "";
@@ -79,6 +91,8 @@ static enum status start(const struct profiler_model *model, enum cupti_use use,
     setup.cupti = s->cupti;
     setup.chip = s->chip;
     setup.steps = model->steps;
+    setup.on_host = model->on_host;
+    setup.pass_s = model->pass_s;
     s->flops = model->flops;
     return gpu_counting_open(&setup, &s->counting, err);
 }

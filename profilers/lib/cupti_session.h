@@ -18,6 +18,8 @@ struct cupti_session {
     bool saw_none;                 /* and not one was counted */
 };
 
+/* Of CUPTI: what the plug-in was compiled for, and what it opens; 0: there is none. */
+void cupti_session_versions(int *built, int *opened);
 bool cupti_session_available(enum cupti_use use, char *reason, size_t size);
 /* Attaches to the device of the model; one that is no GPU is refused. */
 enum status cupti_session_attach(const struct profiler_model *model, enum cupti_use use,

@@ -11,7 +11,9 @@
 
 enum { DEPTH_MAX = 4 };
 
-static const uint64_t interval_ns = 200000; /* 5000 samples per second: the edges are 1/5000 */
+/* A pass has as many samples as this, half of what the backend has room for: it may take twice as
+ * long as expected. Short ones have fewer: their edges are one sample each. */
+static const double samples_wanted = 4000, interval_least_s = 200e-6;
 
 /* A group, of the whole execution or of its steps. */
 struct unit {
@@ -36,6 +38,8 @@ struct gpu_counting {
     int count, current, passes_done;
     struct cupti_ranges *ranges; /* of the current unit */
     struct cupti_sampler *sampler;
+    uint64_t interval_ns;            /* of samples */
+    const bool *on_host;             /* borrowed, per step; NULL: none */
     char step_failure[CUPTI_REASON]; /* the first that a step met */
 };
 
@@ -170,7 +174,7 @@ static bool open_counters(struct gpu_counting *c, char *reason)
 {
     const struct unit *u = &c->units[c->current];
     if (c->use == CUPTI_SAMPLES)
-        c->sampler = c->backend->sampler_open(u->config, interval_ns, reason);
+        c->sampler = c->backend->sampler_open(u->config, c->interval_ns, reason);
     else
         c->ranges = c->backend->ranges_open(u->config, u->rows, reason);
     return c->sampler || c->ranges;
@@ -241,15 +245,25 @@ static bool read_range(struct gpu_counting *c, struct unit *u, int index, char *
     return true;
 }
 
+/* CUPTI leaves out a range that no kernel ran in. What ran on the host counts 0; the row of another
+ * step stays without values. */
+static void begin_rows(const struct gpu_counting *c, struct unit *u)
+{
+    for (int row = 0; u->by_step && c->on_host && row < u->rows; row++)
+        for (int k = 0; k < u->group->event_count && c->on_host[row]; k++)
+            u->values[row * u->group->event_count + k] = 0;
+}
+
 static bool read_ranges(struct gpu_counting *c, struct unit *u, char *reason)
 {
     int count = 0;
     if (!c->backend->ranges_decode(c->ranges, &count, reason))
         return false;
-    if (count != u->rows) {
+    if (count > u->rows || (count == 0 && !u->by_step)) {
         snprintf(reason, CUPTI_REASON, "CUPTI has %d ranges, not %d", count, u->rows);
         return false;
     }
+    begin_rows(c, u);
     for (int k = 0; k < count; k++)
         if (!read_range(c, u, k, reason))
             return false;
@@ -308,16 +322,19 @@ enum status gpu_counting_end(struct gpu_counting *c, int64_t executions, struct 
 /* ---- metrics ---- */
 
 /* Why a formula has no value. */
-static const char *reason_of(const struct gpu_counting *c, const struct unit *u,
+static const char *reason_of(const struct gpu_counting *c, const struct unit *u, int row,
                              const char *formula)
 {
     if (u->reason[0])
         return u->reason;
     if (!u->complete && !u->is_zero)
         return u->executions ? "its last pass was not made" : "it was not counted";
+    if (u->by_step && u->group->event_count && !u->is_zero &&
+        isnan(u->values[row * u->group->event_count]))
+        return "CUPTI saw no kernel in this step";
     for (int k = 0; k < u->group->use_count; k++)
         if (formula_uses(formula, u->group->uses[k]) &&
-            isnan(metric_value(c, u->by_step, 0, u->group->uses[k], 0)))
+            isnan(metric_value(c, u->by_step, row, u->group->uses[k], 0)))
             return "a metric that it needs was not counted";
     return "the formula divides by zero";
 }
@@ -359,7 +376,7 @@ static int read_row(struct gpu_counting *c, bool by_step, int row, struct profil
             if (from->formula) {
                 metric.value = evaluate(c, u, row, from->formula, 0);
                 metric.formula = describe(c, u, from->formula);
-                metric.reason = isnan(metric.value) ? reason_of(c, u, from->formula) : "";
+                metric.reason = isnan(metric.value) ? reason_of(c, u, row, from->formula) : "";
             }
             count = add_metric(metrics, count, metric);
         }
@@ -416,6 +433,8 @@ enum status gpu_counting_open(const struct gpu_counting_setup *setup, struct gpu
     c->backend = setup->backend;
     c->cupti = setup->cupti;
     c->use = setup->use;
+    c->on_host = setup->on_host;
+    c->interval_ns = (uint64_t)(fmax(interval_least_s, setup->pass_s / samples_wanted) * 1e9);
     snprintf(c->chip, sizeof(c->chip), "%s", setup->chip);
     enum status status = open_all(c, setup, err);
     if (status != STATUS_OK)

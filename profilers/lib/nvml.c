@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -53,11 +54,20 @@ struct symbol {
 
 #define SYMBOL(name, symbol, type, arguments) {symbol, offsetof(struct nvml_api, name)},
 
+/* The old name is deprecated since driver 535 and may go. */
+static void *find_symbol(void *library, const char *name)
+{
+    void *address = dlsym(library, name);
+    if (!address && strcmp(name, "nvmlDeviceGetCurrentClocksThrottleReasons") == 0)
+        address = dlsym(library, "nvmlDeviceGetCurrentClocksEventReasons");
+    return address;
+}
+
 static const char *fill(void *library, const struct symbol *symbols, int count,
                         struct nvml_api *api)
 {
     for (int k = 0; k < count; k++) {
-        void *address = dlsym(library, symbols[k].name);
+        void *address = find_symbol(library, symbols[k].name);
         if (!address)
             return symbols[k].name;
         memcpy((char *)api + symbols[k].offset, &address, sizeof(address));
@@ -233,13 +243,29 @@ struct nvml_now nvml_gauge_read(const struct nvml_gauge *gauge)
     struct nvml_now now = {.clock_hz = NAN, .heat_s = NAN};
     struct nvml_field heat;
     unsigned megahertz = 0;
+    unsigned long long bits = 0;
     memset(&heat, 0, sizeof(heat));
     heat.id = NVML_FIELD_HELD_BY_HEAT;
     if (gauge->api.clock(gauge->device, NVML_CLOCK_SM, &megahertz) == NVML_SUCCESS)
         now.clock_hz = megahertz * 1e6;
     if (gauge->api.fields(gauge->device, 1, &heat) == NVML_SUCCESS)
         now.heat_s = field_value(&heat) * 1e-9;
+    if (gauge->api.reasons(gauge->device, &bits) == NVML_SUCCESS)
+        now.slow = (unsigned)(bits & NVML_SLOW);
     return now;
+}
+
+void nvml_name_reasons(unsigned long long bits, char *text, size_t size)
+{
+    static const char *const names[] = {
+        "idle",       "clocks set",      "power cap",       "slowdown",
+        "sync boost", "heat (software)", "heat (hardware)", "power brake",
+        "display"};
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < ARRAY_COUNT(names); k++)
+        if (bits >> k & 1 && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", names[k]);
 }
 
 void nvml_gauge_close(struct nvml_gauge *gauge)

@@ -26,6 +26,16 @@ enum {
     NVML_TEMPERATURE_GPU = 0
 };
 
+/* Reasons for slow clocks that make times worthless: clocks are halved, or heat holds them down. A
+ * power limit is none of them. */
+enum {
+    NVML_SLOW_HARDWARE = 0x8, /* also seen for a moment when clocks change */
+    NVML_SLOW_HEAT_SOFTWARE = 0x20,
+    NVML_SLOW_HEAT_HARDWARE = 0x40,
+    NVML_SLOW_POWER_BRAKE = 0x80,
+    NVML_SLOW = 0xe8 /* all of them */
+};
+
 /* nvmlFieldValue_t: one of many numbers, asked for by their ids. */
 struct nvml_field {
     unsigned id, scope;
@@ -94,7 +104,7 @@ struct nvml_api {
 };
 
 /* Fills the table from libraries (NULL: libnvidia-ml.so.1, libcuda.so.1). Fails, saying what to do,
- * when the first or a function of it is missing. */
+ * when the first or a function of it is missing; a function may have its newer name. */
 enum status nvml_load(const char *file, const char *driver, struct nvml_api *api,
                       struct error *err);
 
@@ -122,6 +132,7 @@ struct nvml_gauge {
 struct nvml_now {
     double clock_hz; /* of the multiprocessors; NAN: not told, as is */
     double heat_s;   /* for how long heat has held clocks down; only grows */
+    unsigned slow;   /* bits of NVML_SLOW; 0 also where it is not told */
 };
 
 /* Begins NVML; device: an index of CUDA's. A zeroed gauge can be closed, too. */
@@ -129,6 +140,9 @@ enum status nvml_gauge_open(const struct nvml_api *api, int device, struct nvml_
                             struct error *err);
 struct nvml_now nvml_gauge_read(const struct nvml_gauge *gauge);
 void nvml_gauge_close(struct nvml_gauge *gauge);
+
+/* "power cap, heat (software)" */
+void nvml_name_reasons(unsigned long long bits, char *text, size_t size);
 
 struct nvml_watch;
 

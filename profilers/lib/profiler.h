@@ -4,10 +4,10 @@
  * needs a library. Counting has its own phase after the timed one, so a profiler may disturb time.
  *
  * Life cycle, per point: available (may be asked before); open; then for each of `passes` passes:
- * begin, the executions, end; read gives its metrics per execution; close. `passes` is asked again
- * before each pass, because what was counted may show that more is needed. What cannot be counted
- * is not left out: it is a metric with value NAN and a reason. A counter is started and read once
- * before it is believed (open does that).
+ * begin, (a few executions, settle,) the executions, end; read gives its metrics per execution;
+ * close. `passes` is asked again before each pass, because what was counted may show that more is
+ * needed. What cannot be counted is not left out: it is a metric with value NAN and a reason. A
+ * counter is started and read once before it is believed (open does that).
  *
  * A pass may look at the steps of the executable one by one. Where by_step says so of the pass that
  * begins next, it has one execution, and step_begin and step_end are called around each step, which
@@ -40,10 +40,12 @@ struct profiler_metric {
 /* What is known of the workload: counted on paper, and how it is run. */
 struct profiler_model {
     double flops, macs, transcendentals, bytes_compulsory, bytes_streamed;
-    const char *device; /* "cpu", "cuda", "cuda:1"; NULL: the CPU */
-    int steps;          /* of the executable; 0: they cannot be looked at one by one */
-    const char *label;  /* tells the point from others, fit for a file name; NULL: nothing does */
-    const char *folder; /* for files that are made beside the numbers; NULL: none are made */
+    const char *device;  /* "cpu", "cuda", "cuda:1"; NULL: the CPU */
+    int steps;           /* of the executable; 0: they cannot be looked at one by one */
+    const bool *on_host; /* per step: it runs on the host, not on the device; NULL: none does */
+    double pass_s;       /* that the executions of a pass should take; 0: not known */
+    const char *label;   /* tells the point from others, fit for a file name; NULL: nothing does */
+    const char *folder;  /* for files that are made beside the numbers; NULL: none are made */
 };
 
 struct profiler {
@@ -54,12 +56,17 @@ struct profiler {
     int64_t executions_max; /* in a pass; 0: 1000 */
     bool launches;          /* executions launch step by step, instead of replaying what a device
                                recorded before the profiler was there */
+    bool attaches; /* to a device's profiling interface, which may slow it down from then on:
+                      comes after all that do not, whatever the order of names */
     /* False and a reason (with what to do) when it cannot count anything here. */
     bool (*available)(char *reason, size_t size);
     enum status (*open)(const struct profiler_model *model, int threads, void **session,
                         struct error *err);
     int (*passes)(const void *session);
     enum status (*begin)(void *session, int pass, struct error *err);
+    /* May be NULL. Called once a few executions have followed begin: they have paid for what
+     * counting sets up, and are forgotten. */
+    enum status (*settle)(void *session, int pass, struct error *err);
     enum status (*end)(void *session, int pass, int64_t executions, struct error *err);
     /* Fills at most PROFILER_METRICS_MAX; returns how many. */
     int (*read)(void *session, struct profiler_metric *metrics);

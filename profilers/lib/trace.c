@@ -7,10 +7,13 @@
 
 #include "base/json.h"
 
+/* A pass takes seconds: what lies further apart was not timed by one clock. */
+static const uint64_t apart_max_ns = 60000000000U;
+
 void trace_add(struct trace *trace, const struct trace_record *record)
 {
-    if (record->end_ns < record->start_ns || !record->end_ns) {
-        trace->lost++;
+    if (record->end_ns < record->start_ns || !record->start_ns) {
+        trace->untimed++;
         return;
     }
     if (trace->count == trace->capacity) {
@@ -68,9 +71,22 @@ static void add_kind(struct trace_summary *s, const struct trace_record *r)
     }
 }
 
+static const char *doubt_of(const struct trace *trace, const struct trace_summary *s,
+                            uint64_t longest_ns)
+{
+    if (trace->lost)
+        return "records were lost: fewer executions, or one stream";
+    if (trace->untimed)
+        return "records have no time or end before they begin: a newer CUPTI, or fewer executions";
+    if (s->longest_gap_ns > apart_max_ns || longest_ns > apart_max_ns)
+        return "records are more than 60 s apart, so two clocks timed them: a newer CUPTI";
+    return "";
+}
+
 struct trace_summary trace_summarise(const struct trace *trace)
 {
-    struct trace_summary s = {0};
+    struct trace_summary s = {.doubt = ""};
+    uint64_t longest_ns = 0;
     uint64_t end = 0;
     bool any = false;
     for (size_t k = 0; k < trace->count; k++) {
@@ -89,8 +105,10 @@ struct trace_summary trace_summarise(const struct trace *trace)
             s.busy_ns += r->end_ns - from;
         if (!any || r->end_ns > end)
             end = r->end_ns;
+        longest_ns = r->end_ns - r->start_ns > longest_ns ? r->end_ns - r->start_ns : longest_ns;
         any = true;
     }
+    s.doubt = doubt_of(trace, &s, longest_ns);
     return s;
 }
 

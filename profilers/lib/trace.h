@@ -24,7 +24,7 @@ enum trace_kind {
 
 struct trace_record {
     enum trace_kind kind;
-    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint64_t start_ns, end_ns; /* of one clock, whichever: differences count; 0: not known */
     char name[TRACE_NAME];     /* of a kernel as the compiler wrote it; "copy host to device" */
     uint32_t device, stream, correlation;
     uint64_t bytes;            /* of copies and sets */
@@ -37,7 +37,8 @@ struct trace_record {
 struct trace {
     struct trace_record *records; /* owned */
     size_t count, capacity;
-    int64_t lost; /* records that had no place or no time */
+    int64_t lost;    /* records that had no place */
+    int64_t untimed; /* records that were left out for their times: 0, reversed */
     bool out_of_memory;
 };
 
@@ -45,6 +46,7 @@ struct trace {
  * records that overlap count once in busy, and a gap is a time between the first start and the
  * last end in which none ran. */
 struct trace_summary {
+    const char *doubt; /* why the sums mean nothing; "": they do */
     int64_t kernels, copies, sets, graphs, gaps;
     uint64_t kernel_ns, copy_ns, set_ns, graph_ns; /* sums of durations */
     uint64_t busy_ns, gap_ns, longest_gap_ns;
@@ -52,7 +54,7 @@ struct trace_summary {
     uint64_t overhead_ns;
 };
 
-/* A record whose times are unknown or reversed is lost, and counted as such. */
+/* A record whose times are unknown or reversed is left out, and counted as such. */
 void trace_add(struct trace *trace, const struct trace_record *record);
 /* By start, then by end. Must have been called before the next two. */
 void trace_sort(struct trace *trace);

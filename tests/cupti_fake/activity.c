@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/cupti_fake/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER_MIN = 4096 };
+enum { BUFFER_MIN = 4096, START_NS = 1000000 };
+
+/* CLOCK_REALTIME, as CUPTI has it; and what another clock is off by. */
+static const uint64_t base_ns = 1790000000000000000, off_ns = 100000000000000;
 
 static CUpti_BuffersCallbackRequestFunc on_request;
 static CUpti_BuffersCallbackCompleteFunc on_complete;
-static CUpti_TimestampCallbackFunc timestamp;
 
 /* ---- activity ---- */
 
@@ -22,20 +25,21 @@ PUBLIC CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFu
 
 PUBLIC CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function)
 {
-    ENTER(cuptiActivityRegisterTimestampCallback);
-    timestamp = function;
+    (void)function;
+    broke("a timestamp callback: the head of each trace keeps the time of another clock");
     return CUPTI_SUCCESS;
 }
 
 PUBLIC CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     ENTER(cuptiActivityEnable);
-    if (!on_request || !timestamp)
+    if (!on_request)
         broke("cuptiActivityEnable before the callbacks");
     if (kind == CUPTI_ACTIVITY_KIND_KERNEL)
         broke("a kind that makes kernels run one after the other");
     fake.objects += !fake.enabled[kind];
-    fake.enabled[kind] = true;
+    fake.enabled[kind] = fake.fresh = fake.was_attached = true;
+    fake.traced_replays = device_replays();
     return CUPTI_SUCCESS;
 }
 
@@ -55,20 +59,24 @@ static size_t put(uint8_t *to, size_t used, const void *record, size_t size)
 
 /* The nodes of one graph: 3 kernels of 10 us, the second overlapping the first by 5 us, then a gap
  * of 20 us; a copy of 4 us in the gap that leaves 8 us on either side. */
-static size_t put_nodes(uint8_t *to, size_t used, uint64_t base)
+static size_t put_nodes(uint8_t *to, size_t used, uint64_t base, uint64_t late)
 {
     static const uint64_t starts[] = {0, 5000, 35000};
     for (uint32_t k = 0; k < 3; k++) {
         CUpti_ActivityKernel10 kernel;
         memset(&kernel, 0, sizeof(kernel));
         kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-        kernel.start = base + starts[k];
+        kernel.start = base + starts[k] + (k ? late : 0);
         kernel.end = kernel.start + 10000;
+        if (k == 0 && fake.script.foreign_time) /* the head of the trace */
+            kernel.start -= off_ns, kernel.end -= off_ns;
+        if (k == 1 && fake.script.zero_time)
+            kernel.start = kernel.end = 0;
         kernel.streamId = 7 + k;
         kernel.correlationId = k + 1;
         kernel.gridX = 132;
         kernel.gridY = kernel.gridZ = kernel.blockY = kernel.blockZ = 1;
-        kernel.blockX = 256;
+        kernel.blockX = fake.script.alien_records ? 70000 : 256;
         kernel.registersPerThread = 64;
         kernel.staticSharedMemory = 1024;
         kernel.dynamicSharedMemory = 2048;
@@ -103,14 +111,44 @@ static size_t put_others(uint8_t *to, size_t used, uint64_t base)
     return put(to, put(to, used, &set, sizeof(set)), &overhead, sizeof(overhead));
 }
 
-static size_t put_graph(uint8_t *to, size_t used, uint64_t base)
+static size_t put_graph(uint8_t *to, size_t used, uint64_t begin_ns, uint64_t end_ns)
 {
     CUpti_ActivityGraphTrace2 graph;
     memset(&graph, 0, sizeof(graph));
     graph.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
-    graph.start = base;
-    graph.end = base + 45000;
+    graph.start = begin_ns;
+    graph.end = end_ns;
     return put(to, used, &graph, sizeof(graph));
+}
+
+static size_t put_kernel(uint8_t *to, size_t used, uint64_t begin_ns, uint64_t end_ns)
+{
+    CUpti_ActivityKernel10 kernel;
+    memset(&kernel, 0, sizeof(kernel));
+    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    kernel.start = begin_ns;
+    kernel.end = end_ns;
+    kernel.gridX = kernel.gridY = kernel.gridZ = 1;
+    kernel.blockX = kernel.blockY = kernel.blockZ = 1;
+    kernel.name = "replayed";
+    return put(to, used, &kernel, sizeof(kernel));
+}
+
+/* What the made device replayed since the trace began. */
+static size_t put_replays(uint8_t *to, size_t size)
+{
+    size_t used = 0;
+    uint64_t begin_ns, end_ns;
+    for (long k = fake.traced_replays; device_replay(k, &begin_ns, &end_ns); k++) {
+        if (used + sizeof(CUpti_ActivityKernel10) > size)
+            broke("more replays than a buffer has room for");
+        else if (fake.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
+            used = put_graph(to, used, begin_ns, end_ns);
+        else
+            used = put_kernel(to, used, begin_ns, end_ns);
+    }
+    fake.traced_replays = device_replays();
+    return used;
 }
 
 PUBLIC CUptiResult cuptiActivityFlushAll(uint32_t flag)
@@ -120,13 +158,21 @@ PUBLIC CUptiResult cuptiActivityFlushAll(uint32_t flag)
     ENTER(cuptiActivityFlushAll);
     if (flag || !fake.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL])
         return CUPTI_SUCCESS;
+    /* What was launched first waited for CUPTI. */
+    uint64_t base = base_ns, late = fake.fresh ? START_NS : 0;
+    fake.dropped += fake.fresh ? fake.script.dropped_at_start : fake.script.dropped_records;
+    fake.fresh = false;
     on_request(&buffer, &size, &most);
     if (!buffer || size < BUFFER_MIN || (uintptr_t)buffer % 8)
         broke("a buffer that is too small or not aligned");
-    uint64_t base = timestamp();
-    used = fake.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE] ? put_graph(buffer, used, base)
-                                                         : put_nodes(buffer, used, base);
-    used = put_others(buffer, used, base);
+    if (getenv("RIDGE_FAKE_REPLAYS")) {
+        used = put_replays(buffer, size);
+    } else {
+        used = fake.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE]
+                   ? put_graph(buffer, used, base, base + 45000 + late)
+                   : put_nodes(buffer, used, base, late);
+        used = put_others(buffer, used, base);
+    }
     on_complete(NULL, 0, buffer, size, used);
     return CUPTI_SUCCESS;
 }
@@ -167,6 +213,7 @@ PUBLIC CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t
     (void)context;
     (void)stream;
     ENTER(cuptiActivityGetNumDroppedRecords);
-    *dropped = (size_t)fake.script.dropped_records;
+    *dropped = (size_t)fake.dropped; /* since the last call, says its manual */
+    fake.dropped = 0;
     return CUPTI_SUCCESS;
 }

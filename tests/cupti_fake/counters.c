@@ -103,7 +103,9 @@ cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Par
     for (size_t m = 0; m < p->numMetrics; m++) {
         bool zero = (int)m == fake.script.zero_metric ||
                     (fake.script.zero_from && (int)m >= fake.script.zero_from);
-        p->pMetricValues[m] = zero ? 0 : FAKE_COUNT(m, fake.profiler ? p->rangeIndex : 0);
+        int seen = fake.profiler ? fake.profiler->seen[p->rangeIndex] : 0;
+        if (!device_count(p->ppMetricNames[m], &p->pMetricValues[m]))
+            p->pMetricValues[m] = zero ? 0 : FAKE_COUNT(m, seen);
     }
     return CUPTI_SUCCESS;
 }
@@ -114,7 +116,7 @@ PUBLIC CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *p)
 {
     (void)p;
     ENTER(cuptiProfilerInitialize);
-    fake.initialized = true;
+    fake.initialized = fake.was_attached = true;
     fake.objects++;
     return CUPTI_SUCCESS;
 }
@@ -143,6 +145,11 @@ PUBLIC CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_P
         CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
     if (!fake.script.unsupported)
         return CUPTI_SUCCESS;
+    if (strcmp(fake.script.unsupported, "limited") == 0) {
+        enum { LIMITED_SUPPORT = CUPTI_PROFILER_CONFIGURATION_SUPPORTED + 1 };
+        p->isSupported = p->sli = (CUpti_Profiler_Support_Level)LIMITED_SUPPORT;
+        return CUPTI_SUCCESS;
+    }
     p->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
     if (strcmp(fake.script.unsupported, "architecture") == 0)
         p->architecture = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
@@ -156,6 +163,8 @@ cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params
 {
     ENTER(cuptiProfilerGetCounterAvailability);
     needs_profiler("cuptiProfilerGetCounterAvailability too early");
+    if (fake.profiler || fake.sampler)
+        return CUPTI_ERROR_INVALID_OPERATION; /* its header: "may fail" */
     p->counterAvailabilityImageSize = 16;
     return CUPTI_SUCCESS;
 }
@@ -185,6 +194,9 @@ PUBLIC CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params 
 {
     if (p->pRangeProfilerObject->started)
         broke("cuptiRangeProfilerDisable between start and stop");
+    keep_look(&p->pRangeProfilerObject->config, "a config image changed before Disable");
+    if (p->pRangeProfilerObject->data && p->pRangeProfilerObject->data[0] != 1)
+        broke("a counter data image changed before Disable");
     free(p->pRangeProfilerObject);
     fake.profiler = NULL;
     fake.objects--;
@@ -218,6 +230,8 @@ PUBLIC CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Par
         p->passIndex != 0 || p->pCounterDataImage[0] != 1)
         return CUPTI_ERROR_INVALID_PARAMETER;
     fake.profiler->configured = true;
+    fake.profiler->config = keep(p->pConfig, p->configSize);
+    fake.profiler->data = p->pCounterDataImage;
     fake.profiler->most = (int)p->maxRangesPerPass;
     return CUPTI_SUCCESS;
 }
@@ -273,8 +287,17 @@ PUBLIC CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Param
 PUBLIC CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *p)
 {
     ENTER(cuptiRangeProfilerDecodeData);
-    if (p->pRangeProfilerObject->pass != fake.script.passes)
+    struct CUpti_RangeProfiler_Object *r = p->pRangeProfilerObject;
+    if (r->pass != fake.script.passes)
         broke("cuptiRangeProfilerDecodeData before all passes");
+    /* A range without a kernel is not there, and is not told to be dropped either. */
+    r->seen_count = 0;
+    for (int k = 0; k < r->ranges; k++) {
+        bool idle = r->most > 1 && fake.script.idle_range &&
+                    strcmp(r->names[k], fake.script.idle_range) == 0;
+        if (!idle)
+            r->seen[r->seen_count++] = k;
+    }
     p->numOfRangeDropped = (size_t)fake.script.dropped_ranges;
     return CUPTI_SUCCESS;
 }
@@ -283,7 +306,7 @@ PUBLIC CUptiResult
 cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
 {
     ENTER(cuptiRangeProfilerGetCounterDataInfo);
-    p->numTotalRanges = (size_t)fake.profiler->ranges;
+    p->numTotalRanges = (size_t)fake.profiler->seen_count;
     return CUPTI_SUCCESS;
 }
 
@@ -291,7 +314,7 @@ PUBLIC CUptiResult
 cuptiRangeProfilerCounterDataGetRangeInfo(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *p)
 {
     ENTER(cuptiRangeProfilerCounterDataGetRangeInfo);
-    p->rangeName = fake.profiler->names[p->rangeIndex];
+    p->rangeName = fake.profiler->names[fake.profiler->seen[p->rangeIndex]];
     return CUPTI_SUCCESS;
 }
 
@@ -302,6 +325,8 @@ cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Pa
 {
     ENTER(cuptiPmSamplingGetCounterAvailability);
     needs_profiler("cuptiPmSamplingGetCounterAvailability too early");
+    if (fake.profiler || fake.sampler)
+        return CUPTI_ERROR_INVALID_OPERATION;
     p->counterAvailabilityImageSize = 16;
     return CUPTI_SUCCESS;
 }
@@ -321,6 +346,7 @@ PUBLIC CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params *p)
 {
     if (p->pPmSamplingObject->started)
         broke("cuptiPmSamplingDisable between start and stop");
+    keep_look(&p->pPmSamplingObject->config, "a config image changed before Disable");
     free(p->pPmSamplingObject);
     fake.sampler = NULL;
     fake.objects--;
@@ -336,12 +362,15 @@ PUBLIC CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *p
         (strncmp(fake.script.chip, "TU", 2) == 0 || strcmp(fake.script.chip, "GA100") == 0))
         return CUPTI_ERROR_NOT_SUPPORTED;
     p->pPmSamplingObject->configured = true;
+    p->pPmSamplingObject->config = keep(p->pConfig, p->configSize);
+    p->pPmSamplingObject->interval = p->samplingInterval;
     return CUPTI_SUCCESS;
 }
 
 PUBLIC CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params *p)
 {
     ENTER(cuptiPmSamplingGetCounterDataSize);
+    p->pPmSamplingObject->most = p->maxSamples;
     p->counterDataSize = 64;
     return CUPTI_SUCCESS;
 }
@@ -362,6 +391,7 @@ PUBLIC CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params *p)
     if (!p->pPmSamplingObject->configured || p->pPmSamplingObject->started)
         return CUPTI_ERROR_INVALID_OPERATION;
     p->pPmSamplingObject->started = true;
+    fake.sampled_replays = -device_replays();
     return CUPTI_SUCCESS;
 }
 
@@ -369,11 +399,14 @@ PUBLIC CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params *p)
 {
     p->pPmSamplingObject->started = false;
     ENTER(cuptiPmSamplingStop);
-    p->pPmSamplingObject->left = FAKE_SAMPLES;
+    struct CUpti_PmSampling_Object *s = p->pPmSamplingObject;
+    s->left =
+        fake.script.run_ns > 0 ? (size_t)(fake.script.run_ns / (double)s->interval) : FAKE_SAMPLES;
+    fake.sampled_replays += device_replays();
     return CUPTI_SUCCESS;
 }
 
-/* The image takes ten samples, so there is more than one. */
+/* An image that is full ends the decoding, and what comes between it and the next is lost. */
 PUBLIC CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
 {
     ENTER(cuptiPmSamplingDecodeData);
@@ -381,18 +414,20 @@ PUBLIC CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params 
     if (!s->cleared)
         broke("cuptiPmSamplingDecodeData into a used image");
     s->cleared = false;
-    fake.image_samples = s->left < 10 ? s->left : 10;
-    s->left -= fake.image_samples;
     p->overflow = (uint8_t)fake.script.overflow;
-    p->decodeStopReason = s->left ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
-                                  : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+    if (p->overflow)
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+    fake.image_samples = s->left < s->most ? s->left : s->most;
+    p->decodeStopReason = s->left > s->most ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+                                            : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+    s->left = 0;
     return CUPTI_SUCCESS;
 }
 
 PUBLIC CUptiResult cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params *p)
 {
     ENTER(cuptiPmSamplingGetCounterDataInfo);
-    p->numTotalSamples = 10;
-    p->numPopulatedSamples = p->numCompletedSamples = (size_t)fake.image_samples;
+    p->numTotalSamples = fake.sampler->most;
+    p->numPopulatedSamples = p->numCompletedSamples = fake.image_samples;
     return CUPTI_SUCCESS;
 }

@@ -5,7 +5,7 @@
  * says. Built where CUPTI's headers are; tests open it with dlopen and find these functions in it.
  *
  * Counts: metric m (from 0) of range r (from 0) is FAKE_COUNT(m, r) per push of that range; each of
- * FAKE_SAMPLES samples has FAKE_COUNT(m, 0).
+ * FAKE_SAMPLES samples, or of as many as fit into run_ns, has FAKE_COUNT(m, 0).
  */
 #ifndef TESTS_CUPTI_FAKE_FAKE_H
 #define TESTS_CUPTI_FAKE_FAKE_H
@@ -21,10 +21,17 @@ struct fake_script {
     int passes; /* that a config of ranges takes */
     int version;
     int devices;
-    const char *unsupported; /* "architecture", "vgpu": a condition that is not met; NULL */
-    int dropped_ranges, dropped_records, overflow;
-    int zero_metric; /* its counts are 0; -1: none */
-    int zero_from;   /* counts of this metric and all after it are 0; 0: none */
+    /* "architecture", "vgpu": a condition that is not met; "limited": what 13.3 says of some; NULL
+     */
+    const char *unsupported;
+    int dropped_ranges, overflow;
+    int dropped_records, dropped_at_start; /* per flush; by the first after Enable */
+    int alien_records;                     /* those of kernels are not the ones of the headers */
+    double run_ns;                         /* that samples are taken for; 0: FAKE_SAMPLES are */
+    const char *idle_range;      /* no kernel runs in the range of this name, beside others; NULL */
+    int zero_metric;             /* its counts are 0; -1: none */
+    int zero_from;               /* counts of this metric and all after it are 0; 0: none */
+    int foreign_time, zero_time; /* a kernel's record has the time of another clock, or none */
 };
 
 struct fake_control {

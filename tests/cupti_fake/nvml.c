@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVML for whole runs: a GPU at 1.98 GHz that heat holds down only if RIDGE_FAKE_HEAT is set. Calls
- * that fail are scripted in tests/unit/test_nvml.c, behind the same table. */
+ * NVML for whole runs: a GPU at 1.98 GHz that heat holds down only if RIDGE_FAKE_HEAT is set, and
+ * that tells the bits of RIDGE_FAKE_SLOW as the reasons of its clock; it has the newer name of that
+ * call only. It tells no energy once CUPTI was attached. Calls that fail are scripted in
+ * tests/unit/test_nvml.c, behind the same table. */
 #define _POSIX_C_SOURCE 200809L
 #include "profilers/lib/nvml.h"
 
@@ -63,6 +65,8 @@ CALL(int, nvmlDeviceGetTotalEnergyConsumption,
      (nvml_device device, unsigned long long *millijoules))
 {
     (void)device;
+    if (fake.was_attached) /* what is measured from now on is not the work alone */
+        return NVML_ERROR_NO_PERMISSION;
     *millijoules = now_ns() / 1000000 * MILLIWATTS / 1000;
     return NVML_SUCCESS;
 }
@@ -83,10 +87,11 @@ CALL(int, nvmlDeviceGetTemperature, (nvml_device device, int sensor, unsigned *c
     return NVML_SUCCESS;
 }
 
-CALL(int, nvmlDeviceGetCurrentClocksThrottleReasons, (nvml_device device, unsigned long long *bits))
+CALL(int, nvmlDeviceGetCurrentClocksEventReasons, (nvml_device device, unsigned long long *bits))
 {
+    const char *slow = getenv("RIDGE_FAKE_SLOW");
     (void)device;
-    *bits = 0;
+    *bits = slow ? strtoull(slow, NULL, 0) : 0;
     return NVML_SUCCESS;
 }
 

@@ -43,5 +43,18 @@ if [ -f "$build/tests/cupti_fake/fake.so" ]; then
     made=$PWD/$build/tests/cupti_fake/fake.so
     run env RIDGE_CUPTI="$made" RIDGE_LIBCUDA="$made" RIDGE_NVML="$made" "$RIDGE" doctor --json
     holds '[.profilers[] | select(.name | test("^(cupti|nvml)")) | .available] == [true, true, true, true]'
+    holds '.cupti.built >= 130000 and .cupti.opened == .cupti.built'
+    run env RIDGE_CUPTI="$made" RIDGE_LIBCUDA="$made" "$RIDGE" doctor
+    prints '^  CUPTI +version 13[0-9]{4}, built for 13[0-9]{4}$'
+fi
+# cuDNN compiles some engines at run time. Its plug-in wants a driver's library: the toolkit's stub.
+stub=${CUDA_HOME:-/usr/local/cuda}/lib64/stubs/libcuda.so
+if [ -f "$build/plugins/cudnn.so" ] && [ -e "$stub" ] && [ "${RIDGE_TEST_VENDORS:-1}" != 0 ]; then
+    ln -s "$stub" "$tap_dir/libcuda.so.1"
+    paths=$tap_dir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    run env LD_LIBRARY_PATH="$paths" RIDGE_NVRTC=/nonexistent.so "$RIDGE" doctor
+    exits 0
+    prints 'cudnn +[0-9.]+ without libnvrtc'
+    prints 'cudnn works without libnvrtc[.]so[.][0-9]+: install it'
 fi
 finish

@@ -11,6 +11,7 @@ enum status cupti_one_pass(const struct profiler *p, void *session, int pass,
 {
     bool by_step = p->by_step && p->by_step(session);
     TRY(p->begin(session, pass, err));
+    TRY(p->settle ? p->settle(session, pass, err) : STATUS_OK);
     for (int s = 0; s < RUN_STEPS && by_step; s++) {
         p->step_begin(session, s);
         p->step_end(session, s);
@@ -23,11 +24,17 @@ enum status cupti_one_pass(const struct profiler *p, void *session, int pass,
 enum status cupti_run(const char *name, const char *device, struct cupti_outcome *out,
                       struct error *err)
 {
-    const struct profiler *p = profiler_find(name);
     const struct profiler_model model = {.device = device, .steps = RUN_STEPS};
+    return cupti_run_model(name, &model, out, err);
+}
+
+enum status cupti_run_model(const char *name, const struct profiler_model *model,
+                            struct cupti_outcome *out, struct error *err)
+{
+    const struct profiler *p = profiler_find(name);
     void *session;
     *out = (struct cupti_outcome){.count = 0};
-    enum status status = p->open(&model, 1, &session, err);
+    enum status status = p->open(model, 1, &session, err);
     if (status != STATUS_OK)
         return status;
     for (int pass = 0; pass < p->passes(session) && status == STATUS_OK; pass++)
@@ -36,10 +43,13 @@ enum status cupti_run(const char *name, const char *device, struct cupti_outcome
         out->count = p->read(session, out->metrics);
         for (int k = 0; k < out->count; k++) {
             snprintf(out->names[k], sizeof(out->names[k]), "%s", out->metrics[k].name);
-            out->has_reason[k] = out->metrics[k].reason[0] != '\0';
+            snprintf(out->reasons[k], sizeof(out->reasons[k]), "%s", out->metrics[k].reason);
         }
-        for (int s = 0; s < RUN_STEPS && p->read_step; s++)
+        for (int s = 0; s < RUN_STEPS && p->read_step; s++) {
             out->step_counts[s] = p->read_step(session, s, out->steps[s]);
+            snprintf(out->step_reasons[s], sizeof(out->step_reasons[s]), "%s",
+                     out->step_counts[s] ? out->steps[s][0].reason : "");
+        }
     }
     p->close(session);
     return status;

@@ -14,15 +14,18 @@ extern const struct fake_script cupti_usual;
 
 struct cupti_outcome {
     struct profiler_metric metrics[PROFILER_METRICS_MAX], steps[RUN_STEPS][PROFILER_METRICS_MAX];
+    char step_reasons[RUN_STEPS][256]; /* of the first metric */
     int count, step_counts[RUN_STEPS], passes, step_passes;
     char names[PROFILER_METRICS_MAX][64]; /* text of the session goes with it */
-    bool has_reason[PROFILER_METRICS_MAX];
+    char reasons[PROFILER_METRICS_MAX][256];
 };
 
 /* Runs the pass that is next, and counts it. */
 enum status cupti_one_pass(const struct profiler *p, void *session, int pass,
                            struct cupti_outcome *out, struct error *err);
 /* Opens, counts, reads and closes. */
+enum status cupti_run_model(const char *name, const struct profiler_model *model,
+                            struct cupti_outcome *out, struct error *err);
 enum status cupti_run(const char *name, const char *device, struct cupti_outcome *out,
                       struct error *err);
 

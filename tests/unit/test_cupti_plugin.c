@@ -38,12 +38,21 @@ static double value_of(const struct cupti_outcome *out, const char *name)
     return NAN;
 }
 
+static const char *reason_of(const struct cupti_outcome *out, const char *name)
+{
+    for (int k = 0; k < out->count; k++)
+        if (strcmp(out->names[k], name) == 0)
+            return out->reasons[k];
+    fail_msg("no metric %s", name);
+    return "";
+}
+
 static void check_sound(const struct cupti_outcome *out)
 {
     assert_string_equal(fake->broken_rule(), "");
     assert_int_equal(fake->open_objects(), 0);
     for (int k = 0; k < out->count; k++)
-        assert_true(isnan(out->metrics[k].value) == out->has_reason[k]);
+        assert_true(isnan(out->metrics[k].value) == (out->reasons[k][0] != '\0'));
 }
 
 static void near(double value, double expected)
@@ -154,6 +163,30 @@ static void no_operation_is_no_count(void **state)
     }
 }
 
+/* One step without a kernel costs its own counts alone, and none if it ran on the host. */
+static void a_step_without_kernels_is_no_range(void **state)
+{
+    static const bool on_host[RUN_STEPS] = {false, true, false};
+    (void)state;
+    for (int host = 0; host < 2; host++) {
+        const struct profiler_model model = {
+            .device = "cuda", .steps = RUN_STEPS, .on_host = host ? on_host : NULL};
+        struct fake_script script = cupti_usual;
+        struct cupti_outcome out;
+        struct error err;
+        script.idle_range = "1";
+        fake->set(&script);
+        if (cupti_run_model("cupti", &model, &out, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        check_sound(&out);
+        near(value_of(&out, "dram_read_bytes"), FAKE_COUNT(0, 0) / RUN_EXECUTIONS);
+        near(out.steps[0][0].value, FAKE_COUNT(0, 0));
+        near(out.steps[2][0].value, FAKE_COUNT(0, 2));
+        assert_true(host ? out.steps[1][0].value == 0 : isnan(out.steps[1][0].value));
+        assert_string_equal(out.step_reasons[1], host ? "" : "CUPTI saw no kernel in this step");
+    }
+}
+
 static void samples_add_up(void **state)
 {
     static const char *const chips[] = {"GH100", "GA100", "TU104", "GB202"};
@@ -170,6 +203,35 @@ static void samples_add_up(void **state)
         assert_int_equal(out.passes, 1);
         near(value_of(&out, "dram_read_bytes"), FAKE_SAMPLES * FAKE_COUNT(0, 0) / RUN_EXECUTIONS);
         near(value_of(&out, "sm_active_share"), FAKE_COUNT(5, 0) / FAKE_COUNT(4, 0));
+    }
+}
+
+/* The interval follows the length of the pass, and samples that an image has no place for are an
+ * error: on the real library what comes between two images is lost. */
+static void samples_fit_into_one_image(void **state)
+{
+    static const struct {
+        double expected_s, run_s;
+        double samples; /* 0: it fails */
+    } passes[] = {{0, 1, 5000},   {0.02, 0.02, 100}, {1, 1, 4000}, {60, 60, 4000},
+                  {60, 90, 6000}, {0, 2, 0},         {60, 150, 0}};
+    (void)state;
+    for (int k = 0; k < (int)(sizeof(passes) / sizeof(passes[0])); k++) {
+        const struct profiler_model model = {.device = "cuda", .pass_s = passes[k].expected_s};
+        struct fake_script script = cupti_usual;
+        struct cupti_outcome out;
+        struct error err = {.message = ""};
+        script.run_ns = passes[k].run_s * 1e9 + 1;
+        fake->set(&script);
+        enum status status = cupti_run_model("cupti_pm", &model, &out, &err);
+        check_sound(&out);
+        if ((status == STATUS_OK) != (passes[k].samples > 0))
+            fail_msg("pass %d: \"%s\"", k, err.message);
+        if (status == STATUS_OK)
+            near(value_of(&out, "dram_read_bytes"),
+                 passes[k].samples * FAKE_COUNT(0, 0) / RUN_EXECUTIONS);
+        else
+            assert_non_null(strstr(err.message, "more than 8192 samples"));
     }
 }
 
@@ -192,6 +254,43 @@ static void a_trace_adds_up(void **state)
     near(value_of(&out, "trace_overhead_s"), 2e-6 / RUN_EXECUTIONS);
     near(value_of(&out, "graph_launches"), 1.0 / RUN_EXECUTIONS);
     near(value_of(&out, "graph_s"), 45e-6 / RUN_EXECUTIONS);
+}
+
+static void records_that_were_dropped_make_no_sum(void **state)
+{
+    (void)state;
+    for (int counted = 0; counted < 2; counted++) {
+        struct fake_script script = cupti_usual;
+        struct cupti_outcome out;
+        struct error err;
+        script.dropped_at_start = 5; /* as long as nothing counts */
+        script.dropped_records = counted;
+        fake->set(&script);
+        assert_int_equal(cupti_run("cupti_trace", "cuda", &out, &err), STATUS_OK);
+        check_sound(&out);
+        assert_true(isnan(value_of(&out, "kernels")) == (counted > 0));
+        assert_true((strstr(reason_of(&out, "kernels"), "dropped") != NULL) == (counted > 0));
+    }
+}
+
+/* Known defects of CUPTI: a kernel's record whose times are 0, or of another clock. */
+static void times_of_two_clocks_are_no_trace(void **state)
+{
+    static const char *const reasons[] = {"no time", "two clocks"};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct fake_script script = cupti_usual;
+        struct cupti_outcome out;
+        struct error err;
+        script.zero_time = k == 0;
+        script.foreign_time = k == 1;
+        fake->set(&script);
+        assert_int_equal(cupti_run("cupti_trace", "cuda", &out, &err), STATUS_OK);
+        check_sound(&out);
+        assert_true(isnan(value_of(&out, "gap_s")) && isnan(value_of(&out, "kernels")));
+        assert_non_null(strstr(reason_of(&out, "gap_s"), reasons[k]));
+        near(value_of(&out, "graph_s"), 45e-6 / RUN_EXECUTIONS); /* has no kernels */
+    }
 }
 
 /* ---- failures ---- */
@@ -217,7 +316,7 @@ static bool says(const struct cupti_outcome *out, enum status status, const stru
     if (status != STATUS_OK)
         return strstr(err->message, call) && strstr(err->message, "31");
     for (int k = 0; k < out->count; k++)
-        if (out->has_reason[k])
+        if (out->reasons[k][0])
             return true;
     for (int s = 0; s < RUN_STEPS; s++)
         for (int k = 0; k < out->step_counts[s]; k++)
@@ -282,8 +381,12 @@ int main(void)
         cmocka_unit_test_setup(ranges_count_the_whole_and_each_step, begin_each),
         cmocka_unit_test_setup(idle_tensor_cores_cost_nothing, begin_each),
         cmocka_unit_test_setup(no_operation_is_no_count, begin_each),
+        cmocka_unit_test_setup(a_step_without_kernels_is_no_range, begin_each),
         cmocka_unit_test_setup(samples_add_up, begin_each),
+        cmocka_unit_test_setup(samples_fit_into_one_image, begin_each),
         cmocka_unit_test_setup(a_trace_adds_up, begin_each),
+        cmocka_unit_test_setup(records_that_were_dropped_make_no_sum, begin_each),
+        cmocka_unit_test_setup(times_of_two_clocks_are_no_trace, begin_each),
         cmocka_unit_test_setup(every_call_may_fail, begin_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static const struct {
      {"dropped 2 ranges", "too many"}},
     {"cupti_pm",
      {.overflow = 1, .version = 130001, .chip = "GH100", .devices = 1, .passes = 1},
-     {"overflowed", "fewer executions"}},
+     {"cuptiPmSamplingDecodeData says 8: the GPU's buffer", "overflowed: fewer executions"}},
     {"cupti_trace",
      {.call = "cuptiActivityEnable",
       .nth = 1,
@@ -116,6 +116,12 @@ static const struct {
       .devices = 1,
       .passes = 1},
      {"cuptiActivityEnable says 39", "run without ncu"}},
+    {"cupti_trace",
+     {.version = 130000, .chip = "GH100", .devices = 1, .passes = 1},
+     {"CUPTI 130000 may hang", "Update 1 does not: install it"}},
+    {"cupti_trace",
+     {.alien_records = 1, .version = 130200, .chip = "GH100", .devices = 1, .passes = 1},
+     {"blocks of 70000 x 1 x 1 threads", "records of CUPTI 130200 are not those of 13"}},
     {"cupti_trace",
      {.call = "cuInit", .nth = 1, .code = 34, .version = 130001, .devices = 1},
      {"cuInit says 34", "stub"}},
@@ -179,6 +185,15 @@ static void check_forbidden(const struct cupti_backend *backend, struct cupti *c
     _exit(stayed || !trace || counters || !told || attached);
 }
 
+/* The X become a name. */
+static void write_temporary(char *path, const char *text)
+{
+    int file = mkstemp(path);
+    assert_true(file >= 0 && fchmod(file, 0644) == 0);
+    assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    close(file);
+}
+
 /* The driver's file says that counters are for the administrator, which this process is not. */
 static void permission_is_looked_up(void **state)
 {
@@ -186,11 +201,8 @@ static void permission_is_looked_up(void **state)
     char path[] = "/tmp/ridge-params-XXXXXX", reason[CUPTI_REASON] = "";
     int ended = 1;
     (void)state;
-    int file = mkstemp(path);
-    assert_true(file >= 0 && fchmod(file, 0644) == 0);
-    assert_int_equal(write(file, text, sizeof(text) - 1), (ssize_t)sizeof(text) - 1);
-    close(file);
-    const struct cupti_files files = {fake_path(), fake_path(), path};
+    write_temporary(path, text);
+    const struct cupti_files files = {fake_path(), fake_path(), path, NULL};
     const struct cupti_backend *backend = cupti_plugin(reason, sizeof(reason));
     struct cupti *cupti = backend->open(&files, reason);
     assert_non_null(cupti);
@@ -202,6 +214,49 @@ static void permission_is_looked_up(void **state)
     assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     backend->close(cupti);
     unlink(path);
+}
+
+/* Either capability is enough, whoever the user is. */
+static void capabilities_to_count(void **state)
+{
+    static const struct {
+        const char *effective;
+        bool may;
+    } cases[] = {{"CapEff:\t0000000000000000\n", false},
+                 {"CapPrm:\t000001ffffffffff\nCapEff:\t0000000000000001\n", false},
+                 {"CapEff:\t0000000000200000\n", true},  /* CAP_SYS_ADMIN */
+                 {"CapEff:\t0000004000000000\n", true}}; /* CAP_PERFMON */
+    char params[] = "/tmp/ridge-params-XXXXXX", status[] = "/tmp/ridge-status-XXXXXX";
+    (void)state;
+    write_temporary(params, "RmProfilingAdminOnly: 1\n");
+    write_temporary(status, "");
+    const struct cupti_files files = {fake_path(), fake_path(), params, status};
+    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
+        char reason[CUPTI_REASON] = "";
+        FILE *file = fopen(status, "w");
+        assert_true(file && fputs(cases[k].effective, file) >= 0 && fclose(file) == 0);
+        const struct cupti_backend *backend = cupti_plugin(reason, sizeof(reason));
+        struct cupti *cupti = backend->open(&files, reason);
+        assert_true(backend->ready(cupti, CUPTI_RANGES, reason) == cases[k].may);
+        assert_true((strstr(reason, "--cap-add=PERFMON") != NULL) == !cases[k].may);
+        backend->close(cupti);
+    }
+    unlink(params);
+    unlink(status);
+}
+
+/* A level that the headers do not know yet. */
+static void limited_support_is_support(void **state)
+{
+    (void)state;
+    struct fake_script script = cupti_usual;
+    struct cupti_outcome out;
+    struct error err;
+    script.unsupported = "limited";
+    fake->set(&script);
+    if (cupti_run("cupti", "cuda", &out, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(fake->broken_rule(), "");
 }
 
 int main(void)
@@ -218,6 +273,8 @@ int main(void)
         cmocka_unit_test_setup(devices_that_are_none, begin_each),
         cmocka_unit_test_setup(missing_libraries, begin_each),
         cmocka_unit_test_setup(permission_is_looked_up, begin_each),
+        cmocka_unit_test_setup(capabilities_to_count, begin_each),
+        cmocka_unit_test_setup(limited_support_is_support, begin_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,8 @@ struct script {
     int64_t steal_ns;
     int64_t heat_from_run; /* from it on heat takes 100 us per look; 0: never */
     int64_t heat_ns;
+    unsigned slow;              /* bits that looks see */
+    int64_t slow_from, slow_to; /* in these runs, both included */
     double clock_hz;
     int64_t stop_after; /* progress says no at this run; 0: never */
     int64_t progress_calls;
@@ -62,7 +64,9 @@ static void look(void *context, uint64_t now, struct surroundings *out)
                                  .page_faults = 7,
                                  .steal_ns = s->steal_ns,
                                  .clock_hz = s->clock_hz,
-                                 .heat_ns = s->heat_ns};
+                                 .heat_ns = s->heat_ns,
+                                 .slow = s->runs >= s->slow_from && s->runs <= s->slow_to ? s->slow
+                                                                                          : 0};
 }
 
 static void run(void *context)
@@ -236,6 +240,40 @@ static void heat_that_holds_the_clock_is_found(void **state)
     m = measure(&s, &p);
     assert_true(m.valid);
     measurement_release(&m);
+}
+
+/* Without a counter of its time: the board's and the hardware's reasons count as they are seen. One
+ * look that sees a slowdown alone may have met a change of clocks; a power limit is no reason. */
+static void reasons_that_hold_the_clock_are_found(void **state)
+{
+    static const struct {
+        unsigned slow;
+        int64_t from, to;
+        const char *by; /* NULL: valid */
+    } cases[] = {{0x20, 10, 10, "heat (software)"},
+                 {0x48, 10, 10, "slowdown, heat (hardware)"},
+                 {0x88, 10, 12, "slowdown, power brake"},
+                 {0x8, 10, 10, NULL},
+                 {0x8, 10, 11, "slowdown"},
+                 {0x20, 1, 3, NULL}, /* the warm-up */
+                 {0, 1, 100, NULL}};
+    (void)state;
+    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
+        struct script s = {.ns = constant,
+                           .clock_hz = 1.98e9,
+                           .slow = cases[k].slow,
+                           .slow_from = cases[k].from,
+                           .slow_to = cases[k].to};
+        struct protocol p = usual();
+        char reason[128] = "";
+        struct measurement m = measure(&s, &p);
+        if (cases[k].by)
+            snprintf(reason, sizeof(reason), "throttled: the GPU's clock was held down: %s",
+                     cases[k].by);
+        assert_string_equal(m.reason, reason);
+        assert_true(m.valid == !cases[k].by);
+        measurement_release(&m);
+    }
 }
 
 static void cold_runs_flush_before_each_sample_and_do_not_count_it(void **state)
@@ -443,6 +481,7 @@ int main(void)
         cmocka_unit_test(drift_is_found),
         cmocka_unit_test(stolen_time_is_found),
         cmocka_unit_test(heat_that_holds_the_clock_is_found),
+        cmocka_unit_test(reasons_that_hold_the_clock_are_found),
         cmocka_unit_test(cold_runs_flush_before_each_sample_and_do_not_count_it),
         cmocka_unit_test(interruption_keeps_what_was_taken),
         cmocka_unit_test(offline_takes_blocks),

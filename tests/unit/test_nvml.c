@@ -293,11 +293,16 @@ static void a_gauge_tells_what_is(void **state)
     gpu.held_ns = 1000;
     struct nvml_now now = nvml_gauge_read(&gauge);
     assert_true(now.clock_hz == 1980e6 && fabs(now.heat_s - 75e-6) < 1e-12);
+    assert_true(now.slow == 0); /* a power limit is usual */
+    gpu.reasons = 0x1ff;
+    assert_true(nvml_gauge_read(&gauge).slow == 0xe8);
     gpu.code = NVML_ERROR_NO_PERMISSION;
     gpu.fail_call = CLOCK;
     assert_true(isnan(nvml_gauge_read(&gauge).clock_hz));
     gpu.fail_call = FIELDS;
     assert_true(isnan(nvml_gauge_read(&gauge).heat_s));
+    gpu.fail_call = REASONS;
+    assert_true(nvml_gauge_read(&gauge).slow == 0);
     nvml_gauge_close(&gauge);
     nvml_gauge_close(&gauge);
     assert_int_equal(gpu.opened, 0);

@@ -61,7 +61,7 @@ static void check_metrics(const struct profiler *p, const struct profiler_metric
 static int count_burning(const struct profiler *p, struct pool *pool, double seconds,
                          void **session, struct profiler_metric *metrics)
 {
-    const struct profiler_model model = {5, 2, 1, 10, 20, "cuda", 0, NULL, NULL};
+    const struct profiler_model model = {5, 2, 1, 10, 20, "cuda", 0, NULL, 1, NULL, NULL};
     struct error err;
     if (p->open(&model, 2, session, &err) != STATUS_OK)
         fail_msg("%s: %s", p->name, err.message);

@@ -7,7 +7,10 @@
  * The environment says what kind of machine it is: RIDGE_HOST_GPUS (default 2, 0: none),
  * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old), RIDGE_HOST_UNITS (132) multiprocessors
  * and RIDGE_HOST_CACHE (50 MB) bytes of second cache, which ceilings' kernels are sized by,
- * RIDGE_HOST_MAJOR (9) of the compute capability. api_fail() makes a call fail. */
+ * RIDGE_HOST_MAJOR (9) of the compute capability. What programs cannot script by api_fail() and
+ * api_dry() it says, too: RIDGE_HOST_FAIL="CALL:N" makes a call fail from its N-th use on, for
+ * good, as after a kernel that crashed, RIDGE_HOST_DRY=1 leaves kernels, copies and fills undone.
+ * How long replays last: played.c. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +22,7 @@
 #include "tests/gpu/host/api.h"
 #include "tests/gpu/host/grid.h"
 #include "tests/gpu/host/memory.h"
+#include "tests/gpu/host/played.h"
 #include "tests/gpu/host/watch.h"
 
 enum { RUNTIME = 13000, INVALID = 1, LAUNCH_FAILED = 719, STREAM_CAPTURING = 900, ALIGN = 256 };
@@ -48,6 +52,7 @@ static struct {
     long live; /* streams, events, graphs, pinned memory */
     char fail[32];
     int fail_at, calls, error;
+    int broken_calls; /* of the one that RIDGE_HOST_FAIL names */
     int dry;
     double command_ns, now_ns; /* of the made clock; command_ns 0: the real one counts */
 } h;
@@ -87,9 +92,21 @@ double api_counted(void)
     return host_counted();
 }
 
+/* As a context is after an error of a kernel: every later use fails as well. */
+static bool is_broken(const char *call)
+{
+    const char *text = getenv("RIDGE_HOST_FAIL");
+    size_t length = strlen(call);
+    if (!text || strncmp(text, call, length) != 0 || text[length] != ':')
+        return false;
+    return ++h.broken_calls >= strtol(text + length + 1, NULL, 10);
+}
+
 /* 0, or the error that the script wants here. */
 static int scripted(const char *call)
 {
+    if (is_broken(call))
+        return LAUNCH_FAILED;
     if (strcmp(call, h.fail) != 0)
         return CUDA_DONE;
     return ++h.calls == h.fail_at ? h.error : CUDA_DONE;
@@ -201,7 +218,7 @@ static int free_host(void *memory)
 static void run_command(const struct command *c)
 {
     h.now_ns += h.command_ns;
-    if (h.dry)
+    if (h.dry || getenv("RIDGE_HOST_DRY"))
         return;
     memory_open();
     if (c->what == DO_LAUNCH) {
@@ -394,8 +411,10 @@ static int graph_launch(void *exec, void *stream)
     (void)stream;
     SCRIPT("graph_launch");
     const struct graph *g = exec;
+    uint64_t begin = played_begin();
     for (int k = 0; k < g->count; k++)
         run_command(&g->commands[k]);
+    played_end(begin, g->count);
     return CUDA_DONE;
 }
 

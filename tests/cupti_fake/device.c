@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For tests of what is judged by counts and times: the environment says what is counted, and what
+ * the made device (tests/gpu/host/) replayed is what is recorded.
+ *
+ * RIDGE_FAKE_COUNTS="METRIC=N ..." are counts per execution; a metric that it does not name is 0.
+ * Ranges do not see where an execution ends, so that those of a whole count EXECUTIONS of them: as
+ * many as profiler cupti takes of a device that is fast. Samples count replays.
+ * RIDGE_FAKE_REPLAYS=1 records replays, and one kernel as long as each. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cupti_fake/state.h"
+#include "tests/gpu/host/played.h"
+
+enum { EXECUTIONS = 8, PATH_SIZE = 4096 };
+
+static int is_made_device(struct dl_phdr_info *info, size_t size, void *path)
+{
+    static const char end[] = "/gpu/host/plugins/cuda.so";
+    size_t length = strlen(info->dlpi_name);
+    (void)size;
+    if (length < sizeof(end) || length >= PATH_SIZE ||
+        strcmp(info->dlpi_name + length - (sizeof(end) - 1), end) != 0)
+        return 0;
+    memcpy(path, info->dlpi_name, length + 1);
+    return 1;
+}
+
+/* A function of the plug-in that is open in this process, or NULL. */
+static void *device_symbol(const char *name)
+{
+    char path[PATH_SIZE];
+    if (!dl_iterate_phdr(is_made_device, path))
+        return NULL;
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (library)
+        dlclose(library);
+    return found;
+}
+
+long device_replays(void)
+{
+    api_replays_entry *replays;
+    void *found = device_symbol("api_replays");
+    memcpy(&replays, &found, sizeof(found));
+    return replays ? replays() : 0;
+}
+
+bool device_replay(long k, uint64_t *begin_ns, uint64_t *end_ns)
+{
+    api_replay_entry *replay;
+    void *found = device_symbol("api_replay");
+    memcpy(&replay, &found, sizeof(found));
+    return replay && replay(k, begin_ns, end_ns);
+}
+
+static double counted_per_execution(const char *counts, const char *metric)
+{
+    size_t length = strlen(metric);
+    for (const char *at = counts; (at = strstr(at, metric)); at += length)
+        if ((at == counts || at[-1] == ' ') && at[length] == '=')
+            return strtod(at + length + 1, NULL);
+    return 0;
+}
+
+bool device_count(const char *metric, double *value)
+{
+    const char *counts = getenv("RIDGE_FAKE_COUNTS");
+    if (!counts)
+        return false;
+    *value = counted_per_execution(counts, metric);
+    *value *= fake.profiler ? EXECUTIONS : (double)fake.sampled_replays / FAKE_SAMPLES;
+    return true;
+}
