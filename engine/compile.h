@@ -107,6 +107,7 @@ enum status exe_device_open(struct exe *exe, struct error *err);
 enum status exe_device_link(struct exe *exe, struct error *err); /* instead of exe_link */
 enum status device_plan(struct exe *exe, struct error *err);     /* memory and addresses there */
 void exe_device_time_steps(struct exe *exe, int repeats, double *samples);
+double exe_device_time_runs(struct exe *exe, int64_t runs);
 void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch);
 void exe_device_idle(struct exe *exe); /* nothing runs there, and the device is the thread's */
 void exe_device_close(struct exe *exe);

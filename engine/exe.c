@@ -250,6 +250,16 @@ struct pool *exe_pool(struct exe *exe)
     return exe->pool;
 }
 
+double exe_time_runs(struct exe *exe, int64_t runs)
+{
+    if (exe_is_on_device(exe))
+        return exe_device_time_runs(exe, runs);
+    uint64_t start = clock_now_ns();
+    for (int64_t k = 0; k < runs; k++)
+        exe_run(exe);
+    return (double)(clock_now_ns() - start) / (double)runs;
+}
+
 void exe_time_steps(struct exe *exe, int repeats, double *times)
 {
     double *samples = calloc((size_t)exe->step_count * (size_t)repeats + 1, sizeof(*samples));

@@ -64,6 +64,9 @@ void exe_wait(struct exe *exe);
 /* Whether all runs so far did what they should: on a device any of them may have failed, and what
  * came after it is void. OK on the CPU. */
 enum status exe_status(const struct exe *exe, struct error *err);
+/* Time of one run (ns) among `runs` that follow each other: on a device by its own clock, between
+ * two events, on the CPU by the host's. Nothing but exe_status tells that one failed. */
+double exe_time_runs(struct exe *exe, int64_t runs);
 
 /* ---- what was decided ---- */
 
@@ -83,10 +86,10 @@ struct exe_step {
     const struct kernel_query *query;
     struct cost cost;
     double bytes_in, bytes_out; /* streamed by this step */
+    bool on_host;               /* of an executable on a device: no kernel there takes it */
     const struct candidate *candidates;
     int candidate_count;
 };
-    bool on_host;               /* of an executable on a device: no kernel there takes it */
 
 struct exe_memory {
     size_t arena_bytes;    /* activations and scratch: planned peak */

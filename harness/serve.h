@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One sample per line of standard input: lets another program take turns with this one. */
+ * One sample per line of standard input: lets another program take turns with this one.
+ *
+ * An empty line asks for one execution, from the launch until it is done, by the host's clock. A
+ * number N asks for N that follow each other, by the device's clock (exe_time_runs). The answer is
+ * the time of one execution in ms. What fails on a device ends the program: no time is told. */
 #ifndef HARNESS_SERVE_H
 #define HARNESS_SERVE_H
 
 #include "harness/model_options.h"
 
-/* Prints "ready", then milliseconds per line; ends with the input. An exit code. */
+/* Prints "ready", then a line per line; ends with the input. An exit code. */
 int serve_samples(const char *spec, const struct model_options *model);
 
 #endif

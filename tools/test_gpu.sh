@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # All that wants a real GPU: executables on it, every kernel of the device on every case of its
-# operator, every workload against its reference, counts of known work; own kernels again under
-# compute-sanitizer, if it is there. Exit code 5 with the cause when there is no GPU.
+# operator, every workload against its reference, counts of known work, what replays cost; own
+# kernels again under compute-sanitizer, if it is there. Exit code 5 with the cause when there is no GPU.
 # Usage: test_gpu.sh BUILD_FOLDER [DEVICE]
 set -u
 build=$1 device=${2:-cuda}
@@ -35,9 +35,9 @@ step() {
 }
 
 step unit env RIDGE_TEST_GPU="$device" "$build/tests/unit/test_device"
-step ops "$build/tests/ops/run" --device "$device" --no-fork
+step ops "$build/tests/ops/run" --device "$device" --no-fork --verbose
 for floats in bf16 f16; do
-    step "ops_$floats" "$build/tests/ops/run" --device "$device" --floats "$floats" --no-fork
+    step "ops_$floats" "$build/tests/ops/run" --device "$device" --floats "$floats" --no-fork --verbose
 done
 for precision in f32 tf32 bf16 f16; do
     # shellcheck disable=SC2046
@@ -48,6 +48,7 @@ for precision in f8 i8; do
     step "verify_$precision" "$ridge" verify gemm --device "$device" --precision "$precision"
 done
 step counts tools/gpu_counts.sh "$ridge" "$device"
+step replay tools/gpu_replay.sh "$ridge" "$device"
 if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck initcheck; do
         step "sanitizer_$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \
@@ -55,6 +56,12 @@ if command -v compute-sanitizer >/dev/null; then
     done
 else
     echo "skip compute-sanitizer: not on PATH (it comes with the CUDA toolkit)"
+fi
+# Refusals of what a library does not offer are well; of questions that make no sense they are ours.
+if grep -HE 'CUDNN_STATUS_BAD_PARAM|CUBLAS_STATUS_INVALID_VALUE' "$logs"/gpu_*.log >"$logs/ill_formed.log"; then
+    echo "FAIL $(wc -l <"$logs/ill_formed.log") questions to a library were ill-formed ($logs/ill_formed.log):"
+    head -5 "$logs/ill_formed.log"
+    failed=$((failed + 1))
 fi
 echo "$failed failed"
 [ "$failed" = 0 ]

@@ -253,6 +253,12 @@ run ridge graph norm:case=77 --json
 holds '.nodes[0].shape == [1, 1024, 8, 8]'
 run ridge graph active:case=96,kind=Softmax --json
 holds '.nodes[0].shape == [1, 8, 8, 1024]'
+run ridge graph active:elements=1073741824 --json
+holds '.nodes[0].shape == [1073741824]'
+run ridge graph active:elements=-1
+complains 'elements=.-1. must be a positive integer'
+run ridge graph active:elements=5,case=2
+complains 'case=2 has no effect with elements=5'
 run ridge graph rnn:units=2560,sequence=64 --batch 32 --json
 holds '.macs == 4 * 2624 * 2560 * 64 * 32'
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ridge and PyTorch on one GPU in one run: the same network, batch and precision, in turns.
 
-PyTorch runs eagerly and compiled (max-autotune), each replayed as one CUDA graph. Prints one table
-and two geometric means; exits 1 when one is below what it must be, or a row is missing or wrong, and
-77 when something is missing that this needs.
+PyTorch runs eagerly and compiled (max-autotune), each replayed as one CUDA graph. What is judged is
+the time that the device takes for one of several executions in a row, between two of its events:
+how fast a program asks does not count. Times of single executions stand beside it. Prints one table
+and two geometric means; exits 1 when one is below what it must be or a row is missing or wrong,
+and 77 when something is missing that this needs.
 """
 import argparse
+import copy
 import json
 import math
 import os
@@ -23,7 +26,10 @@ MODELS = [("resnet50", 32), ("googlenet", 32), ("densenet121", 32), ("bert_large
           ("ncf", 256), ("wide_deep", 2048), (ENCODER, 128), ("crnn", 256)]
 PRECISIONS = ["f32", "tf32", "bf16"]
 WANTED = {"eager": 1.5, "compiled": 1.0}
-BOUNDS = {"f32": 1e-4, "tf32": 2e-2, "bf16": 0.2}  # of outputs beside Ridge's on the CPU in f32
+BLOCK_MS, BLOCK_MOST = 1.0, 200  # executions between two events
+AHEAD_CYCLES = 40000  # of the GPU, in which Python has queued one more replay: 20 us
+# Of both programs' outputs beside those of Ridge on the CPU in f32.
+BOUNDS = {"f32": 1e-4, "tf32": 2e-2, "bf16": 0.2}
 
 try:
     import numpy as np
@@ -47,9 +53,17 @@ class Eager:
             return self.call(*self.inputs)
 
     def sample(self):
+        """ms of one execution, from the call until its outputs are there."""
         start = time.perf_counter()
         self.run()
         return (time.perf_counter() - start) * 1e3
+
+    def block(self, count):
+        """ms of one execution among so many that follow each other."""
+        start = time.perf_counter()
+        for _ in range(count):
+            self.run()
+        return (time.perf_counter() - start) * 1e3 / count
 
 
 class Graph(Eager):
@@ -73,10 +87,30 @@ class Graph(Eager):
         torch.cuda.synchronize()
         return self.outputs
 
+    def block(self, count):
+        """By the GPU's clock. The GPU is kept busy until all replays are queued, and one goes ahead
+        as Ridge's does: what is timed is the GPU's work and not Python's calls."""
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(AHEAD_CYCLES * (count + 1))
+        self.graph.replay()
+        begin.record()
+        for _ in range(count):
+            self.graph.replay()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / count
+
+
+class Blocks:
+    """An engine whose samples are blocks of at least a millisecond, or of one execution."""
+
+    def __init__(self, engine):
+        self.engine = engine
+        engine.block(1)
+        self.count = max(1, min(BLOCK_MOST, math.ceil(BLOCK_MS / engine.block(1))))
+
     def sample(self):
-        start = time.perf_counter()
-        self.run()
-        return (time.perf_counter() - start) * 1e3
+        return self.engine.block(self.count)
 
 
 def ridge(args, *words):
@@ -96,7 +130,7 @@ def prepare(args, model, batch, folder):
     spec = path if model == ENCODER else model
     size = [] if model == ENCODER else ["--batch", str(batch)]
     ridge(args, "infer", spec, "--output-dir", os.path.join(folder, "out"), "--no-tune", *size)
-    return path, spec
+    return path, spec, size
 
 
 def names_of(path):
@@ -110,9 +144,8 @@ def largest_error(folder, names, outputs, precision):
     worst = 0.0
     for name, theirs in zip(names, outputs):
         ours = read_tensor(os.path.join(folder, "out"), name).astype(np.float64)
-        if theirs.dtype in (torch.int32, torch.int64) and precision != "f32":
+        if theirs.dtype in (np.int32, np.int64) and precision != "f32":
             continue
-        theirs = theirs.double().cpu().numpy()
         if ours.shape != theirs.shape:
             return math.inf
         error = float(np.abs(ours - theirs).max()) / max(float(np.abs(ours).max()), 1e-30)
@@ -120,90 +153,170 @@ def largest_error(folder, names, outputs, precision):
     return worst
 
 
+def arrays_of(outputs):
+    return [(x.float() if x.is_floating_point() else x).cpu().numpy() for x in outputs]
+
+
+def arrays_there(args, spec, precision, size, folder, names):
+    """What Ridge makes of the same inputs on its device, with the kernels that were timed: its
+    tuner remembers them."""
+    there = os.path.join(folder, "there")
+    ridge(args, "infer", spec, "--output-dir", there, *options_of(args, precision), *size)
+    return [read_tensor(there, name) for name in names]
+
+
+def options_of(args, precision):
+    """The same for all of Ridge's commands, so that one tunes and the others find its kernels."""
+    threads = str(len(os.sched_getaffinity(0)))
+    return ["--device", args.device, "--precision", precision, "--threads", threads] + args.option
+
+
 def place(args, module, inputs, layout):
     """Module and inputs in the device's memory, images in that order."""
-    module = module.to(args.torch_device, memory_format=layout)
+    module = copy.deepcopy(module).to(args.torch_device, memory_format=layout)
     moved = [x.to(args.torch_device, memory_format=layout) if x.dim() == 4 else
              x.to(args.torch_device) for x in inputs]
     return module, moved
-
-
-def fastest(args, module, inputs):
-    """Images channels-last or not, whichever is faster here; others have one way."""
-    layouts = [torch.channels_last, torch.contiguous_format]
-    found = {}
-    for layout in layouts if any(x.dim() == 4 for x in inputs) else layouts[1:]:
-        engine = engine_of(args)(*place(args, module, inputs, layout))
-        found[layout] = statistics.median(engine.sample() for _ in range(10))
-    return min(found, key=found.get)
 
 
 def engine_of(args):
     return Graph if args.torch_device.startswith("cuda") else Eager
 
 
+def fastest(args, module, inputs, prepared):
+    """The engine of a prepared module with images channels-last or not, whichever is faster here;
+    networks without images have one way."""
+    layouts = {"channels-last": torch.channels_last, "plain": torch.contiguous_format}
+    if not any(x.dim() == 4 for x in inputs):
+        del layouts["channels-last"]
+    best = (math.inf, None, "")
+    for name, layout in layouts.items():
+        placed, moved = place(args, module, inputs, layout)
+        engine = engine_of(args)(prepared(placed), moved)
+        blocks = Blocks(engine)
+        best = min(best, (statistics.median(blocks.sample() for _ in range(10)), engine, name),
+                   key=lambda found: found[0])
+    return best[1:]
+
+
+def compiled(module):
+    torch._dynamo.reset()
+    mode = "max-autotune-no-cudagraphs"  # the whole is one graph of our own
+    return torch.compile(module, mode=mode)
+
+
 def engines_of(args, module, inputs):
-    """Eager and compiled, by the layout that is faster eagerly."""
-    layout = fastest(args, module, inputs)
-    module, moved = place(args, module, inputs, layout)
-    engines = {"eager": engine_of(args)(module, moved)}
+    """Eager and compiled, each by the layout that is faster for it; their names and layouts."""
+    ways = {"eager": lambda module: module}
     if not args.no_compile:
-        torch._dynamo.reset()
-        mode = "max-autotune-no-cudagraphs"  # the whole is one graph of our own
-        engines["compiled"] = engine_of(args)(torch.compile(module, mode=mode), moved)
-    return engines, "channels-last" if layout == torch.channels_last else "plain"
+        ways["compiled"] = compiled
+    found = {name: fastest(args, module, inputs, way) for name, way in ways.items()}
+    layouts = list(dict.fromkeys(layout for _, layout in found.values()))
+    return {name: engine for name, (engine, _) in found.items()}, " / ".join(layouts)
+
+
+def set_where_there(module, **values):
+    """Options that some versions of PyTorch lack."""
+    for name, value in values.items():
+        if hasattr(module, name):
+            setattr(module, name, value)
 
 
 def set_precision(precision):
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    """The old switches, and the new one that Inductor's convolutions look at."""
+    tf32 = precision == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    set_where_there(torch.backends.cudnn, fp32_precision="tf32" if tf32 else "ieee")
+
+
+def set_search():
+    """What somebody who wants speed switches on: all algorithms are tried, constants are folded."""
     torch.backends.cudnn.benchmark = True
+    set_where_there(torch.backends.cudnn, benchmark_limit=0)
+    if hasattr(torch, "compile"):
+        from torch._inductor import config
+        set_where_there(config, freezing=True, autotune_cudagraph_benchmarking=True)
+
+
+def times_of(args, engines):
+    """Medians of device time by the engines' names, and of single executions as NAME_latency."""
+    limits = (args.samples, args.seconds, args.limit)
+    blocks = {name: Blocks(engine) for name, engine in engines.items()}
+    row = take_turns(blocks, *limits)
+    row.update({f"{name}_latency": ms for name, ms in take_turns(engines, *limits).items()})
+    return row
 
 
 def judge(args, model, batch, precision, folder):
-    path, spec = prepare(args, model, batch, folder)
+    path, spec, size = prepare(args, model, batch, folder)
     given, results = names_of(path)
     inputs = [torch.from_numpy(read_tensor(os.path.join(folder, "in"), name)) for name in given]
     set_precision(precision)
     module = of_file(path, torch.bfloat16 if precision == "bf16" else torch.float32)
     row = {"model": model, "batch": batch, "precision": precision}
     if args.check_only:
-        outputs = Eager(module, inputs).run()
+        outputs = arrays_of(Eager(module, inputs).run())
         return dict(row, error=largest_error(folder, results, outputs, precision))
-    options = ["--device", args.device, "--precision", precision] + args.option
-    ours = Ridge(args.ridge, spec, 0 if model == ENCODER else batch, options)  # tunes alone
-    engines, row["layout"] = engines_of(args, module, inputs)
-    row["error"] = max(largest_error(folder, results, engine.run(), precision)
-                       for engine in engines.values())
-    row.update(take_turns({"ridge": ours, **engines}, args.samples, args.seconds, args.limit))
-    ours.close()
+    ours = Ridge(args.ridge, spec, 0 if size == [] else batch,
+                 options_of(args, precision))  # tunes alone
+    try:
+        there = arrays_there(args, spec, precision, size, folder, results)
+        row["ridge_error"] = largest_error(folder, results, there, precision)
+        engines, row["layout"] = engines_of(args, module, inputs)
+        row["error"] = max(largest_error(folder, results, arrays_of(engine.run()), precision)
+                           for engine in engines.values())
+        row.update(times_of(args, {"ridge": ours, **engines}))
+    finally:
+        ours.close()
     return row
 
 
 def print_table(rows):
-    print(f"{'model':<24} {'batch':>5} {'type':<5} {'error':>8} {'ridge ms':>9} {'eager':>9}"
-          f" {'compiled':>9} {'/eager':>7} {'/comp.':>7}  layout")
+    times = f"{'ridge':>9} {'eager':>9} {'compiled':>9}"
+    print(f"{'':<36} {'errors':^17} {'ms of the device':^29} {'':<15}"
+          f" {'ms of a single execution':^29}")
+    print(f"{'model':<24} {'batch':>5} {'type':<5} {'ridge':>8} {'torch':>8} {times}"
+          f" {'/eager':>7} {'/comp.':>7} {times}  layout")
+    names = ("ridge", "eager", "compiled")
     for row in rows:
-        times = [row.get(name, math.nan) for name in ("ridge", "eager", "compiled")]
-        print(f"{row['model']:<24} {row['batch']:>5} {row['precision']:<5} {row['error']:>8.1e}"
+        times = [row.get(name, math.nan) for name in names]
+        single = [row.get(f"{name}_latency", math.nan) for name in names]
+        print(f"{row['model']:<24} {row['batch']:>5} {row['precision']:<5}"
+              f" {row.get('ridge_error', math.nan):>8.1e} {row['error']:>8.1e}"
               f" {times[0]:>9.3f} {times[1]:>9.3f} {times[2]:>9.3f} {times[1] / times[0]:>7.2f}"
-              f" {times[2] / times[0]:>7.2f}  {row.get('layout', '')}")
+              f" {times[2] / times[0]:>7.2f} {single[0]:>9.3f} {single[1]:>9.3f} {single[2]:>9.3f}"
+              f"  {row.get('layout', '')}")
+
+
+def wrong_in(args, row):
+    """What is wrong in a row, or ''."""
+    if "reason" in row:
+        return row["reason"]
+    bound = BOUNDS[row["precision"]]
+    if not row["error"] <= bound:
+        return "PyTorch's outputs differ"
+    if not args.check_only and not row["ridge_error"] <= bound:
+        return "Ridge's outputs differ"
+    return ""
 
 
 def verdict(args, rows):
     """How many of the rows and of the means are not what they must be; says which."""
     bad = 0
     for row in rows:
-        if not row["error"] <= BOUNDS[row["precision"]]:
-            print(f"FAIL {row['model']} {row['precision']}: {row.get('reason', 'outputs differ')}")
+        wrong = wrong_in(args, row)
+        if wrong:
+            print(f"FAIL {row['model']} {row['precision']}: {wrong}")
             bad += 1
     if args.check_only:
         return bad
     for name in ["eager"] if args.no_compile else WANTED:
         mean = mean_ratio(rows, name)
+        single = mean_ratio(rows, f"{name}_latency", "ridge_latency")
         good = mean >= WANTED[name]
         print(f"{'ok  ' if good else 'FAIL'} geometric mean {mean:.2f} x PyTorch {name}, "
-              f"wanted {WANTED[name]:.2f}")
+              f"wanted {WANTED[name]:.2f} (single executions: {single:.2f})")
         bad += not good
     return bad
 
@@ -259,6 +372,7 @@ def main():
         return SKIP
     if args.torch_device.startswith("cuda"):
         torch.cuda.set_device(args.torch_device if ":" in args.torch_device else 0)
+    set_search()
     chosen = [(m.split("@")[0], int(m.split("@")[1]) if "@" in m else 1) for m in args.models]
     rows = [one_row(args, model, batch, precision) for model, batch in chosen or MODELS
             for precision in args.precisions.split(",")]

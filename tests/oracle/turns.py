@@ -13,6 +13,17 @@ import numpy as np
 LONG_S = 1.0  # an execution this long finds nothing of its own in caches, whoever ran before
 
 
+def milliseconds(line, who):
+    """Of an answer. A program that failed ends or says something else, and must not look fast."""
+    try:
+        value = float(line)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise RuntimeError(f"{who} answered {line.strip()!r} instead of a time in ms")
+    return value
+
+
 class Ridge:
     """`ridge run --on-request`: one sample per line on its standard input."""
 
@@ -22,17 +33,33 @@ class Ridge:
             command += ["--batch", str(batch)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
-        if not self.process.stdout.readline():
-            raise SystemExit(f"{' '.join(command)} failed")
+        self.name = " ".join(command)
+        if self.process.stdout.readline() != "ready\n":
+            self.close()
+            raise SystemExit(f"{self.name} failed")
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended, which its answer shows
+        return milliseconds(self.process.stdout.readline(), self.name)
 
     def sample(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        return self.ask("")
+
+    def block(self, count):
+        """Of one execution among so many, by the device's own clock."""
+        return self.ask(str(count))
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         self.process.wait()
+        self.process.stdout.close()
 
 
 def tensor_file(folder, name):

@@ -8,14 +8,18 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/device.h"
 #include "engine/exe.h"
 #include "engine/op.h"
 #include "engine/plugin.h"
+#include "engine/reference.h"
 #include "tests/lib/host_gpu.h"
+#include "workloads/lib/layers.h"
 
 static struct exe *compiled(const struct graph *g, const struct exe_options *options)
 {
@@ -288,7 +292,131 @@ static void a_run_is_a_replay(void **state)
     graph_free(g);
 }
 
+/* One run goes ahead; then as many as were asked for lie between two events. */
+static void runs_are_timed_by_the_device(void **state)
+{
+    (void)state;
+    enum { RUNS = 7, COMMAND_NS = 1000 };
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
+    struct exe *exe = compiled(g, &options);
+    long before = gpu_live();
+    host_gpu()->clock(COMMAND_NS);
+    double one_ns = exe_time_runs(exe, 1);
+    assert_true(one_ns >= COMMAND_NS * exe_step_count(exe));
+    host_gpu()->script("graph_launch", 0, 0);
+    assert_true(fabs(exe_time_runs(exe, RUNS) - one_ns) < 1e-5 * one_ns); /* ms in a float */
+    assert_int_equal(host_gpu()->calls(), RUNS + 1);
+    host_gpu()->clock(0);
+    assert_int_equal(exe_status(exe, NULL), STATUS_OK);
+    assert_int_equal(gpu_live(), before);
+    exe_free(exe);
+    options.device = NULL;
+    exe = compiled(g, &options);
+    assert_true(exe_time_runs(exe, 2) > 0);
+    exe_free(exe);
+    graph_free(g);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median time of exe_run (ns) while the device does nothing. */
+static double dry_run_ns(const struct graph *g, int steps)
+{
+    enum { RUNS = 1001 };
+    static double times[RUNS];
+    struct exe_options options = gpu_options(gpu_name());
+    options.no_fuse = true;
+    struct exe *exe = compiled(g, &options);
+    assert_null(exe_not_captured(exe));
+    assert_int_equal(exe_step_count(exe), steps);
+    host_gpu()->dry(1);
+    for (int k = 0; k < RUNS; k++) {
+        uint64_t start = clock_now_ns();
+        exe_run(exe);
+        times[k] = (double)(clock_now_ns() - start);
+    }
+    host_gpu()->dry(0);
+    assert_int_equal(exe_status(exe, NULL), STATUS_OK);
+    exe_free(exe);
+    qsort(times, RUNS, sizeof(*times), by_value);
+    return times[RUNS / 2];
+}
+
+/* Ridge's own part of a replay, beside what the runtime's two calls take: below 10 us, for one node
+ * and for hundreds. The made runtime's calls are in it. */
+static void a_replay_costs_the_host_little(void **state)
+{
+    (void)state;
+    static const int sizes[] = {1, 300};
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        struct graph *g = graph_new("chain");
+        int x = graph_input(g, "x", DTYPE_F32, shape_of(4), gpu_noise());
+        for (int node = 0; node < sizes[k]; node++)
+            x = unary(g, "Sigmoid", x);
+        graph_output(g, x);
+        double ns = dry_run_ns(g, sizes[k]);
+        print_message("%d nodes: %.0f ns per run\n", sizes[k], ns);
+        assert_true(ns < 10e3);
+        graph_free(g);
+    }
+}
+
 /* ---- the program ---- */
+
+/* Every activation in place, in groups of four and one by one; what lies behind stays. */
+static void check_activation(const struct device *device, enum act act, enum dtype type,
+                             int64_t count)
+{
+    enum { MOST = 1100 };
+    struct post post = {.kind = POST_ACT, .act = act, .a = 0.25f, .b = 0.5f};
+    struct error err = {0};
+    float x[MOST], y[MOST];
+    char memory[MOST * sizeof(float)];
+    void *there;
+    size_t bytes = (size_t)(count + 1) * dtype_size(type);
+    for (int64_t k = 0; k <= count; k++)
+        x[k] = (float)(k % 41 - 20) * 0.3f;
+    floats_store(type, x, memory, count + 1);
+    floats_load(type, memory, x, count + 1); /* as they were rounded */
+    assert_int_equal(device_upload(device, memory, bytes, &there, &err), STATUS_OK);
+    if (device->kind->activate(device, &post, type, there, count, NULL, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(device->kind->copy(device, memory, there, bytes, COPY_TO_HOST, NULL, &err),
+                     STATUS_OK);
+    assert_int_equal(device->kind->wait(device, NULL, &err), STATUS_OK);
+    device->kind->free(device, there);
+    floats_load(type, memory, y, count + 1);
+    double bound = type == DTYPE_F32 ? 1e-6 : type == DTYPE_F16 ? 1e-3 : 8e-3;
+    for (int64_t k = 0; k < count; k++) {
+        double expected = act_value(act, post.a, post.b, (double)x[k]);
+        if (!(fabs((double)y[k] - expected) <= bound * (1 + fabs(expected))))
+            fail_msg("act %d of %s, %lld of %lld: %g -> %g, not %g", (int)act, dtype_name(type),
+                     (long long)k, (long long)count, (double)x[k], (double)y[k], expected);
+    }
+    assert_true(y[count] == x[count]);
+}
+
+static void a_device_activates(void **state)
+{
+    (void)state;
+    static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+    static const int64_t counts[] = {1024, 1027, 1};
+    struct device device;
+    struct error err = {0};
+    if (device_open(gpu_name(), &device, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(device.kind->bind(&device, &err), STATUS_OK);
+    for (int act = ACT_RELU; act < ACT_COUNT; act++)
+        for (int t = 0; t < ARRAY_COUNT(types); t++)
+            for (int c = 0; c < ARRAY_COUNT(counts); c++)
+                check_activation(&device, (enum act)act, types[t], counts[c]);
+    device_close(&device);
+}
 
 /* On a real device nothing can be scripted. */
 static int test_real(void)
@@ -300,6 +428,7 @@ static int test_real(void)
         cmocka_unit_test(the_host_computes_what_no_kernel_takes),
         cmocka_unit_test(the_tuner_times_on_the_device),
         cmocka_unit_test(steps_have_times),
+        cmocka_unit_test(a_device_activates),
     };
     plugins_load("cuda");
     return cmocka_run_group_tests(tests, NULL, NULL);
@@ -319,7 +448,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_host_computes_what_no_kernel_takes),
         cmocka_unit_test(the_tuner_times_on_the_device),
         cmocka_unit_test(steps_have_times),
+        cmocka_unit_test(a_device_activates),
         cmocka_unit_test(a_run_is_a_replay),
+        cmocka_unit_test(runs_are_timed_by_the_device),
+        cmocka_unit_test(a_replay_costs_the_host_little),
     };
     (void)argc;
     if (getenv("RIDGE_TEST_GPU"))

@@ -85,6 +85,7 @@ static enum status whole_life(const struct graph *g, const struct exe_options *o
     if (status != STATUS_OK)
         return status;
     exe_run(exe);
+    exe_time_runs(exe, 3);
     exe_time_steps(exe, 2, times);
     for (int k = 0; k < g->output_count; k++)
         assert_non_null(exe_output(exe, k));

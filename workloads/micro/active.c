@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One activation: the tensors of AI Matrix's layer benchmark, literally, channels last as there
- * (what decides the lines of softmax). */
+ * (what decides the lines of softmax), or a row of any length, whose bytes are known. */
 #include "workloads/lib/cases.h"
+#include "workloads/lib/limits.h"
 
 static const char *const kinds[] = {"Relu", "Sigmoid", "Softmax", "Tanh", NULL};
 static const struct param params[] = {
     {"case", "1", NULL, "which tensor: 1 to 96"},
     {"kind", "Relu", kinds, "the function"},
+    {"elements", "0", NULL, "of one row, instead of a case (0)"},
     {.name = NULL},
 };
 
@@ -34,14 +36,28 @@ static const struct tensor_case cases[] = {
     {1, 8, 864},    {1, 8, 896},   {1, 8, 928},   {1, 8, 960},   {1, 8, 992},   {1, 8, 1024},
 };
 
-static void build(struct graph *g, const struct workload_config *config)
+static bool tensor_of(struct graph *g, const struct workload_config *config, struct shape *shape)
 {
+    static const char *const listed[] = {"case", NULL};
+    int64_t elements = config_int(config, "elements");
+    *shape = shape_of(elements);
+    if (elements)
+        return case_alone(g, config) && unset_beside(g, config, "elements", listed);
     int at = case_index(g, config, "case", ARRAY_COUNT(cases));
     if (at < 0)
-        return;
+        return false;
     const struct tensor_case *c = &cases[at];
-    struct shape image = shape_of(c->batch, c->side, c->side, c->channels);
-    int x = case_input(g, "x", c->side ? image : shape_of(c->batch, c->channels));
+    *shape = c->side ? shape_of(c->batch, c->side, c->side, c->channels)
+                     : shape_of(c->batch, c->channels);
+    return true;
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    struct shape shape;
+    if (!tensor_of(g, config, &shape))
+        return;
+    int x = case_input(g, "x", shape);
     int y = graph_node(g, config_text(config, "kind"), "active", INPUTS(x), NO_ATTRS);
     graph_rename(g, y, "y");
     graph_output(g, y);
