@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs test programs one after the other and sums up what they say.
+# Runs test programs one after the other and sums up what they say. Those of tests/gpu/ come last and
+# run side by side, the longest first: they compute much and time nothing.
 # Usage: run_tests.sh BUILD_FOLDER PATTERN PROGRAM...
 # A program says "N passed, N failed" in its last lines, or is a cmocka program, or prints TAP.
 # Exit 77 is a skip. A crash, a time-out, or a program that ran no test counts as one failure.
@@ -10,7 +11,6 @@ build=$1 pattern=$2
 shift 2
 logs=$build/test-logs
 limit=${RIDGE_TEST_TIMEOUT:-600}
-passed=0 failed=0 bad=""
 # Tests find the plug-ins of this build, and leave the tuner cache of the user alone.
 export RIDGE_BUILD="$build" RIDGE="$build/ridge"
 export RIDGE_PLUGIN_PATH="$build/plugins" RIDGE_CACHE="$build/test-cache.txt"
@@ -21,7 +21,7 @@ mkdir -p "$logs"
 # Prints "passed failed" for a log.
 count() {
     awk '
-        /^[0-9]+ passed, [0-9]+ failed/ { p = $1; f = $3; said = 1 }
+        /^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; said = 1 }
         /^\[  PASSED  \] [0-9]+ test/   { cp += $4 }
         /^\[  FAILED  \] .*[0-9]+ test\(s\), listed/ {
             for (i = 3; i < NF; i++) if ($(i + 1) ~ /^test\(s\)/) cf += $i }
@@ -30,14 +30,20 @@ count() {
         END { if (!said) { p = cp + tp; f = cf + tf }; print p + 0, f + 0 }' "$1"
 }
 
+log_of() {
+    echo "$logs/$(echo "${1#"$build"/}" | tr '/' '_').log"
+}
+
+# Says how a program did, and leaves "passed failed program" in LOG.count.
 run_one() {
-    log=$logs/$(echo "${1#"$build"/}" | tr '/' '_').log
+    log=$(log_of "$1")
     began=$(date +%s)
     timeout -k 10 "$limit" "$1" >"$log" 2>&1 </dev/null
     code=$?
     took=$(($(date +%s) - began))
     if [ $code = 77 ]; then
         printf 'skip %-40s %s\n' "$1" "$(tail -1 "$log")"
+        echo "0 0 $1" >"$log.count"
         return
     fi
     # shellcheck disable=SC2046
@@ -50,21 +56,50 @@ run_one() {
     elif [ "$p" = 0 ] && [ "$f" = 0 ]; then
         f=1 note=" (ran no test)"
     fi
-    passed=$((passed + p)) failed=$((failed + f))
     if [ "$f" = 0 ]; then
         printf 'ok   %-40s %5d passed  %4d s\n' "$1" "$p" "$took"
     else
-        printf 'FAIL %-40s %5d passed, %d failed  %4d s%s\n' "$1" "$p" "$f" "$took" "$note"
-        grep -nE '^not ok|FAILED|ERROR|FAIL|runtime error|Sanitizer' "$log" | head -20
-        tail -5 "$log"
-        echo "     (whole log: $log)"
-        bad="$bad $1"
+        printf 'FAIL %-40s %5d passed, %d failed  %4d s%s\n%s\n%s\n     (whole log: %s)\n' \
+            "$1" "$p" "$f" "$took" "$note" \
+            "$(grep -nE '^not ok|FAILED|ERROR|FAIL|runtime error|Sanitizer' "$log" | head -20)" \
+            "$(tail -5 "$log")" "$log"
     fi
+    echo "$p $f $1" >"$log.count"
 }
 
+if [ "$pattern" = --one ]; then
+    run_one "$1"
+    exit 0
+fi
+alone="" together=""
 for program in "$@"; do
-    case $program in *"$pattern"*) run_one "$program" ;; esac
+    case $program in *"$pattern"*) ;; *) continue ;; esac
+    # A program that is not heard of again has failed.
+    echo "0 1 $program" >"$(log_of "$program").count"
+    case $program in
+    tests/gpu/races.sh) together="$program $together" ;;
+    tests/gpu/*) together="$together $program" ;;
+    *) alone="$alone $program" ;;
+    esac
 done
-[ "$bad" ] && echo "Failed:$bad"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+# shellcheck disable=SC2086
+run_list() { # how many at a time, programs
+    at_a_time=$1
+    shift
+    [ $# = 0 ] || printf '%s\n' "$@" | xargs -P "$at_a_time" -n 1 "$0" "$build" --one
+}
+# shellcheck disable=SC2086
+{
+    run_list 1 $alone
+    run_list "$(nproc)" $together
+}
+# shellcheck disable=SC2086
+for program in $alone $together; do
+    cat "$(log_of "$program").count"
+done | awk '
+    { p += $1; f += $2; if ($2) bad = bad " " $3 }
+    END {
+        if (bad) print "Failed:" bad
+        print p + 0 " passed, " f + 0 " failed"
+        exit f || !p
+    }'

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The own CUDA kernels on all cases of their operators, on the host: tests/gpu/host/ runs them block
-# by block, fiber by fiber, in bf16 and f16; in f32 and tf32 races.sh does. No GPU and no CUDA toolkit
-# is needed.
+# by block, fiber by fiber. No GPU and no CUDA toolkit is needed. races.sh watches their accesses.
 . tests/lib/tap.sh
 
 build=${RIDGE_BUILD:-build/release}
@@ -14,12 +13,16 @@ fi
 RIDGE_PLUGIN_PATH=$plugins
 RIDGE_HOST_WATCH=0
 export RIDGE_PLUGIN_PATH RIDGE_HOST_WATCH
-for floats in bf16 f16; do
+for floats in f32 bf16 f16; do
     run "$build/tests/ops/run" --providers cuda --device cuda --floats $floats
     cat "$output"
     exits 0
     prints '^[1-9][0-9]{2,} passed, 0 failed'
 done
+run "$build/tests/ops/run" --providers cuda --device cuda --floats tf32 --kernel cuda_matmul_tensor
+cat "$output"
+exits 0
+prints '^[1-9][0-9]{2,} passed, 0 failed'
 # f8 in sizes that no library takes.
 run "$build/ridge" verify gemm:m=70,n=50,k=131 --precision f8 --device cuda
 exits 0

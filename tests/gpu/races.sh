@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every access to memory of the own CUDA kernels in all cases of their operators: none meets another
-# one that nothing orders, none reads what nobody has written (tests/gpu/host/watch.h).
+# Every access to memory of the own CUDA kernels in all cases of their operators, without fused
+# epilogues: none meets another one that nothing orders, none reads what nobody has written
+# (tests/gpu/host/watch.h).
 . tests/lib/tap.sh
 
 build=${RIDGE_BUILD:-build/release}
@@ -33,13 +34,14 @@ complains '^shared read, 4 bytes, 32.0 lanes: 2.00 turns per request, 1.00 at le
 
 RIDGE_PLUGIN_PATH=$build/tests/gpu/host/plugins
 export RIDGE_PLUGIN_PATH
-run "$build/tests/ops/run" --providers cuda --device cuda --floats f32
+run "$build/tests/ops/run" --providers cuda --device cuda --floats f32 --plain
 cat "$output"
 exits 0
 prints '^[1-9][0-9]{2,} passed, 0 failed'
 # Those that copy while they multiply, with 16 bits, too.
 for floats in bf16 tf32; do
-    run "$build/tests/ops/run" --providers cuda --device cuda --floats $floats --kernel cuda_matmul_tensor
+    run "$build/tests/ops/run" --providers cuda --device cuda --floats $floats --plain \
+        --kernel cuda_matmul_tensor
     cat "$output"
     exits 0
     prints '^[1-9][0-9]{2,} passed, 0 failed'

@@ -24,7 +24,7 @@ enum { POOLS = 2, CASE_LIMIT_S = 1800 };
 
 struct settings {
     const char *filter, *isa, *kernel, *providers, *device, *floats;
-    bool verbose, no_fork, help;
+    bool plain, verbose, no_fork, help;
 };
 
 struct tally {
@@ -61,6 +61,7 @@ static const struct option table[] = {
      "kernels of this device instead of the CPU's: cuda, cuda:1"},
     {"floats", 0, OPTION_TEXT, offsetof(struct settings, floats), "TYPE",
      "bf16 or f16: what f32 becomes where the operator bears it; tf32: how it is multiplied"},
+    {"plain", 0, OPTION_FLAG, offsetof(struct settings, plain), NULL, "no fused epilogues"},
     {"verbose", 'v', OPTION_FLAG, offsetof(struct settings, verbose), NULL,
      "print refusals and a table per operator"},
     {"no-fork", 0, OPTION_FLAG, offsetof(struct settings, no_fork), NULL,
@@ -259,7 +260,8 @@ struct case_job {
 static void test_subjects(const struct case_job *job)
 {
     struct suite *suite = job->suite;
-    for (int posts = NONE; posts < posts_count(); posts++) {
+    int kinds = suite->settings.plain ? NONE + 1 : posts_count();
+    for (int posts = NONE; posts < kinds; posts++) {
         struct error err = {0};
         struct subject s = {.op = job->op,
                             .c = job->c,
