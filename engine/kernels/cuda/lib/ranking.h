@@ -18,6 +18,7 @@ enum {
     RANK_WARPS = RANK_THREADS / WARP,
     RANK_BINS = 256,
     RANK_EACH = RANK_BINS / WARP,
+    RANK_BINS_ROOM = RANK_BINS + RANK_BINS / RANK_EACH,
     RANK_SHARED = 2048, /* keys that are sorted in shared memory */
 };
 
@@ -96,15 +97,22 @@ static __device__ __forceinline__ rank_key rank_first(const struct candidates &c
 /* ---- the threads of a block together; each begins and ends with all memory settled ---- */
 
 struct rank_memory {
-    unsigned bins[RANK_BINS];
+    unsigned bins[RANK_BINS_ROOM];
     unsigned need, found;
     rank_key prefix;
 };
 
+/* Where bin b is: a word is left free behind the bins of a lane of rank_scan, so that the lanes
+ * meet in no bank. */
+static __device__ __forceinline__ unsigned rank_bin(unsigned b)
+{
+    return b + b / RANK_EACH;
+}
+
 /* bins becomes its running sum: by the first warp, some neighbouring bins a lane. */
 static __device__ __forceinline__ void rank_scan(unsigned *bins)
 {
-    unsigned lane = threadIdx.x, sum = 0, *own = bins + lane * RANK_EACH;
+    unsigned lane = threadIdx.x, sum = 0, *own = bins + lane * (RANK_EACH + 1);
     for (int i = 0; lane < WARP && i < RANK_EACH; i++)
         sum = own[i] += sum;
     if (lane < WARP) {
@@ -124,13 +132,13 @@ static __device__ __forceinline__ void rank_count(const struct candidates &c, in
                                                   struct rank_memory *m)
 {
     rank_key above = shift == 56 ? 0 : ~0ull << (shift + 8);
-    for (unsigned b = threadIdx.x; b < RANK_BINS; b += blockDim.x)
+    for (unsigned b = threadIdx.x; b < RANK_BINS_ROOM; b += blockDim.x)
         m->bins[b] = 0;
     __syncthreads();
     for (unsigned i = threadIdx.x; i < c.count; i += blockDim.x) {
         rank_key key = key_of(c, i);
         if (key != rank_absent && (key & above) == m->prefix)
-            atomicAdd(&m->bins[key >> shift & (RANK_BINS - 1)], 1u);
+            atomicAdd(&m->bins[rank_bin((unsigned)(key >> shift) & (RANK_BINS - 1))], 1u);
     }
     __syncthreads();
     rank_scan(m->bins);
@@ -147,13 +155,13 @@ static __device__ __forceinline__ rank_key rank_limit(const struct candidates &c
     __syncthreads();
     for (int shift = 56; shift >= 0; shift -= 8) {
         rank_count(c, shift, m);
-        if (m->bins[RANK_BINS - 1] <= m->need) /* all that agree so far */
+        if (m->bins[rank_bin(RANK_BINS - 1)] <= m->need) /* all that agree so far */
             return shift == 56 ? rank_absent - 1 : m->prefix | ((1ull << (shift + 8)) - 1);
         unsigned need = m->need;
         __syncthreads();
         for (unsigned b = threadIdx.x; b < RANK_BINS; b += blockDim.x) {
-            unsigned below = b > 0 ? m->bins[b - 1] : 0;
-            if (below >= need || need > m->bins[b])
+            unsigned below = b > 0 ? m->bins[rank_bin(b - 1)] : 0;
+            if (below >= need || need > m->bins[rank_bin(b)])
                 continue;
             m->prefix |= (rank_key)b << shift;
             m->need = need - below;
