@@ -57,21 +57,30 @@ static __device__ __forceinline__ unsigned order_of_float(float x)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
+static __device__ __forceinline__ rank_key key_of_order(const struct candidates &c, unsigned order,
+                                                        unsigned i)
+{
+    return (rank_key)(c.largest ? ~order : order) << 32 | (c.last ? ~i : i);
+}
+
+/* Of element i, an f32 or i32 with these bits. */
+static __device__ __forceinline__ rank_key key_of_word(const struct candidates &c, unsigned bits,
+                                                       unsigned i)
+{
+    if (c.dtype != DTYPE_F32)
+        return key_of_order(c, bits ^ 0x80000000u, i);
+    float x = __int_as_float((int)bits);
+    if (c.has_least && !(x > c.least))
+        return rank_absent;
+    return key_of_order(c, order_of_float(x), i);
+}
+
 static __device__ __forceinline__ rank_key key_of(const struct candidates &c, unsigned i)
 {
-    unsigned order;
     size_t at = (size_t)i * c.step;
-    if (c.dtype == DTYPE_F32) {
-        float x = ((const float *)c.x)[at];
-        if (c.has_least && !(x > c.least))
-            return rank_absent;
-        order = order_of_float(x);
-    } else if (c.dtype == DTYPE_I32) {
-        order = (unsigned)((const int *)c.x)[at] ^ 0x80000000u;
-    } else {
-        order = ((const unsigned char *)c.x)[at];
-    }
-    return (rank_key)(c.largest ? ~order : order) << 32 | (c.last ? ~i : i);
+    if (c.dtype == DTYPE_U8)
+        return key_of_order(c, ((const unsigned char *)c.x)[at], i);
+    return key_of_word(c, ((const unsigned *)c.x)[at], i);
 }
 
 static __device__ __forceinline__ unsigned place_of_key(const struct candidates &c, rank_key key)
