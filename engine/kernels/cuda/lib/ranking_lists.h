@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The best k of each of some lists, in order, as keys in the device's memory. A block takes a list
- * where lists are short or many (lib/ranking.h). Few long ones are spread over the device, so that
+ * where lists are short or many (lib/ranking.h). Few long ones, or ones of which more are wanted
+ * than shared memory sorts, are spread over the device, so that
  * none of its multiprocessors idles while one block walks: a launch per digit counts the keys that
  * agree with the k-th one in the digits before, one gathers the keys up to the k-th, one sorts runs
  * of them, and each further one merges eight runs into one. What the launches before have counted
@@ -311,15 +312,16 @@ static inline void rank_plan(struct rank_lists *r, const struct kernel_query *q)
 {
     int64_t units = q->device->properties.units > 0 ? q->device->properties.units : 1;
     int64_t count = r->first.count, parts = div_up(count, SPREAD_PART);
-    bool few = r->lists > 0 && 2 * (int64_t)r->lists <= units;
+    int64_t least = r->k > RANK_SHARED ? 0 : SPREAD_LEAST, lists = r->lists > 0 ? r->lists : 1;
+    int64_t most = (r->k > RANK_SHARED ? 8 : 1) * units, each = div_up(2 * units, lists);
     r->room = power_of_two_from(r->k);
     r->runs = 1;
-    if (!few || r->k == 0 || (count < SPREAD_LEAST && r->k <= RANK_SHARED))
+    if (2 * lists > most || r->k == 0 || count < least)
         return;
-    r->parts = (unsigned)(parts < 2 * units / r->lists ? parts : 2 * units / r->lists);
+    r->parts = (unsigned)(parts < each ? parts : each);
     r->runs = (unsigned)div_up(r->k, RUN);
     r->room = r->runs * RUN;
-    if (r->k == r->first.count)
+    if (r->k >= r->first.count)
         return;
     int places = 0;
     while (INT64_C(1) << places < count)
