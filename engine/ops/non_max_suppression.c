@@ -165,7 +165,10 @@ static const struct op_case cases[] = {
      .outputs = 2},
     /* Longer than what is compared at once: later candidates meet what was kept before. */
     {.name = "very_long",
-     .inputs = "f32[1,4400,4]{0:1} f32[1,1,4400]{0:1} i64[1]=1200 f32[1]=0.75",
+     .inputs = "f32[1,4300,4]{0:1} f32[1,1,4300]{0:1} i64[1]=4300 f32[1]=0.5",
+     .outputs = 2},
+    {.name = "few_of_a_very_long_one",
+     .inputs = "f32[1,4300,4]{0:1} f32[1,1,4300]{0:1} i64[1]=90 f32[1]=0.5",
      .outputs = 2},
     {.name = "limit_at_run_time",
      .inputs = "f32[1,150,4]{0:1} f32[1,3,150]{0:1} i64[1]{20:70} f32[1]{0.8:0.9}",
