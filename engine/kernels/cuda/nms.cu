@@ -28,11 +28,12 @@ __global__ void __launch_bounds__(BLOCK) nms_corners(const __grid_constant__ str
     }
 }
 
-/* A block per line; its rows come behind those of the lines before. */
+/* Blocks (line, y) write the rows of a line behind those of the lines before; all of them, zeros
+ * behind the last. */
 __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct nms k)
 {
     __shared__ unsigned before, all;
-    unsigned line = blockIdx.x;
+    unsigned line = blockIdx.x, t = blockIdx.y * BLOCK + threadIdx.x, each = gridDim.y * BLOCK;
     if (threadIdx.x == 0)
         before = all = 0;
     __syncthreads();
@@ -42,16 +43,16 @@ __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct
             atomicAdd(&before, k.counts[i]);
     }
     __syncthreads();
-    for (unsigned i = threadIdx.x; k.y && i < k.counts[line]; i += BLOCK) {
+    for (unsigned i = t; k.y && i < k.counts[line]; i += each) {
         int64_t *row = k.y + (size_t)(before + i) * 3;
         row[0] = line / k.classes;
         row[1] = line % k.classes;
         row[2] = k.kept[(size_t)line * k.most_max + i];
     }
-    unsigned step = gridDim.x * BLOCK, end = k.rows * 3;
-    for (unsigned i = all * 3 + line * BLOCK + threadIdx.x; k.y && i < end; i += step)
+    unsigned step = gridDim.x * each, end = k.rows * 3;
+    for (unsigned i = all * 3 + line * each + t; k.y && i < end; i += step)
         k.y[i] = 0;
-    if (k.found && line == 0 && threadIdx.x == 0)
+    if (k.found && line == 0 && t == 0)
         *k.found = all;
 }
 
@@ -138,7 +139,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     LAUNCH(nms_corners, grid_for(q, k.all), cuda_size(BLOCK), 0, &k, args);
     rank_launch(&s.ranked, q, args);
     suppress_launch(&s, args);
-    LAUNCH(nms_rows, cuda_size(k.lines), cuda_size(BLOCK), 0, &k, args);
+    unsigned parts = (unsigned)div_up(grid_for(q, (int64_t)k.rows * 3).x, k.lines);
+    LAUNCH(nms_rows, cuda_size(k.lines, parts), cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"NonMaxSuppression", NULL};
