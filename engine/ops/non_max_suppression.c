@@ -158,6 +158,21 @@ static const struct op_case cases[] = {
     {.name = "long",
      .inputs = "f32[1,300,4]{0:1} f32[1,2,300]{0:1} i64[1]=200 f32[1]=0.6",
      .outputs = 2},
+    /* Boxes that hardly overlap: nearly all are kept, of several runs and tiles. */
+    {.name = "small_boxes",
+     .inputs = "f32[2,2100,4]{0.02:0.9} f32[2,1,2100]{0:1} i64[1]=2000 f32[1]=0.5 f32[1]=0.1",
+     .attrs = "center_point_box=1",
+     .outputs = 2},
+    /* Longer than what is compared at once: later candidates meet what was kept before. */
+    {.name = "very_long",
+     .inputs = "f32[1,4300,4]{0:1} f32[1,1,4300]{0:1} i64[1]=4300 f32[1]=0.5",
+     .outputs = 2},
+    {.name = "few_of_a_very_long_one",
+     .inputs = "f32[1,4300,4]{0:1} f32[1,1,4300]{0:1} i64[1]=90 f32[1]=0.5",
+     .outputs = 2},
+    {.name = "limit_at_run_time",
+     .inputs = "f32[1,150,4]{0:1} f32[1,3,150]{0:1} i64[1]{20:70} f32[1]{0.8:0.9}",
+     .outputs = 2},
 };
 
 REGISTER(op, non_max_suppression) = {

@@ -103,6 +103,18 @@ static const struct op_case cases[] = {
     {.name = "attribute", .inputs = "f32[2,6]", .attrs = "k=1 axis=-1", .outputs = 2},
     {.name = "unsorted", .inputs = "i64[30] i64[1]=4", .attrs = "sorted=0", .outputs = 2},
     {.name = "long", .inputs = "f32[2,3000] i64[1]=100", .outputs = 2},
+    /* Of the values a few, in place order at the limit; one value alone; all, of several runs. */
+    {.name = "few_of_20000", .inputs = "f32[1,20000] i64[1]=300", .outputs = 2},
+    {.name = "few_values_of_20000", .inputs = "i32[2,17000]{0:5} i64[1]=5000", .outputs = 2},
+    {.name = "one_value_of_20000",
+     .inputs = "f32[20000]{0.5:0.5} i64[1]=2500",
+     .attrs = "largest=0",
+     .outputs = 2},
+    {.name = "columns_of_17000",
+     .inputs = "f32[2,17000,3] i64[1]=100",
+     .attrs = "axis=1",
+     .outputs = 2},
+    {.name = "all_of_18000", .inputs = "f32[18000] i64[1]=18000", .outputs = 2},
     {.name = "most_of_a_long_line", .inputs = "f32[1,5000] i64[1]=3000", .outputs = 2},
 };
 

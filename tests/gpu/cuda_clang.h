@@ -114,6 +114,7 @@ template <class T> __device__ T __shfl_down_sync(unsigned mask, T value, int by)
 template <class T> __device__ T __ldg(const T *at);
 template <class T> __device__ T atomicAdd(T *at, T value);
 template <class T> __device__ T atomicMax(T *at, T value);
+template <class T> __device__ T atomicOr(T *at, T value);
 template <class T> __device__ T atomicCAS(T *at, T expected, T value);
 template <class T> __device__ T min(T a, T b);
 template <class T> __device__ T max(T a, T b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DetectionOutput in three steps: all boxes decoded; per image and class a block that selects,
- * sorts and suppresses (lib/suppress.h); per image a block that puts the best of all classes in
- * order. */
+ * DetectionOutput: all boxes decoded; per image and class the best candidates in order
+ * (lib/ranking_lists.h), then those that stay (lib/suppress.h); per image the best of all classes
+ * in order. */
 #include "engine/kernels/cuda/lib/suppress.h"
 
 enum { LOCATIONS, SCORES, PRIORS };
@@ -13,11 +13,12 @@ struct detection {
     float *rows;
     int64_t *row_counts; /* may be NULL */
     float4 *boxes;       /* x1, y1, x2, y2 */
-    rank_key *keys;      /* room for each block's; NULL: shared memory is enough */
-    unsigned *kept;      /* top_k priors per line */
+    const unsigned *kept, *counts; /* top_k priors per line; how many are kept */
+    const rank_key *best;          /* of each image, best_room apart: places in kept_scores */
+    const unsigned *best_counts;
     float *kept_scores;  /* the same; below every threshold where there is none */
     unsigned images, count, classes, labels, top_k, keep; /* count: priors */
-    unsigned line_room, image_room;
+    unsigned best_room;
     float least, iou, variance_xy, variance_size;
 };
 
@@ -37,24 +38,17 @@ __global__ void __launch_bounds__(BLOCK) detection_boxes(const __grid_constant__
     }
 }
 
-__global__ void __launch_bounds__(RANK_THREADS)
-    detection_lines(const __grid_constant__ struct detection k)
+/* Scores of what is kept. */
+__global__ void __launch_bounds__(BLOCK) detection_kept(const __grid_constant__ struct detection k)
 {
-    __shared__ rank_key few[RANK_SHARED];
-    __shared__ struct rank_memory ranking;
-    __shared__ struct suppress_memory memory;
-    unsigned line = blockIdx.x, image = line / k.labels, label = line % k.labels + 1;
-    rank_key *keys = k.keys ? k.keys + (size_t)line * k.line_room : few;
-    const float *scores = k.scores + (size_t)image * k.count * k.classes + label;
-    struct candidates c = {scores, DTYPE_F32, k.classes, k.count, true, false, true, k.least};
-    struct suppression s = {keys,    0,
-                            k.top_k, k.boxes + (size_t)image * k.count,
-                            k.iou,   k.kept + (size_t)line * k.top_k};
-    s.count = rank_best(c, k.top_k, keys, k.line_room, &ranking);
-    unsigned kept = suppress(s, &memory);
-    for (unsigned i = threadIdx.x; i < k.top_k; i += blockDim.x)
-        k.kept_scores[(size_t)line * k.top_k + i] =
-            i < kept ? scores[(size_t)s.kept[i] * k.classes] : no_score;
+    unsigned step = gridDim.x * BLOCK, all = k.images * k.labels * k.top_k;
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < all; i += step) {
+        unsigned line = i / k.top_k, image = line / k.labels, label = line % k.labels + 1;
+        float score = no_score;
+        if (i - line * k.top_k < k.counts[line])
+            score = k.scores[((size_t)image * k.count + k.kept[i]) * k.classes + label];
+        k.kept_scores[i] = score;
+    }
 }
 
 static __device__ __forceinline__ void write_row(const struct detection &k, unsigned image,
@@ -71,20 +65,14 @@ static __device__ __forceinline__ void write_row(const struct detection &k, unsi
     row[6] = box.w;
 }
 
-__global__ void __launch_bounds__(RANK_THREADS)
-    detection_rows(const __grid_constant__ struct detection k)
+__global__ void __launch_bounds__(BLOCK) detection_rows(const __grid_constant__ struct detection k)
 {
-    __shared__ rank_key few[RANK_SHARED];
-    __shared__ struct rank_memory ranking;
-    unsigned image = blockIdx.x, all = k.labels * k.top_k;
-    rank_key *keys = k.keys ? k.keys + (size_t)image * k.image_room : few;
-    struct candidates c = {
-        k.kept_scores + (size_t)image * all, DTYPE_F32, 1, all, true, false, true, k.least};
-    unsigned found = rank_best(c, k.keep, keys, k.image_room, &ranking);
+    unsigned image = blockIdx.x, found = k.best_counts[image];
+    const rank_key *best = k.best + (size_t)image * k.best_room;
     float *rows = k.rows + (size_t)image * k.keep * COLUMNS;
-    for (unsigned i = threadIdx.x; i < found; i += blockDim.x)
-        write_row(k, image, (unsigned)keys[i], rows + i * COLUMNS);
-    for (unsigned i = found * COLUMNS + threadIdx.x; i < k.keep * COLUMNS; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i < found; i += BLOCK)
+        write_row(k, image, (unsigned)best[i], rows + i * COLUMNS);
+    for (unsigned i = found * COLUMNS + threadIdx.x; i < k.keep * COLUMNS; i += BLOCK)
         rows[i] = 0;
     if (k.row_counts && threadIdx.x == 0)
         k.row_counts[image] = found;
@@ -115,38 +103,66 @@ static void read_query(const struct kernel_query *q, struct detection *k)
     k->labels = k->classes - 1;
     k->top_k = (unsigned)(top_k < scores[1] ? top_k : scores[1]);
     k->keep = (unsigned)cuda_host->node_int(node, "keep", 200);
-    k->line_room = power_of_two_from(k->top_k);
-    k->image_room = power_of_two_from(k->keep);
     k->least = (float)cuda_host->node_float(node, "score_threshold", 0.01);
     k->iou = (float)cuda_host->node_float(node, "iou_threshold", 0.45);
     k->variance_xy = (float)cuda_host->node_float(node, "variance_xy", 0.1);
     k->variance_size = (float)cuda_host->node_float(node, "variance_size", 0.2);
 }
 
-/* Puts the parts of the workspace into k; returns how long it is. Keys of images take the place of
- * those of lines. */
-static size_t lay_out(struct detection *k, char *memory)
+/* The steps between the kernels above. */
+struct steps {
+    struct suppression lines;
+    struct rank_lists images;
+};
+
+static void plan_steps(const struct kernel_query *q, const struct detection *k, struct steps *s)
 {
-    size_t at = 0;
-    int64_t lines = (int64_t)k->images * k->labels;
-    int64_t line_keys = lines * k->line_room, image_keys = (int64_t)k->images * k->image_room;
-    bool few = k->line_room <= RANK_SHARED && k->image_room <= RANK_SHARED;
-    k->boxes = (float4 *)(memory + at);
-    at += padded_bytes((int64_t)k->images * k->count, sizeof(float4));
-    k->keys = few ? NULL : (rank_key *)(memory + at);
-    at += few ? 0 : padded_bytes(line_keys > image_keys ? line_keys : image_keys, sizeof(rank_key));
-    k->kept = (unsigned *)(memory + at);
-    at += padded_bytes(lines * k->top_k, sizeof(unsigned));
+    *s = (struct steps){};
+    struct rank_lists *lines = &s->lines.ranked;
+    lines->first = {NULL, DTYPE_F32, k->classes, k->count, true, false, true, k->least};
+    lines->lists = s->lines.lines = k->images * k->labels;
+    lines->inner = s->lines.lines_each = k->labels;
+    lines->outer_step = k->count * k->classes;
+    lines->k = s->lines.count = s->lines.most = k->top_k;
+    s->lines.boxes_each = k->count;
+    s->lines.iou = k->iou;
+    rank_plan(lines, q);
+    unsigned all = k->labels * k->top_k;
+    s->images.first = {NULL, DTYPE_F32, 1, all, true, false, true, k->least};
+    s->images.lists = k->images;
+    s->images.inner = 1;
+    s->images.outer_step = all;
+    s->images.k = k->keep;
+    rank_plan(&s->images, q);
+}
+
+/* Puts the parts of the workspace into k and s; returns how long it is. Images are ranked where
+ * lines were. */
+static size_t lay_out(struct detection *k, struct steps *s, char *memory)
+{
+    int64_t kept = (int64_t)k->images * k->labels * k->top_k;
+    size_t at = padded_bytes((int64_t)k->images * k->count, sizeof(float4));
+    k->boxes = (float4 *)memory;
+    s->lines.boxes = k->boxes;
     k->kept_scores = (float *)(memory + at);
-    return at + padded_bytes(lines * k->top_k, sizeof(float));
+    s->images.first.x = k->kept_scores;
+    at += padded_bytes(kept, sizeof(float));
+    at += suppress_lay_out(&s->lines, memory + at);
+    k->kept = s->lines.kept;
+    k->counts = s->lines.counts;
+    size_t lines = rank_lay_out(&s->lines.ranked, memory + at);
+    size_t images = rank_lay_out(&s->images, memory + at);
+    return at + (lines > images ? lines : images);
 }
 
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
     struct detection k;
+    struct steps s;
     read_query(q, &k);
-    return lay_out(&k, NULL);
+    plan_steps(q, &k, &s);
+    return lay_out(&k, &s, NULL);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -154,18 +170,26 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     struct detection k;
+    struct steps s;
     read_query(q, &k);
-    lay_out(&k, (char *)args->workspace);
+    plan_steps(q, &k, &s);
+    lay_out(&k, &s, (char *)args->workspace);
     k.locations = (const float *)args->in[LOCATIONS];
     k.scores = (const float *)args->in[SCORES];
     k.priors = (const float *)args->in[PRIORS];
     k.rows = (float *)args->out[0];
     k.row_counts = output_wanted(q, 1) ? (int64_t *)args->out[1] : NULL;
-    LAUNCH(detection_boxes, grid_for(q, (int64_t)k.images * k.count), cuda_size(BLOCK), 0, &k,
-           args);
-    LAUNCH(detection_lines, cuda_size(k.images * k.labels), rank_threads(k.count), 0, &k, args);
-    LAUNCH(detection_rows, cuda_size(k.images), rank_threads((int64_t)k.labels * k.top_k), 0, &k,
-           args);
+    s.lines.ranked.first.x = k.scores + 1; /* class 0 is the background */
+    int64_t boxes = (int64_t)k.images * k.count, kept = (int64_t)k.images * k.labels * k.top_k;
+    LAUNCH(detection_boxes, grid_for(q, boxes), cuda_size(BLOCK), 0, &k, args);
+    rank_launch(&s.lines.ranked, q, args);
+    suppress_launch(&s.lines, args);
+    LAUNCH(detection_kept, grid_for(q, kept), cuda_size(BLOCK), 0, &k, args);
+    rank_launch(&s.images, q, args);
+    k.best = s.images.keys;
+    k.best_room = s.images.room;
+    k.best_counts = s.images.lengths;
+    LAUNCH(detection_rows, cuda_size(k.images), cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"DetectionOutput", NULL};

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NonMaxSuppression in three steps: corners of all boxes; per image and class a block that sorts
- * and suppresses (lib/suppress.h); the rows of the result, one class behind the other. */
+ * NonMaxSuppression: corners of all boxes; per image and class the candidates in order
+ * (lib/ranking_lists.h), then those that stay (lib/suppress.h); the rows of the result, one class
+ * behind the other. */
 #include "engine/kernels/cuda/lib/suppress.h"
 
 enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
 
 struct nms {
-    const float *boxes, *scores, *iou, *least; /* iou, least: one number, or NULL */
-    const int64_t *most;                       /* the same */
-    int64_t *y, *found;                        /* may be NULL */
+    const float *boxes;
+    int64_t *y, *found; /* may be NULL */
     float4 *corners;
-    rank_key *keys; /* room for each line's; NULL: shared memory is enough */
-    unsigned *kept, *counts;
-    unsigned lines, classes, count, most_max, rows, room; /* count: boxes of an image */
-    unsigned all;                                         /* of all images */
+    const unsigned *kept, *counts;
+    unsigned lines, classes, count, most_max, rows; /* count: boxes of an image */
+    unsigned all;                                   /* of all images */
     bool center;
 };
 
@@ -29,36 +28,12 @@ __global__ void __launch_bounds__(BLOCK) nms_corners(const __grid_constant__ str
     }
 }
 
-__global__ void __launch_bounds__(RANK_THREADS) nms_lines(const __grid_constant__ struct nms k)
-{
-    __shared__ rank_key few[RANK_SHARED];
-    __shared__ struct rank_memory ranking;
-    __shared__ struct suppress_memory memory;
-    unsigned line = blockIdx.x;
-    int64_t wanted = k.most ? *k.most : 0;
-    rank_key *keys = k.keys ? k.keys + (size_t)line * k.room : few;
-    struct candidates c = {
-        k.scores + (size_t)line * k.count, DTYPE_F32, 1, k.count, true, false, k.least != NULL,
-        k.least ? *k.least : 0.0f};
-    struct suppression s = {keys,
-                            0,
-                            k.most_max,
-                            k.corners + (size_t)(line / k.classes) * k.count,
-                            k.iou ? *k.iou : 0.0f,
-                            k.kept + (size_t)line * k.most_max};
-    if (wanted < s.most)
-        s.most = wanted < 0 ? 0 : (unsigned)wanted;
-    s.count = rank_best(c, k.count, keys, k.room, &ranking);
-    unsigned kept = suppress(s, &memory);
-    if (threadIdx.x == 0)
-        k.counts[line] = kept;
-}
-
-/* A block per line; its rows come behind those of the lines before. */
+/* Blocks (line, y) write the rows of a line behind those of the lines before; all of them, zeros
+ * behind the last. */
 __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct nms k)
 {
     __shared__ unsigned before, all;
-    unsigned line = blockIdx.x;
+    unsigned line = blockIdx.x, t = blockIdx.y * BLOCK + threadIdx.x, each = gridDim.y * BLOCK;
     if (threadIdx.x == 0)
         before = all = 0;
     __syncthreads();
@@ -68,16 +43,16 @@ __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct
             atomicAdd(&before, k.counts[i]);
     }
     __syncthreads();
-    for (unsigned i = threadIdx.x; k.y && i < k.counts[line]; i += BLOCK) {
+    for (unsigned i = t; k.y && i < k.counts[line]; i += each) {
         int64_t *row = k.y + (size_t)(before + i) * 3;
         row[0] = line / k.classes;
         row[1] = line % k.classes;
         row[2] = k.kept[(size_t)line * k.most_max + i];
     }
-    unsigned step = gridDim.x * BLOCK, end = k.rows * 3;
-    for (unsigned i = all * 3 + line * BLOCK + threadIdx.x; k.y && i < end; i += step)
+    unsigned step = gridDim.x * each, end = k.rows * 3;
+    for (unsigned i = all * 3 + line * each + t; k.y && i < end; i += step)
         k.y[i] = 0;
-    if (k.found && line == 0 && threadIdx.x == 0)
+    if (k.found && line == 0 && t == 0)
         *k.found = all;
 }
 
@@ -102,9 +77,10 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-static void read_query(const struct kernel_query *q, struct nms *k)
+static struct suppression read_query(const struct kernel_query *q, struct nms *k)
 {
     const int64_t *scores = q->in[SCORES].shape.dim;
+    struct suppression s = {};
     *k = (struct nms){};
     k->classes = (unsigned)scores[1];
     k->lines = (unsigned)(scores[0] * scores[1]);
@@ -112,30 +88,38 @@ static void read_query(const struct kernel_query *q, struct nms *k)
     k->all = (unsigned)(scores[0] * scores[2]);
     k->rows = (unsigned)q->out[0].shape.dim[0];
     k->most_max = k->rows / k->lines;
-    k->room = power_of_two_from(scores[2]);
     k->center = cuda_host->node_int(q->node, "center_point_box", 0) != 0;
+    s.ranked.first = {
+        NULL, DTYPE_F32, 1, k->count, true, false, has_number(q, LEAST_SCORE), 0.0f};
+    s.ranked.lists = s.lines = k->lines;
+    s.ranked.inner = 1;
+    s.ranked.outer_step = s.ranked.k = k->count;
+    s.count = s.boxes_each = k->count;
+    s.lines_each = k->classes;
+    s.most = k->most_max;
+    rank_plan(&s.ranked, q);
+    return s;
 }
 
-/* Puts the parts of the workspace into k; returns how long it is. */
-static size_t lay_out(struct nms *k, char *memory)
+/* Puts the parts of the workspace into k and s; returns how long it is. */
+static size_t lay_out(struct nms *k, struct suppression *s, char *memory)
 {
-    size_t at = 0;
-    k->corners = (float4 *)(memory + at);
-    at += padded_bytes(k->all, sizeof(float4));
-    k->keys = k->room <= RANK_SHARED ? NULL : (rank_key *)(memory + at);
-    at += k->room <= RANK_SHARED ? 0 : padded_bytes((int64_t)k->lines * k->room, sizeof(rank_key));
-    k->counts = (unsigned *)(memory + at);
-    at += padded_bytes(k->lines, sizeof(unsigned));
-    k->kept = (unsigned *)(memory + at);
-    return at + padded_bytes(k->rows, sizeof(unsigned));
+    size_t at = padded_bytes(k->all, sizeof(float4));
+    k->corners = (float4 *)memory;
+    s->boxes = k->corners;
+    at += rank_lay_out(&s->ranked, memory + at);
+    at += suppress_lay_out(s, memory + at);
+    k->kept = s->kept;
+    k->counts = s->counts;
+    return at;
 }
 
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
     struct nms k;
-    read_query(q, &k);
-    return lay_out(&k, NULL);
+    struct suppression s = read_query(q, &k);
+    return lay_out(&k, &s, NULL);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -143,18 +127,20 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     struct nms k;
-    read_query(q, &k);
-    lay_out(&k, (char *)args->workspace);
+    struct suppression s = read_query(q, &k);
+    lay_out(&k, &s, (char *)args->workspace);
     k.boxes = (const float *)args->in[BOXES];
-    k.scores = (const float *)args->in[SCORES];
-    k.most = has_number(q, MOST) ? (const int64_t *)args->in[MOST] : NULL;
-    k.iou = has_number(q, IOU) ? (const float *)args->in[IOU] : NULL;
-    k.least = has_number(q, LEAST_SCORE) ? (const float *)args->in[LEAST_SCORE] : NULL;
     k.y = (int64_t *)args->out[0];
     k.found = output_wanted(q, 1) ? (int64_t *)args->out[1] : NULL;
+    s.ranked.first.x = args->in[SCORES];
+    s.ranked.least = has_number(q, LEAST_SCORE) ? (const float *)args->in[LEAST_SCORE] : NULL;
+    s.wanted = has_number(q, MOST) ? (const int64_t *)args->in[MOST] : NULL;
+    s.iou_at = has_number(q, IOU) ? (const float *)args->in[IOU] : NULL;
     LAUNCH(nms_corners, grid_for(q, k.all), cuda_size(BLOCK), 0, &k, args);
-    LAUNCH(nms_lines, cuda_size(k.lines), rank_threads(k.count), 0, &k, args);
-    LAUNCH(nms_rows, cuda_size(k.lines), cuda_size(BLOCK), 0, &k, args);
+    rank_launch(&s.ranked, q, args);
+    suppress_launch(&s, args);
+    unsigned parts = (unsigned)div_up(grid_for(q, (int64_t)k.rows * 3).x, k.lines);
+    LAUNCH(nms_rows, cuda_size(k.lines, parts), cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"NonMaxSuppression", NULL};

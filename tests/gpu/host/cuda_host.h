@@ -134,6 +134,14 @@ template <class T> UNWATCHED static inline T atomicMax(T *at, T value)
     return old;
 }
 
+template <class T> UNWATCHED static inline T atomicOr(T *at, T value)
+{
+    T old = *at;
+    watch_access(at, sizeof(*at), WATCH_ATOMIC);
+    *at = old | value;
+    return old;
+}
+
 template <class T> UNWATCHED static inline T atomicCAS(T *at, T expected, T value)
 {
     T old = *at;

@@ -18,6 +18,7 @@ enum {
     RANK_WARPS = RANK_THREADS / WARP,
     RANK_BINS = 256,
     RANK_EACH = RANK_BINS / WARP,
+    RANK_BINS_ROOM = RANK_BINS + RANK_BINS / RANK_EACH,
     RANK_SHARED = 2048, /* keys that are sorted in shared memory */
 };
 
@@ -56,21 +57,30 @@ static __device__ __forceinline__ unsigned order_of_float(float x)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
+static __device__ __forceinline__ rank_key key_of_order(const struct candidates &c, unsigned order,
+                                                        unsigned i)
+{
+    return (rank_key)(c.largest ? ~order : order) << 32 | (c.last ? ~i : i);
+}
+
+/* Of element i, an f32 or i32 with these bits. */
+static __device__ __forceinline__ rank_key key_of_word(const struct candidates &c, unsigned bits,
+                                                       unsigned i)
+{
+    if (c.dtype != DTYPE_F32)
+        return key_of_order(c, bits ^ 0x80000000u, i);
+    float x = __int_as_float((int)bits);
+    if (c.has_least && !(x > c.least))
+        return rank_absent;
+    return key_of_order(c, order_of_float(x), i);
+}
+
 static __device__ __forceinline__ rank_key key_of(const struct candidates &c, unsigned i)
 {
-    unsigned order;
     size_t at = (size_t)i * c.step;
-    if (c.dtype == DTYPE_F32) {
-        float x = ((const float *)c.x)[at];
-        if (c.has_least && !(x > c.least))
-            return rank_absent;
-        order = order_of_float(x);
-    } else if (c.dtype == DTYPE_I32) {
-        order = (unsigned)((const int *)c.x)[at] ^ 0x80000000u;
-    } else {
-        order = ((const unsigned char *)c.x)[at];
-    }
-    return (rank_key)(c.largest ? ~order : order) << 32 | (c.last ? ~i : i);
+    if (c.dtype == DTYPE_U8)
+        return key_of_order(c, ((const unsigned char *)c.x)[at], i);
+    return key_of_word(c, ((const unsigned *)c.x)[at], i);
 }
 
 static __device__ __forceinline__ unsigned place_of_key(const struct candidates &c, rank_key key)
@@ -96,15 +106,22 @@ static __device__ __forceinline__ rank_key rank_first(const struct candidates &c
 /* ---- the threads of a block together; each begins and ends with all memory settled ---- */
 
 struct rank_memory {
-    unsigned bins[RANK_BINS];
+    unsigned bins[RANK_BINS_ROOM];
     unsigned need, found;
     rank_key prefix;
 };
 
+/* Where bin b is: a word is left free behind the bins of a lane of rank_scan, so that the lanes
+ * meet in no bank. */
+static __device__ __forceinline__ unsigned rank_bin(unsigned b)
+{
+    return b + b / RANK_EACH;
+}
+
 /* bins becomes its running sum: by the first warp, some neighbouring bins a lane. */
 static __device__ __forceinline__ void rank_scan(unsigned *bins)
 {
-    unsigned lane = threadIdx.x, sum = 0, *own = bins + lane * RANK_EACH;
+    unsigned lane = threadIdx.x, sum = 0, *own = bins + lane * (RANK_EACH + 1);
     for (int i = 0; lane < WARP && i < RANK_EACH; i++)
         sum = own[i] += sum;
     if (lane < WARP) {
@@ -124,13 +141,13 @@ static __device__ __forceinline__ void rank_count(const struct candidates &c, in
                                                   struct rank_memory *m)
 {
     rank_key above = shift == 56 ? 0 : ~0ull << (shift + 8);
-    for (unsigned b = threadIdx.x; b < RANK_BINS; b += blockDim.x)
+    for (unsigned b = threadIdx.x; b < RANK_BINS_ROOM; b += blockDim.x)
         m->bins[b] = 0;
     __syncthreads();
     for (unsigned i = threadIdx.x; i < c.count; i += blockDim.x) {
         rank_key key = key_of(c, i);
         if (key != rank_absent && (key & above) == m->prefix)
-            atomicAdd(&m->bins[key >> shift & (RANK_BINS - 1)], 1u);
+            atomicAdd(&m->bins[rank_bin((unsigned)(key >> shift) & (RANK_BINS - 1))], 1u);
     }
     __syncthreads();
     rank_scan(m->bins);
@@ -147,13 +164,13 @@ static __device__ __forceinline__ rank_key rank_limit(const struct candidates &c
     __syncthreads();
     for (int shift = 56; shift >= 0; shift -= 8) {
         rank_count(c, shift, m);
-        if (m->bins[RANK_BINS - 1] <= m->need) /* all that agree so far */
+        if (m->bins[rank_bin(RANK_BINS - 1)] <= m->need) /* all that agree so far */
             return shift == 56 ? rank_absent - 1 : m->prefix | ((1ull << (shift + 8)) - 1);
         unsigned need = m->need;
         __syncthreads();
         for (unsigned b = threadIdx.x; b < RANK_BINS; b += blockDim.x) {
-            unsigned below = b > 0 ? m->bins[b - 1] : 0;
-            if (below >= need || need > m->bins[b])
+            unsigned below = b > 0 ? m->bins[rank_bin(b - 1)] : 0;
+            if (below >= need || need > m->bins[rank_bin(b)])
                 continue;
             m->prefix |= (rank_key)b << shift;
             m->need = need - below;
