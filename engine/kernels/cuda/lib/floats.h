@@ -229,4 +229,24 @@ static __device__ __forceinline__ void group_store_as(int type, void *y, size_t 
         }                                                                                          \
     } while (0)
 
+/* LAUNCH of a kernel that names `width`, too: 8 (of 16 bits only), 4 or 1. */
+#define LAUNCH_GROUPS(type, group_size, kernel, grid_size, block_size, bytes, parameters, args)    \
+    do {                                                                                           \
+        if ((group_size) == 8 && (type) == DTYPE_F16) {                                            \
+            constexpr int width = 8;                                                               \
+            using element = struct half;                                                           \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        } else if ((group_size) == 8) {                                                            \
+            constexpr int width = 8;                                                               \
+            using element = struct bfloat;                                                         \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        } else if ((group_size) == 4) {                                                            \
+            constexpr int width = 4;                                                               \
+            LAUNCH_FLOATS(type, kernel, grid_size, block_size, bytes, parameters, args);           \
+        } else {                                                                                   \
+            constexpr int width = 1;                                                               \
+            LAUNCH_FLOATS(type, kernel, grid_size, block_size, bytes, parameters, args);           \
+        }                                                                                          \
+    } while (0)
+
 #endif

@@ -59,6 +59,13 @@ static inline int element_bytes(enum dtype dtype)
         }                                                                                          \
     } while (0)
 
+/* Elements of a group that neighbours in runs of `size` can be read by: 16 bytes, or four, or 1. */
+static inline int group_width(enum dtype dtype, int64_t size)
+{
+    int widest = 16 / element_bytes(dtype);
+    return size % widest == 0 ? widest : size % 4 == 0 ? 4 : 1;
+}
+
 static inline bool is_float(enum dtype dtype)
 {
     return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
