@@ -16,7 +16,7 @@ enum {
 };
 
 /* Of a longer one: each group that is kept takes a register for its place, too. */
-#define KEPT_MANY(width) ((width) == 1 ? 16 : 32)
+#define KEPT_MANY(width) ((width) == 1 ? 16 : 24)
 
 /* Longest line that a block keeps. */
 static inline int64_t line_kept(int width)
