@@ -23,6 +23,14 @@ static const struct op_case arg_cases[] __attribute__((unused)) = {
      .attrs = "axis=1 select_last_index=1"},
     {.name = "bytes", .inputs = "u8[4,9]{0:200}", .attrs = "axis=1 keepdims=0"},
     {.name = "vector", .inputs = "f32[130]", .attrs = "keepdims=0"},
+    /* Lines that devices split over blocks. */
+    {.name = "long_line", .inputs = "f32[8193]", .attrs = "keepdims=0"},
+    {.name = "long_ties", .inputs = "i32[2,9000]{0:5}", .attrs = "axis=1"},
+    {.name = "long_last_ties", .inputs = "i32[2,9000]{0:5}", .attrs = "axis=1 select_last_index=1"},
+    {.name = "long_columns", .inputs = "i32[2,1500,3]{0:900}", .attrs = "axis=1"},
+    {.name = "long_last_columns",
+     .inputs = "u8[700,40]{0:9}",
+     .attrs = "axis=0 select_last_index=1 keepdims=0"},
 };
 
 #endif

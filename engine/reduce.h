@@ -68,6 +68,15 @@ static const struct op_case reduce_cases[] __attribute__((unused)) = {
      .attrs = "noop_with_empty_axes=1"},
     {.name = "above_one", .inputs = "f32[6,31]{1:3}", .attrs = "axes=[1]"},
     {.name = "vector", .inputs = "f32[129]{0.5:2}", .attrs = "keepdims=0"},
+    {.name = "infinite", .inputs = "f32[2,3]=inf,1,2,3,4,5", .attrs = "axes=[1]"},
+    /* Terms that devices split over blocks, or read by groups. */
+    {.name = "one_long_row", .inputs = "f32[16416]{0.9:1.1}", .attrs = "keepdims=0"},
+    {.name = "two_long_rows", .inputs = "f32[2,8197]{0.9:1.1}", .attrs = "axes=[1]"},
+    {.name = "grouped_rows", .inputs = "f32[5,3,96]{0.5:1.5}", .attrs = "axes=[2]"},
+    {.name = "long_columns", .inputs = "f32[1301,24]{0.9:1.1}", .attrs = "axes=[0]"},
+    {.name = "long_odd_columns", .inputs = "f32[2,2050,3]{0.9:1.1}", .attrs = "axes=[1]"},
+    {.name = "wide_columns", .inputs = "f32[2,5,2080]{0.5:2}", .attrs = "axes=[1] keepdims=0"},
+    {.name = "channels_of_images", .inputs = "f32[3,2,16,160]{0.9:1.1}", .attrs = "axes=[0,2,3]"},
 };
 
 #endif

@@ -62,6 +62,12 @@ static const struct op_case cases[] = {
     {.name = "bool_i64", .inputs = "bool[67]", .attrs = "to=7"},
     {.name = "i32_f32_image", .inputs = "i32[2,5,3,7]{-50:50}", .attrs = "to=1"},
     {.name = "same", .inputs = "f32[2,5,3,7]", .attrs = "to=1"},
+    {.name = "many_i32_f32", .inputs = "i32[3001]{-50:50}", .attrs = "to=1"},
+    {.name = "groups_of_f16_f32", .inputs = "f16[1000]{-3:3}", .attrs = "to=1"},
+    {.name = "groups_of_f16_bf16", .inputs = "f16[1000]{-3:3}", .attrs = "to=16"},
+    {.name = "fours_of_bf16_f16", .inputs = "bf16[68]{-3:3}", .attrs = "to=10"},
+    {.name = "groups_of_f8_f32", .inputs = "f8e4m3[1000]{-448:448}", .attrs = "to=1"},
+    {.name = "groups_of_f8_bf16", .inputs = "f8e4m3[1000]{-448:448}", .attrs = "to=16"},
 };
 
 REGISTER(op, cast) = {

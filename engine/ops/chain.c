@@ -91,6 +91,13 @@ static const struct op_case cases[] = {
     {.name = "rows and columns",
      .inputs = "f32[6,33] f32[33]! f32[6,1] f32[]=0.5",
      .attrs = "code=[39,0,1,35,4,2,33,5,0,36,6,3] params=[0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0]"},
+    {.name = "groups of rows and columns",
+     .inputs = "f32[6,48] f32[48]! f32[6,1] f32[6,48]",
+     .attrs = "code=[39,0,1,35,4,2,33,5,0,36,6,3,35,7,4] "
+              "params=[0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0]"},
+    {.name = "fours of rows and columns",
+     .inputs = "f32[6,20] f32[20]! f32[6,1] f32[]=0.5",
+     .attrs = "code=[39,0,1,35,4,2,33,5,0,36,6,3] params=[0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0]"},
     {.name = "result of small parts",
      .inputs = "f32[4,1] f32[1,3]",
      .attrs = "code=[25,0,0,33,1,0,39,2,3] params=[0.0,0.0,0.0,0.0,0.0,0.0]"},

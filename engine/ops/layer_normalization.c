@@ -77,6 +77,15 @@ static const struct op_case cases[] = {
     {.name = "axis_0", .inputs = "f32[6,5] f32[6,5]! f32[6,5]!", .attrs = "axis=0"},
     {.name = "three_outputs", .inputs = "f32[4,3,16] f32[16]! f32[16]!", .outputs = 3},
     {.name = "parameters_at_run_time", .inputs = "f32[4,20] f32[20] f32[20]"},
+    /* Lines that devices keep in registers of a block, or split over blocks. */
+    {.name = "rows_of_a_block", .inputs = "f32[2,1500] f32[1500]! f32[1500]!"},
+    {.name = "rows_of_a_large_block", .inputs = "f32[2,2600] f32[2600]! f32[2600]!"},
+    {.name = "rows_of_the_largest_block", .inputs = "f32[1,9000] f32[9000]! f32[9000]!"},
+    {.name = "longest_row",
+     .inputs = "f32[1,66000]{99:101} f32[66000]! f32[66000]!",
+     .outputs = 3,
+     .tolerance = 1e-3},
+    {.name = "longest_odd_rows", .inputs = "f32[2,33001] f32[33001]! f32[33001]!"},
 };
 
 REGISTER(op, layer_normalization) = {

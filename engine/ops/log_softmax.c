@@ -43,6 +43,14 @@ static const struct op_case cases[] = {
     {.name = "axis_m2", .inputs = "f32[2,9,12]{-5:5}", .attrs = "axis=-2"},
     {.name = "flattened", .inputs = "f32[3,4,5]{-5:5}", .attrs = "flatten=1"},
     {.name = "flattened_axis_2", .inputs = "f32[3,4,5,2]{-5:5}", .attrs = "flatten=1 axis=2"},
+    /* Lines that devices keep in registers of a block, or split over blocks. */
+    {.name = "rows_of_a_block", .inputs = "f32[2,1500]{-5:5}"},
+    {.name = "rows_of_a_large_block", .inputs = "f32[2,2600]{-5:5}"},
+    {.name = "rows_of_the_largest_block", .inputs = "f32[1,9001]{-5:5}"},
+    {.name = "longest_row", .inputs = "f32[1,66000]{-9:9}"},
+    {.name = "longest_odd_rows", .inputs = "f32[2,33001]{-9:9}"},
+    {.name = "long_columns", .inputs = "f32[2,1100,24]{-9:9}", .attrs = "axis=1"},
+    {.name = "long_odd_columns", .inputs = "f32[4200,6]{-9:9}", .attrs = "axis=0"},
 };
 
 REGISTER(op, log_softmax) = {

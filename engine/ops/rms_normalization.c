@@ -53,6 +53,8 @@ static const struct op_case cases[] = {
     {.name = "axis_1", .inputs = "f32[3,4,5,2] f32[4,5,2]!", .attrs = "axis=1"},
     {.name = "epsilon", .inputs = "f32[5,64]{-0.01:0.01} f32[64]!", .attrs = "epsilon=0.001"},
     {.name = "scale_at_run_time", .inputs = "f32[4,33] f32[33]"},
+    {.name = "longest_row", .inputs = "f32[1,66000]{-1:2} f32[66000]!"},
+    {.name = "longest_odd_rows", .inputs = "f32[2,33001]{-1:2} f32[33001]!"},
 };
 
 REGISTER(op, rms_normalization) = {

@@ -9,7 +9,7 @@
 #include "engine/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 
-enum { TILE_ELEMENTS = 8192 };
+enum { TILE_ELEMENTS = 8192, PIECE = 4096 };
 
 struct job {
     const float *x;
@@ -53,7 +53,7 @@ static float line_max(const float *x, int64_t n)
 }
 
 /* y = e^(x - most) unless y is NULL; returns the sum. */
-SIMD_INLINE float line_exp(const float *x, float *y, int64_t n, float most)
+SIMD_INLINE float piece_exp(const float *x, float *y, int64_t n, float most)
 {
     vf shift = vf_set1(most), s0 = vf_zero(), s1 = vf_zero();
     int64_t i = 0;
@@ -75,6 +75,15 @@ SIMD_INLINE float line_exp(const float *x, float *y, int64_t n, float most)
             vf_store_m(y + i, rest, e);
     }
     return vf_sum(vf_add(s0, s1));
+}
+
+/* By pieces: the error of one running sum over a whole vocabulary is seen in the results. */
+SIMD_INLINE float line_exp(const float *x, float *y, int64_t n, float most)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += PIECE)
+        sum += (double)piece_exp(x + i, y ? y + i : NULL, n - i < PIECE ? n - i : PIECE, most);
+    return (float)sum;
 }
 
 /* y = x factor + shift */

@@ -5,6 +5,8 @@
  * reference; integers wrap. */
 #include "engine/kernels/cuda/lib/query.h"
 
+enum { AHEAD = 4 };
+
 struct cast {
     const void *x;
     void *y;
@@ -50,32 +52,42 @@ static __device__ __forceinline__ int64_t integer_at(const struct cast &c, unsig
     }
 }
 
-static __device__ __forceinline__ void store(const struct cast &c, unsigned k)
+static __device__ __forceinline__ void store(const struct cast &c, unsigned k, int64_t value)
 {
     switch (c.to) {
     case DTYPE_F32:
     case DTYPE_F16:
     case DTYPE_BF16:
-        group_store_as<1>(c.to, c.y, k, {{(float)integer_at(c, k)}});
+        group_store_as<1>(c.to, c.y, k, {{(float)value}});
         break;
     case DTYPE_I32:
-        ((int32_t *)c.y)[k] = (int32_t)integer_at(c, k);
+        ((int32_t *)c.y)[k] = (int32_t)value;
         break;
     case DTYPE_I64:
-        ((int64_t *)c.y)[k] = integer_at(c, k);
+        ((int64_t *)c.y)[k] = value;
         break;
     case DTYPE_BOOL:
-        ((uint8_t *)c.y)[k] = integer_at(c, k) != 0;
+        ((uint8_t *)c.y)[k] = value != 0;
         break;
     default:
-        ((uint8_t *)c.y)[k] = (uint8_t)integer_at(c, k);
+        ((uint8_t *)c.y)[k] = (uint8_t)value;
     }
 }
 
+/* AHEAD elements are read before the first is written: each alone moves few bytes. */
 __global__ void __launch_bounds__(BLOCK) cast_each(const __grid_constant__ struct cast c)
 {
-    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK)
-        store(c, k);
+    unsigned step = gridDim.x * BLOCK;
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += AHEAD * step) {
+        int64_t value[AHEAD];
+#pragma unroll
+        for (unsigned a = 0; a < AHEAD; a++)
+            value[a] = k + a * step < c.count ? integer_at(c, k + a * step) : 0;
+#pragma unroll
+        for (unsigned a = 0; a < AHEAD; a++)
+            if (k + a * step < c.count)
+                store(c, k + a * step, value[a]);
+    }
 }
 
 template <int width>
@@ -86,10 +98,26 @@ __global__ void __launch_bounds__(BLOCK) cast_floats(const __grid_constant__ str
                               group_as<width>(c.from, c.x, (size_t)k * width));
 }
 
+static __device__ __forceinline__ struct group<1> f8_at(const struct float8 *x, struct group<1> r) {
+    r.v[0] = to_float(*x);
+    return r;
+}
+
+static __device__ __forceinline__ struct group<4> f8_at(const struct float8 *x, struct group<4> r) {
+    unsigned four = *(const unsigned *)x;
+    for (int i = 0; i < 4; i++)
+        r.v[i] = to_float(float8{(uint8_t)(four >> 8 * i)});
+    return r;
+}
+
+template <int width>
 __global__ void __launch_bounds__(BLOCK) cast_f8(const __grid_constant__ struct cast c)
 {
-    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK)
-        group_store_as<1>(c.to, c.y, k, {{to_float(((const struct float8 *)c.x)[k])}});
+    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK) {
+        struct group<width> r = {};
+        r = f8_at((const struct float8 *)c.x + (size_t)k * width, r);
+        group_store_as<width>(c.to, c.y, (size_t)k * width, r);
+    }
 }
 
 static bool is_known(enum dtype type)
@@ -121,20 +149,28 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     (void)state;
     struct cast c = {args->in[0], args->out[0], (unsigned)shape_count(&q->in[0].shape),
                      (int)q->in[0].dtype, (int)q->out[0].dtype};
-    bool floats = is_float(q->in[0].dtype) && is_float(q->out[0].dtype);
-    bool by_four = floats && c.count % 4 == 0;
-    c.count /= by_four ? 4 : 1;
+    bool f8 = q->in[0].dtype == DTYPE_F8E4M3, floats = is_float(q->in[0].dtype) || f8;
+    /* By four where one side has 32 bits: wider groups would leave gaps between its lanes. */
+    bool narrow = element_bytes(q->in[0].dtype) == 2 && element_bytes(q->out[0].dtype) == 2;
+    int width = !floats || !is_float(q->out[0].dtype) || c.count % 4 ? 1
+                : narrow && c.count % 8 == 0                         ? 8
+                                                                     : 4;
+    c.count /= (unsigned)width;
     struct cuda_grid grid = grid_for(q, c.count), block = cuda_size(BLOCK);
     if (c.count == 0)
         return;
-    if (q->in[0].dtype == DTYPE_F8E4M3)
-        LAUNCH(cast_f8, grid, block, 0, &c, args);
-    else if (by_four)
+    if (f8 && width == 4)
+        LAUNCH(cast_f8<4>, grid, block, 0, &c, args);
+    else if (f8)
+        LAUNCH(cast_f8<1>, grid, block, 0, &c, args);
+    else if (width == 8)
+        LAUNCH(cast_floats<8>, grid, block, 0, &c, args);
+    else if (width == 4)
         LAUNCH(cast_floats<4>, grid, block, 0, &c, args);
-    else if (floats)
+    else if (floats && is_float(q->out[0].dtype))
         LAUNCH(cast_floats<1>, grid, block, 0, &c, args);
     else
-        LAUNCH(cast_each, grid, block, 0, &c, args);
+        LAUNCH(cast_each, grid_for(q, div_up(c.count, AHEAD)), block, 0, &c, args);
 }
 
 static const char *const ops[] = {"Cast", NULL};

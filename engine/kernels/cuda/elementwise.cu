@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every elementwise operator of floats, fused chains and epilogues, any layout and broadcast. A
- * thread has four neighbouring results: it walks the expression's steps over them with the last
+ * thread has 16 bytes of neighbouring results: it walks the expression's steps over them with the last
  * result in registers; the branches on a step's code and on the type in memory are the same for all
- * threads. Operands that lie
- * like the output, or along its rows, are read four elements at a time. Results that a later step
- * than the next one needs wait in slots, which the compiler puts into local memory (the first
- * cache).
+ * threads. Operands that lie like the output, or along its rows, are read 16 bytes at a time (8
+ * where rows of 16 bits allow no more). Results that a later step than the next one needs wait in
+ * slots, which the compiler puts into local memory (the first cache).
  */
 #include "engine/kernels/cuda/lib/math.h"
 #include "engine/kernels/cuda/lib/query.h"
@@ -89,7 +88,7 @@ template <int width>
 static __device__ __forceinline__ struct group<width> load(const struct elementwise &k,
                                                            unsigned input, unsigned g) {
     const struct input &in = k.in[input];
-    if (k.type == DTYPE_F32)
+    if (width < 8 && k.type == DTYPE_F32) /* 8 are 16 bytes of the others */
         return load_as<width, float>(k, in, g);
     return k.type == DTYPE_F16 ? load_as<width, struct half>(k, in, g)
                                : load_as<width, struct bfloat>(k, in, g);
@@ -256,14 +255,14 @@ static enum status check_types(const struct kernel_query *q, struct error *why)
     return fits_index(&q->out[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
 }
 
-/* Groups of four need rows of a multiple of four, and places of such wherever one is read. */
-static bool goes_by_four(const struct strided *space)
+/* Groups need rows of a multiple of their width, and places of such wherever one is read. */
+static bool goes_by(const struct strided *space, int width)
 {
     int inner = space->rank - 1;
-    bool fits = space->row % 4 == 0;
+    bool fits = space->row % width == 0;
     for (int k = 1; k < space->operands; k++)
         for (int d = 0; d < inner && space->stride[k][inner] == 1; d++)
-            fits = fits && space->stride[k][d] % 4 == 0;
+            fits = fits && space->stride[k][d] % width == 0;
     return fits;
 }
 
@@ -282,7 +281,7 @@ static void place_inputs(const struct strided *space, struct kernel_state *s)
 {
     struct elementwise *k = &s->k;
     int inner = space->rank - 1;
-    s->width = goes_by_four(space) ? 4 : 1;
+    s->width = k->type != DTYPE_F32 && goes_by(space, 8) ? 8 : goes_by(space, 4) ? 4 : 1;
     k->rank = space->rank;
     k->count = (unsigned)(space->rows * space->row / s->width);
     for (int d = 0; d < space->rank; d++)
@@ -356,7 +355,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     k.y = args->out[0];
     for (int i = 0; i < k.inputs; i++)
         k.in[i].at = args->in[i];
-    if (state->width == 4)
+    if (state->width == 8)
+        LAUNCH(elementwise_chain<8>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+    else if (state->width == 4)
         LAUNCH(elementwise_chain<4>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
     else
         LAUNCH(elementwise_chain<1>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
@@ -384,12 +385,14 @@ extern "C" enum status cuda_activate(const struct device *device, const struct p
     struct error refused = {};
     struct kernel_args args = {};
     struct kernel_query q = {};
-    bool four = count % 4 == 0;
-    struct activation k = {y, (int)type, (int)post->act, post->a, post->b, four ? count / 4 : count};
+    int width = group_width(type, count);
+    struct activation k = {y, (int)type, (int)post->act, post->a, post->b, count / width};
     q.device = device;
     args.stream = stream;
     args.err = &refused;
-    if (four)
+    if (width == 8)
+        LAUNCH(activate_values<8>, grid_for(&q, k.count), cuda_size(BLOCK), 0, &k, &args);
+    else if (width == 4)
         LAUNCH(activate_values<4>, grid_for(&q, k.count), cuda_size(BLOCK), 0, &k, &args);
     else
         LAUNCH(activate_values<1>, grid_for(&q, k.count), cuda_size(BLOCK), 0, &k, &args);

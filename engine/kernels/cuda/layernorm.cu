@@ -1,74 +1,181 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LayerNormalization and RMSNormalization over the last axes: mean, mean square of deviations,
- * result, each a sweep over the line. Two sweeps for the variance are as exact as Welford's
- * recurrence and need no exchange of pairs. */
-#include "engine/kernels/cuda/lib/lines.h"
+ * LayerNormalization and RMSNormalization over the last axes. Lines that fit into registers are
+ * read once: mean, mean square of deviations, result. Longer ones take a sweep that finds mean and
+ * deviation together (lib/moments.h) and one that writes. Where few lines are that long they are
+ * split over blocks: one launch writes the moments of each part, the next joins those of its line
+ * before it writes. */
+#include "engine/kernels/cuda/lib/moments.h"
+
+enum {
+    AHEAD = 4,                      /* groups that a thread reads before it looks at them */
+    LEAST_PART = 4 * AHEAD * BLOCK, /* groups */
+    LONG_BLOCK = 512,               /* threads that do a whole line */
+};
+
+enum phase { WHOLE, PARTS, FROM_PARTS };
 
 struct layernorm {
     const void *x, *scale, *bias; /* bias may be NULL */
     void *y;
     float *mean, *inverse;       /* may be NULL; inverse: of the deviation */
+    struct moments *parts;       /* [line][split] */
     unsigned lines, size, lanes; /* size in groups */
+    struct divisor splits;
+    unsigned chunk, tasks; /* of the size, per split; lines times splits */
+    int phase;
     float count, epsilon;
     bool centred; /* the mean is taken off */
 };
 
-/* Sum over the line of x, or of (x - mean)^2. */
+/* What is done to a line's elements. */
+struct shift {
+    float mean, inverse;
+};
+
+/* variance: about the mean that is taken off, by one of the line's threads or all. */
+static __device__ __forceinline__ struct shift shift_of(const struct layernorm &k, unsigned line,
+                                                        float mean, float variance, bool notes)
+{
+    struct shift s = {mean, 1.0f / sqrtf(variance + k.epsilon)};
+    if (k.mean && notes)
+        k.mean[line] = s.mean;
+    if (k.inverse && notes)
+        k.inverse[line] = s.inverse;
+    return s;
+}
+
+/* Group i of a line. */
 template <int width, class element>
-static __device__ __forceinline__ float line_moment(const struct layernorm &k, const element *x,
-                                                    float mean, bool square,
-                                                    const struct line_team &t)
+static __device__ __forceinline__ void write(const struct layernorm &k, element *y, unsigned i,
+                                             const struct shift &s, struct group<width> v)
+{
+    const element *scales = (const element *)k.scale, *biases = (const element *)k.bias;
+    struct group<width> scale = {}, bias = {};
+    scale = group_at(scales + i * width, scale);
+    if (biases)
+        bias = group_at(biases + i * width, bias);
+#pragma unroll
+    for (int e = 0; e < width; e++)
+        v.v[e] = (v.v[e] - s.mean) * s.inverse * scale.v[e] + bias.v[e];
+    group_store(y + (size_t)i * width, v);
+}
+
+/* ---- lines in registers ---- */
+
+/* `groups` of them stand `step` groups apart; those from `end` on are 0. */
+template <int groups, int width, class element>
+static __device__ __forceinline__ void read(const element *x, unsigned i, unsigned step,
+                                            unsigned end, float *v)
+{
+#pragma unroll
+    for (int p = 0; p < groups; p++, i += step) {
+        struct group<width> g = {};
+        if (i < end)
+            g = group_at(x + (size_t)i * width, g);
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            v[p * width + e] = g.v[e];
+    }
+}
+
+template <int kept>
+static __device__ __forceinline__ float mean_kept(const struct layernorm &k,
+                                                  const struct line_team &t, const float *v)
 {
     float sum = 0;
-    for (unsigned i = t.lane; i < k.size; i += t.lanes) {
-        struct group<width> v = {
-        };
-        v = group_at(x + (size_t)i * width, v);
-        for (int e = 0; e < width; e++) {
-            float d = v.v[e] - mean;
-            sum += square ? d * d : d;
-        }
+#pragma unroll
+    for (int i = 0; i < kept; i++)
+        sum += v[i];
+    return k.centred ? team_sum(t, sum) / k.count : 0;
+}
+
+template <int width, int kept>
+static __device__ __forceinline__ float variance_kept(const struct layernorm &k,
+                                                      const struct line_team &t, const float *v,
+                                                      float mean)
+{
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kept; i++) {
+        float by = i / width * k.lanes + t.lane < k.size ? v[i] - mean : 0;
+        sum += by * by;
     }
     return team_sum(t, sum) / k.count;
 }
 
-template <int width, class element>
-static __device__ __forceinline__ void line_write(const struct layernorm &k, const element *x,
-                                                  element *y, float mean, float inverse,
-                                                  const struct line_team &t)
-{
-    const element *scales = (const element *)k.scale, *biases = (const element *)k.bias;
-    for (unsigned i = t.lane; i < k.size; i += t.lanes) {
-        struct group<width> v = {}, scale = {}, bias = {
-        };
-        v = group_at(x + (size_t)i * width, v);
-        scale = group_at(scales + i * width, scale);
-        if (biases)
-            bias = group_at(biases + i * width, bias);
-        for (int e = 0; e < width; e++)
-            v.v[e] = (v.v[e] - mean) * inverse * scale.v[e] + bias.v[e];
-        group_store(y + (size_t)i * width, v);
-    }
-}
-
-template <int width, class element>
-__global__ void __launch_bounds__(BLOCK) layernorm_lines(const __grid_constant__ struct layernorm k)
+template <int width, int kept, class element>
+__global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK)
+    layernorm_kept(const __grid_constant__ struct layernorm k)
 {
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
-    struct line_range lines = team_lines(k.lanes);
-    for (unsigned l = lines.first; l < k.lines; l += lines.step) {
-        size_t at = (size_t)l * k.size * width;
+    unsigned each = blockDim.x / k.lanes, own = threadIdx.x / k.lanes;
+    for (unsigned base = blockIdx.x * each; base < k.lines; base += gridDim.x * each) {
+        unsigned line = base + own, size = line < k.lines ? k.size : 0;
+        size_t at = (size_t)line * k.size * width;
+        float v[kept];
+        read<kept / width, width>((const element *)k.x + at, t.lane, k.lanes, size, v);
+        float mean = mean_kept<kept>(k, t, v), variance = variance_kept<width, kept>(k, t, v, mean);
+        struct shift s = shift_of(k, line, mean, variance, t.lane == 0 && size > 0);
+#pragma unroll
+        for (int p = 0; p < kept / width; p++) {
+            unsigned i = p * k.lanes + t.lane;
+            struct group<width> g;
+#pragma unroll
+            for (int e = 0; e < width; e++)
+                g.v[e] = v[p * width + e];
+            if (i < size)
+                write<width>(k, (element *)k.y + at, i, s, g);
+        }
+    }
+}
+
+/* ---- long lines ---- */
+
+template <int width, class element>
+static __device__ __forceinline__ struct moments moments_of_line(const element *x, unsigned first,
+                                                                 unsigned end)
+{
+    struct moments m = {};
+    for (unsigned i = first + threadIdx.x; i < end; i += AHEAD * blockDim.x) {
+        float v[AHEAD * width];
+        unsigned groups = min((end - i + blockDim.x - 1) / blockDim.x, (unsigned)AHEAD);
+        read<AHEAD, width>(x, i, blockDim.x, end, v);
+        m = moments_join(m, moments_of<AHEAD * width>(v, width * (int)groups));
+    }
+    return m;
+}
+
+template <int width, class element>
+__global__ void __launch_bounds__(LONG_BLOCK)
+    layernorm_long(const __grid_constant__ struct layernorm k)
+{
+    __shared__ float part[WARP];
+    struct line_team t = {threadIdx.x, blockDim.x, part};
+    for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {
+        unsigned line = divide(task, k.splits), split = task - line * k.splits.d;
+        unsigned first = split * k.chunk, end = min(first + k.chunk, k.size);
+        size_t at = (size_t)line * k.size * width;
         const element *x = (const element *)k.x + at;
-        float mean = k.centred ? line_moment<width>(k, x, 0, false, t) : 0;
-        float variance = line_moment<width>(k, x, mean, true, t);
-        float inverse = 1.0f / sqrtf(variance + k.epsilon);
-        line_write<width>(k, x, (element *)k.y + at, mean, inverse, t);
-        if (k.mean && t.lane == 0)
-            k.mean[l] = mean;
-        if (k.inverse && t.lane == 0)
-            k.inverse[l] = inverse;
+        struct moments m = {};
+        if (k.phase != FROM_PARTS)
+            m = moments_of_line<width>(x, first, end);
+        for (unsigned s = t.lane; k.phase == FROM_PARTS && s < k.splits.d; s += t.lanes)
+            m = moments_join(m, k.parts[line * k.splits.d + s]);
+        m = moments_of_team(t, m, k.phase == PARTS ? (float)((end - first) * width) : k.count);
+        if (k.phase == PARTS) {
+            if (t.lane == 0)
+                k.parts[task] = m;
+            continue;
+        }
+        float variance = m.square / k.count + (k.centred ? 0 : m.mean * m.mean);
+        struct shift s = shift_of(k, line, k.centred ? m.mean : 0, variance, first + t.lane == 0);
+#pragma unroll 4
+        for (unsigned i = first + t.lane; i < end; i += t.lanes) {
+            struct group<width> g = {};
+            write<width>(k, (element *)k.y + at, i, s, group_at(x + (size_t)i * width, g));
+        }
     }
 }
 
@@ -96,35 +203,96 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
+struct plan {
+    struct layernorm k; /* pointers and phase are left open */
+    bool kept;
+    int width;
+};
+
+static struct plan plan_of(const struct kernel_query *q)
+{
+    struct plan plan = {};
+    struct layernorm *k = &plan.k;
+    int64_t size = line_size(q), count = shape_count(&q->in[0].shape);
+    k->splits = divisor_of(1);
+    if (count == 0)
+        return plan; /* no lines */
+    plan.width = group_width(q->in[0].dtype, size);
+    plan.kept = size <= line_kept(plan.width);
+    k->lines = (unsigned)(count / size);
+    k->size = (unsigned)(size / plan.width);
+    k->lanes = keeping_of(size, plan.width).lanes;
+    k->count = (float)size;
+    k->epsilon = (float)cuda_host->node_float(q->node, "epsilon", 1e-5);
+    k->centred = strcmp(cuda_host->node_op(q->node), "LayerNormalization") == 0;
+    unsigned splits = plan.kept ? 1 : splits_for(q, k->lines, k->size / LEAST_PART);
+    k->chunk = (unsigned)div_up(k->size, splits);
+    k->splits = divisor_of(div_up(k->size, k->chunk));
+    k->tasks = k->lines * k->splits.d;
+    return plan;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    struct plan plan = plan_of(q);
+    return plan.k.splits.d > 1 ? padded_bytes(plan.k.tasks, sizeof(struct moments)) : 0;
+}
+
+static void launch_kept(const struct plan *plan, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    const struct layernorm *k = &plan->k;
+    enum dtype type = q->in[0].dtype;
+    struct keeping keeping = keeping_of((int64_t)k->size * plan->width, plan->width);
+    struct cuda_grid block = cuda_size(keeping.block);
+    struct cuda_grid grid = grid_for(q, (int64_t)k->lines * k->lanes * BLOCK / keeping.block);
+    if (keeping.few)
+        LAUNCH_GROUPS(type, plan->width, (layernorm_kept<width, KEPT_FEW, element>), grid, block, 0,
+                      k, args);
+    else
+        LAUNCH_GROUPS(type, plan->width, (layernorm_kept<width, KEPT_MANY(width), element>), grid,
+                      block, 0, k, args);
+}
+
+/* One launch for whole lines, else one for their parts and one that joins these and writes. */
+static void launch_long(const struct plan *plan, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    struct layernorm k = plan->k;
+    enum dtype type = q->in[0].dtype;
+    bool parts = k.splits.d > 1;
+    unsigned threads = BLOCK;
+    if (!parts)
+        threads = LONG_BLOCK;
+    int64_t bytes = (int64_t)k.chunk * plan->width * element_bytes(type);
+    for (k.phase = parts ? PARTS : WHOLE; k.phase <= (parts ? FROM_PARTS : WHOLE); k.phase++)
+        LAUNCH_GROUPS(type, plan->width, (layernorm_long<width, element>),
+                      grid_in_cache(q, k.tasks, bytes), cuda_size(threads), 0, &k, args);
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     (void)state;
-    int64_t size = line_size(q), count = shape_count(&q->in[0].shape);
-    if (count == 0)
+    struct plan plan = plan_of(q);
+    struct layernorm *k = &plan.k;
+    if (k->lines == 0)
         return;
-    bool wide = size % 4 == 0;
-    struct layernorm k = {args->in[0],
-                          args->in[1],
-                          input_given(q, 2) ? args->in[2] : NULL,
-                          args->out[0],
-                          output_wanted(q, 1) ? (float *)args->out[1] : NULL,
-                          output_wanted(q, 2) ? (float *)args->out[2] : NULL,
-                          (unsigned)(count / size),
-                          (unsigned)(size / (wide ? 4 : 1)),
-                          lanes_for(size),
-                          (float)size,
-                          (float)cuda_host->node_float(q->node, "epsilon", 1e-5),
-                          strcmp(cuda_host->node_op(q->node), "LayerNormalization") == 0};
-    struct cuda_grid grid = grid_of_lines(q, k.lines, k.lanes);
-    if (wide)
-        LAUNCH_FLOATS(q->in[0].dtype, (layernorm_lines<4, element>), grid, cuda_size(BLOCK), 0, &k,
-                      args);
+    k->x = args->in[0];
+    k->scale = args->in[1];
+    k->bias = input_given(q, 2) ? args->in[2] : NULL;
+    k->y = args->out[0];
+    k->mean = output_wanted(q, 1) ? (float *)args->out[1] : NULL;
+    k->inverse = output_wanted(q, 2) ? (float *)args->out[2] : NULL;
+    k->parts = (struct moments *)args->workspace;
+    if (plan.kept)
+        launch_kept(&plan, q, args);
     else
-        LAUNCH_FLOATS(q->in[0].dtype, (layernorm_lines<1, element>), grid, cuda_size(BLOCK), 0, &k,
-                      args);
+        launch_long(&plan, q, args);
 }
 
 static const char *const ops[] = {"LayerNormalization", "RMSNormalization", NULL};
 
-CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, .supports = supports,
+                          .workspace = workspace, .launch = launch};

@@ -1,82 +1,338 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Softmax and LogSoftmax along any axis of plain memory: maximum, sum of exponentials, result; the
- * exponentials are computed twice rather than kept. */
+ * Softmax and LogSoftmax along any axis of plain memory, in one of three ways:
+ *   - lines of neighbours that fit into registers: read once, written once;
+ *   - longer ones: a sweep for the maximum and the sum, which follows the maximum as it grows, and
+ *     one that writes;
+ *   - along another axis than the last: the same sweeps, where neighbouring threads have
+ *     neighbouring lines and a block's rows of threads share the elements.
+ * Where few lines are long, those sweeps are split over blocks: one launch writes maximum and sum of
+ * each part, the next joins those of its line before it writes. */
 #include "engine/kernels/cuda/lib/lines.h"
+
+enum {
+    AHEAD = 4,                      /* groups that a thread reads before it looks at them */
+    LEAST_PART = 4 * AHEAD * BLOCK, /* groups */
+    LONG_BLOCK = 512,               /* threads that do a whole line */
+};
+
+enum phase { WHOLE, PARTS, FROM_PARTS };
 
 struct softmax {
     const void *x;
     void *y;
-    unsigned lines, size, lanes; /* size in groups */
+    float *parts;                /* [line][split]: maximum, sum */
+    unsigned lines, size, lanes; /* in groups: size; in columns lines */
     unsigned inner;              /* lines that lie beside each other, and the step along one */
-    struct divisor by_inner;
+    struct divisor by_inner;     /* in groups */
+    struct divisor splits;
+    unsigned chunk, tasks; /* of the size, per split; lines or tiles times splits */
+    int phase;
     bool log;
 };
 
-template <int width, class element>
-static __device__ __forceinline__ struct group<width> load(const element *x, unsigned i,
-                                                           unsigned step) {
-    struct group<width> r = {
-    };
-    return group_at(x + (size_t)i * width * step, r);
-}
+/* ---- maximum and sum of exponentials less it ---- */
 
-template <int width, class element>
-static __device__ __forceinline__ float line_max(const struct softmax &k, const element *x,
-                                                 const struct line_team &t)
+struct pair {
+    float most, sum;
+};
+
+/* What is taken off before an exponential: nothing has been seen yet where it is -inf. */
+static __device__ __forceinline__ float base_of(float most)
 {
-    float most = -INFINITY;
-    for (unsigned i = t.lane; i < k.size; i += t.lanes) {
-        struct group<width> v = load<width, element>(x, i, k.inner);
-        for (int e = 0; e < width; e++)
-            most = fmaxf(most, v.v[e]);
-    }
-    return team_max(t, most);
+    return most == -INFINITY ? 0 : most;
 }
 
-template <int width, class element>
-static __device__ __forceinline__ float line_sum(const struct softmax &k, const element *x,
-                                                 float most, const struct line_team &t)
+static __device__ __forceinline__ struct pair pair_join(const struct pair &a, const struct pair &b)
 {
-    float sum = 0;
-    for (unsigned i = t.lane; i < k.size; i += t.lanes) {
-        struct group<width> v = load<width, element>(x, i, k.inner);
-        for (int e = 0; e < width; e++)
-            sum += expf(v.v[e] - most);
-    }
-    return team_sum(t, sum);
+    float most = fmaxf(a.most, b.most), base = base_of(most);
+    return {most, a.sum * expf(a.most - base) + b.sum * expf(b.most - base)};
 }
 
-template <int width, class element>
-static __device__ __forceinline__ void line_write(const struct softmax &k, const element *x,
-                                                  element *y, float most, float sum,
-                                                  const struct line_team &t)
+/* n values that stand `step` apart. */
+template <int n, int step>
+static __device__ __forceinline__ void pair_add(struct pair &p, const float *v)
 {
-    float factor = 1.0f / sum, shift = most + logf(sum);
-    for (unsigned i = t.lane; i < k.size; i += t.lanes) {
-        struct group<width> v = load<width, element>(x, i, k.inner);
-        for (int e = 0; e < width; e++)
-            v.v[e] = k.log ? v.v[e] - shift : expf(v.v[e] - most) * factor;
-        group_store(y + (size_t)i * width * k.inner, v);
+    float most = p.most, sum = 0;
+#pragma unroll
+    for (int i = 0; i < n; i++)
+        most = fmaxf(most, v[i * step]);
+    float base = base_of(most);
+#pragma unroll
+    for (int i = 0; i < n; i++)
+        sum += expf(v[i * step] - base);
+    p.sum = p.sum * expf(p.most - base) + sum;
+    p.most = most;
+}
+
+static __device__ __forceinline__ struct pair pair_of_team(const struct line_team &t,
+                                                           const struct pair &p)
+{
+    float most = team_max(t, p.most);
+    return {most, team_sum(t, p.sum * expf(p.most - base_of(most)))};
+}
+
+static __device__ __forceinline__ struct pair part_at(const struct softmax &k, unsigned line,
+                                                      unsigned split)
+{
+    const float *at = k.parts + 2 * (size_t)(line * k.splits.d + split);
+    return {at[0], at[1]};
+}
+
+static __device__ __forceinline__ void part_put(const struct softmax &k, unsigned line,
+                                                unsigned split, const struct pair &p)
+{
+    float *at = k.parts + 2 * (size_t)(line * k.splits.d + split);
+    at[0] = p.most;
+    at[1] = p.sum;
+}
+
+/* Results of one group, of one line or (one: false) of neighbouring ones. */
+template <int width, bool one>
+static __device__ __forceinline__ void results_of(bool log, struct group<width> &v,
+                                                  const struct pair *p)
+{
+#pragma unroll
+    for (int e = 0; e < width; e++) {
+        const struct pair &own = p[one ? 0 : e];
+        v.v[e] = log ? v.v[e] - (own.most + logf(own.sum)) : expf(v.v[e] - own.most) / own.sum;
     }
 }
 
+/* AHEAD groups that stand `step` groups of `pitch` elements apart; -inf beyond the end. */
 template <int width, class element>
-__global__ void __launch_bounds__(BLOCK) softmax_lines(const __grid_constant__ struct softmax k)
+static __device__ __forceinline__ void read_ahead(const element *x, size_t pitch, unsigned i,
+                                                  unsigned step, unsigned end, float *v)
+{
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++, i += step) {
+        struct group<width> g;
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            g.v[e] = -INFINITY;
+        if (i < end)
+            g = group_at(x + i * pitch, g);
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            v[a * width + e] = g.v[e];
+    }
+}
+
+/* ---- lines in registers ---- */
+
+/* v[p * width + e]: element e of the thread's group p. */
+template <int width, int kept, class element>
+static __device__ __forceinline__ void keep_line(const struct softmax &k, const element *x,
+                                                 bool mine, unsigned lane, float *v)
+{
+#pragma unroll
+    for (int p = 0; p < kept / width; p++) {
+        unsigned i = p * k.lanes + lane;
+        struct group<width> g;
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            g.v[e] = -INFINITY;
+        if (mine && i < k.size)
+            g = group_at(x + (size_t)i * width, g);
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            v[p * width + e] = g.v[e];
+    }
+}
+
+/* Their results; for Softmax the exponentials stay, to be divided. */
+template <int width, int kept>
+static __device__ __forceinline__ void results_kept(const struct softmax &k,
+                                                    const struct line_team &t, float *v)
+{
+    float most = -INFINITY, sum = 0;
+#pragma unroll
+    for (int i = 0; i < kept; i++)
+        most = fmaxf(most, v[i]);
+    most = team_max(t, most);
+#pragma unroll
+    for (int p = 0; p < kept / width; p++) {
+        if (p * k.lanes >= k.size)
+            continue;
+#pragma unroll
+        for (int e = 0; e < width; e++) {
+            float of = v[p * width + e] - most, power = expf(of);
+            sum += power;
+            v[p * width + e] = k.log ? of : power;
+        }
+    }
+    sum = team_sum(t, sum);
+    float factor = k.log ? 1 : 1 / sum, shift = k.log ? logf(sum) : 0;
+#pragma unroll
+    for (int i = 0; i < kept; i++)
+        v[i] = v[i] * factor - shift;
+}
+
+template <int width, int kept, class element>
+__global__ void __launch_bounds__(kept > KEPT_FEW ? (int)WIDE_BLOCK : (int)BLOCK)
+    softmax_kept(const __grid_constant__ struct softmax k)
 {
     __shared__ float part[WARP];
     struct line_team t = {threadIdx.x % k.lanes, k.lanes, part};
-    struct line_range lines = team_lines(k.lanes);
-    for (unsigned l = lines.first; l < k.lines; l += lines.step) {
-        unsigned outer = divide(l, k.by_inner);
-        size_t at = (size_t)outer * k.size * width * k.inner + (l - outer * k.inner);
+    unsigned each = blockDim.x / k.lanes, own = threadIdx.x / k.lanes;
+    for (unsigned base = blockIdx.x * each; base < k.lines; base += gridDim.x * each) {
+        bool mine = base + own < k.lines;
+        size_t at = (size_t)(base + own) * k.size * width;
+        float v[kept];
+        keep_line<width, kept>(k, (const element *)k.x + at, mine, t.lane, v);
+        results_kept<width, kept>(k, t, v);
+        element *y = (element *)k.y + at;
+#pragma unroll
+        for (int p = 0; p < kept / width; p++) {
+            unsigned i = p * k.lanes + t.lane;
+            struct group<width> g;
+#pragma unroll
+            for (int e = 0; e < width; e++)
+                g.v[e] = v[p * width + e];
+            if (mine && i < k.size)
+                group_store(y + (size_t)i * width, g);
+        }
+    }
+}
+
+/* ---- long lines ---- */
+
+template <int width, class element>
+static __device__ __forceinline__ struct pair pair_of_line(const element *x, unsigned first,
+                                                           unsigned end)
+{
+    struct pair p = {-INFINITY, 0};
+    for (unsigned i = first + threadIdx.x; i < end; i += AHEAD * blockDim.x) {
+        float v[AHEAD * width];
+        read_ahead<width>(x, width, i, blockDim.x, end, v);
+        pair_add<AHEAD * width, 1>(p, v);
+    }
+    return p;
+}
+
+template <int width, class element>
+__global__ void __launch_bounds__(LONG_BLOCK) softmax_long(const __grid_constant__ struct softmax k)
+{
+    __shared__ float part[WARP];
+    struct line_team t = {threadIdx.x, blockDim.x, part};
+    for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {
+        unsigned line = divide(task, k.splits), split = task - line * k.splits.d;
+        unsigned first = split * k.chunk, end = min(first + k.chunk, k.size);
+        size_t at = (size_t)line * k.size * width;
         const element *x = (const element *)k.x + at;
-        float most = line_max<width>(k, x, t), sum = line_sum<width>(k, x, most, t);
-        line_write<width>(k, x, (element *)k.y + at, most, sum, t);
+        struct pair p = {-INFINITY, 0};
+        if (k.phase != FROM_PARTS)
+            p = pair_of_line<width>(x, first, end);
+        for (unsigned s = t.lane; k.phase == FROM_PARTS && s < k.splits.d; s += t.lanes)
+            p = pair_join(p, part_at(k, line, s));
+        p = pair_of_team(t, p);
+        if (k.phase == PARTS && t.lane == 0)
+            part_put(k, line, split, p);
+#pragma unroll 4
+        for (unsigned i = first + t.lane; k.phase != PARTS && i < end; i += t.lanes) {
+            struct group<width> g = {};
+            g = group_at(x + (size_t)i * width, g);
+            results_of<width, true>(k.log, g, &p);
+            group_store((element *)k.y + at + (size_t)i * width, g);
+        }
+    }
+}
+
+/* ---- along another axis than the last ---- */
+
+/* Over the block's rows of threads; all get the result. memory: two floats a thread and line. */
+template <int width>
+static __device__ __forceinline__ void join_rows(unsigned lanes, struct pair *p, float *memory)
+{
+    unsigned row = threadIdx.x / lanes, column = threadIdx.x % lanes;
+    float *most = memory, *sum = memory + BLOCK * width;
+#pragma unroll
+    for (int e = 0; e < width; e++) {
+        most[e * BLOCK + threadIdx.x] = p[e].most;
+        sum[e * BLOCK + threadIdx.x] = p[e].sum;
+    }
+    for (unsigned half = BLOCK / lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+#pragma unroll
+        for (int e = 0; row < half && e < width; e++) {
+            unsigned own = e * BLOCK + threadIdx.x, with = own + half * lanes;
+            p[e] = pair_join(p[e], {most[with], sum[with]});
+            most[own] = p[e].most;
+            sum[own] = p[e].sum;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int e = 0; e < width; e++)
+        p[e] = {most[e * BLOCK + column], sum[e * BLOCK + column]};
+    __syncthreads();
+}
+
+template <int width, class element>
+static __device__ __forceinline__ void pairs_of_columns(const struct softmax &k, const element *x,
+                                                        unsigned first, unsigned end, unsigned rows,
+                                                        struct pair *p)
+{
+    for (unsigned i = first; i < end; i += AHEAD * rows) {
+        float v[AHEAD * width];
+        read_ahead<width>(x, k.inner, i, rows, end, v);
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            pair_add<AHEAD, width>(p[e], v + e);
+    }
+}
+
+/* p: of the lines of group `g`, over all of the axis. */
+template <int width, class element>
+static __device__ __forceinline__ void write_columns(const struct softmax &k, size_t at,
+                                                     unsigned first, unsigned end, unsigned rows,
+                                                     const struct pair *p)
+{
+#pragma unroll 4
+    for (unsigned i = first; i < end; i += rows) {
+        size_t to = at + (size_t)i * k.inner;
+        struct group<width> v = {};
+        v = group_at((const element *)k.x + to, v);
+        results_of<width, false>(k.log, v, p);
+        group_store((element *)k.y + to, v);
+    }
+}
+
+template <int width, class element>
+__global__ void __launch_bounds__(BLOCK) softmax_columns(const __grid_constant__ struct softmax k)
+{
+    __shared__ float memory[2 * BLOCK * width];
+    unsigned column = threadIdx.x % k.lanes, row = threadIdx.x / k.lanes, rows = BLOCK / k.lanes;
+    for (unsigned task = blockIdx.x; task < k.tasks; task += gridDim.x) {
+        unsigned tile = divide(task, k.splits), split = task - tile * k.splits.d;
+        unsigned g = tile * k.lanes + column, outer = divide(g, k.by_inner);
+        size_t at = (size_t)outer * k.size * k.inner + (g - outer * k.by_inner.d) * width;
+        unsigned first = split * k.chunk, end = g < k.lines ? min(first + k.chunk, k.size) : 0;
+        struct pair p[width];
+        for (int e = 0; e < width; e++)
+            p[e] = {-INFINITY, 0};
+        if (k.phase != FROM_PARTS)
+            pairs_of_columns<width>(k, (const element *)k.x + at, first + row, end, rows, p);
+        for (unsigned s = row; k.phase == FROM_PARTS && end > 0 && s < k.splits.d; s += rows)
+            for (int e = 0; e < width; e++)
+                p[e] = pair_join(p[e], part_at(k, g * width + e, s));
+        join_rows<width>(k.lanes, p, memory);
+        for (int e = 0; k.phase == PARTS && row == 0 && end > 0 && e < width; e++)
+            part_put(k, g * width + e, split, p[e]);
+        if (k.phase != PARTS)
+            write_columns<width, element>(k, at, first + row, end, rows, p);
     }
 }
 
 /* ---- hooks ---- */
+
+enum way { IN_REGISTERS, ALONG, ACROSS };
+
+struct plan {
+    struct softmax k; /* pointers and phase are left open */
+    enum way way;
+    int width;
+};
 
 static enum status supports(const struct kernel_query *q, struct error *why)
 {
@@ -85,32 +341,115 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return cuda_host->softmax_axis(q->node, &q->in[0].shape, &axis, why);
 }
 
+/* Lines beside each other in a block: 128 bytes, more where the axis is short. */
+static unsigned lanes_across(const struct softmax *k, unsigned group_bytes)
+{
+    unsigned groups = power_of_two_from(k->lines), lanes = 128 / group_bytes;
+    lanes = groups < lanes ? groups : lanes;
+    while (lanes < BLOCK && lanes < k->lines && k->size * lanes < (unsigned)BLOCK * AHEAD)
+        lanes *= 2;
+    return lanes;
+}
+
+static void split(const struct kernel_query *q, struct softmax *k, int64_t tasks, int64_t groups)
+{
+    unsigned splits = splits_for(q, tasks, groups / LEAST_PART);
+    k->chunk = (unsigned)div_up(k->size, splits);
+    k->splits = divisor_of(div_up(k->size, k->chunk));
+    k->tasks = (unsigned)tasks * k->splits.d;
+}
+
+static struct plan plan_of(const struct kernel_query *q)
+{
+    struct axis axis = {};
+    struct plan plan = {};
+    struct softmax *k = &plan.k;
+    enum dtype type = q->in[0].dtype;
+    struct error why = {};
+    k->splits = divisor_of(1);
+    if (cuda_host->softmax_axis(q->node, &q->in[0].shape, &axis, &why) != STATUS_OK ||
+        axis.outer * axis.size * axis.inner == 0)
+        return plan; /* no lines */
+    plan.width = group_width(type, axis.inner > 1 ? axis.inner : axis.size);
+    plan.way = axis.inner > 1 ? ACROSS : axis.size > line_kept(plan.width) ? ALONG : IN_REGISTERS;
+    k->log = strcmp(cuda_host->node_op(q->node), "LogSoftmax") == 0;
+    k->inner = (unsigned)axis.inner;
+    k->lines = (unsigned)(axis.outer * axis.inner / (plan.way == ACROSS ? plan.width : 1));
+    k->size = (unsigned)(axis.size / (plan.way == ACROSS ? 1 : plan.width));
+    if (plan.way == ACROSS) {
+        k->by_inner = divisor_of(axis.inner / plan.width);
+        k->lanes = lanes_across(k, (unsigned)(plan.width * element_bytes(type)));
+        split(q, k, div_up(k->lines, k->lanes), (int64_t)k->size * k->lanes);
+    } else {
+        k->lanes = keeping_of(axis.size, plan.width).lanes;
+        split(q, k, k->lines, plan.way == ALONG ? k->size : 1);
+    }
+    return plan;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    struct plan plan = plan_of(q);
+    int64_t lines = (int64_t)plan.k.lines * (plan.way == ACROSS ? plan.width : 1);
+    return plan.k.splits.d > 1 ? padded_bytes(lines * plan.k.splits.d, 2 * sizeof(float)) : 0;
+}
+
+static void launch_kept(const struct plan *plan, const struct kernel_query *q,
+                        const struct kernel_args *args)
+{
+    const struct softmax *k = &plan->k;
+    enum dtype type = q->in[0].dtype;
+    struct keeping keeping = keeping_of((int64_t)k->size * plan->width, plan->width);
+    struct cuda_grid block = cuda_size(keeping.block);
+    struct cuda_grid grid = grid_for(q, (int64_t)k->lines * k->lanes * BLOCK / keeping.block);
+    if (keeping.few)
+        LAUNCH_GROUPS(type, plan->width, (softmax_kept<width, KEPT_FEW, element>), grid, block, 0,
+                      k, args);
+    else
+        LAUNCH_GROUPS(type, plan->width, (softmax_kept<width, KEPT_MANY(width), element>), grid, block, 0,
+                      k, args);
+}
+
+/* One launch for whole lines, else one for their parts and one that joins these and writes. */
+static void launch_swept(const struct plan *plan, const struct kernel_query *q,
+                         const struct kernel_args *args)
+{
+    struct softmax k = plan->k;
+    enum dtype type = q->in[0].dtype;
+    bool parts = k.splits.d > 1;
+    unsigned threads = BLOCK;
+    if (!parts)
+        threads = LONG_BLOCK;
+    int64_t bytes = (int64_t)k.chunk * plan->width * element_bytes(type);
+    for (k.phase = parts ? PARTS : WHOLE; k.phase <= (parts ? FROM_PARTS : WHOLE); k.phase++) {
+        if (plan->way == ACROSS)
+            LAUNCH_GROUPS(type, plan->width, (softmax_columns<width, element>),
+                          grid_in_cache(q, k.tasks, bytes * k.lanes), cuda_size(BLOCK), 0, &k,
+                          args);
+        else
+            LAUNCH_GROUPS(type, plan->width, (softmax_long<width, element>),
+                          grid_in_cache(q, k.tasks, bytes), cuda_size(threads), 0, &k, args);
+    }
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     (void)state;
-    struct axis axis;
-    if (cuda_host->softmax_axis(q->node, &q->in[0].shape, &axis, NULL) != STATUS_OK ||
-        axis.outer * axis.size * axis.inner == 0)
+    struct plan plan = plan_of(q);
+    if (plan.k.lines == 0)
         return;
-    bool wide = axis.inner == 1 && axis.size % 4 == 0;
-    struct softmax k = {args->in[0],
-                        args->out[0],
-                        (unsigned)(axis.outer * axis.inner),
-                        (unsigned)(axis.size / (wide ? 4 : 1)),
-                        lanes_for(axis.size),
-                        (unsigned)axis.inner,
-                        divisor_of(axis.inner),
-                        strcmp(cuda_host->node_op(q->node), "LogSoftmax") == 0};
-    struct cuda_grid grid = grid_of_lines(q, k.lines, k.lanes);
-    if (wide)
-        LAUNCH_FLOATS(q->in[0].dtype, (softmax_lines<4, element>), grid, cuda_size(BLOCK), 0, &k,
-                      args);
+    plan.k.x = args->in[0];
+    plan.k.y = args->out[0];
+    plan.k.parts = (float *)args->workspace;
+    if (plan.way == IN_REGISTERS)
+        launch_kept(&plan, q, args);
     else
-        LAUNCH_FLOATS(q->in[0].dtype, (softmax_lines<1, element>), grid, cuda_size(BLOCK), 0, &k,
-                      args);
+        launch_swept(&plan, q, args);
 }
 
 static const char *const ops[] = {"Softmax", "LogSoftmax", NULL};
 
-CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, .supports = supports,
+                        .workspace = workspace, .launch = launch};

@@ -99,6 +99,9 @@ template <int width> struct group {
     float v[width];
 };
 
+/* The width whose group takes 16 bytes, the most that one access moves: 4 of f32, 8 of the others. */
+#define WIDEST(element) ((int)(16 / sizeof(element)))
+
 /* 16 bytes of f32, 8 of the others. */
 static __device__ __forceinline__ struct group<4> group_at(const float *x, struct group<4> r) {
     float4 v = *(const float4 *)x;
@@ -116,6 +119,26 @@ static __device__ __forceinline__ struct group<4> group_at(const element *x, str
     r.v[1] = to_float(element{(uint16_t)(v.x >> 16)});
     r.v[2] = to_float(element{(uint16_t)v.y});
     r.v[3] = to_float(element{(uint16_t)(v.y >> 16)});
+    return r;
+}
+
+static __device__ __forceinline__ struct group<8> group_at(const float *x, struct group<8> r) {
+    struct group<4> low = group_at(x, group<4>{}), high = group_at(x + 4, group<4>{});
+    for (int i = 0; i < 4; i++) {
+        r.v[i] = low.v[i];
+        r.v[i + 4] = high.v[i];
+    }
+    return r;
+}
+
+template <class element>
+static __device__ __forceinline__ struct group<8> group_at(const element *x, struct group<8> r) {
+    uint4 v = *(const uint4 *)x;
+    const unsigned pair[4] = {v.x, v.y, v.z, v.w};
+    for (int i = 0; i < 4; i++) {
+        r.v[2 * i] = to_float(element{(uint16_t)pair[i]});
+        r.v[2 * i + 1] = to_float(element{(uint16_t)(pair[i] >> 16)});
+    }
     return r;
 }
 
@@ -139,6 +162,24 @@ static __device__ __forceinline__ void group_store(element *y, const struct grou
         float_put(&e[i], r.v[i]);
     *(uint2 *)y =
         make_uint2(e[0].bits | (unsigned)e[1].bits << 16, e[2].bits | (unsigned)e[3].bits << 16);
+}
+
+static __device__ __forceinline__ void
+group_store(float *y, const struct group<8> &r)
+{
+    *(float4 *)y = make_float4(r.v[0], r.v[1], r.v[2], r.v[3]);
+    *(float4 *)(y + 4) = make_float4(r.v[4], r.v[5], r.v[6], r.v[7]);
+}
+
+template <class element>
+static __device__ __forceinline__ void group_store(element *y, const struct group<8> &r)
+{
+    element e[8];
+    for (int i = 0; i < 8; i++)
+        float_put(&e[i], r.v[i]);
+    *(uint4 *)y =
+        make_uint4(e[0].bits | (unsigned)e[1].bits << 16, e[2].bits | (unsigned)e[3].bits << 16,
+                   e[4].bits | (unsigned)e[5].bits << 16, e[6].bits | (unsigned)e[7].bits << 16);
 }
 
 template <class element>
@@ -185,6 +226,26 @@ static __device__ __forceinline__ void group_store_as(int type, void *y, size_t 
         } else {                                                                                   \
             using element = float;                                                                 \
             LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        }                                                                                          \
+    } while (0)
+
+/* LAUNCH of a kernel that names `width`, too: 8 (of 16 bits only), 4 or 1. */
+#define LAUNCH_GROUPS(type, group_size, kernel, grid_size, block_size, bytes, parameters, args)    \
+    do {                                                                                           \
+        if ((group_size) == 8 && (type) == DTYPE_F16) {                                            \
+            constexpr int width = 8;                                                               \
+            using element = struct half;                                                           \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        } else if ((group_size) == 8) {                                                            \
+            constexpr int width = 8;                                                               \
+            using element = struct bfloat;                                                         \
+            LAUNCH(kernel, grid_size, block_size, bytes, parameters, args);                        \
+        } else if ((group_size) == 4) {                                                            \
+            constexpr int width = 4;                                                               \
+            LAUNCH_FLOATS(type, kernel, grid_size, block_size, bytes, parameters, args);           \
+        } else {                                                                                   \
+            constexpr int width = 1;                                                               \
+            LAUNCH_FLOATS(type, kernel, grid_size, block_size, bytes, parameters, args);           \
         }                                                                                          \
     } while (0)
 

@@ -59,6 +59,13 @@ static inline int element_bytes(enum dtype dtype)
         }                                                                                          \
     } while (0)
 
+/* Elements of a group that neighbours in runs of `size` can be read by: 16 bytes, or four, or 1. */
+static inline int group_width(enum dtype dtype, int64_t size)
+{
+    int widest = 16 / element_bytes(dtype);
+    return size % widest == 0 ? widest : size % 4 == 0 ? 4 : 1;
+}
+
 static inline bool is_float(enum dtype dtype)
 {
     return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
@@ -118,6 +125,21 @@ static inline struct axis axis_of(const struct shape *shape, int axis)
     for (int d = 0; d < shape->rank; d++)
         *(d < axis ? &a.outer : &a.inner) *= d == axis ? 1 : shape->dim[d];
     return a;
+}
+
+/* Into how many parts each of few large tasks is split over blocks: as many as fill the device once,
+ * or four times where whole tasks would leave it half idle in the end. most: parts that are worth a
+ * block's start. */
+static inline unsigned splits_for(const struct kernel_query *q, int64_t tasks, int64_t most)
+{
+    int units = q->device->properties.units;
+    int64_t wave = 8 * (int64_t)(units > 0 ? units : 1), splits = 1;
+    if (tasks <= wave / 2)
+        splits = wave / (tasks > 0 ? tasks : 1);
+    else if (tasks < 4 * wave)
+        splits = div_up(4 * wave, tasks);
+    splits = splits < most ? splits : most;
+    return (unsigned)(splits > 1 ? splits : 1);
 }
 
 static inline unsigned power_of_two_from(int64_t least)
