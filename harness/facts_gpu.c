@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef void *nvml_device;
@@ -64,12 +65,23 @@ static const struct gpu_source {
      FACT_TUNING},
     {"clock_sm", "nvmlDeviceGetClockInfo", "MHz", GPU_CLOCK_SM, FACT_VOLATILE},
     {"clock_memory", "nvmlDeviceGetClockInfo", "MHz", GPU_CLOCK_MEMORY, FACT_VOLATILE},
-    {"throttle_reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", "", GPU_WIDE, FACT_VOLATILE},
+    {"throttle_reasons", "nvmlDeviceGetCurrentClocksEventReasons", "", GPU_WIDE, FACT_VOLATILE},
 };
 
 static union nvml_call find(void *library, const char *name)
 {
     return (union nvml_call){.address = dlsym(library, name)};
+}
+
+/* The reasons of a clock had another name before driver 535. */
+static union nvml_call find_source(void *library, const char **name)
+{
+    static const char older[] = "nvmlDeviceGetCurrentClocksThrottleReasons";
+    union nvml_call call = find(library, *name);
+    if (call.address || strcmp(*name, "nvmlDeviceGetCurrentClocksEventReasons") != 0)
+        return call;
+    *name = older;
+    return find(library, older);
 }
 
 /* Asks for one fact; an NVML status. */
@@ -106,11 +118,11 @@ static void read_device(struct facts *facts, void *library, unsigned index, nvml
 {
     for (int k = 0; k < ARRAY_COUNT(sources); k++) {
         char key[96], value[128] = "";
-        union nvml_call call = find(library, sources[k].call);
+        const char *name = sources[k].call;
+        union nvml_call call = find_source(library, &name);
         int code = call.address ? ask(call, sources[k].shape, device, value) : -1;
         snprintf(key, sizeof(key), "%u_%s", index, sources[k].key);
-        facts_add(facts, (struct fact){"gpu", key, value, sources[k].unit, sources[k].call,
-                                       sources[k].class,
+        facts_add(facts, (struct fact){"gpu", key, value, sources[k].unit, name, sources[k].class,
                                        code == NVML_OK              ? FACT_OK
                                        : code == NVML_NO_PERMISSION ? FACT_DENIED
                                                                     : FACT_ABSENT});
@@ -148,7 +160,8 @@ static void read_all(struct facts *facts, void *library)
 
 void facts_gpu(struct facts *facts)
 {
-    static const char name[] = "libnvidia-ml.so.1";
+    const char *named = getenv("RIDGE_NVML");
+    const char *name = named && named[0] ? named : "libnvidia-ml.so.1";
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     union nvml_call init = {NULL}, shutdown = {NULL};
     if (library) {

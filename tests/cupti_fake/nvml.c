@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "profilers/lib/nvml.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -39,6 +40,19 @@ CALL(const char *, nvmlErrorString, (int code))
 {
     (void)code;
     return "made up";
+}
+
+CALL(int, nvmlSystemGetDriverVersion, (char *text, unsigned size))
+{
+    snprintf(text, size, "999.1");
+    return NVML_SUCCESS;
+}
+
+CALL(int, nvmlDeviceGetName, (nvml_device device, char *text, unsigned size))
+{
+    (void)device;
+    snprintf(text, size, "a made GPU");
+    return NVML_SUCCESS;
 }
 
 CALL(int, nvmlDeviceGetCount_v2, (unsigned *count))

@@ -52,6 +52,10 @@ asks "the peak is that of the GPU in f32" \
     "m.value = c.value FROM metric AS m, ceiling AS c
      WHERE m.name = 'peak_flop_rate' AND c.device = 'cuda' AND c.name = 'fma f32'"
 asks "the clock is the GPU's" "value = 1.98e9 FROM metric WHERE name = 'clock_hz'"
+asks "the GPU's name and driver among the machine's facts" \
+    "count(*) = 2 FROM env_fact WHERE category = 'gpu' AND value IN ('a made GPU', '999.1')"
+asks "why its clock is what it is, by the call's newer name" \
+    "count(*) > 0 FROM run_fact WHERE key = '0_throttle_reasons' AND value = '0x0' AND source LIKE '%EventReasons'"
 asks "CUPTI's counts of the whole" \
     "count(*) = 3 FROM metric WHERE source = 'cupti' AND op IS NULL AND value > 0
      AND name IN ('flops', 'dram_read_bytes', 'dram_write_bytes')"
