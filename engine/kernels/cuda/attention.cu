@@ -16,11 +16,12 @@ struct attention {
     float scale;
 };
 
-/* columns: the most a thread has; the padding keeps rows off each other's banks. */
+/* columns: the most a thread has; the padding keeps rows off each other's banks, in p the eight
+ * words of each of a warp's four queries. */
 template <int columns> struct attention_memory {
     float q[QUERIES][TEAM * columns + 1];
     float k[KEYS][TEAM * columns + 1], v[KEYS][TEAM * columns + 1];
-    float p[QUERIES][KEYS + 1];
+    float p[QUERIES][KEYS + TEAM];
 };
 
 template <int columns> struct running {

@@ -21,7 +21,7 @@ struct integer_product {
 };
 
 struct integer_tiles {
-    short a[DEPTH][SIDE + 4], b[DEPTH][SIDE + 4]; /* the padding is as in lib/tile.h */
+    short a[DEPTH][SIDE + 2], b[DEPTH][SIDE + 2]; /* 32 of depth begin in 32 banks */
 };
 
 static __device__ __forceinline__ int byte_at(const void *bytes, bool is_signed, int64_t at)

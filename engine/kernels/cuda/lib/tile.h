@@ -14,9 +14,9 @@
 
 enum { TILE_SIDE = 16, TILE_DEPTH = 16 };
 
-/* The padding keeps columns that are written together off one bank. */
+/* The padding keeps what is written together, 16 of depth by two neighbours, in 32 banks. */
 template <int each> struct tile_memory {
-    float a[TILE_DEPTH][TILE_SIDE * each + 4], b[TILE_DEPTH][TILE_SIDE * each + 4];
+    float a[TILE_DEPTH][TILE_SIDE * each + 2], b[TILE_DEPTH][TILE_SIDE * each + 2];
 };
 
 template <int each> struct tile_sums {
