@@ -92,6 +92,8 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static const struct op_case cases[] = {
     {.name = "image", .inputs = "f32[2,37,7,6] f32[37]! f32[37]! f32[37]! f32[37]{0.1:2}!"},
+    {.name = "groups", .inputs = "f32[2,24,4,6] f32[24]! f32[24]! f32[24]! f32[24]{0.1:2}!"},
+    {.name = "fours", .inputs = "f32[2,12,2,6] f32[12]! f32[12]! f32[12]! f32[12]{0.1:2}!"},
     {.name = "epsilon",
      .inputs = "f32[1,16,5,5] f32[16]! f32[16]! f32[16]! f32[16]{0.0:0.1}!",
      .attrs = "epsilon=0.01"},

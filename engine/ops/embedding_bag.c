@@ -53,6 +53,11 @@ static const struct op_case cases[] = {
     {.name = "mean", .inputs = "f32[50,33]! i64[6,4]{0:50}", .attrs = "mode=\"mean\""},
     {.name = "one_index", .inputs = "f32[20,64]! i64[9,1]{0:20}", .attrs = "mode=\"sum\""},
     {.name = "one_column", .inputs = "f32[300,1]! i32[4,37]{0:300}"},
+    {.name = "shared_bags", .inputs = "f32[30,40]{0.5:1}! i32[3,51]{0:30}"},
+    {.name = "few_long_bags", .inputs = "f32[40,24]{0.5:1}! i32[2,1100]{0:40}"},
+    {.name = "one_long_bag",
+     .inputs = "f32[30,5]{0.5:1}! i64[1,1300]{0:30}",
+     .attrs = "mode=\"mean\""},
     {.name = "table_at_run_time", .inputs = "f32[20,8] i32[3,6]{0:20}"},
 };
 

@@ -24,16 +24,21 @@ static int input(struct graph *g, const char *name, int64_t channels, int64_t wi
 }
 
 /* Two nested concatenations, each normalised; the inner one is read elsewhere too. `images`: the
- * pieces come from convolutions and lie channels-last. `fours`: all sizes are multiples of 4. */
-static struct graph *dense_graph(bool images, bool fours)
+ * pieces come from convolutions and lie channels-last. All sizes are multiples of `multiple`, which
+ * is 1, 4 or 8. */
+static struct graph *dense_graph(bool images, int multiple)
 {
     struct graph *g = graph_new("dense");
-    int64_t width = fours ? 6 : 5;
+    int64_t width = multiple == 8 ? 8 : multiple == 4 ? 6 : 5;
     int a = input(g, "a", 7, width), b = input(g, "b", 19, width), c = input(g, "c", 32, width);
     if (images) {
-        a = conv2d(g, a, .name = "conv_a", .out = fours ? 12 : 13, .kernel = 3, .pad = 1);
+        a = conv2d(g, a, .name = "conv_a",
+                   .out = multiple == 8   ? 16
+                          : multiple == 4 ? 12
+                                          : 13,
+                   .kernel = 3, .pad = 1);
         b = conv2d(g, b, .name = "conv_b", .out = 32, .kernel = 1);
-        c = conv2d(g, c, .name = "conv_c", .out = fours ? 8 : 5, .kernel = 1);
+        c = conv2d(g, c, .name = "conv_c", .out = multiple > 1 ? 8 : 5, .kernel = 1);
     }
     int inner = concat(g, 1, 2, (const int[]){a, b});
     int outer = concat(g, 1, 2, (const int[]){inner, c});
@@ -61,7 +66,7 @@ static void norms_join_their_concatenations(void **state)
     (void)state;
     struct error err;
     struct exe_options options = quick(isa_detect());
-    struct graph *g = dense_graph(true, false);
+    struct graph *g = dense_graph(true, 1);
     assert_int_equal(graph_check(g, &err), STATUS_OK);
     assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
     assert_int_equal(count_ops(g, "BatchNormalization") + count_ops(g, "Relu"), 0);
@@ -73,7 +78,8 @@ static void norms_join_their_concatenations(void **state)
     graph_free(g);
 }
 
-static void compare(const struct graph *g, const struct exe_options *options, const char *kernel)
+static void compare(const struct graph *g, const struct exe_options *options, const char *kernel,
+                    double bound)
 {
     struct error err = {0};
     struct exe *exe;
@@ -91,7 +97,7 @@ static void compare(const struct graph *g, const struct exe_options *options, co
         struct ref_tensor got;
         assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
                          STATUS_OK);
-        assert_true(ref_rel_error(&got, &expected[k]) <= 1e-5);
+        assert_true(ref_rel_error(&got, &expected[k]) <= bound);
         ref_release(&got);
         ref_release(&expected[k]);
     }
@@ -102,11 +108,11 @@ static void results_are_right_in_both_layouts(void **state)
 {
     (void)state;
     for (int images = 0; images < 2; images++) {
-        struct graph *g = dense_graph(images, false);
+        struct graph *g = dense_graph(images, 1);
         for (enum isa isa = ISA_SCALAR; isa <= isa_detect(); isa++) {
             struct exe_options options = quick(isa);
             options.max_error = 1e-5; /* no Winograd */
-            compare(g, &options, "concat_norm");
+            compare(g, &options, "concat_norm", 1e-5);
         }
         graph_free(g);
     }
@@ -118,11 +124,16 @@ static void results_are_right_on_a_device(void **state)
     (void)state;
     if (!plugin_version("cuda"))
         skip();
-    for (int kind = 0; kind < 4; kind++) {
-        struct graph *g = dense_graph(kind & 1, kind & 2);
-        struct exe_options options = quick(isa_detect());
-        options.device = "cuda";
-        compare(g, &options, "cuda_concat_norm");
+    static const enum precision precisions[] = {PRECISION_F32, PRECISION_F16, PRECISION_BF16};
+    static const double bounds[] = {1e-5, 5e-3, 4e-2};
+    for (int kind = 0; kind < 6; kind++) {
+        struct graph *g = dense_graph(kind & 1, kind < 2 ? 1 : kind & 2 ? 4 : 8);
+        for (int p = 0; p < ARRAY_COUNT(precisions); p++) {
+            struct exe_options options = quick(isa_detect());
+            options.device = "cuda";
+            options.precision = precisions[p];
+            compare(g, &options, "cuda_concat_norm", bounds[p]);
+        }
         graph_free(g);
     }
 }

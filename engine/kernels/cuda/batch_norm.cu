@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * BatchNormalization with given statistics and one activation, for where it is not folded into the
- * operator before: a pass over memory, four elements a thread where they lie so. */
+ * operator before: a pass over memory, 16 bytes a thread where they lie so. */
 #include "engine/kernels/cuda/lib/math.h"
 #include "engine/kernels/cuda/lib/query.h"
 
@@ -76,7 +76,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     for (int d = x->rank > 1 ? 2 : 0; d < x->rank; d++)
         plane *= x->dim[d];
     bool along = !is_plain(q) || plane == 1;
-    bool by_four = (along ? channels : plane) % 4 == 0;
+    int by = group_width(q->in[0].dtype, along ? channels : plane);
     const struct post *post = q->node->post_count ? &q->node->posts[0] : NULL;
     if (count == 0)
         return;
@@ -86,23 +86,21 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
                            (const float *)args->in[3],
                            (const float *)args->in[4],
                            args->out[0],
-                           (unsigned)(count / (by_four ? 4 : 1)),
-                           divisor_of(along ? 1 : plane / (by_four ? 4 : 1)),
-                           divisor_of(along && by_four ? channels / 4 : channels),
+                           (unsigned)(count / by),
+                           divisor_of(along ? 1 : plane / by),
+                           divisor_of(along ? channels / by : channels),
                            post ? post->act : ACT_NONE,
                            post ? post->a : 0,
                            post ? post->b : 0,
                            (float)cuda_host->node_float(q->node, "epsilon", 1e-5)};
     enum dtype type = q->in[0].dtype;
     struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
-    if (along && by_four)
-        LAUNCH_FLOATS(type, (batch_norm_groups<4, true, element>), grid, block, 0, &k, args);
-    else if (along)
-        LAUNCH_FLOATS(type, (batch_norm_groups<1, true, element>), grid, block, 0, &k, args);
-    else if (by_four)
-        LAUNCH_FLOATS(type, (batch_norm_groups<4, false, element>), grid, block, 0, &k, args);
+    if (along)
+        LAUNCH_GROUPS(type, by, (batch_norm_groups<width, true, element>), grid, block, 0, &k,
+                      args);
     else
-        LAUNCH_FLOATS(type, (batch_norm_groups<1, false, element>), grid, block, 0, &k, args);
+        LAUNCH_GROUPS(type, by, (batch_norm_groups<width, false, element>), grid, block, 0, &k,
+                      args);
 }
 
 static const char *const ops[] = {"BatchNormalization", NULL};

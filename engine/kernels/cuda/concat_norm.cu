@@ -2,8 +2,8 @@
  *
  * Concat of channels with a factor and a shift per channel and an activation, as the passes make of
  * batch norms behind concatenations: one reading of the pieces, one writing of the result. A thread
- * has one or four neighbouring results and finds the piece that they come from by bisection;
- * neighbouring threads nearly always have the same one. */
+ * has 16 bytes of neighbouring results, or one of them, and finds the piece that they come from by
+ * bisection; neighbouring threads nearly always have the same one. */
 #include "engine/kernels/cuda/lib/math.h"
 #include "engine/kernels/cuda/lib/query.h"
 
@@ -97,20 +97,21 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return fits_index(&q->out[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
 }
 
-/* Pieces with channels, and whether all of them begin at a multiple of four. */
-static bool fill_pieces(const struct kernel_query *q, const struct kernel_args *args,
-                        struct joined *k)
+/* Pieces with channels; returns how many elements all of them begin at a multiple of. */
+static int fill_pieces(const struct kernel_query *q, const struct kernel_args *args,
+                       struct joined *k)
 {
-    bool by_four = true;
+    int by = group_width(q->out[0].dtype, 0);
     for (int i = 0; i < q->node->op_inputs; i++) {
         unsigned channels = (unsigned)q->in[i].shape.dim[1];
+        int own = group_width(q->out[0].dtype, channels);
         if (channels == 0)
             continue;
-        by_four = by_four && channels % 4 == 0;
+        by = own < by ? own : by;
         k->in[k->pieces++] = args->in[i];
         k->start[k->pieces] = k->start[k->pieces - 1] + channels;
     }
-    return by_four;
+    return by;
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
@@ -122,16 +123,16 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     const struct post *posts = q->node->posts;
     if (count == 0)
         return;
-    bool last = !all_lie(q, cuda_host->desc_is_plain), whole = fill_pieces(q, args, &k);
+    bool last = !all_lie(q, cuda_host->desc_is_plain);
+    int whole = fill_pieces(q, args, &k);
     k.plane = (unsigned)(y[2] * y[3]);
-    bool by_four = last ? whole : k.plane % 4 == 0;
-    unsigned width = by_four ? 4 : 1;
+    int by = last ? whole : group_width(q->out[0].dtype, k.plane);
     k.factor = args->in[posts[MUL].input];
     k.shift = args->in[posts[ADD].input];
     k.y = args->out[0];
-    k.count = (unsigned)count / width;
-    k.channels = divisor_of(last ? y[1] / width : y[1]);
-    k.by_plane = divisor_of(k.plane / width > 0 ? k.plane / width : 1);
+    k.count = (unsigned)(count / by);
+    k.channels = divisor_of(last ? y[1] / by : y[1]);
+    k.by_plane = divisor_of(last ? 1 : k.plane / by);
     if (q->node->post_count > ACT) {
         k.act = posts[ACT].act;
         k.a = posts[ACT].a;
@@ -139,14 +140,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     }
     enum dtype type = q->out[0].dtype;
     struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
-    if (last && by_four)
-        LAUNCH_FLOATS(type, (concat_norm_groups<4, true, element>), grid, block, 0, &k, args);
-    else if (last)
-        LAUNCH_FLOATS(type, (concat_norm_groups<1, true, element>), grid, block, 0, &k, args);
-    else if (by_four)
-        LAUNCH_FLOATS(type, (concat_norm_groups<4, false, element>), grid, block, 0, &k, args);
+    if (last)
+        LAUNCH_GROUPS(type, by, (concat_norm_groups<width, true, element>), grid, block, 0, &k,
+                      args);
     else
-        LAUNCH_FLOATS(type, (concat_norm_groups<1, false, element>), grid, block, 0, &k, args);
+        LAUNCH_GROUPS(type, by, (concat_norm_groups<width, false, element>), grid, block, 0, &k,
+                      args);
 }
 
 static const char *const ops[] = {"Concat", NULL};

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * EmbeddingBag: rows of a table of floats summed or averaged per bag. A thread has one or four
- * columns of a bag and walks its indices; neighbouring threads have neighbouring columns, so that a
- * row is read in whole sectors. */
-#include "engine/kernels/cuda/lib/query.h"
+ * EmbeddingBag: rows of a table of floats summed or averaged per bag. Neighbouring threads have
+ * neighbouring columns of a bag, 16 bytes each, so that a row is read in whole sectors; four rows
+ * are asked for before the first is needed. Where there are few bags, rows of a block's threads
+ * share the indices of each, and long ones are split over blocks: what the parts gave is added up
+ * by a second launch. */
+#include "engine/kernels/cuda/lib/lines.h"
+
+enum { AHEAD = 4 };
 
 struct bags {
     const void *table;
     const char *index;
     void *y;
+    float *parts;             /* [result][split]; NULL: results go to y */
     unsigned work, bag, rows; /* work: groups of columns; bag: indices each; rows of the table */
     struct divisor columns;   /* groups per row */
+    unsigned lanes;           /* groups beside each other in a block */
+    struct divisor splits;
+    unsigned chunk, tasks; /* indices per split; tiles of `lanes`, times splits */
     float factor;
     bool wide; /* 64-bit indices */
 };
@@ -22,22 +30,88 @@ static __device__ __forceinline__ unsigned row_at(const struct bags &b, unsigned
     return at >= 0 && at < b.rows ? (unsigned)at : 0;
 }
 
+/* Indices first, first + step ... of the bag at `from`. */
+template <int width, class element>
+static __device__ __forceinline__ struct group<width> sum_of_rows(const struct bags &b,
+                                                                  unsigned from, unsigned column,
+                                                                  unsigned first, unsigned end,
+                                                                  unsigned step) {
+    const element *table = (const element *)b.table;
+    struct group<width> sum = {};
+    for (unsigned i = first; i < end; i += AHEAD * step) {
+        size_t row[AHEAD];
+        struct group<width> v[AHEAD] = {};
+#pragma unroll
+        for (unsigned a = 0; a < AHEAD; a++)
+            row[a] = i + a * step < end ? row_at(b, from + i + a * step) : 0;
+#pragma unroll
+        for (unsigned a = 0; a < AHEAD; a++)
+            if (i + a * step < end)
+                v[a] = group_at(table + (row[a] * b.columns.d + column) * width, v[a]);
+#pragma unroll
+        for (int e = 0; e < width; e++)
+            sum.v[e] += (v[0].v[e] + v[1].v[e]) + (v[2].v[e] + v[3].v[e]);
+    }
+    return sum;
+}
+
+/* Over the block's rows of threads; the first row gets the sum. */
+template <int width>
+static __device__ __forceinline__ void add_rows(unsigned lanes, struct group<width> &sum,
+                                                float *part)
+{
+    unsigned row = threadIdx.x / lanes;
+    if (lanes == BLOCK)
+        return;
+#pragma unroll
+    for (int e = 0; e < width; e++)
+        part[e * BLOCK + threadIdx.x] = sum.v[e];
+    for (unsigned half = BLOCK / lanes / 2; half > 0; half /= 2) {
+        __syncthreads();
+#pragma unroll
+        for (int e = 0; row < half && e < width; e++) {
+            sum.v[e] += part[e * BLOCK + threadIdx.x + half * lanes];
+            part[e * BLOCK + threadIdx.x] = sum.v[e];
+        }
+    }
+    __syncthreads();
+}
+
 template <int width, class element>
 __global__ void __launch_bounds__(BLOCK) embedding_bags(const __grid_constant__ struct bags b)
 {
-    for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < b.work; k += gridDim.x * BLOCK) {
-        unsigned bag = divide(k, b.columns), column = k - bag * b.columns.d;
-        struct group<width> sum = {}, row = {
-        };
-        for (unsigned i = 0; i < b.bag; i++) {
-            size_t at = (size_t)row_at(b, bag * b.bag + i) * b.columns.d + column;
-            row = group_at((const element *)b.table + at * width, row);
-            for (int e = 0; e < width; e++)
-                sum.v[e] += row.v[e];
-        }
+    __shared__ float part[BLOCK * width];
+    unsigned lane = threadIdx.x % b.lanes, row = threadIdx.x / b.lanes;
+    for (unsigned task = blockIdx.x; task < b.tasks; task += gridDim.x) {
+        unsigned tile = divide(task, b.splits), split = task - tile * b.splits.d;
+        unsigned k = tile * b.lanes + lane, bag = divide(k, b.columns);
+        unsigned first = split * b.chunk, end = k < b.work ? min(first + b.chunk, b.bag) : 0;
+        struct group<width> sum = sum_of_rows<width, element>(
+            b, bag * b.bag, k - bag * b.columns.d, first + row, end, BLOCK / b.lanes);
+        add_rows<width>(b.lanes, sum, part);
+        if (row > 0 || k >= b.work)
+            continue;
+        for (int e = 0; b.parts && e < width; e++)
+            b.parts[(k * width + e) * b.splits.d + split] = sum.v[e];
         for (int e = 0; e < width; e++)
             sum.v[e] *= b.factor;
-        group_store((element *)b.y + (size_t)k * width, sum);
+        if (!b.parts)
+            group_store((element *)b.y + (size_t)k * width, sum);
+    }
+}
+
+/* A block per result. */
+template <class element>
+__global__ void __launch_bounds__(BLOCK) embedding_join(const __grid_constant__ struct bags b)
+{
+    __shared__ float part[WARP];
+    for (unsigned k = blockIdx.x; k < b.work; k += gridDim.x) {
+        float sum = 0;
+        for (unsigned s = threadIdx.x; s < b.splits.d; s += BLOCK)
+            sum += b.parts[k * b.splits.d + s];
+        sum = block_sum(sum, part);
+        if (threadIdx.x == 0)
+            float_put((element *)b.y + k, sum * b.factor);
     }
 }
 
@@ -56,34 +130,65 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
+/* Who does what; pointers are left open. A thread keeps AHEAD indices at least. */
+static struct bags plan(const struct kernel_query *q, int *width)
+{
+    const struct shape *table = &q->in[0].shape, *index = &q->in[1].shape;
+    struct bags b = {};
+    *width = group_width(q->in[0].dtype, table->dim[1]);
+    b.bag = (unsigned)index->dim[1];
+    b.rows = (unsigned)table->dim[0];
+    b.work = (unsigned)(index->dim[0] * table->dim[1] / *width);
+    b.columns = divisor_of(table->dim[1] > 0 ? table->dim[1] / *width : 1);
+    b.factor = strcmp(cuda_host->node_string(q->node, "mode", "sum"), "mean") == 0
+                   ? 1.0f / (float)index->dim[1]
+                   : 1.0f;
+    b.wide = q->in[1].dtype == DTYPE_I64;
+    unsigned sharers = 1;
+    int64_t units = q->device->properties.units, threads = 12 * units * BLOCK;
+    while (sharers < BLOCK / 8 && (int64_t)b.work * sharers < threads &&
+           b.bag >= 2 * sharers * AHEAD)
+        sharers *= 2;
+    b.lanes = BLOCK / sharers;
+    int64_t tiles = div_up(b.work, b.lanes), least = 4 * (int64_t)AHEAD * sharers;
+    unsigned splits = splits_for(q, tiles, b.bag / least);
+    b.chunk = (unsigned)(b.bag > 0 ? div_up(b.bag, splits) : 1);
+    b.splits = divisor_of(b.bag > 0 ? div_up(b.bag, b.chunk) : 1);
+    b.tasks = (unsigned)tiles * b.splits.d;
+    return b;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    int width;
+    (void)variant;
+    struct bags b = plan(q, &width);
+    return b.splits.d > 1 ? padded_bytes((int64_t)b.work * width * b.splits.d, sizeof(float)) : 0;
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     (void)state;
-    const struct shape *table = &q->in[0].shape, *index = &q->in[1].shape;
-    int64_t width = table->dim[1], count = index->dim[0] * width;
-    bool mean = strcmp(cuda_host->node_string(q->node, "mode", "sum"), "mean") == 0;
-    int each = width % 4 == 0 ? 4 : 1;
-    if (count == 0)
+    int width;
+    struct bags b = plan(q, &width);
+    enum dtype type = q->in[0].dtype;
+    b.table = args->in[0];
+    b.index = (const char *)args->in[1];
+    b.y = args->out[0];
+    b.parts = b.splits.d > 1 ? (float *)args->workspace : NULL;
+    if (b.work == 0)
         return;
-    struct bags b = {args->in[0],
-                     (const char *)args->in[1],
-                     args->out[0],
-                     (unsigned)(count / each),
-                     (unsigned)index->dim[1],
-                     (unsigned)table->dim[0],
-                     divisor_of(width / each),
-                     mean ? 1.0f / (float)index->dim[1] : 1.0f,
-                     q->in[1].dtype == DTYPE_I64};
-    if (each == 4)
-        LAUNCH_FLOATS(q->in[0].dtype, (embedding_bags<4, element>), grid_for(q, b.work),
-                      cuda_size(BLOCK), 0, &b, args);
-    else
-        LAUNCH_FLOATS(q->in[0].dtype, (embedding_bags<1, element>), grid_for(q, b.work),
-                      cuda_size(BLOCK), 0, &b, args);
+    LAUNCH_GROUPS(type, width, (embedding_bags<width, element>),
+                  grid_for(q, (int64_t)b.tasks * BLOCK), cuda_size(BLOCK), 0, &b, args);
+    if (!b.parts)
+        return;
+    b.work *= (unsigned)width;
+    LAUNCH_FLOATS(type, embedding_join<element>, grid_for(q, (int64_t)b.work * BLOCK),
+                  cuda_size(BLOCK), 0, &b, args);
 }
 
 static const char *const ops[] = {"EmbeddingBag", NULL};
 
 CUDA_KERNEL(embedding_bag) = {CUDA_NAME(embedding_bag), .ops = ops, .supports = supports,
-                              .launch = launch};
+                              .workspace = workspace, .launch = launch};

@@ -68,10 +68,12 @@ static inline int64_t div_up(int64_t a, int64_t b)
 }
 
 /* Blocks for `work` items that loop with the grid's stride: enough to fill the device a few times
- * over, and no more, so that a block's start is paid for. */
+ * over, and no more, so that a block's start is paid for. 24 a multiprocessor are whole waves where
+ * 8, 6, 4, 3 or 2 blocks share it: with 8 a kernel of 6 would leave it to 2 for a quarter of the
+ * work. */
 static inline struct cuda_grid grid_for(const struct kernel_query *q, int64_t work)
 {
-    int64_t most = 8 * (int64_t)(q->device->properties.units > 0 ? q->device->properties.units : 1);
+    int64_t units = q->device->properties.units, most = 24 * (units > 0 ? units : 1);
     int64_t blocks = div_up(work, BLOCK);
     return cuda_size((unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks));
 }

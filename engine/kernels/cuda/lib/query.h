@@ -127,13 +127,13 @@ static inline struct axis axis_of(const struct shape *shape, int axis)
     return a;
 }
 
-/* Into how many parts each of few large tasks is split over blocks: as many as fill the device once,
- * or four times where whole tasks would leave it half idle in the end. most: parts that are worth a
- * block's start. */
+/* Into how many parts each of few large tasks is split over blocks: 12 parts a multiprocessor, which
+ * are whole waves where 6, 4, 3 or 2 blocks share one; four times as many where whole tasks would
+ * leave it half idle in the end. most: parts that are worth a block's start. */
 static inline unsigned splits_for(const struct kernel_query *q, int64_t tasks, int64_t most)
 {
     int units = q->device->properties.units;
-    int64_t wave = 8 * (int64_t)(units > 0 ? units : 1), splits = 1;
+    int64_t wave = 12 * (int64_t)(units > 0 ? units : 1), splits = 1;
     if (tasks <= wave / 2)
         splits = wave / (tasks > 0 ? tasks : 1);
     else if (tasks < 4 * wave)
