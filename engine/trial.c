@@ -232,6 +232,18 @@ static enum status try_candidate(struct trial *t, struct candidate *c, struct tu
     return status;
 }
 
+/* Keeps who was on trial when the device was lost, whom nobody must try after that. */
+static void check_lost(struct trial *t, const struct candidate *c, struct error *why)
+{
+    struct exe_device *there = t->exe->there;
+    if (!there || device_blame(&there->device, there->stream, why) != STATUS_LOST)
+        return;
+    t->lost = *why;
+    t->loser = c;
+    error_context(&t->lost, "device lost with %s, variant %d%s%s%s on trial", c->kernel->name,
+                  c->variant, c->text[0] ? " (" : "", c->text, c->text[0] ? ")" : "");
+}
+
 /* ---- all of them ---- */
 
 static bool is_first_variant(const struct step *step, int k)
@@ -245,17 +257,19 @@ static void try_one(struct trial *t, int k, struct turns *turns, struct candidat
     struct candidate *c = &t->step->candidates[k];
     struct error why = {0};
     bool have = *winner || turns->count;
-    if (c->reason[0] || (have && c->kernel == &kernel_reference))
+    if (c->reason[0] || t->lost.code || (have && c->kernel == &kernel_reference))
         return;
     if (have && t->cache && record_is_hopeless(t, c->kernel)) {
         snprintf(c->reason, sizeof(c->reason),
                  "not tried by a quick tuning: far behind on other steps like this");
         return;
     }
-    if (try_candidate(t, c, turns, &why) != STATUS_OK)
+    if (try_candidate(t, c, turns, &why) != STATUS_OK) {
+        check_lost(t, c, &why);
         snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
-    else if (!turns->count && (!*winner || c->time_ns < (*winner)->time_ns))
+    } else if (!turns->count && (!*winner || c->time_ns < (*winner)->time_ns)) {
         *winner = c;
+    }
 }
 
 /* A kernel whose first variant is far behind is not tried with others: variants differ by less. */
@@ -306,8 +320,13 @@ static enum status try_all(struct trial *t, struct error *err)
     if (step->cost.macs <= reference_macs && !t->exe->options.quick_tune)
         expect_from_reference(t);
     struct candidate *winner = t->favourite ? try_favourite(t, &turns) : NULL;
-    winner = winner ? winner : try_each(t, &turns);
+    winner = winner || t->lost.code ? winner : try_each(t, &turns);
     turns_release(&turns);
+    if (t->lost.code) {
+        if (err)
+            *err = t->lost;
+        return STATUS_LOST;
+    }
     if (!winner)
         return FAIL(err, STATUS_FAILED, "no kernel computes node \"%s\" (%s)",
                     step->query.node->name, step->query.node->op->name);

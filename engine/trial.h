@@ -17,6 +17,8 @@ struct trial {
     struct tune_cache *cache;    /* of a quick tuning: records of kernels. NULL: not kept */
     uint64_t family;             /* of the step, with a cache */
     struct trial_there *there;   /* trial_device.c: the tensors on the device */
+    struct error lost;           /* STATUS_LOST: the device was lost, how, and who was on trial */
+    const struct candidate *loser;
 };
 
 enum { TRIAL_EVICT_BYTES = 48 << 20 };
@@ -68,6 +70,10 @@ double trial_run_once(struct trial *t, const struct kernel *kernel, struct kerne
 bool record_is_hopeless(const struct trial *t, const struct kernel *kernel);
 void record_outcome(const struct trial *t, const struct candidate *winner);
 
+/* Who was on trial when the device was lost is refused in later processes. */
+void record_loser(struct tune_cache *cache, const struct step *step, const struct candidate *loser);
+void record_refuse_losers(const struct tune_cache *cache, const struct step *step);
+
 /* trial_device.c */
 enum status trial_there_open(struct trial *t, struct error *err);
 void trial_there_close(struct trial *t);
@@ -80,8 +86,8 @@ enum status trial_there_time(struct trial *t, const struct kernel *kernel,
                              struct kernel_state *state, double *ns, struct error *err);
 
 /* Tries the step's candidates: sets times, reasons, and `chosen` on the winner. FAILED when none
- * is right. t has exe, step, evict, cold, favourite and cache set; everything else is made and
- * released here. */
+ * is right; LOST as soon as the device is, whoever is on trial. t has exe, step, evict, cold,
+ * favourite and cache set; everything else is made and released here. */
 enum status trial_run(struct trial *t, struct error *err);
 
 #endif

@@ -254,6 +254,14 @@ static void remember(struct tune_cache *cache, uint64_t key, const struct candid
     tune_cache_put(cache, &entry);
 }
 
+static enum status try_step(struct trial *t, struct tune_cache *cache, struct error *err)
+{
+    enum status status = trial_run(t, err);
+    if (t->loser)
+        record_loser(cache, t->step, t->loser);
+    return status;
+}
+
 /* A quick tuning tries one step of each kin. What won there computes the others; a distrusted
  * kernel is on trial still, but alone. */
 static enum status choose_quickly(struct exe *exe, struct step *step, struct tune_cache *cache,
@@ -272,7 +280,7 @@ static enum status choose_quickly(struct exe *exe, struct step *step, struct tun
     t.favourite = c;
     t.cache = exe->options.retune ? NULL : cache;
     t.family = step_likeness(exe, step, LIKE_FAMILY);
-    TRY(trial_run(&t, err));
+    TRY(try_step(&t, cache, err));
     remember(cache, key, chosen_of(step));
     if (!entry)
         remember(cache, kin, chosen_of(step));
@@ -290,7 +298,7 @@ static enum status choose_tried(struct exe *exe, struct step *step, struct tune_
     uint64_t key = key_of(step); /* before the trial adds reasons */
     struct trial t = *trial;
     t.step = step;
-    TRY(trial_run(&t, err));
+    TRY(try_step(&t, cache, err));
     remember(cache, key, chosen_of(step));
     return STATUS_OK;
 }
@@ -306,9 +314,11 @@ static enum status choose(struct exe *exe, struct step *step, struct tune_cache 
     }
     if (exe_is_on_device(exe)) {
         TRY(gather(exe, step, SIDE_DEVICE, err));
+        if (!exe->options.retune)
+            record_refuse_losers(cache, step);
         if (any_accepts(step)) {
             enum status status = choose_tried(exe, step, cache, trial, err);
-            if (status == STATUS_OK || any_accepts(step))
+            if (status == STATUS_OK || status == STATUS_LOST || any_accepts(step))
                 return status; /* the device itself has failed, not one candidate after another */
         }
     }
