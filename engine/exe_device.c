@@ -143,6 +143,33 @@ static bool may_capture(struct exe *exe)
     return false;
 }
 
+/* Which step it is that cannot be captured, found by capturing each alone, where the launches
+ * themselves refused nothing. */
+static void blame_step(struct exe *exe, struct error *why)
+{
+    struct exe_device *t = exe->there;
+    const struct device_kind *kind = t->device.kind;
+    for (int s = 0; s < exe->step_count; s++) {
+        struct device_graph *graph = NULL;
+        struct error own = {0};
+        if (kind->capture_begin(&t->device, t->stream, &own) != STATUS_OK)
+            return;
+        t->capturing = true;
+        run_step(exe, &exe->steps[s]);
+        t->capturing = false;
+        enum status status = kind->capture_end(&t->device, t->stream, &graph, &own);
+        if (graph)
+            kind->graph_free(&t->device, graph);
+        t->failed = (struct error){0};
+        if (status != STATUS_OK) {
+            *why = own;
+            error_context(why, "node \"%s\", kernel %s", exe->steps[s].query.node->name,
+                          exe->steps[s].kernel->name);
+            return;
+        }
+    }
+}
+
 static enum status capture(struct exe *exe, struct error *err)
 {
     struct exe_device *t = exe->there;
@@ -153,6 +180,8 @@ static enum status capture(struct exe *exe, struct error *err)
         run_step(exe, &exe->steps[s]);
     t->capturing = false;
     enum status status = kind->capture_end(&t->device, t->stream, &t->graph, err);
+    if (t->failed.code == STATUS_OK && status != STATUS_OK && status != STATUS_LOST)
+        blame_step(exe, err);
     if (t->failed.code == STATUS_OK)
         return status;
     if (t->graph)
@@ -180,7 +209,7 @@ static enum status first_run(struct exe *exe, struct error *err)
     else if (device_blame(&t->device, t->stream, &why) == STATUS_LOST)
         t->failed = why;
     else
-        snprintf(t->why_not, sizeof(t->why_not), "%.159s", why.message);
+        snprintf(t->why_not, sizeof(t->why_not), "%.255s", why.message);
     return exe_status(exe, err);
 }
 

@@ -164,4 +164,5 @@ REGISTER(kernel, cudnn_rnn) = {.name = "cudnn_rnn",
                                .workspace = workspace,
                                .prepare = prepare,
                                .launch = launch,
-                               .release = release};
+                               .release = release,
+                               .unlike_variants = true};

@@ -27,7 +27,14 @@
 #include "tests/gpu/host/script.h"
 #include "tests/gpu/host/watch.h"
 
-enum { RUNTIME = 13000, INVALID = 1, TOO_LARGE = 701, STREAM_CAPTURING = 900, ALIGN = 256 };
+enum {
+    RUNTIME = 13000,
+    INVALID = 1,
+    TOO_LARGE = 701,
+    STREAM_CAPTURING = 900,
+    CAPTURE_INVALIDATED = 901,
+    ALIGN = 256
+};
 enum { COMMANDS_MAX = 4096 };
 
 struct command {
@@ -48,6 +55,7 @@ struct graph {
 
 struct stream {
     struct graph *capture; /* NULL: work is done at once */
+    bool spoiled;          /* the capture, by a call that waits */
 };
 
 static struct {
@@ -246,8 +254,10 @@ static int stream_destroy(void *stream)
 static int stream_synchronize(void *stream)
 {
     SCRIPT("stream_synchronize");
-    if (is_capturing(stream))
+    if (is_capturing(stream)) {
+        ((struct stream *)stream)->spoiled = true;
         return STREAM_CAPTURING;
+    }
     script_wait("stream_synchronize");
     return CUDA_DONE;
 }
@@ -368,6 +378,9 @@ static int capture_end(void *stream, void **graph)
 {
     struct stream *s = stream;
     int error = scripted("capture_end");
+    if (error == CUDA_DONE && s->spoiled)
+        error = CAPTURE_INVALIDATED;
+    s->spoiled = false;
     *graph = s->capture;
     s->capture = NULL;
     if (error != CUDA_DONE) { /* the runtime keeps nothing then */
@@ -416,43 +429,6 @@ static int graph_exec_destroy(void *exec)
     SCRIPT_LATE("graph_exec_destroy");
 }
 
-static const struct {
-    int error;
-    const char *name, *text;
-} errors[] = {
-    {CUDA_OUT_OF_MEMORY, "cudaErrorMemoryAllocation", "out of memory"},
-    {TOO_LARGE, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
-    {CUDA_ILLEGAL_ADDRESS, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
-    {CUDA_LAUNCH_FAILURE, "cudaErrorLaunchFailure", "unspecified launch failure"},
-    {CUDA_SYSTEM_NOT_READY, "cudaErrorSystemNotReady", "system not yet initialized"},
-    {CUDA_DRIVER_MISMATCH, "cudaErrorSystemDriverMismatch",
-     "system has unsupported display driver / cuda driver combination"},
-    {CUDA_COMPAT_NOT_SUPPORTED, "cudaErrorCompatNotSupportedOnDevice",
-     "forward compatibility was attempted on non supported HW"},
-    {STREAM_CAPTURING, "cudaErrorStreamCaptureUnsupported",
-     "operation not permitted when stream is capturing"},
-    {INVALID, "cudaErrorInvalidValue", "invalid argument"},
-};
-
-/* Of one that is not listed: the last row's. */
-static int error_row(int error)
-{
-    int last = (int)(sizeof(errors) / sizeof(errors[0])) - 1, k = 0;
-    while (k < last && errors[k].error != error)
-        k++;
-    return k;
-}
-
-static const char *error_name(int error)
-{
-    return errors[error_row(error)].name;
-}
-
-static const char *error_text(int error)
-{
-    return errors[error_row(error)].text;
-}
-
 const struct cuda_api cuda_api = {
     .driver_version = driver_version,
     .runtime_version = runtime_version,
@@ -482,6 +458,6 @@ const struct cuda_api cuda_api = {
     .graph_destroy = graph_destroy,
     .launch = launch,
     .allow_shared = allow_shared,
-    .error_name = error_name,
-    .error_text = error_text,
+    .error_name = host_error_name,
+    .error_text = host_error_text,
 };

@@ -19,4 +19,8 @@ uint64_t script_busy_until(void);
 /* Waits for it; ends the program where that would take for ever. */
 void script_wait(const char *call);
 
+/* As the runtime's (errors.c). */
+const char *host_error_name(int error);
+const char *host_error_text(int error);
+
 #endif
