@@ -15,6 +15,7 @@ enum status {
     STATUS_FAILED,      /* the environment or the input is at fault */
     STATUS_INVALID,     /* the numbers are wrong: stored, never ranked */
     STATUS_NO_MEMORY,
+    STATUS_LOST, /* the device is gone for this process: whatever else it is asked for will fail */
 };
 
 struct error {

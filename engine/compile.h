@@ -64,8 +64,9 @@ struct exe_device {
     void *stream;
     char *memory;               /* the planned arena; offsets are those of the host's */
     struct device_graph *graph; /* the captured run; NULL: every step is launched */
-    char why_not[160];          /* why nothing was captured */
+    char why_not[256];          /* why nothing was captured */
     int host_steps;
+    bool capturing;      /* launches are recorded */
     bool stale;          /* exe_input was called: the device has old inputs */
     struct error failed; /* the first thing that went wrong in a run */
 };

@@ -116,6 +116,17 @@ enum status device_open(const char *name, struct device *device, struct error *e
     return STATUS_OK;
 }
 
+enum status device_blame(const struct device *device, void *stream, struct error *err)
+{
+    struct error says = {0}, told = *err;
+    bool done;
+    if (told.code == STATUS_OK || told.code == STATUS_LOST || !device->kind->poll)
+        return told.code;
+    if (device->kind->poll(device, stream, &done, &says) != STATUS_LOST)
+        return told.code;
+    return FAIL(err, STATUS_LOST, "%.300s; %.200s", told.message, says.message);
+}
+
 void device_close(struct device *device)
 {
     if (device->kind)

@@ -15,6 +15,8 @@
  *     may be called in a timed loop; between capture_begin and capture_end only they and launches
  *     are, and are recorded instead of run.
  *   - an error of work that was put into a queue comes out of wait() or of a later call.
+ *   - STATUS_LOST says that all later calls for the device will fail in this process, as after a
+ *     kernel that wrote where it must not. Giving back stays allowed.
  */
 #ifndef ENGINE_DEVICE_H
 #define ENGINE_DEVICE_H
@@ -104,6 +106,12 @@ struct device_kind {
      * As a launch it allocates nothing, and is recorded by a capture. */
     enum status (*activate)(const struct device *device, const struct post *post, enum dtype type,
                             void *y, int64_t count, void *stream, struct error *err);
+
+    /* Whether all work of the stream is done; never waits for it. NULL: only wait() knows. */
+    enum status (*poll)(const struct device *device, void *stream, bool *done, struct error *err);
+    /* What runs there never ends. From now on every call for the device fails with STATUS_LOST and
+     * this reason instead of waiting, and nothing is given back. NULL: cannot be had. */
+    void (*give_up)(const struct device *device, const char *why);
 };
 
 /* For prepare() of a kernel: bytes of the host as new memory of the device, given back by
@@ -139,6 +147,9 @@ enum status device_check(const char *name, struct error *err);
 /* The same, and opens it. device is zeroed when it could not be. */
 enum status device_open(const char *name, struct device *device, struct error *err);
 void device_close(struct device *device); /* also of a zeroed one */
+/* After a failure that is in err: whether the device was lost by it, which libraries do not tell
+ * apart. Returns err's code, which is STATUS_LOST then. Does not wait. */
+enum status device_blame(const struct device *device, void *stream, struct error *err);
 /* "cuda:1" -> "cuda" and 1; FAILED when it is neither a name nor a name and a number. */
 enum status device_parse(const char *name, char kind[32], int *index, struct error *err);
 /* The one spelling of what several name: "cuda:0" -> "cuda", NULL -> "cpu". What is no name stays

@@ -33,6 +33,8 @@ struct exe_options {
     struct pool *pool;        /* borrowed; NULL: the executable makes its own of `threads` */
     const char *device;       /* "cuda", "cuda:1"; NULL: "cpu" */
     enum precision precision; /* of a graph built in f32; of the CPU f32 alone */
+    double trial_s;  /* longest that a candidate's launches may last on a device; 0: 20 s. Six times
+                        as  long, and the device counts as lost */
     bool no_capture; /* devices: launch each step in each run instead of replaying a graph */
 };
 
@@ -77,6 +79,8 @@ struct candidate {
     bool chosen;
     char text[128];   /* describe() */
     char reason[256]; /* why it was refused; empty: accepted */
+    bool uncaptured;  /* of a device: its launches cannot be captured */
+    char note[160];   /* what else the trial has to say of one that it accepted */
 };
 
 struct exe_step {

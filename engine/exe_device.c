@@ -85,9 +85,11 @@ static void run_step(struct exe *exe, const struct step *step)
         run_here(exe, step);
     else
         step->kernel->launch(step->state, &step->query, &step->args);
-    if (t->failed.code != STATUS_OK)
-        error_context(&t->failed, "node \"%s\", kernel %s", step->query.node->name,
-                      step->kernel->name);
+    if (t->failed.code == STATUS_OK)
+        return;
+    error_context(&t->failed, "node \"%s\", kernel %s", step->query.node->name, step->kernel->name);
+    if (!t->capturing)
+        device_blame(&t->device, t->stream, &t->failed);
 }
 
 static void run_steps(struct exe *exe)
@@ -141,14 +143,45 @@ static bool may_capture(struct exe *exe)
     return false;
 }
 
+/* Which step it is that cannot be captured, found by capturing each alone, where the launches
+ * themselves refused nothing. */
+static void blame_step(struct exe *exe, struct error *why)
+{
+    struct exe_device *t = exe->there;
+    const struct device_kind *kind = t->device.kind;
+    for (int s = 0; s < exe->step_count; s++) {
+        struct device_graph *graph = NULL;
+        struct error own = {0};
+        if (kind->capture_begin(&t->device, t->stream, &own) != STATUS_OK)
+            return;
+        t->capturing = true;
+        run_step(exe, &exe->steps[s]);
+        t->capturing = false;
+        enum status status = kind->capture_end(&t->device, t->stream, &graph, &own);
+        if (graph)
+            kind->graph_free(&t->device, graph);
+        t->failed = (struct error){0};
+        if (status != STATUS_OK) {
+            *why = own;
+            error_context(why, "node \"%s\", kernel %s", exe->steps[s].query.node->name,
+                          exe->steps[s].kernel->name);
+            return;
+        }
+    }
+}
+
 static enum status capture(struct exe *exe, struct error *err)
 {
     struct exe_device *t = exe->there;
     const struct device_kind *kind = t->device.kind;
     TRY(kind->capture_begin(&t->device, t->stream, err));
+    t->capturing = true;
     for (int s = 0; s < exe->step_count; s++)
         run_step(exe, &exe->steps[s]);
+    t->capturing = false;
     enum status status = kind->capture_end(&t->device, t->stream, &t->graph, err);
+    if (t->failed.code == STATUS_OK && status != STATUS_OK && status != STATUS_LOST)
+        blame_step(exe, err);
     if (t->failed.code == STATUS_OK)
         return status;
     if (t->graph)
@@ -173,9 +206,11 @@ static enum status first_run(struct exe *exe, struct error *err)
         return STATUS_OK;
     if (capture(exe, &why) == STATUS_OK)
         exe->run = run_replay;
+    else if (device_blame(&t->device, t->stream, &why) == STATUS_LOST)
+        t->failed = why;
     else
-        snprintf(t->why_not, sizeof(t->why_not), "%.159s", why.message);
-    return STATUS_OK;
+        snprintf(t->why_not, sizeof(t->why_not), "%.255s", why.message);
+    return exe_status(exe, err);
 }
 
 enum status exe_device_link(struct exe *exe, struct error *err)

@@ -101,6 +101,10 @@ struct kernel {
     void (*launch)(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args);
     void (*release)(struct kernel_state *state);
+    bool unlike_variants; /* they differ by factors: a first one that is far behind tells nothing of
+                             the others, which are tried all the same */
+    bool ranked_variants; /* variant v is the v-th of a list that a library makes for this query,
+                             and something else at every other size */
 };
 
 #define OPS(...)                                                                                   \

@@ -14,9 +14,11 @@ void ref_place(struct ref_tensor *tensor, void *memory);
 void ref_load(const struct ref_tensor *tensor, const struct desc *desc, const void *data);
 void ref_store(const struct ref_tensor *tensor, const struct desc *desc, void *data);
 /* ref_rel_error of floats that lie in native memory in the order of `expected`, by the threads of
- * the pool; NaN when memory is short. */
+ * the pool; NaN when memory is short. looked_at: which tiles of so many elements are compared, of
+ * the others nothing is read; NULL: all. */
+enum { REF_TILE = 1 << 13 };
 double ref_native_error(struct pool *pool, enum dtype dtype, const void *data,
-                        const struct ref_tensor *expected);
+                        const struct ref_tensor *expected, const bool *looked_at);
 /* Integers wrap to the width of their type, as the hardware would. */
 void ref_wrap(const struct ref_tensor *tensor);
 double act_value(enum act act, float a, float b, double x);

@@ -78,8 +78,9 @@ static void put_circumstances(FILE *out, const struct exe *exe, const struct ste
             exe->options.max_error, cpu_model(model, sizeof(model)));
     const struct device_properties *there = &exe_device(exe)->properties;
     if (exe_is_on_device(exe))
-        fprintf(out, " device=%s %d units driver=%s%s", there->name, there->units, there->driver,
-                exe->options.precision == PRECISION_TF32 ? " tf32" : "");
+        fprintf(out, " device=%s %d units driver=%s%s%s", there->name, there->units, there->driver,
+                exe->options.precision == PRECISION_TF32 ? " tf32" : "",
+                exe->options.no_capture ? " launched" : "");
     for (int k = 0; k < plugin_info_count(); k++)
         if (plugin_info_at(k)->state == PLUGIN_LOADED)
             fprintf(out, " %s=%s", plugin_info_at(k)->name, plugin_info_at(k)->version);

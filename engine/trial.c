@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products too large for the plain reference, and everything in a quick tuning, are compared with
- * the first native kernel, which the operator tests have proven. */
+ * the first native kernel, which the operator tests have proven; on a device with the first one
+ * that came with the device. */
 #include "engine/trial.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@
 enum { PROBE_OUTPUTS = 8, PROBE_MS = 20000 };
 static const double reference_macs = 6e9;
 static const double variant_gain = 1.6;
+static const double alike = 1.05; /* on a device: clocks move by as much between two candidates */
 
 static void fill_input(const struct exe *exe, int v, void *memory)
 {
@@ -115,7 +117,8 @@ static enum status error_of(const struct trial *t, int k, double *error, struct 
     struct ref_tensor got, *expected = &t->expected[k];
     const struct desc *out = &t->step->query.out[k];
     if (expected->f && desc_is_dense(out)) {
-        *error = ref_native_error(t->exe->pool, out->dtype, t->out[k], expected);
+        *error = ref_native_error(t->exe->pool, out->dtype, t->out[k], expected,
+                                  t->there ? t->there->looked_at[k] : NULL);
         return STATUS_OK;
     }
     struct desc order = order_of(out);
@@ -136,15 +139,26 @@ static enum status judge(struct trial *t, const struct kernel *kernel, struct er
         if (!t->expected[k].f && !t->expected[k].i) {
             struct desc order = order_of(out);
             TRY(read_from(&order, t->out[k], &t->expected[k], err));
+            t->truth = kernel;
             continue;
         }
         double error = NAN, bound = bound_of(&t->step->query, kernel, out->dtype);
         TRY(error_of(t, k, &error, err));
         if (!(error <= bound))
-            return FAIL(err, STATUS_INVALID, "wrong: relative error %.2g > %.2g in output %d",
-                        error, bound, k);
+            return FAIL(err, STATUS_INVALID,
+                        "wrong: relative error %.2g > %.2g in output %d, compared with %s", error,
+                        bound, k, t->truth ? t->truth->name : "the reference");
     }
     return STATUS_OK;
+}
+
+static bool knows_result(const struct trial *t)
+{
+    const struct node *node = t->step->query.node;
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE && !t->expected[k].f && !t->expected[k].i)
+            return false;
+    return true;
 }
 
 /* What all candidates are compared with. */
@@ -170,15 +184,6 @@ static enum status probe(const struct trial *t, const struct candidate *c, struc
     return probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);
 }
 
-/* A prepared candidate of the device: checked and timed. */
-static enum status try_there(struct trial *t, struct candidate *c, struct kernel_state *state,
-                             struct error *err)
-{
-    TRY(trial_there_run(t, c->kernel, state, err));
-    TRY(judge(t, c->kernel, err));
-    return trial_there_time(t, c->kernel, state, &c->time_ns, err);
-}
-
 /* Checked; it takes its turns with the others, who then own its state. */
 static enum status try_here(struct trial *t, struct entrant *e, struct turns *turns,
                             struct error *err)
@@ -198,45 +203,119 @@ static enum status try_here(struct trial *t, struct entrant *e, struct turns *tu
     return status;
 }
 
-static enum status try_prepared(struct trial *t, struct entrant *e, struct turns *turns, bool there,
-                                struct error *err)
-{
-    struct candidate *c = e->candidate;
-    if (!there)
-        return try_here(t, e, turns, err);
-    TRY(trial_there_workspace(t, c, err));
-    return try_there(t, c, e->state, err);
-}
-
-/* Prepares, checks and times or enters one candidate. */
-static enum status try_candidate(struct trial *t, struct candidate *c, struct turns *turns,
-                                 struct error *err)
+/* Prepares, checks and enters one candidate of the host. */
+static enum status try_on_host(struct trial *t, struct candidate *c, struct turns *turns,
+                               struct error *err)
 {
     struct entrant e = {.candidate = c};
     const struct kernel *kernel = c->kernel;
     const struct kernel_query *q = &t->step->query;
-    bool there = exe_is_on_device(t->exe) && exe_runs_there(t->exe, kernel);
-    if (kernel->distrusted && !there) {
+    if (kernel->distrusted) {
         if (t->expected[0].f == NULL && t->expected[0].i == NULL)
             expect_from_reference(t);
         TRY(probe(t, c, err));
     }
-    if (there)
-        TRY(trial_there_open(t, err));
     if (kernel->prepare)
         TRY(kernel->prepare(q, c->variant, &e.state, &e.bytes, err));
-    enum status status = try_prepared(t, &e, turns, there, err);
-    bool entered = status == STATUS_OK && !there && kernel != &kernel_reference;
+    enum status status = try_here(t, &e, turns, err);
+    bool entered = status == STATUS_OK && kernel != &kernel_reference;
     if (kernel->release && !entered)
         kernel->release(e.state);
     return status;
 }
 
-/* ---- all of them ---- */
-
 static bool is_first_variant(const struct step *step, int k)
 {
     return k == 0 || step->candidates[k - 1].kernel != step->candidates[k].kernel;
+}
+
+/* Of further variants of a kernel a sample is looked at. */
+static enum status check_there(struct trial *t, struct contestant *own, struct error *err)
+{
+    bool known = knows_result(t);
+    struct candidate *c = own->candidate;
+    bool whole = !known || is_first_variant(t->step, (int)(c - t->step->candidates));
+    TRY(trial_there_run(t, own, whole, err));
+    TRY(judge(t, c->kernel, err));
+    if (!known)
+        snprintf(c->note, sizeof(c->note), "compared with nothing, others with it");
+    return STATUS_OK;
+}
+
+/* Prepares, checks and times one candidate of the device. */
+static enum status try_there(struct trial *t, struct candidate *c, bool timed, struct error *err)
+{
+    struct contestant own = {.candidate = c};
+    TRY(trial_there_open(t, err));
+    enum status status = trial_there_prepare(t, &own, err);
+    if (status == STATUS_OK)
+        status = check_there(t, &own, err);
+    if (status == STATUS_OK && timed)
+        status = trial_there_time(t, &own, err);
+    trial_there_release(t, &own);
+    return status;
+}
+
+static bool is_there(const struct trial *t, const struct kernel *kernel)
+{
+    return exe_is_on_device(t->exe) && exe_runs_there(t->exe, kernel);
+}
+
+static enum status try_candidate(struct trial *t, struct candidate *c, struct turns *turns,
+                                 struct error *err)
+{
+    return is_there(t, c->kernel) ? try_there(t, c, true, err) : try_on_host(t, c, turns, err);
+}
+
+/* Keeps who was on trial when the device was lost, whom nobody must try after that. */
+static void check_lost(struct trial *t, const struct candidate *c, struct error *why)
+{
+    struct exe_device *there = t->exe->there;
+    if (!there || device_blame(&there->device, there->stream, why) != STATUS_LOST)
+        return;
+    t->lost = *why;
+    t->loser = c;
+    error_context(&t->lost, "device lost with %s, variant %d%s%s%s on trial", c->kernel->name,
+                  c->variant, c->text[0] ? " (" : "", c->text, c->text[0] ? ")" : "");
+}
+
+/* ---- all of them ---- */
+
+static void refuse(struct trial *t, struct candidate *c, struct error *why)
+{
+    check_lost(t, c, why);
+    snprintf(c->reason, sizeof(c->reason), "%.255s", why->message);
+}
+
+/* What came with the device computes what the others are compared with: its kernels have been
+ * proven on all cases of the operators, a library's are taken on trust otherwise. */
+static void expect_from_own(struct trial *t)
+{
+    for (int k = 0; k < t->step->candidate_count && !knows_result(t) && !t->lost.code; k++) {
+        struct candidate *c = &t->step->candidates[k];
+        struct error why = {0};
+        if (c->reason[0] || !is_there(t, c->kernel) ||
+            strcmp(c->kernel->provider, exe_device(t->exe)->kind->name) != 0)
+            continue;
+        if (try_there(t, c, false, &why) != STATUS_OK)
+            refuse(t, c, &why);
+        c->note[0] = 0;
+    }
+}
+
+/* One step that cannot be captured spoils the replay of all. */
+static bool is_better(const struct candidate *c, const struct candidate *winner)
+{
+    if (!winner || c->uncaptured != winner->uncaptured)
+        return !winner || winner->uncaptured;
+    return c->time_ns < winner->time_ns;
+}
+
+static void lead(struct trial *t, struct candidate *c, struct candidate **winner)
+{
+    *winner = c;
+    if (t->there && !c->uncaptured)
+        t->there->best_ns = c->time_ns;
 }
 
 /* The reference runs only where nothing else does. */
@@ -245,7 +324,7 @@ static void try_one(struct trial *t, int k, struct turns *turns, struct candidat
     struct candidate *c = &t->step->candidates[k];
     struct error why = {0};
     bool have = *winner || turns->count;
-    if (c->reason[0] || (have && c->kernel == &kernel_reference))
+    if (c->reason[0] || t->lost.code || (have && c->kernel == &kernel_reference))
         return;
     if (have && t->cache && record_is_hopeless(t, c->kernel)) {
         snprintf(c->reason, sizeof(c->reason),
@@ -253,12 +332,13 @@ static void try_one(struct trial *t, int k, struct turns *turns, struct candidat
         return;
     }
     if (try_candidate(t, c, turns, &why) != STATUS_OK)
-        snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
-    else if (!turns->count && (!*winner || c->time_ns < (*winner)->time_ns))
-        *winner = c;
+        refuse(t, c, &why);
+    else if (!turns->count && is_better(c, *winner))
+        lead(t, c, winner);
 }
 
-/* A kernel whose first variant is far behind is not tried with others: variants differ by less. */
+/* A kernel whose first variant is far behind is not tried with others: variants differ by less,
+ * unless the kernel says otherwise. */
 static void try_variants(struct trial *t, struct turns *turns, struct candidate **winner)
 {
     struct step *step = t->step;
@@ -272,7 +352,7 @@ static void try_variants(struct trial *t, struct turns *turns, struct candidate 
         if (t->exe->options.quick_tune && !c->reason[0])
             snprintf(c->reason, sizeof(c->reason), "%s: not tried by a quick tuning", c->text);
         double behind = best && !first->reason[0] ? first->time_ns / best->time_ns : 1;
-        if (!c->reason[0] && behind > variant_gain)
+        if (!c->reason[0] && behind > variant_gain && !c->kernel->unlike_variants)
             snprintf(c->reason, sizeof(c->reason),
                      "%s: not tried, the kernel's first variant is %.1f times slower than the best",
                      c->text, behind);
@@ -299,15 +379,69 @@ static struct candidate *try_favourite(struct trial *t, struct turns *turns)
     return turns->count ? turns_play(t, turns, TURNS_FIRST) : winner;
 }
 
+/* ---- the end on a device ---- */
+
+static bool competes(const struct trial *t, const struct candidate *c)
+{
+    return !c->reason[0] && c->time_ns > 0 && is_there(t, c->kernel);
+}
+
+/* The two best, if they are nearly alike, are timed once more, in turns. */
+static struct candidate *last_look(struct trial *t, struct candidate *winner)
+{
+    struct candidate *second = NULL;
+    struct error why = {0};
+    for (int k = 0; k < t->step->candidate_count; k++) {
+        struct candidate *c = &t->step->candidates[k];
+        if (c != winner && competes(t, c) && c->uncaptured == winner->uncaptured &&
+            is_better(c, second))
+            second = c;
+    }
+    if (!second || second->time_ns > alike * winner->time_ns)
+        return winner;
+    if (trial_there_compare(t, winner, second, &why) == STATUS_OK)
+        return is_better(second, winner) ? second : winner;
+    check_lost(t, winner, &why);
+    return winner;
+}
+
+static void refuse_uncaptured(const struct trial *t, const struct candidate *winner)
+{
+    for (int k = 0; k < t->step->candidate_count && !winner->uncaptured; k++) {
+        struct candidate *c = &t->step->candidates[k];
+        if (c->uncaptured && competes(t, c))
+            snprintf(c->reason, sizeof(c->reason), "%.60s%s%.4g us, but it %.150s", c->text,
+                     c->text[0] ? ": " : "", c->time_ns * 1e-3, c->note);
+    }
+}
+
+static struct candidate *end_there(struct trial *t, struct candidate *winner)
+{
+    if (!winner || t->lost.code || !is_there(t, winner->kernel))
+        return winner;
+    if (!t->exe->options.quick_tune)
+        winner = last_look(t, winner);
+    refuse_uncaptured(t, winner);
+    return winner;
+}
+
 static enum status try_all(struct trial *t, struct error *err)
 {
     struct step *step = t->step;
     struct turns turns = {.count = 0};
     if (step->cost.macs <= reference_macs && !t->exe->options.quick_tune)
         expect_from_reference(t);
+    if (exe_is_on_device(t->exe) && !knows_result(t))
+        expect_from_own(t);
     struct candidate *winner = t->favourite ? try_favourite(t, &turns) : NULL;
-    winner = winner ? winner : try_each(t, &turns);
+    winner = winner || t->lost.code ? winner : try_each(t, &turns);
     turns_release(&turns);
+    winner = end_there(t, winner);
+    if (t->lost.code) {
+        if (err)
+            *err = t->lost;
+        return STATUS_LOST;
+    }
     if (!winner)
         return FAIL(err, STATUS_FAILED, "no kernel computes node \"%s\" (%s)",
                     step->query.node->name, step->query.node->op->name);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device's part of a trial. A launch of a few microseconds is over before the host has queued
- * the next one, so launches are timed as they will run: captured many at a time and replayed. Their
- * data stays in the device's cache, as that of neighbours in a network mostly does. */
+ * The device's part of a trial: its tensors, and one launch that is looked at. Of large outputs
+ * only a sample is fetched, but for the candidates that must be looked at as a whole: copies to
+ * memory that is not pinned would take most of a trial. */
 #include <stdlib.h>
 
-#include "base/stats.h"
+#include "engine/reference.h"
 #include "engine/trial.h"
 
-enum { SAMPLES = 7, LAUNCHES_MAX = 32 };
-static const double sample_ns = 1e6; /* a sample is many launches, or one that takes so long */
+static const size_t sampled_bytes = 4 << 20;
 
 /* The step's inputs that come with the launch are uploaded; fixed ones are too, for kernels that do
  * not pack them. */
@@ -39,8 +38,9 @@ enum status trial_there_open(struct trial *t, struct error *err)
         return FAIL_NO_MEMORY(err);
     t->there->in = calloc((size_t)node->input_count + 1, sizeof(void *));
     t->there->out = calloc((size_t)node->output_count + 1, sizeof(void *));
-    enum status status =
-        t->there->in && t->there->out ? upload(t, err) : (enum status)FAIL_NO_MEMORY(err);
+    t->there->looked_at = calloc((size_t)node->output_count + 1, sizeof(bool *));
+    bool room = t->there->in && t->there->out && t->there->looked_at;
+    enum status status = room ? upload(t, err) : (enum status)FAIL_NO_MEMORY(err);
     if (status != STATUS_OK)
         trial_there_close(t);
     return status;
@@ -59,136 +59,130 @@ void trial_there_close(struct trial *t)
     for (int k = 0; there->out && k < node->output_count; k++)
         if (there->out[k])
             device->kind->free(device, there->out[k]);
-    if (there->workspace)
-        device->kind->free(device, there->workspace);
+    for (int k = 0; there->looked_at && k < node->output_count; k++)
+        free(there->looked_at[k]);
     if (there->begin)
         device->kind->event_free(device, there->begin);
     if (there->end)
         device->kind->event_free(device, there->end);
     free(there->in);
     free(there->out);
+    free(there->looked_at);
     free(there);
     t->there = NULL;
 }
 
-enum status trial_there_workspace(struct trial *t, const struct candidate *c, struct error *err)
+/* ---- one candidate ---- */
+
+enum status trial_there_prepare(struct trial *t, struct contestant *c, struct error *err)
 {
     const struct device *device = &t->exe->there->device;
-    const struct kernel *kernel = c->kernel;
-    if (t->there->workspace)
-        device->kind->free(device, t->there->workspace);
-    t->there->workspace = NULL;
-    size_t bytes = kernel->workspace ? kernel->workspace(&t->step->query, c->variant) : 0;
-    return bytes ? device->kind->alloc(device, bytes, &t->there->workspace, err) : STATUS_OK;
+    const struct kernel *kernel = c->candidate->kernel;
+    const struct kernel_query *q = &t->step->query;
+    int variant = c->candidate->variant;
+    size_t ignored;
+    if (kernel->prepare)
+        TRY(kernel->prepare(q, variant, &c->state, &ignored, err));
+    size_t bytes = kernel->workspace ? kernel->workspace(q, variant) : 0;
+    return bytes ? device->kind->alloc(device, bytes, &c->workspace, err) : STATUS_OK;
 }
 
-static enum status launch(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
-                          int times, struct error *err)
+void trial_there_release(struct trial *t, struct contestant *c)
+{
+    const struct device *device = &t->exe->there->device;
+    if (c->graph)
+        device->kind->graph_free(device, c->graph);
+    if (c->workspace)
+        device->kind->free(device, c->workspace);
+    if (c->candidate->kernel->release)
+        c->candidate->kernel->release(c->state);
+    *c = (struct contestant){.candidate = c->candidate};
+}
+
+enum status trial_there_launch(struct trial *t, const struct contestant *c, int times,
+                               struct error *err)
 {
     struct error refused = {0};
     struct kernel_args args = {.in = (const void *const *)t->there->in,
                                .out = t->there->out,
-                               .workspace = t->there->workspace,
+                               .workspace = c->workspace,
                                .pool = t->exe->pool,
                                .stream = t->exe->there->stream,
                                .err = &refused};
     for (int k = 0; k < times && refused.code == STATUS_OK; k++)
-        kernel->launch(state, &t->step->query, &args);
+        c->candidate->kernel->launch(c->state, &t->step->query, &args);
     if (refused.code != STATUS_OK && err)
         *err = refused;
     return refused.code;
 }
 
-enum status trial_there_run(struct trial *t, const struct kernel *kernel,
-                            struct kernel_state *state, struct error *err)
+/* ---- fetching ---- */
+
+/* Which tiles of an output are fetched: of as many stretches of equal length one each, at a place
+ * that differs from candidate to candidate, and the first and the last one. All, if it is small. */
+static enum status choose_tiles(struct trial *t, int k, bool whole, uint32_t seed,
+                                struct error *err)
+{
+    const struct desc *desc = &t->step->query.out[k];
+    size_t tile_bytes = REF_TILE * dtype_size(desc->dtype);
+    int64_t tiles = (shape_count(&desc->shape) + REF_TILE - 1) / REF_TILE;
+    int64_t wanted = (int64_t)(sampled_bytes / tile_bytes) - 2;
+    free(t->there->looked_at[k]);
+    t->there->looked_at[k] = NULL;
+    if (whole || !dtype_is_float(desc->dtype) || !desc_is_dense(desc) || tiles <= wanted + 2)
+        return STATUS_OK;
+    bool *chosen = calloc((size_t)tiles, sizeof(*chosen));
+    if (!chosen)
+        return FAIL_NO_MEMORY(err);
+    chosen[0] = chosen[tiles - 1] = true;
+    for (int64_t part = 0; part < wanted; part++) {
+        int64_t from = part * tiles / wanted, to = (part + 1) * tiles / wanted;
+        seed = seed * 1664525u + 1013904223u;
+        chosen[from + (int64_t)(seed >> 8) % (to - from)] = true;
+    }
+    t->there->looked_at[k] = chosen;
+    return STATUS_OK;
+}
+
+static enum status fetch(struct trial *t, int k, struct error *err)
+{
+    const struct device *device = &t->exe->there->device;
+    void *stream = t->exe->there->stream;
+    const struct desc *desc = &t->step->query.out[k];
+    size_t bytes = t->exe->places[t->step->query.node->outputs[k]].bytes;
+    const bool *chosen = t->there->looked_at[k];
+    if (!chosen)
+        return device->kind->copy(device, t->out[k], t->there->out[k], bytes, COPY_TO_HOST, stream,
+                                  err);
+    size_t tile = REF_TILE * dtype_size(desc->dtype);
+    for (size_t at = 0; at < bytes; at += tile)
+        if (at / tile * REF_TILE < (size_t)shape_count(&desc->shape) && chosen[at / tile])
+            TRY(device->kind->copy(device, (char *)t->out[k] + at, (char *)t->there->out[k] + at,
+                                   bytes - at < tile ? bytes - at : tile, COPY_TO_HOST, stream,
+                                   err));
+    return STATUS_OK;
+}
+
+/* Waits before it fetches: a copy to memory that is not pinned would wait for ever where the launch
+ * never ends. */
+enum status trial_there_run(struct trial *t, const struct contestant *c, bool whole,
+                            struct error *err)
 {
     const struct device *device = &t->exe->there->device;
     void *stream = t->exe->there->stream;
     const struct node *node = t->step->query.node;
+    uint32_t seed = (uint32_t)(c->candidate - t->step->candidates) * 2654435761u;
     for (int k = 0; k < node->output_count;
          k++) /* what an earlier candidate wrote must not count */
         if (t->out[k])
             TRY(device->kind->fill(device, t->there->out[k], 0xff,
                                    t->exe->places[node->outputs[k]].bytes, stream, err));
-    TRY(launch(t, kernel, state, 1, err));
+    TRY(trial_there_launch(t, c, 1, err));
+    TRY(trial_there_wait(t, err));
     for (int k = 0; k < node->output_count; k++)
-        if (t->out[k])
-            TRY(device->kind->copy(device, t->out[k], t->there->out[k],
-                                   t->exe->places[node->outputs[k]].bytes, COPY_TO_HOST, stream,
-                                   err));
+        if (t->out[k]) {
+            TRY(choose_tiles(t, k, whole, seed, err));
+            TRY(fetch(t, k, err));
+        }
     return device->kind->wait(device, stream, err);
-}
-
-/* The stream must be told that the capture is over, also when a launch in it was refused. */
-static enum status record(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
-                          int launches, struct error *err)
-{
-    const struct device *device = &t->exe->there->device;
-    struct error refused = {0};
-    TRY(device->kind->capture_begin(device, t->exe->there->stream, err));
-    enum status launched = launch(t, kernel, state, launches, &refused);
-    enum status ended =
-        device->kind->capture_end(device, t->exe->there->stream, &t->there->graph, err);
-    if (launched == STATUS_OK)
-        return ended;
-    if (ended == STATUS_OK)
-        device->kind->graph_free(device, t->there->graph);
-    t->there->graph = NULL;
-    if (err)
-        *err = refused;
-    return launched;
-}
-
-static enum status run_launches(struct trial *t, const struct kernel *kernel,
-                                struct kernel_state *state, int launches, struct error *err)
-{
-    const struct device *device = &t->exe->there->device;
-    if (!t->there->graph)
-        return launch(t, kernel, state, launches, err);
-    return device->kind->replay(device, t->there->graph, t->exe->there->stream, err);
-}
-
-static enum status time_launches(struct trial *t, const struct kernel *kernel,
-                                 struct kernel_state *state, int launches, double *ns,
-                                 struct error *err)
-{
-    const struct device *device = &t->exe->there->device;
-    void *stream = t->exe->there->stream;
-    TRY(device->kind->event_record(device, t->there->begin, stream, err));
-    TRY(run_launches(t, kernel, state, launches, err));
-    TRY(device->kind->event_record(device, t->there->end, stream, err));
-    TRY(device->kind->wait(device, stream, err));
-    TRY(device->kind->event_elapsed(device, t->there->begin, t->there->end, ns, err));
-    *ns /= launches;
-    return STATUS_OK;
-}
-
-static enum status take_samples(struct trial *t, const struct kernel *kernel,
-                                struct kernel_state *state, int launches, double *ns,
-                                struct error *err)
-{
-    double samples[SAMPLES];
-    for (int k = 0; k < SAMPLES; k++)
-        TRY(time_launches(t, kernel, state, launches, &samples[k], err));
-    stats_sort(samples, SAMPLES);
-    *ns = stats_median(samples, SAMPLES);
-    return STATUS_OK;
-}
-
-/* A kernel that cannot be captured is timed launch by launch, which is how it would run. */
-enum status trial_there_time(struct trial *t, const struct kernel *kernel,
-                             struct kernel_state *state, double *ns, struct error *err)
-{
-    const struct device *device = &t->exe->there->device;
-    double once = 0;
-    TRY(time_launches(t, kernel, state, 1, &once, err));
-    double fit = sample_ns / (once + 1);
-    int launches = fit >= LAUNCHES_MAX ? LAUNCHES_MAX : fit < 1 ? 1 : (int)fit;
-    bool captured = device->kind->capture_begin && !t->exe->options.no_capture &&
-                    record(t, kernel, state, launches, NULL) == STATUS_OK;
-    enum status status = take_samples(t, kernel, state, launches, ns, err);
-    if (captured)
-        device->kind->graph_free(device, t->there->graph);
-    t->there->graph = NULL;
-    return status;
 }

@@ -254,6 +254,23 @@ static void remember(struct tune_cache *cache, uint64_t key, const struct candid
     tune_cache_put(cache, &entry);
 }
 
+static enum status try_step(struct trial *t, struct tune_cache *cache, struct error *err)
+{
+    enum status status = trial_run(t, err);
+    if (t->loser)
+        record_loser(cache, t->step, t->loser);
+    return status;
+}
+
+/* What won at another size; of a list that is another one here, the first. */
+static struct candidate *find_kin(struct step *step, const struct tune_entry *entry)
+{
+    struct candidate *c = find_candidate(step, entry->kernel, entry->variant);
+    struct candidate *first = find_candidate(step, entry->kernel, 0);
+    bool ranked = (c && c->kernel->ranked_variants) || (first && first->kernel->ranked_variants);
+    return ranked ? first : c;
+}
+
 /* A quick tuning tries one step of each kin. What won there computes the others; a distrusted
  * kernel is on trial still, but alone. */
 static enum status choose_quickly(struct exe *exe, struct step *step, struct tune_cache *cache,
@@ -262,7 +279,7 @@ static enum status choose_quickly(struct exe *exe, struct step *step, struct tun
     uint64_t key = quick_key(key_of(step)); /* before the trial adds reasons */
     uint64_t kin = with_competitors(step_likeness(exe, step, LIKE_KIN), step, false);
     const struct tune_entry *entry = exe->options.retune ? NULL : tune_cache_find(cache, kin);
-    struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
+    struct candidate *c = entry ? find_kin(step, entry) : NULL;
     if (c && !c->kernel->distrusted) {
         c->chosen = true;
         return STATUS_OK;
@@ -272,7 +289,7 @@ static enum status choose_quickly(struct exe *exe, struct step *step, struct tun
     t.favourite = c;
     t.cache = exe->options.retune ? NULL : cache;
     t.family = step_likeness(exe, step, LIKE_FAMILY);
-    TRY(trial_run(&t, err));
+    TRY(try_step(&t, cache, err));
     remember(cache, key, chosen_of(step));
     if (!entry)
         remember(cache, kin, chosen_of(step));
@@ -290,7 +307,7 @@ static enum status choose_tried(struct exe *exe, struct step *step, struct tune_
     uint64_t key = key_of(step); /* before the trial adds reasons */
     struct trial t = *trial;
     t.step = step;
-    TRY(trial_run(&t, err));
+    TRY(try_step(&t, cache, err));
     remember(cache, key, chosen_of(step));
     return STATUS_OK;
 }
@@ -306,9 +323,11 @@ static enum status choose(struct exe *exe, struct step *step, struct tune_cache 
     }
     if (exe_is_on_device(exe)) {
         TRY(gather(exe, step, SIDE_DEVICE, err));
+        if (!exe->options.retune)
+            record_refuse_losers(cache, step);
         if (any_accepts(step)) {
             enum status status = choose_tried(exe, step, cache, trial, err);
-            if (status == STATUS_OK || any_accepts(step))
+            if (status == STATUS_OK || status == STATUS_LOST || any_accepts(step))
                 return status; /* the device itself has failed, not one candidate after another */
         }
     }
@@ -321,12 +340,51 @@ static enum status settle(struct exe *exe, struct step *step, struct error *err)
     const struct candidate *c = chosen_of(step);
     step->kernel = c->kernel;
     step->variant = c->variant;
+    step->workspace_bytes = 0;
     if (c->kernel->workspace)
         step->workspace_bytes = c->kernel->workspace(&step->query, c->variant);
     if (c->kernel->prepare)
         TRY(c->kernel->prepare(&step->query, c->variant, &step->state, &step->state_bytes, err));
     exe->sizes.weight_bytes += step->state_bytes;
     return STATUS_OK;
+}
+
+static struct candidate *next_untried(struct exe *exe, struct step *step, struct error *err)
+{
+    struct candidate *c = untried(exe, step);
+    bool there = exe_is_on_device(exe) && exe_runs_there(exe, step->kernel);
+    if (!c && there && gather(exe, step, SIDE_HOST, err) == STATUS_OK)
+        c = untried(exe, step);
+    return c;
+}
+
+/* The first choice was not tried: where it cannot be prepared the next one that accepts is taken,
+ * at last one of the host. What is short or lost is so for all. */
+static enum status settle_untried(struct exe *exe, struct step *step, struct error *err)
+{
+    struct error why = {0};
+    enum status status;
+    while ((status = settle(exe, step, &why)) != STATUS_OK) {
+        struct candidate *c = chosen_of(step), *next = NULL;
+        if (exe_is_on_device(exe))
+            status = device_blame(&exe->there->device, exe->there->stream, &why);
+        if (status != STATUS_NO_MEMORY && status != STATUS_LOST) {
+            snprintf(c->reason, sizeof(c->reason), "%.255s", why.message);
+            c->chosen = false;
+            next = next_untried(exe, step, &why);
+        }
+        if (!next && err)
+            *err = why;
+        if (!next)
+            return status;
+        next->chosen = true;
+    }
+    return STATUS_OK;
+}
+
+static bool takes_untried(const struct exe *exe)
+{
+    return exe->options.no_tune && !exe->options.only;
 }
 
 static enum status tune_all(struct exe *exe, struct tune_cache *cache, struct trial *trial,
@@ -340,7 +398,7 @@ static enum status tune_all(struct exe *exe, struct tune_cache *cache, struct tr
         TRY(fixed_begin(exe, step, err));
         enum status status = choose(exe, step, cache, trial, err);
         if (status == STATUS_OK)
-            status = settle(exe, step, err);
+            status = takes_untried(exe) ? settle_untried(exe, step, err) : settle(exe, step, err);
         if (status != STATUS_OK)
             return error_context(err, "node \"%s\"", step->query.node->name);
         fixed_end(exe, step);

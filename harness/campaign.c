@@ -17,6 +17,12 @@
 #include "harness/redact.h"
 #include "results/store.h"
 
+/* A device that was lost: nothing else can run there until the process ends. */
+struct lost_device {
+    const char *device, *why;
+    struct lost_device *next;
+};
+
 struct campaign {
     const struct plan *plan;
     const struct campaign_options *options;
@@ -28,6 +34,7 @@ struct campaign {
     int64_t run;
     struct ceiling_list ceilings;
     struct progress progress;
+    struct lost_device *lost;
 };
 
 /* ---- the store, which must not cost what was measured ---- */
@@ -116,6 +123,31 @@ static enum status put(struct campaign *c, const struct record *record, struct e
     return run_put(c->store, c->run, record, err);
 }
 
+/* ---- devices that were lost ---- */
+
+static const char *why_lost(const struct campaign *c, const char *device)
+{
+    for (const struct lost_device *lost = c->lost; lost; lost = lost->next)
+        if (strcmp(lost->device, device) == 0)
+            return lost->why;
+    return NULL;
+}
+
+/* `at`: the point where it happened. */
+static enum status note_lost(struct campaign *c, const char *device, const char *at,
+                             const struct error *how, struct error *err)
+{
+    struct lost_device *lost = arena_alloc(&c->arena, sizeof(*lost));
+    char *why = arena_printf(&c->arena, "not run: at %s %s", at, how->message);
+    if (!lost || !why)
+        return FAIL_NO_MEMORY(err);
+    *lost = (struct lost_device){.device = device, .why = why, .next = c->lost};
+    c->lost = lost;
+    c->result->lost = true;
+    snprintf(c->result->note, sizeof(c->result->note), "the rest of %s is %.450s", device, why);
+    return STATUS_OK;
+}
+
 /* ---- ceilings ---- */
 
 static bool is_first_there(const struct plan *plan, int k)
@@ -143,6 +175,18 @@ static enum status join_ceilings(struct campaign *c, const struct ceiling_list *
     return STATUS_OK;
 }
 
+/* A ceiling that failed is a record with its reason; only the device itself tells that it is gone.
+ */
+static enum status check_there(struct campaign *c, const char *name, struct error *err)
+{
+    struct device device;
+    struct error how = {0};
+    if (device_open(name, &device, &how) == STATUS_LOST)
+        return note_lost(c, name, "its ceilings", &how, err);
+    device_close(&device);
+    return STATUS_OK;
+}
+
 /* Of every other device that the plan uses. One that cannot be opened says so at its points. */
 static enum status measure_devices(struct campaign *c, struct error *err)
 {
@@ -159,6 +203,7 @@ static enum status measure_devices(struct campaign *c, struct error *err)
         else if (!c->result->note[0])
             snprintf(c->result->note, sizeof(c->result->note), "no ceilings of %s: %.400s", device,
                      why.message);
+        TRY(check_there(c, device, err));
     }
     return STATUS_OK;
 }
@@ -194,14 +239,14 @@ static void tally(struct campaign_result *r, const struct record *record)
     r->skipped += record->status == RESULT_SKIPPED;
 }
 
-static enum status skip(struct campaign *c, int k, struct arena *arena, struct record *record,
-                        struct error *err)
+static enum status skip(struct campaign *c, int k, const char *reason, struct arena *arena,
+                        struct record *record, struct error *err)
 {
     char *now = arena_alloc(arena, UTC_TEXT);
     if (!now)
         return FAIL_NO_MEMORY(err);
     utc_now(now);
-    return record_skipped(&c->plan->points[k], k, now, arena, record, err);
+    return record_skipped(&c->plan->points[k], k, reason, now, arena, record, err);
 }
 
 static enum status run_one(struct campaign *c, int k, struct error *err)
@@ -210,12 +255,16 @@ static enum status run_one(struct campaign *c, int k, struct error *err)
     struct arena arena = {0};
     struct record record;
     struct sample_record *samples = NULL;
-    struct point_job job = {point, k, c->options->model, &c->ceilings, &c->progress};
+    struct error lost = {0};
+    struct point_job job = {point, k, c->options->model, &c->ceilings, &c->progress, &lost};
+    const char *reason = point->skip ? point->skip : why_lost(c, point->device);
     char label[96];
     snprintf(label, sizeof(label), "%s b%lld", point->spec, (long long)point->batch);
     progress_point(&c->progress, k, label);
-    enum status status = point->skip ? skip(c, k, &arena, &record, err)
-                                     : point_run(&job, &arena, &record, &samples, err);
+    enum status status = reason ? skip(c, k, reason, &arena, &record, err)
+                                : point_run(&job, &arena, &record, &samples, err);
+    if (status == STATUS_OK && lost.code)
+        status = note_lost(c, point->device, label, &lost, err);
     progress_clear(&c->progress);
     /* An interrupted point is not finished: resuming measures it again. */
     bool keep = status == STATUS_OK && !interrupt_requested();

@@ -40,6 +40,7 @@ int command_fail(const struct error *err)
 {
     fprintf(stderr, "ridge: %s\n", err->message);
     return err->code == STATUS_INVALID       ? EXIT_WRONG
+           : err->code == STATUS_LOST        ? EXIT_WRONG
            : err->code == STATUS_UNSUPPORTED ? EXIT_MISSING
                                              : EXIT_USAGE;
 }

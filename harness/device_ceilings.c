@@ -86,6 +86,17 @@ static enum status add_missing(struct session *s, struct ceiling_record record, 
     return record.reason ? add(s, &record, err) : FAIL_NO_MEMORY(err);
 }
 
+/* Where the device was lost, that is the reason for all that follows. */
+static enum status add_failed(struct session *s, const struct ceiling_record *record,
+                              struct error *why, struct error *err)
+{
+    if (device_blame(&s->device, s->stream, why) == STATUS_LOST && s->broken.code == STATUS_OK) {
+        s->broken = *why;
+        error_context(&s->broken, "the device was lost at ceiling \"%s\"", record->name);
+    }
+    return add_missing(s, *record, why->message, err);
+}
+
 /* ---- time ---- */
 
 static enum status lap_ns(struct session *s, const struct device_lap *lap, int64_t rounds,
@@ -152,7 +163,7 @@ static enum status measure(struct session *s, const struct device_lap *lap, int6
     struct error why = {0};
     int repeats = s->quick ? REPEATS_QUICK : REPEATS;
     if (sample(s, lap, most, amount, values, repeats, &why) != STATUS_OK)
-        return add_missing(s, *record, why.message, err);
+        return add_failed(s, record, &why, err);
     for (int k = 0; k < repeats && record->kind == CEILING_LATENCY; k++)
         values[k] = 1 / values[k];
     summarise(record, values, repeats);
@@ -214,7 +225,7 @@ static enum status measure_waiting(struct session *s, const struct launching *x,
         values[k] = (double)(clock_now_ns() - start) * 1e-9;
     }
     if (status != STATUS_OK)
-        return add_missing(s, *record, why.message, err);
+        return add_failed(s, record, &why, err);
     summarise(record, values, repeats);
     return add(s, record, err);
 }
@@ -224,7 +235,7 @@ static enum status measure_replay(struct session *s, struct launching *x,
 {
     struct error why = {0};
     if (capture(s, x, &why) != STATUS_OK)
-        return add_missing(s, *record, why.message, err);
+        return add_failed(s, record, &why, err);
     struct device_lap lap = {put_graph, x};
     enum status status = measure(s, &lap, ROUNDS_MAX, LAUNCHES, record, err);
     s->device.kind->graph_free(&s->device, x->graph);

@@ -26,6 +26,7 @@ static const double layers_budget_s = 2; /* or half of what sampling may take */
 struct work {
     const struct point_job *job;
     struct arena *arena; /* of the record */
+    const char *phase;   /* what is done now */
     struct target target;
     struct graph_cost cost;
     struct verification verification;
@@ -49,11 +50,17 @@ static bool on_progress(void *context, double share, double seconds_left)
     return !interrupt_requested();
 }
 
+static void begin_phase(struct work *w, const char *phase)
+{
+    w->phase = phase;
+    progress_show(w->job->progress, phase, NAN, NAN);
+}
+
 static enum status phase_verify(struct work *w, struct error *err)
 {
     if (!w->target.exe || !w->job->point->protocol.verify)
         return STATUS_OK;
-    progress_show(w->job->progress, "verifying", NAN, NAN);
+    begin_phase(w, "verifying");
     TRY(verify_exe(w->target.graph, w->target.exe, &w->verification, err));
     w->verified = true;
     return STATUS_OK;
@@ -75,6 +82,7 @@ static enum status phase_time(struct work *w, struct error *err)
                                       .cpus = point->threads,
                                       .seed = 1};
     bool reset = resident_reset();
+    w->phase = "measuring";
     w->peak = peak_now(w);
     TRY(measure_run(&w->target.subject, &options, &w->measurement, err));
     TRY(w->target.exe ? exe_status(w->target.exe, err) : STATUS_OK);
@@ -93,7 +101,7 @@ static enum status phase_steps(struct work *w, struct error *err)
     w->step_ns = calloc((size_t)exe_step_count(w->target.exe) + 1, sizeof(*w->step_ns));
     if (!w->step_ns)
         return FAIL_NO_MEMORY(err);
-    progress_show(w->job->progress, "timing layers", NAN, NAN);
+    begin_phase(w, "timing layers");
     double budget = fmin(layers_budget_s, w->job->point->protocol.seconds_max / 2);
     w->step_repeats = (int)fmin(STEP_REPEATS_MAX, fmax(3, budget / m->median_s));
     exe_time_steps(w->target.exe, w->step_repeats, w->step_ns);
@@ -275,7 +283,7 @@ static void count_or_say_why(struct work *w, const struct profiler *profiler)
 {
     struct error why = {0};
     char reason[sizeof(w->counts->why)] = "";
-    progress_show(w->job->progress, "counting", NAN, NAN);
+    begin_phase(w, "counting");
     if (!profiler->available(reason, sizeof(reason)))
         (void)UNSUPPORTED(&why, "%s", reason);
     else if (count_with(w, profiler, &why) == STATUS_OK)
@@ -321,7 +329,7 @@ static enum status count_work(struct work *w, struct error *err)
 
 static enum status run_phases(struct work *w, struct error *err)
 {
-    progress_show(w->job->progress, "compiling", NAN, NAN);
+    begin_phase(w, "compiling");
     TRY(precision_from_name(w->job->point->precision, &w->precision, err));
     TRY(target_open(w->job->point, w->job->model, &w->target, err));
     TRY(count_work(w, err));
@@ -333,6 +341,23 @@ static enum status run_phases(struct work *w, struct error *err)
     TRY(find_host_steps(w, err));
     phase_count(w);
     return STATUS_OK;
+}
+
+/* Whether the point's device is gone, and what was done when it went. */
+static void tell_lost(const struct work *w, enum status status, struct error *failure)
+{
+    struct error why = {0};
+    const char *device = w->job->point->device;
+    bool failed = status == STATUS_LOST;
+    if (failed)
+        why = *failure;
+    else if (!w->target.exe || exe_status(w->target.exe, &why) != STATUS_LOST)
+        return;
+    error_context(&why, "the device %s was lost while %s", device, w->phase);
+    if (failed)
+        *failure = why;
+    if (w->job->lost)
+        *w->job->lost = why;
 }
 
 enum status point_run(const struct point_job *job, struct arena *arena, struct record *record,
@@ -347,6 +372,7 @@ enum status point_run(const struct point_job *job, struct arena *arena, struct r
     utc_now(started);
     uint64_t begin = clock_now_ns();
     enum status status = run_phases(&w, &failure);
+    tell_lost(&w, status, &failure);
     struct point_facts facts = {.point = job->point,
                                 .sequence = job->sequence,
                                 .started_utc = started,

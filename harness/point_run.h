@@ -17,6 +17,7 @@ struct point_job {
     const struct model_options *model;
     const struct ceiling_list *ceilings; /* of the run */
     struct progress *progress;
+    struct error *lost; /* set when the point's device was lost, with what was done then */
 };
 
 /* Never fails for the point's own sake: that is a record too. The record lives in the arena, its

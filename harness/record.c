@@ -320,13 +320,14 @@ enum status record_make(const struct point_facts *f, struct arena *arena, struct
     return rows.failed ? FAIL_NO_MEMORY(err) : STATUS_OK;
 }
 
-enum status record_skipped(const struct point *point, int sequence, const char *started_utc,
-                           struct arena *arena, struct record *record, struct error *err)
+enum status record_skipped(const struct point *point, int sequence, const char *reason,
+                           const char *started_utc, struct arena *arena, struct record *record,
+                           struct error *err)
 {
     TRY(start(point, sequence, started_utc, arena, record, err));
     record->status = RESULT_SKIPPED;
     record->valid = false;
-    record->reason = point->skip;
+    record->reason = reason;
     return STATUS_OK;
 }
 

@@ -54,8 +54,9 @@ struct point_record record_point(const struct point *point);
 enum status record_make(const struct point_facts *facts, struct arena *arena, struct record *record,
                         struct error *err);
 /* The row of a point that is not run. */
-enum status record_skipped(const struct point *point, int sequence, const char *started_utc,
-                           struct arena *arena, struct record *record, struct error *err);
+enum status record_skipped(const struct point *point, int sequence, const char *reason,
+                           const char *started_utc, struct arena *arena, struct record *record,
+                           struct error *err);
 /* Value of the first metric of that name of the whole point; NAN when there is none. */
 double record_value(const struct record *record, const char *name);
 const struct metric_record *record_metric(const struct record *record, const char *name);

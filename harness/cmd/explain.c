@@ -45,8 +45,8 @@ static void print_candidates(const struct exe_step *step)
         if (c->reason[0])
             printf("      - %-28s %s\n", c->kernel->name, c->reason);
         else if (c->time_ns > 0)
-            printf("      %c %-28s %-18s %10.1f us\n", c->chosen ? '*' : ' ', c->kernel->name,
-                   c->text, c->time_ns * 1e-3);
+            printf("      %c %-28s %-18s %10.1f us%s%s\n", c->chosen ? '*' : ' ', c->kernel->name,
+                   c->text, c->time_ns * 1e-3, c->note[0] ? "  " : "", c->note);
         else
             printf("      %c %-28s %-18s not timed\n", c->chosen ? '*' : ' ', c->kernel->name,
                    c->text);
@@ -92,6 +92,7 @@ static void json_step(struct json *json, const struct exe_step *step, double ns)
         if (c->time_ns > 0)
             json_number(json, "time_us", c->time_ns * 1e-3);
         json_text(json, "refused", c->reason[0] ? c->reason : NULL);
+        json_text(json, "note", c->note[0] ? c->note : NULL);
         json_close(json);
     }
     json_close(json);

@@ -145,7 +145,7 @@ static void on_point(void *context, const struct point *point, const struct reco
 
 static int exit_code(const struct campaign_result *r, const struct plan *plan)
 {
-    if (r->wrong || r->failed)
+    if (r->wrong || r->failed || r->lost)
         return EXIT_WRONG;
     if (r->invalid || r->interrupted || r->changed)
         return EXIT_INCONCLUSIVE;

@@ -33,6 +33,10 @@ refuses RIDGE_HOST_GPUS=0 'no GPU is: check nvidia-smi, CUDA_VISIBLE_DEVICES'
 refuses RIDGE_HOST_DRIVER=0 'no CUDA driver .libcuda.so.1 cannot be opened.: install'
 refuses RIDGE_HOST_DRIVER=12020 'too old: it serves CUDA 12.2, this plug-in needs [0-9.]+: update'
 
+refuses RIDGE_HOST_COUNT=802 'cudaErrorSystemNotReady.*start the fabric manager .*nvidia-fabricmanager'
+refuses RIDGE_HOST_COUNT=803 'cudaErrorSystemDriverMismatch.*reboot after an update of the driver'
+refuses RIDGE_HOST_COUNT=804 'cudaErrorCompatNotSupportedOnDevice.*cuda-compat.* works on data-centre cards only'
+
 # A library that is missing costs itself only.
 run env RIDGE_NVML=/nonexistent.so "$RIDGE" doctor --json
 exits 0

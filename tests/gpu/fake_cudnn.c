@@ -250,6 +250,7 @@ static cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan
     MUST(of(plan)->finalized && own->finalized);
     MAY_FAIL("cudnnBackendExecute");
     fake_launch.count++;
+    fake_launch.launched_on = fake_launch.stream;
     fake_launch.configuration = of(plan)->number;
     fake_launch.tensor_count = own->count;
     fake_launch.workspace = own->workspace;
@@ -299,6 +300,7 @@ static cudnnStatus_t softmax(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algor
     MUST(mode == CUDNN_SOFTMAX_MODE_CHANNEL && alpha && beta && x && y);
     MAY_FAIL("cudnnSoftmaxForward");
     fake_launch.count++;
+    fake_launch.launched_on = fake_launch.stream;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -437,6 +439,7 @@ static cudnnStatus_t rnn_forward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
     MUST(weight_bytes == FAKE_RNN_WEIGHTS && work_bytes >= 1000 && !reserve_bytes && !reserve);
     MAY_FAIL("cudnnRNNForward");
     fake_launch.count++;
+    fake_launch.launched_on = fake_launch.stream;
     fake_launch.memory[0] = y;
     fake_launch.memory[1] = (char *)work + work_bytes;
     memcpy(&fake_launch.memory[2], &weights, sizeof(weights));

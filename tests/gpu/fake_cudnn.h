@@ -17,10 +17,11 @@ enum { FAKE_TENSORS = 24, FAKE_WORKSPACE = 4096, FAKE_RNN_WEIGHTS = 1 << 16 };
 
 /* What was launched last. */
 struct fake_launch {
-    int count; /* launches so far, of any kind */
-    int packs; /* lists of addresses made so far */
-    cudaStream_t stream;
-    int64_t configuration; /* of the four */
+    int count;                /* launches so far, of any kind */
+    int packs;                /* lists of addresses made so far */
+    cudaStream_t stream;      /* of the handle, now */
+    cudaStream_t launched_on; /* the last time */
+    int64_t configuration;    /* of the four */
     int64_t uids[FAKE_TENSORS];
     void *memory[FAKE_TENSORS];
     int tensor_count;

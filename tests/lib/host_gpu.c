@@ -92,6 +92,9 @@ void host_gpu_load(const char *program)
     void *live = symbol(library, "api_live"), *clock = symbol(library, "api_clock");
     void *counted = symbol(library, "api_counted"), *dry = symbol(library, "api_dry");
     memcpy(&opened.script, &fail, sizeof(fail));
+    void *lose = symbol(library, "api_lose"), *slow = symbol(library, "api_slow");
+    memcpy(&opened.lose, &lose, sizeof(lose));
+    memcpy(&opened.slow, &slow, sizeof(slow));
     memcpy(&opened.calls, &calls, sizeof(calls));
     memcpy(&opened.live, &live, sizeof(live));
     memcpy(&opened.clock, &clock, sizeof(clock));

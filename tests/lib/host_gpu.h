@@ -11,6 +11,8 @@
 struct host_gpu {
     void (*script)(const char *call, int at, int error);
     int (*calls)(void);
+    void (*lose)(const char *call, int at, int error);
+    void (*slow)(int at, double ns);
     long (*live)(void);
     void (*clock)(double command_ns);
     void (*dry)(int dry);

@@ -14,7 +14,10 @@
 #include "tests/lib/host_gpu.h"
 #include "workloads/lib/layers.h"
 
-enum { LAUNCH_FAILED = 719, NO_MEMORY = 2 };
+/* The first is told of one candidate, the second ends the device for the process. */
+enum { TOO_LARGE = 701, LAUNCH_FAILED = 719, NO_MEMORY = 2 };
+/* By this clock what is timed takes as many launches in every run of the test. */
+enum { COMMAND_NS = 1000000 };
 
 static struct exe *compiled(const struct graph *g, const struct exe_options *options)
 {
@@ -60,6 +63,7 @@ static const char *const all_calls[] = {
     "stream_destroy",
     "copy",
     "stream_synchronize",
+    "stream_query",
     "set",
     "event_create",
     "event_destroy",
@@ -96,11 +100,11 @@ static enum status whole_life(const struct graph *g, const struct exe_options *o
 
 /* Returns how often the call was used; fails the at-th use. */
 static int fail_once(const struct graph *g, const struct exe_options *options, const char *call,
-                     int at, int *failed)
+                     int at, int error, int *failed)
 {
     struct error err = {0};
     long before = host_gpu()->live();
-    host_gpu()->script(call, at, LAUNCH_FAILED);
+    host_gpu()->script(call, at, error);
     enum status status = whole_life(g, options, &err);
     int calls = host_gpu()->calls();
     host_gpu()->script("", 0, 0);
@@ -108,20 +112,22 @@ static int fail_once(const struct graph *g, const struct exe_options *options, c
         fail_msg("%s failed at use %d: %ld things were not given back", call, at,
                  host_gpu()->live() - before);
     if (status != STATUS_OK) {
-        SAYS(err.message, "unspecified launch failure (cudaErrorLaunchFailure)");
+        SAYS(err.message, error == TOO_LARGE
+                              ? "(cudaErrorLaunchOutOfResources)"
+                              : "unspecified launch failure (cudaErrorLaunchFailure)");
         (*failed)++;
     }
     return calls;
 }
 
-static void fail_everywhere(const struct graph *g, const struct exe_options *options)
+static void fail_everywhere(const struct graph *g, const struct exe_options *options, int error)
 {
     int failed = 0;
     for (size_t c = 0; c < sizeof(all_calls) / sizeof(all_calls[0]); c++) {
-        int calls = fail_once(g, options, all_calls[c], 0, &failed);
+        int calls = fail_once(g, options, all_calls[c], 0, error, &failed);
         assert_int_equal(failed, 0);
         for (int at = 1; at <= calls; at++)
-            fail_once(g, options, all_calls[c], at, &failed);
+            fail_once(g, options, all_calls[c], at, error, &failed);
         failed = 0;
     }
 }
@@ -131,10 +137,10 @@ static void no_failing_call_crashes_or_leaks(void **state)
     (void)state;
     struct exe_options options = gpu_options(gpu_name());
     struct graph *small = gpu_small_net(), *mixed = gpu_mixed_net();
-    fail_everywhere(small, &options);
-    fail_everywhere(mixed, &options);
+    fail_everywhere(small, &options, LAUNCH_FAILED);
+    fail_everywhere(mixed, &options, LAUNCH_FAILED);
     options.no_capture = true;
-    fail_everywhere(small, &options);
+    fail_everywhere(small, &options, LAUNCH_FAILED);
     graph_free(small);
     graph_free(mixed);
 }
@@ -147,7 +153,10 @@ static void failures_while_tuning_are_borne(void **state)
     options.no_tune = false;
     struct graph *g = graph_new("one");
     graph_output(g, relu(g, graph_input(g, "x", DTYPE_F32, shape_of(3, 5), gpu_noise())));
-    fail_everywhere(g, &options);
+    host_gpu()->clock(COMMAND_NS);
+    fail_everywhere(g, &options, TOO_LARGE);
+    fail_everywhere(g, &options, LAUNCH_FAILED);
+    host_gpu()->clock(0);
     graph_free(g);
 }
 
@@ -161,7 +170,7 @@ static void a_refused_launch_names_its_node(void **state)
     options.no_capture = true;
     struct exe *exe = compiled(g, &options);
     SAYS(exe_not_captured(exe), "switched off");
-    host_gpu()->script("launch", 2, LAUNCH_FAILED);
+    host_gpu()->script("launch", 2, TOO_LARGE);
     exe_run(exe);
     assert_int_equal(exe_status(exe, &err), STATUS_FAILED);
     SAYS(err.message, "node \"");

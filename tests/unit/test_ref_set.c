@@ -88,11 +88,27 @@ static void native_memory_is_compared_as_tensors_are(void **state)
         got[k] = native[k] = (float)(k == COUNT - 2 ? want[k] + 3 : want[k] + k % 7 * 0.125);
     }
     assert_true(ref_rel_error(&x, &y) > 0);
-    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y) == ref_rel_error(&x, &y));
+    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y, NULL) == ref_rel_error(&x, &y));
     got[17] = native[17] = NAN;
-    assert_true(isinf(ref_native_error(NULL, DTYPE_F32, native, &y)));
+    assert_true(isinf(ref_native_error(NULL, DTYPE_F32, native, &y, NULL)));
     want[17] = NAN;
-    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y) == ref_rel_error(&x, &y));
+    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y, NULL) == ref_rel_error(&x, &y));
+}
+
+/* Differences count where one looks, the largest number everywhere. */
+static void only_tiles_that_are_looked_at_are_compared(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 * REF_TILE };
+    static float native[COUNT];
+    static double want[COUNT];
+    bool looked_at[3] = {true, false, false};
+    struct ref_tensor y = {.dtype = DTYPE_F32, .shape = shape_of(COUNT), .count = COUNT, .f = want};
+    native[REF_TILE] = 8;
+    want[COUNT - 1] = native[COUNT - 1] = 16;
+    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y, looked_at) == 0);
+    looked_at[1] = true;
+    assert_true(ref_native_error(NULL, DTYPE_F32, native, &y, looked_at) == 0.5);
 }
 
 int main(void)
@@ -105,6 +121,7 @@ int main(void)
         cmocka_unit_test(other_shapes_are_wrong),
         cmocka_unit_test(integers_are_compared_too),
         cmocka_unit_test(native_memory_is_compared_as_tensors_are),
+        cmocka_unit_test(only_tiles_that_are_looked_at_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,4 +145,4 @@ static const char *const ops[] = {"MatMul", "Gemm", "MatMulF8", NULL};
 
 CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),    .ops = ops,           .supports = supports,
                        .variants = variants, .describe = describe, .prepare = prepare,
-                       .launch = launch,     .release = release};
+                       .launch = launch,     .release = release,   .unlike_variants = true};

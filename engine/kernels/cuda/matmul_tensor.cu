@@ -415,4 +415,5 @@ CUDA_KERNEL(matmul_tensor) = {CUDA_NAME(matmul_tensor),
                               .describe = describe,
                               .prepare = prepare,
                               .launch = launch,
-                              .release = release};
+                              .release = release,
+                              .unlike_variants = true};

@@ -137,4 +137,5 @@ REGISTER(kernel, cudnn_conv_depthwise) = {.name = "cudnn_conv_depthwise",
                                           .workspace = workspace,
                                           .prepare = prepare,
                                           .launch = launch,
-                                          .release = release};
+                                          .release = release,
+                                          .ranked_variants = true};

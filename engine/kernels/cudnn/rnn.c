@@ -60,6 +60,7 @@ static void release(struct kernel_state *state)
 {
     if (!state)
         return;
+    device_handle_rest(state->device);
     if (state->weights)
         state->device->kind->free(state->device, state->weights);
     if (state->lengths)
@@ -164,4 +165,5 @@ REGISTER(kernel, cudnn_rnn) = {.name = "cudnn_rnn",
                                .workspace = workspace,
                                .prepare = prepare,
                                .launch = launch,
-                               .release = release};
+                               .release = release,
+                               .unlike_variants = true};

@@ -42,6 +42,8 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 
 static void release(struct kernel_state *state)
 {
+    if (state)
+        device_handle_rest(state->device);
     if (state && state->tensor)
         cudnn.tensor_free(state->tensor);
     free(state);

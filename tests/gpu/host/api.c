@@ -5,12 +5,13 @@
  * kernels only: elsewhere it is protected, so that a host that follows a device's pointer dies.
  *
  * The environment says what kind of machine it is: RIDGE_HOST_GPUS (default 2, 0: none),
- * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old), RIDGE_HOST_UNITS (132) multiprocessors
- * and RIDGE_HOST_CACHE (50 MB) bytes of second cache, which ceilings' kernels are sized by,
- * RIDGE_HOST_MAJOR (9) of the compute capability. What programs cannot script by api_fail() and
- * api_dry() it says, too: RIDGE_HOST_FAIL="CALL:N" makes a call fail from its N-th use on, for
- * good, as after a kernel that crashed, RIDGE_HOST_DRY=1 leaves kernels, copies and fills undone.
- * How long replays last: played.c. */
+ * RIDGE_HOST_DRIVER (13000; 0: no driver; 12020: too old), RIDGE_HOST_COUNT, the error of counting
+ * GPUs, RIDGE_HOST_UNITS (132) multiprocessors and RIDGE_HOST_CACHE (50 MB) bytes of second cache,
+ * which ceilings' kernels are sized by, RIDGE_HOST_MAJOR (9) of the compute capability. What
+ * programs cannot script by api_fail() and api_dry() it says, too: RIDGE_HOST_FAIL="CALL:N" makes a
+ * call fail from its N-th use on, for good, RIDGE_HOST_LOSE="CALL:N:ERROR" (719 without one) makes
+ * every call for the device fail from there on, as after a kernel that crashed, RIDGE_HOST_DRY=1
+ * leaves kernels, copies and fills undone. How long replays last: played.c. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,9 +24,17 @@
 #include "tests/gpu/host/grid.h"
 #include "tests/gpu/host/memory.h"
 #include "tests/gpu/host/played.h"
+#include "tests/gpu/host/script.h"
 #include "tests/gpu/host/watch.h"
 
-enum { RUNTIME = 13000, INVALID = 1, LAUNCH_FAILED = 719, STREAM_CAPTURING = 900, ALIGN = 256 };
+enum {
+    RUNTIME = 13000,
+    INVALID = 1,
+    TOO_LARGE = 701,
+    STREAM_CAPTURING = 900,
+    CAPTURE_INVALIDATED = 901,
+    ALIGN = 256
+};
 enum { COMMANDS_MAX = 4096 };
 
 struct command {
@@ -46,31 +55,16 @@ struct graph {
 
 struct stream {
     struct graph *capture; /* NULL: work is done at once */
+    bool spoiled;          /* the capture, by a call that waits */
 };
 
 static struct {
     long live; /* streams, events, graphs, pinned memory */
-    char fail[32];
-    int fail_at, calls, error;
-    int broken_calls; /* of the one that RIDGE_HOST_FAIL names */
     int dry;
     double command_ns, now_ns; /* of the made clock; command_ns 0: the real one counts */
 } h;
 
-/* ---- failing on demand ---- */
-
-void api_fail(const char *call, int at, int error)
-{
-    snprintf(h.fail, sizeof(h.fail), "%s", call);
-    h.fail_at = at;
-    h.calls = 0;
-    h.error = error;
-}
-
-int api_calls(void)
-{
-    return h.calls;
-}
+/* ---- what tests ask ---- */
 
 long api_live(void)
 {
@@ -90,26 +84,6 @@ void api_dry(int dry)
 double api_counted(void)
 {
     return host_counted();
-}
-
-/* As a context is after an error of a kernel: every later use fails as well. */
-static bool is_broken(const char *call)
-{
-    const char *text = getenv("RIDGE_HOST_FAIL");
-    size_t length = strlen(call);
-    if (!text || strncmp(text, call, length) != 0 || text[length] != ':')
-        return false;
-    return ++h.broken_calls >= strtol(text + length + 1, NULL, 10);
-}
-
-/* 0, or the error that the script wants here. */
-static int scripted(const char *call)
-{
-    if (is_broken(call))
-        return LAUNCH_FAILED;
-    if (strcmp(call, h.fail) != 0)
-        return CUDA_DONE;
-    return ++h.calls == h.fail_at ? h.error : CUDA_DONE;
 }
 
 #define SCRIPT(call)                                                                               \
@@ -149,14 +123,19 @@ static int device_count(int *count)
     SCRIPT("device_count");
     if (number_of("RIDGE_HOST_DRIVER", RUNTIME) < RUNTIME)
         return CUDA_OLD_DRIVER;
+    if (number_of("RIDGE_HOST_COUNT", CUDA_DONE) != CUDA_DONE)
+        return number_of("RIDGE_HOST_COUNT", CUDA_DONE);
     *count = number_of("RIDGE_HOST_GPUS", 2);
     return *count > 0 ? CUDA_DONE : CUDA_NO_DEVICE;
 }
 
 static int set_device(int index)
 {
+    if (index < 0 || index >= number_of("RIDGE_HOST_GPUS", 2))
+        return INVALID;
+    script_device(index);
     SCRIPT("set_device");
-    return index >= 0 && index < number_of("RIDGE_HOST_GPUS", 2) ? CUDA_DONE : INVALID;
+    return CUDA_DONE;
 }
 
 static int facts(struct cuda_facts *f, int index)
@@ -192,6 +171,7 @@ static int malloc_device(void **memory, size_t bytes)
 
 static int free_device(void *memory)
 {
+    script_wait("free");
     memory_give_back(memory);
     SCRIPT_LATE("free");
 }
@@ -208,6 +188,7 @@ static int malloc_host(void **memory, size_t bytes)
 
 static int free_host(void *memory)
 {
+    script_wait("free_host");
     h.live -= memory != NULL;
     free(memory);
     SCRIPT_LATE("free_host");
@@ -234,10 +215,15 @@ static void run_command(const struct command *c)
     memory_close();
 }
 
+static bool is_capturing(const struct stream *stream)
+{
+    return stream && stream->capture;
+}
+
 /* Takes the argument. */
 static int submit(const struct command *c, struct stream *stream)
 {
-    if (stream && stream->capture) {
+    if (is_capturing(stream)) {
         if (stream->capture->count == COMMANDS_MAX) {
             free(c->argument);
             return INVALID;
@@ -246,6 +232,8 @@ static int submit(const struct command *c, struct stream *stream)
         return CUDA_DONE;
     }
     run_command(c);
+    if (c->what == DO_LAUNCH)
+        script_launched();
     free(c->argument);
     return CUDA_DONE;
 }
@@ -268,8 +256,20 @@ static int stream_destroy(void *stream)
 static int stream_synchronize(void *stream)
 {
     SCRIPT("stream_synchronize");
-    const struct stream *s = stream;
-    return s && s->capture ? STREAM_CAPTURING : CUDA_DONE;
+    if (is_capturing(stream)) {
+        ((struct stream *)stream)->spoiled = true;
+        return STREAM_CAPTURING;
+    }
+    script_wait("stream_synchronize");
+    return CUDA_DONE;
+}
+
+static int stream_query(void *stream)
+{
+    SCRIPT("stream_query");
+    if (is_capturing(stream))
+        return STREAM_CAPTURING;
+    return script_busy_until() ? CUDA_NOT_READY : CUDA_DONE;
 }
 
 static int copy(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream)
@@ -279,6 +279,8 @@ static int copy(void *to, const void *from, size_t bytes, enum cuda_copy directi
     if ((to_device ? !memory_is_device(to, bytes) : memory_is_region(to)) ||
         (from_device ? !memory_is_device(from, bytes) : memory_is_region(from)))
         return INVALID;
+    if (direction == CUDA_TO_HOST && !is_capturing(stream))
+        script_wait("copy");
     return submit(&(struct command){.what = DO_COPY, .to = to, .from = from, .bytes = bytes},
                   stream);
 }
@@ -342,7 +344,8 @@ static int event_record(void *event, void *stream)
 {
     (void)stream;
     SCRIPT("event_record");
-    *(uint64_t *)event = h.command_ns > 0 ? (uint64_t)h.now_ns : clock_now_ns();
+    uint64_t busy_ns = script_busy_until();
+    *(uint64_t *)event = h.command_ns > 0 ? (uint64_t)h.now_ns : busy_ns ? busy_ns : clock_now_ns();
     return CUDA_DONE;
 }
 
@@ -377,6 +380,9 @@ static int capture_end(void *stream, void **graph)
 {
     struct stream *s = stream;
     int error = scripted("capture_end");
+    if (error == CUDA_DONE && s->spoiled)
+        error = CAPTURE_INVALIDATED;
+    s->spoiled = false;
     *graph = s->capture;
     s->capture = NULL;
     if (error != CUDA_DONE) { /* the runtime keeps nothing then */
@@ -415,6 +421,7 @@ static int graph_launch(void *exec, void *stream)
     for (int k = 0; k < g->count; k++)
         run_command(&g->commands[k]);
     played_end(begin, g->count);
+    script_launched();
     return CUDA_DONE;
 }
 
@@ -422,22 +429,6 @@ static int graph_exec_destroy(void *exec)
 {
     graph_destroy(exec);
     SCRIPT_LATE("graph_exec_destroy");
-}
-
-static const char *error_name(int error)
-{
-    return error == CUDA_OUT_OF_MEMORY ? "cudaErrorMemoryAllocation"
-           : error == LAUNCH_FAILED    ? "cudaErrorLaunchFailure"
-           : error == STREAM_CAPTURING ? "cudaErrorStreamCaptureUnsupported"
-                                       : "cudaErrorInvalidValue";
-}
-
-static const char *error_text(int error)
-{
-    return error == CUDA_OUT_OF_MEMORY ? "out of memory"
-           : error == LAUNCH_FAILED    ? "unspecified launch failure"
-           : error == STREAM_CAPTURING ? "operation not permitted when stream is capturing"
-                                       : "invalid argument";
 }
 
 const struct cuda_api cuda_api = {
@@ -454,6 +445,7 @@ const struct cuda_api cuda_api = {
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_synchronize = stream_synchronize,
+    .stream_query = stream_query,
     .copy = copy,
     .set = set,
     .event_create = event_create,
@@ -468,6 +460,6 @@ const struct cuda_api cuda_api = {
     .graph_destroy = graph_destroy,
     .launch = launch,
     .allow_shared = allow_shared,
-    .error_name = error_name,
-    .error_text = error_text,
+    .error_name = host_error_name,
+    .error_text = host_error_text,
 };

@@ -10,6 +10,12 @@
  * at 0: none does, uses are only counted. */
 API_EXPORT void api_fail(const char *call, int at, int error);
 API_EXPORT int api_calls(void);
+/* From the at-th use of a call on, every call for the device that is current there gives `error`,
+ * as after a kernel that crashed; of a launch from the next call on. at 0: the device is well. */
+API_EXPORT void api_lose(const char *call, int at, int error);
+/* The at-th launch that runs, from now on, keeps its device busy for so long by the host's clock;
+ * ns below 0: for ever, and a call that would wait for it ends the program. at 0: none does. */
+API_EXPORT void api_slow(int at, double ns);
 /* How many things live that should be given back. */
 API_EXPORT long api_live(void);
 

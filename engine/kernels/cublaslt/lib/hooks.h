@@ -23,6 +23,7 @@ void cublaslt_release(struct kernel_state *state);
                                            .device = "cuda",                                       \
                                            .supports = cublaslt_supports,                          \
                                            .variants = cublaslt_variants,                          \
+                                           .ranked_variants = true,                                \
                                            .describe = cublaslt_describe,                          \
                                            .workspace = cublaslt_workspace,                        \
                                            .prepare = cublaslt_prepare,                            \

@@ -12,7 +12,34 @@
 #include <stddef.h>
 
 /* Of cudaError_t: those that are told apart. */
-enum { CUDA_DONE = 0, CUDA_OUT_OF_MEMORY = 2, CUDA_OLD_DRIVER = 35, CUDA_NO_DEVICE = 100 };
+enum {
+    CUDA_DONE = 0,
+    CUDA_OUT_OF_MEMORY = 2,
+    CUDA_OLD_DRIVER = 35,
+    CUDA_NO_DEVICE = 100,
+    CUDA_NOT_READY = 600,
+    /* The machine is not set up. */
+    CUDA_SYSTEM_NOT_READY = 802,
+    CUDA_DRIVER_MISMATCH = 803,
+    CUDA_COMPAT_NOT_SUPPORTED = 804,
+    /* From here on every call for the device fails, until the process ends. */
+    CUDA_ECC = 214,
+    CUDA_NVLINK = 220,
+    CUDA_CONTAINED = 226,
+    CUDA_ILLEGAL_ADDRESS = 700,
+    CUDA_LAUNCH_TIMEOUT = 702,
+    CUDA_CONTEXT_DESTROYED = 709,
+    CUDA_ASSERT = 710,
+    CUDA_STACK_ERROR = 714,
+    CUDA_ILLEGAL_INSTRUCTION = 715,
+    CUDA_MISALIGNED_ADDRESS = 716,
+    CUDA_ADDRESS_SPACE = 717,
+    CUDA_INVALID_PC = 718,
+    CUDA_LAUNCH_FAILURE = 719,
+    CUDA_TENSOR_MEMORY_LEAK = 721,
+    CUDA_EXTERNAL_DEVICE = 911,
+    CUDA_UNKNOWN = 999
+};
 
 enum cuda_copy { CUDA_TO_DEVICE = 1, CUDA_TO_HOST = 2, CUDA_WITHIN = 3 };
 
@@ -41,6 +68,7 @@ struct cuda_api {
     int (*stream_create)(void **stream);
     int (*stream_destroy)(void *stream);
     int (*stream_synchronize)(void *stream);
+    int (*stream_query)(void *stream); /* CUDA_NOT_READY: its work is not done yet */
     int (*copy)(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream);
     int (*set)(void *memory, int byte, size_t bytes, void *stream);
 

@@ -5,13 +5,33 @@
 
 #include "engine/kernels/cuda/lib/api.h"
 
-_Static_assert((int)CUDA_DONE == (int)cudaSuccess, "as the runtime counts");
-_Static_assert((int)CUDA_OUT_OF_MEMORY == (int)cudaErrorMemoryAllocation, "as the runtime counts");
-_Static_assert((int)CUDA_OLD_DRIVER == (int)cudaErrorInsufficientDriver, "as the runtime counts");
-_Static_assert((int)CUDA_NO_DEVICE == (int)cudaErrorNoDevice, "as the runtime counts");
-_Static_assert((int)CUDA_TO_DEVICE == (int)cudaMemcpyHostToDevice, "as the runtime counts");
-_Static_assert((int)CUDA_TO_HOST == (int)cudaMemcpyDeviceToHost, "as the runtime counts");
-_Static_assert((int)CUDA_WITHIN == (int)cudaMemcpyDeviceToDevice, "as the runtime counts");
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "as the runtime counts")
+SAME(CUDA_DONE, cudaSuccess);
+SAME(CUDA_OUT_OF_MEMORY, cudaErrorMemoryAllocation);
+SAME(CUDA_OLD_DRIVER, cudaErrorInsufficientDriver);
+SAME(CUDA_NO_DEVICE, cudaErrorNoDevice);
+SAME(CUDA_TO_DEVICE, cudaMemcpyHostToDevice);
+SAME(CUDA_TO_HOST, cudaMemcpyDeviceToHost);
+SAME(CUDA_WITHIN, cudaMemcpyDeviceToDevice);
+SAME(CUDA_NOT_READY, cudaErrorNotReady);
+SAME(CUDA_SYSTEM_NOT_READY, cudaErrorSystemNotReady);
+SAME(CUDA_DRIVER_MISMATCH, cudaErrorSystemDriverMismatch);
+SAME(CUDA_COMPAT_NOT_SUPPORTED, cudaErrorCompatNotSupportedOnDevice);
+SAME(CUDA_ECC, cudaErrorECCUncorrectable);
+SAME(CUDA_NVLINK, cudaErrorNvlinkUncorrectable);
+SAME(CUDA_ILLEGAL_ADDRESS, cudaErrorIllegalAddress);
+SAME(CUDA_LAUNCH_TIMEOUT, cudaErrorLaunchTimeout);
+SAME(CUDA_CONTEXT_DESTROYED, cudaErrorContextIsDestroyed);
+SAME(CUDA_ASSERT, cudaErrorAssert);
+SAME(CUDA_STACK_ERROR, cudaErrorHardwareStackError);
+SAME(CUDA_ILLEGAL_INSTRUCTION, cudaErrorIllegalInstruction);
+SAME(CUDA_MISALIGNED_ADDRESS, cudaErrorMisalignedAddress);
+SAME(CUDA_ADDRESS_SPACE, cudaErrorInvalidAddressSpace);
+SAME(CUDA_INVALID_PC, cudaErrorInvalidPc);
+SAME(CUDA_LAUNCH_FAILURE, cudaErrorLaunchFailure);
+SAME(CUDA_EXTERNAL_DEVICE, cudaErrorExternalDevice);
+SAME(CUDA_UNKNOWN, cudaErrorUnknown);
+/* CUDA_CONTAINED and CUDA_TENSOR_MEMORY_LEAK are younger than the oldest toolkit. */
 
 /* An error that is returned is also kept for cudaGetLastError, where a library would find it and
  * take it for its own: it is fetched, so that each is told once. Errors that spoil the context stay
@@ -119,6 +139,12 @@ static int stream_synchronize(void *stream)
     return told(cudaStreamSynchronize(stream));
 }
 
+/* That work goes on is no error, and none is kept. */
+static int stream_query(void *stream)
+{
+    return told(cudaStreamQuery(stream));
+}
+
 static int copy(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream)
 {
     return told(cudaMemcpyAsync(to, from, bytes, (enum cudaMemcpyKind)direction, stream));
@@ -218,6 +244,7 @@ const struct cuda_api cuda_api = {
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
     .stream_synchronize = stream_synchronize,
+    .stream_query = stream_query,
     .copy = copy,
     .set = set,
     .event_create = event_create,

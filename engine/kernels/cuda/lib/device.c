@@ -8,15 +8,86 @@
 
 #include "engine/kernels/cuda/lib/cuda.h"
 
-enum { MESSAGE = 200 };
+enum { MESSAGE = 200, DEVICES_MAX = 64 };
+
+/* Why a device was given up; empty: it was not. */
+static char given_up[DEVICES_MAX][MESSAGE];
+
+/* ---- errors ---- */
+
+/* The driver ends the context, which is the process' only one on the device. */
+static bool is_lost(int error)
+{
+    static const int errors[] = {CUDA_ECC,
+                                 CUDA_NVLINK,
+                                 CUDA_CONTAINED,
+                                 CUDA_ILLEGAL_ADDRESS,
+                                 CUDA_LAUNCH_TIMEOUT,
+                                 CUDA_CONTEXT_DESTROYED,
+                                 CUDA_ASSERT,
+                                 CUDA_STACK_ERROR,
+                                 CUDA_ILLEGAL_INSTRUCTION,
+                                 CUDA_MISALIGNED_ADDRESS,
+                                 CUDA_ADDRESS_SPACE,
+                                 CUDA_INVALID_PC,
+                                 CUDA_LAUNCH_FAILURE,
+                                 CUDA_TENSOR_MEMORY_LEAK,
+                                 CUDA_EXTERNAL_DEVICE,
+                                 CUDA_UNKNOWN};
+    for (int k = 0; k < ARRAY_COUNT(errors); k++)
+        if (errors[k] == error)
+            return true;
+    return false;
+}
+
+/* What to do about a machine that is not set up; empty: nothing is known. */
+static const char *advice(int error)
+{
+    switch (error) {
+    case CUDA_SYSTEM_NOT_READY:
+        return ": on a machine with NVSwitch start the fabric manager of the driver's version "
+               "(systemctl start nvidia-fabricmanager); or use --device cpu";
+    case CUDA_DRIVER_MISMATCH:
+        return ": the driver's kernel module and its libraries are of different versions: reboot "
+               "after an update of the driver, in a container start it anew; or use --device cpu";
+    case CUDA_COMPAT_NOT_SUPPORTED:
+        return ": the package for forward compatibility (cuda-compat) works on data-centre cards "
+               "only: take it out of LD_LIBRARY_PATH and update the driver; or use --device cpu";
+    default:
+        return "";
+    }
+}
 
 enum status cuda_check(int error, const char *what, struct error *err)
 {
     if (error == CUDA_DONE)
         return STATUS_OK;
     const char *name = cuda_api.error_name(error), *text = cuda_api.error_text(error);
-    return cuda_host->refuse(err, error == CUDA_OUT_OF_MEMORY ? STATUS_NO_MEMORY : STATUS_FAILED,
-                             "%s: %s (%s)", what, text ? text : "unknown error", name ? name : "?");
+    return cuda_host->refuse(err,
+                             error == CUDA_OUT_OF_MEMORY ? STATUS_NO_MEMORY
+                             : is_lost(error)            ? STATUS_LOST
+                                                         : STATUS_FAILED,
+                             "%s: %s (%s)%s", what, text ? text : "unknown error",
+                             name ? name : "?", advice(error));
+}
+
+static bool is_given_up(const struct device *device)
+{
+    return device->index < DEVICES_MAX && given_up[device->index][0];
+}
+
+/* For all that might wait for what never ends. */
+static enum status check_there(const struct device *device, struct error *err)
+{
+    if (!is_given_up(device))
+        return STATUS_OK;
+    return cuda_host->refuse(err, STATUS_LOST, "%s", given_up[device->index]);
+}
+
+static void give_up(const struct device *device, const char *why)
+{
+    if (device->index < DEVICES_MAX && !is_given_up(device))
+        snprintf(given_up[device->index], sizeof(given_up[0]), "%s", why);
 }
 
 /* ---- finding and opening ---- */
@@ -93,6 +164,7 @@ static enum status read_properties(struct device *device, struct error *err)
 
 static enum status bind(const struct device *device, struct error *err)
 {
+    TRY(check_there(device, err));
     return cuda_check(cuda_api.set_device(device->index), "choosing the GPU", err);
 }
 
@@ -120,6 +192,7 @@ static void close_cuda(struct device *device)
 static enum status alloc(const struct device *device, size_t bytes, void **memory,
                          struct error *err)
 {
+    TRY(check_there(device, err));
     size_t free_bytes = 0, total = 0;
     int error = cuda_api.malloc(memory, bytes ? bytes : 1);
     if (error != CUDA_OUT_OF_MEMORY)
@@ -133,14 +206,14 @@ static enum status alloc(const struct device *device, size_t bytes, void **memor
 
 static void free_memory(const struct device *device, void *memory)
 {
-    (void)device;
-    cuda_api.free(memory);
+    if (!is_given_up(device))
+        cuda_api.free(memory);
 }
 
 static enum status alloc_host(const struct device *device, size_t bytes, void **memory,
                               struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     char what[64];
     snprintf(what, sizeof(what), "pinning %.1f MB of the host's memory", (double)bytes * 1e-6);
     return cuda_check(cuda_api.malloc_host(memory, bytes ? bytes : 1), what, err);
@@ -148,37 +221,45 @@ static enum status alloc_host(const struct device *device, size_t bytes, void **
 
 static void free_host(const struct device *device, void *memory)
 {
-    (void)device;
-    cuda_api.free_host(memory);
+    if (!is_given_up(device))
+        cuda_api.free_host(memory);
 }
 
 /* ---- queues ---- */
 
 static enum status stream_new(const struct device *device, void **stream, struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     return cuda_check(cuda_api.stream_create(stream), "making a stream", err);
 }
 
 static void stream_free(const struct device *device, void *stream)
 {
-    (void)device;
-    cuda_api.stream_destroy(stream);
+    if (!is_given_up(device))
+        cuda_api.stream_destroy(stream);
 }
 
 static enum status wait(const struct device *device, void *stream, struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     return cuda_check(cuda_api.stream_synchronize(stream), "waiting for the GPU", err);
+}
+
+static enum status poll(const struct device *device, void *stream, bool *done, struct error *err)
+{
+    TRY(check_there(device, err));
+    int error = cuda_api.stream_query(stream);
+    *done = error != CUDA_NOT_READY;
+    return *done ? cuda_check(error, "asking the GPU", err) : STATUS_OK;
 }
 
 static enum status copy(const struct device *device, void *to, const void *from, size_t bytes,
                         enum device_copy direction, void *stream, struct error *err)
 {
+    TRY(check_there(device, err));
     static const enum cuda_copy kinds[] = {[COPY_TO_DEVICE] = CUDA_TO_DEVICE,
                                            [COPY_TO_HOST] = CUDA_TO_HOST,
                                            [COPY_WITHIN] = CUDA_WITHIN};
-    (void)device;
     if (bytes == 0)
         return STATUS_OK;
     return cuda_check(cuda_api.copy(to, from, bytes, kinds[direction], stream), "copying", err);
@@ -187,7 +268,7 @@ static enum status copy(const struct device *device, void *to, const void *from,
 static enum status fill(const struct device *device, void *memory, int byte, size_t bytes,
                         void *stream, struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     if (bytes == 0)
         return STATUS_OK;
     return cuda_check(cuda_api.set(memory, byte, bytes, stream), "filling memory", err);
@@ -195,28 +276,28 @@ static enum status fill(const struct device *device, void *memory, int byte, siz
 
 static enum status event_new(const struct device *device, void **event, struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     return cuda_check(cuda_api.event_create(event), "making an event", err);
 }
 
 static void event_free(const struct device *device, void *event)
 {
-    (void)device;
-    cuda_api.event_destroy(event);
+    if (!is_given_up(device))
+        cuda_api.event_destroy(event);
 }
 
 static enum status event_record(const struct device *device, void *event, void *stream,
                                 struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     return cuda_check(cuda_api.event_record(event, stream), "recording an event", err);
 }
 
 static enum status event_elapsed(const struct device *device, void *from, void *to, double *ns,
                                  struct error *err)
 {
+    TRY(check_there(device, err));
     float ms = 0;
-    (void)device;
     TRY(cuda_check(cuda_api.event_elapsed(&ms, from, to), "reading an event", err));
     *ns = (double)ms * 1e6;
     return STATUS_OK;
@@ -230,7 +311,7 @@ struct device_graph {
 
 static enum status capture_begin(const struct device *device, void *stream, struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     return cuda_check(cuda_api.capture_begin(stream), "beginning a capture", err);
 }
 
@@ -238,7 +319,7 @@ static enum status capture_begin(const struct device *device, void *stream, stru
 static enum status capture_end(const struct device *device, void *stream,
                                struct device_graph **graph, struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     void *captured = NULL;
     *graph = NULL;
     TRY(cuda_check(cuda_api.capture_end(stream, &captured), "ending a capture", err));
@@ -257,14 +338,14 @@ static enum status capture_end(const struct device *device, void *stream,
 static enum status replay(const struct device *device, struct device_graph *graph, void *stream,
                           struct error *err)
 {
-    (void)device;
+    TRY(check_there(device, err));
     return cuda_check(cuda_api.graph_launch(graph->exec, stream), "launching a graph", err);
 }
 
 static void forget_graph(const struct device *device, struct device_graph *graph)
 {
-    (void)device;
-    cuda_api.graph_exec_destroy(graph->exec);
+    if (!is_given_up(device))
+        cuda_api.graph_exec_destroy(graph->exec);
     free(graph);
 }
 
@@ -308,4 +389,6 @@ const struct device_kind cuda_device = {
     .replay = replay,
     .graph_free = forget_graph,
     .activate = cuda_activate,
+    .poll = poll,
+    .give_up = give_up,
 };

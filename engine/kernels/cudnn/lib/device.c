@@ -76,6 +76,12 @@ enum status device_handle(const struct device *device, cudnnHandle_t *handle, st
     return STATUS_OK;
 }
 
+void device_handle_rest(const struct device *device)
+{
+    if (check(device, NULL) == STATUS_OK && handles[device->index])
+        cudnn.set_stream(handles[device->index], NULL);
+}
+
 void device_handles_release(void)
 {
     for (int k = 0; k < DEVICES_MAX; k++) {

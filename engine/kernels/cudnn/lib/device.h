@@ -21,6 +21,9 @@ void device_chips_release(void);                       /* tests */
 /* This thread's handle for the device, made at the first call; its stream is the caller's to set.
  */
 enum status device_handle(const struct device *device, cudnnHandle_t *handle, struct error *why);
+/* The stream that this thread's handle was given may end: the handle outlives executables, and
+ * would go on naming it. */
+void device_handle_rest(const struct device *device);
 void device_handles_release(void); /* this thread's; tests */
 
 #endif

@@ -92,6 +92,7 @@ void work_release(struct kernel_state *state)
 {
     if (!state)
         return;
+    device_handle_rest(state->device);
     for (int k = 0; k < state->binding_count; k++)
         if (state->packed[k])
             state->device->kind->free(state->device, state->packed[k]);

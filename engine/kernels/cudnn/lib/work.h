@@ -163,6 +163,7 @@ bool wants_output(const struct kernel_query *q, int output);
                                         .prepare = symbol##_prepare,                               \
                                         .launch = work_launch,                                     \
                                         .release = work_release,                                   \
+                                        .ranked_variants = true,                                   \
                                         __VA_ARGS__}
 
 #endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plug-in with three kernels of Relu for the device "cuda", which are right, wrong, slow, or
+ * break its rules as a test wants (actors.h). They only use the device's own functions. */
+#include "tests/gpu/actors/actors.h"
+
+#include <stdlib.h>
+
+#include "engine/plugin.h"
+
+enum { LARGE = 4096 }; /* larger inputs have no negative numbers */
+
+struct kernel_state {
+    int actor, variant;
+    const struct device *device;
+};
+
+static const struct plugin_host *host;
+static struct actor cast[ACTORS];
+
+__attribute__((visibility("default"))) struct actor *actors(void)
+{
+    return cast;
+}
+
+static enum status supports_as(int actor, const struct kernel_query *q, struct error *why)
+{
+    if (cast[actor].variants == 0 || q->in[0].dtype != DTYPE_F32)
+        return host->refuse(why, STATUS_UNSUPPORTED, "does not play");
+    return STATUS_OK;
+}
+
+static enum status prepare_as(int actor, const struct kernel_query *q, int variant,
+                              struct kernel_state **state, size_t *state_bytes, struct error *err)
+{
+    *state = NULL;
+    *state_bytes = 0;
+    if (cast[actor].plays[variant].refuses)
+        return host->refuse(err, STATUS_FAILED, "does not want to be prepared");
+    *state = malloc(sizeof(**state));
+    if (!*state)
+        return host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    **state = (struct kernel_state){actor, variant, q->device};
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    struct act_of_variant *play = &cast[s->actor].plays[s->variant];
+    struct error *err = args->err && args->err->code == STATUS_OK ? args->err : NULL;
+    const struct device_kind *kind = s->device->kind;
+    struct post relu = {.kind = POST_ACT, .act = ACT_RELU};
+    int64_t count = shape_count(&q->out[0].shape);
+    enum status status = STATUS_OK;
+    play->launches++;
+    for (int k = 0; k <= play->copies && status == STATUS_OK; k++)
+        status = kind->copy(s->device, args->out[0], args->in[0], (size_t)count * 4, COPY_WITHIN,
+                            args->stream, err);
+    if (status == STATUS_OK && count <= LARGE)
+        status =
+            kind->activate(s->device, &relu, DTYPE_F32, args->out[0], count, args->stream, err);
+    if (status == STATUS_OK && play->wrong_count)
+        status = kind->fill(s->device, (float *)args->out[0] + play->wrong_at, 0x41,
+                            (size_t)play->wrong_count * 4, args->stream, err);
+    if (status == STATUS_OK && play->waits)
+        kind->wait(s->device, args->stream, play->silent ? NULL : err);
+}
+
+static void release(struct kernel_state *state)
+{
+    free(state);
+}
+
+#define ACTOR(index, ...)                                                                          \
+    static enum status supports_##index(const struct kernel_query *q, struct error *why)           \
+    {                                                                                              \
+        return supports_as(index, q, why);                                                         \
+    }                                                                                              \
+    static int variants_##index(const struct kernel_query *q)                                      \
+    {                                                                                              \
+        (void)q;                                                                                   \
+        return cast[index].variants;                                                               \
+    }                                                                                              \
+    static enum status prepare_##index(const struct kernel_query *q, int variant,                  \
+                                       struct kernel_state **state, size_t *bytes,                 \
+                                       struct error *err)                                          \
+    {                                                                                              \
+        return prepare_as(index, q, variant, state, bytes, err);                                   \
+    }                                                                                              \
+    static const struct kernel actor_##index = {.name = "actor_" #index,                           \
+                                                .provider = "actors",                              \
+                                                .device = "cuda",                                  \
+                                                .ops = OPS("Relu"),                                \
+                                                .supports = supports_##index,                      \
+                                                .variants = variants_##index,                      \
+                                                .prepare = prepare_##index,                        \
+                                                .launch = launch,                                  \
+                                                .release = release,                                \
+                                                __VA_ARGS__}
+
+ACTOR(0, .unlike_variants = false);
+ACTOR(1, .unlike_variants = true);
+ACTOR(2, .ranked_variants = true);
+
+static const struct kernel *const kernels[] = {&actor_0, &actor_1, &actor_2};
+
+static const struct plugin table = {
+    .abi = PLUGIN_ABI,
+    .size = sizeof(struct plugin),
+    .kernel_size = sizeof(struct kernel),
+    .name = "actors",
+    .version = "",
+    .kernels = kernels,
+    .kernel_count = ARRAY_COUNT(kernels),
+};
+
+const struct plugin *ridge_plugin(const struct plugin_host *offered, struct error *why)
+{
+    (void)why;
+    host = offered;
+    return &table;
+}

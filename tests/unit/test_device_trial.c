@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Trials on a device, with kernels that play what a test wants (tests/gpu/actors/), on the host's
+ * runtime, whose clock moves by as much for every command. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/compile.h"
+#include "engine/plugin.h"
+#include "tests/gpu/actors/actors.h"
+#include "tests/lib/host_gpu.h"
+#include "workloads/lib/layers.h"
+
+enum { COMMAND_NS = 100000, SMALL = 1000, SIZE_LARGE = 160 * 8192 };
+
+static struct actor *troupe;
+static char path[64];
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(troupe, 0, ACTORS * sizeof(*troupe));
+    host_gpu()->clock(COMMAND_NS);
+    snprintf(path, sizeof(path), "/tmp/ridge-trial-XXXXXX");
+    int file = mkstemp(path);
+    return file < 0 ? -1 : close(file);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    host_gpu()->slow(0, 0);
+    host_gpu()->script("", 0, 0);
+    host_gpu()->clock(0);
+    return remove(path);
+}
+
+static struct exe_options tuned(const char *providers)
+{
+    struct exe_options options = gpu_options("cuda");
+    options.no_tune = false;
+    options.providers = providers;
+    return options;
+}
+
+static enum status try_relu(int64_t count, const struct exe_options *options, struct exe **exe,
+                            struct error *err)
+{
+    struct graph *g = graph_new("relu");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(count),
+                        (struct fill){.kind = FILL_UNIFORM, .a = 0, .b = 1});
+    graph_output(g, relu(g, x));
+    enum status status = exe_new(g, options, exe, err);
+    graph_free(g);
+    return status;
+}
+
+static struct exe *relu_exe(int64_t count, const struct exe_options *options)
+{
+    struct error err = {0};
+    struct exe *exe = NULL;
+    if (try_relu(count, options, &exe, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return exe;
+}
+
+static const struct candidate *candidate_of(const struct exe *exe, const char *kernel, int variant)
+{
+    struct exe_step step = exe_step_at(exe, 0);
+    for (int k = 0; k < step.candidate_count; k++)
+        if (strcmp(step.candidates[k].kernel->name, kernel) == 0 &&
+            step.candidates[k].variant == variant)
+            return &step.candidates[k];
+    fail_msg("%s, variant %d, is no candidate", kernel, variant);
+    return NULL;
+}
+
+static void assert_chosen(const struct exe *exe, const char *kernel, int variant)
+{
+    struct exe_step step = exe_step_at(exe, 0);
+    if (strcmp(step.kernel->name, kernel) != 0 || step.variant != variant)
+        fail_msg("%s, variant %d, is chosen, not %s, %d", step.kernel->name, step.variant, kernel,
+                 variant);
+}
+
+/* ---- capture ---- */
+
+static void what_cannot_be_captured_is_the_last_resort(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    for (int order = 0; order < 2; order++) {
+        memset(troupe, 0, ACTORS * sizeof(*troupe));
+        troupe[order] = (struct actor){.variants = 1, .plays = {{.waits = true}}};
+        troupe[1 - order] = (struct actor){.variants = 1, .plays = {{.copies = 5}}};
+        const char *spoiler = order ? "actor_1" : "actor_0", *slow = order ? "actor_0" : "actor_1";
+        struct exe *exe = relu_exe(SMALL, &options);
+        assert_chosen(exe, slow, 0);
+        SAYS(candidate_of(exe, spoiler, 0)->reason, "cannot be captured: ");
+        SAYS(candidate_of(exe, spoiler, 0)->reason, "cudaErrorStreamCaptureUnsupported");
+        assert_null(exe_not_captured(exe));
+        exe_free(exe);
+        options.no_capture = true;
+        exe = relu_exe(SMALL, &options);
+        assert_chosen(exe, spoiler, 0);
+        exe_free(exe);
+        options.no_capture = false;
+    }
+}
+
+static void a_step_that_spoils_the_capture_is_named(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    for (int silent = 0; silent < 2; silent++) {
+        troupe[2] =
+            (struct actor){.variants = 1, .plays = {{.waits = true, .silent = silent != 0}}};
+        struct exe *exe = relu_exe(SMALL, &options);
+        assert_chosen(exe, "actor_2", 0);
+        assert_true(candidate_of(exe, "actor_2", 0)->uncaptured);
+        SAYS(candidate_of(exe, "actor_2", 0)->note, "cannot be captured: ");
+        SAYS(exe_not_captured(exe), "node \"Relu");
+        SAYS(exe_not_captured(exe), "kernel actor_2");
+        exe_run(exe);
+        assert_int_equal(exe_status(exe, NULL), STATUS_OK);
+        exe_free(exe);
+    }
+}
+
+/* ---- time ---- */
+
+static void a_candidate_that_takes_too_long_is_given_up(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    options.trial_s = 0.1;
+    troupe[0] = troupe[1] = (struct actor){.variants = 1};
+    troupe[1].plays[0].copies = 5;
+    host_gpu()->slow(1, 0.3e9);
+    struct exe *exe = relu_exe(SMALL, &options);
+    SAYS(candidate_of(exe, "actor_0", 0)->reason, "given up: its launches lasted 0.3");
+    SAYS(candidate_of(exe, "actor_0", 0)->reason, "the limit is 0.1 s");
+    assert_chosen(exe, "actor_1", 0);
+    exe_free(exe);
+}
+
+/* Nothing may wait for it, giving back memory neither; the made runtime ends who does. */
+static void a_device_that_hangs_is_lost(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    struct error err = {0};
+    struct exe *exe = NULL;
+    options.trial_s = 0.02;
+    options.device = "cuda:1";
+    troupe[0] = troupe[1] = (struct actor){.variants = 1};
+    host_gpu()->slow(1, -1);
+    assert_int_equal(try_relu(SMALL, &options, &exe, &err), STATUS_LOST);
+    SAYS(err.message, "device lost with actor_0, variant 0 on trial: the device hangs: ");
+    assert_int_equal(troupe[1].plays[0].launches, 0);
+    assert_int_equal(try_relu(SMALL, &options, &exe, &err), STATUS_LOST);
+    SAYS(err.message, "the device hangs: ");
+    host_gpu()->slow(0, 0);
+    options.device = "cuda";
+    exe_free(relu_exe(SMALL, &options));
+}
+
+/* Ten milliseconds go ahead of the seven samples of about one. */
+static void the_clock_is_warmed_up(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    troupe[0].variants = 1;
+    host_gpu()->script("graph_launch", 0, 0);
+    struct exe *exe = relu_exe(SMALL, &options);
+    int calls = host_gpu()->calls();
+    if (calls < 7 + 10 || calls > 7 + 16)
+        fail_msg("%d replays", calls);
+    exe_free(exe);
+}
+
+static void the_two_best_are_timed_again_if_nearly_alike(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    int launches[2];
+    for (int near = 0; near < 2; near++) {
+        memset(troupe, 0, ACTORS * sizeof(*troupe));
+        troupe[0] = (struct actor){.variants = 1, .plays = {{.copies = 98}}};
+        troupe[1] = (struct actor){.variants = 1, .plays = {{.copies = near ? 101 : 110}}};
+        troupe[2] = (struct actor){.variants = 1, .plays = {{.copies = 130}}};
+        struct exe *exe = relu_exe(SMALL, &options);
+        assert_chosen(exe, "actor_0", 0);
+        launches[near] = troupe[1].plays[0].launches;
+        exe_free(exe);
+    }
+    assert_true(launches[1] > launches[0]);
+}
+
+/* ---- variants ---- */
+
+static void unlike_variants_are_all_tried(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    troupe[0] = (struct actor){.variants = 2, .plays = {{.copies = 20}, {.copies = 0}}};
+    troupe[2] = (struct actor){.variants = 1, .plays = {{.copies = 5}}};
+    struct exe *exe = relu_exe(SMALL, &options);
+    assert_chosen(exe, "actor_2", 0);
+    SAYS(candidate_of(exe, "actor_0", 1)->reason, "not tried");
+    exe_free(exe);
+    troupe[1] = troupe[0];
+    troupe[0].variants = 0;
+    exe = relu_exe(SMALL, &options);
+    assert_chosen(exe, "actor_1", 1);
+    exe_free(exe);
+}
+
+/* The cache says that variant 1 won at a size like this one. */
+static void variant_that_won_among_kin(const char *kernel, int actor, int wanted)
+{
+    struct exe_options options = tuned("actors");
+    struct tune_cache cache;
+    memset(troupe, 0, ACTORS * sizeof(*troupe));
+    troupe[actor].variants = 2;
+    options.quick_tune = true;
+    options.cache = path;
+    exe_free(relu_exe(SMALL, &options));
+    tune_cache_load(&cache, path);
+    assert_true(cache.count > 0);
+    for (int k = 0; k < cache.count; k++)
+        cache.entries[k].variant = 1;
+    cache.dirty = true;
+    tune_cache_save(&cache, path);
+    tune_cache_release(&cache);
+    struct exe *exe = relu_exe(SMALL + 3, &options);
+    assert_chosen(exe, kernel, wanted);
+    exe_free(exe);
+}
+
+static void a_librarys_ranks_are_not_taken_from_kin(void **state)
+{
+    (void)state;
+    variant_that_won_among_kin("actor_0", 0, 1);
+    variant_that_won_among_kin("actor_2", 2, 0);
+}
+
+/* ---- right and wrong ---- */
+
+static void own_kernels_say_what_is_right(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors,cuda");
+    options.quick_tune = true; /* as what is too large for the reference */
+    troupe[0] = (struct actor){.variants = 1, .plays = {{.wrong_count = 9, .wrong_at = 7}}};
+    struct exe *exe = relu_exe(SMALL, &options);
+    SAYS(candidate_of(exe, "actor_0", 0)->reason, "wrong: relative error ");
+    SAYS(candidate_of(exe, "actor_0", 0)->reason, "compared with cuda_elementwise");
+    assert_string_equal(exe_step_at(exe, 0).kernel->provider, "cuda");
+    exe_free(exe);
+    options.providers = "actors";
+    exe = relu_exe(SMALL, &options);
+    SAYS(candidate_of(exe, "actor_0", 0)->note, "compared with nothing");
+    exe_free(exe);
+}
+
+static void samples_of_large_outputs_find_what_is_wrong(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    troupe[1] = (struct actor){.variants = 4,
+                               .plays = {{.copies = 1},
+                                         {.wrong_at = SIZE_LARGE / 2, .wrong_count = 4 * 8192},
+                                         {.wrong_at = SIZE_LARGE - 1, .wrong_count = 1},
+                                         {.wrong_at = 0, .wrong_count = 1}}};
+    host_gpu()->script("copy", 0, 0);
+    struct exe *exe = relu_exe(SIZE_LARGE, &options);
+    for (int v = 1; v < 4; v++)
+        SAYS(candidate_of(exe, "actor_1", v)->reason, "wrong: relative error ");
+    assert_chosen(exe, "actor_1", 0);
+    int copies = host_gpu()->calls(); /* a call each for a hundred tiles and more, thrice */
+    assert_true(copies > 3 * 100 && copies < 3 * 128 + 100);
+    exe_free(exe);
+}
+
+/* ---- without a trial ---- */
+
+static void without_tuning_the_next_is_taken_where_one_cannot_be_prepared(void **state)
+{
+    (void)state;
+    struct exe_options options = gpu_options("cuda");
+    options.providers = "actors";
+    troupe[0] = (struct actor){.variants = 1, .plays = {{.refuses = true}}};
+    troupe[1] = (struct actor){.variants = 1};
+    struct exe *exe = relu_exe(SMALL, &options);
+    assert_chosen(exe, "actor_1", 0);
+    SAYS(candidate_of(exe, "actor_0", 0)->reason, "does not want to be prepared");
+    assert_false(candidate_of(exe, "actor_0", 0)->chosen);
+    exe_free(exe);
+    troupe[1] = troupe[0];
+    exe = relu_exe(SMALL, &options);
+    assert_true(exe_step_at(exe, 0).on_host);
+    exe_run(exe);
+    assert_int_equal(exe_status(exe, NULL), STATUS_OK);
+    exe_free(exe);
+    options.only = "actor_0"; /* who is asked for alone is not replaced */
+    struct error err = {0};
+    assert_int_equal(try_relu(SMALL, &options, &exe, &err), STATUS_FAILED);
+    SAYS(err.message, "does not want to be prepared");
+}
+
+/* Before the device's own kernels, so that theirs are not the first. */
+static void load_actors(const char *program)
+{
+    char folder[4096], file[4200];
+    struct actor *(*made)(void);
+    const char *slash = strrchr(program, '/');
+    snprintf(folder, sizeof(folder), "%.*s/../gpu/actors", slash ? (int)(slash - program) : 1,
+             slash ? program : ".");
+    snprintf(file, sizeof(file), "%s/actors.so", folder);
+    setenv("RIDGE_PLUGIN_PATH", folder, 1);
+    plugins_load("actors");
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    void *found = library ? dlsym(library, "actors") : NULL;
+    if (!found) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    memcpy(&made, &found, sizeof(made));
+    troupe = made();
+}
+
+#define PLAYED(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        PLAYED(what_cannot_be_captured_is_the_last_resort),
+        PLAYED(a_step_that_spoils_the_capture_is_named),
+        PLAYED(a_candidate_that_takes_too_long_is_given_up),
+        PLAYED(a_device_that_hangs_is_lost),
+        PLAYED(the_clock_is_warmed_up),
+        PLAYED(the_two_best_are_timed_again_if_nearly_alike),
+        PLAYED(unlike_variants_are_all_tried),
+        PLAYED(a_librarys_ranks_are_not_taken_from_kin),
+        PLAYED(own_kernels_say_what_is_right),
+        PLAYED(samples_of_large_outputs_find_what_is_wrong),
+        PLAYED(without_tuning_the_next_is_taken_where_one_cannot_be_prepared),
+    };
+    (void)argc;
+    load_actors(argv[0]);
+    host_gpu_load(argv[0]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
