@@ -143,7 +143,6 @@ static enum status note_lost(struct campaign *c, const char *device, const char 
         return FAIL_NO_MEMORY(err);
     *lost = (struct lost_device){.device = device, .why = why, .next = c->lost};
     c->lost = lost;
-    c->result->lost = true;
     snprintf(c->result->note, sizeof(c->result->note), "the rest of %s is %.450s", device, why);
     return STATUS_OK;
 }
@@ -258,6 +257,7 @@ static enum status run_one(struct campaign *c, int k, struct error *err)
     struct error lost = {0};
     struct point_job job = {point, k, c->options->model, &c->ceilings, &c->progress, &lost};
     const char *reason = point->skip ? point->skip : why_lost(c, point->device);
+    c->result->lost = c->result->lost || (reason && !point->skip);
     char label[96];
     snprintf(label, sizeof(label), "%s b%lld", point->spec, (long long)point->batch);
     progress_point(&c->progress, k, label);

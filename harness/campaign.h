@@ -29,7 +29,7 @@ struct campaign_result {
     char uuid[37];
     int ok, wrong, failed, skipped, invalid, resumed;
     bool interrupted;
-    bool lost;      /* a device, and what was planned for it after that was not run */
+    bool lost;      /* a device, so that what was planned for it after that was not run */
     bool changed;   /* the environment, under the run: none of it may be ranked */
     char note[512]; /* what the caller should tell: a spool was used ... */
 };

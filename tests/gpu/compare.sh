@@ -31,7 +31,7 @@ answers 3
 export RIDGE_HOST_DRY=1
 for call in graph_launch:3 stream_synchronize:5 event_record:2 event_elapsed:1; do
     asked '. 5 . 5' RIDGE_HOST_FAIL=$call
-    exits 2
+    exits 3
     complains 'unspecified launch failure'
 done
 asked '. . . 5' RIDGE_HOST_FAIL=graph_launch:3

@@ -91,7 +91,7 @@ run ridge run ncf --device cuda --batch 2 --threads 1 --no-tune --no-verify --no
     --db "$tap_dir/crash_layers.db"
 exits 3
 run sqlite3 "$tap_dir/crash_layers.db" "SELECT status, reason FROM result"
-prints '^failed.node "[^"]+", kernel .*unspecified launch failure'
+prints '^failed.the device cuda was lost while timing layers: node "[^"]+", kernel .*unspecified launch failure'
 unset RIDGE_HOST_FAIL
 
 # Samples of a GPU that heat holds down are not to be trusted.
