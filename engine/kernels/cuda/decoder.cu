@@ -5,7 +5,7 @@
  * variants), one launch for the attention, and two for the choice of a word, or three where a beam
  * is followed (lib/beam.h). All steps are launched: which word is the last one is not known on the
  * host, and what has ended goes on with `end`. */
-#include "engine/kernels/cuda/lib/decoder.h"
+#include "engine/kernels/cuda/lib/decoder_skinny.h"
 
 enum { WARPS = BLOCK / WARP, LAYERS_MAX = 64, TENSOR_ROWS = 8 };
 

@@ -74,19 +74,13 @@ static __device__ __forceinline__ void mma_fill_chunk(uint4 *to, const struct mm
     unsigned count = line < f.count && at < f.length ? min(f.length - at, most) : 0;
     const element *from = f.data + (count ? line * f.stride + at : 0);
     unsigned bytes = count * (unsigned)sizeof(element);
-    if (f.piece == MMA_CHUNK) {
+    if (f.piece == MMA_CHUNK)
         copy_later<MMA_CHUNK>(to, from, bytes);
-        return;
-    }
-    if (f.piece == MMA_CHUNK / 2) {
+    else if (f.piece == MMA_CHUNK / 2)
         mma_fill_pieces<MMA_CHUNK / 2>(to, from, bytes);
-        return;
-    }
-    if (f.piece == MMA_CHUNK / 4) {
+    else if (f.piece == MMA_CHUNK / 4)
         mma_fill_pieces<MMA_CHUNK / 4>(to, from, bytes);
-        return;
-    }
-    for (unsigned k = 0; k < most; k++)
+    for (unsigned k = 0; k < most && f.piece == 0; k++)
         ((element *)to)[k] = k < count ? from[k] : element{};
 }
 

@@ -28,7 +28,7 @@ struct sequence_lane {
     bool is_there;
 };
 
-/* What comes to a lane in a step from elsewhere. */
+/* What comes to a lane in a step. */
 struct sequence_turn {
     struct rnn_line line;
     float x[SEQUENCE_GATES], keep;
@@ -147,9 +147,9 @@ sequence_step(const struct rnn &k, const struct sequence_lane &own,
     sequence_sum<gates>(k, own, m.h, weights, 0, sum);
     if (cell == CELL_LSTM)
         return turn.line.active ? rnn_lstm(turn.x, 1, sum, c) : h;
+    float apart = own.is_there ? k.apart[blockIdx.z * k.hidden + own.unit] : 0.0f;
     if (cell == CELL_PLAIN)
         return tanhf(turn.x[0] + sum[0]);
-    float apart = own.is_there ? k.apart[blockIdx.z * k.hidden + own.unit] : 0.0f;
     return rnn_linear(turn.x, 1, sum, apart, h);
 }
 
@@ -226,9 +226,8 @@ __global__ void __launch_bounds__(SEQUENCE_THREADS, 1)
     sequence_last<element>(k, own, k.last_c, c);
 }
 
-/* ---- host ---- */
+/* ---- host: lengths of lines in shared memory ---- */
 
-/* Lengths of lines in shared memory. */
 static inline void sequence_plan(struct rnn *k)
 {
     unsigned units = SEQUENCE_UNITS;
