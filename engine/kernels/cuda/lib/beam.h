@@ -26,16 +26,16 @@ enum {
 };
 
 struct beams {
-    const float *logits;                     /* [rows, vocabulary] */
-    double *total;                           /* per row: sum of log probabilities */
-    float *base;                             /* per row: log of the sum of exp of its logits */
-    rank_key *keys;                          /* [rows, parts, beam + 1]; greedy: [rows, parts] */
-    float *most, *sums; /* [rows, parts]: largest logit; sum of exp of the logits less that */
-    int *length, *token, *finished, *parent; /* per row; length without `end` */
-    int *best;                               /* [rows, beam + 1] */
-    int *words, *parents;                    /* [steps, rows] */
-    int *out;                                /* [rows, steps]; may be NULL */
-    void *scores;                            /* [rows]; may be NULL */
+    const float *logits; /* [rows, vocabulary] */
+    double *total;       /* per row: sum of log probabilities */
+    float *base;         /* per row: log of the sum of exp of its logits */
+    rank_key *keys;      /* [rows, parts, beam + 1]; greedy: [rows, parts] */
+    float *most, *sums;  /* [rows, parts]: largest logit; sum of exp of the logits less that */
+    int *length, *token, *finished, *parent;             /* per row; length without `end` */
+    int *best;                                           /* [rows, beam + 1] */
+    int *words, *parents;                                /* [steps, rows] */
+    int *out;                                            /* [rows, steps]; may be NULL */
+    void *scores;                                        /* [rows]; may be NULL */
     unsigned rows, beam, steps, vocabulary, step, parts; /* parts: of the vocabulary */
     int end;
     float penalty;

@@ -40,7 +40,7 @@ struct decoder {
     struct decoder_lines layers_left, query_left, logits_left; /* of a layer; data NULL: unused */
     struct beams beams;
     unsigned rows, source, hidden, attention, layers, vocabulary; /* rows: sentences times beam */
-    unsigned step, layer, residual, row_warps, lines; /* lines: of a left factor */
+    unsigned step, layer, residual, row_warps, lines;             /* lines: of a left factor */
     unsigned layer_splits, query_splits;
     int start;
     float forget_bias;
@@ -126,9 +126,9 @@ __global__ void __launch_bounds__(BLOCK)
     const unsigned per_stage = MMA_LINE_BYTES / sizeof(element);
     struct mma_block<element, true, each> b = {
         {(const element *)k.left, k.pitch, k.lines, k.depth, MMA_CHUNK},
-        {(const element *)k.right, k.width, k.depth, k.width, k.piece},
-        blockIdx.y * MMA_SIDE * each,
-        blockIdx.x * MMA_SIDE * each};
+            {(const element *)k.right, k.width, k.depth, k.width, k.piece},
+            blockIdx.y *MMA_SIDE *each, blockIdx.x *MMA_SIDE *each
+    };
     float sums[each][each][4] = {};
     unsigned first = blockIdx.z * k.stages, count = (k.depth + per_stage - 1) / per_stage;
     float *to = k.parts + (size_t)blockIdx.z * k.rows * k.width;

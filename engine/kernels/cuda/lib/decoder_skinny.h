@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(BLOCK) decoder_query(const __grid_constant__ s
 template <int rows, class element>
 __global__ void __launch_bounds__(BLOCK) decoder_logits(const __grid_constant__ struct decoder k)
 {
-    product<rows>(k, k.out[k.layers & 1], input<element>(k, DECODER_OUTPUT), k.logits,
-                  k.vocabulary, 1);
+    product<rows>(k, k.out[k.layers & 1], input<element>(k, DECODER_OUTPUT), k.logits, k.vocabulary,
+                  1);
 }
 
 #endif

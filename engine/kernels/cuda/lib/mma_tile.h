@@ -105,7 +105,7 @@ mma_fill_across(uint4 *to, const struct mma_lines<element> &f, unsigned column, 
     for (unsigned t = threadIdx.x; t < MMA_SIDE * each * MMA_LINE_CHUNKS; t += BLOCK) {
         unsigned row = t / chunks, chunk = t % chunks;
         mma_fill_chunk(to + mma_across_at<element>(row, chunk, chunks), f, depth + row,
-                   column + chunk * per_chunk);
+                       column + chunk * per_chunk);
     }
 }
 
@@ -199,7 +199,7 @@ mma_is_needed(const struct mma_block<element, across, each> &b)
 template <class element, bool across, int each>
 static __device__ __forceinline__ void
 mma_product(const struct mma_block<element, across, each> &b, unsigned first, unsigned end,
-        struct mma_stage<each> *stages, float (&sums)[each][each][4])
+            struct mma_stage<each> *stages, float (&sums)[each][each][4])
 {
     bool needed = mma_is_needed(b);
     for (unsigned n = first; n < first + MMA_STAGES - 1; n++) {

@@ -128,9 +128,8 @@ sequence_sum(const struct rnn &k, const struct sequence_lane &own, const float4 
 /* The state after a step; m.h is the one before it, of all units. */
 template <int cell, int gates, class element>
 static __device__ __forceinline__ float
-sequence_step(const struct rnn &k, const struct sequence_lane &own,
-              const struct sequence_memory &m, const struct sequence_turn &turn, float h,
-              float *c)
+sequence_step(const struct rnn &k, const struct sequence_lane &own, const struct sequence_memory &m,
+              const struct sequence_turn &turn, float h, float *c)
 {
     float sum[SEQUENCE_GATES] = {};
     const element *weights = (const element *)m.weights;
@@ -161,18 +160,16 @@ static __device__ __forceinline__ unsigned sequence_state(const struct rnn &k,
 }
 
 template <class element>
-static __device__ __forceinline__ float sequence_first(const struct rnn &k,
-                                                       const struct sequence_lane &own,
-                                                       const void *states)
+static __device__ __forceinline__ float
+sequence_first(const struct rnn &k, const struct sequence_lane &own, const void *states)
 {
     return states && own.is_there ? to_float(((const element *)states)[sequence_state(k, own)])
                                   : 0.0f;
 }
 
 template <class element>
-static __device__ __forceinline__ void sequence_last(const struct rnn &k,
-                                                     const struct sequence_lane &own, void *states,
-                                                     float value)
+static __device__ __forceinline__ void
+sequence_last(const struct rnn &k, const struct sequence_lane &own, void *states, float value)
 {
     if (states && own.is_there)
         float_put((element *)states + sequence_state(k, own), value);
