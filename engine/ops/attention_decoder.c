@@ -283,6 +283,24 @@ static const struct op_case cases[] = {
                "f32[4,3]=-1,-2,3,-1,-2,3,-1,-2,3,-1,-2,3",
      .attrs = "steps=6",
      .outputs = 2},
+    {.name = "many_words_greedy", /* parts of sums, of vocabulary; more rows than eight */
+     .inputs = "f32[9,4,20] f32[9,4,72] i32[9]=4,1,2,3,4,4,1,2,3 f32[2,9,72] f32[2,9,72] "
+               "f32[600,72]! f32[72,20]! f32[20]! f32[20]! f32[2,216,288]! f32[2,288]! "
+               "f32[72,600]!{-3:3}",
+     .attrs = "steps=3 residual=1",
+     .outputs = 2},
+    {.name = "many_words_beam",
+     .inputs = "f32[2,4,20] f32[2,4,72] i32[2]=4,1 f32[2,2,72] f32[2,2,72] "
+               "f32[600,72]! f32[72,20]! f32[20]! f32[20]! f32[2,216,288]! f32[2,288]! "
+               "f32[72,600]!{-3:3}",
+     .attrs = "steps=3 beam=5 residual=2",
+     .outputs = 2},
+    {.name = "small_differences", /* of states, which 16 bits do not tell */
+     .inputs = "f32[1,2,4] f32[1,2,4] i32[1]=2 f32[1,1,4]{1:1.1} f32[1,1,4]{1:1.1} "
+               "f32[3,4]!{0.1:0.11} f32[4,4]! f32[4]! f32[4]! f32[1,12,16]!{0.1:0.11} "
+               "f32[1,16]!{0.1:0.11} f32[4,3]=64,-64,-64,-64,64,-64,64,-64,-64,-64,64,-64",
+     .attrs = "steps=3 residual=1",
+     .outputs = 2},
 };
 
 REGISTER(op, attention_decoder) = {

@@ -102,6 +102,17 @@ static const struct op_case cases[] = {
      .attrs = "layout=1",
      .outputs = 2},
     {.name = "one_sequence", .inputs = "f32[9,1,32] f32[1,96,32]! f32[1,96,32]! f32[1,192]!"},
+    {.name = "24_units_reverse_lengths",
+     .inputs = "f32[4,5,3] f32[1,72,3]! f32[1,72,24]! - i32[5]=4,0,1,3,2 f32[1,5,24]",
+     .attrs = "direction=\"reverse\" linear_before_reset=1",
+     .outputs = 2},
+    {.name = "128_units", /* as many as a GPU's block keeps the weights of, in f32 too */
+     .inputs = "f32[3,6,8] f32[1,384,8]! f32[1,384,128]! f32[1,768]!",
+     .outputs = 2},
+    {.name = "132_units",
+     .inputs = "f32[2,5,8] f32[1,396,8]! f32[1,396,132]! f32[1,792]! i32[5]=2,1,2,2,1",
+     .attrs = "linear_before_reset=1",
+     .outputs = 2},
 };
 
 REGISTER(op, gru) = {

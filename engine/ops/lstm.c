@@ -100,6 +100,14 @@ static const struct op_case cases[] = {
      .attrs = "layout=1",
      .outputs = 3},
     {.name = "one_sequence", .inputs = "f32[9,1,32] f32[1,128,32]! f32[1,128,32]! f32[1,256]!"},
+    {.name = "44_units_many_sequences",
+     .inputs = "f32[4,9,6] f32[2,176,6]! f32[2,176,44]! f32[2,352]! i32[9]=4,1,3,2,4,4,0,2,1 "
+               "f32[2,9,44] f32[2,9,44]",
+     .attrs = "direction=\"bidirectional\"",
+     .outputs = 3},
+    {.name = "128_units", /* a GPU's block keeps the weights in 16 bits, not in f32 */
+     .inputs = "f32[2,3,8] f32[1,512,8]! f32[1,512,128]! f32[1,1024]!",
+     .outputs = 3},
 };
 
 REGISTER(op, lstm) = {

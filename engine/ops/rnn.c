@@ -56,6 +56,10 @@ static const struct op_case cases[] = {
      .inputs = "f32[2,6,9] f32[1,12,9]! f32[1,12,12]! f32[1,24]! - f32[2,1,12]",
      .attrs = "layout=1",
      .outputs = 2},
+    {.name = "40_units_states",
+     .inputs = "f32[6,5,4] f32[1,40,4]! f32[1,40,40]! f32[1,80]! - f32[1,5,40]",
+     .attrs = "direction=\"reverse\"",
+     .outputs = 2},
 };
 
 REGISTER(op, rnn) = {

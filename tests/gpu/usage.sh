@@ -39,5 +39,5 @@ check "the hot ones spill none" awk '
     $3 > 0 && /matmul_|conv_tile|attention|softmax|layernorm|elementwise|rnn_|decoder_/ { print "# " $0; bad = 1 }
     END { exit bad }' "$tap_dir/kernels"
 # Recorded in the log: registers of the hot ones, by chip.
-awk '/matmul_|conv_tile|attention|softmax|rnn_step|decoder_layer/ { print "# " $0 }' "$tap_dir/kernels"
+awk '/matmul_|conv_tile|attention|softmax|rnn_s|decoder_layer|decoder_tensor/ { print "# " $0 }' "$tap_dir/kernels"
 finish

@@ -179,7 +179,7 @@ __global__ void unwritten_device(const __grid_constant__ struct numbers k)
 static __device__ void late(const struct numbers &k, int *shared, bool wait)
 {
     if (threadIdx.x == 0) {
-        copy_later((uint4 *)shared, k.x, 16);
+        copy_later<16>(shared, k.x, 16);
         copies_end_group();
         copies_wait<0>();
     }
@@ -212,7 +212,7 @@ __global__ void unordered_early_copy(const __grid_constant__ struct numbers k)
     __syncthreads();
     int seen = shared[threadIdx.x % 4];
     if (threadIdx.x == 0) {
-        copy_later((uint4 *)shared, k.x, 16);
+        copy_later<16>(shared, k.x, 16);
         copies_end_group();
     }
     __syncthreads();

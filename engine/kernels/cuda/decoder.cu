@@ -1,44 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AttentionDecoder. A step is a launch per LSTM layer (the cell is computed from the sums of its
- * gates), one each for the attention's query, the attention and the logits, and one for the choice
- * of a word, or two where a beam is followed (lib/beam.h). All steps are launched: which word is
- * the last one is not known on the host, and what has ended goes on with `end`. */
-#include "engine/kernels/cuda/lib/beam.h"
-#include "engine/kernels/cuda/lib/skinny.h"
+ * AttentionDecoder. A step is a product and a launch for the cells per LSTM layer, a product each
+ * for the attention's query and the logits (lib/decoder.h: tensor cores and CUDA cores are
+ * variants), one launch for the attention, and two for the choice of a word, or three where a beam
+ * is followed (lib/beam.h). All steps are launched: which word is the last one is not known on the
+ * host, and what has ended goes on with `end`. */
+#include "engine/kernels/cuda/lib/decoder_skinny.h"
 
-enum { WARPS = BLOCK / WARP, GATES = 4, LAYERS_MAX = 64 };
-
-struct decoder {
-    const void *in[DECODER_INPUTS]; /* floats of one type */
-    /* Workspace. h, c: [L, rows, H] before and after the step; out: what layers hand on. */
-    float *h[2], *c[2], *out[2], *context, *query, *weights, *logits;
-    struct beams beams;
-    unsigned rows, source, hidden, attention, layers, vocabulary; /* rows: sentences times beam */
-    unsigned step, layer, residual, row_warps;
-    int start;
-    float forget_bias;
-    bool wide_lengths;
-};
-
-template <class element>
-static __device__ __forceinline__ const element *input(const struct decoder &k, int which)
-{
-    return (const element *)k.in[which];
-}
-
-/* The row of the last step that this one goes on from. */
-static __device__ __forceinline__ unsigned before(const struct decoder &k, unsigned row)
-{
-    return k.beams.beam > 1 ? (unsigned)k.beams.parent[row] : row;
-}
+enum { WARPS = BLOCK / WARP, LAYERS_MAX = 64, TENSOR_ROWS = 8 };
 
 /* ---- begin ---- */
+
+template <class element>
+static __device__ __forceinline__ void clear_lines(const struct decoder &k,
+                                                   const struct decoder_lines &l)
+{
+    unsigned step = gridDim.x * BLOCK, count = l.data ? k.lines * l.pitch : 0;
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step)
+        ((element *)l.data)[i] = element{};
+}
 
 template <class element>
 __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ struct decoder k)
 {
     unsigned step = gridDim.x * BLOCK, count = k.layers * k.rows * k.hidden;
+    clear_lines<element>(k, k.layers_left);
+    clear_lines<element>(k, k.query_left);
+    clear_lines<element>(k, k.logits_left);
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
         /* Layers have a whole number of sentences, so that they need not be told apart. */
         unsigned from = i / k.hidden / k.beams.beam * k.hidden + i % k.hidden;
@@ -57,24 +45,45 @@ __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ s
 
 /* ---- LSTM layers ---- */
 
-/* Of the first layer. */
+/* What the first layer multiplies, as lines. */
 template <class element>
-static __device__ __forceinline__ const element *word_of(const struct decoder &k, unsigned row)
+__global__ void __launch_bounds__(BLOCK) decoder_words(const __grid_constant__ struct decoder k)
 {
-    return input<element>(k, DECODER_EMBEDDING) + (size_t)k.beams.token[row] * k.hidden;
+    unsigned step = gridDim.x * BLOCK, count = k.rows * k.hidden;
+    const struct decoder_lines &l = k.layers_left;
+    element *to = (element *)l.data;
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
+        unsigned row = i / k.hidden, u = i % k.hidden;
+        size_t old = (size_t)before(k, row) * k.hidden + u;
+        put_line(l, to, row, u, to_float(word_of<element>(k, row)[u]));
+        put_line(l, to, row, k.hidden + u, k.context[old]);
+        put_line(l, to, row, 2 * k.hidden + u, k.h[k.step & 1][old]);
+    }
 }
 
-/* Of the others. */
-static __device__ __forceinline__ const float *layer_input(const struct decoder &k, unsigned row)
+/* A unit's lines for the products that come next; the attention brings the context. */
+template <class element>
+static __device__ __forceinline__ void hand_on(const struct decoder &k, unsigned row, unsigned u,
+                                               float h, float out)
 {
-    return k.out[k.layer & 1] + (size_t)row * k.hidden;
+    if (k.layer == 0)
+        put_line(k.query_left, (element *)k.query_left.data, row, u, h);
+    if (k.layer + 1 == k.layers) {
+        put_line(k.logits_left, (element *)k.logits_left.data, row, u, out);
+        return;
+    }
+    size_t old = ((size_t)(k.layer + 1) * k.rows + before(k, row)) * k.hidden + u;
+    element *to = (element *)k.layers_left.data;
+    put_line(k.layers_left, to, row, u, out);
+    put_line(k.layers_left, to, row, 2 * k.hidden + u, k.h[k.step & 1][old]);
 }
 
 template <class element>
 static __device__ __forceinline__ void cell(const struct decoder &k, unsigned row, unsigned u,
                                             const float *sum)
 {
-    const element *bias = input<element>(k, DECODER_BIAS) + (size_t)k.layer * GATES * k.hidden + u;
+    const element *bias =
+        input<element>(k, DECODER_BIAS) + (size_t)k.layer * DECODER_GATES * k.hidden + u;
     size_t at = (size_t)row * k.hidden + u, layer = (size_t)k.layer * k.rows * k.hidden;
     size_t old = layer + (size_t)before(k, row) * k.hidden + u, state = layer + at;
     float i = math_sigmoid(sum[0] + to_float(bias[0]));
@@ -88,87 +97,32 @@ static __device__ __forceinline__ void cell(const struct decoder &k, unsigned ro
                      : k.layer            ? layer_input(k, row)[u]
                                           : to_float(word_of<element>(k, row)[u]);
     k.out[~k.layer & 1][at] = h + residual;
+    if (k.layers_left.data)
+        hand_on<element>(k, row, u, h, h + residual);
 }
 
-enum { PART_INPUT, PART_CONTEXT, PART_STATE, PARTS };
-
-/* The context is the last step's for the first layer, and this one's for the others. */
-template <int rows>
-static __device__ __forceinline__ void left_rows(const struct decoder &k, unsigned part,
-                                                 unsigned first, const float **left)
+template <class element>
+__global__ void __launch_bounds__(BLOCK) decoder_cells(const __grid_constant__ struct decoder k)
 {
-    const float *state = k.h[k.step & 1] + (size_t)k.layer * k.rows * k.hidden;
-    for (int i = 0; i < rows; i++) {
-        unsigned row = min(first + i, k.rows - 1), old = before(k, row);
-        left[i] = part == PART_INPUT     ? layer_input(k, row)
-                  : part == PART_CONTEXT ? k.context + (size_t)(k.layer ? row : old) * k.hidden
-                                         : state + (size_t)old * k.hidden;
+    unsigned step = gridDim.x * BLOCK, count = k.rows * k.hidden;
+    for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
+        unsigned row = i / k.hidden, u = i % k.hidden, width = DECODER_GATES * k.hidden;
+        float sum[DECODER_GATES];
+        for (int g = 0; g < DECODER_GATES; g++)
+            sum[g] = sum_of_parts(k, k.layer_splits, width, row, g * k.hidden + u);
+        cell<element>(k, row, u, sum);
     }
-}
-
-/* Input, context and state times their parts of the weights. */
-template <int rows, class element>
-__global__ void __launch_bounds__(BLOCK) decoder_layer(const __grid_constant__ struct decoder k)
-{
-    struct skinny_sums<GATES, rows> sums = {
-    };
-    struct skinny_place p = skinny_place_of(k.row_warps, rows);
-    unsigned u = p.column, width = GATES * k.hidden;
-    const element *weights =
-        input<element>(k, DECODER_WEIGHTS) + (size_t)k.layer * PARTS * k.hidden * width + u;
-    bool is_there = u < k.hidden && p.row < k.rows;
-    if (is_there && k.layer == 0) {
-        const element *words[rows];
-        for (int i = 0; i < rows; i++)
-            words[i] = word_of<element>(k, min(p.row + i, k.rows - 1));
-        skinny_add<GATES, rows>(p, words, weights, width, k.hidden, k.hidden, sums);
-    }
-    for (unsigned part = k.layer == 0; part < PARTS && is_there; part++) {
-        const float *left[rows];
-        left_rows<rows>(k, part, p.row, left);
-        skinny_add<GATES, rows>(p, left, weights + (size_t)part * k.hidden * width, width, k.hidden,
-                                k.hidden, sums);
-    }
-    if (!skinny_meet<GATES, rows>(p, sums) || u >= k.hidden)
-        return;
-    for (unsigned i = 0; i < rows && p.row + i < k.rows; i++)
-        cell<element>(k, p.row + i, u, sums.v[i]);
-}
-
-/* ---- products: the query from the first layer's state, logits from what the last hands on ---- */
-
-template <int rows, class element>
-static __device__ __forceinline__ void product(const struct decoder &k, const float *from,
-                                               const element *right, float *to, unsigned width)
-{
-    struct skinny_sums<1, rows> sums = {
-    };
-    struct skinny_place p = skinny_place_of(k.row_warps, rows);
-    const float *left[rows];
-    for (int i = 0; i < rows; i++)
-        left[i] = from + (size_t)min(p.row + i, k.rows - 1) * k.hidden;
-    if (p.column < width && p.row < k.rows)
-        skinny_add<1, rows>(p, left, right + p.column, width, 0, k.hidden, sums);
-    if (!skinny_meet<1, rows>(p, sums) || p.column >= width)
-        return;
-    for (unsigned i = 0; i < rows && p.row + i < k.rows; i++)
-        to[(size_t)(p.row + i) * width + p.column] = sums.v[i][0];
-}
-
-template <int rows, class element>
-__global__ void __launch_bounds__(BLOCK) decoder_query(const __grid_constant__ struct decoder k)
-{
-    product<rows>(k, k.h[~k.step & 1], input<element>(k, DECODER_QUERY), k.query, k.attention);
-}
-
-template <int rows, class element>
-__global__ void __launch_bounds__(BLOCK) decoder_logits(const __grid_constant__ struct decoder k)
-{
-    product<rows>(k, k.out[k.layers & 1], input<element>(k, DECODER_OUTPUT), k.logits,
-                  k.vocabulary);
 }
 
 /* ---- attention: a block per row ---- */
+
+static __device__ __forceinline__ void add_query(const struct decoder &k, unsigned row)
+{
+    for (unsigned i = threadIdx.x; i < k.attention; i += BLOCK)
+        k.query[(size_t)row * k.attention + i] =
+            sum_of_parts(k, k.query_splits, k.attention, row, i);
+    __syncthreads();
+}
 
 template <class element>
 static __device__ __forceinline__ void score_words(const struct decoder &k, unsigned row,
@@ -197,6 +151,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
     int64_t given = index_at(k.in[DECODER_LENGTHS], k.wide_lengths, sentence);
     unsigned length = given < 1 ? 1 : given > k.source ? k.source : (unsigned)given;
     float *weights = k.weights + (size_t)row * k.source, most = -INFINITY, sum = 0;
+    add_query(k, row);
     score_words<element>(k, row, length, weights);
     for (unsigned t = threadIdx.x; t < length; t += BLOCK)
         most = fmaxf(most, weights[t]);
@@ -213,36 +168,22 @@ __global__ void __launch_bounds__(BLOCK) decoder_attend(const __grid_constant__ 
         for (unsigned t = 0; t < length; t++)
             total += weights[t] * to_float(memory[(size_t)t * k.hidden + i]);
         k.context[(size_t)row * k.hidden + i] = total / sum;
+        if (k.layers_left.data)
+            put_line(k.layers_left, (element *)k.layers_left.data, row, k.hidden + i, total / sum);
     }
 }
 
-/* ---- the next word of a beam of one: a block per sentence ---- */
+/* ---- the next word of a beam of one ---- */
 
-template <class element>
-static __device__ __forceinline__ void accept(const struct decoder &k, unsigned row, int best)
-{
-    const struct beams &b = k.beams;
-    int word = b.finished[row] ? b.end : best;
-    if (!b.finished[row])
-        b.total[row] += (double)k.logits[(size_t)row * k.vocabulary + (unsigned)word];
-    b.token[row] = word;
-    b.finished[row] |= word == b.end;
-    if (b.out)
-        b.out[(size_t)row * b.steps + k.step] = word;
-    if (b.scores)
-        float_put((element *)b.scores + row, (float)b.total[row]);
-}
-
-template <class element>
-__global__ void __launch_bounds__(BLOCK) decoder_choose(const __grid_constant__ struct decoder k)
+/* The best word of a part of the vocabulary: blockIdx.x is the row, blockIdx.y the part. */
+__global__ void __launch_bounds__(BLOCK) decoder_best(const __grid_constant__ struct beams b)
 {
     __shared__ rank_key firsts[WARPS];
-    unsigned row = blockIdx.x, warp = threadIdx.x / WARP;
-    unsigned each = (k.vocabulary + WARPS - 1) / WARPS, from = warp * each;
-    struct candidates c = {
-        k.logits + (size_t)row * k.vocabulary + from, DTYPE_F32, 1, 0, true, false, false, 0.0f};
-    if (from < k.vocabulary)
-        c.count = min(each, k.vocabulary - from);
+    unsigned warp = threadIdx.x / WARP;
+    struct candidates c = beam_part(b);
+    unsigned each = (c.count + WARPS - 1) / WARPS, from = min(warp * each, c.count);
+    c.x = (const float *)c.x + from;
+    c.count = min(each, c.count - from);
     rank_key best = rank_first(c);
     if (threadIdx.x % WARP == 0)
         firsts[warp] = best == rank_absent ? best : best + from;
@@ -251,12 +192,88 @@ __global__ void __launch_bounds__(BLOCK) decoder_choose(const __grid_constant__ 
         return;
     for (int w = 0; w < WARPS; w++)
         best = firsts[w] < best ? firsts[w] : best;
-    accept<element>(k, row, (int)(unsigned)best);
+    b.keys[blockIdx.x * b.parts + blockIdx.y] =
+        best == rank_absent ? best : best + blockIdx.y * beam_part_words(b);
+}
+
+template <class element>
+__global__ void __launch_bounds__(BLOCK) decoder_accept(const __grid_constant__ struct beams b)
+{
+    unsigned row = blockIdx.x * BLOCK + threadIdx.x;
+    if (row >= b.rows)
+        return;
+    rank_key best = rank_absent;
+    for (unsigned p = 0; p < b.parts; p++)
+        best = min(best, b.keys[row * b.parts + p]);
+    int word = b.finished[row] ? b.end : (int)(unsigned)best;
+    if (!b.finished[row])
+        b.total[row] += (double)b.logits[(size_t)row * b.vocabulary + (unsigned)word];
+    b.token[row] = word;
+    b.finished[row] |= word == b.end;
+    if (b.out)
+        b.out[(size_t)row * b.steps + b.step] = word;
+    if (b.scores)
+        float_put((element *)b.scores + row, (float)b.total[row]);
 }
 
 /* ---- hooks ---- */
 
-static void read_query(const struct kernel_query *q, struct decoder *k)
+struct kernel_state {
+    bool tensor;
+};
+
+/* f32 weights are rounded to tf32. */
+static bool can_tensor(const struct kernel_query *q)
+{
+    bool is_f32 = q->in[DECODER_KEYS].dtype == DTYPE_F32;
+    return q->device->properties.major >= 8 && (!is_f32 || q->tf32);
+}
+
+static int variants(const struct kernel_query *q)
+{
+    return can_tensor(q) ? 2 : 1;
+}
+
+/* From TENSOR_ROWS on tensor cores are the first choice. */
+static bool is_tensor(const struct kernel_query *q, int variant)
+{
+    int64_t rows = q->in[DECODER_KEYS].shape.dim[0] * cuda_host->node_int(q->node, "beam", 1);
+    return can_tensor(q) && (variant == 0) == (rows >= TENSOR_ROWS);
+}
+
+static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+{
+    snprintf(text, size, is_tensor(q, variant) ? "tensor cores" : "CUDA cores");
+}
+
+static void read_lines(struct decoder *k, int size)
+{
+    unsigned group = DECODER_GROUP, chunk = (unsigned)MMA_CHUNK / (unsigned)size;
+    struct decoder_lines *all[] = {&k->layers_left, &k->query_left, &k->logits_left};
+    for (int i = 0; i < ARRAY_COUNT(all); i++) {
+        all[i]->depth = (i ? 1 : PARTS) * k->hidden;
+        all[i]->pitch = (all[i]->depth + chunk - 1) / chunk * chunk;
+    }
+    k->lines = (k->rows + group - 1) / group * group * 2;
+}
+
+/* How the products of layers and query are split, by the blocks that they have. */
+static void read_splits(const struct kernel_query *q, bool tensor, struct decoder *k)
+{
+    unsigned gates = DECODER_GATES * k->hidden, many = SKINNY_ROWS;
+    unsigned rows = k->rows < many ? 1 : many;
+    struct cuda_grid layer = skinny_grid(k->hidden, k->rows, rows);
+    struct cuda_grid query = skinny_grid(k->attention, k->rows, rows);
+    if (tensor) {
+        layer = decoder_tiles(gates, k->lines, 1);
+        query = decoder_tiles(k->attention, k->lines, 1);
+    }
+    k->layer_splits =
+        decoder_splits(q, (int64_t)layer.x * layer.y, (int64_t)PARTS * k->hidden);
+    k->query_splits = decoder_splits(q, (int64_t)query.x * query.y, k->hidden);
+}
+
+static void read_query(const struct kernel_query *q, bool tensor, struct decoder *k)
 {
     const int64_t *keys = q->in[DECODER_KEYS].shape.dim, *h = q->in[DECODER_H].shape.dim;
     *k = (struct decoder){};
@@ -276,6 +293,10 @@ static void read_query(const struct kernel_query *q, struct decoder *k)
     k->residual = (unsigned)cuda_host->node_int(q->node, "residual", h[0]);
     k->wide_lengths = q->in[DECODER_LENGTHS].dtype == DTYPE_I64;
     k->row_warps = skinny_row_warps(k->rows, k->rows < SKINNY_ROWS ? 1 : (unsigned)SKINNY_ROWS);
+    b->parts = beam_parts(b, q->device->properties.units);
+    if (tensor)
+        read_lines(k, element_bytes(q->in[DECODER_KEYS].dtype));
+    read_splits(q, tensor, k);
 }
 
 static enum status supports(const struct kernel_query *q, struct error *why)
@@ -292,10 +313,13 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return q->in[DECODER_H].shape.dim[0] <= LAYERS_MAX ? STATUS_OK : REFUSE(why, "too many layers");
 }
 
-/* Puts the parts of the workspace into k; returns how long it is. */
-static size_t lay_out(struct decoder *k, char *memory)
+/* Puts the parts of the workspace into k, lines of elements of `size` bytes; returns how long it
+ * is. */
+static size_t lay_out(struct decoder *k, size_t size, char *memory)
 {
     int64_t wide = (int64_t)k->rows * k->hidden, state = wide * k->layers;
+    int64_t gates = wide * DECODER_GATES * k->layer_splits;
+    int64_t query = (int64_t)k->rows * k->attention * k->query_splits;
     struct {
         float **to;
         int64_t count;
@@ -308,11 +332,17 @@ static size_t lay_out(struct decoder *k, char *memory)
                  {&k->context, wide},
                  {&k->query, (int64_t)k->rows * k->attention},
                  {&k->weights, (int64_t)k->rows * k->source},
-                 {&k->logits, (int64_t)k->rows * k->vocabulary}};
+                 {&k->logits, (int64_t)k->rows * k->vocabulary},
+                 {&k->parts, gates > query ? gates : query}};
     size_t at = 0;
     for (int i = 0; i < ARRAY_COUNT(parts); i++) {
         *parts[i].to = (float *)(memory + at);
         at += padded_bytes(parts[i].count, sizeof(float));
+    }
+    struct decoder_lines *lines[] = {&k->layers_left, &k->query_left, &k->logits_left};
+    for (int i = 0; k->lines && i < ARRAY_COUNT(lines); i++) {
+        lines[i]->data = memory + at;
+        at += padded_bytes((int64_t)k->lines * lines[i]->pitch, size);
     }
     k->beams.logits = k->logits;
     return at + beam_lay_out(&k->beams, memory + at);
@@ -320,76 +350,116 @@ static size_t lay_out(struct decoder *k, char *memory)
 
 static size_t workspace(const struct kernel_query *q, int variant)
 {
-    (void)variant;
     struct decoder k;
-    read_query(q, &k);
-    return lay_out(&k, NULL);
+    read_query(q, is_tensor(q, variant), &k);
+    return lay_out(&k, (size_t)element_bytes(q->in[DECODER_KEYS].dtype), NULL);
 }
 
-static void launch_layer(const struct decoder *k, enum dtype type, const struct kernel_args *args)
+static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
+                           size_t *state_bytes, struct error *err)
 {
-    struct cuda_grid block = cuda_size(BLOCK);
-    if (k->rows < SKINNY_ROWS)
-        LAUNCH_FLOATS(type, (decoder_layer<1, element>), skinny_grid(k->hidden, k->rows, 1), block,
-                      0, k, args);
-    else
-        LAUNCH_FLOATS(type, (decoder_layer<SKINNY_ROWS, element>),
-                      skinny_grid(k->hidden, k->rows, SKINNY_ROWS), block, 0, k, args);
+    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
+    if (!s)
+        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    s->tensor = is_tensor(q, variant);
+    *state = s;
+    *state_bytes = sizeof(*s);
+    return STATUS_OK;
 }
 
-static void launch_query(const struct decoder *k, enum dtype type, const struct kernel_args *args)
+static void release(struct kernel_state *state)
 {
-    struct cuda_grid block = cuda_size(BLOCK);
-    if (k->rows < SKINNY_ROWS)
-        LAUNCH_FLOATS(type, (decoder_query<1, element>), skinny_grid(k->attention, k->rows, 1),
-                      block, 0, k, args);
+    free(state);
+}
+
+/* As many rows per block as there are. */
+#define LAUNCH_SKINNY(kernel, width, splits)                                                       \
+    do {                                                                                           \
+        if (k->rows < SKINNY_ROWS)                                                                 \
+            LAUNCH_FLOATS(type, (kernel<1, element>), skinny_grid(width, k->rows, 1, splits),      \
+                          cuda_size(BLOCK), 0, k, args);                                           \
+        else                                                                                       \
+            LAUNCH_FLOATS(type, (kernel<SKINNY_ROWS, element>),                                    \
+                          skinny_grid(width, k->rows, SKINNY_ROWS, splits), cuda_size(BLOCK), 0,   \
+                          k, args);                                                                \
+    } while (0)
+
+static void launch_layer(const struct decoder *k, struct cuda_grid all, enum dtype type,
+                         const struct kernel_args *args)
+{
+    unsigned gates = DECODER_GATES * k->hidden;
+    size_t weights = (size_t)PARTS * k->hidden * gates * (size_t)element_bytes(type);
+    if (k->lines)
+        launch_tensor(k, &k->layers_left,
+                      (const char *)k->in[DECODER_WEIGHTS] + k->layer * weights, k->parts, gates,
+                      k->layer_splits, type, args);
     else
-        LAUNCH_FLOATS(type, (decoder_query<SKINNY_ROWS, element>),
-                      skinny_grid(k->attention, k->rows, SKINNY_ROWS), block, 0, k, args);
-    LAUNCH_FLOATS(type, decoder_attend<element>, cuda_size(k->rows), block, 0, k, args);
+        LAUNCH_SKINNY(decoder_layer, k->hidden, k->layer_splits);
+    LAUNCH_FLOATS(type, decoder_cells<element>, all, cuda_size(BLOCK), 0, k, args);
+}
+
+static void launch_attention(const struct decoder *k, enum dtype type,
+                             const struct kernel_args *args)
+{
+    if (k->lines)
+        launch_tensor(k, &k->query_left, k->in[DECODER_QUERY], k->parts, k->attention,
+                      k->query_splits, type, args);
+    else
+        LAUNCH_SKINNY(decoder_query, k->attention, k->query_splits);
+    LAUNCH_FLOATS(type, decoder_attend<element>, cuda_size(k->rows), cuda_size(BLOCK), 0, k, args);
 }
 
 static void launch_choice(const struct decoder *k, enum dtype type, const struct kernel_args *args)
 {
     struct cuda_grid block = cuda_size(BLOCK);
-    if (k->rows < SKINNY_ROWS)
-        LAUNCH_FLOATS(type, (decoder_logits<1, element>), skinny_grid(k->vocabulary, k->rows, 1),
-                      block, 0, k, args);
-    else
-        LAUNCH_FLOATS(type, (decoder_logits<SKINNY_ROWS, element>),
-                      skinny_grid(k->vocabulary, k->rows, SKINNY_ROWS), block, 0, k, args);
-    if (k->beams.beam == 1) {
-        LAUNCH_FLOATS(type, decoder_choose<element>, cuda_size(k->rows), block, 0, k, args);
-        return;
-    }
     struct beams b = k->beams;
     b.step = k->step;
-    LAUNCH(beam_words, cuda_size(b.rows), block, 0, &b, args);
+    if (k->lines)
+        launch_tensor(k, &k->logits_left, k->in[DECODER_OUTPUT], k->logits, k->vocabulary, 1, type,
+                      args);
+    else
+        LAUNCH_SKINNY(decoder_logits, k->vocabulary, 1);
+    if (b.beam == 1) {
+        LAUNCH(decoder_best, cuda_size(b.rows, b.parts), block, 0, &b, args);
+        LAUNCH_FLOATS(type, decoder_accept<element>, cuda_size((unsigned)div_up(b.rows, BLOCK)),
+                      block, 0, &b, args);
+        return;
+    }
+    LAUNCH(beam_words, cuda_size(b.rows, b.parts), block, 0, &b, args);
+    LAUNCH(beam_merge, cuda_size(b.rows), block, 0, &b, args);
     LAUNCH(beam_pick, cuda_size(b.rows / b.beam), block, 0, &b, args);
+}
+
+static void launch_step(struct decoder *k, struct cuda_grid all, enum dtype type,
+                        const struct kernel_args *args)
+{
+    k->layer = 0;
+    if (k->lines)
+        LAUNCH_FLOATS(type, decoder_words<element>, all, cuda_size(BLOCK), 0, k, args);
+    for (; k->layer < k->layers; k->layer++) {
+        launch_layer(k, all, type, args);
+        if (k->layer == 0)
+            launch_attention(k, type, args);
+    }
+    launch_choice(k, type, args);
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
-    (void)state;
     struct decoder k;
     enum dtype type = q->in[DECODER_KEYS].dtype;
-    read_query(q, &k);
-    lay_out(&k, (char *)args->workspace);
+    read_query(q, state->tensor, &k);
+    lay_out(&k, (size_t)element_bytes(type), (char *)args->workspace);
     for (int i = 0; i < DECODER_INPUTS; i++)
         k.in[i] = args->in[i];
     k.beams.out = output_wanted(q, 0) ? (int *)args->out[0] : NULL;
     k.beams.scores = output_wanted(q, 1) ? args->out[1] : NULL;
-    LAUNCH_FLOATS(type, decoder_start<element>, grid_for(q, (int64_t)k.layers * k.rows * k.hidden),
-                  cuda_size(BLOCK), 0, &k, args);
-    for (k.step = 0; k.step < k.beams.steps; k.step++) {
-        for (k.layer = 0; k.layer < k.layers; k.layer++) {
-            launch_layer(&k, type, args);
-            if (k.layer == 0)
-                launch_query(&k, type, args);
-        }
-        launch_choice(&k, type, args);
-    }
+    int64_t wide = (int64_t)k.rows * k.hidden;
+    LAUNCH_FLOATS(type, decoder_start<element>, grid_for(q, k.layers * wide), cuda_size(BLOCK), 0,
+                  &k, args);
+    for (k.step = 0; k.step < k.beams.steps; k.step++)
+        launch_step(&k, grid_for(q, wide), type, args);
     if (k.beams.beam > 1)
         LAUNCH_FLOATS(type, beam_collect<element>,
                       cuda_size((unsigned)div_up(k.rows, (int)BLOCK)), cuda_size(BLOCK), 0,
@@ -398,5 +468,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"AttentionDecoder", NULL};
 
-CUDA_KERNEL(decoder) = {CUDA_NAME(decoder), .ops = ops, .supports = supports,
-                        .workspace = workspace, .launch = launch};
+CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),
+                        .ops = ops,
+                        .supports = supports,
+                        .variants = variants,
+                        .describe = describe,
+                        .workspace = workspace,
+                        .prepare = prepare,
+                        .launch = launch,
+                        .release = release};

@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * LSTM, GRU, AUGRU and RNN over whole sequences. x W' + bias of all steps is one product at the
- * head; then a launch per step (two where the reset gate scales h) adds h R' and computes the cell
- * from the sums of all its gates. Launches in a stream are the barrier between steps; captured,
- * they cost about a microsecond each.
+ * head. Where the recurrent weights fit into shared memory one launch makes all steps
+ * (lib/rnn_sequence.h). Else, and as a variant, a launch per step (two where the reset gate scales
+ * h) adds h R' and computes the cell from the sums of all its gates. Launches in a stream are the
+ * barrier between steps; captured, they cost about a microsecond each.
  *
  * R is packed as [H][gates H], so that the threads of a warp, 32 neighbouring units, read beside
  * each other (lib/skinny.h). */
 #include "engine/kernels/cuda/lib/packed.h"
+#include "engine/kernels/cuda/lib/rnn_packed.h"
+#include "engine/kernels/cuda/lib/rnn_sequence.h"
 #include "engine/kernels/cuda/lib/skinny.h"
 #include "engine/kernels/cuda/lib/tile.h"
 
-enum { X, W, R, BIAS, LENGTHS, H, C, ATTENTION = C, PEEPHOLE }; /* inputs */
 enum { GATES_MAX = 4, ROWS = SKINNY_ROWS, EACH = 4, SIDE = 64 };
 /* How many gates a step sums, which tells the cell and its phase: the one of RNN is a candidate. */
 enum { SUMS_CANDIDATE = 1, SUMS_GATES, SUMS_LINEAR, SUMS_LSTM };
-
-enum cell { CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU_RESET, CELL_PLAIN };
-
-struct rnn {
-    const void *x, *w, *r; /* w and r packed, of the type of x, as are: */
-    const void *initial_h, *initial_c, *attention;
-    void *y, *last_h, *last_c; /* may be NULL */
-    const float *bias, *apart; /* packed; apart: recurrent bias of the last gate */
-    const void *lengths;
-    float *projected, *h[2], *c, *update, *reset_h; /* workspace */
-    unsigned steps, batch, input, hidden, directions, gates;
-    unsigned row_warps; /* of a block of a step: lib/skinny.h */
-    unsigned step;
-    int cell;
-    bool wide_lengths, batch_first, backward;
-};
 
 /* ---- x W' + bias ---- */
 
@@ -81,21 +67,14 @@ __global__ void __launch_bounds__(BLOCK) rnn_project(const __grid_constant__ str
 
 /* ---- states at both ends ---- */
 
-/* Where the state at `at` of [directions, batch, hidden] lies in an input or output. */
-static __device__ __forceinline__ unsigned outer_state(const struct rnn &k, unsigned at)
-{
-    unsigned unit = at % k.hidden, line = at / k.hidden, b = line % k.batch, d = line / k.batch;
-    return k.batch_first ? (b * k.directions + d) * k.hidden + unit : at;
-}
-
 template <class element>
 __global__ void __launch_bounds__(BLOCK) rnn_start(const __grid_constant__ struct rnn k)
 {
     unsigned step = gridDim.x * BLOCK, count = k.directions * k.batch * k.hidden;
     const element *h = (const element *)k.initial_h, *c = (const element *)k.initial_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        k.h[0][i] = h ? to_float(h[outer_state(k, i)]) : 0.0f;
-        k.c[i] = c ? to_float(c[outer_state(k, i)]) : 0.0f;
+        k.h[0][i] = h ? to_float(h[rnn_outer_state(k, i)]) : 0.0f;
+        k.c[i] = c ? to_float(c[rnn_outer_state(k, i)]) : 0.0f;
     }
 }
 
@@ -106,65 +85,20 @@ __global__ void __launch_bounds__(BLOCK) rnn_finish(const __grid_constant__ stru
     element *h = (element *)k.last_h, *c = (element *)k.last_c;
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
         if (h)
-            float_put(&h[outer_state(k, i)], k.h[k.steps & 1][i]);
+            float_put(&h[rnn_outer_state(k, i)], k.h[k.steps & 1][i]);
         if (c)
-            float_put(&c[outer_state(k, i)], k.c[i]);
+            float_put(&c[rnn_outer_state(k, i)], k.c[i]);
     }
 }
 
 /* ---- a step ---- */
 
-/* One sequence of one direction at this step. */
-struct line {
-    bool active;  /* it has not ended */
-    unsigned row; /* of x and of the projection */
-    size_t state, y;
-    const float *x; /* projection of its gates */
-};
-
-static __device__ __forceinline__ struct line line_at(const struct rnn &k, unsigned b)
-{
-    struct line l;
-    unsigned d = blockIdx.z, time = k.step;
-    int64_t length = k.lengths ? index_at(k.lengths, k.wide_lengths, b) : k.steps;
-    l.active = k.step < length;
-    if (l.active && (k.backward || d == 1))
-        time = (unsigned)length - 1 - k.step;
-    l.row = k.batch_first ? b * k.steps + time : time * k.batch + b;
-    l.state = (size_t)(d * k.batch + b) * k.hidden;
-    l.y = (size_t)(k.batch_first ? (b * k.steps + time) * k.directions + d
-                                 : (time * k.directions + d) * k.batch + b) *
-          k.hidden;
-    l.x = k.projected + ((size_t)d * k.steps * k.batch + l.row) * k.gates * k.hidden;
-    return l;
-}
-
-static __device__ __forceinline__ float lstm_cell(const struct rnn &k, const struct line &l,
-                                                  unsigned u, const float *sum)
-{
-    float i = math_sigmoid(l.x[u] + sum[0]), o = math_sigmoid(l.x[k.hidden + u] + sum[1]);
-    float forget = math_sigmoid(l.x[2 * k.hidden + u] + sum[2]);
-    float c = forget * k.c[l.state + u] + i * tanhf(l.x[3 * k.hidden + u] + sum[3]);
-    k.c[l.state + u] = c;
-    return o * tanhf(c);
-}
-
-static __device__ __forceinline__ float linear_cell(const struct rnn &k, const struct line &l,
-                                                    unsigned u, const float *sum, float h)
-{
-    float z = math_sigmoid(l.x[u] + sum[0]), r = math_sigmoid(l.x[k.hidden + u] + sum[1]);
-    float n = tanhf(l.x[2 * k.hidden + u] + r * (sum[2] + k.apart[blockIdx.z * k.hidden + u]));
-    return (1 - z) * n + z * h;
-}
-
 /* The gates of a cell whose reset gate scales h, for its second phase. */
 template <class element>
-static __device__ __forceinline__ void reset_gates(const struct rnn &k, const struct line &l,
+static __device__ __forceinline__ void reset_gates(const struct rnn &k, const struct rnn_line &l,
                                                    unsigned u, const float *sum, float h)
 {
-    const element *attention = (const element *)k.attention;
-    float keep = attention && l.active ? 1 - to_float(attention[l.row]) : 1.0f;
-    k.update[l.state + u] = keep * math_sigmoid(l.x[u] + sum[0]);
+    k.update[l.state + u] = rnn_keep<element>(k, l) * math_sigmoid(l.x[u] + sum[0]);
     k.reset_h[l.state + u] = math_sigmoid(l.x[k.hidden + u] + sum[1]) * h;
 }
 
@@ -172,22 +106,21 @@ template <int count, class element>
 static __device__ __forceinline__ void finish_unit(const struct rnn &k, unsigned b, unsigned u,
                                                    const float *sum)
 {
-    struct line l = line_at(k, b);
+    struct rnn_line l = rnn_line_at(k, b, k.step, rnn_length_of(k, b));
+    const float *x = l.x + u;
     float h = k.h[k.step & 1][l.state + u], next = h;
     if (count == SUMS_GATES) {
         reset_gates<element>(k, l, u, sum, h);
         return;
     }
     if (l.active && count == SUMS_LSTM)
-        next = lstm_cell(k, l, u, sum);
+        next = rnn_lstm(x, k.hidden, sum, &k.c[l.state + u]);
     else if (l.active && count == SUMS_LINEAR)
-        next = linear_cell(k, l, u, sum, h);
+        next = rnn_linear(x, k.hidden, sum, k.apart[blockIdx.z * k.hidden + u], h);
     else if (l.active && k.cell == CELL_PLAIN)
-        next = tanhf(l.x[u] + sum[0]);
-    else if (l.active) {
-        float z = k.update[l.state + u];
-        next = (1 - z) * tanhf(l.x[2 * k.hidden + u] + sum[0]) + z * h;
-    }
+        next = tanhf(x[0] + sum[0]);
+    else if (l.active)
+        next = rnn_mix(k.update[l.state + u], x[2 * k.hidden] + sum[0], h);
     k.h[~k.step & 1][l.state + u] = next;
     if (k.y)
         float_put((element *)k.y + l.y + u, l.active ? next : 0.0f);
@@ -249,6 +182,7 @@ struct kernel_state {
     struct rnn k;
     const struct device *device;
     void *weights;
+    bool whole; /* all steps in one launch */
 };
 
 static void read_query(const struct kernel_query *q, struct rnn *k)
@@ -270,6 +204,7 @@ static void read_query(const struct kernel_query *q, struct rnn *k)
     k->gates = k->cell == CELL_LSTM ? 4 : k->cell == CELL_PLAIN ? 1 : 3;
     k->wide_lengths = input_given(q, LENGTHS) && q->in[LENGTHS].dtype == DTYPE_I64;
     k->row_warps = skinny_row_warps(k->batch, k->batch < ROWS ? 1 : (unsigned)ROWS);
+    sequence_plan(k);
 }
 
 static bool default_activations(const struct kernel_query *q)
@@ -321,88 +256,30 @@ static size_t lay_out(struct rnn *k, char *memory)
     return at + padded_bytes(state * k->gates * k->steps, sizeof(float));
 }
 
+/* The first one makes all steps in one launch, where it can. */
+static int variants(const struct kernel_query *q)
+{
+    struct rnn k = {};
+    read_query(q, &k);
+    return sequence_fits(&k, q) ? 2 : 1;
+}
+
+static bool is_whole(const struct kernel_query *q, int variant)
+{
+    return variant == 0 && variants(q) == 2;
+}
+
+static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+{
+    snprintf(text, size, is_whole(q, variant) ? "all steps in one launch" : "a launch per step");
+}
+
 static size_t workspace(const struct kernel_query *q, int variant)
 {
     (void)variant;
     struct rnn k = {};
     read_query(q, &k);
     return lay_out(&k, NULL);
-}
-
-/* [rows, columns] to [columns, rows]. */
-template <class word> static void turn(const word *from, word *to, size_t rows, size_t columns)
-{
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++)
-            to[j * rows + i] = from[i * columns + j];
-}
-
-/* Both halves are added but for the last gate where its product is scaled by the reset gate. */
-static void add_bias(const struct rnn *k, const float *given, float *bias, float *apart)
-{
-    size_t width = (size_t)k->gates * k->hidden;
-    for (size_t i = 0; given && i < width; i++) {
-        bool is_apart = k->cell == CELL_GRU_LINEAR && i >= width - k->hidden;
-        bias[i] = given[i] + (is_apart ? 0 : given[width + i]);
-        if (is_apart)
-            apart[i - (width - k->hidden)] = given[width + i];
-    }
-}
-
-/* What is packed, one after the other: biases in f32, then w and r in the type of x. */
-struct parts {
-    size_t bias, apart, w, r, count; /* elements; count: in 4 bytes all together */
-};
-
-static struct parts parts_of(const struct rnn *k, size_t size)
-{
-    size_t width = (size_t)k->gates * k->hidden * k->directions;
-    struct parts p = {width, (size_t)k->directions * k->hidden, width * k->input, width * k->hidden,
-                      0};
-    p.count = p.bias + p.apart + (p.w + p.r) * size / sizeof(float) + 1;
-    return p;
-}
-
-static bool pack_biases(const struct kernel_query *q, const struct rnn *k, float *packed)
-{
-    size_t width = (size_t)k->gates * k->hidden, count = k->directions * 2 * width;
-    if (!input_given(q, BIAS))
-        return true;
-    float *given = (float *)malloc(count * sizeof(*given)), *apart = packed + count / 2;
-    if (!given)
-        return false;
-    cuda_host->floats(q->in[BIAS].dtype, q->fixed[BIAS], given, (int64_t)count);
-    for (size_t d = 0; d < k->directions; d++)
-        add_bias(k, given + d * 2 * width, packed + d * width, apart + d * k->hidden);
-    free(given);
-    return true;
-}
-
-template <class word>
-static void pack_weights(const struct kernel_query *q, const struct rnn *k, word *packed)
-{
-    size_t width = (size_t)k->gates * k->hidden, each[] = {width * k->input, width * k->hidden};
-    word *r = packed + k->directions * each[0];
-    for (size_t d = 0; d < k->directions; d++) {
-        turn((const word *)q->fixed[W] + d * each[0], packed + d * each[0], width, k->input);
-        turn((const word *)q->fixed[R] + d * each[1], r + d * each[1], width, k->hidden);
-    }
-}
-
-/* NULL: out of memory. */
-static float *pack(const struct kernel_query *q, const struct rnn *k, const struct parts *p)
-{
-    float *packed = (float *)calloc(p->count, sizeof(float));
-    if (!packed || !pack_biases(q, k, packed)) {
-        free(packed);
-        return NULL;
-    }
-    float *weights = packed + p->bias + p->apart;
-    if (q->in[X].dtype == DTYPE_F32)
-        pack_weights(q, k, weights);
-    else
-        pack_weights(q, k, (uint16_t *)weights);
-    return packed;
 }
 
 static void release(struct kernel_state *state)
@@ -412,19 +289,65 @@ static void release(struct kernel_state *state)
     free(state);
 }
 
+/* ---- all steps in one launch ---- */
+
+template <class element> static const void *sequence_of(int cell)
+{
+    switch (cell) {
+    case CELL_LSTM:
+        return KERNEL_ADDRESS(rnn_sequence<CELL_LSTM, 4, element>);
+    case CELL_GRU_LINEAR:
+        return KERNEL_ADDRESS(rnn_sequence<CELL_GRU_LINEAR, 3, element>);
+    case CELL_GRU_RESET:
+        return KERNEL_ADDRESS(rnn_sequence<CELL_GRU_RESET, 3, element>);
+    default:
+        return KERNEL_ADDRESS(rnn_sequence<CELL_PLAIN, 1, element>);
+    }
+}
+
+static const void *sequence_kernel(int cell, enum dtype type)
+{
+    return type == DTYPE_F16    ? sequence_of<struct half>(cell)
+           : type == DTYPE_BF16 ? sequence_of<struct bfloat>(cell)
+                                : sequence_of<float>(cell);
+}
+
+/* As much as there is: the limit is the kernel's, not the node's. */
+static enum status allow_sequence(const struct rnn *k, const struct kernel_query *q,
+                                  struct error *err)
+{
+    return cuda_check(cuda_api.allow_shared(sequence_kernel(k->cell, q->in[X].dtype),
+                                            q->device->properties.shared_bytes),
+                      "asking for shared memory", err);
+}
+
+static void launch_sequence(struct rnn *k, enum dtype type, const struct kernel_args *args)
+{
+    struct cuda_launch launch = {"rnn_sequence",
+                                 sequence_kernel(k->cell, type),
+                                 cuda_size((unsigned)div_up(k->batch, SEQUENCE_ROWS), 1,
+                                           k->directions),
+                                 cuda_size(k->band / SEQUENCE_UNITS * WARP),
+                                 sequence_bytes(k, element_bytes(type)),
+                                 k};
+    cuda_launch(&launch, args);
+}
+
 static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
                            size_t *state_bytes, struct error *err)
 {
-    (void)variant;
     struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
     if (!s)
         return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     s->device = q->device;
+    s->whole = is_whole(q, variant);
     read_query(q, &s->k);
     size_t size = (size_t)element_bytes(q->in[X].dtype);
-    struct parts p = parts_of(&s->k, size);
+    struct rnn_parts p = rnn_parts_of(&s->k, size);
     enum status status =
-        upload_packed(q->device, pack(q, &s->k, &p), p.count * sizeof(float), &s->weights, err);
+        upload_packed(q->device, rnn_pack(q, &s->k, &p), p.count * sizeof(float), &s->weights, err);
+    if (status == STATUS_OK && s->whole)
+        status = allow_sequence(&s->k, q, err);
     if (status != STATUS_OK) {
         release(s);
         return status;
@@ -437,6 +360,8 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     *state_bytes = p.count * sizeof(float);
     return STATUS_OK;
 }
+
+/* ---- a launch per step ---- */
 
 /* As many rows per block as the batch fills. */
 #define LAUNCH_STEP(step)                                                                          \
@@ -463,13 +388,25 @@ static void launch_step(const struct rnn *k, enum dtype type, const struct kerne
         LAUNCH_STEP(rnn_step_candidate);
 }
 
+static void launch_steps(struct rnn *k, const struct kernel_query *q,
+                         const struct kernel_args *args)
+{
+    enum dtype type = q->in[X].dtype;
+    struct cuda_grid all = grid_for(q, (int64_t)k->directions * k->batch * k->hidden);
+    LAUNCH_FLOATS(type, rnn_start<element>, all, cuda_size(BLOCK), 0, k, args);
+    for (k->step = 0; k->step < k->steps; k->step++)
+        launch_step(k, type, args);
+    if (k->last_h || k->last_c)
+        LAUNCH_FLOATS(type, rnn_finish<element>, all, cuda_size(BLOCK), 0, k, args);
+}
+
 static void launch(const struct kernel_state *state, const struct kernel_query *q,
                    const struct kernel_args *args)
 {
     struct rnn k = state->k;
     bool is_lstm = k.cell == CELL_LSTM;
     enum dtype type = q->in[X].dtype;
-    int64_t side = SIDE, states = (int64_t)k.directions * k.batch * k.hidden;
+    int64_t side = SIDE;
     lay_out(&k, (char *)args->workspace);
     k.x = args->in[X];
     k.lengths = input_given(q, LENGTHS) ? args->in[LENGTHS] : NULL;
@@ -483,17 +420,21 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         cuda_size((unsigned)div_up((int64_t)k.gates * k.hidden, side),
                   (unsigned)div_up((int64_t)k.steps * k.batch, side), k.directions);
     LAUNCH_FLOATS(type, rnn_project<element>, grid, cuda_size(BLOCK), 0, &k, args);
-    LAUNCH_FLOATS(type, rnn_start<element>, grid_for(q, states), cuda_size(BLOCK), 0, &k, args);
-    for (k.step = 0; k.step < k.steps; k.step++)
-        launch_step(&k, type, args);
-    if (k.last_h || k.last_c)
-        LAUNCH_FLOATS(type, rnn_finish<element>, grid_for(q, states), cuda_size(BLOCK), 0, &k,
-                      args);
+    if (state->whole)
+        launch_sequence(&k, type, args);
+    else
+        launch_steps(&k, q, args);
 }
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};
 
-CUDA_KERNEL(rnn) = {
-    CUDA_NAME(rnn),       .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
-    .supports = supports, .workspace = workspace, .prepare = prepare,
-    .launch = launch,     .release = release};
+CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
+                    .ops = ops,
+                    .packs = 1u << W | 1u << R | 1u << BIAS,
+                    .supports = supports,
+                    .variants = variants,
+                    .describe = describe,
+                    .workspace = workspace,
+                    .prepare = prepare,
+                    .launch = launch,
+                    .release = release};

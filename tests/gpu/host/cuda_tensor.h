@@ -10,7 +10,7 @@
 #include "tests/gpu/host/cuda_arithmetic.h"
 #include "tests/gpu/host/grid.h"
 
-enum { HOST_THREADS = 1024, HOST_COPIES = 64, HOST_WARPS = HOST_THREADS / 32 };
+enum { HOST_THREADS = 1024, HOST_COPIES = 128, HOST_WARPS = HOST_THREADS / 32 };
 
 /* ---- copies ---- */
 
@@ -18,7 +18,7 @@ struct host_copies {
     struct {
         void *to;
         const void *from;
-        unsigned bytes, group;
+        unsigned bytes, size, group;
     } list[HOST_COPIES];
     unsigned count, group; /* the group that is being made */
 };
@@ -29,14 +29,15 @@ UNWATCHED static inline struct host_copies *host_copies_now(void)
     return &copies[host_thread_index().x];
 }
 
-UNWATCHED static inline void host_copy_later(void *to, const void *from, unsigned bytes)
+UNWATCHED static inline void host_copy_later(void *to, const void *from, unsigned bytes,
+                                             unsigned size)
 {
     struct host_copies *c = host_copies_now();
-    if (c->count == HOST_COPIES || bytes > 16 || ((uintptr_t)to | (uintptr_t)from) % 16)
+    if (c->count == HOST_COPIES || bytes > size || ((uintptr_t)to | (uintptr_t)from) % size)
         __builtin_trap();
     watch_access(from, bytes, WATCH_READ);
-    watch_access(to, 16, WATCH_WRITE); /* at any time from now on */
-    c->list[c->count++] = {to, from, bytes, c->group};
+    watch_access(to, size, WATCH_WRITE); /* at any time from now on */
+    c->list[c->count++] = {to, from, bytes, size, c->group};
 }
 
 UNWATCHED static inline void host_copies_end_group(void)
@@ -53,9 +54,9 @@ UNWATCHED static inline void host_copies_wait(unsigned pending)
             c->list[left++] = c->list[k];
             continue;
         }
-        memset(c->list[k].to, 0, 16);
+        memset(c->list[k].to, 0, c->list[k].size);
         memcpy(c->list[k].to, c->list[k].from, c->list[k].bytes);
-        watch_access(c->list[k].to, 16, WATCH_WRITE);
+        watch_access(c->list[k].to, c->list[k].size, WATCH_WRITE);
     }
     c->count = left;
 }

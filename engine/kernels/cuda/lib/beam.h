@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Beam search. The hypotheses of a sentence are `beam` rows beside each other, best first. After
- * a step a block per row finds the words with the largest logits, then a block per sentence takes
- * the best of all its rows; the rest of the decoder reads the states of row `parent`. Each step
- * notes word and parent, and going back from the last step gives the words of a hypothesis. What is
- * chosen is what decoder_offer (engine/decoder.h) chooses. */
+ * a step blocks find the words with the largest logits in parts of the vocabulary, a block per row
+ * merges these, and a block per sentence takes the best of all its rows; the rest of the decoder
+ * reads the states of row `parent`. Each step notes word and parent, and going back from the last
+ * step gives the words of a hypothesis. What is chosen is what decoder_offer (engine/decoder.h)
+ * chooses. */
 #ifndef ENGINE_KERNELS_CUDA_LIB_BEAM_H
 #define ENGINE_KERNELS_CUDA_LIB_BEAM_H
 
@@ -16,18 +17,26 @@ extern "C" {
 }
 
 /* A row offers its beam + 1 best words, one of which may be `end`, and `end` itself. */
-enum { BEAM_ROOM = 64, BEAM_OFFERS_MAX = DECODER_BEAM_MAX * (DECODER_BEAM_MAX + 2) };
+enum {
+    BEAM_ROOM = 64,
+    BEAM_OFFERS_MAX = DECODER_BEAM_MAX * (DECODER_BEAM_MAX + 2),
+    BEAM_PARTS_MAX = 16,   /* of the vocabulary */
+    BEAM_PART_WORDS = 512, /* at least */
+    BEAM_KEYS = 1024,      /* a power of two, for what all parts of a row offer */
+};
 
 struct beams {
-    const float *logits;                     /* [rows, vocabulary] */
-    double *total;                           /* per row: sum of log probabilities */
-    float *base;                             /* per row: log of the sum of exp of its logits */
-    int *length, *token, *finished, *parent; /* per row; length without `end` */
-    int *best;                               /* [rows, beam + 1] */
-    int *words, *parents;                    /* [steps, rows] */
-    int *out;                                /* [rows, steps]; may be NULL */
-    void *scores;                            /* [rows]; may be NULL */
-    unsigned rows, beam, steps, vocabulary, step;
+    const float *logits; /* [rows, vocabulary] */
+    double *total;       /* per row: sum of log probabilities */
+    float *base;         /* per row: log of the sum of exp of its logits */
+    rank_key *keys;      /* [rows, parts, beam + 1]; greedy: [rows, parts] */
+    float *most, *sums;  /* [rows, parts]: largest logit; sum of exp of the logits less that */
+    int *length, *token, *finished, *parent;             /* per row; length without `end` */
+    int *best;                                           /* [rows, beam + 1] */
+    int *words, *parents;                                /* [steps, rows] */
+    int *out;                                            /* [rows, steps]; may be NULL */
+    void *scores;                                        /* [rows]; may be NULL */
+    unsigned rows, beam, steps, vocabulary, step, parts; /* parts: of the vocabulary */
     int end;
     float penalty;
 };
@@ -43,28 +52,71 @@ static __device__ __forceinline__ double beam_divisor(const struct beams &b, int
     return (double)powf((5.0f + (float)length) / 6.0f, b.penalty);
 }
 
+/* ---- parts of the vocabulary: blockIdx.x is the row, blockIdx.y the part ---- */
+
+static __device__ __forceinline__ unsigned beam_part_words(const struct beams &b)
+{
+    return (b.vocabulary + b.parts - 1) / b.parts;
+}
+
+static __device__ __forceinline__ struct candidates beam_part(const struct beams &b)
+{
+    unsigned each = beam_part_words(b), from = min(blockIdx.y * each, b.vocabulary);
+    const float *logits = b.logits + (size_t)blockIdx.x * b.vocabulary + from;
+    return {logits, DTYPE_F32, 1, min(each, b.vocabulary - from), true, false, false, 0.0f};
+}
+
+/* Keys name words of the whole vocabulary. */
 __global__ void __launch_bounds__(BLOCK) beam_words(const __grid_constant__ struct beams b)
 {
     __shared__ float part[WARP];
     __shared__ rank_key keys[BEAM_ROOM];
     __shared__ struct rank_memory memory;
-    unsigned row = blockIdx.x, count = b.beam + 1;
-    const float *logits = b.logits + (size_t)row * b.vocabulary;
+    unsigned count = b.beam + 1, at = blockIdx.x * b.parts + blockIdx.y;
+    struct candidates c = beam_part(b);
+    const float *logits = (const float *)c.x;
     float most = -INFINITY, sum = 0;
-    if (b.finished[row])
+    if (b.finished[blockIdx.x])
         return;
-    for (unsigned w = threadIdx.x; w < b.vocabulary; w += BLOCK)
+    for (unsigned w = threadIdx.x; w < c.count; w += BLOCK)
         most = fmaxf(most, logits[w]);
     most = block_max(most, part);
-    for (unsigned w = threadIdx.x; w < b.vocabulary; w += BLOCK)
+    for (unsigned w = threadIdx.x; w < c.count; w += BLOCK)
         sum += expf(logits[w] - most);
     sum = block_sum(sum, part);
-    struct candidates c = {logits, DTYPE_F32, 1, b.vocabulary, true, false, false, 0.0f};
     unsigned found = rank_best(c, count, keys, BEAM_ROOM, &memory);
-    for (unsigned i = threadIdx.x; i < found; i += BLOCK)
-        b.best[row * count + i] = (int)place_of_key(c, keys[i]);
-    if (threadIdx.x == 0)
-        b.base[row] = most + logf(sum);
+    for (unsigned i = threadIdx.x; i < count; i += BLOCK)
+        b.keys[(size_t)at * count + i] =
+            i < found ? keys[i] + blockIdx.y * beam_part_words(b) : rank_absent;
+    if (threadIdx.x == 0) {
+        b.most[at] = most;
+        b.sums[at] = sum;
+    }
+}
+
+/* What the parts of a row have found. */
+__global__ void __launch_bounds__(BLOCK) beam_merge(const __grid_constant__ struct beams b)
+{
+    __shared__ rank_key keys[BEAM_KEYS];
+    unsigned row = blockIdx.x, count = b.beam + 1, all = b.parts * count, size = 1;
+    if (b.finished[row])
+        return;
+    while (size < all)
+        size *= 2;
+    for (unsigned i = threadIdx.x; i < size; i += BLOCK)
+        keys[i] = i < all ? b.keys[(size_t)row * all + i] : rank_absent;
+    rank_sort(keys, size);
+    for (unsigned i = threadIdx.x; i < count; i += BLOCK)
+        if (keys[i] != rank_absent)
+            b.best[row * count + i] = (int)(unsigned)keys[i];
+    if (threadIdx.x)
+        return;
+    float most = -INFINITY, sum = 0;
+    for (unsigned p = 0; p < b.parts; p++)
+        most = fmaxf(most, b.most[row * b.parts + p]);
+    for (unsigned p = 0; p < b.parts; p++)
+        sum += b.sums[row * b.parts + p] * expf(b.most[row * b.parts + p] - most);
+    b.base[row] = most + logf(sum);
 }
 
 /* A way of going on: -INFINITY where there is none. */
@@ -151,6 +203,16 @@ __global__ void __launch_bounds__(BLOCK) beam_collect(const __grid_constant__ st
 
 /* ---- host ---- */
 
+/* Enough blocks for all multiprocessors, but words enough for each. */
+static inline unsigned beam_parts(const struct beams *b, int units)
+{
+    int64_t wanted = div_up(4 * (int64_t)units, b->rows);
+    int64_t most = div_up(b->vocabulary, BEAM_PART_WORDS);
+    most = most < BEAM_PARTS_MAX ? most : (int64_t)BEAM_PARTS_MAX;
+    wanted = wanted < most ? wanted : most;
+    return wanted < 1 ? 1 : (unsigned)wanted;
+}
+
 /* Puts the arrays into b, which has its sizes; returns how long they are. */
 static inline size_t beam_lay_out(struct beams *b, char *memory)
 {
@@ -169,6 +231,12 @@ static inline size_t beam_lay_out(struct beams *b, char *memory)
     b->total = (double *)memory;
     b->base = (float *)(memory + at);
     at += padded_bytes(rows, sizeof(*b->base));
+    b->keys = (rank_key *)(memory + at);
+    at += padded_bytes(rows * b->parts * (b->beam + 1), sizeof(*b->keys));
+    b->most = (float *)(memory + at);
+    at += padded_bytes(rows * b->parts, sizeof(*b->most));
+    b->sums = (float *)(memory + at);
+    at += padded_bytes(rows * b->parts, sizeof(*b->sums));
     for (int k = 0; k < ARRAY_COUNT(parts); k++) {
         *parts[k].to = (int *)(memory + at);
         at += padded_bytes(parts[k].count, sizeof(int));

@@ -18,15 +18,23 @@ enum { MMA_ROWS = 16, MMA_COLUMNS = 8, MMA_CHUNK = 16 /* bytes: a row of an 8 x 
 
 /* ---- copies ---- */
 
-/* 16 bytes from global to shared memory, some time before the end of copies_wait; those from
- * `bytes` on become 0. Both addresses are multiples of 16. */
-static __device__ __forceinline__ void copy_later(uint4 *to, const void *from, unsigned bytes)
+/* `size` bytes, 4, 8 or 16, from global to shared memory, some time before the end of copies_wait;
+ * those from `bytes` on become 0. Both addresses are multiples of `size`. */
+template <int size>
+static __device__ __forceinline__ void copy_later(void *to, const void *from, unsigned bytes)
 {
-    PTX(host_copy_later(to, from, bytes),
-        "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-            (unsigned)__cvta_generic_to_shared(to)),
-        "l"(from), "r"(bytes)
-        : "memory");
+    if (size == MMA_CHUNK)
+        PTX(host_copy_later(to, from, bytes, size),
+            "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                (unsigned)__cvta_generic_to_shared(to)),
+            "l"(from), "r"(bytes)
+            : "memory");
+    else
+        PTX(host_copy_later(to, from, bytes, size),
+            "cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(
+                (unsigned)__cvta_generic_to_shared(to)),
+            "l"(from), "r"(bytes), "n"(size)
+            : "memory");
 }
 
 /* What the thread has begun since the last call is a group, be it empty. */
