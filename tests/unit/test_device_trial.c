@@ -138,6 +138,24 @@ static void a_step_that_spoils_the_capture_is_named(void **state)
 
 /* ---- time ---- */
 
+/* Warming up counted the device's time alone: a thousand replays of 0.1 s were put where the device
+ * told of none. */
+static void warming_up_ends_by_the_hosts_time(void **state)
+{
+    (void)state;
+    struct exe_options options = tuned("actors");
+    troupe[0] = (struct actor){.variants = 1, .plays = {{.copies = 1}}};
+    host_gpu()->clock(1);
+    setenv("RIDGE_HOST_REPLAY_NS", "20000000", 1);
+    host_gpu()->script("graph_launch", 0, 0);
+    struct exe *exe = relu_exe(SMALL, &options);
+    int replays = host_gpu()->calls();
+    unsetenv("RIDGE_HOST_REPLAY_NS");
+    assert_chosen(exe, "actor_0", 0);
+    assert_in_range(replays, 2, 30);
+    exe_free(exe);
+}
+
 static void a_candidate_that_takes_too_long_is_given_up(void **state)
 {
     (void)state;
@@ -346,6 +364,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         PLAYED(what_cannot_be_captured_is_the_last_resort),
         PLAYED(a_step_that_spoils_the_capture_is_named),
+        PLAYED(warming_up_ends_by_the_hosts_time),
         PLAYED(a_candidate_that_takes_too_long_is_given_up),
         PLAYED(a_device_that_hangs_is_lost),
         PLAYED(the_clock_is_warmed_up),
