@@ -99,16 +99,13 @@ template <int width> struct group {
     float v[width];
 };
 
-/* The width whose group takes 16 bytes, the most that one access moves: 4 of f32, 8 of the others. */
+/* A group of 16 bytes, the most that one access moves: 4 of f32, 8 of the others. */
 #define WIDEST(element) ((int)(16 / sizeof(element)))
 
 /* 16 bytes of f32, 8 of the others. */
 static __device__ __forceinline__ struct group<4> group_at(const float *x, struct group<4> r) {
     float4 v = *(const float4 *)x;
-    r.v[0] = v.x;
-    r.v[1] = v.y;
-    r.v[2] = v.z;
-    r.v[3] = v.w;
+    r = {{v.x, v.y, v.z, v.w}};
     return r;
 }
 
@@ -122,7 +119,8 @@ static __device__ __forceinline__ struct group<4> group_at(const element *x, str
     return r;
 }
 
-static __device__ __forceinline__ struct group<8> group_at(const float *x, struct group<8> r) {
+static __device__ __forceinline__ struct group<8>
+group_at(const float *x, struct group<8> r) {
     struct group<4> low = group_at(x, group<4>{}), high = group_at(x + 4, group<4>{});
     for (int i = 0; i < 4; i++) {
         r.v[i] = low.v[i];
@@ -164,8 +162,7 @@ static __device__ __forceinline__ void group_store(element *y, const struct grou
         make_uint2(e[0].bits | (unsigned)e[1].bits << 16, e[2].bits | (unsigned)e[3].bits << 16);
 }
 
-static __device__ __forceinline__ void
-group_store(float *y, const struct group<8> &r)
+static __device__ __forceinline__ void group_store(float *y, const struct group<8> &r)
 {
     *(float4 *)y = make_float4(r.v[0], r.v[1], r.v[2], r.v[3]);
     *(float4 *)(y + 4) = make_float4(r.v[4], r.v[5], r.v[6], r.v[7]);

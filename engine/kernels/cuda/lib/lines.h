@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels that work along lines (rows) of plain floats: some lanes of a warp per short line, a block
- * per long one, 16 bytes at a time where all lines begin at a multiple of them. Lines of up to
- * line_kept() elements are read once and stay in registers; what the first sweep over a longer one
- * reads is in the second cache for the next, if the grid is grid_in_cache(). */
+ * Kernels that work along lines (rows) of plain floats: some lanes of a warp per short line, a
+ * block per long one, 16 bytes at a time where all lines begin at a multiple of them. Lines of up
+ * to line_kept() elements are read once and stay in registers; what the first sweep over a longer
+ * one reads is in the second cache for the next, if the grid is grid_in_cache(). */
 #ifndef ENGINE_KERNELS_CUDA_LIB_LINES_H
 #define ENGINE_KERNELS_CUDA_LIB_LINES_H
 

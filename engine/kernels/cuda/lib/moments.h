@@ -37,9 +37,8 @@ static __device__ __forceinline__ struct moments moments_of(const float *v, int 
 }
 
 /* All threads get the result; `count` is that of all of them. */
-static __device__ __forceinline__ struct moments moments_of_team(const struct line_team &t,
-                                                                 const struct moments &m,
-                                                                 float count)
+static __device__ __forceinline__ struct moments
+moments_of_team(const struct line_team &t, const struct moments &m, float count)
 {
     float mean = team_sum(t, m.count / count * m.mean), by = m.mean - mean;
     return {count, mean, team_sum(t, m.square + m.count * by * by)};

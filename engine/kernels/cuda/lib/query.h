@@ -127,9 +127,9 @@ static inline struct axis axis_of(const struct shape *shape, int axis)
     return a;
 }
 
-/* Into how many parts each of few large tasks is split over blocks: 12 parts a multiprocessor, which
- * are whole waves where 6, 4, 3 or 2 blocks share one; four times as many where whole tasks would
- * leave it half idle in the end. most: parts that are worth a block's start. */
+/* Into how many parts each of few large tasks is split over blocks: 12 parts a multiprocessor,
+ * which are whole waves where 6, 4, 3 or 2 blocks share one; four times as many where whole tasks
+ * would leave it half idle in the end. most: parts that are worth a block's start. */
 static inline unsigned splits_for(const struct kernel_query *q, int64_t tasks, int64_t most)
 {
     int units = q->device->properties.units;
