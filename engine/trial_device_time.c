@@ -129,8 +129,11 @@ static enum status warm_up(struct trial *t, const struct contestant *c, double o
 {
     double replays = warm_ns / (once * c->launches + 1);
     uint64_t begin = clock_now_ns();
-    for (int k = 0; k < REPLAYS_MAX && k < replays && clock_now_ns() - begin < warm_ns; k++)
+    for (int k = 0; k < REPLAYS_MAX && k < replays; k++) {
         TRY(put_launches(t, c, err));
+        if ((double)(clock_now_ns() - begin) > warm_ns)
+            break;
+    }
     return trial_there_wait(t, err);
 }
 

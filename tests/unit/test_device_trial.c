@@ -76,10 +76,10 @@ static struct exe *relu_exe(int64_t count, const struct exe_options *options)
 static const struct candidate *candidate_of(const struct exe *exe, const char *kernel, int variant)
 {
     struct exe_step step = exe_step_at(exe, 0);
+    const struct candidate *all = step.candidates;
     for (int k = 0; k < step.candidate_count; k++)
-        if (strcmp(step.candidates[k].kernel->name, kernel) == 0 &&
-            step.candidates[k].variant == variant)
-            return &step.candidates[k];
+        if (strcmp(all[k].kernel->name, kernel) == 0 && all[k].variant == variant)
+            return &all[k];
     fail_msg("%s, variant %d, is no candidate", kernel, variant);
     return NULL;
 }

@@ -227,7 +227,7 @@ static void tell(const struct finding *f)
 void watch_begin(const char *shared, size_t shared_bytes)
 {
     watch_space(DYNAMIC, shared, shared_bytes);
-    watch_space(STATIC, __bss_start, (size_t)(_end - __bss_start));
+    watch_space(STATIC, __bss_start, (uintptr_t)_end - (uintptr_t)__bss_start);
     w.found_count = 0;
     w.running = watch_wanted();
 }
