@@ -141,3 +141,19 @@ const char *first_case(const char *op)
 {
     return any_op(op)->cases[0].name;
 }
+
+int bench_set_up(void **state)
+{
+    (void)state;
+    cublaslt_host = plugin_host();
+    fake_reset(0);
+    fake_cublaslt(&cublaslt);
+    return 0;
+}
+
+int bench_tear_down(void **state)
+{
+    (void)state;
+    cublaslt_handles_release();
+    return fake.live;
+}

@@ -38,4 +38,8 @@ void bench_reshape(struct bench *b, enum dtype type, const struct shape *left,
 /* Everything that an executable does with a kernel, to the first failure. */
 enum status run_through(struct bench *b, struct error *err);
 
+/* Of each test (cmocka): the plug-in calls the fake, nothing fails yet. */
+int bench_set_up(void **state);
+int bench_tear_down(void **state);
+
 #endif

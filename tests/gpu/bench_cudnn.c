@@ -122,3 +122,19 @@ void forget_device(void)
     device_handles_release();
     device_chips_release();
 }
+
+int bench_set_up(void **state)
+{
+    (void)state;
+    cudnn_host = plugin_host();
+    fake_reset(0);
+    fake_cudnn(&cudnn);
+    return 0;
+}
+
+int bench_tear_down(void **state)
+{
+    (void)state;
+    forget_device();
+    return 0;
+}

@@ -47,4 +47,8 @@ enum status run_through(struct bench *b, struct error *err);
 /* Gives back what is kept for the device. */
 void forget_device(void);
 
+/* Of each test (cmocka): the plug-in calls the fake, nothing fails yet. */
+int bench_set_up(void **state);
+int bench_tear_down(void **state);
+
 #endif

@@ -21,22 +21,6 @@
 
 enum { CALLS_MAX = 500 };
 
-static int set_up(void **state)
-{
-    (void)state;
-    cublaslt_host = plugin_host();
-    fake_reset(0);
-    fake_cublaslt(&cublaslt);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cublaslt_handles_release();
-    return fake.live;
-}
-
 /* ---- right numbers ---- */
 
 struct tally {
@@ -387,15 +371,15 @@ static void test_roofs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_cases, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_requests_of_bytes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_row_of_f8, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_activations, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_gelu_by_erf, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_roofs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cases, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_bytes, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_requests, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_requests_of_bytes, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_row_of_f8, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_activations, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_gelu_by_erf, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_failures, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_roofs, bench_set_up, bench_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

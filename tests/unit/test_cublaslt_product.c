@@ -13,22 +13,6 @@
 #include "engine/kernels/cublaslt/lib/product.h"
 #include "tests/gpu/bench_cublaslt.h"
 
-static int set_up(void **state)
-{
-    (void)state;
-    cublaslt_host = plugin_host();
-    fake_reset(0);
-    fake_cublaslt(&cublaslt);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cublaslt_handles_release();
-    return fake.live;
-}
-
 /* The longer of two batch dimensions that no one stride walks is walked by a call, and the promise
  * of alignment is as good as the other one allows: the fake judges addresses by it. */
 static void test_batches(void **state)
@@ -122,9 +106,9 @@ static void test_turned_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_batches, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_column, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_turned_words, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_batches, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_column, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_turned_words, bench_set_up, bench_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

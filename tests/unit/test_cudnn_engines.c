@@ -17,22 +17,6 @@
 
 enum { CALLS_MAX = 4000 };
 
-static int set_up(void **state)
-{
-    (void)state;
-    cudnn_host = plugin_host();
-    fake_reset(0);
-    fake_cudnn(&cudnn);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    forget_device();
-    return 0;
-}
-
 /* ---- variants ---- */
 
 /* f32 stays exact unless tf32 is asked for; what gives other bits in each run never counts. */
@@ -226,14 +210,14 @@ static void test_real_refusal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_precision, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_knobs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_one_answer_fails, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_shared_plan, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_missing_compiler, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_real_engines, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_real_refusal, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_precision, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_knobs, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_one_answer_fails, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_shared_plan, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_missing_compiler, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_version, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_real_engines, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_real_refusal, bench_set_up, bench_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

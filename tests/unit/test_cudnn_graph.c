@@ -20,22 +20,6 @@ enum { CALLS_MAX = 4000 };
 
 extern const struct kernel kernel_cudnn_conv_depthwise;
 
-static int set_up(void **state)
-{
-    (void)state;
-    cudnn_host = plugin_host();
-    fake_reset(0);
-    fake_cudnn(&cudnn);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    forget_device();
-    return 0;
-}
-
 /* ---- what the library is given ---- */
 
 static void test_kernels(void **state)
@@ -275,14 +259,14 @@ static void test_first_error_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kernels, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_conv_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_depthwise, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_matmul_as_conv, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_batch_norm_factors, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lstm_weights, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_first_error_stays, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernels, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_conv_memory, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_depthwise, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_matmul_as_conv, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_batch_norm_factors, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_lstm_weights, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_failures, bench_set_up, bench_tear_down),
+        cmocka_unit_test_setup_teardown(test_first_error_stays, bench_set_up, bench_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
