@@ -54,7 +54,7 @@ ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -m
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
-SHALLOW := all run test test-gpu compare-gpu test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
+SHALLOW := all run test replay replay-update test-gpu compare-gpu test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
 DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -419,6 +419,10 @@ test-gpu:
 compare-gpu:
 	$(SUBMAKE) binary
 	python3 tests/gpu/compare_torch.py --ridge $(B)/ridge $(O)
+# Graphs, steps, costs and exported files of all workloads against tests/golden/ (also in make test).
+replay replay-update:
+	$(SUBMAKE) $(B)/tests/golden/run
+	@RIDGE_BUILD=$(B) $(B)/tests/golden/run $(if $(filter replay-update,$@),--update)
 test-long:
 	$(SUBMAKE) test LONG=1 RIDGE_FUZZ_SECONDS=60 RIDGE_TEST_TIMEOUT=3600
 asan:
@@ -464,6 +468,7 @@ help:
 	@echo "make            builds ./ridge"
 	@echo "make run        installs what is missing, builds, measures the default suite, writes out/report/"
 	@echo "make test       all tests; T=pattern picks some; the last line sums them up"
+	@echo "make replay     what every workload comes to before timing, against tests/golden/; replay-update: writes it anew"
 	@echo "make test-long  the same with the long cases"
 	@echo "make test-gpu   what needs a GPU: executables, kernels, workloads on it"
 	@echo "make compare-gpu  the same models in PyTorch on the same GPU, in turns"

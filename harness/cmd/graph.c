@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/cost.h"
 #include "harness/command.h"
+#include "harness/graph_text.h"
 #include "harness/model_options.h"
 #include "workloads/workload.h"
 
@@ -55,44 +56,6 @@ static void print_values(const struct graph *g, const int *values, int count)
     }
 }
 
-static void print_attr(const struct attr *attr)
-{
-    char shape[96];
-    printf(" %s=", attr->name);
-    switch (attr->kind) {
-    case ATTR_INT:
-        printf("%" PRId64, attr->i);
-        break;
-    case ATTR_FLOAT:
-        printf("%.9g", attr->f);
-        break;
-    case ATTR_STRING:
-        printf("\"%s\"", attr->s);
-        break;
-    case ATTR_INTS:
-        for (int k = 0; k < attr->count; k++)
-            printf("%s%" PRId64, k ? "," : "[", attr->ints[k]);
-        printf("%s", attr->count ? "]" : "[]");
-        break;
-    case ATTR_FLOATS:
-        for (int k = 0; k < attr->count; k++)
-            printf("%s%.9g", k ? "," : "[", attr->floats[k]);
-        printf("%s", attr->count ? "]" : "[]");
-        break;
-    case ATTR_STRINGS:
-        for (int k = 0; k < attr->count; k++)
-            printf("%s\"%s\"", k ? "," : "[", attr->strings[k]);
-        printf("%s", attr->count ? "]" : "[]");
-        break;
-    case ATTR_TENSOR:
-        printf("%s%s", dtype_name(attr->desc.dtype), shape_text(&attr->desc.shape, shape));
-        break;
-    case ATTR_GRAPH:
-        printf("graph");
-        break;
-    }
-}
-
 static void print_node(const struct graph *g, int n)
 {
     const struct node *node = &g->nodes[n];
@@ -103,7 +66,7 @@ static void print_node(const struct graph *g, int n)
     printf(") -> ");
     print_values(g, node->outputs, node->output_count);
     for (int k = 0; k < node->attr_count; k++)
-        print_attr(&node->attrs[k]);
+        graph_print_attr(stdout, &node->attrs[k]);
     printf("  # flops %.0f bytes %.0f\n", cost.flops, cost.bytes_read + cost.bytes_written);
 }
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parts of a graph as text, the same on every machine, so that two dumps can be compared. */
+#ifndef HARNESS_GRAPH_TEXT_H
+#define HARNESS_GRAPH_TEXT_H
+
+#include <stdio.h>
+
+#include "engine/graph.h"
+
+/* " name=value"; of tensors only type and shape. */
+void graph_print_attr(FILE *stream, const struct attr *attr);
+
+#endif
