@@ -82,14 +82,16 @@ struct exe {
     int step_count;
     char *memory; /* the planned arena; of the host */
     struct exe_memory sizes;
+    struct pass_log passes;
     void (*run)(struct exe *exe); /* what exe_start does */
     struct exe_device *there;     /* NULL: on the CPU */
 };
 
 /* A pass rewrites the graph in place, leaving replaced nodes dead; see engine/passes/. */
 typedef enum status graph_pass(struct graph *g, struct error *err);
-/* All passes in order. */
-enum status passes_run(struct graph *g, const struct exe_options *options, struct error *err);
+/* All passes in order. log (may be NULL): which of them changed how much work there is. */
+enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
+                       struct error *err);
 
 enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
 enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */

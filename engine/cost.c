@@ -148,6 +148,19 @@ void node_cost(const struct graph *g, int n, struct node_cost *cost)
             cost->bytes_written += value_bytes(&g->values[node->outputs[k]]);
 }
 
+double graph_flops(const struct graph *g)
+{
+    double flops = 0;
+    for (int n = 0; n < g->node_count; n++) {
+        struct node_cost cost;
+        if (g->nodes[n].dead)
+            continue;
+        node_cost(g, n, &cost);
+        flops += cost.flops;
+    }
+    return flops;
+}
+
 static bool ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);

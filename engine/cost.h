@@ -36,6 +36,8 @@ struct graph_cost {
 /* Bytes that the node reads once: of a table only the rows that it looks up. */
 double node_bytes_read(const struct graph *g, int node);
 void node_cost(const struct graph *g, int node, struct node_cost *cost);
+/* Of all nodes that are not dead. */
+double graph_flops(const struct graph *g);
 void graph_cost(const struct graph *g, struct graph_cost *cost);
 /* A running mean or variance: kept with the weights, but no parameter. */
 bool value_is_buffer(const struct graph *g, int value);

@@ -135,7 +135,7 @@ static enum status compile(struct exe *exe, const struct graph *graph, struct er
     TRY(exe_device_open(exe, err));
     if (!exe_is_on_device(exe))
         exe->options.precision = PRECISION_F32;
-    TRY(passes_run(exe->g, &exe->options, err));
+    TRY(passes_run(exe->g, &exe->options, &exe->passes, err));
     TRY(lower_graph(exe, err));
     TRY(tune_steps(exe, err));
     TRY(memory_plan(exe, err));
@@ -208,6 +208,11 @@ void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
 const struct graph *exe_graph(const struct exe *exe)
 {
     return exe->g;
+}
+
+const struct pass_log *exe_passes(const struct exe *exe)
+{
+    return &exe->passes;
 }
 
 int exe_step_count(const struct exe *exe)

@@ -101,7 +101,23 @@ struct exe_memory {
     size_t weight_bytes;   /* weights as kept: packed or plain */
 };
 
+/* A pass that changed how much work there is, by `flops`: one that folds normalisations into
+ * weights takes some away. The FLOPs of all steps are those of the graph and of all changes
+ * together. */
+struct pass_change {
+    const char *pass;
+    double flops;
+};
+
+enum { PASS_CHANGES_MAX = 32 };
+
+struct pass_log {
+    struct pass_change changes[PASS_CHANGES_MAX];
+    int count;
+};
+
 const struct graph *exe_graph(const struct exe *exe); /* after the passes */
+const struct pass_log *exe_passes(const struct exe *exe);
 int exe_step_count(const struct exe *exe);
 struct exe_step exe_step_at(const struct exe *exe, int index);
 struct exe_memory exe_memory(const struct exe *exe);

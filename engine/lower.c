@@ -231,37 +231,11 @@ static double streamed_bytes(const struct desc *descs, int count)
     return bytes;
 }
 
-static enum status price(const struct exe *exe, struct step *step, struct error *err)
-{
-    const struct node *node = &exe->g->nodes[step->node];
-    struct arena arena = {0};
-    const struct value **in = arena_array(&arena, (size_t)node->input_count + 1, sizeof(*in));
-    struct value **out = arena_array(&arena, (size_t)node->output_count + 1, sizeof(*out));
-    if (!in || !out) {
-        arena_release(&arena);
-        return FAIL_NO_MEMORY(err);
-    }
-    for (int k = 0; k < node->input_count; k++)
-        in[k] = node->inputs[k] == NONE ? NULL : &exe->g->values[node->inputs[k]];
-    for (int k = 0; k < node->output_count; k++)
-        out[k] = node->outputs[k] == NONE ? NULL : &exe->g->values[node->outputs[k]];
-    struct infer c = {.node = node,
-                      .in = in,
-                      .out = out,
-                      .in_count = node->op_inputs,
-                      .out_count = node->output_count};
-    if (node->op->cost)
-        node->op->cost(&c, &step->cost);
-    step->cost.elementwise +=
-        (double)node->post_count * (double)shape_count(&exe->g->values[node->outputs[0]].shape);
-    arena_release(&arena);
-    return STATUS_OK;
-}
-
 static enum status add_step(struct exe *exe, int n, struct error *err)
 {
     const struct node *node = &exe->g->nodes[n];
     struct step *step = &exe->steps[exe->step_count];
+    struct node_cost cost;
     size_t ins = (size_t)node->input_count + 1, outs = (size_t)node->output_count + 1;
     struct desc *in = arena_array(&exe->arena, ins, sizeof(*in));
     struct desc *out = arena_array(&exe->arena, outs, sizeof(*out));
@@ -286,7 +260,9 @@ static enum status add_step(struct exe *exe, int n, struct error *err)
     step->bytes_in = node_bytes_read(exe->g, n);
     step->bytes_out = streamed_bytes(out, node->output_count);
     exe->step_count++;
-    return price(exe, step, err);
+    node_cost(exe->g, n, &cost);
+    step->cost = cost.work;
+    return STATUS_OK;
 }
 
 /* Lifetimes: from the step that writes a root to the last step that reads it or an alias. */

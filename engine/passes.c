@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/compile.h"
+#include "engine/cost.h"
 #include "engine/passes/rewrite.h"
 
 struct pass_row {
@@ -37,13 +38,29 @@ static enum status end_pass(struct graph *g, const char *name, enum status statu
     return STATUS_OK;
 }
 
-enum status passes_run(struct graph *g, const struct exe_options *options, struct error *err)
+/* Runs one pass and notes by how much it changed the work. */
+static enum status run_pass(struct graph *g, const struct pass_row *row, struct pass_log *log,
+                            struct error *err)
 {
+    double before = log ? graph_flops(g) : 0;
+    TRY(end_pass(g, row->name, row->run(g, err), err));
+    double change = log ? graph_flops(g) - before : 0;
+    if (change != 0)
+        log->changes[log->count++] = (struct pass_change){row->name, change};
+    return STATUS_OK;
+}
+
+enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
+                       struct error *err)
+{
+    _Static_assert(ARRAY_COUNT(rows) <= PASS_CHANGES_MAX, "every pass may change the work");
     enum dtype floats = precision_floats(options->precision);
+    if (log)
+        log->count = 0;
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
         if ((!options->no_fuse || rows[k].always) &&
             (!rows[k].f8 || options->precision == PRECISION_F8))
-            TRY(end_pass(g, rows[k].name, rows[k].run(g, err), err));
+            TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK
                                : end_pass(g, "narrow", pass_narrow(g, floats, err), err);
 }

@@ -316,7 +316,7 @@ static enum status count_work(struct work *w, struct error *err)
     if (precision_floats(narrowing.precision) == DTYPE_F32 && narrowing.precision != PRECISION_F8)
         return STATUS_OK;
     struct graph *narrow = graph_copy(w->target.graph);
-    enum status status = narrow ? passes_run(narrow, &narrowing, err) : FAIL_NO_MEMORY(err);
+    enum status status = narrow ? passes_run(narrow, &narrowing, NULL, err) : FAIL_NO_MEMORY(err);
     if (status == STATUS_OK) {
         struct graph_cost cost;
         graph_cost(narrow, &cost);

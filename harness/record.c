@@ -176,6 +176,22 @@ static void add_counts(struct rows *rows, const struct counts *counts)
         add_count(rows, counts->steps[k].step, counts->source, &counts->steps[k].metric);
 }
 
+/* The FLOPs of the steps are those of the graph and of this together. */
+static void add_passes(struct rows *rows, const struct point_facts *f)
+{
+    const struct pass_log *log = exe_passes(f->exe);
+    const char *by = "";
+    double flops = 0;
+    for (int k = 0; k < log->count; k++) {
+        flops += log->changes[k].flops;
+        by = text_or_fail(rows, arena_printf(rows->arena, "%s%s%s %+.0f", by, k ? ", " : "",
+                                             log->changes[k].pass, log->changes[k].flops));
+    }
+    struct metric_record *row = add(rows, -1, "flops_by_passes", "1", flops);
+    row->source = "model";
+    row->formula = *by ? by : "no pass changed the work";
+}
+
 static void add_steps(struct rows *rows, const struct point_facts *f)
 {
     for (int s = 0; s < exe_step_count(f->exe); s++) {
@@ -313,6 +329,7 @@ enum status record_make(const struct point_facts *f, struct arena *arena, struct
     if (f->exe) {
         TRY(make_ops(f->exe, arena, record, err));
         add_memory(&rows, f);
+        add_passes(&rows, f);
         add_steps(&rows, f);
     }
     record->metrics = rows.metrics;

@@ -111,6 +111,15 @@ static void print_not_captured(const struct exe *exe)
     }
 }
 
+/* What the passes made of the graph's work; the steps above are what is left. */
+static void print_passes(const struct exe *exe)
+{
+    const struct pass_log *log = exe_passes(exe);
+    for (int k = 0; k < log->count; k++)
+        printf("%s %s: %+.0f FLOPs against the graph\n",
+               k ? "    " : "passes:", log->changes[k].pass, log->changes[k].flops);
+}
+
 static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
 {
     struct json json;
@@ -146,6 +155,7 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
         printf("peak of %s %.1f GFLOP/s\n", peak_name(isa_detect(), precision), peak * 1e-9);
     else
         printf("the peak of this %s not measured\n", here ? "precision" : "device");
+    print_passes(exe);
     printf(
         "memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",
         (double)memory.arena_bytes * 1e-6, (double)memory.unshared_bytes * 1e-6,

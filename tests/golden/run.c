@@ -220,9 +220,9 @@ static void print_step(FILE *out, const struct step *step)
             step->bytes_in + step->bytes_out);
 }
 
-static enum status print_steps(FILE *out, struct lowered *l, struct error *err)
+static enum status print_steps(FILE *out, struct lowered *l, double of_graph, struct error *err)
 {
-    double flops = 0, bytes = 0;
+    double flops = 0, bytes = 0, changed = 0;
     for (int s = 0; s < l->exe.step_count; s++) {
         struct step *step = &l->exe.steps[s];
         step->kernel = first_kernel(&step->query);
@@ -235,34 +235,72 @@ static enum status print_steps(FILE *out, struct lowered *l, struct error *err)
         bytes += step->bytes_in + step->bytes_out;
     }
     TRY(memory_plan(&l->exe, err));
+    for (int k = 0; k < l->exe.passes.count; k++) {
+        fprintf(out, "pass %s changes flops by %.0f\n", l->exe.passes.changes[k].pass,
+                l->exe.passes.changes[k].flops);
+        changed += l->exe.passes.changes[k].flops;
+    }
+    if (flops != of_graph + changed)
+        return FAIL(err, STATUS_FAILED, "the steps have %.0f FLOPs, the graph and its passes %.0f",
+                    flops, of_graph + changed);
     fprintf(out, "sum flops %.0f bytes %.0f\narena %zu unshared %zu\n", flops, bytes,
             (size_t)l->exe.sizes.arena_bytes, (size_t)l->exe.sizes.unshared_bytes);
     return STATUS_OK;
 }
 
+static double sum_of_steps(const struct lowered *l)
+{
+    double flops = 0;
+    for (int s = 0; s < lowered_count(l); s++)
+        flops += 2 * lowered_step(l, s)->cost.macs + lowered_step(l, s)->cost.elementwise;
+    return flops;
+}
+
+/* Steps of the graph as it is have its FLOPs; with the passes, what these changed comes on top. */
+static enum status check_flops(const struct graph *graph, struct error *err)
+{
+    struct exe_options options = {.threads = 1, .no_fuse = true};
+    struct graph *copy = graph_copy(graph);
+    struct lowered l;
+    if (!copy)
+        return FAIL_NO_MEMORY(err);
+    enum status status = lowered_open_with(&l, copy, &options, err);
+    if (status == STATUS_OK && sum_of_steps(&l) != graph_flops(graph))
+        status =
+            FAIL(err, STATUS_FAILED, "without passes the steps have %.0f FLOPs, the graph %.0f",
+                 sum_of_steps(&l), graph_flops(graph));
+    lowered_close(&l);
+    return status;
+}
+
+static enum status print_lowered(struct replay *r, struct graph *graph, struct error *err)
+{
+    double of_graph = graph_flops(graph);
+    struct lowered lowered;
+    fprintf(r->out, "%s", steps_begin);
+    enum status status = lowered_open(&lowered, graph, PRECISION_F32, err);
+    if (status == STATUS_OK)
+        status = print_steps(r->out, &lowered, of_graph, err);
+    lowered_close(&lowered);
+    return status;
+}
+
 static enum status print_all(struct replay *r, struct error *err)
 {
     struct graph *graph;
-    struct lowered lowered;
     fprintf(r->out, "workload %s\n", r->spec);
     TRY(print_point(r, err));
     TRY(workload_open(r->spec, 0, PRECISION_F32, &graph, err));
     enum status status = print_onnx(r, graph, err);
-    if (status != STATUS_OK) {
+    if (status == STATUS_OK)
+        status = check_flops(graph, err);
+    if (status == STATUS_OK)
+        print_graph(r->out, graph);
+    if (status != STATUS_OK || !has_steps) {
         graph_free(graph);
         return status;
     }
-    print_graph(r->out, graph);
-    if (!has_steps) {
-        graph_free(graph);
-        return STATUS_OK;
-    }
-    fprintf(r->out, "%s", steps_begin);
-    status = lowered_open(&lowered, graph, PRECISION_F32, err);
-    if (status == STATUS_OK)
-        status = print_steps(r->out, &lowered, err);
-    lowered_close(&lowered);
-    return status;
+    return print_lowered(r, graph, err);
 }
 
 /* ---- against the files ---- */

@@ -55,10 +55,17 @@ static enum status mark_all(struct lowered *l, bool contents, struct error *err)
 enum status lowered_open(struct lowered *l, struct graph *graph, enum precision precision,
                          struct error *err)
 {
-    *l = (struct lowered){.exe = {.g = graph, .options = {.threads = 1, .precision = precision}}};
+    struct exe_options options = {.threads = 1, .precision = precision};
+    return lowered_open_with(l, graph, &options, err);
+}
+
+enum status lowered_open_with(struct lowered *l, struct graph *graph,
+                              const struct exe_options *options, struct error *err)
+{
+    *l = (struct lowered){.exe = {.g = graph, .options = *options}};
     TRY(graph_check(graph, err));
-    TRY(pool_new(1, &l->exe.pool, err));
-    TRY(passes_run(l->exe.g, &l->exe.options, err));
+    TRY(pool_new(options->threads, &l->exe.pool, err));
+    TRY(passes_run(l->exe.g, &l->exe.options, &l->exe.passes, err));
     TRY(lower_graph(&l->exe, err));
     l->zeros = calloc(1, largest_weight(l));
     return l->zeros ? mark_all(l, false, err) : FAIL_NO_MEMORY(err);

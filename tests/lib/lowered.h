@@ -14,6 +14,9 @@ struct lowered {
 /* Takes the graph. lowered_close it whatever the status. */
 enum status lowered_open(struct lowered *l, struct graph *graph, enum precision precision,
                          struct error *err);
+/* The same with more said about how it is compiled. */
+enum status lowered_open_with(struct lowered *l, struct graph *graph,
+                              const struct exe_options *options, struct error *err);
 void lowered_close(struct lowered *l);
 /* Contents of weights: those of the graph, for tests that look at them. */
 enum status lowered_materialise(struct lowered *l, struct error *err);

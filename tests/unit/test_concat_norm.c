@@ -68,7 +68,7 @@ static void norms_join_their_concatenations(void **state)
     struct exe_options options = quick(isa_detect());
     struct graph *g = dense_graph(true, 1);
     assert_int_equal(graph_check(g, &err), STATUS_OK);
-    assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
+    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
     assert_int_equal(count_ops(g, "BatchNormalization") + count_ops(g, "Relu"), 0);
     assert_int_equal(count_ops(g, "Sigmoid"), 0);
     assert_int_equal(count_ops(g, "Concat"), 3);

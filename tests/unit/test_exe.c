@@ -130,14 +130,14 @@ static void passes_find_their_patterns(void **state)
     struct graph *g;
     struct exe_options options = quick();
     assert_int_equal(workload_open("bert_base:tokens=8", 1, PRECISION_F32, &g, &err), STATUS_OK);
-    assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
+    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
     assert_int_equal(count_ops(g, "Attention"), 12);
     assert_int_equal(count_ops(g, "Softmax"), 0);
     assert_int_equal(count_ops(g, "Tanh") + count_ops(g, "Gelu"), 0); /* in epilogues */
     assert_int_equal(count_ops(g, "MatMul"), 12 * 4 + 1);
     graph_free(g);
     assert_int_equal(workload_open("resnet50", 1, PRECISION_F32, &g, &err), STATUS_OK);
-    assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
+    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
     assert_int_equal(
         count_ops(g, "BatchNormalization") + count_ops(g, "Relu") + count_ops(g, "Add"), 0);
     assert_int_equal(count_ops(g, "Conv"), 53);

@@ -295,9 +295,9 @@ static void batch_norms_are_folded_before_rounding(void **state)
     graph_output(g, batch_norm(g, conv2d(g, x, .name = "c", .out = 8, .kernel = 3), "bn", 1e-3, 1));
     wide = graph_copy(g);
     struct exe_options options = {.precision = PRECISION_BF16};
-    assert_int_equal(passes_run(g, &options, &err), STATUS_OK);
+    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
     options.precision = PRECISION_F32;
-    assert_int_equal(passes_run(wide, &options, &err), STATUS_OK);
+    assert_int_equal(passes_run(wide, &options, NULL, &err), STATUS_OK);
     float exact[8 * 4 * 9];
     uint16_t made[8 * 4 * 9];
     assert_int_equal(count_ops(g, "BatchNormalization"), 0);
@@ -357,7 +357,7 @@ static void all_workloads_are_narrowed_and_only_once(void **state)
         struct exe_options options = {.precision = w % 2 ? PRECISION_F16 : PRECISION_BF16};
         assert_int_equal(workload_open(name, 1, PRECISION_F32, &g, &err), STATUS_OK);
         int inputs = g->input_count, outputs = g->output_count;
-        if (passes_run(g, &options, &err) != STATUS_OK)
+        if (passes_run(g, &options, NULL, &err) != STATUS_OK)
             fail_msg("%s: %s", name, err.message);
         check_types(g, name);
         assert_int_equal(count_f32_work(g), 0);

@@ -127,7 +127,7 @@ static void check_error(const char *spec, enum precision precision, struct pool 
     assert_int_equal(graph_before_decisions(g, &before, &err), STATUS_OK);
     const struct graph *wide = before ? before : g;
     struct graph *narrow = graph_copy(wide);
-    assert_int_equal(passes_run(narrow, &passes, &err), STATUS_OK);
+    assert_int_equal(passes_run(narrow, &passes, NULL, &err), STATUS_OK);
     double bound = verify_bound(narrow, precision);
     if (exe_new(narrow, &options, &exe, &err) != STATUS_OK)
         fail_msg("%s: %s", spec, err.message);

@@ -63,7 +63,7 @@ static void expect_transposes(const struct product *p, int before, int after)
     struct exe_options options = {.threads = 1};
     struct graph *g = graph_of(p);
     assert_int_equal(count_ops(g, "Transpose"), before);
-    if (passes_run(g, &options, &err) != STATUS_OK)
+    if (passes_run(g, &options, NULL, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_int_equal(count_ops(g, "Transpose"), after);
     assert_int_equal(count_ops(g, "MatMulInteger"), 1);
@@ -183,7 +183,7 @@ static void expect_f8(const struct f8_product *p, enum precision precision, int 
     struct exe_options options = {.threads = 1, .precision = precision};
     struct graph *g = f8_graph(p), *as_it_was = f8_graph(p);
     struct ref_tensor want[2], got[2];
-    if (passes_run(g, &options, &err) != STATUS_OK)
+    if (passes_run(g, &options, NULL, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_int_equal(count_ops(g, p->to ? "Cast" : "DequantizeLinear"), wide);
     assert_int_equal(count_ops(g, "MatMulF8"), products);
