@@ -12,29 +12,15 @@ static double value_bytes(const struct value *value)
     return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
 }
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0)
-            return true;
-    return false;
-}
-
 /* Picks elements of input 0 by position: reads what it writes, not the whole. */
 static bool picks(const struct op *op)
 {
-    static const char *const names[] = {"Gather",       "GatherElements", "GatherND",
-                                        "EmbeddingBag", "Slice",          NULL};
-    return is_one_of(op->name, names);
+    return op->reads == READS_WHAT_IT_WRITES || op->reads == READS_ROWS;
 }
 
-/* Puts elements elsewhere, which a kernel can do while it reads or writes them anyway. */
 static bool moves(const struct op *op)
 {
-    static const char *const names[] = {"Concat",  "Transpose", "Reorder",      "Split",
-                                        "Slice",   "Expand",    "DepthToSpace", "SpaceToDepth",
-                                        "Dropout", NULL};
-    return op->alias || is_one_of(op->name, names);
+    return op->alias || op->moves_in_passing;
 }
 
 /* A fused activation costs what the operator costs that it stands for. */
@@ -101,7 +87,7 @@ static double picked_bytes(const struct graph *g, const struct node *node)
 {
     const struct value *table = &g->values[node->inputs[0]];
     double picked = value_bytes(&g->values[node->outputs[0]]);
-    if (strcmp(node->op->name, "EmbeddingBag") == 0)
+    if (node->op->reads == READS_ROWS)
         picked = (double)shape_count(&g->values[node->inputs[1]].shape) *
                  (double)shape_span(&table->shape, 1, table->shape.rank) *
                  (double)dtype_size(table->dtype);
@@ -127,7 +113,7 @@ double node_bytes_read(const struct graph *g, int n)
 
 static bool reads_no_data(const struct op *op)
 {
-    return op->alias || strcmp(op->name, "Shape") == 0 || strcmp(op->name, "Size") == 0;
+    return op->alias || op->reads == READS_SHAPE;
 }
 
 void node_cost(const struct graph *g, int n, struct node_cost *cost)
@@ -186,7 +172,7 @@ struct tally {
     double *picked; /* per value: bytes that picking nodes take */
     bool *whole;    /* per value: read all over by a node of another group */
     int *reader;    /* per value: 1 + that group; MANY; 0: none */
-    bool *buffer;   /* per value: input 3 or 4 of a batch normalisation */
+    bool *buffer;   /* per value: a statistic that some node keeps */
     bool *named;    /* per value: input of some node, dead or alive */
 };
 
@@ -194,13 +180,12 @@ enum { MANY = -1 };
 
 static bool is_elementwise(const struct op *op)
 {
-    return (op->layout == LAYOUT_RULE_ANY && !moves(op)) ||
-           strcmp(op->name, "BatchNormalization") == 0;
+    return (op->layout == LAYOUT_RULE_ANY && !moves(op)) || op->per_element;
 }
 
 static bool shows_input(const struct node *node)
 {
-    return node->op->alias || strcmp(node->op->name, "Transpose") == 0;
+    return node->op->alias || node->op->reorders;
 }
 
 /* The group of the operand that is made last, if node can be done there: the operand is as large
@@ -255,13 +240,12 @@ static void tally_reader(struct tally *t, int v, int group)
 
 static void tally_reads(struct tally *t, const struct node *node)
 {
-    bool norm = strcmp(node->op->name, "BatchNormalization") == 0;
     int group = node->outputs[0] == NONE ? NONE : t->group[node->outputs[0]];
     for (int k = 0; k < node->input_count; k++) {
         int v = node->inputs[k];
         if (v == NONE)
             continue;
-        t->buffer[v] |= norm && (k == 3 || k == 4);
+        t->buffer[v] |= k < 32 && (node->op->buffers >> k & 1);
         bool inside = is_elementwise(node->op) && group != NONE && group == t->group[v];
         if (k == 0 && picks(node->op) && t->g->values[v].kind != VALUE_RESULT)
             t->picked[v] += picked_bytes(t->g, node);

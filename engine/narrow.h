@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which operators compute with floats of 16 bits when a graph is narrowed (engine/passes/narrow.c),
- * and which of their inputs keep 32 all the same. Sums are always in f32; what is narrow is memory.
+ * and which of their inputs keep 32 all the same: what the operators say of themselves, completed. Sums are always in f32; what is narrow is memory.
  */
 #ifndef ENGINE_NARROW_H
 #define ENGINE_NARROW_H
 
 #include "engine/op.h"
-
-enum narrow_class {
-    NARROW_NEVER = 0, /* decisions, coordinates, indices, losses; and what the table leaves out */
-    NARROW_MOVE,      /* moves elements: rounds nothing, so it does as its inputs do */
-    NARROW_MATH,      /* elementwise, reductions, pools, norms: in f32 if only f32 reads it */
-    NARROW_WORK,      /* products, convolutions, recurrences, attention */
-};
 
 enum narrow_class narrow_class_of(const struct op *op);
 /* Whether a f32 input k of the operator's own becomes narrow with the node. */

@@ -103,6 +103,22 @@ enum layout_rule {
     LAYOUT_RULE_CHANNELS_LAST /* input 0 and output 0 want NHWC (conv, pooling, batch norm ...) */
 };
 
+/* What becomes of an operator when a graph is narrowed to floats of 16 bits (engine/narrow.h). */
+enum narrow_class {
+    NARROW_NEVER = 0, /* decisions, coordinates, indices, losses; and what has no rule yet */
+    NARROW_MOVE,      /* moves elements: rounds nothing, so it does as its inputs do */
+    NARROW_MATH,      /* elementwise, reductions, pools, norms: in f32 if only f32 reads it */
+    NARROW_WORK,      /* products, convolutions, recurrences, attention */
+};
+
+/* What an operator reads of its input 0. */
+enum op_reads {
+    READS_ALL = 0,
+    READS_WHAT_IT_WRITES, /* picks elements by position: as many as its result has */
+    READS_ROWS,           /* a row for each index in input 1 */
+    READS_SHAPE,          /* no contents, of any input */
+};
+
 struct move;
 struct op_args;
 
@@ -114,11 +130,21 @@ struct op {
     unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
     unsigned int_inputs;      /* bit i: input i holds indices or flags: never floats */
     enum layout_rule layout;
-    bool alias;        /* output 0 is input 0 with another shape: no work when plain */
-    bool epilogue;     /* its kernels can apply node->posts: passes fuse into it */
-    bool epilogue_act; /* only an activation, right behind it */
-    bool random;       /* not a function of its inputs: never folded */
-    unsigned row_sets; /* bit i: rows of output i are a set: near ties may change their order */
+    enum op_reads reads;
+    bool moves_in_passing;    /* puts elements elsewhere, which a neighbour's kernel can do while it
+                                 reads or writes them anyway; so can an alias */
+    bool reorders;            /* output 0 shows all elements of input 0 in another order */
+    bool per_element;         /* can be done where its operand is made, as elementwise work can */
+    unsigned buffers;         /* bit i: input i is a statistic that is kept beside the weights */
+    enum narrow_class narrow; /* NARROW_NEVER where .move or an elementwise expression
+                                 (engine/chain.h) says it already */
+    unsigned narrow_inputs;   /* bit i: input i becomes narrow; 0: all that do not decide a shape */
+    int narrow_roundings; /* how often libraries round on the way through; 0: once, the result */
+    bool alias;           /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue;        /* its kernels can apply node->posts: passes fuse into it */
+    bool epilogue_act;    /* only an activation, right behind it */
+    bool random;          /* not a function of its inputs: never folded */
+    unsigned row_sets;    /* bit i: rows of output i are a set: near ties may change their order */
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);
     enum status (*reference)(const struct ref_call *call, struct error *err);

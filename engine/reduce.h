@@ -42,6 +42,7 @@ extern const char *const reduce_attrs[];
         reduce_cost(c, &reducer_of, cost);                                                         \
     }                                                                                              \
     REGISTER(op, symbol) = {.name = onnx,                                                          \
+                            .narrow = NARROW_MATH,                                                 \
                             .inputs_min = 1,                                                       \
                             .inputs_max = 2,                                                       \
                             .outputs_min = 1,                                                      \

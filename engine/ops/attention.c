@@ -168,6 +168,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, attention) = {
     .name = "Attention",
+    .narrow = NARROW_WORK,
+    .narrow_roundings = 2,
     .domain = "ridge",
     .inputs_min = 1,
     .inputs_max = 4,

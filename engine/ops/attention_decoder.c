@@ -305,6 +305,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, attention_decoder) = {
     .name = "AttentionDecoder",
+    .narrow = NARROW_WORK,
+    .narrow_roundings = 4,
     .domain = "ridge",
     .inputs_min = DECODER_INPUTS,
     .inputs_max = DECODER_INPUTS,

@@ -101,6 +101,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, augru) = {
     .name = "AUGRU",
+    .narrow = NARROW_WORK,
+    .narrow_roundings = 4,
     .domain = "ridge",
     .inputs_min = 3,
     .inputs_max = 7,

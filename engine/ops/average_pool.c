@@ -79,6 +79,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, average_pool) = {
     .name = "AveragePool",
+    .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -109,6 +109,10 @@ static const struct op_case cases[] = {
 
 REGISTER(op, batch_normalization) = {
     .name = "BatchNormalization",
+    .narrow = NARROW_MATH,
+    .narrow_inputs = 1u << 0,
+    .per_element = true,
+    .buffers = 1u << 3 | 1u << 4,
     .inputs_min = 5,
     .inputs_max = 5,
     .outputs_min = 1,

@@ -59,6 +59,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, concat) = {
     .name = "Concat",
+    .moves_in_passing = true,
     .inputs_min = 1,
     .inputs_max = -1,
     .outputs_min = 1,

@@ -107,6 +107,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, conv) = {
     .name = "Conv",
+    .narrow = NARROW_WORK,
     .inputs_min = 2,
     .inputs_max = 3,
     .outputs_min = 1,

@@ -96,6 +96,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, conv_transpose) = {
     .name = "ConvTranspose",
+    .narrow = NARROW_WORK,
     .inputs_min = 2,
     .inputs_max = 3,
     .outputs_min = 1,

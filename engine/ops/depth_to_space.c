@@ -49,6 +49,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, depth_to_space) = {
     .name = "DepthToSpace",
+    .moves_in_passing = true,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -58,6 +58,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, dropout) = {
     .name = "Dropout",
+    .moves_in_passing = true,
     .inputs_min = 1,
     .inputs_max = 3,
     .outputs_min = 1,

@@ -63,6 +63,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, embedding_bag) = {
     .name = "EmbeddingBag",
+    .narrow = NARROW_WORK,
+    .reads = READS_ROWS,
     .domain = "ridge",
     .inputs_min = 2,
     .inputs_max = 2,

@@ -47,6 +47,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, expand) = {
     .name = "Expand",
+    .moves_in_passing = true,
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs_min = 1,

@@ -47,6 +47,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, gather_elements) = {
     .name = "GatherElements",
+    .narrow = NARROW_MOVE,
+    .reads = READS_WHAT_IT_WRITES,
     .inputs_min = 2,
     .inputs_max = 2,
     .int_inputs = 1u << 1,

@@ -109,6 +109,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, gemm) = {
     .name = "Gemm",
+    .narrow = NARROW_WORK,
     .inputs_min = 2,
     .inputs_max = 3,
     .outputs_min = 1,

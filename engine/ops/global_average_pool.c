@@ -33,6 +33,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, global_average_pool) = {
     .name = "GlobalAveragePool",
+    .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -28,6 +28,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, global_max_pool) = {
     .name = "GlobalMaxPool",
+    .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

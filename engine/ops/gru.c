@@ -117,6 +117,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, gru) = {
     .name = "GRU",
+    .narrow = NARROW_WORK,
+    .narrow_roundings = 4,
     .inputs_min = 3,
     .inputs_max = 6,
     .int_inputs = 1u << 4,

@@ -90,6 +90,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, layer_normalization) = {
     .name = "LayerNormalization",
+    .narrow = NARROW_MATH,
     .inputs_min = 2,
     .inputs_max = 3,
     .outputs_min = 1,

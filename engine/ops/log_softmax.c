@@ -55,6 +55,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, log_softmax) = {
     .name = "LogSoftmax",
+    .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -57,6 +57,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, lrn) = {
     .name = "LRN",
+    .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -112,6 +112,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, lstm) = {
     .name = "LSTM",
+    .narrow = NARROW_WORK,
+    .narrow_roundings = 4,
     .inputs_min = 3,
     .inputs_max = 8,
     .int_inputs = 1u << 4,

@@ -83,6 +83,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, mat_mul) = {
     .name = "MatMul",
+    .narrow = NARROW_WORK,
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs_min = 1,

@@ -119,6 +119,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, max_pool) = {
     .name = "MaxPool",
+    .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -118,6 +118,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, max_roi_pool) = {
     .name = "MaxRoiPool",
+    .narrow = NARROW_MATH,
+    .narrow_inputs = 1u << 0,
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs_min = 1,

@@ -57,6 +57,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, one_hot) = {
     .name = "OneHot",
+    .narrow = NARROW_MOVE,
+    .narrow_inputs = 1u << 2,
     .inputs_min = 3,
     .inputs_max = 3,
     .outputs_min = 1,

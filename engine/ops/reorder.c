@@ -13,6 +13,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, reorder) = {
     .name = "Reorder",
+    .moves_in_passing = true,
     .domain = "ridge",
     .inputs_min = 1,
     .inputs_max = 1,

@@ -57,6 +57,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, resize) = {
     .name = "Resize",
+    .narrow = NARROW_MATH,
+    .narrow_inputs = 1u << 0,
     .inputs_min = 1,
     .inputs_max = 4,
     .outputs_min = 1,

@@ -59,6 +59,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, rms_normalization) = {
     .name = "RMSNormalization",
+    .narrow = NARROW_MATH,
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs_min = 1,

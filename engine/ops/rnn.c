@@ -64,6 +64,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, rnn) = {
     .name = "RNN",
+    .narrow = NARROW_WORK,
+    .narrow_roundings = 4,
     .inputs_min = 3,
     .inputs_max = 6,
     .int_inputs = 1u << 4,

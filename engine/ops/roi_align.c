@@ -187,6 +187,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, roi_align) = {
     .name = "RoiAlign",
+    .narrow = NARROW_MATH,
+    .narrow_inputs = 1u << 0,
     .inputs_min = 3,
     .inputs_max = 3,
     .int_inputs = 1u << 2,

@@ -11,6 +11,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, scatter) = {
     .name = "Scatter",
+    .narrow = NARROW_MOVE,
     .inputs_min = 3,
     .inputs_max = 3,
     .int_inputs = 1u << 1,

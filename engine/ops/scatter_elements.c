@@ -26,6 +26,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, scatter_elements) = {
     .name = "ScatterElements",
+    .narrow = NARROW_MOVE,
     .inputs_min = 3,
     .inputs_max = 3,
     .int_inputs = 1u << 1,

@@ -46,6 +46,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, shape) = {
     .name = "Shape",
+    .reads = READS_SHAPE,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -25,6 +25,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, size) = {
     .name = "Size",
+    .reads = READS_SHAPE,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -91,6 +91,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, slice) = {
     .name = "Slice",
+    .moves_in_passing = true,
+    .reads = READS_WHAT_IT_WRITES,
     .inputs_min = 1,
     .inputs_max = 5,
     .outputs_min = 1,

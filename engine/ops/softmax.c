@@ -67,6 +67,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, softmax) = {
     .name = "Softmax",
+    .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

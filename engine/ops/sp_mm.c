@@ -69,6 +69,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, sp_mm) = {
     .name = "SpMM",
+    .narrow = NARROW_WORK,
     .domain = "ridge",
     .inputs_min = 4,
     .inputs_max = 4,

@@ -43,6 +43,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, space_to_depth) = {
     .name = "SpaceToDepth",
+    .moves_in_passing = true,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

@@ -75,6 +75,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, split) = {
     .name = "Split",
+    .moves_in_passing = true,
     .inputs_min = 1,
     .inputs_max = 2,
     .outputs_min = 1,

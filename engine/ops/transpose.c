@@ -62,6 +62,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, transpose) = {
     .name = "Transpose",
+    .moves_in_passing = true,
+    .reorders = true,
     .inputs_min = 1,
     .inputs_max = 1,
     .outputs_min = 1,

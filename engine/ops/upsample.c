@@ -13,6 +13,8 @@ static const struct op_case cases[] = {
 
 REGISTER(op, upsample) = {
     .name = "Upsample",
+    .narrow = NARROW_MATH,
+    .narrow_inputs = 1u << 0,
     .inputs_min = 1,
     .inputs_max = 2,
     .outputs_min = 1,

@@ -52,6 +52,7 @@ static const struct op_case cases[] = {
 
 REGISTER(op, where) = {
     .name = "Where",
+    .narrow = NARROW_MOVE,
     .inputs_min = 3,
     .inputs_max = 3,
     .int_inputs = 1u << 0,
