@@ -142,6 +142,22 @@ static enum status prepare(struct sampler *s, struct error *err)
     return m->samples && s->times_s && s->scratch ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
+static void watch(struct sampler *s)
+{
+    const struct time_source *time = s->options->time;
+    if (time->watch)
+        time->watch(time->context);
+    s->began_ns = sampler_now(s);
+}
+
+static void watched(struct sampler *s)
+{
+    const struct time_source *time = s->options->time;
+    s->disturbance = disturbance_unknown("nothing here watches it");
+    if (time->watched)
+        time->watched(time->context, &s->disturbance);
+}
+
 static enum status take(struct sampler *s, struct error *err)
 {
     struct sample_record before = {.phase = SAMPLE_WARMUP};
@@ -150,14 +166,17 @@ static enum status take(struct sampler *s, struct error *err)
     s->began_ns = s->end_ns = sampler_now(s);
     sampler_look(s, &before);
     warm_up(s);
-    s->began_ns = sampler_now(s);
     s->flush_ns = 0;
     if (s->out->interrupted)
         return STATUS_OK;
+    watch(s);
+    enum status status = STATUS_OK;
     if (s->options->protocol->scenario == SCENARIO_SERVER)
-        return server_run(s, err);
-    stream(s);
-    return STATUS_OK;
+        status = server_run(s, err);
+    else
+        stream(s);
+    watched(s);
+    return status;
 }
 
 enum status measure_run(const struct subject *subject, const struct measure_options *options,
@@ -171,6 +190,7 @@ enum status measure_run(const struct subject *subject, const struct measure_opti
         .options = options,
         .out = out,
         .last = surroundings_unknown(),
+        .disturbance = disturbance_unknown("nothing was timed"),
     };
     enum status status = take(&s, err);
     if (status == STATUS_OK) {

@@ -20,6 +20,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "harness/disturbance.h"
 #include "harness/plan.h"
 #include "results/record.h"
 
@@ -44,6 +45,9 @@ struct time_source {
     /* At a time that was just read; may leave out what costs too much so often. May be NULL. */
     void (*look)(void *context, uint64_t now_ns, struct surroundings *out);
     void *context;
+    /* Around the time phase: what others did to it. May be NULL. */
+    void (*watch)(void *context);
+    void (*watched)(void *context, struct disturbance *out);
 };
 
 struct subject {
@@ -73,10 +77,12 @@ struct measurement {
     double median_s, min_s, max_s, mean_s;
     double p90_s, p99_s, p999_s; /* p99: NAN under 100 samples, p999 under 1000 */
     double q1_s, q3_s, mad_s, ci_low_s, ci_high_s;
-    double rate_hz;     /* executions per second that were sustained */
-    double overhead_s;  /* per sample, outside of the timed interval */
-    double steal_share; /* of all CPU time of the time phase; NAN when not known */
-    double clock_hz;    /* median over the looks; NAN */
+    double rate_hz;      /* executions per second that were sustained */
+    double overhead_s;   /* per sample, outside of the timed interval */
+    double steal_share;  /* of all CPU time of the time phase; NAN when not known */
+    double wait_share;   /* threads were ready, but had no CPU: of the CPU time; NAN: not known */
+    char wait_note[200]; /* why that is not known, or what is to be said of it; else "" */
+    double clock_hz;     /* median over the looks; NAN */
     bool valid;
     bool interrupted;
     char reason[256];      /* why it is not valid, else "" */

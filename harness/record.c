@@ -84,6 +84,24 @@ static struct metric_record *add_known(struct rows *rows, const char *name, cons
     return row;
 }
 
+static const char *text_or_fail(struct rows *rows, const char *text)
+{
+    rows->failed = rows->failed || !text;
+    return text ? text : "";
+}
+
+/* Of the CPU time of the time phase. */
+static void add_waiting(struct rows *rows, const struct measurement *m)
+{
+    const char *note = text_or_fail(rows, arena_strdup(rows->arena, m->wait_note));
+    struct metric_record *row = add_known(rows, "wait_share", "1", m->wait_share, note);
+    row->source = "/proc/self/task/*/schedstat";
+    row->better = BETTER_LOWER;
+    row->formula = "threads ready to run without a CPU / CPU time";
+    if (!isnan(m->wait_share) && *note)
+        row->formula = note;
+}
+
 static void add_measurement(struct rows *rows, const struct point_facts *f)
 {
     const struct measurement *m = f->measurement;
@@ -99,16 +117,11 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
         add_rate(rows, "server_rate", m->rate_hz, "highest Poisson rate within the latency bound");
     add_known(rows, "overhead_s", "s", m->overhead_s, "not known in this scenario");
     add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
+    add_waiting(rows, m);
     add_known(rows, "clock_hz", "Hz", m->clock_hz,
               f->exe && !exe_device(f->exe)->kind->is_host
                   ? "nothing here tells this device's clock; of a GPU's profiler nvml says why"
                   : "this CPU's clock cannot be timed");
-}
-
-static const char *text_or_fail(struct rows *rows, const char *text)
-{
-    rows->failed = rows->failed || !text;
-    return text ? text : "";
 }
 
 /* Where the peak is from; "": it is not known. */
@@ -318,7 +331,7 @@ enum status record_make(const struct point_facts *f, struct arena *arena, struct
     TRY(judge(f, arena, record, err));
     record->wall_s = f->wall_s;
     if (f->measurement) {
-        record->stop_reason = f->measurement->stop_reason;
+        record->stop_reason = text_or_fail(&rows, arena_strdup(arena, f->measurement->stop_reason));
         record->samples = f->measurement->samples;
         record->sample_count = f->measurement->count;
         add_measurement(&rows, f);

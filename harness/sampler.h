@@ -23,6 +23,7 @@ struct sampler {
     unsigned slow;             /* of the time phase: bits of NVML_SLOW that were seen */
     int slow_looks;            /* of it: saw a slowdown without another cause */
     struct stopping stopping;
+    struct disturbance disturbance; /* of the time phase */
 };
 
 uint64_t sampler_now(const struct sampler *s);

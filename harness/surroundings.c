@@ -15,7 +15,8 @@
 enum {
     FAST_PERIOD_NS = 50000, /* getrusage takes 0.6 us: 1 % of the shortest time between two */
     SLOW_PERIOD_NS = 10000000,
-    CHAIN = 1024,     /* multiplications: 3072 cycles, about a microsecond */
+    WAIT_PERIOD_NS = 100000000, /* a microsecond or two for each thread */
+    CHAIN = 1024,               /* multiplications: 3072 cycles, about a microsecond */
     CHAIN_CYCLES = 3, /* latency of a 64-bit multiplication: Intel since Nehalem, AMD since Zen */
     CLOCK_TRIES = 3,  /* the fastest of them was not interrupted */
     SPIN_NS = 100000, /* sleeping is not more exact than this */
@@ -105,10 +106,28 @@ static void look(void *context, uint64_t now, struct surroundings *out)
     t->next_slow_ns = now + SLOW_PERIOD_NS;
     out->steal_ns = read_steal(t);
     out->migrations = read_migrations(t);
+    if (now >= t->next_wait_ns) {
+        t->next_wait_ns = now + WAIT_PERIOD_NS;
+        disturbance_look(&t->watch);
+    }
     if (t->gauge.open)
         look_at_gpu(&t->gauge, out);
     else
         out->clock_hz = t->clock_elsewhere ? NAN : cpu_clock_hz();
+}
+
+static void watch(void *context)
+{
+    struct real_time *t = context;
+    disturbance_begin(&t->watch, "");
+    t->next_slow_ns = 0;
+    t->next_wait_ns = clock_now_ns() + WAIT_PERIOD_NS;
+}
+
+static void watched(void *context, struct disturbance *out)
+{
+    struct real_time *t = context;
+    disturbance_end(&t->watch, out);
 }
 
 static uint64_t now_ns(void *context)
@@ -136,13 +155,18 @@ void real_time_open(struct real_time *state, struct time_source *out)
     *state = (struct real_time){.stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC),
                                 .sched_fd = open("/proc/self/sched", O_RDONLY | O_CLOEXEC),
                                 .tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK)};
-    *out = (struct time_source){
-        .now_ns = now_ns, .sleep_until = sleep_until, .look = look, .context = state};
+    *out = (struct time_source){.now_ns = now_ns,
+                                .sleep_until = sleep_until,
+                                .look = look,
+                                .context = state,
+                                .watch = watch,
+                                .watched = watched};
 }
 
 void real_time_close(struct real_time *state)
 {
     nvml_gauge_close(&state->gauge);
+    disturbance_drop(&state->watch);
     if (state->stat_fd >= 0)
         close(state->stat_fd);
     if (state->sched_fd >= 0)

@@ -7,6 +7,7 @@
  *   context switches, page faults  getrusage of the whole process
  *   steal                          /proc/stat: time that other virtual machines took, all CPUs
  *   migrations                     /proc/self/sched of the first thread
+ *   waiting for a CPU              schedstat of every thread, at most ten times a second
  *   clock                          a chain of dependent multiplications, three cycles each; that of
  *                                  a GPU, and what holds it down: NVML
  */
@@ -19,7 +20,8 @@
 struct real_time {
     int stat_fd, sched_fd; /* -1: not there */
     double tick_ns;        /* of /proc/stat */
-    uint64_t next_fast_ns, next_slow_ns;
+    uint64_t next_fast_ns, next_slow_ns, next_wait_ns;
+    struct disturbance_watch watch;
     bool clock_elsewhere;    /* what computes is not this CPU: its clock is not looked at */
     struct nvml_gauge gauge; /* of the GPU that computes, if it is open */
 };

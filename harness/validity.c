@@ -71,6 +71,17 @@ static bool is_slowed(const struct sampler *s, char *by, size_t size)
     return slow != 0;
 }
 
+/* What others took, which is a reason not to believe the times. */
+static bool judge_waiting(struct measurement *m, const struct sampler *s)
+{
+    const struct disturbance *d = &s->disturbance;
+    m->wait_share = disturbance_share(d, s->options->cpus);
+    bool disturbed = disturbance_judge(d, s->options->cpus, m->wait_note, sizeof(m->wait_note));
+    if (isnan(m->wait_share))
+        snprintf(m->wait_note, sizeof(m->wait_note), "%s", d->unknown);
+    return disturbed;
+}
+
 void measurement_judge(struct measurement *m, const struct sampler *s)
 {
     double half = (m->ci_high_s - m->ci_low_s) / 2 / m->median_s, drift = 0;
@@ -78,6 +89,7 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
     size_t size = sizeof(m->reason);
     char by[120];
     m->steal_share = steal_share(m, s);
+    bool disturbed = judge_waiting(m, s);
     if (m->reason[0])
         ; /* the scenario has found a reason already */
     else if (m->interrupted)
@@ -89,9 +101,13 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
                  (double)s->heat_ns * 1e-9, wall_s);
     else if (is_slowed(s, by, sizeof(by)))
         snprintf(m->reason, size, "throttled: the GPU's clock was held down: %s", by);
+    else if (disturbed && !(m->steal_share > m->wait_share))
+        snprintf(m->reason, size, "%s", m->wait_note);
     else if (m->steal_share > steal_limit)
         snprintf(m->reason, size, "disturbed: %.1f %% of the CPU time was taken by other machines",
                  100 * m->steal_share);
+    else if (disturbed)
+        snprintf(m->reason, size, "%s", m->wait_note);
     else if (s->options->protocol->scenario != SCENARIO_SERVER && half > interval_limit)
         snprintf(m->reason, size,
                  "unstable: the median is known to +-%.1f %% only after %lld samples", 100 * half,

@@ -39,6 +39,8 @@ struct script {
     double clock_hz;
     int64_t stop_after; /* progress says no at this run; 0: never */
     int64_t progress_calls;
+    struct disturbance disturbance; /* of the time phase */
+    int64_t watched_from;           /* runs before it began */
 };
 
 static uint64_t now_ns(void *context)
@@ -67,6 +69,17 @@ static void look(void *context, uint64_t now, struct surroundings *out)
                                  .heat_ns = s->heat_ns,
                                  .slow = s->runs >= s->slow_from && s->runs <= s->slow_to ? s->slow
                                                                                           : 0};
+}
+
+static void watch(void *context)
+{
+    struct script *s = context;
+    s->watched_from = s->runs;
+}
+
+static void watched(void *context, struct disturbance *out)
+{
+    *out = ((struct script *)context)->disturbance;
 }
 
 static void run(void *context)
@@ -115,7 +128,7 @@ static struct measurement measure(struct script *s, const struct protocol *p)
 {
     struct error err = {0};
     struct measurement m;
-    struct time_source time = {now_ns, sleep_until, look, s};
+    struct time_source time = {now_ns, sleep_until, look, s, watch, watched};
     struct subject subject = {run, flush, s, NULL};
     struct measure_options options = {
         .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
@@ -222,6 +235,34 @@ static void stolen_time_is_found(void **state)
     assert_close(m.steal_share, 0.05, 1e-6); /* a tenth of one CPU of two */
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "taken by other machines"));
+    measurement_release(&m);
+}
+
+/* Only the time phase is watched; what is known of it is a reason, what is not has one. */
+static void busy_neighbours_make_a_result_invalid(void **state)
+{
+    (void)state;
+    struct protocol p = usual();
+    struct script s = {.ns = constant, .clock_hz = NAN};
+    s.disturbance = (struct disturbance){.wall_s = 1,
+                                         .wait_s = 0.6,
+                                         .unknown = "",
+                                         .run_s = 1,
+                                         .others = {.all_s = 0.9, .busiest_s = 0.5, .cpus = 2}};
+    memcpy(s.disturbance.others.busiest, "yes", 4);
+    struct measurement m = measure(&s, &p);
+    assert_int_equal(s.watched_from, 3);
+    assert_close(m.wait_share, 0.3, 1e-9);
+    assert_false(m.valid);
+    assert_string_equal(m.reason, "disturbed: 30.0 % of the CPU time went to other programs on "
+                                  "this machine (busiest: yes, 0.5 CPUs)");
+    measurement_release(&m);
+    s = (struct script){.ns = constant,
+                        .clock_hz = NAN,
+                        .disturbance = disturbance_unknown("the kernel does not tell")};
+    m = measure(&s, &p);
+    assert_true(m.valid && isnan(m.wait_share));
+    assert_string_equal(m.wait_note, "the kernel does not tell");
     measurement_release(&m);
 }
 
@@ -480,6 +521,7 @@ int main(void)
         cmocka_unit_test(the_cap_of_samples_holds),
         cmocka_unit_test(drift_is_found),
         cmocka_unit_test(stolen_time_is_found),
+        cmocka_unit_test(busy_neighbours_make_a_result_invalid),
         cmocka_unit_test(heat_that_holds_the_clock_is_found),
         cmocka_unit_test(reasons_that_hold_the_clock_are_found),
         cmocka_unit_test(cold_runs_flush_before_each_sample_and_do_not_count_it),

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Issue 15.2: a result that was measured beside busy neighbours is invalid and says why.
+. tests/lib/tap.sh
+. tests/lib/busy.sh
+db=$tap_dir/disturbed.db
+
+# 64 x 64 x 64 alone would spin through its CPU time in peace; loops take half of it.
+measure() {
+    run ridge run gemm:m=256,n=256,k=256 --samples 20 --seconds 0.5 --seconds-max 2 --no-verify \
+        --no-layers --no-tune --no-ceilings --no-report --profilers model --db "$db" --quiet
+}
+share() {
+    sqlite3 "$db" "SELECT round(100 * value) FROM metric WHERE name = 'wait_share' ORDER BY id DESC LIMIT 1"
+}
+
+measure
+known=$(sqlite3 "$db" "SELECT value IS NOT NULL OR reason <> '' FROM metric WHERE name = 'wait_share'")
+check "the time without a CPU is a metric, or has a reason" [ "$known" = 1 ]
+if [ -z "$(share)" ]; then
+    echo "ok 2 - # SKIP this kernel does not count"
+    tap_count=2
+    finish
+fi
+
+for nice in '' 'nice -n 19'; do
+    # shellcheck disable=SC2086
+    busy_begin $nice
+    measure
+    busy_end
+    exits 4
+    prints 'invalid: disturbed: [0-9.]+ % of the CPU time went to other programs on this machine'
+    prints 'busiest: [^ ]+, [0-9.]+ CPUs'
+    check "waiting is not nothing: $(share) %" [ "$(share | cut -d. -f1)" -gt 2 ]
+done
+
+# More threads than CPUs wait for each other, and that is no neighbour's fault.
+run ridge run gemm:m=256,n=256,k=256 --samples 20 --seconds 0.5 --seconds-max 2 --no-verify \
+    --no-layers --no-tune --no-ceilings --no-report --profilers model --db "$db" --quiet \
+    --threads $((2 * $(nproc)))
+said=$(sqlite3 "$db" "SELECT formula FROM metric WHERE name = 'wait_share' ORDER BY id DESC LIMIT 1")
+case $said in
+*"wait for each other"* | *"went to other programs"*) true ;;
+*) false ;;
+esac
+tap_result $? "threads beyond the CPUs: $said"
+
+finish
