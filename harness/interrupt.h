@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ctrl-C and termination ask for a clean end: the sample in flight is finished, what was measured
- * is stored. A second signal ends the program at once. */
+ * is stored. A second signal ends the program at once. Being stopped and continued is counted. */
 #ifndef HARNESS_INTERRUPT_H
 #define HARNESS_INTERRUPT_H
 
@@ -9,5 +9,7 @@
 
 void interrupt_install(void);
 bool interrupt_requested(void);
+/* How often this process was continued, mostly after a stop (SIGSTOP, Ctrl-Z). */
+int interrupt_continued(void);
 
 #endif

@@ -28,6 +28,23 @@ static int64_t growth(int64_t *last, int64_t now)
     return by;
 }
 
+static int64_t known(int64_t by)
+{
+    return by == RECORD_NONE ? 0 : by;
+}
+
+static void see_pauses(struct sampler *s, const struct surroundings *now)
+{
+    s->seen = (struct pause_facts){.cpu_s = NAN};
+    if (now->cpu_ns == RECORD_NONE && now->stops == RECORD_NONE)
+        return;
+    int64_t cpu = growth(&s->last.cpu_ns, now->cpu_ns);
+    s->seen.cpu_s = cpu == RECORD_NONE ? NAN : (double)cpu * 1e-9;
+    s->seen.asleep_s = (double)known(growth(&s->last.asleep_ns, now->asleep_ns)) * 1e-9;
+    s->seen.stops = known(growth(&s->last.stops, now->stops));
+    s->seen.reads = known(growth(&s->last.disk_reads, now->disk_reads));
+}
+
 void sampler_look(struct sampler *s, struct sample_record *sample)
 {
     const struct time_source *time = s->options->time;
@@ -39,6 +56,7 @@ void sampler_look(struct sampler *s, struct sample_record *sample)
     sample->page_faults = growth(&s->last.page_faults, now.page_faults);
     sample->steal_ns = growth(&s->last.steal_ns, now.steal_ns);
     sample->clock_hz = now.clock_hz;
+    see_pauses(s, &now);
     int64_t heat = growth(&s->last.heat_ns, now.heat_ns);
     if (sample->phase != SAMPLE_TIME)
         return;
@@ -70,6 +88,7 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
     *sample =
         (struct sample_record){.phase = phase, .time_ns = (int64_t)ns, .queue_ns = RECORD_NONE};
     sampler_look(s, sample);
+    s->cpu_s[s->out->count - 1] = s->seen.cpu_s / (double)block;
     return ns;
 }
 
@@ -119,15 +138,19 @@ static void stream(struct sampler *s)
     int64_t block = block_size(s);
     for (bool done = false; !done && !m->interrupted;) {
         s->times_s[m->timed] = (double)sampler_take(s, SAMPLE_TIME, block) * 1e-9;
+        if (sampler_set_apart(s, block)) {
+            sampler_go_on(s, 0);
+            continue;
+        }
         s->sum_s += s->times_s[m->timed++] * (double)block;
-        double wall_s = (double)(s->end_ns - s->began_ns) * 1e-9;
+        double wall_s = (double)(s->end_ns - s->began_ns) * 1e-9 - s->paused_s;
         struct stopping_state state = {s->times_s, m->timed, s->sum_s, wall_s};
         done = stopping_done(&s->stopping, &state, m->stop_reason, sizeof(m->stop_reason));
         if (!done && progress_is_due(s))
             sampler_go_on(s, stopping_share(&s->stopping, &state));
     }
-    double wall_s = (double)(sampler_now(s) - s->began_ns - s->flush_ns) * 1e-9;
-    m->overhead_s = fmax(0, wall_s - s->sum_s) / (double)m->timed;
+    double wall_s = (double)(sampler_now(s) - s->began_ns - s->flush_ns) * 1e-9 - s->paused_s;
+    m->overhead_s = fmax(0, wall_s - s->sum_s) / fmax(1, (double)m->timed);
 }
 
 static enum status prepare(struct sampler *s, struct error *err)
@@ -135,11 +158,12 @@ static enum status prepare(struct sampler *s, struct error *err)
     const struct protocol *p = s->options->protocol;
     struct measurement *m = s->out;
     int64_t samples = p->samples_max > p->server_queries ? p->samples_max : p->server_queries;
-    m->capacity = samples + WARMUP_MAX;
+    m->capacity = samples + WARMUP_MAX + SET_APART_MAX;
     m->samples = calloc((size_t)m->capacity, sizeof(*m->samples));
+    s->cpu_s = calloc((size_t)m->capacity, sizeof(*s->cpu_s));
     s->times_s = calloc((size_t)samples, sizeof(*s->times_s));
     s->scratch = calloc((size_t)m->capacity, sizeof(*s->scratch));
-    return m->samples && s->times_s && s->scratch ? STATUS_OK : FAIL_NO_MEMORY(err);
+    return m->samples && s->times_s && s->scratch && s->cpu_s ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
 static void watch(struct sampler *s)
@@ -156,6 +180,7 @@ static void watched(struct sampler *s)
     s->disturbance = disturbance_unknown("nothing here watches it");
     if (time->watched)
         time->watched(time->context, &s->disturbance);
+    s->disturbance.wall_s -= s->paused_s;
 }
 
 static enum status take(struct sampler *s, struct error *err)
@@ -201,6 +226,7 @@ enum status measure_run(const struct subject *subject, const struct measure_opti
     } else {
         measurement_release(out);
     }
+    free(s.cpu_s);
     free(s.times_s);
     free(s.scratch);
     return status;

@@ -21,21 +21,34 @@
 
 #include "base/error.h"
 #include "harness/disturbance.h"
+#include "harness/pause.h"
 #include "harness/plan.h"
 #include "results/record.h"
 
 /* Counters of the process and the machine that only grow; RECORD_NONE where there are none. */
 struct surroundings {
     int64_t context_switches, migrations, page_faults, steal_ns;
-    double clock_hz; /* now; NAN */
-    int64_t heat_ns; /* for how long heat has held the clock of what computes down */
-    unsigned slow;   /* why a GPU's clock is held down now: bits of NVML_SLOW */
+    double clock_hz;    /* now; NAN */
+    int64_t cpu_ns;     /* of this process */
+    int64_t disk_reads; /* page faults and reads that waited for a disk */
+    int64_t stops;      /* times that this process was continued after a stop */
+    int64_t asleep_ns;  /* the machine */
+    int64_t heat_ns;    /* for how long heat has held the clock of what computes down */
+    unsigned slow;      /* why a GPU's clock is held down now: bits of NVML_SLOW */
 };
 
 static inline struct surroundings surroundings_unknown(void)
 {
-    return (struct surroundings){
-        RECORD_NONE, RECORD_NONE, RECORD_NONE, RECORD_NONE, NAN, RECORD_NONE, 0};
+    return (struct surroundings){.context_switches = RECORD_NONE,
+                                 .migrations = RECORD_NONE,
+                                 .page_faults = RECORD_NONE,
+                                 .steal_ns = RECORD_NONE,
+                                 .clock_hz = NAN,
+                                 .cpu_ns = RECORD_NONE,
+                                 .disk_reads = RECORD_NONE,
+                                 .stops = RECORD_NONE,
+                                 .asleep_ns = RECORD_NONE,
+                                 .heat_ns = RECORD_NONE};
 }
 
 /* Where time comes from. All functions take `context`. */
@@ -77,9 +90,10 @@ struct measurement {
     double median_s, min_s, max_s, mean_s;
     double p90_s, p99_s, p999_s; /* p99: NAN under 100 samples, p999 under 1000 */
     double q1_s, q3_s, mad_s, ci_low_s, ci_high_s;
-    double rate_hz;      /* executions per second that were sustained */
-    double overhead_s;   /* per sample, outside of the timed interval */
-    double steal_share;  /* of all CPU time of the time phase; NAN when not known */
+    double rate_hz;          /* executions per second that were sustained */
+    double overhead_s;       /* per sample, outside of the timed interval */
+    double steal_share;      /* of all CPU time of the time phase; NAN when not known */
+    struct pauses set_apart; /* samples that were not the workload's */
     double wait_share;   /* threads were ready, but had no CPU: of the CPU time; NAN: not known */
     char wait_note[200]; /* why that is not known, or what is to be said of it; else "" */
     double clock_hz;     /* median over the looks; NAN */

@@ -98,8 +98,22 @@ static void add_waiting(struct rows *rows, const struct measurement *m)
     row->source = "/proc/self/task/*/schedstat";
     row->better = BETTER_LOWER;
     row->formula = "threads ready to run without a CPU / CPU time";
-    if (!isnan(m->wait_share) && *note)
-        row->formula = note;
+    if (!isnan(m->wait_share) && *note && strcmp(note, m->reason) == 0)
+        row->formula = note; /* the reason of the result, and said there */
+    else if (!isnan(m->wait_share) && *note)
+        row->formula = text_or_fail(rows, arena_printf(rows->arena, RECORD_NOTE "%s", note));
+}
+
+static void add_set_apart(struct rows *rows, const struct measurement *m)
+{
+    char text[160];
+    if (!m->set_apart.count)
+        return;
+    pauses_text(&m->set_apart, text, sizeof(text));
+    struct metric_record *row = add(rows, -1, "set_apart_samples", "1", (double)m->set_apart.count);
+    row->source = "clock";
+    row->better = BETTER_LOWER;
+    row->formula = text_or_fail(rows, arena_printf(rows->arena, RECORD_NOTE "%s", text));
 }
 
 static void add_measurement(struct rows *rows, const struct point_facts *f)
@@ -118,6 +132,7 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
     add_known(rows, "overhead_s", "s", m->overhead_s, "not known in this scenario");
     add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
     add_waiting(rows, m);
+    add_set_apart(rows, m);
     add_known(rows, "clock_hz", "Hz", m->clock_hz,
               f->exe && !exe_device(f->exe)->kind->is_host
                   ? "nothing here tells this device's clock; of a GPU's profiler nvml says why"

@@ -8,6 +8,8 @@
 #include "harness/measure.h"
 #include "harness/stopping.h"
 
+enum { SET_APART_MAX = 100 }; /* samples of a measurement */
+
 struct sampler {
     const struct subject *subject;
     const struct measure_options *options;
@@ -19,6 +21,9 @@ struct sampler {
     uint64_t flush_ns;         /* spent on flushing in it */
     uint64_t progress_ns;      /* of the latest call */
     double sum_s;              /* of the times */
+    struct pause_facts seen;   /* in the latest sample; without its time */
+    double *cpu_s;             /* per sample, of one execution; NAN: not known */
+    double paused_s;           /* of samples that were set apart */
     int64_t heat_ns;           /* of the time phase: the clock was held down by heat */
     unsigned slow;             /* of the time phase: bits of NVML_SLOW that were seen */
     int slow_looks;            /* of it: saw a slowdown without another cause */
@@ -32,6 +37,8 @@ uint64_t sampler_now(const struct sampler *s);
 uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block);
 /* Notes what happened around the latest sample. */
 void sampler_look(struct sampler *s, struct sample_record *sample);
+/* Whether the latest sample is not the workload's: then it is set apart. */
+bool sampler_set_apart(struct sampler *s, int64_t block);
 /* Tells the caller how far it is; false: stop. */
 bool sampler_go_on(struct sampler *s, double share);
 

@@ -35,6 +35,8 @@ static void serve_one(struct sampler *s, uint64_t arrival_ns, int64_t query)
     uint64_t start = sampler_now(s);
     sampler_take(s, SAMPLE_TIME, 1);
     struct sample_record *sample = &s->out->samples[s->out->count - 1];
+    if (sampler_set_apart(s, 1))
+        sample->phase = SAMPLE_TIME; /* queries that came meanwhile waited: all are in doubt */
     sample->queue_ns = (int64_t)(start - arrival_ns);
     s->times_s[query] = (double)(sample->time_ns + sample->queue_ns) * 1e-9;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "harness/interrupt.h"
 
 enum {
     FAST_PERIOD_NS = 50000, /* getrusage takes 0.6 us: 1 % of the shortest time between two */
@@ -89,6 +90,21 @@ static void look_at_gpu(const struct nvml_gauge *gauge, struct surroundings *out
     out->slow = now.slow;
 }
 
+static int64_t cpu_time_ns(const struct rusage *usage)
+{
+    return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * (int64_t)NS_PER_S +
+           (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * (int64_t)1000;
+}
+
+/* The monotonic clock stands while the machine sleeps, the other one goes on. */
+static int64_t asleep_ns(void)
+{
+    struct timespec with, without;
+    if (clock_gettime(CLOCK_MONOTONIC, &without) || clock_gettime(CLOCK_BOOTTIME, &with))
+        return RECORD_NONE;
+    return (with.tv_sec - without.tv_sec) * (int64_t)NS_PER_S + with.tv_nsec - without.tv_nsec;
+}
+
 static void look(void *context, uint64_t now, struct surroundings *out)
 {
     struct real_time *t = context;
@@ -100,9 +116,13 @@ static void look(void *context, uint64_t now, struct surroundings *out)
     if (getrusage(RUSAGE_SELF, &usage) == 0) {
         out->context_switches = usage.ru_nvcsw + usage.ru_nivcsw;
         out->page_faults = usage.ru_minflt + usage.ru_majflt;
+        out->disk_reads = usage.ru_majflt + usage.ru_inblock;
+        out->cpu_ns = cpu_time_ns(&usage);
     }
+    out->stops = interrupt_continued();
     if (now < t->next_slow_ns)
         return;
+    out->asleep_ns = asleep_ns();
     t->next_slow_ns = now + SLOW_PERIOD_NS;
     out->steal_ns = read_steal(t);
     out->migrations = read_migrations(t);

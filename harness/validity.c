@@ -18,7 +18,7 @@ static const double clock_limit = 0.75;    /* slowest tenth of looks / median: t
 
 static double steal_share(const struct measurement *m, const struct sampler *s)
 {
-    double stolen = 0, seconds = (double)(sampler_now(s) - s->began_ns) * 1e-9;
+    double stolen = 0, seconds = (double)(sampler_now(s) - s->began_ns) * 1e-9 - s->paused_s;
     bool known = false;
     for (int64_t k = 0; k < m->count; k++) {
         if (m->samples[k].phase != SAMPLE_TIME || m->samples[k].steal_ns == RECORD_NONE)
@@ -71,6 +71,21 @@ static bool is_slowed(const struct sampler *s, char *by, size_t size)
     return slow != 0;
 }
 
+/* A sample in ten may be set apart; in the server's scenario the queue grows in a pause. */
+static bool has_too_many_pauses(const struct measurement *m, const struct sampler *s)
+{
+    bool waits = s->options->protocol->scenario == SCENARIO_SERVER;
+    return m->set_apart.count > (waits ? 0 : 1 + m->timed / 10);
+}
+
+static void judge_pauses(struct measurement *m)
+{
+    char text[160];
+    pauses_text(&m->set_apart, text, sizeof(text));
+    snprintf(m->reason, sizeof(m->reason), "%s; %lld others are too few to rely on", text,
+             (long long)m->timed);
+}
+
 /* What others took, which is a reason not to believe the times. */
 static bool judge_waiting(struct measurement *m, const struct sampler *s)
 {
@@ -94,6 +109,8 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
         ; /* the scenario has found a reason already */
     else if (m->interrupted)
         snprintf(m->reason, size, "interrupted after %lld samples", (long long)m->timed);
+    else if (has_too_many_pauses(m, s))
+        judge_pauses(m);
     else if (m->timed < STOPPING_SAMPLES_FLOOR)
         snprintf(m->reason, size, "only %lld samples", (long long)m->timed);
     else if (s->heat_ns > 0) /* the cause of much that is judged below */

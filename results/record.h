@@ -66,6 +66,9 @@ struct op_record {
 
 enum better { BETTER_LOWER, BETTER_HIGHER, BETTER_NONE };
 
+/* A formula that begins so is a sentence to be shown beside the result. */
+#define RECORD_NOTE "note: "
+
 struct metric_record {
     int op; /* index into the record's ops; -1: the whole point */
     const char *name, *unit, *source;

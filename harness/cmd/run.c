@@ -12,6 +12,7 @@
 #include "harness/campaign.h"
 #include "harness/command.h"
 #include "harness/interrupt.h"
+#include "harness/notes.h"
 #include "harness/procfs.h"
 #include "harness/record.h"
 #include "harness/serve.h"
@@ -59,6 +60,15 @@ static const char *status_name(const struct record *r)
     return r->status == RESULT_OK && !r->valid ? "invalid" : names[r->status];
 }
 
+static void put_notes(struct json *json, const struct record *r)
+{
+    const char *note;
+    json_open(json, "notes", '[');
+    for (int next = 0; (note = record_next_note(r, &next));)
+        json_text(json, NULL, note);
+    json_close(json);
+}
+
 static void print_json(struct json *json, const struct point *point, const struct record *r)
 {
     const struct metric_record *time = record_metric(r, "time_s");
@@ -88,6 +98,7 @@ static void print_json(struct json *json, const struct point *point, const struc
     json_number(json, "weight_bytes", record_value(r, "weight_bytes"));
     json_number(json, "peak_rss_bytes", record_value(r, "peak_rss_bytes"));
     json_text(json, "stop_reason", r->stop_reason);
+    put_notes(json, r);
     json_close(json);
 }
 
@@ -97,6 +108,13 @@ static void print_number(double value, int digits, const char *unit)
     char text[32];
     snprintf(text, sizeof(text), "%.*g%s", digits, value, unit);
     printf(" %10s", isnan(value) ? "-" : text);
+}
+
+static void print_notes(const struct record *r)
+{
+    const char *note;
+    for (int next = 0; (note = record_next_note(r, &next));)
+        printf("    note: %s\n", note);
 }
 
 static void print_row(const struct point *point, const struct record *r)
@@ -119,6 +137,7 @@ static void print_row(const struct point *point, const struct record *r)
     print_number(100 * record_value(r, "fraction_of_peak"), 3, " %");
     print_number(r->verify_error, 2, "");
     printf("  %s%s%s\n", status_name(r), r->reason[0] ? ": " : "", r->reason);
+    print_notes(r);
     fflush(stdout);
 }
 

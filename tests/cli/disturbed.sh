@@ -34,6 +34,29 @@ for nice in '' 'nice -n 19'; do
     check "waiting is not nothing: $(share) %" [ "$(share | cut -d. -f1)" -gt 2 ]
 done
 
+# Issue 15.3: a pause while sampling is named and its sample set apart.
+paused=$tap_dir/paused.db
+"$RIDGE" run gemm:m=256,n=256,k=256 --samples 20 --seconds 4 --seconds-max 4 --no-verify --no-layers \
+    --no-tune --no-ceilings --no-report --profilers model --db "$paused" --quiet >"$output" 2>"$errors" &
+pid=$!
+sleep 2
+kill -STOP $pid
+sleep 1.2
+kill -CONT $pid
+wait $pid
+code=$?
+tap_what="a run that was stopped for 1.2 s"
+prints 'note: 1 sample of 1\.[0-9] s is set apart: the process was stopped$'
+apart=$(sqlite3 "$paused" "SELECT count(*), max(time_ns) > 1e9 FROM sample WHERE phase = 'discarded'")
+check "its sample is kept as discarded: $apart" [ "$apart" = "1|1" ]
+left=$(sqlite3 "$paused" "SELECT max(time_ns) < 1e9 FROM sample WHERE phase = 'time'")
+check "no other sample is as long" [ "$left" = 1 ]
+most=$(sqlite3 "$paused" "SELECT max < 1 FROM metric WHERE op IS NULL AND name = 'time_s'")
+check "it is in no number" [ "$most" = 1 ]
+run ridge report --db "$paused" -o "$tap_dir/page"
+grep -q '1 sample of 1\.[0-9] s is set apart: the process was stopped' "$tap_dir/page/index.html"
+tap_result $? "the page says so"
+
 # More threads than CPUs wait for each other, and that is no neighbour's fault.
 run ridge run gemm:m=256,n=256,k=256 --samples 20 --seconds 0.5 --seconds-max 2 --no-verify \
     --no-layers --no-tune --no-ceilings --no-report --profilers model --db "$db" --quiet \

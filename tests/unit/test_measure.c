@@ -41,6 +41,14 @@ struct script {
     int64_t progress_calls;
     struct disturbance disturbance; /* of the time phase */
     int64_t watched_from;           /* runs before it began */
+    /* A pause in run pause_run: */
+    int64_t pause_run;
+    double pause_ns, pause_cpu_ns; /* longer by; CPU time in it */
+    int64_t pause_stops, pause_reads, pause_asleep_ns;
+    int64_t sleeps_every; /* so many runs; 0: never */
+    double busy;          /* CPU time of the others, of their time on two CPUs; 0: not known */
+    double cpu_ns;
+    int64_t stops, reads, asleep_ns;
 };
 
 static uint64_t now_ns(void *context)
@@ -65,6 +73,10 @@ static void look(void *context, uint64_t now, struct surroundings *out)
                                  .migrations = RECORD_NONE,
                                  .page_faults = 7,
                                  .steal_ns = s->steal_ns,
+                                 .cpu_ns = s->busy > 0 ? (int64_t)s->cpu_ns : RECORD_NONE,
+                                 .disk_reads = s->reads,
+                                 .stops = s->stops,
+                                 .asleep_ns = s->asleep_ns,
                                  .clock_hz = s->clock_hz,
                                  .heat_ns = s->heat_ns,
                                  .slow = s->runs >= s->slow_from && s->runs <= s->slow_to ? s->slow
@@ -85,7 +97,18 @@ static void watched(void *context, struct disturbance *out)
 static void run(void *context)
 {
     struct script *s = context;
-    s->now += (uint64_t)s->ns(s->runs++);
+    double ns = s->ns(s->runs++);
+    s->now += (uint64_t)ns;
+    s->cpu_ns += 2 * s->busy * ns;
+    if (s->sleeps_every && s->runs % s->sleeps_every == 0)
+        s->asleep_ns += 1000000000;
+    if (!s->pause_ns || s->runs != s->pause_run)
+        return;
+    s->now += (uint64_t)s->pause_ns;
+    s->cpu_ns += s->pause_cpu_ns;
+    s->stops += s->pause_stops;
+    s->reads += s->pause_reads;
+    s->asleep_ns += s->pause_asleep_ns;
 }
 
 static void flush(void *context)
@@ -235,6 +258,93 @@ static void stolen_time_is_found(void **state)
     assert_close(m.steal_share, 0.05, 1e-6); /* a tenth of one CPU of two */
     assert_false(m.valid);
     assert_non_null(strstr(m.reason, "taken by other machines"));
+    measurement_release(&m);
+}
+
+/* Issue 15.3. Run 10 is the seventh of the time phase. What its own work took stays in. */
+static void a_pause_is_set_apart_and_slowness_is_not(void **state)
+{
+    static const struct {
+        const char *what;
+        struct script script;
+        const char *apart; /* NULL: the sample stays */
+    } cases[] = {
+        {"SIGSTOP for 3 s",
+         {.busy = 0.9, .pause_ns = 3e9, .pause_stops = 1},
+         "1 sample of 3.0 s is set apart: the process was stopped"},
+        {"a stop of a process that has much idle time",
+         {.busy = 0.1, .pause_ns = 3e9, .pause_stops = 1},
+         "1 sample of 3.0 s is set apart: the process was stopped"},
+        {"a frozen container, without a sign",
+         {.busy = 0.9, .pause_ns = 3e9},
+         "1 sample of 3.0 s is set apart: the process was stopped or the machine slept"},
+        {"the machine slept",
+         {.busy = 0.9, .pause_ns = 1e3, .pause_asleep_ns = 5000000000},
+         "1 sample of 0.001 s is set apart: the machine slept"},
+        {"its own work: CPU time was used",
+         {.busy = 0.9, .pause_ns = 3e9, .pause_cpu_ns = 3e9},
+         NULL},
+        {"one thread of two worked",
+         {.busy = 0.9, .pause_ns = 3e9, .pause_cpu_ns = 1.5e9, .pause_stops = 1},
+         NULL},
+        {"it waited for a disk", {.busy = 0.9, .pause_ns = 3e9, .pause_reads = 40}, NULL},
+        {"it waits as a way of life", {.busy = 0.1, .pause_ns = 3e9}, NULL},
+        {"no CPU time is known", {.pause_ns = 3e9}, NULL},
+        {"slow, but not beyond reason", {.busy = 0.9, .pause_ns = 5e7}, NULL},
+        {"continued without a stop", {.busy = 0.9, .pause_ns = 1, .pause_stops = 1}, NULL},
+    };
+    (void)state;
+    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
+        char text[160];
+        struct script s = cases[k].script;
+        struct protocol p = usual();
+        s.ns = constant;
+        s.clock_hz = NAN;
+        s.pause_run = 10;
+        struct measurement m = measure(&s, &p);
+        pauses_text(&m.set_apart, text, sizeof(text));
+        if (strcmp(text, cases[k].apart ? cases[k].apart : "") != 0)
+            fail_msg("%s: \"%s\"", cases[k].what, text);
+        assert_true(m.valid);
+        assert_int_equal(m.samples[9].phase, text[0] ? SAMPLE_DISCARDED : SAMPLE_TIME);
+        assert_int_equal(m.timed, 15);
+        assert_int_equal(m.count, text[0] ? 19 : 18); /* another is taken in its place */
+        assert_close(m.max_s, text[0] ? 1e-3 : 1e-3 + s.pause_ns * 1e-9, 1e-9);
+        assert_close(m.overhead_s, 0, 1e-9);
+        measurement_release(&m);
+    }
+}
+
+/* What is left must be enough: here the machine sleeps again and again. */
+static void too_many_pauses_make_a_result_invalid(void **state)
+{
+    (void)state;
+    struct script s = {.ns = constant, .clock_hz = NAN, .sleeps_every = 3};
+    struct protocol p = usual();
+    struct measurement m = measure(&s, &p);
+    assert_false(m.valid);
+    assert_int_equal(m.timed, 15);
+    assert_string_equal(m.reason, "7 samples of up to 0.001 s are set apart: the machine slept; "
+                                  "15 others are too few to rely on");
+    measurement_release(&m);
+}
+
+static void a_pause_of_a_server_makes_it_invalid(void **state)
+{
+    (void)state;
+    struct script s = {.ns = constant,
+                       .clock_hz = NAN,
+                       .busy = 0.9,
+                       .pause_run = 300,
+                       .pause_ns = 3e9,
+                       .pause_stops = 1};
+    struct protocol p = usual();
+    p.scenario = SCENARIO_SERVER;
+    p.latency_bound_s = 4e-3;
+    struct measurement m = measure(&s, &p);
+    assert_false(m.valid);
+    assert_non_null(strstr(m.reason, "1 sample of 3.0 s is set apart: the process was stopped"));
+    assert_int_equal(m.timed, 200);
     measurement_release(&m);
 }
 
@@ -522,6 +632,9 @@ int main(void)
         cmocka_unit_test(drift_is_found),
         cmocka_unit_test(stolen_time_is_found),
         cmocka_unit_test(busy_neighbours_make_a_result_invalid),
+        cmocka_unit_test(a_pause_is_set_apart_and_slowness_is_not),
+        cmocka_unit_test(too_many_pauses_make_a_result_invalid),
+        cmocka_unit_test(a_pause_of_a_server_makes_it_invalid),
         cmocka_unit_test(heat_that_holds_the_clock_is_found),
         cmocka_unit_test(reasons_that_hold_the_clock_are_found),
         cmocka_unit_test(cold_runs_flush_before_each_sample_and_do_not_count_it),
