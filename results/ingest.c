@@ -50,18 +50,27 @@ static const char *const steps[] = {
     "                  WHERE m.key = o.key AND m.canonical = o.canonical)",
 
     "INSERT INTO run (uuid, host, env_set, build, command, suite, suite_text, plan_hash, planned, "
-    "started_utc, ended_utc, order_key, branch, tag, state, verdict, reason) "
+    "rounds, order_seed, turns_uuid, started_utc, ended_utc, order_key, branch, tag, state, "
+    "verdict, reason) "
     "SELECT o.uuid, (SELECT m.id FROM main.host AS m JOIN other.host AS h ON h.uid = m.uid "
     "                WHERE h.id = o.host), "
     "(SELECT m.id FROM main.env_set AS m JOIN other.env_set AS e ON e.hash = m.hash "
     " WHERE e.id = o.env_set), "
     "(SELECT m.id FROM main.build AS m JOIN other.build AS b ON b.uid = m.uid "
     " WHERE b.id = o.build), "
-    "command, suite, suite_text, plan_hash, planned, started_utc, ended_utc, order_key, branch, "
-    "tag, state, verdict, reason FROM other.run AS o WHERE true "
+    "command, suite, suite_text, plan_hash, planned, rounds, order_seed, turns_uuid, started_utc, "
+    "ended_utc, order_key, branch, tag, state, verdict, reason FROM other.run AS o WHERE true "
     "ON CONFLICT (uuid) DO NOTHING",
     "INSERT INTO run_map (theirs, ours) SELECT o.id, m.id FROM other.run AS o "
     "JOIN main.run AS m ON m.uuid = o.uuid",
+    /* A run that goes on in a spool has points there with more visits than here. What an ended run
+     * has stays. */
+    "DELETE FROM result WHERE id IN (SELECT m.id FROM run_map AS r "
+    "JOIN main.run AS u ON u.id = r.ours AND u.state <> 'finished' "
+    "JOIN main.result AS m ON m.run = r.ours "
+    "JOIN other.result AS o ON o.run = r.theirs AND o.sequence = m.sequence "
+    "WHERE (SELECT count(*) FROM other.visit AS v WHERE v.result = o.id) "
+    "    > (SELECT count(*) FROM main.visit AS v WHERE v.result = m.id))",
     /* A run that went on in a spool ended there. */
     "UPDATE run SET (ended_utc, state, verdict, reason) = "
     "(SELECT o.ended_utc, o.state, o.verdict, o.reason FROM other.run AS o "
@@ -95,11 +104,20 @@ static const char *const steps[] = {
     "SELECT n.ours, op, name, unit, source, better, value, reason, formula, n, min, q1, q3, max, "
     "mad, ci_low, ci_high FROM other.metric AS o JOIN result_map AS n ON n.theirs = o.result "
     "ORDER BY o.id",
-    "INSERT INTO sample (result, idx, phase, time_ns, queue_ns, context_switches, migrations, "
-    "page_faults, steal_ns, clock_hz) "
-    "SELECT n.ours, idx, phase, time_ns, queue_ns, context_switches, migrations, page_faults, "
+    "INSERT INTO sample (result, idx, visit, phase, time_ns, queue_ns, context_switches, "
+    "migrations, page_faults, steal_ns, clock_hz) "
+    "SELECT n.ours, idx, visit, phase, time_ns, queue_ns, context_switches, migrations, "
+    "page_faults, "
     "steal_ns, clock_hz FROM result_map AS n CROSS JOIN other.sample AS o ON o.result = n.theirs "
     "ORDER BY n.theirs, idx",
+    "INSERT INTO visit (result, round, started_utc, samples, median_s, ci_low_s, ci_high_s, "
+    "steal_share, wait_share, clock_hz, reason) "
+    "SELECT n.ours, round, started_utc, samples, median_s, ci_low_s, ci_high_s, steal_share, "
+    "wait_share, clock_hz, reason FROM result_map AS n "
+    "CROSS JOIN other.visit AS o ON o.result = n.theirs ORDER BY n.theirs, round",
+    "INSERT INTO level (result, round, name, unit, better, value, reason) "
+    "SELECT n.ours, round, name, unit, better, value, reason FROM result_map AS n "
+    "CROSS JOIN other.level AS o ON o.result = n.theirs ORDER BY n.theirs, round, name",
 
     "INSERT INTO ceiling (run, device, kind, name, level, precision, isa, pattern, threads, "
     "working_set_bytes, value, unit, reason, how, n, min, max) "

@@ -21,6 +21,9 @@ enum statement {
     PUT_OP,
     PUT_METRIC,
     PUT_SAMPLE,
+    PUT_VISIT,
+    PUT_LEVEL,
+    DROP_RESULT,
     PUT_CEILING,
     END_RUN,
     PUT_BASELINE,
@@ -40,8 +43,9 @@ static const char *const texts[] = {
                   "ON CONFLICT (uid) DO UPDATE SET uid = excluded.uid RETURNING id",
     [PUT_RUN] =
         "INSERT INTO run (uuid, host, env_set, build, command, suite, suite_text, plan_hash, "
-        "planned, started_utc, order_key, branch, tag, state, verdict, reason) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 'valid', '') "
+        "planned, rounds, order_seed, turns_uuid, started_utc, order_key, branch, tag, state, "
+        "verdict, reason) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 'valid', '') "
         "ON CONFLICT (uuid) DO UPDATE SET state = 'running' RETURNING id",
     [PUT_RUN_FACT] = "INSERT OR REPLACE INTO run_fact VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_POINT] =
@@ -50,15 +54,21 @@ static const char *const texts[] = {
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id",
     [PUT_RESULT] =
-        "INSERT INTO result (run, sequence, point, status, verdict, reason, verify_error, "
+        "INSERT INTO result (id, run, sequence, point, status, verdict, reason, verify_error, "
         "verify_bound, verify_how, stop_reason, started_utc, wall_s, reproduce) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
     [PUT_OP] = "INSERT INTO op VALUES (?, ?, ?, ?, ?, ?, ?)",
     [PUT_METRIC] =
         "INSERT INTO metric (result, op, name, unit, source, better, value, reason, formula, n, "
         "min, q1, q3, max, mad, ci_low, ci_high) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_SAMPLE] = "INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_SAMPLE] =
+        "INSERT INTO sample (result, idx, visit, phase, time_ns, queue_ns, context_switches, "
+        "migrations, page_faults, steal_ns, clock_hz) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_VISIT] = "INSERT INTO visit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [PUT_LEVEL] = "INSERT INTO level VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [DROP_RESULT] = "DELETE FROM result WHERE run = ? AND sequence = ? AND point = ? "
+                    "AND (SELECT count(*) FROM visit WHERE result = id) < ? RETURNING id",
     [PUT_CEILING] =
         "INSERT OR REPLACE INTO ceiling (run, device, kind, name, level, precision, isa, pattern, "
         "threads, working_set_bytes, value, unit, reason, how, n, min, max) "
@@ -164,6 +174,9 @@ static enum status put_run(struct store *store, const struct run_head *head, int
     bind_text(&b, head->suite_text);
     bind_text(&b, head->plan_hash);
     bind_int(&b, head->planned);
+    bind_int(&b, head->rounds > 0 ? head->rounds : 1);
+    bind_int(&b, head->order_seed);
+    bind_text(&b, head->turns_uuid ? head->turns_uuid : "");
     bind_text(&b, head->started_utc);
     bind_int(&b, head->order_key);
     bind_text(&b, head->branch);
@@ -242,13 +255,29 @@ static enum status put_point(struct store *store, const struct point_record *poi
     return binder_run(store, &b, id, "storing the point", err);
 }
 
+/* What is stored of fewer visits of the same point goes, with all that hangs on it; *id is what it
+ * had, 0 where there was nothing. */
+static enum status drop_shorter(struct store *store, int64_t run, const struct record *record,
+                                int64_t point, int64_t *id, struct error *err)
+{
+    struct binder b;
+    TRY(start(store, DROP_RESULT, &b, err));
+    bind_int(&b, run);
+    bind_int(&b, record->sequence);
+    bind_int(&b, point);
+    bind_int(&b, record->visit_count);
+    return binder_run(store, &b, id, "replacing the result", err);
+}
+
 static enum status put_result(struct store *store, int64_t run, const struct record *record,
                               int64_t *id, struct error *err)
 {
     struct binder b;
-    int64_t point;
+    int64_t point, before;
     TRY(put_point(store, &record->point, &point, err));
+    TRY(drop_shorter(store, run, record, point, &before, err));
     TRY(start(store, PUT_RESULT, &b, err));
+    bind_int(&b, before ? before : RECORD_NONE);
     bind_int(&b, run);
     bind_int(&b, record->sequence);
     bind_int(&b, point);
@@ -313,6 +342,7 @@ static enum status put_sample(struct store *store, int64_t result, int64_t index
     TRY(start(store, PUT_SAMPLE, &b, err));
     bind_int(&b, result);
     bind_int(&b, index);
+    bind_int(&b, sample->visit);
     bind_text(&b, phase_names[sample->phase]);
     bind_int(&b, sample->time_ns);
     bind_int(&b, sample->queue_ns);
@@ -322,6 +352,45 @@ static enum status put_sample(struct store *store, int64_t result, int64_t index
     bind_int(&b, sample->steal_ns);
     bind_number(&b, sample->clock_hz);
     return binder_run(store, &b, NULL, "storing the samples", err);
+}
+
+static enum status put_levels(struct store *store, int64_t result, const struct visit_record *visit,
+                              struct error *err)
+{
+    struct binder b;
+    for (int k = 0; k < visit->level_count; k++) {
+        const struct level_record *level = &visit->levels[k];
+        TRY(start(store, PUT_LEVEL, &b, err));
+        bind_int(&b, result);
+        bind_int(&b, visit->round);
+        bind_text(&b, level->name);
+        bind_text(&b, level->unit);
+        bind_text(&b, better_names[level->better]);
+        bind_number(&b, level->value);
+        bind_text(&b, reason_of(level->value, level->reason));
+        TRY(binder_run(store, &b, NULL, "storing the levels", err));
+    }
+    return STATUS_OK;
+}
+
+static enum status put_visit(struct store *store, int64_t result, const struct visit_record *visit,
+                             struct error *err)
+{
+    struct binder b;
+    TRY(start(store, PUT_VISIT, &b, err));
+    bind_int(&b, result);
+    bind_int(&b, visit->round);
+    bind_text(&b, visit->started_utc);
+    bind_int(&b, visit->samples);
+    bind_number(&b, visit->median_s);
+    bind_number(&b, visit->ci_low_s);
+    bind_number(&b, visit->ci_high_s);
+    bind_number(&b, visit->steal_share);
+    bind_number(&b, visit->wait_share);
+    bind_number(&b, visit->clock_hz);
+    bind_text(&b, visit->reason);
+    TRY(binder_run(store, &b, NULL, "storing the visits", err));
+    return put_levels(store, result, visit, err);
 }
 
 static enum status put_record(struct store *store, int64_t run, const struct record *record,
@@ -334,6 +403,8 @@ static enum status put_record(struct store *store, int64_t run, const struct rec
         TRY(put_metric(store, result, &record->metrics[k], err));
     for (int64_t k = 0; k < record->sample_count; k++)
         TRY(put_sample(store, result, k, &record->samples[k], err));
+    for (int k = 0; k < record->visit_count; k++)
+        TRY(put_visit(store, result, &record->visits[k], err));
     return STATUS_OK;
 }
 

@@ -47,6 +47,9 @@ struct run_head {
     const struct build_record *build;
     const char *command, *suite, *suite_text, *plan_hash;
     int planned;
+    int rounds;             /* planned visits of each point; 0: one */
+    int64_t order_seed;     /* of each round's shuffled order */
+    const char *turns_uuid; /* the run measured in turns with this one; NULL: none */
     const char *started_utc;
     int64_t order_key;
     const char *branch, *tag;
@@ -82,11 +85,34 @@ struct metric_record {
 enum sample_phase { SAMPLE_WARMUP, SAMPLE_TIME, SAMPLE_DISCARDED };
 
 struct sample_record {
+    int visit; /* round, from 0 */
     enum sample_phase phase;
     int64_t time_ns;
     int64_t queue_ns; /* this and the next: RECORD_NONE when not known */
     int64_t context_switches, migrations, page_faults, steal_ns;
     double clock_hz;
+};
+
+enum { LEVELS_MAX = 8 };
+
+/* What the machine itself could do beside a visit. */
+struct level_record {
+    const char *name, *unit; /* "hand_over", "s" */
+    enum better better;
+    double value;
+    const char *reason;
+};
+
+/* One stretch of samples of a point, in one round of the run. */
+struct visit_record {
+    int round; /* from 0 */
+    const char *started_utc;
+    int64_t samples;                      /* timed ones */
+    double median_s, ci_low_s, ci_high_s; /* of its samples alone */
+    double steal_share, wait_share, clock_hz;
+    const char *reason; /* why something above is NAN or the visit does not count; "" otherwise */
+    struct level_record levels[LEVELS_MAX];
+    int level_count;
 };
 
 enum result_status { RESULT_OK, RESULT_WRONG, RESULT_FAILED, RESULT_SKIPPED };
@@ -106,6 +132,8 @@ struct record {
     int metric_count;
     const struct sample_record *samples;
     int64_t sample_count;
+    const struct visit_record *visits; /* ascending by round */
+    int visit_count;
 };
 
 /* The most that can be had, but for the latency, which is the least, and the capacity. */

@@ -14,7 +14,7 @@
 #include "base/embedded.h"
 #include "base/error.h"
 
-enum { STORE_APPLICATION = 0x52494447, STORE_BUSY_MS = 10000, STORE_STATEMENTS = 16 };
+enum { STORE_APPLICATION = 0x52494447, STORE_BUSY_MS = 10000, STORE_STATEMENTS = 24 };
 
 struct store {
     sqlite3 *db;

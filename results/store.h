@@ -42,6 +42,8 @@ enum status run_begin(struct store *store, const struct run_head *head, int64_t 
 /* Facts that change by themselves; others are ignored. phase: "before" or "after". */
 enum status run_put_facts(struct store *store, int64_t run, const char *phase,
                           const struct environment *environment, struct error *err);
+/* A point is put again after each visit: what the run has at this position of the plan is replaced
+ * if it is the same point with fewer visits, and the put refused otherwise. */
 enum status run_put(struct store *store, int64_t run, const struct record *record,
                     struct error *err);
 enum status run_put_ceilings(struct store *store, int64_t run,

@@ -42,7 +42,7 @@ made_run() {
             VALUES ('$build', '0.1', 'c0ffee$build', 'release', 'gcc 12', '-O2', 'onednn');
         INSERT INTO run SELECT $made_id, '$made_uuid', h.id, e.id, b.id, 'ridge run', 'suite.toml',
             '', 'plan', 1, printf('2026-01-%02dT00:00:00.000Z', $day), NULL, $day, 'main', '$tag',
-            'finished', '$verdict', iif('$verdict' = 'valid', '', 'the governor changed')
+            'finished', '$verdict', iif('$verdict' = 'valid', '', 'the governor changed'), 1, 0, ''
             FROM host AS h, env_set AS e, build AS b
             WHERE h.uid = 'uid-$host' AND e.hash = 'env-$governor' AND b.uid = '$build';"
 }

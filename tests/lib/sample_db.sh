@@ -71,7 +71,7 @@ INSERT INTO run SELECT n, printf('%08x-1111-4222-8333-444455556666', 0x5f3a0000 
     'ridge run', 'suites/quick.toml', 'threads = 2' || char(10), 'abcdef0123456789', 7,
     strftime('%Y-%m-%dT%H:%M:%S.000Z', 1789000000 + n * 86400, 'unixepoch'),
     strftime('%Y-%m-%dT%H:%M:%S.000Z', 1789000150 + n * 86400, 'unixepoch'),
-    1789000000 + n * 86400, 'main' || (SELECT text FROM evil), '', 'finished', 'valid', '' FROM r;
+    1789000000 + n * 86400, 'main' || (SELECT text FROM evil), '', 'finished', 'valid', '', 1, 0, '' FROM r;
 INSERT INTO run_fact SELECT id, 'before', 'load', 'loadavg_1m', '0.31', '', '/proc/loadavg', 'ok' FROM run;
 
 INSERT INTO point SELECT n, printf('%016x', n * 7919), printf('workload=%s batch=%d', name, batch), name, '',
@@ -177,7 +177,8 @@ INSERT INTO metric (result, name, unit, source, better, value, reason, formula, 
 -- Samples: near the median, now and then a late one.
 CREATE TEMP TABLE serial (n INTEGER PRIMARY KEY);
 WITH RECURSIVE i(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i, knob WHERE n < samples + 2) INSERT INTO serial SELECT n FROM i;
-INSERT INTO sample SELECT result, n, CASE WHEN n < 3 THEN 'warmup' ELSE 'time' END,
+INSERT INTO sample (result, idx, phase, time_ns, queue_ns, context_switches, migrations,
+    page_faults, steal_ns, clock_hz) SELECT result, n, CASE WHEN n < 3 THEN 'warmup' ELSE 'time' END,
     CAST(1e9 * t * (0.985 + 0.03 * ((n * 2654435761 >> 7) % 1009) / 1009.0
       + CASE WHEN (n * 40503) % 29 = 3 THEN 0.02 + 0.2 * ((n * 31) % 17) / 17.0 ELSE 0 END) AS INT),
     NULL, (n % 29 = 3), 0, 0, NULL, 3.1e9 FROM whole, serial;

@@ -372,25 +372,32 @@ static void migrations_go_forward_whole_or_not_at_all(void **state)
 }
 
 /* Ceilings that version 1 kept are still there, and those of devices find room. */
+static const char old_run[] =
+    "INSERT INTO host VALUES (1, 'aabbccddeeff0011', 'maker'); INSERT INTO env_set VALUES (1, 'e');"
+    "INSERT INTO build VALUES (1, 'b', '0', '', '', '', '', '');"
+    "INSERT INTO run VALUES (1, 'old', 1, 1, 1, '', '', '', 'p', 1, '2026-01-01T00:00:00.000Z', "
+    "NULL,"
+    "0, '', '', 'finished', 'valid', '')";
+
 static void ceilings_of_version_1_are_kept(void **state)
 {
     struct place *place = *state;
     struct embedded *ours = migrate_files();
     struct embedded first[] = {ours[0], {0}};
     struct store *store = open_store(place, place->db, STORE_WRITE);
-    must(place, sql_exec(store,
-                         "DROP TABLE ceiling; DROP TABLE baseline;"
-                         "DROP TABLE sample; DROP TABLE metric; DROP TABLE op; DROP TABLE result;"
-                         "DROP TABLE point; DROP TABLE run_fact; DROP TABLE run; DROP TABLE build;"
-                         "DROP TABLE env_fact; DROP TABLE env_set; DROP TABLE host;"
-                         "PRAGMA user_version = 0",
-                         "test", &place->err));
+    must(place,
+         sql_exec(store,
+                  "DROP TABLE ceiling; DROP TABLE baseline; DROP TABLE level; DROP TABLE visit;"
+                  "DROP TABLE sample; DROP TABLE metric; DROP TABLE op; DROP TABLE result;"
+                  "DROP TABLE point; DROP TABLE run_fact; DROP TABLE run; DROP TABLE build;"
+                  "DROP TABLE env_fact; DROP TABLE env_set; DROP TABLE host;"
+                  "PRAGMA user_version = 0",
+                  "test", &place->err));
     must(place, migrate(store, first, &place->err));
-    struct run_head head = made_head(uuid_a, 0);
-    int64_t run;
+    const int64_t run = 1;
     int made;
     const struct ceiling_record *ceilings = made_ceilings(&made);
-    must(place, run_begin(store, &head, &run, &place->err));
+    must(place, sql_exec(store, old_run, "test", &place->err));
     must(place, run_put_ceilings(store, run, ceilings, made, &place->err));
     struct ceiling_record launch = {.device = "cuda",
                                     .kind = CEILING_LATENCY,
