@@ -69,6 +69,33 @@ int64_t page_find(const struct grid *grid, int64_t result)
     return -1;
 }
 
+bool page_is_valid(const struct grid *results, int64_t row)
+{
+    return strcmp(grid_text(results, row, "status"), "ok") == 0 &&
+           strcmp(grid_text(results, row, "verdict"), "valid") == 0;
+}
+
+int64_t page_fact(const struct page *page, const char *name)
+{
+    const struct grid *g = &page->environment;
+    for (int64_t row = 0; row < g->row_count; row++) {
+        const char *category = grid_text(g, row, "category");
+        size_t length = strlen(category);
+        if (strncmp(name, category, length) == 0 && name[length] == ' ' &&
+            strcmp(name + length + 1, grid_text(g, row, "key")) == 0)
+            return row;
+    }
+    return -1;
+}
+
+const char *page_fact_text(const struct page *page, const char *name)
+{
+    int64_t row = page_fact(page, name);
+    return row >= 0 && strcmp(grid_text(&page->environment, row, "status"), "ok") == 0
+               ? grid_text(&page->environment, row, "value")
+               : "";
+}
+
 void page_result_name(struct page *page, const struct grid *grid, int64_t row)
 {
     page_text(page, grid_text(grid, row, "spec"));

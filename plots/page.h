@@ -42,13 +42,22 @@ enum status page_figure(struct page *page, const char *plot, int64_t result, str
 void page_result_name(struct page *page, const struct grid *grid, int64_t row);
 /* " . server", " . cold": what a reader would not assume; nothing otherwise. */
 void page_unusual(struct page *page, const struct grid *grid, int64_t row);
+/* Row of a fact of the environment, "category key"; -1 when it was not looked for. */
+int64_t page_fact(const struct page *page, const char *name);
+/* Its value; "" when it could not be read. */
+const char *page_fact_text(const struct page *page, const char *name);
+/* Measured, right and not disturbed: the only results that are counted and ranked. */
+bool page_is_valid(const struct grid *results, int64_t row);
 /* Row of a result in a grid with a column `result`, -1 when absent. */
 int64_t page_find(const struct grid *grid, int64_t result);
 
 /* ---- sections, in order ---- */
 
 void section_head(struct page *page);
-void section_banners(struct page *page);
+/* What does not let the run stand as it is: one line each, details folded. */
+void section_alerts(struct page *page);
+/* The first screen: what was measured on, how much of it is valid, how good, what would pay. */
+void section_glance(struct page *page);
 void section_headline(struct page *page);
 enum status section_against(struct page *page, struct error *err);
 enum status section_overview(struct page *page, struct error *err);

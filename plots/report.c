@@ -80,7 +80,8 @@ static enum status put_page(struct page *page, struct error *err)
     page_raw(page, "</head>\n<body>\n");
     section_head(page);
     page_raw(page, "<main>\n");
-    section_banners(page);
+    section_alerts(page);
+    section_glance(page);
     TRY(section_against(page, err));
     section_headline(page);
     TRY(section_overview(page, err));

@@ -85,9 +85,11 @@ static const struct asked asked[] = {
     {"topology l1d", "L1 data cache"},
     {"topology l2", "L2 cache"},
     {"topology l3", "L3 cache"},
-    {"memory total", "Memory"},
+    {"memory size", "Memory"},
     {"memory thp", "Huge pages"},
-    {"gpu name", "GPU"},
+    {"gpu 0_name", "GPU"},
+    {"gpu count", "GPUs"},
+    {"gpu driver", "GPU driver"},
     {"cpu_state governor", "Governor"},
     {"cpu_state boost", "Boost"},
     {"cpu_state no_turbo", "Turbo off"},
@@ -99,23 +101,11 @@ static const struct asked asked[] = {
     {"permission perf_event_paranoid", "perf_event_paranoid"},
 };
 
-static int64_t find_fact(const struct grid *g, const char *name)
-{
-    for (int64_t row = 0; row < g->row_count; row++) {
-        const char *category = grid_text(g, row, "category");
-        size_t length = strlen(category);
-        if (strncmp(name, category, length) == 0 && name[length] == ' ' &&
-            strcmp(name + length + 1, grid_text(g, row, "key")) == 0)
-            return row;
-    }
-    return -1;
-}
-
 static void put_summary(struct page *page)
 {
     page_raw(page, "<dl class=\"facts\">\n");
     for (int k = 0; k < ARRAY_COUNT(asked); k++) {
-        int64_t row = find_fact(&page->environment, asked[k].key);
+        int64_t row = page_fact(page, asked[k].key);
         if (row < 0 || (!is(&page->environment, row, "status", "ok") &&
                         !is(&page->environment, row, "category", "cpu_state")))
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The top of the report: what was run, what is wrong with it, the table of results. */
+ * The table of results and the plots of the whole run. */
 #include <math.h>
 #include <string.h>
 
@@ -11,116 +11,6 @@
 static bool is(const struct grid *grid, int64_t row, const char *column, const char *word)
 {
     return strcmp(grid_text(grid, row, column), word) == 0;
-}
-
-static const char *fact(const struct page *page, const char *key)
-{
-    for (int64_t row = 0; row < page->environment.row_count; row++)
-        if (is(&page->environment, row, "key", key) && is(&page->environment, row, "status", "ok"))
-            return grid_text(&page->environment, row, "value");
-    return "";
-}
-
-void section_head(struct page *page)
-{
-    const struct grid *runs = &page->runs;
-    const char *model = fact(page, "model_name");
-    page_raw(page, "<header><p class=\"brand\">Ridge report</p><h1>");
-    page_text(page, grid_text(runs, page->run_row, "host"));
-    page_raw(page, "</h1><p class=\"sub\">");
-    page_text(page, *model ? model : "processor not known");
-    page_raw(page, "<br>%.16s UTC \xc2\xb7 ", grid_text(runs, page->run_row, "started_utc"));
-    page_text(page, grid_text(runs, page->run_row, "suite"));
-    page_raw(page, " \xc2\xb7 run %.8s", grid_text(runs, page->run_row, "uuid"));
-    if (*grid_text(runs, page->run_row, "tag")) {
-        page_raw(page, " \xc2\xb7 ");
-        page_text(page, grid_text(runs, page->run_row, "tag"));
-    }
-    page_raw(page, "</p></header>\n");
-}
-
-/* ---- banners ---- */
-
-static void banner_results(struct page *page)
-{
-    for (int64_t row = 0; row < page->results.row_count; row++) {
-        const char *status = grid_text(&page->results, row, "status");
-        bool ok = strcmp(status, "ok") == 0;
-        if (ok && is(&page->results, row, "verdict", "valid"))
-            continue;
-        bool bad = strcmp(status, "failed") == 0 || strcmp(status, "wrong") == 0;
-        page_raw(page, "<p class=\"banner %s\"><strong>%s: ", bad ? "bad" : "warn",
-                 strcmp(status, "wrong") == 0     ? "WRONG RESULT"
-                 : strcmp(status, "failed") == 0  ? "FAILED"
-                 : strcmp(status, "skipped") == 0 ? "SKIPPED"
-                                                  : "INVALID");
-        page_result_name(page, &page->results, row);
-        page_raw(page, ", batch %.0f", grid_number(&page->results, row, "batch"));
-        page_unusual(page, &page->results, row);
-        page_raw(page, "</strong> ");
-        page_text(page, grid_text(&page->results, row, "reason"));
-        page_raw(page, "</p>\n");
-    }
-}
-
-static int64_t count_rows(const struct grid *grid, const char *bound, double winograd)
-{
-    int64_t count = 0;
-    for (int64_t row = 0; row < grid->row_count; row++) {
-        bool above = grid_number(grid, row, "fraction_of_roof") > 1.02;
-        if (winograd > 0 ? above && strstr(grid_text(grid, row, "note"), "Winograd") != NULL
-                         : is(grid, row, "bound", bound))
-            count++;
-    }
-    return count;
-}
-
-static void banner_counting(struct page *page)
-{
-    int64_t results = count_rows(&page->bounds, "counting error", 0);
-    int64_t steps = count_rows(&page->offenders, "counting error", 0);
-    int64_t winograd = count_rows(&page->offenders, "", 1);
-    if (results || steps) {
-        page_raw(
-            page,
-            "<p class=\"banner bad\"><strong>COUNTING ERROR: %lld workloads and %lld steps lie "
-            "above their roof.</strong> No machine is faster than itself: a number is wrong. "
-            "Candidates: the precision of the ceiling, the convention of counting FLOPs, bytes "
-            "that were cached, a step measured apart from its neighbours, or a ceiling that was "
-            "disturbed. Marked below.</p>\n",
-            (long long)results, (long long)steps);
-    }
-    if (winograd)
-        page_raw(
-            page,
-            "<p class=\"banner note\">%lld convolutions by Winograd's algorithm lie above the "
-            "peak. This is no error: their FLOPs are counted as a direct convolution has them, "
-            "and the algorithm does fewer.</p>\n",
-            (long long)winograd);
-}
-
-void section_banners(struct page *page)
-{
-    const struct grid *runs = &page->runs;
-    if (!is(runs, page->run_row, "state", "finished"))
-        page_raw(page,
-                 "<p class=\"banner warn\"><strong>This run did not finish</strong> (%.12s): "
-                 "%.0f of %.0f points are here.</p>\n",
-                 grid_text(runs, page->run_row, "state"),
-                 grid_number(runs, page->run_row, "results"),
-                 grid_number(runs, page->run_row, "planned"));
-    if (!is(runs, page->run_row, "verdict", "valid")) {
-        page_raw(page, "<p class=\"banner bad\"><strong>INVALID RUN</strong> ");
-        page_text(page, grid_text(runs, page->run_row, "reason"));
-        page_raw(page, "</p>\n");
-    }
-    banner_results(page);
-    banner_counting(page);
-    if (!page->roofs.row_count)
-        page_raw(page,
-                 "<p class=\"banner note\">This run measured no ceilings: there are no roofs, no "
-                 "bound classes and no recoverable seconds. <code>ridge peaks</code> or a suite "
-                 "with <code>ceilings = true</code> measures them.</p>\n");
 }
 
 /* ---- the table ---- */

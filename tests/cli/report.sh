@@ -66,8 +66,10 @@ prints 'usual/index.html$'
 check "usual: well-formed" strict
 check "usual: a workload each" test "$(grep -c '<section class="workload' "$html")" -eq 7
 lacks "other host" 'https?://|src=|@import|url\((.?)https?'
-has "fails are told" 'FAILED: gnmt'
-has "invalid is told" 'INVALID: resnet50:version=1.5'
+has "what is not valid takes one line" \
+    '<details class="banner bad" id="not-valid"><summary><strong>3 of 7 points are not valid:</strong> 1 disturbed, 1 failed, 1 skipped</summary>'
+has "the reasons are folded under it" '>resnet50:version=1.5, batch 32</a> disturbed: 41 % of the samples'
+has "a failure with its reason" '>gnmt, batch 8</a> gnmt: out of memory while packing weights'
 has "Winograd is explained" 'convolutions by Winograd'
 lacks "counting error" 'COUNTING ERROR'
 has "the sentence" '% of the time is in kernels below 30 % of their'
@@ -80,6 +82,21 @@ has "interval" '± 0.4 %, n = 60'
 has "median" '<strong>104 ms</strong>'
 check "usual: the number of the store" test "$(sqlite3 "$tap_dir/usual.db" \
     "SELECT round(1e3 * value) FROM metric WHERE result = 3001 AND op IS NULL AND name = 'time_s'")" = 104.0
+# ---- the first screen ----
+has "the processor and what of it was used" \
+    '<strong>Intel.*</strong> · 1 socket, 2 cores, 2 hardware threads, 2 threads in use · 16 GiB memory · no accelerator found'
+has "when and by which program" '>2026-09-13 00:26 UTC · Ridge 0.1.0, commit 3274a4953ee1 · '
+has "how many points are valid" '<h3>Valid points</h3><p class="big">4 of 7</p>'
+share=$(sqlite3 "$tap_dir/usual.db" "SELECT printf('%.1f %%', 100 * exp(avg(ln(m.value))))
+    FROM result AS r JOIN metric AS m ON m.result = r.id
+    WHERE r.run = 3 AND r.verdict = 'valid' AND r.status = 'ok' AND m.name = 'fraction_of_peak'")
+has "the geometric mean share of peak of the valid points" "<h3>Share of peak</h3><p class=\"big\">$share<"
+has "over how many" 'Geometric mean over 4 valid points \(n = 4\)'
+check "usual: the three largest losses, largest first" sh -c "
+    grep -c '^<li><strong>.*, step #' '$html' | grep -qx 3
+    grep '^<li><strong>' '$html' | head -1 | grep -q '<a href=\"#r3002\">bert_large</a>, batch 1, step #'"
+run ridge export offenders --db "$tap_dir/usual.db" --run latest --format json
+holds '[.[] | select(.spec != "resnet50:version=1.5")] | sort_by(-.recoverable) | .[0].result == 3002'
 if drawn; then
     # Roofline, breakdown and spread; a roofline, a curve and two histories for each of five.
     check "usual: all plots inside" test "$(grep -o '<svg ' "$html" | wc -l)" -eq 46
@@ -93,7 +110,7 @@ if drawn; then
 fi
 if command -v xmllint >/dev/null; then
     xmllint --html --noout "$html" 2>&1 | grep 'error :' |
-        grep -vE 'Tag (svg|g|path|use|title|desc|defs|circle|rect|text|polygon|header|main|section|figure|figcaption|details|summary|time|linearGradient|ellipse|line|polyline) invalid' \
+        grep -vE 'Tag (svg|g|path|use|title|desc|defs|circle|rect|text|polygon|header|main|section|figure|figcaption|details|summary|nav|time|linearGradient|ellipse|line|polyline) invalid' \
             >"$tap_dir/lint"
     check "usual: xmllint" test ! -s "$tap_dir/lint"
 fi
@@ -113,7 +130,24 @@ has "the scenario in the table" '>ncf</a><small>batch 1024 · f32 · 2 threads �
 has "and over the section" '<h3>ncf <small>batch 1024 · server · cold</small>'
 drawn && check "unusual: and in the plot" grep -q 'ncf server cold' "$tap_dir/unusual/plots/roofline.dat"
 
+# Eleven banners pushed the results off the screen: it is one line, whatever the number.
+mkdir "$tap_dir/empty"
+env WORKLOADS=17 tests/lib/sample_db.sh "$tap_dir/alerts.db"
+which=alerts html=$tap_dir/alerts/index.html
+sqlite3 "$tap_dir/alerts.db" "UPDATE result SET verdict = 'invalid',
+        reason = 'unstable: the median is known to +-9.0 % only after 60 samples'
+    WHERE run = 3 AND point BETWEEN 3 AND 13"
+run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/alerts.db" --output "$tap_dir/alerts"
+has "groups" '<strong>14 of 20 points are not valid:</strong> 11 unstable, 1 disturbed, 1 failed, 1 skipped<'
+check "alerts: one banner of points" test "$(sed -n '1,/id="results"/p' "$html" | grep -c 'class="banner [a-z]*" id="not-valid"')" -eq 1
+check "alerts: no other banner before the results but Winograd's" test \
+    "$(sed -n '1,/id="results"/p' "$html" | grep -c 'class="banner')" -eq 2
+check "alerts: each point is in the fold" test "$(grep -c '^<li><a href="#r' "$html")" -eq 14
+has "they enter no mean" 'Geometric mean over 6 valid points'
+
 page bare CEILINGS=0 STEPS=0 RUNS=1
+has "no share without a peak" 'no valid point has both FLOPs and a measured peak'
+has "no losses without ceilings" 'no valid point has both a time and the ceilings'
 check "bare: well-formed" strict
 has "says that there are no ceilings" 'measured no ceilings'
 has "says that there are no steps" 'No steps were timed'
@@ -127,7 +161,7 @@ sqlite3 "$tap_dir/above.db" "UPDATE metric SET value = value / 100 WHERE result 
 run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
 exits 0
 which=above html=$tap_dir/above/index.html
-has "a point above its roof is an error" 'COUNTING ERROR: 0 workloads and 1 steps'
+has "a point above its roof is an error" 'COUNTING ERROR: 0 workloads and 1 step lie'
 has "and is shown below the offenders" '<tr class="bad"><td data-label="Step" data-sort="0"'
 
 sqlite3 "$tap_dir/above.db" "UPDATE result SET status = 'wrong', verify_error = 0.3,
@@ -135,7 +169,8 @@ sqlite3 "$tap_dir/above.db" "UPDATE result SET status = 'wrong', verify_error = 
     UPDATE run SET verdict = 'invalid', reason = 'the machine throttled' WHERE id = 3"
 run ridge report --db "$tap_dir/above.db" --output "$tap_dir/above"
 exits 0
-has "a wrong result" 'WRONG RESULT: ncf, batch 1024</strong> relative error 0.3'
+has "a wrong result is counted as one" 'not valid:</strong> .*1 wrong result'
+has "a wrong result" '>ncf, batch 1024</a> relative error 0.3'
 has "an invalid run" 'INVALID RUN</strong> the machine throttled'
 check "above: well-formed when wrong" strict
 
@@ -195,7 +230,6 @@ exits 0
 complains 'run 6f3a0002 of bench-99'
 
 # Without gnuplot: everything but the pictures, and what to do.
-mkdir "$tap_dir/empty"
 run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/usual.db" --output "$tap_dir/without"
 exits 0
 complains 'apt-get install gnuplot-nox'

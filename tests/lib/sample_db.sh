@@ -42,7 +42,7 @@ INSERT INTO env_fact VALUES
  (1,'cpu_state','no_turbo',NULL,'','/sys/devices/system/cpu/intel_pstate/no_turbo','tuning','absent'),
  (1,'cpu_state','smt','off','','/sys/devices/system/cpu/smt/control','tuning','ok'),
  (1,'mitigation','spectre_v2','spectre_v2: Enhanced IBRS','','/sys/devices/system/cpu/vulnerabilities','tuning','ok'),
- (1,'memory','total','16766066688','B','/proc/meminfo','identity','ok'),
+ (1,'memory','size','16','GiB','/proc/meminfo','identity','ok'),
  (1,'memory','thp','madvise','','/sys/kernel/mm/transparent_hugepage/enabled','tuning','ok'),
  (1,'memory','dimms',NULL,'','/sys/firmware/dmi/tables/DMI','identity','denied'),
  (1,'kernel','release','6.1.0-18-cloud-amd64','','uname','identity','ok'),
