@@ -8,7 +8,7 @@
 #include "plots/palette.h"
 #include "plots/text.h"
 
-enum { LINE_PX = 18, MARGIN_PX = 3 };
+enum { LINE_PX = FIGURE_LINE_PX, MARGIN_PX = 3 };
 
 const struct grid *figure_grid_if(const struct figure *figure, const char *block)
 {
@@ -113,15 +113,37 @@ double figure_px_y(const struct figure *f, double value)
     return f->height - f->bottom - along(&f->y, value) * (f->height - f->top - f->bottom);
 }
 
-/* A letter takes 0.5 to 0.6 of the font's size on average in the sans-serif fonts of browsers. */
+/* Widths of the letters from ' ' to '~' in hundredths of the font's size: in each case the wider of
+ * DejaVu Sans and Liberation Sans (which is as wide as Arial and Helvetica). With one width for all
+ * letters "gemm" ran into "rnn". */
+static const unsigned char letter_widths[] = {
+    32, 40, 46, 84, 64, 95, 78, 27, 39,  39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
+    64, 64, 34, 34, 84, 84, 84, 56, 102, 68, 69, 72, 77, 67, 61, 78, 75, 29, 50, 67, 56, 86, 75, 79,
+    67, 79, 72, 67, 61, 73, 68, 99, 69,  67, 69, 39, 34, 39, 84, 56, 50, 61, 63, 55, 63, 62, 35, 63,
+    63, 28, 28, 58, 28, 97, 63, 61, 63,  63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64, 34, 64, 84};
+
+enum { OTHER_LETTER = 100 };
+
 double figure_text_width(const char *text)
 {
-    return 0.61 * FIGURE_FONT_PX * text_letters(text);
+    int sum = 0;
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte >= ' ' && byte <= '~')
+            sum += letter_widths[byte - ' '];
+        else if ((byte & 0xc0) != 0x80) /* the first byte of a letter */
+            sum += OTHER_LETTER;
+    }
+    return FIGURE_FONT_PX * sum / 100.0;
 }
 
 struct short_text figure_row_name(const struct figure *f, const char *name)
 {
-    return text_fit(name, 0.4 * f->width / figure_text_width("x"));
+    int letters = text_letters(name);
+    struct short_text fit = text_fit(name, letters);
+    while (letters > 1 && figure_text_width(fit.s) > 0.4 * f->width)
+        fit = text_fit(name, --letters);
+    return fit;
 }
 
 struct box figure_text_box(double x, double y, const char *text, double align)
@@ -148,6 +170,7 @@ void figure_take(struct figure *f, struct box box)
 {
     if (f->taken_count == FIGURE_BOXES_MAX)
         return;
+    f->is_text[f->taken_count] = false;
     f->taken[f->taken_count++] =
         (struct box){box.x0 - MARGIN_PX, box.y0, box.x1 + MARGIN_PX, box.y1};
 }
@@ -161,6 +184,8 @@ void figure_label_colour(struct figure *f, double x, double y, double align, con
     fprintf(f->commands, " at screen %.5f,%.5f %s noenhanced front textcolor rgb '#%06x'\n",
             x / f->width, 1 - y / f->height, words[(int)lrint(align * 2)], rgb);
     figure_take(f, figure_text_box(x, y, text, align));
+    if (f->taken_count)
+        f->is_text[f->taken_count - 1] = true;
 }
 
 void figure_label(struct figure *f, double x, double y, double align, const char *text)
@@ -180,7 +205,7 @@ void figure_x_title(struct figure *f, const char *text)
 {
     double x = (f->left + f->width - f->right) / 2, half = figure_text_width(text) / 2;
     x = fmin(x, f->width - half - 2);
-    figure_label(f, x, f->height - LINE_PX / 2.0 - 2, 0.5, text);
+    figure_label(f, x, f->height - f->below - LINE_PX / 2.0 - 2, 0.5, text);
 }
 
 void figure_line(struct figure *f, struct box line, const char *style)
@@ -188,43 +213,6 @@ void figure_line(struct figure *f, struct box line, const char *style)
     fprintf(f->commands, "set arrow from screen %.5f,%.5f to screen %.5f,%.5f nohead %s\n",
             line.x0 / f->width, 1 - line.y0 / f->height, line.x1 / f->width,
             1 - line.y1 / f->height, style);
-}
-
-/* From the marker to the nearest side of a label that stands apart. */
-static void lead(struct figure *f, struct box marker, struct box label)
-{
-    double x = (marker.x0 + marker.x1) / 2, y = (marker.y0 + marker.y1) / 2;
-    double to_x = fmax(label.x0, fmin(x, label.x1)),
-           to_y = fmax(label.y0 + 3, fmin(y, label.y1 - 3));
-    double distance = hypot(to_x - x, to_y - y), radius = (marker.x1 - marker.x0) / 2;
-    if (distance < radius + 14)
-        return;
-    double step = radius / distance;
-    figure_line(f, (struct box){x + (to_x - x) * step, y + (to_y - y) * step, to_x, to_y},
-                "lc rgb '#808080' lw 0.8");
-}
-
-bool figure_label_beside(struct figure *f, double x, double y, double radius, const char *text)
-{
-    /* Right first, then left, above, below, and between. */
-    static const double turns[][2] = {{1, 0},      {-1, 0},    {0, -1},      {0, 1},
-                                      {0.8, -0.7}, {0.8, 0.7}, {-0.8, -0.7}, {-0.8, 0.7}};
-    static const double steps[] = {5, 12, 22, 36, 54, 78, 110, 150};
-    struct box marker = {x - radius, y - radius, x + radius, y + radius};
-    for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
-        for (size_t t = 0; t < sizeof(turns) / sizeof(turns[0]); t++) {
-            double reach = radius + steps[s], dx = turns[t][0], dy = turns[t][1];
-            double align = dx > 0 ? 0 : dx < 0 ? 1 : 0.5;
-            double at_x = x + dx * reach, at_y = y + dy * (reach + LINE_PX / 3.0);
-            struct box box = figure_text_box(at_x, at_y, text, align);
-            if (!figure_free(f, box))
-                continue;
-            figure_label(f, at_x, at_y, align, text);
-            lead(f, marker, box);
-            return true;
-        }
-    }
-    return false;
 }
 
 static void legend_entry(struct figure *f, double x, double y, int index, const char *name)

@@ -16,10 +16,23 @@
 #include "plots/text.h"
 #include "results/query.h"
 
-enum { FIGURE_GRIDS_MAX = 4, FIGURE_BOXES_MAX = 400, FIGURE_FONT_PX = 13 };
+enum {
+    FIGURE_GRIDS_MAX = 4,
+    FIGURE_BOXES_MAX = 2000,
+    FIGURE_LEADS_MAX = 100,
+    FIGURE_FONT_PX = 13,
+    FIGURE_LINE_PX = 18
+};
 
 struct box {
     double x0, y0, x1, y1;
+};
+
+/* A marker that a reader can point at in the page. */
+struct figure_mark {
+    double x, y, radius; /* pixels */
+    double x_value, y_value;
+    int64_t id; /* result or step, as the plot has it */
 };
 
 struct axis {
@@ -35,8 +48,16 @@ struct figure {
     FILE *data, *commands;
     double width, height, left, right, top, bottom;
     struct axis x, y;
+    double below; /* pixels under the title of the x axis, for a legend of numbers */
     struct box taken[FIGURE_BOXES_MAX];
+    bool is_text[FIGURE_BOXES_MAX]; /* of taken */
     int taken_count;
+    struct box leads[FIGURE_LEADS_MAX]; /* lines from markers to their names */
+    int lead_count;
+    struct figure_mark *marks; /* owned; for whom the plot is drawn takes them */
+    int mark_count;
+    bool marks_steps;  /* ids are steps of one result, not results */
+    int unnamed;       /* points that have neither a name nor a number */
     const char *block; /* being written */
     int64_t rows;
     char empty[200]; /* why there is nothing to draw */
@@ -78,9 +99,26 @@ void figure_label_colour(struct figure *figure, double x, double y, double align
 void figure_y_title(struct figure *figure, const char *text);
 void figure_x_title(struct figure *figure, const char *text);
 void figure_line(struct figure *figure, struct box from_to, const char *style);
+
+/* ---- names of points (plots/labels.c) ---- */
+
+struct label_point {
+    double x, y, radius;
+    const char *text;
+    int number; /* out: of the legend; 0: its name stands beside it, -1: there was no room */
+};
+
 /* Beside a marker of this radius, where there is room; false when there is none. */
 bool figure_label_beside(struct figure *figure, double x, double y, double radius,
                          const char *text);
+/* Names all points: beside the marker, or, where they crowd, by a number that the legend explains.
+ * No label touches another or a marker. The same points always get the same places. */
+void figure_label_points(struct figure *figure, struct label_point *points, int count);
+/* The legend of the numbers, in columns over the lower edge; its height. Draws unless it measures.
+ */
+double figure_number_legend(struct figure *figure, const struct label_point *points, int count,
+                            bool draws);
+
 /* Entries over the frame, in lines from the left; bit k of `used`: palette entry k. */
 double figure_legend_height(struct figure *figure, unsigned used, const char *(*name)(int index));
 void figure_legend(struct figure *figure, unsigned used, const char *(*name)(int index));

@@ -3,10 +3,9 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "plots/plot.h"
-#include "plots/svg.h"
 #include "plots/text.h"
 
 void page_raw(struct page *page, const char *format, ...)
@@ -36,10 +35,18 @@ void page_cell(struct page *page, const char *label, const char *text)
     page_raw(page, "</td>");
 }
 
+struct short_text page_sort_key(double value)
+{
+    struct short_text text = {""};
+    if (isfinite(value))
+        snprintf(text.s, sizeof(text.s), "%.9g", value);
+    return text;
+}
+
 void page_number(struct page *page, const char *label, double sort_by, const char *text)
 {
-    page_raw(page, "<td class=\"num\" data-label=\"%s\" data-sort=\"%.9g\">", label,
-             isfinite(sort_by) ? sort_by : -1);
+    page_raw(page, "<td class=\"num\" data-label=\"%s\" data-sort=\"%s\">", label,
+             page_sort_key(sort_by).s);
     page_text(page, text);
     page_raw(page, "</td>");
 }
@@ -67,6 +74,63 @@ int64_t page_find(const struct grid *grid, int64_t result)
         if ((int64_t)grid_number(grid, row, "result") == result)
             return row;
     return -1;
+}
+
+/* ---- steps ---- */
+
+struct row_of_result {
+    int64_t result, row;
+};
+
+static int by_result(const void *a, const void *b)
+{
+    const struct row_of_result *x = a, *y = b;
+    if (x->result != y->result)
+        return x->result < y->result ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static int find_result(const void *key, const void *item)
+{
+    const int64_t *result = key;
+    const struct page_step *step = item;
+    return *result < step->result ? -1 : *result > step->result;
+}
+
+enum status page_index_steps(struct page *page, struct error *err)
+{
+    const struct grid *g = &page->offenders;
+    size_t rows = (size_t)g->row_count + 1;
+    struct row_of_result *sorted = arena_array(&page->arena, rows, sizeof(*sorted));
+    page->steps = arena_array(&page->arena, rows, sizeof(*page->steps));
+    page->step_rows = arena_array(&page->arena, rows, sizeof(*page->step_rows));
+    if (!sorted || !page->steps || !page->step_rows)
+        return FAIL_NO_MEMORY(err);
+    for (int64_t row = 0; row < g->row_count; row++)
+        sorted[row] = (struct row_of_result){(int64_t)grid_number(g, row, "result"), row};
+    qsort(sorted, (size_t)g->row_count, sizeof(*sorted), by_result);
+    for (int64_t k = 0; k < g->row_count; k++) {
+        page->step_rows[k] = sorted[k].row;
+        if (k == 0 || sorted[k].result != sorted[k - 1].result)
+            page->steps[page->step_count++] = (struct page_step){sorted[k].result, k, 0};
+        page->steps[page->step_count - 1].count++;
+    }
+    return STATUS_OK;
+}
+
+const int64_t *page_steps(const struct page *page, int64_t result, int *count)
+{
+    const struct page_step *found =
+        bsearch(&result, page->steps, (size_t)page->step_count, sizeof(*page->steps), find_result);
+    *count = found ? (int)found->count : 0;
+    return found ? page->step_rows + found->first : NULL;
+}
+
+bool page_shows_step(const struct page *page, const int64_t *rows, int k)
+{
+    enum { STEPS_SHOWN = 10 };
+    return k < STEPS_SHOWN ||
+           strcmp(grid_text(&page->offenders, rows[k], "bound"), "counting error") == 0;
 }
 
 bool page_is_valid(const struct grid *results, int64_t row)
@@ -112,76 +176,4 @@ void page_unusual(struct page *page, const struct grid *grid, int64_t row)
         page_raw(page, " \xc2\xb7 ");
         page_text(page, value);
     }
-}
-
-enum { NARROW_PX = 360 };
-
-/* One picture for wide windows and one for narrow ones; the style sheet shows one of them. */
-static enum status put_picture(struct page *page, const struct plot *plot, const char *stem,
-                               bool narrow, struct error *err)
-{
-    char file[512];
-    struct svg_words words = {stem, plot->title, plot->about};
-    snprintf(file, sizeof(file), "%s/%s.svg", page->folder, stem);
-    page_raw(page, "<div class=\"%s\">", narrow ? "narrow" : "wide");
-    TRY(svg_inline(file, &words, page->out, err));
-    page_raw(page, "</div>");
-    return STATUS_OK;
-}
-
-static void put_caption(struct page *page, const struct plot *plot, const char *stem)
-{
-    page_raw(page, "<figcaption>");
-    page_text(page, plot->about);
-    page_raw(page,
-             " <span class=\"files\"><a href=\"plots/%s.svg\">svg</a> "
-             "<a href=\"plots/%s.dat\">data</a> <a href=\"plots/%s.gp\">gnuplot</a></span>",
-             stem, stem, stem);
-    page_raw(page, "</figcaption></figure>\n");
-}
-
-static void put_missing(struct page *page, const char *name, const char *reason)
-{
-    struct report_outcome *o = page->outcome;
-    if (o->not_drawn++ == 0)
-        snprintf(o->plot_reason, sizeof(o->plot_reason), "%s", reason);
-    page_raw(page, "<p class=\"missing\">No picture here (%s): ", name);
-    page_text(page, reason);
-    page_raw(page, "</p>\n");
-}
-
-enum status page_figure(struct page *page, const char *name, int64_t result, struct error *err)
-{
-    struct plot plot;
-    struct plot_outcome outcome, small;
-    char stem[64], small_stem[80];
-    if (result)
-        snprintf(stem, sizeof(stem), "%s_%lld", name, (long long)result);
-    else
-        snprintf(stem, sizeof(stem), "%s", name);
-    snprintf(small_stem, sizeof(small_stem), "%s_narrow", stem);
-    struct plot_request request = {.name = name,
-                                   .run = page->run,
-                                   .result = result,
-                                   .base = page->against ? page->against->store : NULL,
-                                   .base_run = page->against ? page->against->run : 0,
-                                   .folder = page->folder,
-                                   .stem = stem,
-                                   .kind = "svg"};
-    TRY(plot_find(name, &plot, err));
-    TRY(plot_draw(page->store, &request, &outcome, err));
-    if (!outcome.drawn) {
-        put_missing(page, name, outcome.reason);
-        return STATUS_OK;
-    }
-    request.stem = small_stem;
-    request.width = NARROW_PX;
-    TRY(plot_draw(page->store, &request, &small, err));
-    page->outcome->drawn++;
-    page_raw(page, "<figure class=\"plot\">");
-    TRY(put_picture(page, &plot, stem, false, err));
-    if (small.drawn)
-        TRY(put_picture(page, &plot, small_stem, true, err));
-    put_caption(page, &plot, stem);
-    return STATUS_OK;
 }

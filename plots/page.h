@@ -9,6 +9,12 @@
 #include <stdio.h>
 
 #include "plots/report.h"
+#include "plots/text.h"
+
+/* The steps of one result. */
+struct page_step {
+    int64_t result, first, count; /* in step_rows */
+};
 
 struct page {
     FILE *out;
@@ -20,6 +26,10 @@ struct page {
     struct grid base_runs, base_bounds;   /* of the run compared with */
     struct grid runs, results, counted, bounds, offenders, kinds, roofs, ceilings, environment,
         unavailable;
+    struct arena arena;
+    struct page_step *steps; /* rows of `offenders` by result */
+    int64_t *step_rows;
+    int64_t step_count;   /* results that have steps */
     int64_t run_row;      /* of the run in `runs` */
     int64_t base_run_row; /* of the other in base_runs */
 };
@@ -33,6 +43,8 @@ void page_element(struct page *page, const char *tag, const char *text);
 /* Table cells: label is shown before the value on narrow screens; a number sorts by itself. */
 void page_cell(struct page *page, const char *label, const char *text);
 void page_number(struct page *page, const char *label, double sort_by, const char *text);
+/* What a cell sorts by, for its data-sort: "" for NAN, which sorts last in both directions. */
+struct short_text page_sort_key(double value);
 void page_begin_table(struct page *page, const char *classes, const char *const *titles, int count);
 void page_end_table(struct page *page);
 /* A plot with its caption and the links to its files, or the reason why there is none. */
@@ -46,6 +58,13 @@ void page_unusual(struct page *page, const struct grid *grid, int64_t row);
 int64_t page_fact(const struct page *page, const char *name);
 /* Its value; "" when it could not be read. */
 const char *page_fact_text(const struct page *page, const char *name);
+/* Rows of `offenders` of one result, the most recoverable first; NULL and 0: it has no steps. */
+const int64_t *page_steps(const struct page *page, int64_t result, int *count);
+/* Whether the k-th of those has a row in its workload's table: steps above their roof have nothing
+ * to recover, but must be seen. */
+bool page_shows_step(const struct page *page, const int64_t *rows, int k);
+/* Makes page_steps possible, once `offenders` has been read. */
+enum status page_index_steps(struct page *page, struct error *err);
 /* Measured, right and not disturbed: the only results that are counted and ranked. */
 bool page_is_valid(const struct grid *results, int64_t row);
 /* Row of a result in a grid with a column `result`, -1 when absent. */

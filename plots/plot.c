@@ -251,6 +251,13 @@ static enum status draw(struct figure *figure, const struct plot *plot,
     return STATUS_OK;
 }
 
+void plot_outcome_release(struct plot_outcome *outcome)
+{
+    free(outcome->marks);
+    outcome->marks = NULL;
+    outcome->mark_count = 0;
+}
+
 enum status plot_draw(struct store *store, const struct plot_request *request,
                       struct plot_outcome *outcome, struct error *err)
 {
@@ -271,6 +278,10 @@ enum status plot_draw(struct store *store, const struct plot_request *request,
     figure->width = request->width > 0 ? request->width : plot.width;
     figure->height = fmin(plot.height, figure->width * 1.1);
     enum status status = draw(figure, &plot, request, outcome, err);
+    outcome->marks = figure->marks;
+    outcome->mark_count = figure->mark_count;
+    outcome->marks_steps = figure->marks_steps;
+    outcome->unnamed = figure->unnamed;
     for (int k = 0; k < figure->grid_count; k++)
         grid_release(&figure->grids[k]);
     free(figure);

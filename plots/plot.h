@@ -20,6 +20,8 @@
 #include "base/embedded.h"
 #include "results/query.h"
 
+struct figure_mark;
+
 enum { PLOT_VIEWS_MAX = 4 };
 
 struct plot {
@@ -47,8 +49,12 @@ struct plot_request {
 
 struct plot_outcome {
     bool drawn;
-    char file[512];   /* the picture, when drawn */
-    char reason[320]; /* why it was not drawn and what to do, else "" */
+    char file[512];            /* the picture, when drawn */
+    char reason[320];          /* why it was not drawn and what to do, else "" */
+    struct figure_mark *marks; /* owned: what of it can be pointed at */
+    int mark_count;
+    bool marks_steps; /* their ids are steps */
+    int unnamed;      /* points without a name or number */
 };
 
 /* The next plot after the named file (NULL: the first); NULL at the end. */
@@ -56,7 +62,10 @@ const struct embedded *plot_next(const struct embedded *after);
 enum status plot_read(const struct embedded *file, struct plot *plot, struct error *err);
 enum status plot_find(const char *name, struct plot *plot, struct error *err);
 
-/* Nothing to draw, and no gnuplot, are no failures: outcome tells the reason. */
+void plot_outcome_release(struct plot_outcome *outcome);
+
+/* Nothing to draw, and no gnuplot, are no failures: outcome tells the reason. The caller releases
+ * the outcome, whatever the status. */
 enum status plot_draw(struct store *store, const struct plot_request *request,
                       struct plot_outcome *outcome, struct error *err);
 

@@ -39,6 +39,7 @@ static enum status read_grids(struct page *page, struct error *err)
     struct query_value run = {.name = "run", .number = (double)page->run};
     for (int k = 0; k < ARRAY_COUNT(readings); k++)
         TRY(query_view(page->store, readings[k].view, &run, 1, readings[k].grid, err));
+    TRY(page_index_steps(page, err));
     return find_run(&page->runs, page->run, &page->run_row, err);
 }
 
@@ -61,6 +62,7 @@ static void release(struct page *page)
                             &page->unavailable, &page->base_runs, &page->base_bounds};
     for (int k = 0; k < ARRAY_COUNT(grids); k++)
         grid_release(grids[k]);
+    arena_release(&page->arena);
 }
 
 static void put_embedded(struct page *page, const char *tag, const char *path)

@@ -79,8 +79,8 @@ static struct short_text change_text(double ratio)
 
 static void put_change(struct page *page, double ratio, double low, double high)
 {
-    page_raw(page, "<td class=\"num\" data-label=\"Change\" data-sort=\"%.9g\"><strong>%s</strong>",
-             isfinite(ratio) ? ratio : -1, change_text(ratio).s);
+    page_raw(page, "<td class=\"num\" data-label=\"Change\" data-sort=\"%s\"><strong>%s</strong>",
+             page_sort_key(ratio).s, change_text(ratio).s);
     if (isfinite(low))
         page_raw(page, "<small>%s to %s</small>", change_text(low).s, change_text(high).s);
     page_raw(page, "</td>");
@@ -94,19 +94,19 @@ static double roof_share(const struct grid *bounds, const char *key)
     return NAN;
 }
 
-static void put_time(struct page *page, const struct report_change *c)
+static void put_time(struct page *page, const struct report_change *c, int index)
 {
     double base = roof_share(&page->base_bounds, c->key), head = roof_share(&page->bounds, c->key);
-    page_raw(page, "<tr><th scope=\"row\">");
+    page_raw(page, "<tr id=\"c%d\"><th scope=\"row\">", index);
     page_text(page, c->label);
     page_raw(page, "<small>time</small></th>");
     page_number(page, "BASE", c->base_s, text_time(c->base_s).s);
     page_number(page, "HEAD", c->head_s, text_time(c->head_s).s);
     put_change(page, c->ratio, c->ci_low, c->ci_high);
     page_raw(page,
-             "<td class=\"num\" data-label=\"Of its roof\" data-sort=\"%.9g\">%s \xe2\x86\x92 "
+             "<td class=\"num\" data-label=\"Of its roof\" data-sort=\"%s\">%s \xe2\x86\x92 "
              "%s</td>",
-             isfinite(head) ? head : -1, text_percent(base).s, text_percent(head).s);
+             page_sort_key(head).s, text_percent(base).s, text_percent(head).s);
     put_verdict(page, c->verdict, c->why);
 }
 
@@ -142,7 +142,7 @@ enum status section_against(struct page *page, struct error *err)
     TRY(page_figure(page, "roofline_against", 0, err));
     page_begin_table(page, "headline sortable", titles, ARRAY_COUNT(titles));
     for (int k = 0; k < a->change_count; k++) {
-        put_time(page, &a->changes[k]);
+        put_time(page, &a->changes[k], k);
         put_rate(page, &a->changes[k]);
     }
     page_end_table(page);

@@ -43,8 +43,8 @@ static void put_median(struct page *page, int64_t row)
     double half =
         fmax(grid_number(g, row, "ci_high") - median, median - grid_number(g, row, "ci_low"));
     page_raw(page,
-             "<td class=\"num\" data-label=\"Median time\" data-sort=\"%.9g\"><strong>%s</strong>",
-             isfinite(median) ? median : -1, text_time(median).s);
+             "<td class=\"num\" data-label=\"Median time\" data-sort=\"%s\"><strong>%s</strong>",
+             page_sort_key(median).s, text_time(median).s);
     if (isfinite(half))
         page_raw(page, "<small>\xc2\xb1 %s, n = %.0f</small>", text_percent(half / median).s,
                  grid_number(g, row, "n"));
@@ -82,7 +82,8 @@ static void put_row(struct page *page, int64_t row)
 {
     const struct grid *g = &page->results;
     int64_t result = (int64_t)grid_number(g, row, "result");
-    page_raw(page, "<tr><th scope=\"row\"><a href=\"#r%lld\">", (long long)result);
+    page_raw(page, "<tr id=\"p%lld\"><th scope=\"row\"><a href=\"#r%lld\">", (long long)result,
+             (long long)result);
     page_result_name(page, g, row);
     page_raw(page, "</a><small>batch %.0f \xc2\xb7 ", grid_number(g, row, "batch"));
     page_text(page, grid_text(g, row, "precision"));

@@ -9,8 +9,6 @@
 #include "plots/palette.h"
 #include "plots/text.h"
 
-enum { OFFENDERS_SHOWN = 10 };
-
 static void put_fact(struct page *page, const char *name, const char *value)
 {
     page_raw(page, "<div><dt>%s</dt><dd>", name);
@@ -95,9 +93,10 @@ static struct summary summarise(const struct page *page, int64_t result)
 {
     const struct grid *g = &page->offenders;
     struct summary s = {.known_s = 0};
-    for (int64_t row = 0; row < g->row_count; row++) {
-        if ((int64_t)grid_number(g, row, "result") != result)
-            continue;
+    int count;
+    const int64_t *rows = page_steps(page, result, &count);
+    for (int k = 0; k < count; k++) {
+        int64_t row = rows[k];
         double time = grid_number(g, row, "time"), share = grid_number(g, row, "fraction_of_roof");
         double gain = grid_number(g, row, "recoverable");
         s.steps++;
@@ -154,9 +153,9 @@ static void put_kind(struct page *page, int64_t row, double total)
     page_number(page, "Steps", grid_number(g, row, "steps"), grid_text(g, row, "steps"));
     page_number(page, "Time", seconds, text_time(seconds).s);
     page_raw(page,
-             "<td data-label=\"Share\" data-sort=\"%.6g\" class=\"share\"><span class=\"bar\" "
+             "<td data-label=\"Share\" data-sort=\"%s\" class=\"share\"><span class=\"bar\" "
              "style=\"width:%.1f%%;background:#%06x\"></span><span>%s</span></td>",
-             isfinite(share) ? share : -1, isfinite(share) ? 60 * share : 0,
+             page_sort_key(share).s, isfinite(share) ? 60 * share : 0,
              palette_at(palette_of_kind(kind))->rgb, text_percent(share).s);
     page_number(page, "Performance", rate, text_scaled(rate, "FLOP/s").s);
     double bytes = grid_number(g, row, "bytes") / seconds;
@@ -179,22 +178,18 @@ static void put_kinds(struct page *page, int64_t result)
     page_end_table(page);
 }
 
-static bool is_counting_error(const struct grid *g, int64_t row)
-{
-    return strcmp(grid_text(g, row, "bound"), "counting error") == 0;
-}
-
 static void put_offender(struct page *page, int64_t row, double total)
 {
     const struct grid *g = &page->offenders;
     double time = grid_number(g, row, "time"), rate = grid_number(g, row, "flop_rate");
     double share = grid_number(g, row, "fraction_of_roof");
     double gain = grid_number(g, row, "recoverable");
-    bool error = is_counting_error(g, row);
-    page_raw(
-        page,
-        "<tr%s><td data-label=\"Step\" data-sort=\"%.0f\" class=\"step\"><strong>#%.0f</strong> ",
-        error ? " class=\"bad\"" : "", grid_number(g, row, "step"), grid_number(g, row, "step"));
+    bool error = strcmp(grid_text(g, row, "bound"), "counting error") == 0;
+    page_raw(page,
+             "<tr%s id=\"s%.0f-%.0f\"><td data-label=\"Step\" data-sort=\"%.0f\" class=\"step\">"
+             "<strong>#%.0f</strong> ",
+             error ? " class=\"bad\"" : "", grid_number(g, row, "result"),
+             grid_number(g, row, "step"), grid_number(g, row, "step"), grid_number(g, row, "step"));
     page_text(page, grid_text(g, row, "kind"));
     page_element(page, "small", grid_text(g, row, "name"));
     page_raw(page, "</td><td data-label=\"Kernel\" class=\"kernel\">");
@@ -223,18 +218,15 @@ static void put_offenders(struct page *page, int64_t result, const struct summar
                                          "#Performance", "#Of its roof", "Bound by"};
     if (!(summary->all_s > 0))
         return;
-    int shown = 0;
+    int shown = 0, count;
+    const int64_t *rows = page_steps(page, result, &count);
     page_raw(page, "<h4>Top offenders by recoverable seconds</h4>\n");
     page_begin_table(page, "sortable", titles, ARRAY_COUNT(titles));
-    for (int64_t row = 0; row < page->offenders.row_count; row++) {
-        if ((int64_t)grid_number(&page->offenders, row, "result") != result)
-            continue;
-        /* Steps above their roof have nothing to recover, but must be seen. */
-        if (shown >= OFFENDERS_SHOWN && !is_counting_error(&page->offenders, row))
-            continue;
-        put_offender(page, row, summary->all_s);
-        shown++;
-    }
+    for (int k = 0; k < count; k++)
+        if (page_shows_step(page, rows, k)) {
+            put_offender(page, rows[k], summary->all_s);
+            shown++;
+        }
     page_end_table(page);
     if (shown < summary->steps)
         page_raw(page,

@@ -7,7 +7,9 @@
  * and roofs (kind, value, label, how). Without roofs the points stand alone. A plot of two runs has
  * base_points (with a key, as points then have) and base_roofs too: small and grey, with an arrow
  * to where each point is now. */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/registry.h"
@@ -15,7 +17,7 @@
 #include "plots/palette.h"
 #include "plots/text.h"
 
-enum { ROOFS_MAX = 16, NAMED_MAX = 24 };
+enum { ROOFS_MAX = 16, NAMED_MAX = 60, LEAST_TARGET_PX = 7 };
 
 #define ROOF_MOVED 1.03                /* smaller moves of a roof are the noise of measuring it */
 static const unsigned grey = 0x595959; /* of text: 7 to 1 on white */
@@ -105,6 +107,19 @@ static void set_axes(struct figure *f, const struct grid *points, const struct r
     round_axis(&f->y, 2.2, 1.7);
 }
 
+/* Small points are easier to hit than they look. */
+static void put_mark(struct figure *f, const struct grid *points, int64_t row, double radius)
+{
+    double x = grid_number(points, row, "intensity"), y = grid_number(points, row, "flop_rate");
+    double id = grid_number(points, row, f->marks_steps ? "step" : "result");
+    f->marks[f->mark_count++] = (struct figure_mark){.x = figure_px_x(f, x),
+                                                     .y = figure_px_y(f, y),
+                                                     .radius = fmax(radius, LEAST_TARGET_PX),
+                                                     .x_value = x,
+                                                     .y_value = y,
+                                                     .id = (int64_t)id};
+}
+
 static void put_points(struct figure *f, const struct grid *points, double *radius)
 {
     bool ops = grid_column_find(points, "kind") >= 0;
@@ -126,21 +141,38 @@ static void put_points(struct figure *f, const struct grid *points, double *radi
         radius[row] = 4.5 * size; /* gnuplot draws a marker of size 1 with 4.5 px around */
         figure_take(f, (struct box){px - radius[row], py - radius[row], px + radius[row],
                                     py + radius[row]});
+        put_mark(f, points, row, radius[row]);
     }
     figure_end(f);
 }
 
-static void name_points(struct figure *f, const struct grid *points, const double *radius)
+/* The texts of the labels are cut to length: they need a place of their own. */
+struct names {
+    struct label_point *labels;
+    struct short_text *texts;
+    int count;
+};
+
+static void name_points(struct figure *f, const struct grid *points, const double *radius,
+                        struct names *names)
 {
-    int named = 0;
-    for (int64_t row = 0; row < points->row_count && named < NAMED_MAX; row++) {
+    names->count = 0;
+    for (int64_t row = 0; row < points->row_count; row++) {
         if (!visible(points, row) || grid_number(points, row, "named") == 0)
             continue;
-        figure_label_beside(f, figure_px_x(f, grid_number(points, row, "intensity")),
-                            figure_px_y(f, grid_number(points, row, "flop_rate")), radius[row],
-                            text_fit(grid_text(points, row, "label"), 24).s);
-        named++;
+        if (names->count == NAMED_MAX) {
+            f->unnamed++;
+            continue;
+        }
+        struct short_text *text = &names->texts[names->count];
+        *text = text_fit(grid_text(points, row, "label"), 24);
+        names->labels[names->count++] =
+            (struct label_point){.x = figure_px_x(f, grid_number(points, row, "intensity")),
+                                 .y = figure_px_y(f, grid_number(points, row, "flop_rate")),
+                                 .radius = radius[row],
+                                 .text = text->s};
     }
+    figure_label_points(f, names->labels, names->count);
 }
 
 /* ---- the run compared with ---- */
@@ -338,7 +370,7 @@ static void set_frame(struct figure *f, const struct grid *points, const struct 
 {
     const char *(*name)(int) =
         grid_column_find(points, "kind") >= 0 ? palette_family : palette_domain;
-    f->left = 74, f->right = 16, f->bottom = 54;
+    f->left = 74, f->right = 16, f->bottom = 54 + f->below;
     f->top = figure_legend_height(f, used_swatches(points), name);
     figure_legend(f, used_swatches(points), name);
     set_axes(f, points, roofs, base);
@@ -348,14 +380,15 @@ static void set_frame(struct figure *f, const struct grid *points, const struct 
     figure_y_title(f, "performance [GFLOP/s]");
 }
 
-static enum status draw(struct figure *f, const struct grid *points, struct arena *arena,
-                        struct error *err)
+static enum status draw(struct figure *f, const struct grid *points, struct names *names,
+                        struct arena *arena, struct error *err)
 {
     struct roofs roofs = {.top = 0}, base = {.top = 0};
     const struct grid *base_points = figure_grid_if(f, "base_points");
     double *radius = arena_array(arena, (size_t)points->row_count, sizeof(*radius));
     if (!radius)
         return FAIL_NO_MEMORY(err);
+    f->taken_count = f->lead_count = f->mark_count = f->unnamed = 0;
     collect(figure_grid(f, "roofs"), &roofs);
     if (base_points)
         collect(figure_grid(f, "base_roofs"), &base);
@@ -373,8 +406,45 @@ static enum status draw(struct figure *f, const struct grid *points, struct aren
     }
     put_ridge(f, &roofs);
     name_roofs(f, &roofs);
-    name_points(f, points, radius);
+    name_points(f, points, radius, names);
     name_roofs(f, &base);
+    return STATUS_OK;
+}
+
+/* How high the legend is follows from the places of all labels: they are found once without
+ * writing anything. The legend lies below, so that it moves none of them. */
+static enum status measure(struct figure *f, const struct grid *points, struct names *names,
+                           struct arena *arena, struct error *err)
+{
+    FILE *data = f->data, *commands = f->commands;
+    f->data = f->commands = fopen("/dev/null", "w");
+    if (!f->data) {
+        f->data = data, f->commands = commands;
+        return FAIL(err, STATUS_FAILED, "/dev/null: %s", strerror(errno));
+    }
+    enum status status = draw(f, points, names, arena, err);
+    figure_end(f);
+    fclose(f->data);
+    f->data = data, f->commands = commands;
+    f->below = figure_number_legend(f, names->labels, names->count, false);
+    f->height += f->below;
+    return status;
+}
+
+static enum status lay_out(struct figure *f, const struct grid *points, struct arena *arena,
+                           struct error *err)
+{
+    struct names names = {
+        .labels = arena_array(arena, NAMED_MAX, sizeof(*names.labels)),
+        .texts = arena_array(arena, NAMED_MAX, sizeof(*names.texts)),
+    };
+    f->marks = calloc((size_t)points->row_count, sizeof(*f->marks));
+    f->marks_steps = grid_column_find(points, "step") >= 0;
+    if (!names.labels || !names.texts || !f->marks)
+        return FAIL_NO_MEMORY(err);
+    TRY(measure(f, points, &names, arena, err));
+    TRY(draw(f, points, &names, arena, err));
+    (void)figure_number_legend(f, names.labels, names.count, true);
     return STATUS_OK;
 }
 
@@ -389,7 +459,7 @@ enum status shape_roofline(struct figure *f, struct error *err)
         snprintf(f->empty, sizeof(f->empty), "nothing here has both FLOPs and bytes");
         return STATUS_OK;
     }
-    enum status status = draw(f, points, &arena, err);
+    enum status status = lay_out(f, points, &arena, err);
     arena_release(&arena);
     return status;
 }

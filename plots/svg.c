@@ -92,6 +92,14 @@ static bool drop_background(struct scan *s)
     return true;
 }
 
+/* What lies over the picture goes in before its last tag. */
+static void put_over(struct scan *s)
+{
+    if (!starts(s, "</svg>") || !s->words->over)
+        return;
+    fputs(s->words->over, s->page);
+}
+
 static void copy_body(struct scan *s)
 {
     while (s->at < s->end) {
@@ -101,6 +109,7 @@ static void copy_body(struct scan *s)
             s->at++;
             continue;
         }
+        put_over(s);
         fputc(*s->at++, s->page);
     }
 }
@@ -114,9 +123,9 @@ static enum status put_svg(const char *text, const struct svg_words *words, FILE
     if (!at || !body || sscanf(at, "viewBox=\"%63[0-9. -]\"", box) != 1)
         return FAIL(err, STATUS_FAILED, "%s: not an SVG by gnuplot", path);
     fprintf(page,
-            "<svg viewBox=\"%s\" role=\"img\" "
+            "<svg viewBox=\"%s\" role=\"%s\" "
             "aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
-            box, words->id, words->id, words->id);
+            box, words->over && *words->over ? "group" : "img", words->id, words->id, words->id);
     text_html(page, words->title);
     fprintf(page, "</title><desc id=\"%s-d\">", words->id);
     text_html(page, words->description);

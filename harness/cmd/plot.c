@@ -132,7 +132,7 @@ static int plot_main(int word_count, char **words, const void *values)
     const struct plot_options *o = values;
     struct error err = {0};
     struct store *store = NULL;
-    struct plot_outcome outcome;
+    struct plot_outcome outcome = {.drawn = false};
     if (word_count == 0)
         return list_plots(o->json, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
     if (word_count > 1 || o->svg + o->png + o->pdf > 1 || o->json) {
@@ -146,6 +146,7 @@ static int plot_main(int word_count, char **words, const void *values)
     if (status == STATUS_OK)
         status = draw_both(store, words[0], o, &outcome, &err);
     store_close(store);
+    plot_outcome_release(&outcome);
     if (status != STATUS_OK)
         return command_fail(&err);
     if (outcome.drawn) {

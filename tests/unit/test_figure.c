@@ -107,6 +107,23 @@ static bool apart(const struct box *a, const struct box *b)
     return a->x1 <= b->x0 || b->x1 <= a->x0 || a->y1 <= b->y0 || b->y1 <= a->y0;
 }
 
+/* Every label keeps clear of all others and of all markers, and lies inside the frame. */
+static void check_boxes(const struct figure *f)
+{
+    for (int a = 0; a < f->taken_count; a++) {
+        if (!f->is_text[a])
+            continue;
+        assert_true(f->taken[a].x0 >= f->left - 4 && f->taken[a].x1 <= f->width - f->right + 4);
+        assert_true(f->taken[a].y0 >= f->top && f->taken[a].y1 <= f->height - f->bottom);
+        for (int b = 0; b < f->taken_count; b++) { /* less the margin beside each */
+            struct box box = {f->taken[b].x0 + 3, f->taken[b].y0, f->taken[b].x1 - 3,
+                              f->taken[b].y1};
+            if (a != b)
+                assert_true(apart(&f->taken[a], &box));
+        }
+    }
+}
+
 /* Crowds of points: whatever is placed keeps clear of all labels and of all other markers. */
 static void labels_keep_apart(void **state)
 {
@@ -123,10 +140,117 @@ static void labels_keep_apart(void **state)
             double y = 250 + spread * (random_uniform((uint64_t)crowd + 1000, (uint64_t)k) - 0.5);
             placed += figure_label_beside(&f, x, y, 6, "resnet50 b32");
         }
+        check_boxes(&f);
+        fclose(f.commands);
+        free(text);
+    }
+    assert_true(placed > 50 * 15);
+}
+
+enum { CROWD = 34 };
+
+static const char *const crowd_names[] = {"gemm",
+                                          "rnn",
+                                          "mmmmmmmmmm",
+                                          "conv:case=57",
+                                          "resnet50:version=1.5 b32",
+                                          "\xe2\x82\xac\xe2\x82\xac"};
+
+/* So many points over so many pixels; what was written to the plot is the caller's. */
+static char *draw_crowd(struct figure *f, struct label_point *points, int seed, double spread)
+{
+    char *text = NULL;
+    size_t size = 0;
+    figure_begin(f, &text, &size);
+    for (int k = 0; k < CROWD; k++) {
+        uint64_t stream = 2 * (uint64_t)seed;
+        double x = 420 + spread * (random_uniform(stream, (uint64_t)k) - 0.5);
+        double y = 240 + 0.6 * spread * (random_uniform(stream + 1, (uint64_t)k) - 0.5);
+        points[k] =
+            (struct label_point){.x = x, .y = y, .radius = 3 + k % 4, .text = crowd_names[k % 6]};
+        figure_take(f, (struct box){x - 3, y - 3, x + 3, y + 3});
+    }
+    figure_label_points(f, points, CROWD);
+    fclose(f->commands);
+    return text;
+}
+
+/* 34 points on top of each other, and spread wider and wider: each has its name or a number, no
+ * two labels meet, and the numbers are 1, 2, 3 ... in the order of the points. */
+static void a_crowd_is_numbered(void **state)
+{
+    (void)state;
+    struct label_point points[CROWD];
+    for (int seed = 0; seed < 40; seed++) {
+        struct figure f;
+        free(draw_crowd(&f, points, seed, 20.0 * seed));
+        int number = 0, labels = 0;
+        check_boxes(&f);
+        for (int k = 0; k < f.taken_count; k++)
+            labels += f.is_text[k];
+        for (int k = 0; k < CROWD; k++) {
+            assert_true(points[k].number >= 0); /* -1: there was no room */
+            if (points[k].number > 0)
+                assert_int_equal(points[k].number, ++number);
+        }
+        assert_int_equal(labels, CROWD);
+        assert_int_equal(f.unnamed, 0);
+        assert_true(seed > 1 || number == CROWD);
+    }
+}
+
+static void the_same_points_get_the_same_places(void **state)
+{
+    (void)state;
+    struct figure f;
+    struct label_point points[CROWD];
+    char *first = draw_crowd(&f, points, 7, 60), *second = draw_crowd(&f, points, 7, 60);
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+}
+
+/* "gemm" and "rnn" side by side were printed as "gemmrnn": all letters counted as equally wide. */
+static void wide_letters_take_their_width(void **state)
+{
+    (void)state;
+    struct figure f;
+    char *text = NULL;
+    size_t size = 0;
+    assert_true(figure_text_width("gemm") > 2 * figure_text_width("iiii"));
+    /* 38.6 px in DejaVu Sans of 13 px, which is what a browser without Arial takes. */
+    assert_true(figure_text_width("gemm") > 41 && figure_text_width("gemm") < 43);
+    figure_begin(&f, &text, &size);
+    double gap = 5 + 2 + figure_text_width("rnn");
+    assert_true(figure_label_beside(&f, 300, 200, 2, "gemm"));
+    /* Room for its name to the left only with the width that all letters once had. */
+    assert_true(figure_label_beside(&f, 300 + 7 + 32 + gap + 4, 200, 2, "rnn"));
+    check_boxes(&f);
+    fclose(f.commands);
+    free(text);
+}
+
+/* The legend lies under the frame, in columns as wide as the widest name, inside the canvas. */
+static void the_legend_fits(void **state)
+{
+    (void)state;
+    struct label_point points[CROWD];
+    for (double width = 360; width <= 860; width += 500) {
+        struct figure f;
+        char *text = NULL;
+        size_t size = 0;
+        free(draw_crowd(&f, points, 0, 1));
+        figure_begin(&f, &text, &size);
+        f.width = width;
+        double height = figure_number_legend(&f, points, CROWD, false);
+        assert_int_equal(f.taken_count, 0);
+        f.height += height, f.bottom += height;
+        assert_true(figure_number_legend(&f, points, CROWD, true) == height);
+        assert_true(f.taken_count > CROWD);
         for (int a = 0; a < f.taken_count; a++) {
-            assert_true(f.taken[a].x0 >= f.left - 4 && f.taken[a].x1 <= f.width - f.right + 4);
-            assert_true(f.taken[a].y0 >= f.top && f.taken[a].y1 <= f.height - f.bottom);
-            for (int b = 0; b < a; b++) { /* less the margin beside each */
+            assert_true(f.taken[a].x0 >= 0 && f.taken[a].x1 <= width + 4);
+            assert_true(f.taken[a].y0 >= f.height - height && f.taken[a].y1 <= f.height);
+            for (int b = 0; b < a; b++) {
                 struct box box = {f.taken[b].x0 + 3, f.taken[b].y0, f.taken[b].x1 - 3,
                                   f.taken[b].y1};
                 assert_true(apart(&f.taken[a], &box));
@@ -135,7 +259,6 @@ static void labels_keep_apart(void **state)
         fclose(f.commands);
         free(text);
     }
-    assert_true(placed > 50 * 15);
 }
 
 static void positions_follow_the_axes(void **state)
@@ -165,7 +288,7 @@ static void a_picture_becomes_part_of_the_page(void **state)
     char path[] = "/tmp/ridge_test_svg_XXXXXX", *got = NULL;
     size_t size = 0;
     struct error err = {0};
-    struct svg_words words = {"p1", "A <title>", "what it shows"};
+    struct svg_words words = {"p1", "A <title>", "what it shows", "<a href=\"#p1\"/>"};
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, sample_svg, sizeof(sample_svg) - 1), sizeof(sample_svg) - 1);
@@ -173,7 +296,8 @@ static void a_picture_becomes_part_of_the_page(void **state)
     FILE *stream = open_memstream(&got, &size);
     assert_int_equal(svg_inline(path, &words, stream, &err), STATUS_OK);
     fclose(stream);
-    assert_non_null(strstr(got, "viewBox=\"0 0 760 460\" role=\"img\""));
+    assert_non_null(strstr(got, "viewBox=\"0 0 760 460\" role=\"group\""));
+    assert_non_null(strstr(got, "<a href=\"#p1\"/></svg>"));
     assert_non_null(strstr(got, "<title id=\"p1-t\">A &lt;title&gt;</title>"));
     assert_non_null(strstr(got, "id='p1-gpDot'"));
     assert_non_null(strstr(got, "<use href='#p1-gpDot' color='rgb(230, 159,   0)'/>"));
@@ -218,6 +342,10 @@ int main(void)
         cmocka_unit_test(text_cannot_leave_its_place),
         cmocka_unit_test(kinds_have_families),
         cmocka_unit_test(labels_keep_apart),
+        cmocka_unit_test(a_crowd_is_numbered),
+        cmocka_unit_test(the_same_points_get_the_same_places),
+        cmocka_unit_test(wide_letters_take_their_width),
+        cmocka_unit_test(the_legend_fits),
         cmocka_unit_test(positions_follow_the_axes),
         cmocka_unit_test(a_picture_becomes_part_of_the_page),
         cmocka_unit_test(every_plot_says_what_it_is),

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plots inside the page, and what of them can be pointed at: over each marker of a roofline lies an
+ * invisible circle with the numbers of its point, and a link to its row where the page has one. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plots/figure.h"
+#include "plots/page.h"
+#include "plots/plot.h"
+#include "plots/svg.h"
+#include "plots/text.h"
+
+/* ---- markers ---- */
+
+/* Where a step is among the rows of its result, -1 when it is not. */
+static int find_step(const struct page *page, const int64_t *rows, int count, int64_t step)
+{
+    for (int k = 0; k < count; k++)
+        if ((int64_t)grid_number(&page->offenders, rows[k], "step") == step)
+            return k;
+    return -1;
+}
+
+/* The id of the row that shows a mark; "" when the page shows none. */
+static struct short_text row_of_step(const struct page *page, int64_t result, int64_t step)
+{
+    struct short_text name = {""};
+    int count;
+    const int64_t *rows = page_steps(page, result, &count);
+    int k = find_step(page, rows, count, step);
+    if (k >= 0 && page_shows_step(page, rows, k))
+        snprintf(name.s, sizeof(name.s), "s%lld-%lld", (long long)result, (long long)step);
+    return name;
+}
+
+static struct short_text row_of_result(const struct page *page, const struct plot *plot, int64_t id)
+{
+    struct short_text name = {""};
+    int64_t row = page_find(&page->results, id);
+    if (row < 0)
+        return name;
+    snprintf(name.s, sizeof(name.s), "p%lld", (long long)id);
+    const char *key = grid_text(&page->results, row, "key");
+    for (int k = 0; plot->of_base && k < page->against->change_count; k++)
+        if (strcmp(page->against->changes[k].key, key) == 0)
+            snprintf(name.s, sizeof(name.s), "c%d", k);
+    return name;
+}
+
+static void put_roof(FILE *out, const struct grid *grid, int64_t row)
+{
+    double share = row < 0 ? NAN : grid_number(grid, row, "fraction_of_roof");
+    if (!isfinite(share)) {
+        fputs("\nits roof is not known", out);
+        return;
+    }
+    fprintf(out, "\n%s of its roof, bound by ", text_percent(share).s);
+    text_html(out, grid_text(grid, row, "bound"));
+}
+
+static void put_result_title(const struct page *page, int64_t result, FILE *out)
+{
+    const struct grid *g = &page->results;
+    int64_t row = page_find(g, result), bound = page_find(&page->bounds, result);
+    if (row < 0)
+        return;
+    text_html(out, grid_text(g, row, "spec"));
+    fprintf(out, ", batch %.0f", grid_number(g, row, "batch"));
+    put_roof(out, &page->bounds, bound);
+    bool valid = page_is_valid(g, row);
+    fputs(valid ? "\nvalid" : "\nnot valid: ", out);
+    text_html(out, valid ? "" : grid_text(g, row, "reason"));
+}
+
+static void put_step_title(const struct page *page, int64_t result, int64_t step, FILE *out)
+{
+    const struct grid *g = &page->offenders;
+    int count;
+    const int64_t *rows = page_steps(page, result, &count);
+    int k = find_step(page, rows, count, step);
+    fprintf(out, "step #%lld ", (long long)step);
+    if (k < 0)
+        return;
+    int64_t row = rows[k];
+    text_html(out, grid_text(g, row, "kind"));
+    fputs(", ", out);
+    text_html(out, grid_text(g, row, "kernel"));
+    fprintf(out, "\n%s", text_time(grid_number(g, row, "time")).s);
+    put_roof(out, g, row);
+}
+
+static void put_mark(const struct page *page, const struct plot *plot, int64_t result,
+                     const struct figure_mark *mark, FILE *out)
+{
+    struct short_text row =
+        result ? row_of_step(page, result, mark->id) : row_of_result(page, plot, mark->id);
+    if (*row.s)
+        fprintf(out, "<a class=\"hit\" href=\"#%s\" data-row=\"%s\">", row.s, row.s);
+    else
+        fputs("<g class=\"hit\">", out);
+    fputs("<title>", out);
+    if (result)
+        put_step_title(page, result, mark->id, out);
+    else
+        put_result_title(page, mark->id, out);
+    fprintf(out, "\n%s at %s FLOP/B</title>", text_scaled(mark->y_value, "FLOP/s").s,
+            text_number(mark->x_value).s);
+    fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>%s\n", mark->x, mark->y, mark->radius,
+            *row.s ? "</a>" : "</g>");
+}
+
+/* Marks of a plot as SVG, the largest below: "" when there are none; the caller frees it. */
+static enum status make_over(const struct page *page, const struct plot *plot, int64_t result,
+                             const struct plot_outcome *outcome, char **over, struct error *err)
+{
+    size_t size = 0;
+    FILE *out = open_memstream(over, &size);
+    if (!out)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < outcome->mark_count; k++)
+        put_mark(page, plot, outcome->marks_steps ? result : 0, &outcome->marks[k], out);
+    return fclose(out) == 0 ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+/* ---- figures ---- */
+
+enum { NARROW_PX = 360 };
+
+/* One picture for wide windows and one for narrow ones; the style sheet shows one of them. */
+static enum status put_picture(struct page *page, const struct plot *plot, const char *stem,
+                               const char *over, struct error *err)
+{
+    bool narrow = strlen(stem) > 7 && strcmp(stem + strlen(stem) - 7, "_narrow") == 0;
+    char file[512];
+    struct svg_words words = {stem, plot->title, plot->about, over};
+    snprintf(file, sizeof(file), "%s/%s.svg", page->folder, stem);
+    page_raw(page, "<div class=\"%s\">", narrow ? "narrow" : "wide");
+    TRY(svg_inline(file, &words, page->out, err));
+    page_raw(page, "</div>");
+    return STATUS_OK;
+}
+
+static void put_caption(struct page *page, const struct plot *plot, const char *stem,
+                        const struct plot_outcome *outcome)
+{
+    page_raw(page, "<figcaption>");
+    page_text(page, plot->about);
+    if (outcome->mark_count)
+        page_raw(page, " Point at a marker to see its numbers; a click leads to its row.");
+    if (outcome->unnamed)
+        page_raw(page, " %d points have no name here for want of room.", outcome->unnamed);
+    page_raw(page,
+             " <span class=\"files\"><a href=\"plots/%s.svg\">svg</a> "
+             "<a href=\"plots/%s.dat\">data</a> <a href=\"plots/%s.gp\">gnuplot</a></span>",
+             stem, stem, stem);
+    page_raw(page, "</figcaption></figure>\n");
+}
+
+static void put_missing(struct page *page, const char *name, const char *reason)
+{
+    struct report_outcome *o = page->outcome;
+    if (o->not_drawn++ == 0)
+        snprintf(o->plot_reason, sizeof(o->plot_reason), "%s", reason);
+    page_raw(page, "<p class=\"missing\">No picture here (%s): ", name);
+    page_text(page, reason);
+    page_raw(page, "</p>\n");
+}
+
+static enum status put_over(struct page *page, const struct plot *plot, const char *stem,
+                            int64_t result, const struct plot_outcome *outcome, struct error *err)
+{
+    char *over = NULL;
+    enum status status = make_over(page, plot, result, outcome, &over, err);
+    if (status == STATUS_OK)
+        status = put_picture(page, plot, stem, over, err);
+    free(over);
+    return status;
+}
+
+/* Wide, and narrow where that can be drawn too. */
+static enum status put_figure(struct page *page, const struct plot *plot,
+                              struct plot_request *request, const struct plot_outcome *outcome,
+                              struct error *err)
+{
+    char stem[80], narrow[96];
+    struct plot_outcome small = {.drawn = false};
+    snprintf(stem, sizeof(stem), "%s", request->stem);
+    snprintf(narrow, sizeof(narrow), "%s_narrow", stem);
+    request->stem = narrow;
+    request->width = NARROW_PX;
+    page->outcome->drawn++;
+    page_raw(page, "<figure class=\"plot\">");
+    enum status status = put_over(page, plot, stem, request->result, outcome, err);
+    if (status == STATUS_OK)
+        status = plot_draw(page->store, request, &small, err);
+    if (status == STATUS_OK && small.drawn)
+        status = put_over(page, plot, narrow, request->result, &small, err);
+    plot_outcome_release(&small);
+    put_caption(page, plot, stem, outcome);
+    return status;
+}
+
+enum status page_figure(struct page *page, const char *name, int64_t result, struct error *err)
+{
+    struct plot plot;
+    struct plot_outcome outcome;
+    char stem[64];
+    if (result)
+        snprintf(stem, sizeof(stem), "%s_%lld", name, (long long)result);
+    else
+        snprintf(stem, sizeof(stem), "%s", name);
+    struct plot_request request = {.name = name,
+                                   .run = page->run,
+                                   .result = result,
+                                   .base = page->against ? page->against->store : NULL,
+                                   .base_run = page->against ? page->against->run : 0,
+                                   .folder = page->folder,
+                                   .stem = stem,
+                                   .kind = "svg"};
+    TRY(plot_find(name, &plot, err));
+    enum status status = plot_draw(page->store, &request, &outcome, err);
+    if (status == STATUS_OK && outcome.drawn)
+        status = put_figure(page, &plot, &request, &outcome, err);
+    else if (status == STATUS_OK)
+        put_missing(page, name, outcome.reason);
+    plot_outcome_release(&outcome);
+    return status;
+}
