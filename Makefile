@@ -233,7 +233,8 @@ LIST_format   := $(call names,results/formats)
 LIST_profiler := $(call names,profilers)
 $(foreach f,$(FEATURES),$(eval LIST_$(PLUGIN_$f) := $(call names,engine/kernels/$(PLUGIN_$f))))
 LIST_cuda_roof := $(call names,engine/kernels/cuda/roofs)
-LISTS := cuda_roof op device kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
+LIST_provider := $(sort $(filter-out cpu lib,$(notdir $(wildcard engine/kernels/*))))
+LISTS := provider cuda_roof op device kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
 GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 

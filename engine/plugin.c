@@ -5,18 +5,18 @@
 #define _GNU_SOURCE
 #include "engine/plugin.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "engine/attention.h"
 #include "engine/op.h"
+#include "engine/plugin_files.h"
+#include "engine/provider.h"
 #include "engine/reduce.h"
 #include "engine/resize.h"
 
@@ -371,87 +371,39 @@ static void load_file(const char *path, const char *name)
 
 /* ---- finding them ---- */
 
-static bool is_wanted(const char *wanted, const char *name)
+static void load_wanted(const char *path, const char *name, void *context)
 {
-    if (!wanted)
-        return true;
-    size_t length = strlen(name);
-    for (const char *at = wanted; *at;) {
-        size_t word = strcspn(at, ", ");
-        if (word == length && strncmp(at, name, length) == 0)
-            return true;
-        at += word + (at[word] != '\0');
-    }
-    return false;
+    const char *const *wanted = context;
+    if ((!*wanted || provider_named(*wanted, name)) && !info_of(name))
+        load_file(path, name);
 }
 
-static int is_library(const struct dirent *entry)
+static void load_folder(const char *folder, bool named, void *context)
 {
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && dot != entry->d_name && strcmp(dot, ".so") == 0;
+    if (!plugin_files_each(folder, load_wanted, context) && named && !info_of(folder))
+        add_info((struct plugin_info){.name = folder,
+                                      .path = folder,
+                                      .state = PLUGIN_ABSENT,
+                                      .reason = "RIDGE_PLUGIN_PATH names it, but there is no "
+                                                "such folder"});
 }
 
-/* Returns whether there is such a folder. */
-static bool load_folder(const char *folder, const char *wanted)
+const char *plugin_left_out(const char *name)
 {
-    struct dirent **files = NULL;
-    int count = scandir(folder, &files, is_library, alphasort);
-    for (int k = 0; k < count; k++) {
-        size_t length = strlen(files[k]->d_name) - strlen(".so");
-        char *name = arena_printf(&table.arena, "%.*s", (int)length, files[k]->d_name);
-        char *path = arena_printf(&table.arena, "%s/%s", folder, files[k]->d_name);
-        if (name && path && is_wanted(wanted, name) && !info_of(name))
-            load_file(path, name);
-        free(files[k]);
-    }
-    free(files);
-    return count >= 0;
-}
-
-static void load_path(const char *path, const char *wanted)
-{
-    for (const char *at = path; *at;) {
-        size_t length = strcspn(at, ":");
-        char *folder = arena_printf(&table.arena, "%.*s", (int)length, at);
-        if (folder && length && !load_folder(folder, wanted) && !info_of(folder))
-            add_info((struct plugin_info){.name = folder,
-                                          .path = folder,
-                                          .state = PLUGIN_ABSENT,
-                                          .reason = "RIDGE_PLUGIN_PATH names it, but there is no "
-                                                    "such folder"});
-        at += length + (at[length] != '\0');
-    }
-}
-
-static void load_beside_program(const char *wanted)
-{
-    char program[4096];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (length <= 0)
-        return;
-    program[length] = '\0';
-    char *slash = strrchr(program, '/');
-    if (!slash)
-        return;
-    *slash = '\0';
-    static const char *const folders[] = {"plugins", "build/release/plugins"};
-    for (int k = 0; k < ARRAY_COUNT(folders); k++) {
-        char *folder = arena_printf(&table.arena, "%s/%s", program, folders[k]);
-        if (folder)
-            load_folder(folder, wanted);
-    }
+    for (const struct left_out *absent = left_out; absent->name; absent++)
+        if (strcmp(absent->name, name) == 0)
+            return absent->reason;
+    return NULL;
 }
 
 void plugins_load(const char *wanted)
 {
-    const char *path = getenv("RIDGE_PLUGIN_PATH");
     /* OpenMP's threads spin for 3 to 15 ms after a region by default, on the CPUs that the next
      * kernel's threads want. 20000 rounds are about 0.2 ms to 1 ms; read when libgomp is loaded. */
     setenv("GOMP_SPINCOUNT", "20000", 0);
-    load_path(path ? path : "", wanted);
-    load_beside_program(wanted);
+    plugin_folders_each(load_folder, &wanted);
     for (const struct left_out *absent = left_out; absent->name; absent++)
-        if (is_wanted(wanted, absent->name) && !info_of(absent->name))
+        if ((!wanted || provider_named(wanted, absent->name)) && !info_of(absent->name))
             add_info((struct plugin_info){
                 .name = absent->name, .state = PLUGIN_ABSENT, .reason = absent->reason});
 }

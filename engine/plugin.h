@@ -143,6 +143,8 @@ int plugin_info_count(void);
 const struct plugin_info *plugin_info_at(int index);
 /* Version of a loaded plug-in; NULL when there is none of that name. */
 const char *plugin_version(const char *name);
+/* Why the build left the plug-in out and what it would need; NULL: it did not. */
+const char *plugin_left_out(const char *name);
 
 /* What plug-ins are given, for tests that link a plug-in's parts. */
 const struct plugin_host *plugin_host(void);

@@ -7,22 +7,11 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "engine/provider.h"
 #include "engine/reference.h"
 #include "engine/trial.h"
 
 /* ---- candidates ---- */
-
-static bool provider_wanted(const char *list, const char *provider)
-{
-    size_t length = strlen(provider);
-    for (const char *at = list; at && *at;) {
-        size_t word = strcspn(at, ",");
-        if (word == length && strncmp(at, provider, length) == 0)
-            return true;
-        at += word + (at[word] == ',');
-    }
-    return !list || strcmp(provider, "reference") == 0;
-}
 
 static enum status ask(const struct exe *exe, const struct step *step, const struct kernel *kernel,
                        struct error *why)
@@ -93,7 +82,7 @@ static enum status gather(struct exe *exe, struct step *step, enum side side, st
     for (int k = 0; k < kernel_count(); k++) {
         const struct kernel *kernel = kernel_at(k);
         if (!kernel_computes(kernel, step->query.node->op) || !is_on_side(kernel, kind, side) ||
-            !provider_wanted(exe->options.providers, kernel->provider) ||
+            !provider_allowed(exe->options.providers, kernel->provider) ||
             (only && strcmp(only, kernel->name) != 0 && kernel != &kernel_reference))
             continue;
         TRY(gather_kernel(exe, step, kernel, &capacity, err));

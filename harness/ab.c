@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/registry.h"
+#include "engine/provider.h"
 #include "harness/command.h"
 #include "harness/interleave.h"
 #include "harness/interrupt.h"
@@ -154,14 +155,17 @@ int ab_main(char *const *words, int word_count, const struct ab_options *o)
                 unused_option(o->plan));
         return EXIT_USAGE;
     }
+    struct error err = {0};
+    if (providers_check(o->plan->providers, &err) != STATUS_OK)
+        return command_fail(&err);
     if (o->json) {
         json_begin(&json, stdout);
         json_open(&json, NULL, '[');
     }
     interrupt_install();
     for (int k = 2; k < word_count && !interrupt_requested(); k++) {
-        struct error err = {0};
         struct comparison c;
+        err = (struct error){0};
         if (compare_pair(words[0], words[1], words[k], o, &c, &err) != STATUS_OK) {
             code = command_fail(&err);
             continue;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/utc.h"
+#include "engine/provider.h"
 #include "harness/ceilings.h"
 #include "harness/device_ceilings.h"
 #include "harness/environment.h"
@@ -236,6 +237,8 @@ static void tally(struct campaign_result *r, const struct record *record)
     r->wrong += record->status == RESULT_WRONG;
     r->failed += record->status == RESULT_FAILED;
     r->skipped += record->status == RESULT_SKIPPED;
+    r->unasked += record->status == RESULT_OK && record_reference_counts(record) &&
+                  !provider_named(record->point.providers, "reference");
 }
 
 static enum status skip(struct campaign *c, int k, const char *reason, struct arena *arena,

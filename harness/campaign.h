@@ -28,6 +28,7 @@ struct campaign_options {
 struct campaign_result {
     char uuid[37];
     int ok, wrong, failed, skipped, invalid, resumed;
+    int unasked; /* points whose time the reference kernel has a say in, unless asked for by name */
     bool interrupted;
     bool lost;      /* a device, so that what was planned for it after that was not run */
     bool changed;   /* the environment, under the run: none of it may be ranked */

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "engine/device.h"
+#include "engine/provider.h"
 
 enum { AXES_MAX = KEY_COUNT + PARAM_MAX, POINTS_MAX = 5000, PROVIDERS_MAX = 16 };
 
@@ -267,6 +268,8 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
     struct error why;
     bool there = strcmp(p->device, "null") != 0 && strcmp(p->device, "cpu") != 0;
     if (there && device_check(p->device, &why) != STATUS_OK)
+        return arena_strdup(arena, why.message);
+    if (providers_find(p->providers, &why) != STATUS_OK)
         return arena_strdup(arena, why.message);
     if (strcmp(p->mode, "inference") != 0)
         return arena_printf(arena, "mode \"%s\": no operator has a gradient yet", p->mode);

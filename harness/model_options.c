@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/device.h"
-#include "engine/plugin.h"
+#include "engine/provider.h"
 #include "workloads/workload.h"
 
 const char *tuner_cache_path(char *path, size_t size)
@@ -93,7 +93,7 @@ enum status model_open(const char *spec, const struct model_options *m, struct g
     *exe = NULL;
     TRY(model_exe_options(m, &options, path, sizeof(path), err));
     TRY(check_precision(spec, m->device, options.precision, err));
-    plugins_load(m->providers);
+    TRY(providers_load(m->providers, err));
     TRY(workload_open(spec, m->batch, options.precision, graph, err));
     enum status status = exe_new(*graph, &options, exe, err);
     if (status != STATUS_OK) {

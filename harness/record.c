@@ -2,9 +2,12 @@
 #include "harness/record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/registry.h"
+
+static const double reference_share_small = 0.01;
 
 struct rows {
     struct arena *arena;
@@ -235,6 +238,28 @@ static void add_steps(struct rows *rows, const struct point_facts *f)
     }
 }
 
+/* What was computed by the reference, which is made to be right and not to be fast. */
+static void add_reference(struct rows *rows, const struct point_facts *f)
+{
+    double all = 0, there = 0;
+    int steps = 0;
+    for (int s = 0; s < exe_step_count(f->exe); s++) {
+        double ns = f->step_ns ? f->step_ns[s] : NAN;
+        bool is_reference = strcmp(exe_step_at(f->exe, s).kernel->provider, "reference") == 0;
+        steps += is_reference;
+        all += ns;
+        there += is_reference ? ns : 0;
+    }
+    struct metric_record *row = add(rows, -1, "reference_steps", "1", steps);
+    row->source = "compiler";
+    row->better = BETTER_LOWER;
+    row = add(rows, -1, "reference_time_share", "1", steps ? there / all : 0);
+    row->source = "clock";
+    row->better = BETTER_LOWER;
+    row->formula = "time of steps on the reference kernel / time of all steps";
+    row->reason = isnan(row->value) ? "steps were not timed" : "";
+}
+
 static enum status make_ops(const struct exe *exe, struct arena *arena, struct record *record,
                             struct error *err)
 {
@@ -338,6 +363,44 @@ static enum status judge(const struct point_facts *f, struct arena *arena, struc
     return record->reason ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
+/* How many steps, of which operators, with which share of the time ran on the reference kernel. */
+static void reference_text(const struct record *record, char *text, size_t size)
+{
+    double steps = record_value(record, "reference_steps");
+    double share = record_value(record, "reference_time_share");
+    size_t used = (size_t)snprintf(text, size, "%.0f of %d steps", steps, record->op_count);
+    if (!isnan(share) && used < size)
+        used +=
+            (size_t)snprintf(text + used, size - used, " with %.1f %% of their time", 100 * share);
+    if (used < size)
+        used += (size_t)snprintf(text + used, size - used, " ran on the reference kernel (");
+    const char *separator = "";
+    for (int k = 0; k < record->op_count && used < size; k++) {
+        bool seen = strcmp(record->ops[k].provider, "reference") != 0;
+        for (int i = 0; i < k && !seen; i++)
+            seen = strcmp(record->ops[i].provider, "reference") == 0 &&
+                   strcmp(record->ops[i].kind, record->ops[k].kind) == 0;
+        if (seen)
+            continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", separator, record->ops[k].kind);
+        separator = ", ";
+    }
+    if (used < size)
+        snprintf(text + used, size - used, "), which is made to be right and not to be fast");
+}
+
+static void note_reference(struct rows *rows, const struct record *record)
+{
+    char text[300];
+    for (size_t k = 0; k < rows->count; k++) {
+        struct metric_record *row = &rows->metrics[k];
+        if (row->op >= 0 || strcmp(row->name, "reference_steps") != 0 || !(row->value > 0))
+            continue;
+        reference_text(record, text, sizeof(text));
+        row->formula = text_or_fail(rows, arena_printf(rows->arena, RECORD_NOTE "%s", text));
+    }
+}
+
 enum status record_make(const struct point_facts *f, struct arena *arena, struct record *record,
                         struct error *err)
 {
@@ -358,10 +421,12 @@ enum status record_make(const struct point_facts *f, struct arena *arena, struct
         TRY(make_ops(f->exe, arena, record, err));
         add_memory(&rows, f);
         add_passes(&rows, f);
+        add_reference(&rows, f);
         add_steps(&rows, f);
     }
     record->metrics = rows.metrics;
     record->metric_count = (int)rows.count;
+    note_reference(&rows, record);
     return rows.failed ? FAIL_NO_MEMORY(err) : STATUS_OK;
 }
 
@@ -388,4 +453,10 @@ double record_value(const struct record *record, const char *name)
 {
     const struct metric_record *metric = record_metric(record, name);
     return metric ? metric->value : NAN;
+}
+
+bool record_reference_counts(const struct record *record)
+{
+    return record_value(record, "reference_steps") > 0 &&
+           !(record_value(record, "reference_time_share") < reference_share_small);
 }

@@ -60,5 +60,7 @@ enum status record_skipped(const struct point *point, int sequence, const char *
 /* Value of the first metric of that name of the whole point; NAN when there is none. */
 double record_value(const struct record *record, const char *name);
 const struct metric_record *record_metric(const struct record *record, const char *name);
+/* Whether these steps have a say in the point's time: 1 % of it or more, or nobody knows. */
+bool record_reference_counts(const struct record *record);
 
 #endif

@@ -83,8 +83,9 @@ struct suite_key {
     enum suite_type type;
     bool sweeps;                /* a list makes a point of each value */
     const char *const *choices; /* NULL-terminated; NULL: anything */
-    double least, most;         /* of numbers */
-    const char *usual;          /* default as text; NULL: none, help says what then */
+    enum status (*check)(const char *text, struct error *err); /* instead of choices; or NULL */
+    double least, most;                                        /* of numbers */
+    const char *usual; /* default as text; NULL: none, help says what then */
     const char *help;
 };
 

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "engine/provider.h"
 #include "harness/suite.h"
 
 #define X(name) #name,
@@ -97,8 +98,12 @@ static const struct suite_key keys[KEY_COUNT] = {
     [KEY_PROVIDERS] = {.table = TABLE_SETTINGS,
                        .name = "providers",
                        .sweeps = true,
+                       .check = providers_check,
                        .usual = "",
-                       .help = "kernels of these only: \"native,onednn\"; \"\": all there are"},
+                       .help = "kernels of these only: \"native,onednn\"; \"\": all there are. "
+                               "Steps that none of them computes are left to the reference; where "
+                               "these take 1 % of the time or more, the run ends with 3 unless "
+                               "\"reference\" is named as well"},
     [KEY_SCENARIO] = {.table = TABLE_SETTINGS,
                       .name = "scenario",
                       .sweeps = true,

@@ -71,6 +71,9 @@ static enum status check_choice(const struct axis_reader *r, const char *text)
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", count ? ", " : "",
                                      *choice);
     }
+    struct error why = {0};
+    if (r->key->check && r->key->check(text, &why) != STATUS_OK)
+        return suite_complain(r->place, r->err, "%s", why.message);
     if (!r->key->choices)
         return STATUS_OK;
     const char *near = nearest_word(text, r->key->choices, count);

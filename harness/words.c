@@ -6,7 +6,7 @@
 #include "base/embedded.h"
 #include "base/registry.h"
 #include "engine/kernel.h"
-#include "engine/plugin.h"
+#include "engine/provider.h"
 #include "plots/plot.h"
 #include "results/format.h"
 #include "results/query.h"
@@ -76,12 +76,13 @@ static enum status print_kinds(FILE *stream, struct error *err)
 
 static enum status print_providers(FILE *stream, struct error *err)
 {
-    (void)err;
-    plugins_load(NULL);
-    fputs("native\n", stream);
-    for (int k = 0; k < plugin_info_count(); k++)
-        fprintf(stream, "%s\n", plugin_info_at(k)->name);
-    return STATUS_OK;
+    struct arena arena = {0};
+    const char *const *names;
+    int count = provider_names(&arena, &names);
+    for (int k = 0; k < count; k++)
+        fprintf(stream, "%s\n", names[k]);
+    arena_release(&arena);
+    return count < 0 ? FAIL_NO_MEMORY(err) : STATUS_OK;
 }
 
 /* ---- words of a database ---- */

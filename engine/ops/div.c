@@ -33,6 +33,7 @@ static const struct op_case cases[] = {
      .inputs = "f32[2,5]=1,nan,inf,-inf,0,-1,-0,inf,2,3 f32[5]=inf,1,-inf,0,nan"},
     {.name = "bytes", .inputs = "u8[4]=0,7,200,255 u8[4]=3,2,7,16"},
     {.name = "signed", .inputs = "i32[6]=7,-7,7,-7,0,-2147483648 i32[6]=2,2,-2,-2,5,3"},
+    {.name = "least", .inputs = "i32[4]=-2147483648,5,-5,0 i32[4]=-1,0,-1,0"},
     {.name = "wide", .inputs = "i64[2,3]{-90:90} i64[3]{1:9}"},
     {.name = "unsigned", .inputs = "u64[2]=18446744073709551615,9 u64[1]=2"},
 };

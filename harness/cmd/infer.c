@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "engine/onnx/onnx.h"
-#include "engine/plugin.h"
+#include "engine/provider.h"
 #include "harness/command.h"
 #include "harness/decisions.h"
 #include "harness/model_options.h"
@@ -257,8 +257,8 @@ static enum status infer(const char *spec, const struct infer_options *o,
     struct graph *g;
     struct exe *exe = NULL;
     TRY(model_exe_options(&o->model, &options_of_exe, path, sizeof(path), err));
+    TRY(providers_load(o->model.providers, err));
     TRY(open_graph(spec, o, bindings, &g, err));
-    plugins_load(o->model.providers);
     enum status status = graph_take_part(g, o->part, err);
     int outputs = add_counts(g);
     if (status == STATUS_OK)

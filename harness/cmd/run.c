@@ -98,6 +98,8 @@ static void print_json(struct json *json, const struct point *point, const struc
     json_number(json, "weight_bytes", record_value(r, "weight_bytes"));
     json_number(json, "peak_rss_bytes", record_value(r, "peak_rss_bytes"));
     json_text(json, "stop_reason", r->stop_reason);
+    json_number(json, "reference_steps", record_value(r, "reference_steps"));
+    json_number(json, "reference_time_share", record_value(r, "reference_time_share"));
     put_notes(json, r);
     json_close(json);
 }
@@ -164,7 +166,7 @@ static void on_point(void *context, const struct point *point, const struct reco
 
 static int exit_code(const struct campaign_result *r, const struct plan *plan)
 {
-    if (r->wrong || r->failed || r->lost)
+    if (r->wrong || r->failed || r->lost || r->unasked)
         return EXIT_WRONG;
     if (r->invalid || r->interrupted || r->changed)
         return EXIT_INCONCLUSIVE;
@@ -179,6 +181,14 @@ static void print_end(const struct campaign_result *r, const struct plan *plan, 
         fprintf(stderr, "ridge: interrupted; the same command with --resume goes on\n");
     if (r->resumed)
         fprintf(stderr, "ridge: %d of %d points were there already\n", r->resumed, plan->count);
+    if (r->unasked)
+        fprintf(stderr,
+                "ridge: %d point%s took 1 %% or more of the time in steps on the reference kernel, "
+                "which "
+                "is made to be right and not to be fast: no other kernel of these providers "
+                "computes them (`ridge explain "
+                "--all` says why). Name \"reference\" in --providers where that is wanted\n",
+                r->unasked, r->unasked == 1 ? "" : "s");
     if (db)
         fprintf(stderr, "run %.8s is in %s\n", r->uuid, db);
 }
@@ -293,8 +303,10 @@ REGISTER(command, run) = {
         "all of it in the database. Without a word: ./suite.toml, or the suite quick.\n\n"
         "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
         "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
-        "Exit code: 0 fine, 2 usage, 3 a point failed or was wrong, 4 a point is invalid, or the\n"
-        "run was interrupted or its machine changed under it, 5 nothing could run here.\n",
+        "Exit code: 0 fine, 2 usage, 3 a point failed, was wrong, or owes 1 % or more of its\n"
+        "time to the reference kernel although --providers did not name `reference`, 4 a point is\n"
+        "invalid, or the run was interrupted or its machine changed under it, 5 nothing could run\n"
+        "here.\n",
     .options = options,
     .values_size = sizeof(struct run_options),
     .main = run_main,

@@ -12,6 +12,10 @@ SELECT result, run, sequence, key, spec, workload, params, domain, mode, device,
        flop_rate AS "flop_rate [FLOP/s]", fraction_of_peak,
        arena_bytes AS "arena [B]", weight_bytes AS "weights [B]", peak_rss_bytes AS "peak_rss [B]",
        energy_j AS "energy [J]", verify_error, verify_bound, verify_how, stop_reason, started_utc,
-       wall_s AS "wall [s]", reproduce
-FROM {lib/whole}
+       wall_s AS "wall [s]", reproduce, reference_steps, reference_time_share,
+       coalesce((SELECT group_concat(kind, ', ')
+                 FROM (SELECT DISTINCT kind FROM op
+                       WHERE op.result = w.result AND provider = 'reference' ORDER BY kind)), '')
+           AS reference_ops
+FROM {lib/whole} AS w
 ORDER BY run, sequence

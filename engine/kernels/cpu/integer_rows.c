@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arithmetic of i32 and i64, the types of indices and shapes: loops that the compiler makes vectors
- * of. Overflow wraps, hence the unsigned types.
+ * of, divisions aside. Overflow wraps, hence the unsigned types; x / 0 is 0, as in the reference.
  */
 #include <string.h>
 
@@ -26,6 +26,7 @@
 
 #define ARITHMETIC(suffix, type, wrapping)                                                         \
     LOOP(add_##suffix, wrapping, a + b)                                                            \
+    LOOP(div_##suffix, type, b == 0 ? 0 : b == -1 ? (type)(0 - (wrapping)a) : a / b)               \
     LOOP(max_##suffix, type, a < b ? b : a)                                                        \
     LOOP(min_##suffix, type, a < b ? a : b)                                                        \
     LOOP(mul_##suffix, wrapping, a *b)                                                             \
@@ -38,8 +39,8 @@ static const struct {
     const char *op;
     row_fn *i32, *i64;
 } rows[] = {
-    {"Add", add_i32, add_i64}, {"Max", max_i32, max_i64}, {"Min", min_i32, min_i64},
-    {"Mul", mul_i32, mul_i64}, {"Sub", sub_i32, sub_i64},
+    {"Add", add_i32, add_i64}, {"Div", div_i32, div_i64}, {"Max", max_i32, max_i64},
+    {"Min", min_i32, min_i64}, {"Mul", mul_i32, mul_i64}, {"Sub", sub_i32, sub_i64},
 };
 
 static row_fn *find(const struct kernel_query *q)
@@ -68,7 +69,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 REGISTER_KERNEL(integer_rows) = {
     NATIVE(integer_rows),
-    .ops = OPS("Add", "Max", "Min", "Mul", "Sub"),
+    .ops = OPS("Add", "Div", "Max", "Min", "Mul", "Sub"),
     .supports = supports,
     .launch = launch,
 };

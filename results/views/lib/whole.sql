@@ -37,6 +37,8 @@ SELECT r.id AS result, r.run, r.sequence, r.status, r.verdict, r.reason, r.verif
        max(iif(m.name = 'arena_bytes', m.value, NULL)) AS arena_bytes,
        max(iif(m.name = 'weight_bytes', m.value, NULL)) AS weight_bytes,
        max(iif(m.name = 'peak_rss_bytes', m.value, NULL)) AS peak_rss_bytes,
+       max(iif(m.name = 'reference_steps', m.value, NULL)) AS reference_steps,
+       max(iif(m.name = 'reference_time_share', m.value, NULL)) AS reference_time_share,
        max(iif(m.name = 'energy_j' AND (m.source = 'nvml') = (p.device GLOB 'cuda*'), m.value,
                NULL)) AS energy_j
 FROM result AS r
