@@ -4,13 +4,13 @@
  * in any order, with string, bool and tuple values. Whatever else stands there is an error. */
 #include "base/npy.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/output.h"
 
 enum { MAGIC_BYTES = 6, ALIGN_DATA = 64, HEADER_MAX = 1 << 20 };
 
@@ -292,13 +292,10 @@ static size_t make_header(const struct npy *array, char *text, size_t size)
 enum status npy_save(const char *path, const struct npy *array, struct error *err)
 {
     char header[512];
-    FILE *stream = fopen(path, "wb");
-    if (!stream)
-        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
+    struct output out;
+    TRY(output_open(&out, path, OUTPUT_PRECIOUS, err));
     size_t length = make_header(array, header, sizeof(header)), bytes = npy_bytes(array);
-    bool fine = fwrite(header, 1, length, stream) == length &&
-                fwrite(array->data, 1, bytes, stream) == bytes;
-    if (fclose(stream) != 0 || !fine)
-        return FAIL(err, STATUS_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    return STATUS_OK;
+    fwrite(header, 1, length, out.stream);
+    fwrite(array->data, 1, bytes, out.stream);
+    return output_close(&out, STATUS_OK, err);
 }

@@ -2,24 +2,30 @@
  *
  * The tuner's memory between runs: a text file, one line per signature:
  *     key kernel variant time_ns
- * A line that does not parse is skipped; the file is replaced as a whole (write, then rename), so
- * two runs at once lose entries at worst. */
+ * A line that does not parse is skipped; the file is replaced as a whole, so two runs at once lose
+ * entries at worst. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
+#include "base/output.h"
 #include "engine/compile.h"
 
 void tune_cache_load(struct tune_cache *cache, const char *path)
 {
     *cache = (struct tune_cache){0};
-    FILE *file = path ? fopen(path, "r") : NULL;
-    if (!file)
+    struct file text = {0};
+    FILE *file = NULL;
+    if (path && file_map(path, &text, NULL) == STATUS_OK && text.size)
+        file = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
+    if (!file) {
+        file_unmap(&text);
         return;
+    }
     char line[256];
     while (fgets(line, sizeof(line), file)) {
         struct tune_entry entry;
@@ -29,6 +35,7 @@ void tune_cache_load(struct tune_cache *cache, const char *path)
     }
     cache->dirty = false;
     fclose(file);
+    file_unmap(&text);
 }
 
 const struct tune_entry *tune_cache_find(const struct tune_cache *cache, uint64_t key)
@@ -75,18 +82,16 @@ void tune_cache_save(struct tune_cache *cache, const char *path)
 {
     if (!path || !cache->dirty)
         return;
-    char part[560];
+    struct output out;
     make_folder_of(path);
-    snprintf(part, sizeof(part), "%s.%ld", path, (long)getpid());
-    FILE *file = fopen(part, "w");
-    if (!file)
-        return;
+    if (output_open(&out, path, OUTPUT_DERIVED, NULL) != STATUS_OK)
+        return; /* `ridge doctor` tells; what was tuned is used all the same */
     for (int k = 0; k < cache->count; k++) {
         const struct tune_entry *e = &cache->entries[k];
-        fprintf(file, "%016" PRIx64 " %s %d %.0f\n", e->key, e->kernel, e->variant, e->time_ns);
+        fprintf(out.stream, "%016" PRIx64 " %s %d %.0f\n", e->key, e->kernel, e->variant,
+                e->time_ns);
     }
-    if (fclose(file) || rename(part, path))
-        unlink(part);
+    output_close(&out, STATUS_OK, NULL);
 }
 
 void tune_cache_release(struct tune_cache *cache)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "engine/device.h"
 #include "engine/provider.h"
 #include "workloads/workload.h"
@@ -54,6 +55,8 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .no_capture = m->no_capture};
     if (m->batch < 0 || m->threads < 0)
         return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
+    if (m->cache)
+        TRY(output_check(m->cache, err));
     TRY(precision_from_name(m->precision, &options->precision, err));
     return isa_wanted(m->isa, &options->isa, err);
 }

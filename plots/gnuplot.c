@@ -3,9 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 bool gnuplot_terminal(FILE *script, const char *kind, double width, double height)
 {
@@ -29,12 +36,14 @@ bool gnuplot_terminal(FILE *script, const char *kind, double width, double heigh
     return true;
 }
 
-enum { CODE_NO_FOLDER = 126, CODE_NO_GNUPLOT = 127 };
+enum { CODE_NO_FOLDER = 126, CODE_NO_GNUPLOT = 127, CODE_LATE = 1000, LIMIT_S = 60 };
 
-/* In the child: only calls that are safe after a fork. */
+/* In the child: only calls that are safe after a fork. A group of its own: what it starts ends with
+ * it. */
 static void become_gnuplot(const char *folder, char **words, int output)
 {
     int nothing = open("/dev/null", O_RDONLY);
+    setpgid(0, 0);
     dup2(nothing, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
@@ -44,28 +53,59 @@ static void become_gnuplot(const char *folder, char **words, int output)
     _exit(CODE_NO_GNUPLOT);
 }
 
-/* What it said, up to the size; the rest is read and dropped, so that it never waits for us. */
-static void read_all(int fd, char *text, size_t size)
+/* What it said, up to the size; the rest is read and dropped, so that it never waits for us. False
+ * when it has not closed its output by the end of its time. */
+static bool read_all(int fd, uint64_t end_ns, char *text, size_t size)
 {
     char chunk[512];
     size_t used = 0;
-    ssize_t got;
-    while ((got = read(fd, chunk, sizeof(chunk))) > 0 || (got < 0 && errno == EINTR)) {
+    ssize_t got = 1;
+    text[0] = '\0';
+    while (got) {
+        uint64_t now = clock_now_ns();
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        if (now >= end_ns)
+            return false;
+        if (poll(&ready, 1, (int)((end_ns - now) / 1000000) + 1) <= 0)
+            continue;
+        got = read(fd, chunk, sizeof(chunk));
+        if (got < 0 && errno != EINTR)
+            return true;
         size_t room = size - 1 - used;
         size_t keep = got < 0 ? 0 : (size_t)got < room ? (size_t)got : room;
         memcpy(text + used, chunk, keep);
         used += keep;
+        text[used] = '\0';
     }
-    text[used] = '\0';
+    return true;
 }
 
-static int wait_for(pid_t child)
+/* Its exit code, -1 when a signal ended it. One that goes on after its time is ended. */
+static int wait_for(pid_t child, uint64_t end_ns)
 {
     int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
+    bool late = false;
+    for (pid_t ended = 0; ended != child;) {
+        ended = waitpid(child, &status, late ? 0 : WNOHANG);
+        if (ended < 0 && errno != EINTR)
             return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        if (ended == 0 && clock_now_ns() >= end_ns) {
+            late = true;
+            kill(-child, SIGKILL);
+            kill(child, SIGKILL); /* before it made its group */
+        } else if (ended == 0) {
+            poll(NULL, 0, 2);
+        }
+    }
+    return late ? CODE_LATE : WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Seconds that one plot may take; RIDGE_GNUPLOT_LIMIT_S is for tests and slow machines. */
+static int limit_s(void)
+{
+    const char *text = getenv("RIDGE_GNUPLOT_LIMIT_S");
+    long limit = text ? strtol(text, NULL, 10) : 0;
+    return limit > 0 && limit < 86400 ? (int)limit : LIMIT_S;
 }
 
 /* One line of what gnuplot said: the one that names the error is the last that is not empty. */
@@ -78,33 +118,49 @@ static const char *last_line(char *text)
     return line ? line + 1 : text;
 }
 
-bool gnuplot_run(const char *folder, const char *stem, char *reason, size_t size)
+static void explain(int code, const char *folder, const char *script, char *said, char *reason,
+                    size_t size)
 {
-    char script[300], said[1024];
-    char program[] = "gnuplot";
-    char *words[] = {program, script, NULL};
-    int ends[2];
-    reason[0] = '\0';
-    snprintf(script, sizeof(script), "%s.gp", stem);
-    if (pipe(ends) != 0) {
-        snprintf(reason, size, "no pipe to gnuplot: %s", strerror(errno));
-        return false;
-    }
-    pid_t child = fork();
-    if (child == 0)
-        become_gnuplot(folder, words, ends[1]);
-    close(ends[1]);
-    if (child > 0)
-        read_all(ends[0], said, sizeof(said));
-    close(ends[0]);
-    int code = child > 0 ? wait_for(child) : -1;
     if (code == CODE_NO_GNUPLOT)
         snprintf(reason, size,
                  "gnuplot is not installed: apt-get install gnuplot-nox, then "
                  "`gnuplot %s` in %s",
                  script, folder);
+    else if (code == CODE_LATE)
+        snprintf(reason, size,
+                 "gnuplot did not finish %s/%s within %d s and was ended; the others are not tried",
+                 folder, script, limit_s());
     else if (code != 0)
-        snprintf(reason, size, "gnuplot failed on %s/%s: %s", folder, script,
-                 child > 0 ? last_line(said) : strerror(errno));
-    return code == 0;
+        snprintf(reason, size, "gnuplot failed on %s/%s: %s", folder, script, last_line(said));
+}
+
+enum gnuplot_result gnuplot_run(const char *folder, const char *stem, const char *picture,
+                                char *reason, size_t size)
+{
+    char script[300], place[PATH_MAX + 16], said[1024];
+    char program[] = "gnuplot", option[] = "-e";
+    char *words[] = {program, option, place, script, NULL};
+    int ends[2];
+    const char *slash = strrchr(picture, '/');
+    reason[0] = '\0';
+    snprintf(script, sizeof(script), "%s.gp", stem);
+    snprintf(place, sizeof(place), "PICTURE = '%s'", slash ? slash + 1 : picture);
+    if (pipe(ends) != 0) {
+        snprintf(reason, size, "no pipe to gnuplot: %s", strerror(errno));
+        return GNUPLOT_FAILED;
+    }
+    uint64_t end_ns = clock_now_ns() + (uint64_t)limit_s() * 1000000000;
+    pid_t child = fork();
+    if (child == 0)
+        become_gnuplot(folder, words, ends[1]);
+    if (child < 0)
+        snprintf(reason, size, "gnuplot cannot be started: %s", strerror(errno));
+    close(ends[1]);
+    if (child > 0)
+        read_all(ends[0], end_ns, said, sizeof(said));
+    close(ends[0]);
+    int code = child > 0 ? wait_for(child, end_ns) : -1;
+    if (child > 0)
+        explain(code, folder, script, said, reason, size);
+    return code == 0 ? GNUPLOT_DREW : code == CODE_LATE ? GNUPLOT_HANGS : GNUPLOT_FAILED;
 }

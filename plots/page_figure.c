@@ -195,6 +195,7 @@ static enum status put_figure(struct page *page, const struct plot *plot,
     enum status status = put_over(page, plot, stem, request->result, outcome, err);
     if (status == STATUS_OK)
         status = plot_draw(page->store, request, &small, err);
+    page->outcome->gnuplot_hangs = page->outcome->gnuplot_hangs || small.gnuplot_hangs;
     if (status == STATUS_OK && small.drawn)
         status = put_over(page, plot, narrow, request->result, &small, err);
     plot_outcome_release(&small);
@@ -218,9 +219,11 @@ enum status page_figure(struct page *page, const char *name, int64_t result, str
                                    .base_run = page->against ? page->against->run : 0,
                                    .folder = page->folder,
                                    .stem = stem,
-                                   .kind = "svg"};
+                                   .kind = "svg",
+                                   .gnuplot_hangs = page->outcome->gnuplot_hangs};
     TRY(plot_find(name, &plot, err));
     enum status status = plot_draw(page->store, &request, &outcome, err);
+    page->outcome->gnuplot_hangs = outcome.gnuplot_hangs;
     if (status == STATUS_OK && outcome.drawn)
         status = put_figure(page, &plot, &request, &outcome, err);
     else if (status == STATUS_OK)

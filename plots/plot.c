@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/options.h"
+#include "base/output.h"
 #include "base/registry.h"
 #include "plots/figure.h"
 #include "plots/gnuplot.h"
@@ -174,14 +175,6 @@ static enum status make_path(char path[512], const struct plot_request *r, const
     return STATUS_OK;
 }
 
-static enum status finish_file(FILE *stream, const char *path, struct error *err)
-{
-    bool bad = ferror(stream) != 0;
-    if (fclose(stream) != 0 || bad)
-        return FAIL(err, STATUS_FAILED, "%s: cannot write: %s", path, strerror(errno));
-    return STATUS_OK;
-}
-
 /* The head that a script gets: where it draws to, and what the shape decided. */
 static enum status write_script(const struct plot *plot, const struct figure *figure,
                                 const struct plot_request *r, const char *commands,
@@ -190,47 +183,82 @@ static enum status write_script(const struct plot *plot, const struct figure *fi
     char path[512];
     const char *stem = r->stem ? r->stem : r->name;
     TRY(make_path(path, r, "gp", err));
-    FILE *out = fopen(path, "w");
-    if (!out)
-        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
+    struct output file;
+    TRY(output_open(&file, path, OUTPUT_DERIVED, err));
+    FILE *out = file.stream;
     fprintf(out, "# %s. `gnuplot %s.gp` in this folder draws it again.\n", plot->title, stem);
     gnuplot_terminal(out, r->kind, figure->width, figure->height);
-    fprintf(out, "set output '%s.%s'\nDATA = '%s.dat'\n", stem, r->kind, stem);
+    fprintf(out, "if (!exists(\"PICTURE\")) PICTURE = '%s.%s'\nset output PICTURE\n", stem,
+            r->kind);
+    fprintf(out, "DATA = '%s.dat'\n", stem);
     fputs("set encoding utf8\nset datafile separator tab\nset datafile columnheaders\n"
           "set datafile missing 'NaN'\nunset key\n"
           "set border 3 lc rgb '#808080'\nset tics nomirror textcolor rgb '#000000'\n",
           out);
     fputs(commands, out);
     fputs(plot->script, out);
-    return finish_file(out, path, err);
+    return output_close(&file, STATUS_OK, err);
+}
+
+/* The data go to `data`, the rest of the script to `commands`. */
+static enum status lay_out(shape_function *shape, struct figure *figure, FILE *data,
+                           char **commands, struct error *err)
+{
+    size_t size = 0;
+    figure->data = data;
+    figure->commands = open_memstream(commands, &size);
+    if (!figure->commands)
+        return FAIL_NO_MEMORY(err);
+    enum status status = shape(figure, err);
+    figure_end(figure);
+    if (fclose(figure->commands) != 0 && status == STATUS_OK)
+        status = FAIL_NO_MEMORY(err);
+    return status;
 }
 
 static enum status write_files(struct figure *figure, const struct plot *plot,
                                const struct plot_request *r, struct error *err)
 {
     char path[512], *commands = NULL;
-    size_t size = 0;
-    shape_function *lay_out = find_shape(plot->shape);
-    if (!lay_out)
+    struct output data;
+    shape_function *shape = find_shape(plot->shape);
+    if (!shape)
         return FAIL(err, STATUS_FAILED, "plots/%s.gp: unknown shape \"%s\"", plot->name,
                     plot->shape);
     TRY(make_path(path, r, "dat", err));
-    figure->data = fopen(path, "w");
-    if (!figure->data)
-        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
-    figure->commands = open_memstream(&commands, &size);
-    enum status status = figure->commands ? lay_out(figure, err) : FAIL_NO_MEMORY(err);
-    figure_end(figure);
-    if (figure->commands && fclose(figure->commands) != 0 && status == STATUS_OK)
-        status = FAIL_NO_MEMORY(err);
-    enum status closed = finish_file(figure->data, path, status == STATUS_OK ? err : NULL);
-    status = status == STATUS_OK ? closed : status;
-    if (status == STATUS_OK && !figure->empty[0])
+    TRY(output_open(&data, path, OUTPUT_DERIVED, err));
+    enum status status = lay_out(shape, figure, data.stream, &commands, err);
+    bool empty =
+        status == STATUS_OK && figure->empty[0]; /* no file: without points it helps nobody */
+    enum status closed = output_close(&data, empty ? STATUS_UNSUPPORTED : status, err);
+    status = empty ? STATUS_OK : closed;
+    if (status == STATUS_OK && !empty)
         status = write_script(plot, figure, r, commands, err);
-    else
-        remove(path); /* a file without points helps nobody */
     free(commands);
     return status;
+}
+
+static enum status draw_picture(const struct plot_request *r, struct plot_outcome *outcome,
+                                struct error *err)
+{
+    struct output picture;
+    outcome->gnuplot_hangs = r->gnuplot_hangs;
+    if (r->gnuplot_hangs) {
+        snprintf(outcome->reason, sizeof(outcome->reason),
+                 "gnuplot did not finish an earlier plot and was not started again");
+        return STATUS_OK;
+    }
+    TRY(make_path(outcome->file, r, r->kind, err));
+    TRY(output_open(&picture, outcome->file, OUTPUT_DERIVED, err));
+    enum gnuplot_result result = gnuplot_run(r->folder, r->stem ? r->stem : r->name, picture.part,
+                                             outcome->reason, sizeof(outcome->reason));
+    outcome->drawn = result == GNUPLOT_DREW;
+    outcome->gnuplot_hangs = result == GNUPLOT_HANGS;
+    if (outcome->drawn)
+        return output_close(&picture, STATUS_OK, err);
+    output_close(&picture, STATUS_FAILED, NULL);
+    outcome->file[0] = '\0';
+    return STATUS_OK;
 }
 
 static enum status draw(struct figure *figure, const struct plot *plot,
@@ -243,12 +271,7 @@ static enum status draw(struct figure *figure, const struct plot *plot,
         snprintf(outcome->reason, sizeof(outcome->reason), "%s", figure->empty);
         return STATUS_OK;
     }
-    TRY(make_path(outcome->file, r, r->kind, err));
-    outcome->drawn = gnuplot_run(r->folder, r->stem ? r->stem : r->name, outcome->reason,
-                                 sizeof(outcome->reason));
-    if (!outcome->drawn)
-        outcome->file[0] = '\0';
-    return STATUS_OK;
+    return draw_picture(r, outcome, err);
 }
 
 void plot_outcome_release(struct plot_outcome *outcome)

@@ -42,13 +42,14 @@ struct plot_request {
     struct store *base; /* of the run compared with; NULL: there is none */
     int64_t base_run;
     const char *folder;
-    const char *stem; /* NULL: the plot's name */
-    const char *kind; /* svg, png or pdf */
-    double width;     /* pixels; 0: as the plot says */
+    const char *stem;   /* NULL: the plot's name */
+    const char *kind;   /* svg, png or pdf */
+    double width;       /* pixels; 0: as the plot says */
+    bool gnuplot_hangs; /* known from an earlier plot: it is not started again */
 };
 
 struct plot_outcome {
-    bool drawn;
+    bool drawn, gnuplot_hangs;
     char file[512];            /* the picture, when drawn */
     char reason[320];          /* why it was not drawn and what to do, else "" */
     struct figure_mark *marks; /* owned: what of it can be pointed at */

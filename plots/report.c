@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plots/report.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/embedded.h"
+#include "base/output.h"
 #include "base/registry.h"
 #include "plots/page.h"
 #include "plots/plot.h"
@@ -100,14 +100,10 @@ static enum status put_page(struct page *page, struct error *err)
 
 static enum status write_page(struct page *page, const char *file, struct error *err)
 {
-    page->out = fopen(file, "w");
-    if (!page->out)
-        return FAIL(err, STATUS_FAILED, "%s: %s", file, strerror(errno));
-    enum status status = put_page(page, err);
-    bool bad = ferror(page->out) != 0;
-    if ((fclose(page->out) != 0 || bad) && status == STATUS_OK)
-        status = FAIL(err, STATUS_FAILED, "%s: cannot write: %s", file, strerror(errno));
-    return status;
+    struct output out;
+    TRY(output_open(&out, file, OUTPUT_DERIVED, err));
+    page->out = out.stream;
+    return output_close(&out, put_page(page, err), err);
 }
 
 enum status report_write(struct store *store, int64_t run, const struct report_against *against,

@@ -10,6 +10,7 @@
 struct report_outcome {
     char file[512];         /* the page */
     int drawn, not_drawn;   /* plots */
+    bool gnuplot_hangs;     /* one did not end in its time: the others are not tried */
     char plot_reason[320];  /* why the first of those was not drawn */
     int results, not_valid; /* of the run */
 };

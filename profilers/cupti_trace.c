@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/output.h"
 #include "profilers/lib/cupti_session.h"
 
 enum { NODES, GRAPHS, PASSES, PATH_SIZE = 1024 };
@@ -45,10 +46,10 @@ static enum status write_file(struct session *s, struct error *err)
     if (!s->path[0] || trace_summarise(&s->traces[NODES]).doubt[0]) /* the metrics say why */
         return STATUS_OK;
     make_folders(s->path);
-    FILE *file = fopen(s->path, "we");
-    bool written = file && trace_write(&s->traces[NODES], file);
-    if ((file && fclose(file) != 0) || !written)
-        return FAIL(err, STATUS_FAILED, "%.400s: the trace cannot be written there", s->path);
+    struct output out;
+    TRY(output_open(&out, s->path, OUTPUT_DERIVED, err));
+    trace_write(&s->traces[NODES], out.stream);
+    TRY(output_close(&out, STATUS_OK, err));
     s->written = true;
     return STATUS_OK;
 }

@@ -4,13 +4,12 @@
  * packed without its initialisers, whose sizes are known and added to the length in front of it. */
 #include "engine/onnx/export.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/build_info.h"
+#include "base/output.h"
 #include "engine/onnx/onnx.h"
 #include "engine/op.h"
 #include "engine/op_args.h"
@@ -123,13 +122,14 @@ enum status export_graph(struct exporter *x, int formal, Onnx__GraphProto *graph
 
 /* ---- writing ---- */
 
-struct output {
-    FILE *model, *data; /* data: NULL when weights are inside the model */
+struct model_output {
+    struct output model_file, data_file;
+    FILE *model, *data; /* their streams; data: NULL when weights are inside the model */
     const char *path, *location;
     bool failed;
 };
 
-static void put(struct output *out, const void *bytes, size_t size)
+static void put(struct model_output *out, const void *bytes, size_t size)
 {
     if (size && fwrite(bytes, 1, size, out->model) != size)
         out->failed = true;
@@ -143,7 +143,7 @@ static size_t varint_bytes(uint64_t value)
     return bytes;
 }
 
-static void put_varint(struct output *out, uint64_t value)
+static void put_varint(struct model_output *out, uint64_t value)
 {
     uint8_t bytes[10];
     size_t count = 0;
@@ -154,7 +154,7 @@ static void put_varint(struct output *out, uint64_t value)
     put(out, bytes, count);
 }
 
-static enum status put_message(struct output *out, const ProtobufCMessage *message,
+static enum status put_message(struct model_output *out, const ProtobufCMessage *message,
                                struct error *err)
 {
     size_t size = protobuf_c_message_get_packed_size(message);
@@ -176,12 +176,13 @@ struct head {
 };
 
 /* Small tensors stay in the model: readers look into shapes and axes before they load data. */
-static bool is_external(const struct output *out, const struct export_tensor *tensor)
+static bool is_external(const struct model_output *out, const struct export_tensor *tensor)
 {
     return out->location && tensor_bytes(tensor) >= EXTERNAL_MIN;
 }
 
-static void head_init(struct head *h, const struct output *out, const struct export_tensor *from)
+static void head_init(struct head *h, const struct model_output *out,
+                      const struct export_tensor *from)
 {
     onnx__tensor_proto__init(&h->tensor);
     h->tensor.name = (char *)(uintptr_t)from->name; /* packing does not write */
@@ -208,7 +209,7 @@ static void head_init(struct head *h, const struct output *out, const struct exp
     h->tensor.data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
-static size_t message_bytes(const struct output *out, const struct export_tensor *tensor)
+static size_t message_bytes(const struct model_output *out, const struct export_tensor *tensor)
 {
     struct head head;
     head_init(&head, out, tensor);
@@ -218,7 +219,7 @@ static size_t message_bytes(const struct output *out, const struct export_tensor
     return bytes;
 }
 
-static enum status put_contents(FILE *stream, struct output *out,
+static enum status put_contents(FILE *stream, struct model_output *out,
                                 const struct export_tensor *tensor, struct error *err)
 {
     size_t bytes = tensor_bytes(tensor);
@@ -234,7 +235,7 @@ static enum status put_contents(FILE *stream, struct output *out,
     return STATUS_OK;
 }
 
-static enum status put_tensor(struct output *out, const struct export_tensor *tensor,
+static enum status put_tensor(struct model_output *out, const struct export_tensor *tensor,
                               struct error *err)
 {
     struct head head;
@@ -252,7 +253,7 @@ static enum status put_tensor(struct output *out, const struct export_tensor *te
     return put_contents(out->model, out, tensor, err);
 }
 
-static enum status put_model(struct output *out, struct exporter *x, Onnx__GraphProto *graph,
+static enum status put_model(struct model_output *out, struct exporter *x, Onnx__GraphProto *graph,
                              struct error *err)
 {
     char producer[] = "ridge", domain[] = "", version[64];
@@ -298,16 +299,15 @@ static void place_external(struct exporter *x)
     }
 }
 
-static enum status open_output(struct exporter *x, struct output *out, const char *path,
+static enum status open_output(struct exporter *x, struct model_output *out, const char *path,
                                bool external, struct error *err)
 {
     size_t total = 0;
     out->path = path;
     for (size_t k = 0; k < x->tensor_count; k++)
         total += tensor_bytes(&x->tensors[k]);
-    out->model = fopen(path, "wb");
-    if (!out->model)
-        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
+    TRY(output_open(&out->model_file, path, OUTPUT_PRECIOUS, err));
+    out->model = out->model_file.stream;
     if (!external && total <= INLINE_MAX)
         return STATUS_OK;
     char *data_path = arena_printf(&x->arena, "%s.data", path);
@@ -316,29 +316,26 @@ static enum status open_output(struct exporter *x, struct output *out, const cha
     const char *slash = strrchr(data_path, '/');
     out->location = slash ? slash + 1 : data_path;
     place_external(x);
-    out->data = fopen(data_path, "wb");
-    return out->data ? STATUS_OK : FAIL(err, STATUS_FAILED, "%s: %s", data_path, strerror(errno));
+    TRY(output_open(&out->data_file, data_path, OUTPUT_PRECIOUS, err));
+    out->data = out->data_file.stream;
+    return STATUS_OK;
 }
 
-static enum status close_output(struct output *out, enum status status, struct error *err)
+static enum status close_output(struct model_output *out, enum status status, struct error *err)
 {
-    bool opened = out->model;
-    if (out->data && fclose(out->data) != 0)
-        out->failed = true;
-    if (out->model && fclose(out->model) != 0)
-        out->failed = true;
     if (status == STATUS_OK && out->failed)
         status = FAIL(err, STATUS_FAILED, "%s: cannot be written (is the disk full?)", out->path);
-    if (status != STATUS_OK && opened)
-        unlink(out->path); /* half a model is worse than none */
-    return status;
+    if (status == STATUS_OK)
+        status = output_flush(&out->model_file, err); /* or the old model would have new data */
+    status = output_close(&out->data_file, status, err);
+    return output_close(&out->model_file, status, err);
 }
 
 enum status onnx_export(const struct graph *g, const char *path,
                         const struct onnx_export_options *options, struct error *err)
 {
     struct exporter x = {.g = g};
-    struct output out = {.path = path};
+    struct model_output out = {.path = path};
     Onnx__GraphProto graph;
     for (int v = 0; v < g->value_count; v++)
         x.f8 = x.f8 || g->values[v].dtype == DTYPE_F8E4M3;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "harness/command.h"
 #include "harness/comparison.h"
 
@@ -67,14 +68,10 @@ static enum status set_baseline(const struct compare_options *o, const char *db,
 static enum status write_out(const struct comparison_set *set, const char *format, const char *path,
                              struct error *err)
 {
-    FILE *stream = path ? fopen(path, "w") : stdout;
-    if (!stream)
-        return FAIL(err, STATUS_FAILED, "cannot write %s: %s", path, strerror(errno));
-    comparison_writer_find(format)->write(set, stream);
-    bool bad = ferror(stream);
-    if (path && (fclose(stream) || bad))
-        return FAIL(err, STATUS_FAILED, "writing %s failed: %s", path, strerror(errno));
-    return STATUS_OK;
+    struct output out;
+    TRY(output_open(&out, path, OUTPUT_PRECIOUS, err));
+    comparison_writer_find(format)->write(set, out.stream);
+    return output_close(&out, STATUS_OK, err);
 }
 
 static enum status check_options(const struct compare_options *o, int word_count, struct error *err)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "engine/onnx/onnx.h"
 #include "harness/command.h"
 #include "harness/decisions.h"
@@ -122,13 +123,12 @@ static enum status read_results(const struct format *format, const struct export
 static enum status write_results(const struct format *format, const struct grid *grid,
                                  const char *path, struct error *err)
 {
-    FILE *stream = path ? fopen(path, "wb") : stdout;
-    if (!stream)
-        return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
-    enum status status = format->write(grid, stream, err);
-    if (path && fclose(stream) && status == STATUS_OK)
-        status = FAIL(err, STATUS_FAILED, "%s", strerror(errno));
-    return status == STATUS_OK || !path ? status : error_context(err, "%s", path);
+    struct output out;
+    TRY(output_open(&out, path, OUTPUT_PRECIOUS, err));
+    enum status status = format->write(grid, out.stream, err);
+    if (status != STATUS_OK && path)
+        error_context(err, "%s", path);
+    return output_close(&out, status, err);
 }
 
 static enum status export_results(const struct export_options *o, struct error *err)

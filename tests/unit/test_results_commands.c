@@ -139,7 +139,7 @@ static void mistakes_are_explained(void **state)
     fails(place, "export ncf --run latest", "--format is missing");
     fails(place, "export", "a model is missing");
     fails(place, "export --format csv --db 0.db -o no/such/folder.csv", "no/such/folder.csv");
-    fails(place, "export --format csv --db 0.db -o /dev/full", "No space left");
+    fails(place, "export --format csv --db 0.db -o .", "is a folder");
 }
 
 int main(void)

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing replaces only what is ours, and only when it is whole. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/output.h"
+
+struct place {
+    char folder[64], path[128];
+};
+
+static int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    assert_non_null(place);
+    snprintf(place->folder, sizeof(place->folder), "/tmp/ridge-output-XXXXXX");
+    assert_non_null(mkdtemp(place->folder));
+    snprintf(place->path, sizeof(place->path), "%s/file", place->folder);
+    *state = place;
+    return 0;
+}
+
+static int place_close(void **state)
+{
+    struct place *place = *state;
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf %s", place->folder);
+    assert_int_equal(system(command), 0);
+    free(place);
+    return 0;
+}
+
+static void write_plain(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+    char found[64] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    found[fread(found, 1, sizeof(found) - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(found, text);
+}
+
+static int entry_count(const char *folder)
+{
+    int count = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (struct dirent *entry; (entry = readdir(entries));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(entries);
+    return count;
+}
+
+static enum status put(const char *path, const char *text, enum status end, struct error *err)
+{
+    struct output out;
+    TRY(output_open(&out, path, OUTPUT_PRECIOUS, err));
+    fputs(text, out.stream);
+    return output_close(&out, end, err);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(lstat(path, &info), 0);
+    return info.st_mode;
+}
+
+static void a_file_takes_its_place_when_it_is_whole(void **state)
+{
+    struct place *place = *state;
+    struct output out;
+    struct error err;
+    write_plain(place->path, "old");
+    assert_int_equal(output_open(&out, place->path, OUTPUT_DERIVED, &err), STATUS_OK);
+    fputs("new", out.stream);
+    fflush(out.stream);
+    assert_holds(place->path, "old");
+    assert_int_equal(output_close(&out, STATUS_OK, &err), STATUS_OK);
+    assert_holds(place->path, "new");
+    assert_int_equal(entry_count(place->folder), 1);
+}
+
+static void a_failure_keeps_the_old_file(void **state)
+{
+    struct place *place = *state;
+    struct error err = {0};
+    write_plain(place->path, "old");
+    FAIL(&err, STATUS_FAILED, "the first reason");
+    assert_int_equal(put(place->path, "new", STATUS_UNSUPPORTED, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "the first reason");
+    assert_holds(place->path, "old");
+    assert_int_equal(entry_count(place->folder), 1);
+}
+
+/* RLIMIT_FSIZE fails a write as a full disk does, after its first bytes. */
+static void a_full_disk_keeps_the_old_file(void **state)
+{
+    struct place *place = *state;
+    struct output out;
+    struct error err = {0};
+    struct rlimit old, small = {.rlim_cur = 20000};
+    write_plain(place->path, "old");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small.rlim_max = old.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(output_open(&out, place->path, OUTPUT_PRECIOUS, &err), STATUS_OK);
+    for (int k = 0; k < 10000; k++)
+        fputs("0123456789", out.stream);
+    enum status status = output_close(&out, STATUS_OK, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(status, STATUS_FAILED);
+    assert_non_null(strstr(err.message, place->path));
+    assert_holds(place->path, "old");
+    assert_int_equal(entry_count(place->folder), 1);
+}
+
+static void only_regular_files_are_replaced(void **state)
+{
+    struct place *place = *state;
+    struct error err = {0};
+    assert_int_equal(put(place->folder, "x", STATUS_OK, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "is a folder"));
+
+    assert_int_equal(mkfifo(place->path, 0600), 0);
+    assert_int_equal(put(place->path, "x", STATUS_OK, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "is a pipe"));
+    assert_true(S_ISFIFO(mode_of(place->path)));
+    assert_int_equal(output_check(place->path, &err), STATUS_FAILED);
+
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", place->folder);
+    assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+    assert_int_equal(put(name.sun_path, "x", STATUS_OK, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "is a socket"));
+    close(fd);
+
+    assert_int_equal(entry_count(place->folder), 2);
+}
+
+/* Root could lose a device of the machine to a mistake here: it makes its own, where it may. */
+static void a_device_is_not_replaced(void **state)
+{
+    struct place *place = *state;
+    struct error err = {0};
+    const char *device = "/dev/full";
+    char link[160];
+    if (geteuid() == 0) {
+        device = place->path;
+        if (mknod(device, S_IFCHR | 0666, makedev(1, 7)) != 0)
+            skip();
+    }
+    assert_int_equal(put(device, "x", STATUS_OK, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "is a device"));
+    assert_true(S_ISCHR(mode_of(device)));
+    snprintf(link, sizeof(link), "%s/link", place->folder);
+    assert_int_equal(symlink(device, link), 0);
+    assert_int_equal(put(link, "x", STATUS_OK, &err), STATUS_FAILED);
+    assert_true(S_ISLNK(mode_of(link)) && S_ISCHR(mode_of(device)));
+}
+
+static void links_stay_and_their_file_is_replaced(void **state)
+{
+    struct place *place = *state;
+    struct error err = {0};
+    char one[160], two[160], far[160], folder[160];
+    snprintf(one, sizeof(one), "%s/one", place->folder);
+    snprintf(two, sizeof(two), "%s/two", place->folder);
+    snprintf(folder, sizeof(folder), "%s/sub", place->folder);
+    snprintf(far, sizeof(far), "%s/sub/far", place->folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink("two", one), 0);
+    assert_int_equal(symlink("sub/far", two), 0);
+    assert_int_equal(put(one, "through a dangling link", STATUS_OK, &err), STATUS_OK);
+    assert_holds(far, "through a dangling link");
+    assert_int_equal(put(one, "again", STATUS_OK, &err), STATUS_OK);
+    assert_holds(far, "again");
+    assert_true(S_ISLNK(mode_of(one)) && S_ISLNK(mode_of(two)) && S_ISREG(mode_of(far)));
+
+    assert_int_equal(unlink(two), 0);
+    assert_int_equal(symlink("one", two), 0);
+    assert_int_equal(put(one, "x", STATUS_OK, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "too many links"));
+}
+
+static void permissions_stay_and_new_files_get_the_umask(void **state)
+{
+    struct place *place = *state;
+    struct error err = {0};
+    mode_t mask = umask(027);
+    assert_int_equal(put(place->path, "x", STATUS_OK, &err), STATUS_OK);
+    assert_int_equal(mode_of(place->path) & 0777, 0640);
+    assert_int_equal(chmod(place->path, 0604), 0);
+    assert_int_equal(put(place->path, "y", STATUS_OK, &err), STATUS_OK);
+    assert_int_equal(mode_of(place->path) & 0777, 0604);
+    umask(mask);
+}
+
+/* Twenty writers are killed in the middle: none leaves more than one file, and the next clears it
+ * away. One that still writes keeps its own. */
+static void what_killed_writers_leave_does_not_pile_up(void **state)
+{
+    struct place *place = *state;
+    struct error err = {0};
+    write_plain(place->path, "old");
+    for (int k = 0; k < 20; k++) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct output out;
+            if (output_open(&out, place->path, OUTPUT_PRECIOUS, NULL) == STATUS_OK) {
+                fputs("half", out.stream);
+                fflush(out.stream);
+            }
+            raise(SIGKILL);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        assert_holds(place->path, "old");
+        assert_int_equal(entry_count(place->folder), 2);
+    }
+    struct output first, second;
+    assert_int_equal(output_open(&first, place->path, OUTPUT_PRECIOUS, &err), STATUS_OK);
+    assert_int_equal(output_open(&second, place->path, OUTPUT_PRECIOUS, &err), STATUS_OK);
+    assert_string_not_equal(first.part, second.part);
+    fputs("first", first.stream);
+    fputs("second", second.stream);
+    assert_int_equal(output_close(&second, STATUS_OK, &err), STATUS_OK);
+    assert_holds(place->path, "second");
+    assert_int_equal(output_close(&first, STATUS_OK, &err), STATUS_OK);
+    assert_holds(place->path, "first");
+    assert_int_equal(entry_count(place->folder), 1);
+}
+
+static void a_name_of_full_length_works(void **state)
+{
+    struct place *place = *state;
+    struct error err = {0};
+    char path[NAME_MAX + 128];
+    int used = snprintf(path, sizeof(path), "%s/", place->folder);
+    memset(path + used, 'n', NAME_MAX);
+    path[used + NAME_MAX] = '\0';
+    assert_int_equal(put(path, "x", STATUS_OK, &err), STATUS_OK);
+    assert_holds(path, "x");
+    path[used + NAME_MAX] = 'n';
+    path[used + NAME_MAX + 1] = '\0';
+    assert_int_equal(put(path, "x", STATUS_OK, &err), STATUS_FAILED);
+    assert_int_equal(entry_count(place->folder), 1);
+}
+
+static void standard_output_is_written_through(void **state)
+{
+    (void)state;
+    static const char *const names[] = {NULL, "-", "/dev/stdout", "/dev/fd/1"};
+    struct error err = {0};
+    for (int k = 0; k < 4; k++) {
+        struct output out;
+        assert_int_equal(output_open(&out, names[k], OUTPUT_PRECIOUS, &err), STATUS_OK);
+        assert_ptr_equal(out.stream, stdout);
+        assert_int_equal(output_close(&out, STATUS_OK, &err), STATUS_OK);
+    }
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
+    const struct CMUnitTest tests[] = {
+        CASE(a_file_takes_its_place_when_it_is_whole),
+        CASE(a_failure_keeps_the_old_file),
+        CASE(a_full_disk_keeps_the_old_file),
+        CASE(only_regular_files_are_replaced),
+        CASE(a_device_is_not_replaced),
+        CASE(links_stay_and_their_file_is_replaced),
+        CASE(permissions_stay_and_new_files_get_the_umask),
+        CASE(what_killed_writers_leave_does_not_pile_up),
+        CASE(a_name_of_full_length_works),
+        CASE(standard_output_is_written_through),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
