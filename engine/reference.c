@@ -330,18 +330,23 @@ static enum status run_node(struct run *run, int n, struct error *err)
     return STATUS_OK;
 }
 
+void graph_last_uses(const struct graph *g, int *last)
+{
+    for (int v = 0; v < g->value_count; v++)
+        last[v] = NONE;
+    for (int n = 0; n < g->node_count; n++)
+        for (int k = 0; k < g->nodes[n].input_count; k++)
+            if (g->nodes[n].inputs[k] != NONE)
+                last[g->nodes[n].inputs[k]] = n;
+    for (int k = 0; k < g->output_count; k++)
+        last[g->outputs[k]] = g->node_count;
+}
+
 static enum status run_graph(struct run *run, const struct ref_tensor *inputs,
                              struct ref_tensor *outputs, struct error *err)
 {
     const struct graph *g = run->g;
-    for (int v = 0; v < g->value_count; v++)
-        run->last_use[v] = NONE;
-    for (int n = 0; n < g->node_count; n++)
-        for (int k = 0; k < g->nodes[n].input_count; k++)
-            if (g->nodes[n].inputs[k] != NONE)
-                run->last_use[g->nodes[n].inputs[k]] = n;
-    for (int k = 0; k < g->output_count; k++)
-        run->last_use[g->outputs[k]] = g->node_count;
+    graph_last_uses(g, run->last_use);
     for (int k = 0; inputs && k < g->input_count; k++) {
         struct ref_tensor *t = &run->values[g->inputs[k]];
         TRY(ref_alloc(t, inputs[k].dtype, &inputs[k].shape, err));

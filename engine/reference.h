@@ -26,6 +26,10 @@ double act_value(enum act act, float a, float b, double x);
 void ref_posts(const struct node *node, const struct ref_tensor *const *in,
                const struct ref_tensor *out);
 
+/* Per value: the node after which reference_run gives it back; node_count: an output, NONE: nobody
+ * reads it. */
+void graph_last_uses(const struct graph *g, int *last);
+
 /* The kernel that computes every node through its operator's reference. Always accepts. */
 extern const struct kernel kernel_reference;
 

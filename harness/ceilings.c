@@ -12,6 +12,7 @@
 #include "base/stats.h"
 #include "engine/kernels/lib/roof.h"
 #include "harness/lap.h"
+#include "harness/memory_room.h"
 #include "harness/procfs.h"
 #include "harness/topology.h"
 
@@ -320,8 +321,9 @@ static int64_t dram_set(const struct session *s, const char **reason)
 {
     int64_t caches = topology_last_level_bytes(s->topology, s->cpus, s->threads);
     int64_t limit = s->options->memory_bytes;
-    if (!limit)
-        limit = procfs_memory_available("") / 4;
+    double room = limit ? 0 : memory_room("").bytes;
+    if (!limit && isfinite(room))
+        limit = (int64_t)(room / 4);
     int64_t want = caches ? 4 * caches : (int64_t)256 << 20;
     if (want < (int64_t)64 << 20)
         want = (int64_t)64 << 20;

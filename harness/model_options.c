@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "engine/device.h"
 #include "engine/provider.h"
+#include "harness/admission.h"
 #include "workloads/workload.h"
 
 const char *tuner_cache_path(char *path, size_t size)
@@ -98,7 +99,10 @@ enum status model_open(const char *spec, const struct model_options *m, struct g
     TRY(check_precision(spec, m->device, options.precision, err));
     TRY(providers_load(m->providers, err));
     TRY(workload_open(spec, m->batch, options.precision, graph, err));
-    enum status status = exe_new(*graph, &options, exe, err);
+    enum status status =
+        m->no_memory_check ? STATUS_OK : admission_check(*graph, &options, m->verifies, err);
+    if (status == STATUS_OK)
+        status = exe_new(*graph, &options, exe, err);
     if (status != STATUS_OK) {
         graph_free(*graph);
         *graph = NULL;

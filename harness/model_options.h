@@ -16,7 +16,8 @@ struct model_options {
     const char *providers, *isa, *cache, *device; /* device NULL: "cpu" */
     const char *precision;                        /* NULL: "f32" */
     double max_error;
-    bool retune, no_tune, quick_tune, no_fuse, no_winograd, no_capture;
+    bool retune, no_tune, quick_tune, no_fuse, no_winograd, no_capture, no_memory_check;
+    bool verifies; /* no option: the float64 reference will run beside the executable */
 };
 
 /* How models are compiled, for commands that take batch and threads from elsewhere. */
@@ -45,6 +46,12 @@ struct model_options {
         {"no-fuse",   0,                                                                           \
          OPTION_FLAG, offsetof(type, model.no_fuse),                                               \
          NULL,        "compile the graph as it is"},                                               \
+        {"no-memory-check",                                                                        \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         offsetof(type, model.no_memory_check),                                                    \
+         NULL,                                                                                     \
+         "compile although less memory seems to be free than it needs"},                           \
     {                                                                                              \
         "cache", 0, OPTION_TEXT, offsetof(type, model.cache), "FILE", "tuner's cache"              \
     }
@@ -75,7 +82,8 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
 enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
                                   struct error *err);
 
-/* Opens the plug-ins, builds the graph and compiles it. exe_free and graph_free when done. */
+/* Opens the plug-ins, builds the graph and compiles it, if it fits into memory: UNSUPPORTED, with
+ * the figures, if not (harness/admission.h). exe_free and graph_free when done. */
 enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
                        struct exe **exe, struct error *err);
 

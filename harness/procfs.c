@@ -134,29 +134,6 @@ static enum fact_status cgroup_line(const char *root, const char *name, char *te
     return procfs_line(root, path, text, size);
 }
 
-/* Bytes in a file that holds a number; -1 when there is none ("max"). */
-static int64_t cgroup_bytes(const char *root, const char *name)
-{
-    char text[64], *end = NULL;
-    if (cgroup_line(root, name, text, sizeof(text)) != FACT_OK)
-        return -1;
-    int64_t bytes = strtoll(text, &end, 10);
-    return end == text ? -1 : bytes;
-}
-
-int64_t procfs_memory_available(const char *root)
-{
-    char text[64];
-    int64_t bytes = -1;
-    if (procfs_key(root, "/proc/meminfo", "MemAvailable", text, sizeof(text)) == FACT_OK)
-        bytes = strtoll(text, NULL, 10) * 1024;
-    int64_t limit = cgroup_bytes(root, "memory.max"), used = cgroup_bytes(root, "memory.current");
-    if (limit < 0) /* control groups version 1 */
-        limit = cgroup_bytes(root, "memory/memory.limit_in_bytes");
-    int64_t left = limit < 0 ? -1 : used < 0 ? limit : limit > used ? limit - used : 0;
-    return left >= 0 && (bytes < 0 || left < bytes) ? left : bytes;
-}
-
 double procfs_cpu_quota(const char *root)
 {
     char text[64], *end = NULL;

@@ -23,9 +23,6 @@ enum fact_status procfs_key(const char *root, const char *path, const char *key,
 /* "always [madvise] never": the word in brackets. */
 enum fact_status procfs_choice(const char *root, const char *path, char *text, size_t size);
 
-/* Memory that can be had: MemAvailable, or less where the control group grants less. -1: unknown.
- */
-int64_t procfs_memory_available(const char *root);
 /* CPUs' worth of time that the control group grants; -1: no limit, or not known. */
 double procfs_cpu_quota(const char *root);
 /* Folder of this process's control group (version 2) under /sys/fs/cgroup, "" at its top. */

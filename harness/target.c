@@ -77,6 +77,7 @@ static enum status open_exe(const struct point *point, const struct model_option
     m.providers = point->providers[0] ? point->providers : base->providers;
     m.device = point->device;
     m.precision = point->precision;
+    m.verifies = point->protocol.verify;
     m.quick_tune = base->quick_tune || point->protocol.quick_tune;
     TRY(model_open(point->spec, &m, &t->graph, &t->exe, err));
     bool here = exe_device(t->exe)->kind->is_host;

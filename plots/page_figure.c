@@ -223,7 +223,7 @@ enum status page_figure(struct page *page, const char *name, int64_t result, str
                                    .gnuplot_hangs = page->outcome->gnuplot_hangs};
     TRY(plot_find(name, &plot, err));
     enum status status = plot_draw(page->store, &request, &outcome, err);
-    page->outcome->gnuplot_hangs = outcome.gnuplot_hangs;
+    page->outcome->gnuplot_hangs = page->outcome->gnuplot_hangs || outcome.gnuplot_hangs;
     if (status == STATUS_OK && outcome.drawn)
         status = put_figure(page, &plot, &request, &outcome, err);
     else if (status == STATUS_OK)

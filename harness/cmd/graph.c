@@ -4,11 +4,13 @@
  * text is stable: the same model gives the same lines on every machine, so two dumps can be
  * compared with diff. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "engine/cost.h"
+#include "harness/admission.h"
 #include "harness/command.h"
 #include "harness/graph_text.h"
 #include "harness/model_options.h"
@@ -70,9 +72,24 @@ static void print_node(const struct graph *g, int n)
     printf("  # flops %.0f bytes %.0f\n", cost.flops, cost.bytes_read + cost.bytes_written);
 }
 
+/* Of the host, in bytes; NAN when not even that could be found out. */
+struct needs {
+    double run, compile, verify;
+};
+
+static struct needs needs_of(const struct graph *g)
+{
+    struct memory_need need;
+    struct exe_options usual = {.no_tune = false};
+    if (graph_need(g, &usual, &need, NULL) != STATUS_OK)
+        return (struct needs){NAN, NAN, NAN};
+    return (struct needs){need.run, need.compile, admission_bytes(&need, true)};
+}
+
 static void print_text(const struct graph *g)
 {
     struct graph_cost cost;
+    struct needs needs = needs_of(g);
     graph_cost(g, &cost);
     for (int k = 0; k < g->input_count; k++) {
         printf("input ");
@@ -96,6 +113,8 @@ static void print_text(const struct graph *g)
     printf("# %.6g bytes compulsory, %.6g bytes streamed; FLOP/byte %.4g and %.4g\n",
            cost.bytes_compulsory, cost.bytes_streamed, cost.flops / cost.bytes_compulsory,
            cost.flops / cost.bytes_streamed);
+    printf("# memory: at most %.3g GB to run, %.3g GB to compile, %.3g GB in all to verify\n",
+           needs.run * 1e-9, needs.compile * 1e-9, needs.verify * 1e-9);
 }
 
 /* ---- JSON ---- */
@@ -144,6 +163,7 @@ static void print_json(const struct graph *g, const char *spec)
 {
     struct json json;
     struct graph_cost cost;
+    struct needs needs = needs_of(g);
     graph_cost(g, &cost);
     json_begin(&json, stdout);
     json_open(&json, NULL, '{');
@@ -158,6 +178,9 @@ static void print_json(const struct graph *g, const char *spec)
     json_number(&json, "transcendentals", cost.work.transcendentals);
     json_number(&json, "bytes_compulsory", cost.bytes_compulsory);
     json_number(&json, "bytes_streamed", cost.bytes_streamed);
+    json_number(&json, "memory_run_bytes", needs.run);
+    json_number(&json, "memory_compile_bytes", needs.compile);
+    json_number(&json, "memory_verify_bytes", needs.verify);
     json_open(&json, "inputs", '[');
     for (int k = 0; k < g->input_count; k++)
         json_value(&json, &g->values[g->inputs[k]]);
@@ -250,11 +273,13 @@ REGISTER(command, graph) = {
     .name = "graph",
     .summary = "print a model's nodes, shapes, FLOPs and bytes",
     .usage = "MODEL [options]",
-    .help = "MODEL is a workload (`ridge list`), with parameters as NAME:param=value, or an ONNX\n"
-            "file. One line per node: name: operator(inputs) -> outputs attributes # cost.\n"
-            "FLOPs count a multiply-add as 2. Streamed bytes: every node reads its inputs and\n"
-            "writes its outputs once. Compulsory bytes: every tensor crosses the bus once and\n"
-            "elementwise work happens inside the kernel before it.",
+    .help =
+        "MODEL is a workload (`ridge list`), with parameters as NAME:param=value, or an ONNX\n"
+        "file. One line per node: name: operator(inputs) -> outputs attributes # cost.\n"
+        "FLOPs count a multiply-add as 2. Streamed bytes: every node reads its inputs and\n"
+        "writes its outputs once. Compulsory bytes: every tensor crosses the bus once and\n"
+        "elementwise work happens inside the kernel before it. Memory: of the host, estimated\n"
+        "before anything is compiled (docs/method.md); by it points that do not fit are left out.",
     .options = options,
     .values_size = sizeof(struct graph_options),
     .words_min = 1,

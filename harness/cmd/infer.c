@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/onnx/onnx.h"
 #include "engine/provider.h"
+#include "harness/admission.h"
 #include "harness/command.h"
 #include "harness/decisions.h"
 #include "harness/model_options.h"
@@ -261,6 +262,8 @@ static enum status infer(const char *spec, const struct infer_options *o,
     TRY(open_graph(spec, o, bindings, &g, err));
     enum status status = graph_take_part(g, o->part, err);
     int outputs = add_counts(g);
+    if (status == STATUS_OK && !o->model.no_memory_check)
+        status = admission_check(g, &options_of_exe, false, err);
     if (status == STATUS_OK)
         status = exe_new(g, &options_of_exe, &exe, err);
     if (status == STATUS_OK)

@@ -59,8 +59,10 @@ static struct outcome verify(const char *spec, const struct verify_options *o)
     struct graph *graph;
     struct exe *exe;
     uint64_t begin = clock_now_ns();
-    device_canonical(o->model.device, r.device);
-    r.status = model_open(spec, &o->model, &graph, &exe, &r.err);
+    struct model_options model = o->model;
+    model.verifies = true;
+    device_canonical(model.device, r.device);
+    r.status = model_open(spec, &model, &graph, &exe, &r.err);
     if (r.status == STATUS_OK) {
         r.status = verify_exe(graph, exe, &r.v, &r.err);
         exe_free(exe);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a graph needs of memory, what is free on invented machines, and what is said when the one
+ * exceeds the other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/admission.h"
+#include "harness/resident.h"
+#include "harness/verify.h"
+#include "tests/lib/made_results.h"
+#include "workloads/workload.h"
+
+/* ---- what is free ---- */
+
+static void put(const char *root, const char *path, const char *text)
+{
+    char whole[512];
+    snprintf(whole, sizeof(whole), "%s%s", root, path);
+    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(whole, 0755);
+        *slash = '/';
+    }
+    FILE *file = fopen(whole, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static char *machine(void)
+{
+    char *root = made_folder();
+    assert_non_null(root);
+    put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 12000000 kB\n");
+    put(root, "/proc/self/limits",
+        "Limit                     Soft Limit           Hard Limit           Units     \n"
+        "Max data size             unlimited            unlimited            bytes     \n"
+        "Max address space         unlimited            unlimited            bytes     \n");
+    put(root, "/proc/self/status", "VmSize:\t  500000 kB\nVmData:\t  200000 kB\n");
+    return root;
+}
+
+static void expect_room(char *root, double bytes, const char *where, bool is_address)
+{
+    struct memory_room room = memory_room(root);
+    assert_true(room.bytes == bytes);
+    assert_non_null(strstr(room.where, where));
+    assert_int_equal(room.is_address, is_address);
+    made_folder_remove(root);
+}
+
+static void a_machine_alone(void **state)
+{
+    (void)state;
+    expect_room(machine(), 12e6 * 1024, "on this machine", false);
+}
+
+static void nothing_known_is_no_limit(void **state)
+{
+    (void)state;
+    struct memory_room room = memory_room("/nowhere");
+    assert_true(isinf(room.bytes));
+}
+
+/* Pages of files are given back when memory runs short: they are not in use. */
+static void group_version_2(void **state)
+{
+    (void)state;
+    char *root = machine();
+    put(root, "/proc/self/cgroup", "0::/job/task\n");
+    put(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
+    put(root, "/sys/fs/cgroup/job/task/memory.high", "max\n");
+    put(root, "/sys/fs/cgroup/job/task/memory.current", "900000000\n");
+    put(root, "/sys/fs/cgroup/job/task/memory.stat",
+        "anon 100\nfile 700000000\ninactive_file 500000000\nactive_file 200000000\n"
+        "slab_reclaimable 50000000\n");
+    expect_room(root, 1500000000 - 900000000 + 750000000, "in this control group of 1.5 GB", false);
+}
+
+static void the_group_above_may_be_fuller(void **state)
+{
+    (void)state;
+    char *root = machine();
+    put(root, "/proc/self/cgroup", "0::/job/task\n");
+    put(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
+    put(root, "/sys/fs/cgroup/job/task/memory.current", "100000000\n");
+    put(root, "/sys/fs/cgroup/job/memory.max", "2000000000\n");
+    put(root, "/sys/fs/cgroup/job/memory.current", "1900000000\n");
+    expect_room(root, 100000000, "in this control group of 2 GB", false);
+}
+
+static void group_version_1(void **state)
+{
+    (void)state;
+    char *root = machine();
+    put(root, "/proc/self/cgroup", "5:cpu:/\n4:memory:/job\n0::/\n");
+    put(root, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1500000000\n");
+    put(root, "/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "400000000\n");
+    put(root, "/sys/fs/cgroup/memory/job/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 300000000\ntotal_active_file 50000000\n");
+    put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "800000000\n");
+    expect_room(root, 1450000000, "in this control group of 1.5 GB", false);
+}
+
+/* In a container the path of the group is often one that cannot be seen from inside. */
+static void a_container_shows_the_top_alone(void **state)
+{
+    (void)state;
+    char *root = machine();
+    put(root, "/proc/self/cgroup", "4:memory:/docker/0123abcd\n");
+    put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000000\n");
+    put(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "400000000\n");
+    expect_room(root, 600000000, "in this control group", false);
+}
+
+static void limits_of_the_shell(void **state)
+{
+    (void)state;
+    char *root = machine();
+    put(root, "/proc/self/limits",
+        "Max data size             unlimited            unlimited            bytes     \n"
+        "Max address space         1024000000           unlimited            bytes     \n");
+    expect_room(root, 512000000, "ulimit -v", true);
+    root = machine();
+    put(root, "/proc/self/limits",
+        "Max data size             304800000            unlimited            bytes     \n"
+        "Max address space         unlimited            unlimited            bytes     \n");
+    expect_room(root, 100000000, "ulimit -d", true);
+}
+
+/* ---- what is needed ---- */
+
+static struct memory_need need_of(const struct graph *g, const struct exe_options *options)
+{
+    struct memory_need need;
+    struct error err;
+    if (graph_need(g, options, &need, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return need;
+}
+
+/* x -> Relu -> Reshape -> Relu: what is renamed takes nothing, and a value goes after its use. */
+static void a_chain_needs_two_of_its_values(void **state)
+{
+    (void)state;
+    struct graph *g = graph_new("chain");
+    int64_t shape[] = {64, 64};
+    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(4096), noise);
+    for (int k = 0; k < 6; k++)
+        x = graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS);
+    x = graph_node(g, "Reshape", NULL, INPUTS(x, graph_const_i64(g, 2, shape)), NO_ATTRS);
+    graph_output(g, graph_node(g, "Relu", NULL, INPUTS(x), NO_ATTRS));
+    struct memory_need need = need_of(g, &(struct exe_options){.no_tune = true});
+    const double one = 4096 * 4;
+    assert_true(need.activations == one + 2 * one + 2 * one); /* input, values, scratch */
+    assert_true(need.reference >= 2 * 2 * one && need.reference < 4 * 2 * one + 1000);
+    graph_free(g);
+}
+
+static struct graph *conv3(int64_t size)
+{
+    struct graph *g = graph_new("conv");
+    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 64, size, size), noise);
+    int w = graph_param(g, "w", DTYPE_F32, shape_of(64, 64, 3, 3), noise);
+    graph_output(g, graph_node(g, "Conv", NULL, INPUTS(x, w), NO_ATTRS));
+    return g;
+}
+
+static void winograd_may_keep_four_times_the_weights(void **state)
+{
+    (void)state;
+    const double weights = 64 * 64 * 9 * 4;
+    struct graph *g = conv3(20), *small = conv3(5);
+    struct memory_need need = need_of(g, &(struct exe_options){.threads = 1});
+    assert_true(need.weights == weights && need.prepared == 4 * weights);
+    assert_true(need.compile > need.prepared);
+    need = need_of(g, &(struct exe_options){.max_error = 1e-5}); /* --no-winograd */
+    assert_true(need.prepared == weights);
+    need = need_of(small, &(struct exe_options){.threads = 1});
+    assert_true(need.prepared == weights);
+    graph_free(g);
+    graph_free(small);
+}
+
+/* The estimate is held against what the kernel has seen of real networks. */
+static void the_estimate_covers_what_is_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        int64_t batch;
+    } cases[] = {{"gemm:m=1500,n=1500,k=1500", 1}, {"densenet121", 1}, {"googlenet", 4}};
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct exe_options options = {.threads = 2, .isa = isa_detect(), .quick_tune = true};
+        struct verification verification;
+        struct graph *g;
+        struct exe *exe;
+        struct error err;
+        if (workload_open(cases[k].spec, cases[k].batch, PRECISION_F32, &g, &err) != STATUS_OK)
+            fail_msg("%s", err.message);
+        struct memory_need need = need_of(g, &options);
+        bool known = resident_reset();
+        double before = resident_peak();
+        assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+        assert_int_equal(verify_exe(g, exe, &verification, &err), STATUS_OK);
+        double used = resident_peak() - before, estimate = admission_bytes(&need, true);
+        print_message("# %s: estimated %.1f MB, used %.1f MB\n", cases[k].spec, estimate * 1e-6,
+                      used * 1e-6);
+        if (known && !getenv("ASAN_OPTIONS") && !getenv("TSAN_OPTIONS")) {
+            double margin = ADMISSION_MARGIN_BYTES + ADMISSION_MARGIN_SHARE * estimate;
+            assert_true(used < estimate + margin);
+            assert_true(estimate < 1.5 * used + ADMISSION_MARGIN_BYTES);
+        }
+        exe_free(exe);
+        graph_free(g);
+    }
+}
+
+/* ---- the judgement ---- */
+
+static void the_reason_has_both_figures(void **state)
+{
+    (void)state;
+    const struct memory_need need = {.compile = 10e9, .run = 8e9, .reference = 22e9};
+    struct memory_room room = {.bytes = 40e9, .where = "on this machine"};
+    struct error err = {0};
+    assert_int_equal(admission_judge(&need, true, 2, &room, &err), STATUS_OK);
+    room.bytes = 12e9;
+    assert_int_equal(admission_judge(&need, true, 2, &room, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "verifying needs 31.5 GB of memory, 12 GB are free on this "
+                                     "machine: --no-verify measures it with 10.5 GB, or take a "
+                                     "smaller batch");
+    assert_int_equal(admission_judge(&need, false, 2, &room, &err), STATUS_OK);
+    room.bytes = 2e9;
+    assert_int_equal(admission_judge(&need, true, 2, &room, &err), STATUS_UNSUPPORTED);
+    assert_string_equal(err.message, "needs 31.5 GB of memory, 2 GB are free on this machine: "
+                                     "take a smaller batch");
+    assert_int_equal(admission_judge(&need, false, 2, &room, &err), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "needs 10.5 GB"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_machine_alone),
+        cmocka_unit_test(nothing_known_is_no_limit),
+        cmocka_unit_test(group_version_2),
+        cmocka_unit_test(the_group_above_may_be_fuller),
+        cmocka_unit_test(group_version_1),
+        cmocka_unit_test(a_container_shows_the_top_alone),
+        cmocka_unit_test(limits_of_the_shell),
+        cmocka_unit_test(a_chain_needs_two_of_its_values),
+        cmocka_unit_test(winograd_may_keep_four_times_the_weights),
+        cmocka_unit_test(the_estimate_covers_what_is_used),
+        cmocka_unit_test(the_reason_has_both_figures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
