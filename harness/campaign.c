@@ -251,6 +251,30 @@ static enum status skip(struct campaign *c, int k, const char *reason, struct ar
     return record_skipped(&c->plan->points[k], k, reason, now, arena, record, err);
 }
 
+enum { ATTEMPTS_MAX = 2 };
+
+/* A point under which the process ended twice is left out; NULL: it may begin. Where that cannot
+ * be noted it begins all the same: its result will find the database as it is. */
+static const char *why_left_out(struct campaign *c, int k, struct arena *arena)
+{
+    struct error ignored;
+    int earlier = 0;
+    if (!c->store || run_attempt(c->store, c->run, k, &earlier, &ignored) != STATUS_OK ||
+        earlier < ATTEMPTS_MAX)
+        return NULL;
+    return arena_printf(arena,
+                        "left out: the process ended %d times while this point was measured "
+                        "(killed, out of memory, or crashed)",
+                        earlier);
+}
+
+static void withdraw(struct campaign *c, int k)
+{
+    struct error ignored;
+    if (c->store)
+        run_attempt_withdraw(c->store, c->run, k, &ignored);
+}
+
 static enum status run_one(struct campaign *c, int k, struct error *err)
 {
     const struct point *point = &c->plan->points[k];
@@ -261,6 +285,7 @@ static enum status run_one(struct campaign *c, int k, struct error *err)
     struct point_job job = {point, k, c->options->model, &c->ceilings, &c->progress, &lost};
     const char *reason = point->skip ? point->skip : why_lost(c, point->device);
     c->result->lost = c->result->lost || (reason && !point->skip);
+    reason = reason ? reason : why_left_out(c, k, &arena);
     char label[96];
     snprintf(label, sizeof(label), "%s b%lld", point->spec, (long long)point->batch);
     progress_point(&c->progress, k, label);
@@ -273,6 +298,8 @@ static enum status run_one(struct campaign *c, int k, struct error *err)
     bool keep = status == STATUS_OK && !interrupt_requested();
     if (keep)
         status = put(c, &record, err);
+    else if (status == STATUS_OK)
+        withdraw(c, k);
     if (keep && status == STATUS_OK) {
         tally(c->result, &record);
         if (c->options->listener)

@@ -405,7 +405,7 @@ static enum status put_record(struct store *store, int64_t run, const struct rec
         TRY(put_sample(store, result, k, &record->samples[k], err));
     for (int k = 0; k < record->visit_count; k++)
         TRY(put_visit(store, result, &record->visits[k], err));
-    return STATUS_OK;
+    return attempt_forget(store, run, record->sequence, err);
 }
 
 enum status run_put(struct store *store, int64_t run, const struct record *record,
@@ -483,7 +483,6 @@ enum status run_find_unfinished(struct store *store, const char *plan_hash, int6
 {
     sqlite3_stmt *statement;
     *run = 0;
-    uuid[0] = 0;
     TRY(sql_prepare(store,
                     "SELECT id, uuid FROM run WHERE plan_hash = ? AND state <> 'finished' "
                     "ORDER BY started_utc DESC, id DESC LIMIT 1",

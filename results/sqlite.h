@@ -91,6 +91,11 @@ enum status migrate_check(struct store *store, const struct embedded *files, boo
 /* The files of the program itself; free() when done. */
 struct embedded *migrate_files(void);
 
+/* ---- results/attempts.c ---- */
+
+/* Inside of the transaction that stores the point's result. */
+enum status attempt_forget(struct store *store, int64_t run, int sequence, struct error *err);
+
 /* ---- results/spool.c ---- */
 
 /* Takes in what runs had to put beside this database; what could not be read is counted. */

@@ -54,6 +54,13 @@ enum status run_end(struct store *store, int64_t run, bool finished, bool valid,
 /* The latest unfinished run of this plan; *run is 0 when there is none. uuid has room for 37. */
 enum status run_find_unfinished(struct store *store, const char *plan_hash, int64_t *run,
                                 char *uuid, struct error *err);
+/* Says that the point at this position begins. run_put of its result takes that back; until then it
+ * counts: *earlier is how often it was begun before without a result, because the process was
+ * killed or died of it. */
+enum status run_attempt(struct store *store, int64_t run, int sequence, int *earlier,
+                        struct error *err);
+/* The point was stopped in good order: that was no attempt. */
+enum status run_attempt_withdraw(struct store *store, int64_t run, int sequence, struct error *err);
 /* True when the run has a result at this position of the plan. */
 bool run_has(struct store *store, int64_t run, int sequence);
 

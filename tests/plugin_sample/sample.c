@@ -8,6 +8,8 @@
  *   RIDGE_SAMPLE=roof, or roof,norun, or roof,older  a roof, one that cannot run, one that an older
  *                                                    plug-in has not
  *   RIDGE_SAMPLE_DELAY_US=N                          what sample_slow waits, default 1000
+ *   RIDGE_SAMPLE_KILL=N                              the process is killed (SIGKILL) by the Nth
+ *                                                    launch of sample_relu in it
  *   RIDGE_SAMPLE_REPEAT=N                            sample_relu does its work so many times, so
  * that one program can be made 5 % slower than another Build it with `make INCLUDE=/path/to/ridge`;
  * run ridge with RIDGE_PLUGIN_PATH=this folder. */
@@ -23,11 +25,11 @@
 
 enum { CHUNK = 4096, KERNELS_MAX = 8 };
 
-/* Everything that changes is set at the entry and read only from then on. */
+/* Everything that changes, but for `left`, is set at the entry and read only from then on. */
 static const struct plugin_host *host;
 static const struct kernel *kernels[KERNELS_MAX];
 static struct plugin table;
-static long delay_us, repeat;
+static long delay_us, repeat, left; /* left: launches until the kill; 0: none */
 
 /* ---- the kernel ---- */
 
@@ -63,6 +65,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 {
     (void)state;
     struct relu relu = {args->in[0], args->out[0], shape_count(&q->in[0].shape)};
+    if (left && --left == 0)
+        raise(SIGKILL);
     for (long k = 1; k < repeat; k++)
         relu_chunk(&relu, 0, 0);
     host->pool_run(args->pool, (relu.count + CHUNK - 1) / CHUNK, relu_chunk, &relu);
@@ -215,9 +219,10 @@ static void offer_roof(const char *wanted)
 const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error *why)
 {
     const char *wanted = getenv("RIDGE_SAMPLE"), *delay = getenv("RIDGE_SAMPLE_DELAY_US");
-    const char *more = getenv("RIDGE_SAMPLE_REPEAT");
+    const char *more = getenv("RIDGE_SAMPLE_REPEAT"), *killing = getenv("RIDGE_SAMPLE_KILL");
     host = ridge;
     repeat = more ? strtol(more, NULL, 10) : 1;
+    left = killing ? strtol(killing, NULL, 10) : 0;
     delay_us = delay ? strtol(delay, NULL, 10) : 1000;
     table = (struct plugin){.abi = PLUGIN_ABI,
                             .size = sizeof(struct plugin),
