@@ -24,6 +24,7 @@ struct worker {
     struct pool *pool;
     pthread_t thread;
     int index, cpu;
+    uint32_t seen; /* the epoch when it was started */
 };
 
 struct pool {
@@ -36,6 +37,7 @@ struct pool {
     pool_work *work;
     void *context;
     int threads;
+    int started;            /* workers that run: threads - 1, or 0 */
     struct worker *workers; /* threads - 1 */
     cpu_set_t caller_mask;
 };
@@ -100,7 +102,7 @@ static void *worker_main(void *argument)
 {
     struct worker *self = argument;
     struct pool *pool = self->pool;
-    uint32_t seen = 0;
+    uint32_t seen = self->seen;
     for (;;) {
         seen = wait_for_region(pool, seen);
         if (atomic_load(&pool->stop))
@@ -121,7 +123,7 @@ static void publish(struct pool *pool)
 
 void pool_run(struct pool *pool, int64_t tiles, pool_work *work, void *context)
 {
-    if (!pool || pool->threads == 1 || tiles <= 1) {
+    if (!pool || pool->started == 0 || tiles <= 1) {
         for (int64_t tile = 0; tile < tiles; tile++)
             work(context, tile, 0);
         return;
@@ -132,16 +134,16 @@ void pool_run(struct pool *pool, int64_t tiles, pool_work *work, void *context)
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
     publish(pool);
     take_tiles(pool, 0);
-    while (atomic_load_explicit(&pool->done, memory_order_acquire) != pool->threads - 1)
+    while (atomic_load_explicit(&pool->done, memory_order_acquire) != pool->started)
         relax();
 }
 
 void pool_park(struct pool *pool)
 {
-    if (!pool || pool->threads == 1)
+    if (!pool || pool->started == 0)
         return;
     atomic_store(&pool->park, true);
-    while (atomic_load(&pool->sleeping) != pool->threads - 1)
+    while (atomic_load(&pool->sleeping) != pool->started)
         relax();
 }
 
@@ -170,21 +172,51 @@ static void pin(pthread_t thread, int cpu)
 static enum status start_workers(struct pool *pool, struct error *err)
 {
     int count = pool->threads - 1;
-    pool->workers = calloc((size_t)count + 1, sizeof(*pool->workers));
-    if (!pool->workers)
-        return FAIL_NO_MEMORY(err);
     for (int k = 0; k < count; k++) {
         struct worker *worker = &pool->workers[k];
         worker->pool = pool;
         worker->index = k + 1;
         worker->cpu = cpu_of_thread(&pool->caller_mask, k + 1);
-        if (pthread_create(&worker->thread, NULL, worker_main, worker)) {
-            pool->threads = k + 1;
+        worker->seen = atomic_load(&pool->epoch);
+        if (pthread_create(&worker->thread, NULL, worker_main, worker))
             return FAIL(err, STATUS_FAILED, "cannot start thread %d of %d", k + 2, count + 1);
-        }
+        pool->started++;
         pin(worker->thread, worker->cpu);
     }
     return STATUS_OK;
+}
+
+static void read_mask(struct pool *pool)
+{
+    CPU_ZERO(&pool->caller_mask);
+    if (sched_getaffinity(0, sizeof(pool->caller_mask), &pool->caller_mask))
+        CPU_SET(0, &pool->caller_mask);
+}
+
+enum status pool_start(struct pool *pool, struct error *err)
+{
+    if (pool->started || pool->threads == 1)
+        return STATUS_OK;
+    read_mask(pool);
+    atomic_store(&pool->stop, false);
+    enum status status = start_workers(pool, err);
+    if (status == STATUS_OK)
+        pin(pthread_self(), cpu_of_thread(&pool->caller_mask, 0));
+    else
+        pool_stop(pool);
+    return status;
+}
+
+void pool_stop(struct pool *pool)
+{
+    if (!pool || pool->started == 0)
+        return;
+    atomic_store(&pool->stop, true);
+    publish(pool);
+    for (int k = 0; k < pool->started; k++)
+        pthread_join(pool->workers[k].thread, NULL);
+    pool->started = 0;
+    pthread_setaffinity_np(pthread_self(), sizeof(pool->caller_mask), &pool->caller_mask);
 }
 
 enum status pool_new(int threads, struct pool **out, struct error *err)
@@ -194,17 +226,14 @@ enum status pool_new(int threads, struct pool **out, struct error *err)
     if (!pool)
         return FAIL_NO_MEMORY(err);
     *pool = (struct pool){0};
-    CPU_ZERO(&pool->caller_mask);
-    if (sched_getaffinity(0, sizeof(pool->caller_mask), &pool->caller_mask))
-        CPU_SET(0, &pool->caller_mask);
+    read_mask(pool);
     pool->threads = threads > 0 ? threads : CPU_COUNT(&pool->caller_mask);
-    enum status status = start_workers(pool, err);
+    pool->workers = calloc((size_t)pool->threads, sizeof(*pool->workers));
+    enum status status = pool->workers ? pool_start(pool, err) : FAIL_NO_MEMORY(err);
     if (status != STATUS_OK) {
         pool_free(pool);
         return status;
     }
-    if (pool->threads > 1)
-        pin(pthread_self(), cpu_of_thread(&pool->caller_mask, 0));
     *out = pool;
     return STATUS_OK;
 }
@@ -213,13 +242,7 @@ void pool_free(struct pool *pool)
 {
     if (!pool)
         return;
-    if (pool->workers && pool->threads > 1) {
-        atomic_store(&pool->stop, true);
-        publish(pool);
-        for (int k = 0; k < pool->threads - 1; k++)
-            pthread_join(pool->workers[k].thread, NULL);
-        pthread_setaffinity_np(pthread_self(), sizeof(pool->caller_mask), &pool->caller_mask);
-    }
+    pool_stop(pool);
     free(pool->workers);
     free(pool);
 }

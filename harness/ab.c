@@ -68,6 +68,8 @@ static const char *unused_option(const struct plan_overrides *p)
                   {"--profilers", p->profilers},
                   {"--only", p->only},
                   {"--budget", p->budget_s > 0},
+                  {"--rounds", p->rounds},
+                  {"--order-seed", p->order_seed != 0},
                   {"--db", p->db},
                   {"--report", p->report}};
     for (int k = 0; k < ARRAY_COUNT(unused); k++)

@@ -7,36 +7,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/random.h"
 #include "base/utc.h"
-#include "engine/provider.h"
+#include "harness/campaign_state.h"
 #include "harness/ceilings.h"
 #include "harness/device_ceilings.h"
 #include "harness/environment.h"
-#include "harness/interrupt.h"
-#include "harness/point_run.h"
-#include "harness/record.h"
 #include "harness/redact.h"
-#include "results/store.h"
 
-/* A device that was lost: nothing else can run there until the process ends. */
-struct lost_device {
-    const char *device, *why;
-    struct lost_device *next;
-};
-
-struct campaign {
-    const struct plan *plan;
-    const struct campaign_options *options;
-    struct campaign_result *result;
-    struct arena arena; /* of the whole campaign */
-    struct environment environment;
-    struct build_record build;
-    struct store *store; /* NULL: nothing is stored */
-    int64_t run;
-    struct ceiling_list ceilings;
-    struct progress progress;
-    struct lost_device *lost;
-};
+enum { SEEDS = 1000000 };
 
 /* ---- the store, which must not cost what was measured ---- */
 
@@ -50,11 +30,14 @@ static enum status fall_back(struct campaign *c, struct error *err)
     struct store *spool;
     if (store_open_spool(c->options->db, c->result->uuid, &spool, err) != STATUS_OK)
         return error_context(err, "%s; nor can results be kept apart", why.message);
+    struct run_found found;
     store_close(c->store);
     c->store = spool;
     snprintf(c->result->note, sizeof(c->result->note), "%.300s. Results are kept in %.180s",
              why.message, store_path(spool));
-    return begin_run(c, err);
+    TRY(run_find_uuid(spool, c->result->uuid, &found, err));
+    c->run = found.run; /* when the spool itself failed for a while */
+    return c->run ? STATUS_OK : begin_run(c, err);
 }
 
 /* What the caller wrote may name homes and people as well. */
@@ -83,6 +66,8 @@ static enum status begin_run(struct campaign *c, struct error *err)
                             .suite_text = c->plan->suite_text,
                             .plan_hash = c->plan->hash,
                             .planned = c->plan->count,
+                            .rounds = c->plan->rounds,
+                            .order_seed = c->order_seed,
                             .started_utc = started,
                             .order_key = (int64_t)time(NULL),
                             .branch = "",
@@ -92,11 +77,30 @@ static enum status begin_run(struct campaign *c, struct error *err)
     return run_put_facts(c->store, c->run, "before", &c->environment, err);
 }
 
+static enum status resume(struct campaign *c, struct error *err)
+{
+    struct run_found found;
+    TRY(run_find_unfinished(c->store, c->plan->hash, &found, err));
+    if (found.run && found.rounds != c->plan->rounds)
+        return FAIL(err, STATUS_FAILED,
+                    "the unfinished run %.8s has %d rounds, and now there would be %d: go on with "
+                    "--rounds %d, or begin anew without --resume",
+                    found.uuid, found.rounds, c->plan->rounds, found.rounds);
+    c->run = found.run;
+    if (found.run) {
+        memcpy(c->result->uuid, found.uuid, sizeof(found.uuid));
+        c->order_seed = found.order_seed;
+    }
+    return STATUS_OK;
+}
+
 static enum status resume_or_begin(struct campaign *c, struct error *err)
 {
     c->run = 0;
     if (c->options->resume)
-        TRY(run_find_unfinished(c->store, c->plan->hash, &c->run, c->result->uuid, err));
+        TRY(resume(c, err));
+    if (c->options->resume && c->options->resumes)
+        c->options->resumes(c->options->context, c->result->uuid, c->run != 0);
     return c->run ? STATUS_OK : begin_run(c, err);
 }
 
@@ -114,7 +118,7 @@ static enum status open_store(struct campaign *c, struct error *err)
     return resume_or_begin(c, err);
 }
 
-static enum status put(struct campaign *c, const struct record *record, struct error *err)
+enum status campaign_put(struct campaign *c, const struct record *record, struct error *err)
 {
     if (!c->store)
         return STATUS_OK;
@@ -126,7 +130,7 @@ static enum status put(struct campaign *c, const struct record *record, struct e
 
 /* ---- devices that were lost ---- */
 
-static const char *why_lost(const struct campaign *c, const char *device)
+const char *campaign_why_lost(const struct campaign *c, const char *device)
 {
     for (const struct lost_device *lost = c->lost; lost; lost = lost->next)
         if (strcmp(lost->device, device) == 0)
@@ -135,8 +139,8 @@ static const char *why_lost(const struct campaign *c, const char *device)
 }
 
 /* `at`: the point where it happened. */
-static enum status note_lost(struct campaign *c, const char *device, const char *at,
-                             const struct error *how, struct error *err)
+enum status campaign_note_lost(struct campaign *c, const char *device, const char *at,
+                               const struct error *how, struct error *err)
 {
     struct lost_device *lost = arena_alloc(&c->arena, sizeof(*lost));
     char *why = arena_printf(&c->arena, "not run: at %s %s", at, how->message);
@@ -182,7 +186,7 @@ static enum status check_there(struct campaign *c, const char *name, struct erro
     struct device device;
     struct error how = {0};
     if (device_open(name, &device, &how) == STATUS_LOST)
-        return note_lost(c, name, "its ceilings", &how, err);
+        return campaign_note_lost(c, name, "its ceilings", &how, err);
     device_close(&device);
     return STATUS_OK;
 }
@@ -228,103 +232,6 @@ static enum status measure_ceilings(struct campaign *c, struct error *err)
     return status;
 }
 
-/* ---- points ---- */
-
-static void tally(struct campaign_result *r, const struct record *record)
-{
-    r->ok += record->status == RESULT_OK && record->valid;
-    r->invalid += record->status == RESULT_OK && !record->valid;
-    r->wrong += record->status == RESULT_WRONG;
-    r->failed += record->status == RESULT_FAILED;
-    r->skipped += record->status == RESULT_SKIPPED;
-    r->unasked += record->status == RESULT_OK && record_reference_counts(record) &&
-                  !provider_named(record->point.providers, "reference");
-}
-
-static enum status skip(struct campaign *c, int k, const char *reason, struct arena *arena,
-                        struct record *record, struct error *err)
-{
-    char *now = arena_alloc(arena, UTC_TEXT);
-    if (!now)
-        return FAIL_NO_MEMORY(err);
-    utc_now(now);
-    return record_skipped(&c->plan->points[k], k, reason, now, arena, record, err);
-}
-
-enum { ATTEMPTS_MAX = 2 };
-
-/* A point under which the process ended twice is left out; NULL: it may begin. Where that cannot
- * be noted it begins all the same: its result will find the database as it is. */
-static const char *why_left_out(struct campaign *c, int k, struct arena *arena)
-{
-    struct error ignored;
-    int earlier = 0;
-    if (!c->store || run_attempt(c->store, c->run, k, &earlier, &ignored) != STATUS_OK ||
-        earlier < ATTEMPTS_MAX)
-        return NULL;
-    return arena_printf(arena,
-                        "left out: the process ended %d times while this point was measured "
-                        "(killed, out of memory, or crashed)",
-                        earlier);
-}
-
-static void withdraw(struct campaign *c, int k)
-{
-    struct error ignored;
-    if (c->store)
-        run_attempt_withdraw(c->store, c->run, k, &ignored);
-}
-
-static enum status run_one(struct campaign *c, int k, struct error *err)
-{
-    const struct point *point = &c->plan->points[k];
-    struct arena arena = {0};
-    struct record record;
-    struct sample_record *samples = NULL;
-    struct error lost = {0};
-    struct point_job job = {point, k, c->options->model, &c->ceilings, &c->progress, &lost};
-    const char *reason = point->skip ? point->skip : why_lost(c, point->device);
-    c->result->lost = c->result->lost || (reason && !point->skip);
-    reason = reason ? reason : why_left_out(c, k, &arena);
-    char label[96];
-    snprintf(label, sizeof(label), "%s b%lld", point->spec, (long long)point->batch);
-    progress_point(&c->progress, k, label);
-    enum status status = reason ? skip(c, k, reason, &arena, &record, err)
-                                : point_run(&job, &arena, &record, &samples, err);
-    if (status == STATUS_OK && lost.code)
-        status = note_lost(c, point->device, label, &lost, err);
-    progress_clear(&c->progress);
-    /* An interrupted point is not finished: resuming measures it again. */
-    bool keep = status == STATUS_OK && !interrupt_requested();
-    if (keep)
-        status = put(c, &record, err);
-    else if (status == STATUS_OK)
-        withdraw(c, k);
-    if (keep && status == STATUS_OK) {
-        tally(c->result, &record);
-        if (c->options->listener)
-            c->options->listener(c->options->context, point, &record);
-    }
-    free(samples);
-    arena_release(&arena);
-    return status;
-}
-
-static enum status run_points(struct campaign *c, struct error *err)
-{
-    for (int k = 0; k < c->plan->count; k++) {
-        if (c->store && run_has(c->store, c->run, k)) {
-            c->result->resumed++;
-            continue;
-        }
-        if (interrupt_requested())
-            break;
-        TRY(run_one(c, k, err));
-    }
-    c->result->interrupted = interrupt_requested();
-    return STATUS_OK;
-}
-
 /* ---- the end ---- */
 
 /* A machine that was changed under the run makes its numbers incomparable. */
@@ -359,6 +266,10 @@ enum status campaign_run(const struct plan *plan, const struct campaign_options 
     struct campaign c = {.plan = plan, .options = options, .result = result};
     *result = (struct campaign_result){.note = ""};
     uuid_make(result->uuid);
+    /* A seed that is not asked for is as good as any, and short enough to be typed. */
+    c.order_seed =
+        plan->order_seed ? plan->order_seed : (int64_t)(random_hash(result->uuid) % SEEDS);
+    c.began_ns = clock_now_ns();
     progress_begin(&c.progress, plan->count, options->quiet);
     enum status status = probe(&c, err);
     if (status == STATUS_OK)
@@ -366,7 +277,7 @@ enum status campaign_run(const struct plan *plan, const struct campaign_options 
     if (status == STATUS_OK)
         status = measure_ceilings(&c, err);
     if (status == STATUS_OK)
-        status = run_points(&c, err);
+        status = campaign_visit_all(&c, err);
     progress_clear(&c.progress);
     if (status == STATUS_OK)
         status = finish(&c, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a plan: per point open, verify, time, time the steps, count, record, store. A point that
- * fails becomes a record with its reason, and the plan goes on. Every record is on disk before the
- * next point starts; a killed campaign goes on with `resume`.
+ * Runs a plan, in rounds: the first visit of a point opens, verifies, times, times the steps and
+ * counts; later ones time again. A point that fails becomes a record with its reason, and the plan
+ * goes on. Its record is on disk after every visit; a killed campaign goes on with `resume`.
  */
 #ifndef HARNESS_CAMPAIGN_H
 #define HARNESS_CAMPAIGN_H
@@ -12,7 +12,8 @@
 #include "harness/progress.h"
 #include "results/record.h"
 
-/* Called after each point; the record lives until it returns. */
+/* Called after the last visit of each point, in the order of the plan; the record lives until it
+ * returns. Its samples may be gone by then. */
 typedef void campaign_listener(void *context, const struct point *point,
                                const struct record *record);
 
@@ -22,6 +23,9 @@ struct campaign_options {
     const char *tag, *command;
     bool resume, quiet, redact;
     campaign_listener *listener;
+    /* With resume, before anything is measured: the run that is gone on with, or a new one because
+     * there was none. May be NULL. */
+    void (*resumes)(void *context, const char *uuid, bool found);
     void *context;
 };
 
@@ -29,6 +33,7 @@ struct campaign_result {
     char uuid[37];
     int ok, wrong, failed, skipped, invalid, resumed;
     int unasked; /* points whose time the reference kernel has a say in, unless asked for by name */
+    int over_budget; /* points that have less than was planned, or nothing */
     bool interrupted;
     bool lost;      /* a device, so that what was planned for it after that was not run */
     bool changed;   /* the environment, under the run: none of it may be ranked */

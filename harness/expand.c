@@ -230,6 +230,13 @@ static enum status fill_stop(struct planner *planner, const struct selection *s,
     return STATUS_OK;
 }
 
+/* The search of a server is one, and a visit takes two samples at least. */
+static int visits_of(const struct protocol *p, int rounds)
+{
+    int64_t most = p->scenario == SCENARIO_SERVER ? 1 : p->samples_max / 2;
+    return most < 1 ? 1 : most < rounds ? (int)most : rounds;
+}
+
 static enum status fill_protocol(struct planner *planner, const struct selection *s,
                                  struct protocol *p)
 {
@@ -253,6 +260,7 @@ static enum status fill_protocol(struct planner *planner, const struct selection
     for (int k = 0; k < SCENARIO_COUNT; k++)
         if (strcmp(scenario_names[k], text_of(s, KEY_SCENARIO)) == 0)
             p->scenario = (enum scenario)k;
+    p->rounds = visits_of(p, planner->plan->rounds);
     if (p->scenario == SCENARIO_SERVER && !s->axis[KEY_LATENCY_BOUND])
         return FAIL(planner->err, STATUS_FAILED,
                     "%s: %s: scenario \"server\" wants a bound: server.latency_bound_s, or "

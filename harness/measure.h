@@ -79,6 +79,7 @@ struct measure_options {
     const struct time_source *time;
     measure_progress *progress; /* may be NULL */
     void *progress_context;
+    bool is_visit; /* one of several: whether samples are enough is not for it to judge */
     int cpus;      /* that the machine has: what stolen time is a share of */
     uint64_t seed; /* of the arrival process */
 };

@@ -8,7 +8,7 @@
 #include "base/registry.h"
 #include "engine/kernels/lib/roof.h"
 
-enum { BURSTS = 7, THREADS_MAX = 1024 };
+enum { THREADS_MAX = 1024 };
 
 struct burst {
     roof_compute *run;
@@ -63,7 +63,7 @@ const char *peak_name(enum isa isa, enum precision precision)
     return peak ? peak->name : NULL;
 }
 
-double peak_rate(struct pool *pool, enum isa isa, enum precision precision)
+double peak_rate(struct pool *pool, enum isa isa, enum precision precision, int bursts)
 {
     static const int64_t rounds = 60000; /* about 2 ms */
     const struct peak *peak = find(isa, precision);
@@ -72,7 +72,7 @@ double peak_rate(struct pool *pool, enum isa isa, enum precision precision)
     struct burst burst = {.run = peak->run, .rounds = rounds};
     int threads = pool_threads(pool) < THREADS_MAX ? pool_threads(pool) : THREADS_MAX;
     double best = 0;
-    for (int k = 0; k < BURSTS; k++) {
+    for (int k = 0; k < bursts; k++) {
         uint64_t start = clock_now_ns();
         pool_run(pool, threads, work, &burst);
         double ns = (double)(clock_now_ns() - start), flops = 0;

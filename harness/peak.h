@@ -10,9 +10,11 @@
 /* What is measured as the peak of a precision: "f32 multiply-adds". NULL: this CPU, or the
  * instruction set, has no instruction for it that ridge knows. */
 const char *peak_name(enum isa isa, enum precision precision);
+enum { PEAK_BURSTS = 7 }; /* enough to be sure of the rate */
+
 /* Rate of those of all threads of the pool together, operations per second (a multiply-add is two):
- * best of several short bursts; NAN when there is no name. */
-double peak_rate(struct pool *pool, enum isa isa, enum precision precision);
+ * best of so many bursts of two milliseconds; NAN when there is no name. */
+double peak_rate(struct pool *pool, enum isa isa, enum precision precision, int bursts);
 
 struct ceiling_list {
     const struct ceiling_record *records;

@@ -55,6 +55,7 @@ static enum status read_overrides(struct planner *planner, const struct plan_ove
         {"--seconds", KEY_SECONDS_MIN, o->seconds != 0 ? seconds : NULL},
         {"--seconds-max", KEY_SECONDS_MAX, o->seconds_max != 0 ? most : NULL},
         {"--budget", KEY_BUDGET, o->budget_s != 0 ? budget : NULL},
+        {"--rounds", KEY_ROUNDS, o->rounds},
         {"--cold", KEY_COLD, o->cold ? "true" : NULL},
         {"--no-verify", KEY_VERIFY, o->no_verify ? "false" : NULL},
         {"--no-layers", KEY_LAYERS, o->no_layers ? "false" : NULL},
@@ -178,6 +179,7 @@ static enum status describe(struct planner *planner)
     plan->report = arena_strdup(&plan->arena, planner_value(planner, KEY_REPORT)->text);
     plan->ceilings = planner_value(planner, KEY_CEILINGS)->truth;
     plan->budget_s = planner_value(planner, KEY_BUDGET)->number;
+    plan->rounds = (int)planner_value(planner, KEY_ROUNDS)->integer;
     return plan->db && plan->report ? STATUS_OK : FAIL_NO_MEMORY(planner->err);
 }
 
@@ -210,6 +212,7 @@ static enum status make(struct planner *planner, char *const *words, int count,
     for (int k = 0; k < count; k++)
         TRY(add_suite(planner, words[k]));
     TRY(describe(planner));
+    planner->plan->order_seed = overrides->order_seed;
     return expand_all(planner, overrides->only);
 }
 
@@ -255,24 +258,4 @@ void plan_release(struct plan *plan)
 {
     arena_release(&plan->arena);
     *plan = (struct plan){.count = 0};
-}
-
-/* ---- time ---- */
-
-struct time_range plan_time_range(const struct protocol *protocol)
-{
-    struct time_range range = {protocol->warmup_s + protocol->seconds_min,
-                               protocol->warmup_s + protocol->seconds_max};
-    if (protocol->scenario == SCENARIO_SERVER)
-        range.most_s = NAN;
-    return range;
-}
-
-void plan_estimate(struct plan *plan, plan_history *history, void *context)
-{
-    for (int k = 0; k < plan->count; k++) {
-        struct point *point = &plan->points[k];
-        if (!point->skip)
-            point->estimate_s = history(context, point->id);
-    }
 }

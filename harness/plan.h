@@ -33,6 +33,7 @@ struct protocol {
     int64_t warmup_runs;      /* default 3 and 0.2 s */
     int64_t samples_min;      /* default 15 */
     int64_t samples_max;      /* default 20000 */
+    int64_t samples_floor;    /* even if they take longer than seconds_max; 0: six */
     double seconds_min;       /* default 1: of accumulated sample time */
     double seconds_max;       /* default 15: wall time of the point's time phase */
     double interval;          /* stop when the half-width of the median's 95 % interval is below
@@ -42,6 +43,7 @@ struct protocol {
     int64_t server_queries;   /* server: per tried rate; default 200 */
     bool verify;              /* compare with the float64 reference first; default true */
     bool layers;              /* time every step apart, after the time phase; default true */
+    int rounds;               /* visits that all of this is shared out over; default 3; 1: server */
     bool quick_tune;          /* one variant of each kernel competes; no part of the id */
     bool interval_is_default; /* nobody asked for it */
 };
@@ -60,6 +62,7 @@ struct point {
     const char *skip;      /* reason not to run it; NULL: runs */
     const char *origin;    /* "suites/quick.toml:14" or the word of the command line */
     double estimate_s;     /* wall time of earlier runs; NAN when unknown */
+    bool over_budget;      /* it does not fit into the plan's: plan_admit */
 };
 
 struct plan {
@@ -72,6 +75,8 @@ struct plan {
     const char *db, *report; /* where results go; report "": none is written */
     bool ceilings;           /* measure them in the run */
     double budget_s;         /* 0: none */
+    int rounds;              /* in how many the points are visited */
+    int64_t order_seed;      /* of each round's order; 0: the run takes one */
 };
 
 /* What a command line changes of every point; zeroed: nothing. Text is as in a suite, lists with
@@ -85,6 +90,8 @@ struct plan_overrides {
     const char *only; /* comma list of workloads: no others */
     const char *db, *report;
     double budget_s;
+    const char *rounds;
+    int64_t order_seed;
     bool cold, no_verify, no_layers, no_ceilings, no_report;
     int cpus; /* what "all" means; 0: the CPUs that this process may use */
 };
@@ -123,7 +130,11 @@ struct plan_overrides {
     PLAN_OPTION(type, FLAG, o.no_ceilings, 0, "no-ceilings", NULL,                                 \
                 "do not measure what the machine can do"),                                         \
     PLAN_OPTION(type, FLOAT, o.budget_s, 0, "budget", "S",                                         \
-                "begin no point after so many seconds"),                                           \
+                "leave out what does not fit into so many seconds"),                               \
+    PLAN_OPTION(type, TEXT, o.rounds, 0, "rounds", "N",                                             \
+                "come to each point so often, in another order each time (default 3)"),            \
+    PLAN_OPTION(type, INT, o.order_seed, 0, "order-seed", "N",                                     \
+                "the order of an earlier run again"),                                           \
     PLAN_OPTION(type, TEXT, o.db, 0, "db", "FILE", "database (default out/ridge.db)"),             \
     PLAN_OPTION(type, TEXT, o.report, 0, "report", "DIR",                                          \
                 "folder of the report (default out/report)"),                                      \
@@ -138,18 +149,6 @@ enum status plan_from_suite(const char *path, const char *filter, struct plan *p
 enum status plan_from_words(char *const *words, int count, const struct plan_overrides *overrides,
                             struct plan *plan, struct error *err);
 void plan_release(struct plan *plan);
-
-/* What sampling a point takes by its stopping rule alone: the floors and the caps. Building,
- * compiling, verifying and timing steps come on top; a server's rates are not known before. */
-struct time_range {
-    double least_s, most_s;
-};
-struct time_range plan_time_range(const struct protocol *protocol);
-
-/* Median wall time of a point in earlier runs; NAN when there was none. */
-typedef double plan_history(void *context, const char *point_id);
-/* Fills estimate_s of all points that run. */
-void plan_estimate(struct plan *plan, plan_history *history, void *context);
 
 /* Identity from a canonical text: 16 hex digits. */
 void plan_id(const char *canonical, char id[17]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/registry.h"
+#include "harness/visits.h"
 
 static const double reference_share_small = 0.01;
 
@@ -119,6 +120,16 @@ static void add_set_apart(struct rows *rows, const struct measurement *m)
     row->formula = text_or_fail(rows, arena_printf(rows->arena, RECORD_NOTE "%s", text));
 }
 
+/* The noise that the visits of a run show between them, as a share of the time. */
+static void add_spread(struct rows *rows, const struct point_facts *f)
+{
+    struct metric_record *row = add_known(rows, "round_spread", "1", f->round_spread,
+                                          "one visit tells nothing of what lies between visits");
+    row->better = BETTER_LOWER;
+    row->formula = "standard deviation of the logarithms of the visits' medians";
+    row->n = isnan(f->round_spread) ? 0 : f->visit_count - visits_apart(f->visits, f->visit_count);
+}
+
 static void add_measurement(struct rows *rows, const struct point_facts *f)
 {
     const struct measurement *m = f->measurement;
@@ -133,6 +144,7 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
     if (f->point->protocol.scenario == SCENARIO_SERVER)
         add_rate(rows, "server_rate", m->rate_hz, "highest Poisson rate within the latency bound");
     add_known(rows, "overhead_s", "s", m->overhead_s, "not known in this scenario");
+    add_spread(rows, f);
     add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
     add_waiting(rows, m);
     add_set_apart(rows, m);
@@ -401,6 +413,21 @@ static void note_reference(struct rows *rows, const struct record *record)
     }
 }
 
+static enum status put_times(const struct point_facts *f, struct rows *rows, struct record *record,
+                             struct error *err)
+{
+    record->visits = f->visits;
+    record->visit_count = f->visit_count;
+    if (!f->measurement)
+        return STATUS_OK;
+    record->stop_reason = arena_strdup(rows->arena, f->measurement->stop_reason);
+    record->samples = f->measurement->samples;
+    record->sample_count = f->measurement->count;
+    add_measurement(rows, f);
+    add_derived(rows, f);
+    return record->stop_reason && !rows->failed ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
 enum status record_make(const struct point_facts *f, struct arena *arena, struct record *record,
                         struct error *err)
 {
@@ -408,13 +435,7 @@ enum status record_make(const struct point_facts *f, struct arena *arena, struct
     TRY(start(f->point, f->sequence, f->started_utc, arena, record, err));
     TRY(judge(f, arena, record, err));
     record->wall_s = f->wall_s;
-    if (f->measurement) {
-        record->stop_reason = text_or_fail(&rows, arena_strdup(arena, f->measurement->stop_reason));
-        record->samples = f->measurement->samples;
-        record->sample_count = f->measurement->count;
-        add_measurement(&rows, f);
-        add_derived(&rows, f);
-    }
+    TRY(put_times(f, &rows, record, err));
     for (int k = 0; k < f->count_count; k++)
         add_counts(&rows, &f->counts[k]);
     if (f->exe) {
@@ -427,6 +448,39 @@ enum status record_make(const struct point_facts *f, struct arena *arena, struct
     record->metrics = rows.metrics;
     record->metric_count = (int)rows.count;
     note_reference(&rows, record);
+    return rows.failed ? FAIL_NO_MEMORY(err) : STATUS_OK;
+}
+
+static bool has_row(const struct metric_record *rows, size_t count, const struct metric_record *row)
+{
+    for (size_t k = 0; k < count; k++)
+        if (row->op < 0 && strcmp(rows[k].name, row->name) == 0 &&
+            strcmp(rows[k].source, row->source) == 0)
+            return true;
+    return false;
+}
+
+enum status record_again(const struct point_facts *f, const struct record *earlier,
+                         struct arena *arena, struct record *record, struct error *err)
+{
+    struct rows rows = {.arena = arena};
+    struct record now = *earlier;
+    now.reason = "";
+    if (earlier->status == RESULT_OK)
+        TRY(judge(f, arena, &now, err));
+    else
+        now.reason = earlier->reason;
+    now.wall_s = f->wall_s;
+    TRY(put_times(f, &rows, &now, err));
+    size_t times = rows.count;
+    for (int k = 0; k < earlier->metric_count; k++) {
+        const struct metric_record *row = &earlier->metrics[k];
+        if (!has_row(rows.metrics, times, row))
+            *add(&rows, row->op, row->name, row->unit, row->value) = *row;
+    }
+    now.metrics = rows.metrics;
+    now.metric_count = (int)rows.count;
+    *record = now;
     return rows.failed ? FAIL_NO_MEMORY(err) : STATUS_OK;
 }
 

@@ -46,6 +46,9 @@ struct point_facts {
     const struct counts *counts;
     int count_count;
     const struct error *failure; /* NULL: none */
+    const struct visit_record *visits;
+    int visit_count;
+    double round_spread; /* of the visits' medians (harness/visits.h); NAN: not known */
 };
 
 /* What the store keeps of a point; borrows its text. */
@@ -53,6 +56,10 @@ struct point_record record_point(const struct point *point);
 /* Everything in *record lives in the arena or was borrowed from the facts. */
 enum status record_make(const struct point_facts *facts, struct arena *arena, struct record *record,
                         struct error *err);
+/* The record after another visit: times and the verdict are those of the facts, all else (work,
+ * memory, steps, verification) is what `earlier` has. Borrows from it. */
+enum status record_again(const struct point_facts *facts, const struct record *earlier,
+                         struct arena *arena, struct record *record, struct error *err);
 /* The row of a point that is not run. */
 enum status record_skipped(const struct point *point, int sequence, const char *reason,
                            const char *started_utc, struct arena *arena, struct record *record,

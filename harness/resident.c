@@ -40,15 +40,25 @@ bool resident_reset(void)
     return fclose(file) == 0 && written;
 }
 
-double resident_peak(void)
+static double read_status(const char *key)
 {
     char line[128];
     double kilobytes = NAN;
     FILE *file = fopen("/proc/self/status", "r");
     while (file && isnan(kilobytes) && fgets(line, sizeof(line), file))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kilobytes = strtod(line + 6, NULL);
+        if (strncmp(line, key, strlen(key)) == 0)
+            kilobytes = strtod(line + strlen(key), NULL);
     if (file)
         fclose(file);
     return kilobytes * 1024;
+}
+
+double resident_peak(void)
+{
+    return read_status("VmHWM:");
+}
+
+double resident_now(void)
+{
+    return read_status("VmRSS:");
 }

@@ -11,5 +11,6 @@
  * it does not, and resident_peak tells that of the whole process so far. */
 bool resident_reset(void);
 double resident_peak(void); /* bytes; NAN: unknown */
+double resident_now(void);
 
 #endif

@@ -48,5 +48,8 @@ enum status server_run(struct sampler *s, struct error *err);
 void measurement_summarise(struct measurement *out, double *scratch);
 /* Sets valid and reason (validity.c). */
 void measurement_judge(struct measurement *out, const struct sampler *s);
+/* The reason, if samples are too few or the median is known too badly; half: width of its interval
+ * as a share of it, NAN: too few for one. Of all visits of a point together. */
+void measurement_judge_interval(struct measurement *out, double half);
 
 #endif

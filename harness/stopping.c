@@ -22,12 +22,17 @@ static double relative_interval(struct stopping *s, const struct stopping_state 
     return (high - low) / 2 / stats_median(s->sorted, (int)state->count);
 }
 
+static int64_t samples_floor(const struct protocol *p)
+{
+    return p->samples_floor ? p->samples_floor : STOPPING_SAMPLES_FLOOR;
+}
+
 static bool at_cap(const struct protocol *p, const struct stopping_state *state, char *why,
                    size_t size)
 {
     if (state->count >= p->samples_max)
         snprintf(why, size, "cap of %lld samples", (long long)p->samples_max);
-    else if (state->wall_s >= p->seconds_max && state->count >= STOPPING_SAMPLES_FLOOR)
+    else if (state->wall_s >= p->seconds_max && state->count >= samples_floor(p))
         snprintf(why, size, "cap of %g s after %lld samples", p->seconds_max,
                  (long long)state->count);
     else

@@ -27,6 +27,7 @@ enum suite_key_id {
     KEY_DESCRIPTION,
     KEY_INCLUDE,
     KEY_BUDGET,
+    KEY_ROUNDS,
     KEY_CEILINGS,
     KEY_DB,
     KEY_REPORT,

@@ -24,6 +24,7 @@ static const char *const all[] = {"all", NULL};
 #define THREADS_MOST 65536
 #define COUNT_MOST   1e9
 #define SECONDS_MOST 1e6
+#define ROUNDS_MOST  100
 
 static const struct suite_key keys[KEY_COUNT] = {
     [KEY_NAME] = {.table = TABLE_TOP, .name = "name", .help = "of the suite, for people"},
@@ -39,7 +40,17 @@ static const struct suite_key keys[KEY_COUNT] = {
                     .type = SUITE_NUMBER,
                     .most = SECONDS_MOST,
                     .usual = "0",
-                    .help = "no point is begun after so many seconds; 0: no limit"},
+                    .help =
+                        "seconds that the run may take: what does not fit any more is not begun; "
+                        "0: no limit"},
+    [KEY_ROUNDS] = {.table = TABLE_TOP,
+                    .name = "rounds",
+                    .type = SUITE_INT,
+                    .least = 1,
+                    .most = ROUNDS_MOST,
+                    .usual = "3",
+                    .help = "how often the run comes to each point, each time in another order; "
+                            "what [defaults.stop] demands is shared out over these visits"},
     [KEY_CEILINGS] = {.table = TABLE_CEILINGS,
                       .name = "measure",
                       .type = SUITE_BOOL,

@@ -156,6 +156,21 @@ enum status target_open(const struct point *point, const struct model_options *b
     return status;
 }
 
+void target_rest(struct target *t)
+{
+    if (t->exe)
+        pool_stop(exe_pool(t->exe));
+    memory_free(t->evict, t->evict_bytes);
+    t->evict = NULL;
+}
+
+enum status target_wake(struct target *t, const struct point *point, struct error *err)
+{
+    if (t->exe)
+        TRY(pool_start(exe_pool(t->exe), err));
+    return point->protocol.cold && t->pool ? open_evict(t, err) : STATUS_OK;
+}
+
 void target_close(struct target *target)
 {
     real_time_close(&target->real);

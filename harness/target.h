@@ -39,6 +39,10 @@ struct target {
  * where it is until target_close: the subject points into it. */
 enum status target_open(const struct point *point, const struct model_options *base,
                         struct target *target, struct error *err);
+/* Between two visits: without threads, and without what only a measurement needs. */
+void target_rest(struct target *target);
+/* Fresh threads. */
+enum status target_wake(struct target *target, const struct point *point, struct error *err);
 void target_close(struct target *target);
 
 #endif

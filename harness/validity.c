@@ -97,6 +97,16 @@ static bool judge_waiting(struct measurement *m, const struct sampler *s)
     return disturbed;
 }
 
+void measurement_judge_interval(struct measurement *m, double half)
+{
+    if (m->timed < STOPPING_SAMPLES_FLOOR)
+        snprintf(m->reason, sizeof(m->reason), "only %lld samples", (long long)m->timed);
+    else if (half > interval_limit)
+        snprintf(m->reason, sizeof(m->reason),
+                 "unstable: the median is known to +-%.1f %% only after %lld samples", 100 * half,
+                 (long long)m->timed);
+}
+
 void measurement_judge(struct measurement *m, const struct sampler *s)
 {
     double half = (m->ci_high_s - m->ci_low_s) / 2 / m->median_s, drift = 0;
@@ -111,8 +121,8 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
         snprintf(m->reason, size, "interrupted after %lld samples", (long long)m->timed);
     else if (has_too_many_pauses(m, s))
         judge_pauses(m);
-    else if (m->timed < STOPPING_SAMPLES_FLOOR)
-        snprintf(m->reason, size, "only %lld samples", (long long)m->timed);
+    else if (m->timed < STOPPING_SAMPLES_FLOOR && !s->options->is_visit)
+        measurement_judge_interval(m, NAN);
     else if (s->heat_ns > 0) /* the cause of much that is judged below */
         snprintf(m->reason, size, "throttled: heat held the clock down for %.2g s of %.2g s",
                  (double)s->heat_ns * 1e-9, wall_s);
@@ -125,10 +135,9 @@ void measurement_judge(struct measurement *m, const struct sampler *s)
                  100 * m->steal_share);
     else if (disturbed)
         snprintf(m->reason, size, "%s", m->wait_note);
-    else if (s->options->protocol->scenario != SCENARIO_SERVER && half > interval_limit)
-        snprintf(m->reason, size,
-                 "unstable: the median is known to +-%.1f %% only after %lld samples", 100 * half,
-                 (long long)m->timed);
+    else if (s->options->protocol->scenario != SCENARIO_SERVER && half > interval_limit &&
+             !s->options->is_visit)
+        measurement_judge_interval(m, half);
     else if (drifts(s, &drift))
         snprintf(m->reason, size, "drifting: the last third took %+.1f %% against the first",
                  100 * drift);

@@ -46,7 +46,7 @@ static const char *const texts[] = {
         "planned, rounds, order_seed, turns_uuid, started_utc, order_key, branch, tag, state, "
         "verdict, reason) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 'valid', '') "
-        "ON CONFLICT (uuid) DO UPDATE SET state = 'running' RETURNING id",
+        "RETURNING id",
     [PUT_RUN_FACT] = "INSERT OR REPLACE INTO run_fact VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_POINT] =
         "INSERT INTO point (key, canonical, workload, params, domain, mode, device, precision, "
@@ -81,9 +81,9 @@ static const char *const texts[] = {
 
 static const char *const class_names[] = {"identity", "tuning", "volatile"};
 static const char *const fact_status_names[] = {"ok", "denied", "absent"};
-static const char *const better_names[] = {"lower", "higher", "none"};
-static const char *const phase_names[] = {"warmup", "time", "discarded"};
-static const char *const result_status_names[] = {"ok", "wrong", "failed", "skipped"};
+const char *const better_names[BETTER_COUNT] = {"lower", "higher", "none"};
+const char *const phase_names[SAMPLE_PHASE_COUNT] = {"warmup", "time", "discarded"};
+const char *const result_status_names[RESULT_STATUS_COUNT] = {"ok", "wrong", "failed", "skipped"};
 
 static enum status start(struct store *store, enum statement which, struct binder *binder,
                          struct error *err)
@@ -474,41 +474,4 @@ enum status baseline_set(struct store *store, const char *name, const char *run_
     bind_text(&b, note);
     TRY(sql_begin(store, doing, err));
     return sql_finish(store, binder_run(store, &b, NULL, doing, err), doing, err);
-}
-
-/* ---- resuming ---- */
-
-enum status run_find_unfinished(struct store *store, const char *plan_hash, int64_t *run,
-                                char *uuid, struct error *err)
-{
-    sqlite3_stmt *statement;
-    *run = 0;
-    TRY(sql_prepare(store,
-                    "SELECT id, uuid FROM run WHERE plan_hash = ? AND state <> 'finished' "
-                    "ORDER BY started_utc DESC, id DESC LIMIT 1",
-                    &statement, err));
-    sqlite3_bind_text(statement, 1, plan_hash, -1, SQLITE_STATIC);
-    int code = sqlite3_step(statement);
-    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 1) : NULL;
-    if (text && strlen(text) <= 36) {
-        *run = sqlite3_column_int64(statement, 0);
-        memcpy(uuid, text, strlen(text) + 1);
-    }
-    enum status status = STATUS_OK;
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        status = sql_fail(store, "looking for an unfinished run", err);
-    sqlite3_finalize(statement);
-    return status;
-}
-
-bool run_has(struct store *store, int64_t run, int sequence)
-{
-    sqlite3_stmt *statement;
-    if (sql_prepare(store, "SELECT 1 FROM result WHERE run = ? AND sequence = ?", &statement, NULL))
-        return false;
-    sqlite3_bind_int64(statement, 1, run);
-    sqlite3_bind_int(statement, 2, sequence);
-    bool found = sqlite3_step(statement) == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    return found;
 }

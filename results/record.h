@@ -67,7 +67,7 @@ struct op_record {
     const char *name, *kind, *shape, *kernel, *provider;
 };
 
-enum better { BETTER_LOWER, BETTER_HIGHER, BETTER_NONE };
+enum better { BETTER_LOWER, BETTER_HIGHER, BETTER_NONE, BETTER_COUNT };
 
 /* A formula that begins so is a sentence to be shown beside the result. */
 #define RECORD_NOTE "note: "
@@ -82,7 +82,7 @@ struct metric_record {
     double min, q1, q3, max, mad, ci_low, ci_high;
 };
 
-enum sample_phase { SAMPLE_WARMUP, SAMPLE_TIME, SAMPLE_DISCARDED };
+enum sample_phase { SAMPLE_WARMUP, SAMPLE_TIME, SAMPLE_DISCARDED, SAMPLE_PHASE_COUNT };
 
 struct sample_record {
     int visit; /* round, from 0 */
@@ -115,7 +115,7 @@ struct visit_record {
     int level_count;
 };
 
-enum result_status { RESULT_OK, RESULT_WRONG, RESULT_FAILED, RESULT_SKIPPED };
+enum result_status { RESULT_OK, RESULT_WRONG, RESULT_FAILED, RESULT_SKIPPED, RESULT_STATUS_COUNT };
 
 struct record {
     int sequence;

@@ -13,6 +13,7 @@
 
 #include "base/embedded.h"
 #include "base/error.h"
+#include "results/record.h"
 
 enum { STORE_APPLICATION = 0x52494447, STORE_BUSY_MS = 10000, STORE_STATEMENTS = 24 };
 
@@ -64,6 +65,13 @@ void bind_number(struct binder *binder, double value);
 /* Runs the statement to its end. *row: the integer in its first row, if there is one. */
 enum status binder_run(struct store *store, struct binder *binder, int64_t *row, const char *doing,
                        struct error *err);
+
+/* ---- results/put.c ---- */
+
+/* What enums of results/record.h are called in the tables. */
+extern const char *const better_names[BETTER_COUNT];
+extern const char *const phase_names[SAMPLE_PHASE_COUNT];
+extern const char *const result_status_names[RESULT_STATUS_COUNT];
 
 /* ---- results/store.c ---- */
 

@@ -12,6 +12,7 @@
 #ifndef RESULTS_STORE_H
 #define RESULTS_STORE_H
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "results/record.h"
 
@@ -28,8 +29,9 @@ enum status store_open(const char *path, enum store_mode mode, struct store **ou
                        struct error *err);
 /* Where a run goes on when the main database cannot be written (locked for too long, read-only,
  * full, removed): a database of the same kind at PATH.spool/UUID.db, or under $TMPDIR when that
- * cannot be made. Call run_begin with the same head and put what is not stored yet. The next
- * store_open of PATH for writing takes it in and removes it. */
+ * cannot be made. Call run_begin with the same head, unless run_find_uuid finds it there already,
+ * and put what is not stored yet. The next store_open of PATH for writing takes it in and removes
+ * it. */
 enum status store_open_spool(const char *path, const char *uuid, struct store **out,
                              struct error *err);
 /* How many spools store_open found and could not take in: damaged ones, mostly. They stay. */
@@ -37,6 +39,7 @@ int store_spools_left(const struct store *store);
 void store_close(struct store *store);
 const char *store_path(const struct store *store);
 
+/* An error if a run of this uuid is there. */
 enum status run_begin(struct store *store, const struct run_head *head, int64_t *run,
                       struct error *err);
 /* Facts that change by themselves; others are ignored. phase: "before" or "after". */
@@ -51,9 +54,6 @@ enum status run_put_ceilings(struct store *store, int64_t run,
 enum status run_end(struct store *store, int64_t run, bool finished, bool valid, const char *reason,
                     struct error *err);
 
-/* The latest unfinished run of this plan; *run is 0 when there is none. uuid has room for 37. */
-enum status run_find_unfinished(struct store *store, const char *plan_hash, int64_t *run,
-                                char *uuid, struct error *err);
 /* Says that the point at this position begins. run_put of its result takes that back; until then it
  * counts: *earlier is how often it was begun before without a result, because the process was
  * killed or died of it. */
@@ -61,8 +61,29 @@ enum status run_attempt(struct store *store, int64_t run, int sequence, int *ear
                         struct error *err);
 /* The point was stopped in good order: that was no attempt. */
 enum status run_attempt_withdraw(struct store *store, int64_t run, int sequence, struct error *err);
+
+/* ---- going on with a run (results/resume.c) ---- */
+
+struct run_found {
+    int64_t run; /* 0: there is none */
+    char uuid[37];
+    int rounds;
+    int64_t order_seed;
+};
+
+/* The latest unfinished run of this plan. */
+enum status run_find_unfinished(struct store *store, const char *plan_hash, struct run_found *out,
+                                struct error *err);
+enum status run_find_uuid(struct store *store, const char *uuid, struct run_found *out,
+                          struct error *err);
 /* True when the run has a result at this position of the plan. */
 bool run_has(struct store *store, int64_t run, int sequence);
+/* True when nothing is to be done there: so many visits, or a status other than ok. */
+bool run_has_all(struct store *store, int64_t run, int sequence, int rounds);
+/* What it has there, but for the point. All lives in the arena but the samples, which the caller
+ * frees. */
+enum status run_load(struct store *store, int64_t run, int sequence, struct arena *arena,
+                     struct record *record, struct error *err);
 
 enum status baseline_set(struct store *store, const char *name, const char *run_uuid,
                          const char *note, struct error *err);

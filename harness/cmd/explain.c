@@ -126,7 +126,8 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
     bool here = exe_device(exe)->kind->is_host;
     enum precision precision = PRECISION_F32;
     precision_from_name(o->model.precision, &precision, NULL); /* model_open has checked it */
-    double total = 0, peak = here ? peak_rate(exe_pool(exe), isa_detect(), precision) : NAN;
+    double total = 0,
+           peak = here ? peak_rate(exe_pool(exe), isa_detect(), precision, PEAK_BURSTS) : NAN;
     struct exe_memory memory = exe_memory(exe);
     for (int s = 0; s < exe_step_count(exe); s++)
         total += times[s];

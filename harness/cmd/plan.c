@@ -5,13 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/table.h"
 #include "harness/command.h"
-#include "harness/plan.h"
-#include "results/query.h"
+#include "harness/plan_time.h"
 
 struct values {
     struct plan_overrides plan;
@@ -24,6 +22,14 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
+static int count_over_budget(const struct plan *plan)
+{
+    int count = 0;
+    for (int k = 0; k < plan->count; k++)
+        count += plan->points[k].over_budget;
+    return count;
+}
+
 /* Of sampling alone, over the points that run. */
 static struct time_range sum_of_ranges(const struct plan *plan, int *running)
 {
@@ -31,7 +37,7 @@ static struct time_range sum_of_ranges(const struct plan *plan, int *running)
     *running = 0;
     for (int k = 0; k < plan->count; k++) {
         struct time_range range = plan_time_range(&plan->points[k].protocol);
-        if (plan->points[k].skip)
+        if (plan->points[k].skip || plan->points[k].over_budget)
             continue;
         sum.least_s += range.least_s;
         sum.most_s += range.most_s;
@@ -40,39 +46,14 @@ static struct time_range sum_of_ranges(const struct plan *plan, int *running)
     return sum;
 }
 
-/* ---- earlier runs ---- */
-
-/* Median wall time of the good results of a point; `context` is the store. */
-static double wall_time(void *context, const char *id)
-{
-    static const char sql[] = "SELECT wall_s FROM result JOIN point ON point.id = result.point "
-                              "WHERE point.key = :point AND status = 'ok' ORDER BY wall_s";
-    const struct query_value value = {.name = "point", .text = id};
-    struct grid grid;
-    if (query_sql(context, sql, &value, 1, &grid, NULL) != STATUS_OK)
-        return NAN;
-    double median = grid.row_count ? grid_number(&grid, grid.row_count / 2, "wall_s") : NAN;
-    grid_release(&grid);
-    return median;
-}
-
-/* A database that is not there, or cannot be read, knows nothing. */
-static void estimate(struct plan *plan)
-{
-    struct store *store;
-    if (access(plan->db, R_OK) != 0 || store_open(plan->db, STORE_READ, &store, NULL) != STATUS_OK)
-        return;
-    plan_estimate(plan, wall_time, store);
-    store_close(store);
-}
-
 /* Sum over the points that were measured before, and how many these are. */
 static double sum_of_estimates(const struct plan *plan, int *known)
 {
     double sum = 0;
     *known = 0;
     for (int k = 0; k < plan->count; k++) {
-        if (plan->points[k].skip || isnan(plan->points[k].estimate_s))
+        if (plan->points[k].skip || plan->points[k].over_budget ||
+            isnan(plan->points[k].estimate_s))
             continue;
         sum += plan->points[k].estimate_s;
         ++*known;
@@ -101,6 +82,7 @@ static void protocol_json(struct json *json, const struct protocol *p)
     }
     json_bool(json, "verify", p->verify);
     json_bool(json, "layers", p->layers);
+    json_int(json, "rounds", p->rounds);
     json_close(json);
 }
 
@@ -126,6 +108,7 @@ static void point_json(struct json *json, const struct point *p)
     json_text(json, "profilers", p->profilers);
     protocol_json(json, &p->protocol);
     json_text(json, "skip", p->skip);
+    json_bool(json, "over_budget", p->over_budget);
     json_text(json, "origin", p->origin);
     json_number(json, "sampling_least_s", p->skip ? 0 : range.least_s);
     json_number(json, "sampling_most_s", p->skip ? 0 : range.most_s);
@@ -146,6 +129,8 @@ static void print_json(const struct plan *plan)
     json_text(&json, "report", plan->report);
     json_bool(&json, "ceilings", plan->ceilings);
     json_number(&json, "budget_s", plan->budget_s);
+    json_int(&json, "over_budget", count_over_budget(plan));
+    json_int(&json, "rounds", plan->rounds);
     json_int(&json, "running", running);
     json_int(&json, "skipped", plan->count - running);
     json_number(&json, "sampling_least_s", sum.least_s);
@@ -191,7 +176,8 @@ static void point_row(struct table *t, const struct point *p)
     table_cell(t, "%s", p->precision);
     table_cell(t, "%s%s", scenario_name(p->protocol.scenario), p->protocol.cold ? ", cold" : "");
     table_cell(t, "%s", *p->providers ? p->providers : "all");
-    table_cell(t, "%s%s", p->skip ? "skipped: " : "", p->skip ? p->skip : stop);
+    const char *left_out = p->skip ? p->skip : p->over_budget ? "budget" : NULL;
+    table_cell(t, "%s%s", left_out ? "skipped: " : "", left_out ? left_out : stop);
 }
 
 static void print_table(const struct plan *plan)
@@ -230,6 +216,12 @@ static void print_sum(const struct plan *plan)
     if (known)
         printf("%d of these points %s measured before: %.3g s with everything.\n", known,
                known == 1 ? "was" : "were", seconds);
+    if (plan->rounds > 1)
+        printf("Each point is visited in %d rounds, in another order each time.\n", plan->rounds);
+    if (count_over_budget(plan))
+        printf("%d points do not fit into the budget of %g s, by %s.\n", count_over_budget(plan),
+               plan->budget_s,
+               known ? "what earlier runs took" : "the least that their stopping rules allow");
     printf("Results go to %s%s%s.\n", plan->db, *plan->report ? ", the report to " : "",
            plan->report);
 }
@@ -241,7 +233,8 @@ static int plan_main(int word_count, char **words, const void *values)
     struct error err = {0};
     if (plan_from_words(words, word_count, &v->plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
-    estimate(&plan);
+    plan_estimate_from(&plan, plan.db);
+    plan_admit(&plan);
     if (v->json) {
         print_json(&plan);
     } else {

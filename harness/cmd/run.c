@@ -13,9 +13,11 @@
 #include "harness/command.h"
 #include "harness/interrupt.h"
 #include "harness/notes.h"
+#include "harness/plan_time.h"
 #include "harness/procfs.h"
 #include "harness/record.h"
 #include "harness/serve.h"
+#include "harness/visits.h"
 #include "plots/report.h"
 
 struct run_options {
@@ -100,6 +102,9 @@ static void print_json(struct json *json, const struct point *point, const struc
     json_text(json, "stop_reason", r->stop_reason);
     json_number(json, "reference_steps", record_value(r, "reference_steps"));
     json_number(json, "reference_time_share", record_value(r, "reference_time_share"));
+    json_int(json, "visits", r->visit_count);
+    json_int(json, "visits_apart", visits_apart(r->visits, r->visit_count));
+    json_number(json, "round_spread", record_value(r, "round_spread"));
     put_notes(json, r);
     json_close(json);
 }
@@ -110,6 +115,16 @@ static void print_number(double value, int digits, const char *unit)
     char text[32];
     snprintf(text, sizeof(text), "%.*g%s", digits, value, unit);
     printf(" %10s", isnan(value) ? "-" : text);
+}
+
+/* Visits that do not count, although the point does. */
+static void print_apart(const struct record *r)
+{
+    int apart = visits_apart(r->visits, r->visit_count);
+    for (int k = 0; k < r->visit_count && apart; k++)
+        if (visits_apart(&r->visits[k], 1))
+            printf("; visit %d of %d %s", r->visits[k].round + 1, r->visit_count,
+                   r->visits[k].reason);
 }
 
 static void print_notes(const struct record *r)
@@ -138,7 +153,9 @@ static void print_row(const struct point *point, const struct record *r)
     print_number(record_value(r, "flop_rate") * 1e-9, 4, "");
     print_number(100 * record_value(r, "fraction_of_peak"), 3, " %");
     print_number(r->verify_error, 2, "");
-    printf("  %s%s%s\n", status_name(r), r->reason[0] ? ": " : "", r->reason);
+    printf("  %s%s%s", status_name(r), r->reason[0] ? ": " : "", r->reason);
+    print_apart(r);
+    putchar('\n');
     print_notes(r);
     fflush(stdout);
 }
@@ -170,7 +187,7 @@ static int exit_code(const struct campaign_result *r, const struct plan *plan)
         return EXIT_WRONG;
     if (r->invalid || r->interrupted || r->changed)
         return EXIT_INCONCLUSIVE;
-    return r->skipped == plan->count ? EXIT_MISSING : EXIT_FINE;
+    return r->skipped == plan->count && !r->over_budget ? EXIT_MISSING : EXIT_FINE;
 }
 
 static void print_end(const struct campaign_result *r, const struct plan *plan, const char *db)
@@ -189,6 +206,9 @@ static void print_end(const struct campaign_result *r, const struct plan *plan, 
                 "computes them (`ridge explain "
                 "--all` says why). Name \"reference\" in --providers where that is wanted\n",
                 r->unasked, r->unasked == 1 ? "" : "s");
+    if (r->over_budget)
+        fprintf(stderr, "ridge: the budget of %g s was too small for %d of %d points\n",
+                plan->budget_s, r->over_budget, plan->count);
     if (db)
         fprintf(stderr, "run %.8s is in %s\n", r->uuid, db);
 }
@@ -227,6 +247,16 @@ static char *command_line(struct arena *arena)
     return arena_printf(arena, "ridge%s", typed ? typed + program : " run");
 }
 
+static void on_resume(void *context, const char *uuid, bool found)
+{
+    (void)context;
+    if (found)
+        fprintf(stderr, "ridge: going on with run %.8s\n", uuid);
+    else
+        fprintf(stderr, "ridge: there is no unfinished run of this plan: run %.8s is a new one\n",
+                uuid);
+}
+
 static int run_plan(const struct plan *plan, const struct run_options *o, const char *command)
 {
     struct error err = {0};
@@ -240,6 +270,7 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
                                         .quiet = o->quiet || o->json,
                                         .redact = o->redact,
                                         .listener = on_point,
+                                        .resumes = on_resume,
                                         .context = &printer};
     interrupt_install();
     if (o->json) {
@@ -279,6 +310,10 @@ static int run_main(int word_count, char **words, const void *values)
     if (model_exe_options(&o.model, &unused, path, sizeof(path), &err) != STATUS_OK) {
         plan_release(&plan);
         return command_fail(&err);
+    }
+    if (plan.budget_s > 0) {
+        plan_estimate_from(&plan, plan.db);
+        plan_admit(&plan);
     }
     o.model.batch = plan.points[0].batch;
     o.model.threads = plan.points[0].threads;

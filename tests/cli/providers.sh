@@ -58,7 +58,7 @@ db=$tap_dir/r.db
 # shellcheck disable=SC2086
 run ridge run "$tap_dir/det.onnx" $quick --db "$db"
 exits 3
-prints '; 1 of 2 steps with [0-9.]+ % of their time ran on the reference kernel \(Det\)'
+prints 'note: 1 of 2 steps with [0-9.]+ % of their time ran on the reference kernel \(Det\)'
 complains '1 point took 1 % or more of the time in steps on the reference kernel'
 check "the database counts them" test "$(sqlite3 "$db" \
     "SELECT group_concat(value > 0) FROM metric WHERE name IN ('reference_steps', 'reference_time_share')")" = 1,1
@@ -71,7 +71,7 @@ holds '.[0].reference_steps == 1 and .[0].reference_time_share > 0 and (.[0].not
 # shellcheck disable=SC2086
 run ridge run "$tap_dir/det.onnx" $quick --no-db --no-layers
 exits 3
-prints '; 1 of 2 steps ran on the reference kernel'
+prints 'note: 1 of 2 steps ran on the reference kernel'
 # Asked for, it is no failure (4: a disturbed machine).
 # shellcheck disable=SC2086
 run ridge run "$tap_dir/det.onnx" $quick --no-db --providers native,reference

@@ -222,14 +222,14 @@ static void a_precision_has_its_own_peak(void **state)
     struct pool *pool;
     struct error err = {0};
     assert_int_equal(pool_new(1, &pool, &err), STATUS_OK);
-    assert_true(peak_rate(pool, ISA_SCALAR, PRECISION_F32) > 0);
+    assert_true(peak_rate(pool, ISA_SCALAR, PRECISION_F32, 3) > 0);
     assert_string_equal(peak_name(ISA_SCALAR, PRECISION_F32), "f32 multiply-adds");
     assert_null(peak_name(ISA_SCALAR, PRECISION_BF16));
     assert_null(peak_name(ISA_AVX2, PRECISION_F8));
-    assert_true(isnan(peak_rate(pool, ISA_SCALAR, PRECISION_BF16)));
+    assert_true(isnan(peak_rate(pool, ISA_SCALAR, PRECISION_BF16, 3)));
     const char *best = peak_name(isa_detect(), PRECISION_BF16);
     assert_true((best != NULL) == (isa_detect() == ISA_AVX512 && cpu_has_bf16()));
-    assert_true(!best || peak_rate(pool, isa_detect(), PRECISION_BF16) > 0);
+    assert_true(!best || peak_rate(pool, isa_detect(), PRECISION_BF16, 3) > 0);
     pool_free(pool);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -147,6 +149,67 @@ static void pools_come_and_go(void **state)
     }
 }
 
+static int cpus_of_caller(void)
+{
+    cpu_set_t mask;
+    assert_int_equal(sched_getaffinity(0, sizeof(mask), &mask), 0);
+    return CPU_COUNT(&mask);
+}
+
+static void stopped_it_is_serial_and_started_it_is_whole(void **state)
+{
+    (void)state;
+    static struct job job;
+    struct error err;
+    int cpus = cpus_of_caller();
+    struct pool *pool = pool_of(THREADS);
+    for (int round = 0; round < 50; round++) {
+        pool_stop(pool);
+        pool_stop(pool); /* nothing is left to stop */
+        pool_park(pool);
+        assert_int_equal(cpus_of_caller(), cpus);
+        assert_int_equal(pool_threads(pool), THREADS);
+        run_once(pool, &job, TILES);
+        assert_int_equal(atomic_load(&job.per_thread[0]), TILES);
+        assert_int_equal(pool_start(pool, &err), STATUS_OK);
+        assert_int_equal(pool_start(pool, &err), STATUS_OK);
+        run_once(pool, &job, TILES);
+        if (round % 2)
+            pool_park(pool);
+    }
+    pool_stop(pool);
+    pool_free(pool);
+    assert_int_equal(cpus_of_caller(), cpus);
+}
+
+static void note_cpu(void *context, int64_t tile, int thread)
+{
+    _Atomic int *arrived = context;
+    (void)tile;
+    (void)thread;
+    atomic_fetch_or(arrived, 1 << (sched_getcpu() % 30));
+    sleep_ms(2);
+}
+
+/* Of two that take turns each has all CPUs: the one that waits does not hold the caller on its own.
+ */
+static void pools_in_turns_spread_over_all_cpus(void **state)
+{
+    (void)state;
+    struct error err;
+    _Atomic int first, then;
+    struct pool *a = pool_of(2), *b;
+    pool_run(a, 8, note_cpu, (atomic_init(&first, 0), &first));
+    pool_stop(a);
+    b = pool_of(2);
+    pool_stop(b);
+    assert_int_equal(pool_start(a, &err), STATUS_OK);
+    pool_run(a, 8, note_cpu, (atomic_init(&then, 0), &then));
+    assert_int_equal(atomic_load(&then), atomic_load(&first));
+    pool_free(a);
+    pool_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +219,8 @@ int main(void)
         cmocka_unit_test(tiles_run_at_the_same_time),
         cmocka_unit_test(one_thread_per_cpu_by_default),
         cmocka_unit_test(pools_come_and_go),
+        cmocka_unit_test(stopped_it_is_serial_and_started_it_is_whole),
+        cmocka_unit_test(pools_in_turns_spread_over_all_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

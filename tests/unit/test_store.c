@@ -148,21 +148,21 @@ static void unfinished_run_is_found_and_goes_on(void **state)
     struct place *place = *state;
     struct store *store = open_store(place, place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0);
-    int64_t run, found;
-    char uuid[37];
+    struct run_found found;
+    int64_t run;
     must(place, run_begin(store, &head, &run, &place->err));
     put(place, store, run, 1, 5);
-    must(place, run_find_unfinished(store, head.plan_hash, &found, uuid, &place->err));
-    assert_int_equal(found, run);
-    assert_string_equal(uuid, uuid_a);
+    must(place, run_find_unfinished(store, head.plan_hash, &found, &place->err));
+    assert_int_equal(found.run, run);
+    assert_string_equal(found.uuid, uuid_a);
     must(place, run_end(store, run, false, true, "interrupted by SIGINT", &place->err));
-    must(place, run_find_unfinished(store, head.plan_hash, &found, uuid, &place->err));
-    assert_int_equal(found, run);
+    must(place, run_find_unfinished(store, head.plan_hash, &found, &place->err));
+    assert_int_equal(found.run, run);
     must(place, run_end(store, run, true, true, "", &place->err));
-    must(place, run_find_unfinished(store, head.plan_hash, &found, uuid, &place->err));
-    assert_int_equal(found, 0);
-    must(place, run_find_unfinished(store, "another", &found, uuid, &place->err));
-    assert_int_equal(found, 0);
+    must(place, run_find_unfinished(store, head.plan_hash, &found, &place->err));
+    assert_int_equal(found.run, 0);
+    must(place, run_find_unfinished(store, "another", &found, &place->err));
+    assert_int_equal(found.run, 0);
     store_close(store);
 }
 
