@@ -11,7 +11,14 @@
 #include "harness/command.h"
 #include "harness/point_label.h"
 
-enum { CHANGES_MAX = 32, RUNS_SHOWN = 40, RUNS_JUDGED = 200, CHART = 44 };
+enum {
+    CHANGES_MAX = 32,
+    RUNS_SHOWN = 40,
+    RUNS_JUDGED = 200,
+    RUNS_TO_JUDGE = 6, /* three on each side of a change */
+    POINTS_DRAWN = 8,
+    CHART = 44
+};
 
 struct history_options {
     const char *db, *host;
@@ -71,50 +78,41 @@ static enum status find_changes(struct history *h, struct error *err)
 
 /* ---- which point ---- */
 
-static enum status fail_ambiguous(struct history *h, const struct grid *points, const char *word,
-                                  struct error *err)
+static enum status fail_unknown(const char *word, struct error *err)
 {
+    return FAIL(err, STATUS_FAILED,
+                "no point \"%s\" in the database; without a word, `ridge history` lists all", word);
+}
+
+static enum status fail_ambiguous(const struct grid *points, const char *word, struct error *err)
+{
+    struct arena arena = {0};
     for (int64_t row = 0; row < points->row_count; row++) {
-        const char *label = point_label(&h->arena, points, row);
+        const char *label = point_label(&arena, points, row);
         fprintf(stderr, "%s  %3.0f runs  %s\n", grid_text(points, row, "key"),
                 grid_number(points, row, "results"), label ? label : "");
     }
-    if (!points->row_count)
-        return FAIL(err, STATUS_FAILED,
-                    "no point \"%s\" in the database; without a word, "
-                    "`ridge history` lists all",
-                    word);
+    arena_release(&arena);
     return FAIL(err, STATUS_FAILED, "\"%s\" is %lld points, listed above: name one by its id", word,
                 (long long)points->row_count);
 }
 
-static enum status find_point(struct history *h, struct store *store, const char *word,
-                              const char *host, struct error *err)
+static enum status use_point(struct history *h, const struct grid *points, int64_t row,
+                             const char *host, struct error *err)
 {
-    struct grid points;
-    struct query_value value = {"word", word, 0};
-    TRY(query_view(store, "history_points", &value, 1, &points, err));
-    enum status status = STATUS_OK;
-    bool exact = points.row_count > 0 && strcmp(grid_text(&points, 0, "key"), word) == 0;
-    if (points.row_count == 1 || exact) {
-        h->key = arena_strdup(&h->arena, grid_text(&points, 0, "key"));
-        h->label = point_label(&h->arena, &points, 0);
-        h->host = arena_strdup(&h->arena, host ? host : grid_text(&points, 0, "host"));
-        if (!host && grid_number(&points, 0, "hosts") > 1)
-            fprintf(stderr, "ridge: runs of %s only; --host shows those of %.0f other machines\n",
-                    h->host ? h->host : "", grid_number(&points, 0, "hosts") - 1);
-        status = h->key && h->label && h->host ? STATUS_OK : FAIL_NO_MEMORY(err);
-    } else {
-        status = fail_ambiguous(h, &points, word, err);
-    }
-    grid_release(&points);
-    return status;
+    h->key = arena_strdup(&h->arena, grid_text(points, row, "key"));
+    h->label = point_label(&h->arena, points, row);
+    h->host = arena_strdup(&h->arena, host ? host : grid_text(points, row, "host"));
+    if (!h->key || !h->label || !h->host)
+        return FAIL_NO_MEMORY(err);
+    if (!host && grid_number(points, row, "hosts") > 1)
+        fprintf(stderr, "ridge: runs of %s only; --host shows those of %.0f other machines\n",
+                h->host, grid_number(points, row, "hosts") - 1);
+    return STATUS_OK;
 }
 
-static enum status load(struct history *h, struct store *store, const char *word, const char *host,
-                        struct error *err)
+static enum status load(struct history *h, struct store *store, struct error *err)
 {
-    TRY(find_point(h, store, word, host, err));
     struct query_value values[] = {{"point", h->key, 0}, {"host", h->host, 0}};
     TRY(query_view(store, "history", values, 2, &h->runs, err));
     TRY(query_view(store, "history_roofs", values, 1, &h->roofs, err));
@@ -211,8 +209,12 @@ static void print_text(const struct history *h, int64_t last)
     while (good < h->good && h->row[good] < from)
         good++;
     scale_of(h, good, &low, &high);
-    printf("%s\n%s on %s: %lld runs, %d good, %d change%s of level\n\n", h->label, h->key, h->host,
-           (long long)h->runs.row_count, h->good, h->change_count, h->change_count == 1 ? "" : "s");
+    printf("%s\n%s on %s: %lld run%s, %d good, ", h->label, h->key, h->host,
+           (long long)h->runs.row_count, h->runs.row_count == 1 ? "" : "s", h->good);
+    if (h->good < RUNS_TO_JUDGE)
+        printf("changes of level are not judged\n\n");
+    else
+        printf("%d change%s of level\n\n", h->change_count, h->change_count == 1 ? "" : "s");
     if (good < h->good)
         printf("%52s of roof %-*.4g%*.4g ms\n", "", CHART / 2, 1e3 * low, CHART / 2, 1e3 * high);
     for (int64_t row = from; row < h->runs.row_count; row++) {
@@ -221,8 +223,8 @@ static void print_text(const struct history *h, int64_t last)
                 print_change(&h->changes[k]);
         print_run(h, row, low, high);
     }
-    if (h->good < 6)
-        printf("\nUnder 6 good runs no change of level can be told from noise.\n");
+    if (h->good < RUNS_TO_JUDGE)
+        printf("\nUnder %d good runs no change of level can be told from noise.\n", RUNS_TO_JUDGE);
 }
 
 /* ---- JSON ---- */
@@ -239,6 +241,7 @@ static void print_json(const struct history *h)
     json_text(&json, "label", h->label);
     json_text(&json, "host", h->host);
     json_text(&json, "unit", "s");
+    json_bool(&json, "judged", h->good >= RUNS_TO_JUDGE);
     json_open(&json, "changes", '[');
     for (int k = 0; k < h->change_count; k++) {
         const struct change_point *change = &h->changes[k];
@@ -270,9 +273,9 @@ static void print_json(const struct history *h)
 
 /* ---- the list of points ---- */
 
-static enum status print_points(struct history *h, struct store *store, bool as_json,
-                                struct error *err)
+static enum status print_points(struct store *store, bool as_json, struct error *err)
 {
+    struct arena arena = {0};
     struct grid g;
     struct json json;
     struct query_value none = {"word", NULL, NAN};
@@ -285,7 +288,7 @@ static enum status print_points(struct history *h, struct store *store, bool as_
     for (int64_t row = 0; row < g.row_count; row++)
         several = several || grid_number(&g, row, "hosts") > 1;
     for (int64_t row = 0; row < g.row_count; row++) {
-        const char *label = point_label(&h->arena, &g, row), *key = grid_text(&g, row, "key");
+        const char *label = point_label(&arena, &g, row), *key = grid_text(&g, row, "key");
         double runs = grid_number(&g, row, "results");
         double machines = grid_number(&g, row, "hosts");
         if (!as_json) {
@@ -305,13 +308,70 @@ static enum status print_points(struct history *h, struct store *store, bool as_
     if (as_json)
         json_close(&json);
     grid_release(&g);
+    arena_release(&arena);
     return STATUS_OK;
+}
+
+/* ---- the points of a word ---- */
+
+static enum status show_point(struct store *store, const struct grid *points, int64_t row,
+                              const struct history_options *o, struct error *err)
+{
+    struct history h = {.good = 0};
+    enum status status = use_point(&h, points, row, o->host, err);
+    if (status == STATUS_OK)
+        status = load(&h, store, err);
+    if (status == STATUS_OK && o->json)
+        print_json(&h);
+    else if (status == STATUS_OK)
+        print_text(&h, o->last ? o->last : RUNS_SHOWN);
+    grid_release(&h.runs);
+    grid_release(&h.roofs);
+    arena_release(&h.arena);
+    return status;
+}
+
+/* Each of several points: those without runs on the machine that was asked for are left out. */
+static enum status show_each(struct store *store, const struct grid *points,
+                             const struct history_options *o, struct error *err)
+{
+    int drawn = 0;
+    enum status status = STATUS_OK;
+    for (int64_t row = 0; row < points->row_count && drawn < POINTS_DRAWN; row++) {
+        struct error why = {0};
+        if (drawn)
+            putchar('\n');
+        enum status one = show_point(store, points, row, o, &why);
+        drawn += one == STATUS_OK;
+        if (one != STATUS_OK && status == STATUS_OK)
+            *err = why, status = one;
+    }
+    if (points->row_count > POINTS_DRAWN)
+        fprintf(stderr,
+                "ridge: %d of %lld points; `ridge history` lists all, and an id names one\n", drawn,
+                (long long)points->row_count);
+    return drawn ? STATUS_OK : status;
+}
+
+static enum status show(struct store *store, const char *word, const struct history_options *o,
+                        struct error *err)
+{
+    struct grid points;
+    struct query_value value = {"word", word, 0};
+    TRY(query_view(store, "history_points", &value, 1, &points, err));
+    bool one = points.row_count == 1 ||
+               (points.row_count > 1 && strcmp(grid_text(&points, 0, "key"), word) == 0);
+    enum status status = !points.row_count ? fail_unknown(word, err)
+                         : one             ? show_point(store, &points, 0, o, err)
+                         : o->json         ? fail_ambiguous(&points, word, err)
+                                           : show_each(store, &points, o, err);
+    grid_release(&points);
+    return status;
 }
 
 static int history_main(int word_count, char **words, const void *values)
 {
     const struct history_options *o = values;
-    struct history h = {.good = 0};
     struct store *store = NULL;
     struct error err = {0};
     enum status status = STATUS_OK;
@@ -322,18 +382,8 @@ static int history_main(int word_count, char **words, const void *values)
     if (status == STATUS_OK)
         status = store_open(o->db ? o->db : "out/ridge.db", STORE_READ, &store, &err);
     if (status == STATUS_OK)
-        status = word_count ? load(&h, store, words[0], o->host, &err)
-                            : print_points(&h, store, o->json, &err);
-    if (status == STATUS_OK && word_count) {
-        if (o->json)
-            print_json(&h);
-        else
-            print_text(&h, o->last ? o->last : RUNS_SHOWN);
-    }
+        status = word_count ? show(store, words[0], o, &err) : print_points(store, o->json, &err);
     int code = status == STATUS_OK ? EXIT_FINE : command_fail(&err);
-    grid_release(&h.runs);
-    grid_release(&h.roofs);
-    arena_release(&h.arena);
     if (store)
         store_close(store);
     return code;
@@ -344,8 +394,9 @@ REGISTER(command, history) = {
     .summary = "draw one point over all runs, with its changes of level",
     .usage = "[POINT] [options]",
     .help =
-        "POINT is a point's id or its beginning, or a workload's name. Without it all points are\n"
-        "listed. o is the median of a run, --- its 95 % interval; \"of roof\" is the least time "
+        "POINT is a point's id or its beginning, or a workload's name, which draws each of its\n"
+        "points. Without it all points are listed. o is the median of a run, --- its 95 % "
+        "interval; \"of roof\" is the least time "
         "that\n"
         "the ceilings of the same run allow over that median. Only runs of one machine are shown\n"
         "together. Runs are ordered by the time at which they started. Changes are found by "

@@ -31,13 +31,36 @@ holds '.runs | length == 13 and (.[0].median - 0.010 | fabs) < 0.0002 and .[12].
 run ridge history resnet50 --db "$db" --last 3
 check "only the last runs are drawn" test "$(grep -c '^2026' "$output")" = 3
 
+# Under six runs what is there is drawn; only changes of level are not judged. A word for several
+# points draws each of them.
 run ridge history ncf --db "$db"
+exits 0
+prints '^ncf batch=8 threads=2$'
+prints '^ncf batch=8 threads=1$'
+check "both are drawn" test "$(grep -c '^2026-01-12 .* ms .*|.*o' "$output")" = 2
+run ridge history ncf --db "$db" --json
 exits 2
 complains '^ncf-1 '
 complains 'name one by its id'
 run ridge history ncf-1 --db "$db"
 exits 0
+prints ': 1 run, 1 good, changes of level are not judged'
+prints '^2026-01-12 .* ms .*\|.*o'
 prints 'Under 6 good runs'
+run ridge history ncf-1 --db "$db" --json
+holds '.judged == false and (.changes | length == 0) and (.runs | length == 1)'
+run ridge history resnet50 --db "$db" --json
+holds '.judged == true'
+few=$tap_dir/few.db
+made_db "$few"
+for run in 1 2 3 4 5; do
+    made_run "$few" $run "few-$run"
+    made_point "$few" $run gemm "$((run + 9))"
+done
+run ridge history gemm --db "$few"
+exits 0
+prints '5 runs, 5 good, changes of level are not judged'
+check "five runs are five lines of the chart" test "$(grep -c '^2026-01-0[1-5] .*|.*o' "$output")" = 5
 run ridge history --db "$db"
 exits 0
 prints '^resnet50-2 +13 runs +resnet50 batch=8 threads=2'
