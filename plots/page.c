@@ -139,6 +139,25 @@ bool page_is_valid(const struct grid *results, int64_t row)
            strcmp(grid_text(results, row, "verdict"), "valid") == 0;
 }
 
+static double loss_of(const struct grid *bounds, int64_t row)
+{
+    double loss = grid_number(bounds, row, "recoverable");
+    return isfinite(loss) ? loss : 0;
+}
+
+bool page_is_pictured(const struct page *page, int64_t result)
+{
+    const struct grid *g = &page->bounds;
+    int64_t own = page_find(g, result);
+    int before = 0;
+    if (g->row_count <= PAGE_PICTURED_MAX || own < 0)
+        return true;
+    for (int64_t row = 0; row < g->row_count; row++)
+        before +=
+            loss_of(g, row) > loss_of(g, own) || (loss_of(g, row) == loss_of(g, own) && row < own);
+    return before < PAGE_PICTURED_MAX;
+}
+
 int64_t page_fact(const struct page *page, const char *name)
 {
     const struct grid *g = &page->environment;

@@ -25,7 +25,8 @@ struct page {
     const struct report_against *against; /* NULL: a report of one run */
     struct grid base_runs, base_bounds;   /* of the run compared with */
     struct grid runs, results, counted, bounds, offenders, kinds, roofs, ceilings, environment,
-        unavailable;
+        unavailable, visits, notes;
+    double visit_scale; /* of all strips of visits: so much of the median to each side */
     struct arena arena;
     struct page_step *steps; /* rows of `offenders` by result */
     int64_t *step_rows;
@@ -50,6 +51,11 @@ void page_end_table(struct page *page);
 /* A plot with its caption and the links to its files, or the reason why there is none. */
 enum status page_figure(struct page *page, const char *plot, int64_t result, struct error *err);
 
+/* Whether a result has pictures of its own: all of some dozens; of more, those with the most
+ * recoverable seconds. page_figure draws nothing for the others. */
+enum { PAGE_PICTURED_MAX = 40 };
+bool page_is_pictured(const struct page *page, int64_t result);
+
 /* Name of a result in the report, and of its section. */
 void page_result_name(struct page *page, const struct grid *grid, int64_t row);
 /* " . server", " . cold": what a reader would not assume; nothing otherwise. */
@@ -69,6 +75,15 @@ enum status page_index_steps(struct page *page, struct error *err);
 bool page_is_valid(const struct grid *results, int64_t row);
 /* Row of a result in a grid with a column `result`, -1 when absent. */
 int64_t page_find(const struct grid *grid, int64_t result);
+
+/* ---- beside a result (plots/page_notes.c) ---- */
+
+/* A strip with the median of each visit; nothing for a result that was visited once. */
+void page_visits(struct page *page, int64_t result);
+double page_visit_scale(const struct page *page);
+/* The notes of a result as a list, and in a row of a table how many there are; nothing without. */
+void page_notes(struct page *page, int64_t result);
+void page_note_mark(struct page *page, int64_t result);
 
 /* ---- sections, in order ---- */
 

@@ -12,6 +12,14 @@
 #include "plots/svg.h"
 #include "plots/text.h"
 
+struct picture {
+    const struct plot *plot;
+    const struct plot_outcome *outcome;
+    const char *stem;
+    int64_t result; /* 0: of the whole run */
+    bool narrow;
+};
+
 /* ---- markers ---- */
 
 /* Where a step is among the rows of its result, -1 when it is not. */
@@ -60,7 +68,7 @@ static void put_roof(FILE *out, const struct grid *grid, int64_t row)
     text_html(out, grid_text(grid, row, "bound"));
 }
 
-static void put_result_title(const struct page *page, int64_t result, FILE *out)
+static void put_result_title(const struct page *page, int64_t result, bool all, FILE *out)
 {
     const struct grid *g = &page->results;
     int64_t row = page_find(g, result), bound = page_find(&page->bounds, result);
@@ -68,20 +76,23 @@ static void put_result_title(const struct page *page, int64_t result, FILE *out)
         return;
     text_html(out, grid_text(g, row, "spec"));
     fprintf(out, ", batch %.0f", grid_number(g, row, "batch"));
+    if (!all)
+        return;
     put_roof(out, &page->bounds, bound);
     bool valid = page_is_valid(g, row);
     fputs(valid ? "\nvalid" : "\nnot valid: ", out);
     text_html(out, valid ? "" : grid_text(g, row, "reason"));
 }
 
-static void put_step_title(const struct page *page, int64_t result, int64_t step, FILE *out)
+static void put_step_title(const struct page *page, int64_t result, int64_t step, bool all,
+                           FILE *out)
 {
     const struct grid *g = &page->offenders;
     int count;
     const int64_t *rows = page_steps(page, result, &count);
     int k = find_step(page, rows, count, step);
     fprintf(out, "step #%lld ", (long long)step);
-    if (k < 0)
+    if (k < 0 || !all)
         return;
     int64_t row = rows[k];
     text_html(out, grid_text(g, row, "kind"));
@@ -91,36 +102,44 @@ static void put_step_title(const struct page *page, int64_t result, int64_t step
     put_roof(out, g, row);
 }
 
-static void put_mark(const struct page *page, const struct plot *plot, int64_t result,
-                     const struct figure_mark *mark, FILE *out)
+/* The numbers of a point: where there is a pointer to hover with, else its name alone. */
+static void put_numbers(const struct page *page, int64_t result, const struct figure_mark *mark,
+                        bool all, FILE *out)
 {
-    struct short_text row =
-        result ? row_of_step(page, result, mark->id) : row_of_result(page, plot, mark->id);
-    if (*row.s)
-        fprintf(out, "<a class=\"hit\" href=\"#%s\" data-row=\"%s\">", row.s, row.s);
-    else
-        fputs("<g class=\"hit\">", out);
-    fputs("<title>", out);
     if (result)
-        put_step_title(page, result, mark->id, out);
+        put_step_title(page, result, mark->id, all, out);
     else
-        put_result_title(page, mark->id, out);
-    fprintf(out, "\n%s at %s FLOP/B</title>", text_scaled(mark->y_value, "FLOP/s").s,
-            text_number(mark->x_value).s);
-    fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>%s\n", mark->x, mark->y, mark->radius,
-            *row.s ? "</a>" : "</g>");
+        put_result_title(page, mark->id, all, out);
+    if (all)
+        fprintf(out, "\n%s at %s FLOP/B", text_scaled(mark->y_value, "FLOP/s").s,
+                text_number(mark->x_value).s);
 }
 
-/* Marks of a plot as SVG, the largest below: "" when there are none; the caller frees it. */
-static enum status make_over(const struct page *page, const struct plot *plot, int64_t result,
-                             const struct plot_outcome *outcome, char **over, struct error *err)
+static void put_mark(const struct page *page, const struct picture *picture,
+                     const struct figure_mark *mark, FILE *out)
+{
+    int64_t result = picture->outcome->marks_steps ? picture->result : 0;
+    struct short_text row =
+        result ? row_of_step(page, result, mark->id) : row_of_result(page, picture->plot, mark->id);
+    if (*row.s)
+        fprintf(out, "<a class=\"hit\" href=\"#%s\" data-row=\"%s\"><title>", row.s, row.s);
+    else
+        fputs("<g class=\"hit\"><title>", out);
+    put_numbers(page, result, mark, !picture->narrow, out);
+    fprintf(out, "</title><circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>%s\n", mark->x, mark->y,
+            mark->radius, *row.s ? "</a>" : "</g>");
+}
+
+/* Marks of a plot as SVG, "" when there are none; the caller frees it. */
+static enum status make_over(const struct page *page, const struct picture *picture, char **over,
+                             struct error *err)
 {
     size_t size = 0;
     FILE *out = open_memstream(over, &size);
     if (!out)
         return FAIL_NO_MEMORY(err);
-    for (int k = 0; k < outcome->mark_count; k++)
-        put_mark(page, plot, outcome->marks_steps ? result : 0, &outcome->marks[k], out);
+    for (int k = 0; k < picture->outcome->mark_count; k++)
+        put_mark(page, picture, &picture->outcome->marks[k], out);
     return fclose(out) == 0 ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
@@ -129,17 +148,18 @@ static enum status make_over(const struct page *page, const struct plot *plot, i
 enum { NARROW_PX = 360 };
 
 /* One picture for wide windows and one for narrow ones; the style sheet shows one of them. */
-static enum status put_picture(struct page *page, const struct plot *plot, const char *stem,
-                               const char *over, struct error *err)
+static enum status put_picture(struct page *page, const struct picture *picture, struct error *err)
 {
-    bool narrow = strlen(stem) > 7 && strcmp(stem + strlen(stem) - 7, "_narrow") == 0;
-    char file[512];
-    struct svg_words words = {stem, plot->title, plot->about, over};
-    snprintf(file, sizeof(file), "%s/%s.svg", page->folder, stem);
-    page_raw(page, "<div class=\"%s\">", narrow ? "narrow" : "wide");
-    TRY(svg_inline(file, &words, page->out, err));
+    char file[512], *over = NULL;
+    snprintf(file, sizeof(file), "%s/%s.svg", page->folder, picture->stem);
+    page_raw(page, "<div class=\"%s\">", picture->narrow ? "narrow" : "wide");
+    enum status status = make_over(page, picture, &over, err);
+    struct svg_words words = {picture->stem, picture->plot->title, picture->plot->about, over};
+    if (status == STATUS_OK)
+        status = svg_inline(file, &words, page->out, err);
+    free(over);
     page_raw(page, "</div>");
-    return STATUS_OK;
+    return status;
 }
 
 static void put_caption(struct page *page, const struct plot *plot, const char *stem,
@@ -168,17 +188,6 @@ static void put_missing(struct page *page, const char *name, const char *reason)
     page_raw(page, "</p>\n");
 }
 
-static enum status put_over(struct page *page, const struct plot *plot, const char *stem,
-                            int64_t result, const struct plot_outcome *outcome, struct error *err)
-{
-    char *over = NULL;
-    enum status status = make_over(page, plot, result, outcome, &over, err);
-    if (status == STATUS_OK)
-        status = put_picture(page, plot, stem, over, err);
-    free(over);
-    return status;
-}
-
 /* Wide, and narrow where that can be drawn too. */
 static enum status put_figure(struct page *page, const struct plot *plot,
                               struct plot_request *request, const struct plot_outcome *outcome,
@@ -188,16 +197,18 @@ static enum status put_figure(struct page *page, const struct plot *plot,
     struct plot_outcome small = {.drawn = false};
     snprintf(stem, sizeof(stem), "%s", request->stem);
     snprintf(narrow, sizeof(narrow), "%s_narrow", stem);
+    struct picture wide = {plot, outcome, stem, request->result, false};
+    struct picture phone = {plot, &small, narrow, request->result, true};
     request->stem = narrow;
     request->width = NARROW_PX;
     page->outcome->drawn++;
     page_raw(page, "<figure class=\"plot\">");
-    enum status status = put_over(page, plot, stem, request->result, outcome, err);
+    enum status status = put_picture(page, &wide, err);
     if (status == STATUS_OK)
         status = plot_draw(page->store, request, &small, err);
     page->outcome->gnuplot_hangs = page->outcome->gnuplot_hangs || small.gnuplot_hangs;
     if (status == STATUS_OK && small.drawn)
-        status = put_over(page, plot, narrow, request->result, &small, err);
+        status = put_picture(page, &phone, err);
     plot_outcome_release(&small);
     put_caption(page, plot, stem, outcome);
     return status;
@@ -208,6 +219,8 @@ enum status page_figure(struct page *page, const char *name, int64_t result, str
     struct plot plot;
     struct plot_outcome outcome;
     char stem[64];
+    if (result && !page_is_pictured(page, result))
+        return STATUS_OK;
     if (result)
         snprintf(stem, sizeof(stem), "%s_%lld", name, (long long)result);
     else

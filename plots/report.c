@@ -35,10 +35,13 @@ static enum status read_grids(struct page *page, struct error *err)
         {"ceilings", &page->ceilings},
         {"environment", &page->environment},
         {"unavailable", &page->unavailable},
+        {"report_visits", &page->visits},
+        {"report_notes", &page->notes},
     };
     struct query_value run = {.name = "run", .number = (double)page->run};
     for (int k = 0; k < ARRAY_COUNT(readings); k++)
         TRY(query_view(page->store, readings[k].view, &run, 1, readings[k].grid, err));
+    page->visit_scale = page_visit_scale(page);
     TRY(page_index_steps(page, err));
     return find_run(&page->runs, page->run, &page->run_row, err);
 }
@@ -59,7 +62,8 @@ static void release(struct page *page)
     struct grid *grids[] = {&page->counted,     &page->runs,      &page->results,
                             &page->bounds,      &page->offenders, &page->kinds,
                             &page->roofs,       &page->ceilings,  &page->environment,
-                            &page->unavailable, &page->base_runs, &page->base_bounds};
+                            &page->unavailable, &page->base_runs, &page->base_bounds,
+                            &page->visits,      &page->notes};
     for (int k = 0; k < ARRAY_COUNT(grids); k++)
         grid_release(grids[k]);
     arena_release(&page->arena);

@@ -45,17 +45,49 @@ static void put_differences(struct page *page)
 
 /* ---- the table ---- */
 
+/* Words of `ridge compare`, their colours and what they say; in the order of its list. */
+struct verdict_word {
+    const char *verdict, *chip, *meaning;
+};
+
+static const struct verdict_word verdict_words[] = {
+    {"regressed", "bad", "slower by more than the limit, and not by chance"},
+    {"improved", "good", "faster by more than the limit, and not by chance"},
+    {"unchanged", "good", "a change that would matter is excluded"},
+    {"inconclusive", "warn", "the noise hides whether there is a change"},
+    {"machine", "machine",
+     "the machine itself moved as the point did: nothing is said of the program"},
+    {"invalid", "warn", "one side has no numbers to be trusted"},
+    {"failed", "bad", "failed, or computed wrong numbers, where BASE did not"},
+    {"missing", "warn", "measured in BASE alone"},
+    {"new", "warn", "measured in HEAD alone"},
+    {"not judged", "warn", "shown, but of no consequence for the comparison"},
+};
+
 static const char *chip(const char *verdict)
 {
-    static const char *const bad[] = {"regressed", "failed"};
-    static const char *const good[] = {"improved", "unchanged"};
-    for (int k = 0; k < 2; k++) {
-        if (strcmp(verdict, bad[k]) == 0)
-            return "bad";
-        if (strcmp(verdict, good[k]) == 0)
-            return "good";
-    }
+    for (int k = 0; k < ARRAY_COUNT(verdict_words); k++)
+        if (strcmp(verdict, verdict_words[k].verdict) == 0)
+            return verdict_words[k].chip;
     return "warn";
+}
+
+/* Only the words that stand in the table. */
+static void put_legend(struct page *page)
+{
+    const struct report_against *a = page->against;
+    page_raw(page, "<ul class=\"legend\">\n");
+    for (int w = 0; w < ARRAY_COUNT(verdict_words); w++) {
+        const struct verdict_word *word = &verdict_words[w];
+        bool used = false;
+        for (int k = 0; k < a->change_count && !used; k++)
+            used = strcmp(a->changes[k].verdict, word->verdict) == 0 ||
+                   (a->changes[k].rate && strcmp(a->changes[k].rate_verdict, word->verdict) == 0);
+        if (used)
+            page_raw(page, "<li><span class=\"chip %s\">%s</span> %s</li>\n", word->chip,
+                     word->verdict, word->meaning);
+    }
+    page_raw(page, "</ul>\n");
 }
 
 static void put_verdict(struct page *page, const char *verdict, const char *why)
@@ -146,6 +178,7 @@ enum status section_against(struct page *page, struct error *err)
         put_rate(page, &a->changes[k]);
     }
     page_end_table(page);
+    put_legend(page);
     page_raw(
         page,
         "<p class=\"note\">Change of the median time with its 99 %% interval. Of its roof: the "

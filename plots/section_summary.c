@@ -48,6 +48,7 @@ static void put_median(struct page *page, int64_t row)
     if (isfinite(half))
         page_raw(page, "<small>\xc2\xb1 %s, n = %.0f</small>", text_percent(half / median).s,
                  grid_number(g, row, "n"));
+    page_visits(page, (int64_t)grid_number(g, row, "result"));
     page_raw(page, "</td>");
 }
 
@@ -75,7 +76,9 @@ static void put_verdict(struct page *page, int64_t row)
              : ok || strcmp(status, "skipped") == 0 ? "warn"
                                                     : "bad");
     page_text(page, valid ? "valid" : ok ? "invalid" : status);
-    page_raw(page, "</span></td>");
+    page_raw(page, "</span>");
+    page_note_mark(page, (int64_t)grid_number(&page->results, row, "result"));
+    page_raw(page, "</td>");
 }
 
 static void put_row(struct page *page, int64_t row)
@@ -116,7 +119,13 @@ void section_headline(struct page *page)
              "<p class=\"note\">Median with the half-width of its 95 %% interval, n samples. "
              "Throughput counts batch items. Performance is counted FLOPs (a multiply-add is "
              "two) over median time; the peak was measured on this machine. Verified: largest "
-             "relative error against the same graph in float64.</p></section>\n");
+             "relative error against the same graph in float64.");
+    if (page->visits.row_count)
+        page_raw(page,
+                 " Strips: the median of each visit, from %.0f %% under the point's median to "
+                 "%.0f %% over it; dotted is set apart and does not count.",
+                 100 * page->visit_scale, 100 * page->visit_scale);
+    page_raw(page, "</p></section>\n");
 }
 
 enum status section_overview(struct page *page, struct error *err)

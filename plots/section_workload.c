@@ -84,6 +84,8 @@ static void put_facts(struct page *page, int64_t row)
 
 /* ---- the sentence ---- */
 
+enum { RUNS_TO_JUDGE = 6 }; /* as in `ridge history` */
+
 struct summary {
     double known_s, low_s, recoverable_s, all_s;
     int64_t steps;
@@ -263,14 +265,21 @@ static enum status put_history(struct page *page, int64_t result, struct error *
     struct grid grid;
     struct query_value value = {.name = "result", .number = (double)result};
     TRY(query_view(page->store, "report_history", &value, 1, &grid, err));
-    int64_t runs = grid.row_count, shares = 0;
-    for (int64_t row = 0; row < runs; row++)
+    int64_t runs = grid.row_count, shares = 0, good = 0;
+    for (int64_t row = 0; row < runs; row++) {
         shares += isfinite(grid_number(&grid, row, "fraction_of_roof"));
+        good += grid_number(&grid, row, "valid") != 0;
+    }
     grid_release(&grid);
     if (runs < 2)
         return STATUS_OK;
     page_raw(page, "<h4>History</h4>\n");
     TRY(page_figure(page, "history", result, err));
+    if (good < RUNS_TO_JUDGE)
+        page_raw(page,
+                 "<p class=\"note\">%lld valid run%s: under %d no change of level can be told "
+                 "from noise.</p>\n",
+                 (long long)good, good == 1 ? "" : "s", RUNS_TO_JUDGE);
     return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;
 }
 
@@ -292,11 +301,19 @@ static enum status put_details(struct page *page, int64_t row, struct error *err
     put_sentence(page, &summary);
     TRY(put_notes(page, result, err));
     put_facts(page, row);
+    if (!page_is_pictured(page, result))
+        page_raw(page,
+                 "<p class=\"missing\">No pictures of this point: of more than %d points those "
+                 "with the most recoverable seconds have them. <code>ridge plot roofline_ops "
+                 "--result %lld</code> draws one.</p>\n",
+                 PAGE_PICTURED_MAX, (long long)result);
     if (summary.steps)
         TRY(page_figure(page, "roofline_ops", result, err));
     put_kinds(page, result);
     put_offenders(page, result, &summary);
     TRY(section_counted(page, result, err));
+    if (!page_is_pictured(page, result))
+        return STATUS_OK;
     page_raw(page, "<h4>Latency</h4>\n");
     TRY(page_figure(page, "latency", result, err));
     return put_history(page, result, err);
@@ -319,6 +336,7 @@ enum status section_workload(struct page *page, int64_t row, struct error *err)
         page_text(page, grid_text(g, row, "reason"));
         page_raw(page, "</p>\n");
     }
+    page_notes(page, (int64_t)grid_number(g, row, "result"));
     enum status status = ok ? put_details(page, row, err) : STATUS_OK;
     put_reproduce(page, row);
     page_raw(page, "</section>\n");

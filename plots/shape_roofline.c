@@ -17,7 +17,7 @@
 #include "plots/palette.h"
 #include "plots/text.h"
 
-enum { ROOFS_MAX = 16, NAMED_MAX = 60, LEAST_TARGET_PX = 7 };
+enum { ROOFS_MAX = 16, NAMED_MAX = 40, LEAST_TARGET_PX = 7 };
 
 #define ROOF_MOVED 1.03                /* smaller moves of a roof are the noise of measuring it */
 static const unsigned grey = 0x595959; /* of text: 7 to 1 on white */

@@ -27,6 +27,7 @@ static const struct replacement replacements[] = {
     {"rgb(  0, 114, 178)", "var(--blue)"},
     {"'rgb(  0,   0,   0)'", "'currentColor'"},
     {" font-family=\"Helvetica\"", ""},
+    {" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"", ""}, /* as without saying so */
 };
 
 struct scan {
@@ -83,6 +84,21 @@ static bool drop_element(struct scan *s)
     return false;
 }
 
+/* gnuplot begins a group at each change of colour, and most of those groups stay empty. */
+static bool drop_empty_group(struct scan *s)
+{
+    if (!starts(s, "<g "))
+        return false;
+    const char *inside = strchr(s->at, '>');
+    if (!inside)
+        return false;
+    inside += 1 + strspn(inside + 1, " \t\n");
+    if (strncmp(inside, "</g>", 4) != 0)
+        return false;
+    s->at = inside + 4;
+    return true;
+}
+
 static bool drop_background(struct scan *s)
 {
     if (!starts(s, "<rect x=\"0\" y=\"0\""))
@@ -103,7 +119,8 @@ static void put_over(struct scan *s)
 static void copy_body(struct scan *s)
 {
     while (s->at < s->end) {
-        if (drop_element(s) || drop_background(s) || put_id(s) || put_replaced(s))
+        if (drop_element(s) || drop_empty_group(s) || drop_background(s) || put_id(s) ||
+            put_replaced(s))
             continue;
         if (*s->at == '\t' || (*s->at == '\n' && s->at[1] == '\n')) {
             s->at++;

@@ -61,6 +61,8 @@ for (@ref) { die "no target for #$_" unless $id{$_} }
 EOF
 }
 
+mkdir "$tap_dir/empty" # a PATH without gnuplot: pages without pictures, in a moment
+
 page usual X=1
 prints 'usual/index.html$'
 check "usual: well-formed" strict
@@ -77,6 +79,7 @@ has "recoverable seconds" 'Top offenders by recoverable seconds'
 has "counters that are missing, with reasons" 'no uncore counters in a virtual machine'
 has "provenance" '3274a4953ee1'
 has "environment" 'Xeon'
+has "few runs are drawn, not judged" '<p class="note">3 valid runs: under 6 no change of level'
 has "a cell without a number sorts last" 'data-label="Throughput" data-sort="">–<'
 has "interval" '± 0.4 %, n = 60'
 # resnet50 takes 103.6 ms in its latest run: the page, to three digits.
@@ -109,7 +112,7 @@ if drawn; then
     has "its rate and its intensity" '^79.2 GFLOP/s at 62.2 FLOP/B</title><circle cx='
     check "usual: each measured point, wide and narrow" test \
         "$(grep -c '<a class="hit" href="#p' "$html")" -eq 10
-    has "a step leads to its row" '<a class="hit" href="#s3001-5" data-row="s3001-5"><title>step #5 '
+    has "a step leads to its row" '<a class="hit" href="#s3001-[0-9]+" data-row="s3001-[0-9]+"><title>step #[0-9]+ '
     has "a step without a row is hovered only" '<g class="hit"><title>step #'
     check "usual: the data stay" test -s "$tap_dir/usual/plots/roofline.dat"
     rm "$tap_dir/usual/plots/roofline.svg"
@@ -123,6 +126,35 @@ if command -v xmllint >/dev/null; then
             >"$tap_dir/lint"
     check "usual: xmllint" test ! -s "$tap_dir/lint"
 fi
+
+# ---- visits and notes of a result ----
+cp "$tap_dir/usual.db" "$tap_dir/visits.db"
+sqlite3 "$tap_dir/visits.db" "
+    INSERT INTO visit SELECT 3001, f.value, '2026-09-13T00:26:00.000Z', 20, t.value * (0.99 + 0.01 * f.value),
+        NULL, NULL, NULL, NULL, NULL, iif(f.value = 3, 'disturbed: <made up>', '')
+    FROM metric AS t, generate_series(0, 3) AS f
+    WHERE t.result = 3001 AND t.op IS NULL AND t.name = 'time_s';
+    INSERT INTO visit SELECT 3004, 0, '', 20, value, NULL, NULL, NULL, NULL, NULL, 'only one'
+    FROM metric WHERE result = 3004 AND op IS NULL AND name = 'time_s';
+    UPDATE op SET provider = 'reference' WHERE result = 3002 AND idx IN (3, 4);
+    UPDATE metric SET formula = 'note: 2 samples <are> set apart' WHERE result = 3002 AND op IS NULL
+        AND name = 'time_s'"
+run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/visits.db" --output "$tap_dir/visits"
+exits 0
+which=visits html=$tap_dir/visits/index.html
+check "visits: well-formed" strict
+has "a strip with the median of each visit" \
+    'aria-label="medians of the visits: 103 ms, 104 ms, 105 ms, 106 ms \(set apart\)"'
+has "its ticks have titles" '<path class="visit" d="M[0-9.]+ 2V12"><title>round 1: 103 ms, -1.0 %</title>'
+has "a visit that does not count" '<path class="visit apart".*set apart: disturbed: &lt;made up&gt;'
+has "how far those that count are apart" '<small>4 visits, 1 set apart, 2.0 % apart</small>'
+check "visits: one visit is no spread" test "$(grep -o '<svg class="visits"' "$html" | wc -l)" -eq 1
+has "a set-apart visit is a note" '<li>Round 4 is set apart: disturbed: &lt;made up&gt;</li>'
+has "steps on the reference kernel are a note" \
+    '<li>2 steps of 172 ran on the reference kernel, which is made to be right and not to be fast: [0-9.]+ % of the time'
+has "a metric may carry a note" '<li>2 samples &lt;are&gt; set apart</li>'
+has "the row says how many" '<a href="#n3002">2 notes</a>'
+lacks "note of one visit" 'only one'
 
 page hostile HOSTILE=1
 check "hostile: well-formed" strict
@@ -157,7 +189,6 @@ if drawn; then
 fi
 
 # Eleven banners pushed the results off the screen: it is one line, whatever the number.
-mkdir "$tap_dir/empty"
 env WORKLOADS=17 tests/lib/sample_db.sh "$tap_dir/alerts.db"
 which=alerts html=$tap_dir/alerts/index.html
 sqlite3 "$tap_dir/alerts.db" "UPDATE result SET verdict = 'invalid',
@@ -228,6 +259,8 @@ has "changed work" 'work of bert_large.*flops 3.86e10.*flops 4.246e10'
 has "a change with its interval" '<strong>-45.0 %</strong><small>-4[0-9.]+ % to -4[0-9.]+ %'
 # A faster machine that uses less of itself.
 has "shares of both roofs" 'data-label="Of its roof"[^>]*>52.1 % → 37.9 %'
+has "the words are explained" '<li><span class="chip good">improved</span> faster by more than the limit'
+lacks "explanation of a word that is not used" '<li><span class="chip machine">'
 has "verdicts" '<span class="chip good">improved</span>'
 if drawn; then
     check "two: four points moved" test "$(sed -n '/^# moves/,/^$/p' "$tap_dir/two/plots/roofline_against.dat" | grep -c vision\\\|resnet\\\|bert\\\|wide)" -ge 3

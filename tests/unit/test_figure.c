@@ -280,6 +280,7 @@ static const char sample_svg[] =
     "<rect x=\"0\" y=\"0\" width=\"760\" height=\"460\" fill=\"#ffffff\"/>\n<defs>"
     "<circle id='gpDot' r='0.5'/></defs>\n<path stroke='black' d='M0,0'/>"
     "<use xlink:href='#gpDot' color='rgb(230, 159,   0)'/>"
+    "<g stroke=\"x\" stroke-linecap=\"butt\">\n</g>"
     "<g fill=\"rgb(0,0,0)\"><text>a&lt;b</text></g></g>\n</svg>\n";
 
 static void a_picture_becomes_part_of_the_page(void **state)
@@ -303,6 +304,7 @@ static void a_picture_becomes_part_of_the_page(void **state)
     assert_non_null(strstr(got, "<use href='#p1-gpDot' color='rgb(230, 159,   0)'/>"));
     assert_non_null(strstr(got, "stroke='currentColor'"));
     assert_non_null(strstr(got, "<g fill=\"currentColor\"><text>a&lt;b</text>"));
+    assert_null(strstr(got, "linecap")); /* an empty group */
     assert_null(strstr(got, "Gnuplot"));
     assert_null(strstr(got, "#ffffff"));
     assert_null(strstr(got, "xmlns"));
