@@ -122,8 +122,8 @@ void section_headline(struct page *page)
              "relative error against the same graph in float64.");
     if (page->visits.row_count)
         page_raw(page,
-                 " Strips: the median of each visit, from %.0f %% under the point's median to "
-                 "%.0f %% over it; dotted is set apart and does not count.",
+                 " Strips: the median of each visit, from %.3g %% under the point's median to "
+                 "%.3g %% over it; dotted is set apart and does not count.",
                  100 * page->visit_scale, 100 * page->visit_scale);
     page_raw(page, "</p></section>\n");
 }
