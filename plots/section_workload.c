@@ -283,23 +283,11 @@ static enum status put_history(struct page *page, int64_t result, struct error *
     return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;
 }
 
-static enum status put_notes(struct page *page, int64_t result, struct error *err)
-{
-    struct grid grid;
-    struct query_value value = {.name = "result", .number = (double)result};
-    TRY(query_view(page->store, "result_notes", &value, 1, &grid, err));
-    for (int64_t row = 0; row < grid.row_count; row++)
-        page_element(page, "p class=\"note\"", grid_text(&grid, row, "note"));
-    grid_release(&grid);
-    return STATUS_OK;
-}
-
 static enum status put_details(struct page *page, int64_t row, struct error *err)
 {
     int64_t result = (int64_t)grid_number(&page->results, row, "result");
     struct summary summary = summarise(page, result);
     put_sentence(page, &summary);
-    TRY(put_notes(page, result, err));
     put_facts(page, row);
     if (!page_is_pictured(page, result))
         page_raw(page,
