@@ -194,9 +194,9 @@ static void put_share(struct page *page)
              text_percent(mean.n ? exp(mean.log_sum / (double)mean.n) : NAN).s);
     if (mean.n)
         page_raw(page,
-                 "Geometric mean over %lld valid point%s (n = %lld) of FLOP/s, by the model's "
-                 "count, over the peak FLOP/s measured in this run with the same precision and "
-                 "threads.",
+                 "Geometric mean over %lld valid point%s (n = %lld) of FLOP/s, counted from the "
+                 "model, over the peak measured in this run for the point's own precision and "
+                 "device.",
                  (long long)mean.n, mean.n == 1 ? "" : "s", (long long)mean.n);
     else
         page_raw(page, "Not known: no valid point has both FLOPs and a measured peak.");
@@ -240,8 +240,10 @@ static void put_loss(struct page *page, const struct grid *grid, int64_t row)
     page_result_name(page, grid, row);
     page_raw(page, "</a>, batch %.0f", grid_number(grid, row, "batch"));
     if (grid_column_find(grid, "step") >= 0) {
-        page_raw(page, ", step #%.0f ", grid_number(grid, row, "step"));
+        double step = grid_number(grid, row, "step");
+        page_raw(page, ", <a href=\"#s%lld-%.0f\">step #%.0f ", (long long)result, step, step);
         page_text(page, grid_text(grid, row, "kind"));
+        page_raw(page, "</a>");
     }
     page_raw(page, " <small>of %s, at %s of its roof", text_time(grid_number(grid, row, "time")).s,
              text_percent(grid_number(grid, row, "fraction_of_roof")).s);
