@@ -55,7 +55,7 @@ addEventListener("load", function () {
   if (page.scrollWidth > page.clientWidth)
     found.push("the page is " + page.scrollWidth + " wide in " + page.clientWidth);
   document.querySelectorAll("svg").forEach(function (svg) {
-    var n = look_at_picture(svg);
+    var n = svg.matches("figure svg") ? look_at_picture(svg) : 0;
     labels += n;
     pictures += n > 0;
   });
@@ -135,6 +135,20 @@ tests/lib/other_machine.sh "$tap_dir/other.db"
 run ridge report "$tap_dir/usual.db" "$tap_dir/other.db" --output "$tap_dir/two"
 exits 0
 look_everywhere two
+
+# 37 points, most of them where a few have room: numbers and a legend. Strips of visits beside them.
+cp "$tap_dir/usual.db" "$tap_dir/crowd.db"
+tests/lib/more_points.sh "$tap_dir/crowd.db" 8
+sqlite3 "$tap_dir/crowd.db" "INSERT INTO visit
+    SELECT r.id, f.value, r.started_utc, 20, t.value * (0.98 + 0.01 * f.value), NULL, NULL, NULL, NULL, NULL,
+        iif(f.value = 3, 'disturbed: made up', '')
+    FROM result AS r JOIN metric AS t ON t.result = r.id AND t.op IS NULL AND t.name = 'time_s',
+        generate_series(0, 3) AS f
+    WHERE r.run = 3"
+run ridge report --db "$tap_dir/crowd.db" --output "$tap_dir/crowd"
+exits 0
+check "the crowd is numbered" grep -q "^set label '30' at" "$tap_dir/crowd/plots/roofline.gp"
+look_everywhere crowd
 
 for knobs in "X=1 usual" "WORKLOADS=17 many" "HOSTILE=1 hostile" "CEILINGS=0 bare" \
     "SAMPLES=5000 tails"; do
