@@ -43,7 +43,7 @@ enum { STRIP_PX = 120, STRIP_HIGH_PX = 14 };
 
 static bool counts(const struct grid *visits, int64_t row)
 {
-    return !*grid_text(visits, row, "reason");
+    return grid_number(visits, row, "apart") == 0;
 }
 
 /* Every strip of a page has the same scale, so that they can be compared: what the visits that
@@ -67,7 +67,7 @@ static void put_tick(struct page *page, int64_t row, double scale)
              grid_number(g, row, "round") + 1, text_time(grid_number(g, row, "median")).s,
              100 * deviation);
     if (!counts(g, row)) {
-        page_raw(page, ", set apart: ");
+        page_raw(page, ", ");
         page_text(page, grid_text(g, row, "reason"));
     }
     page_raw(page, "</title></path>");

@@ -7,7 +7,6 @@
  * and roofs (kind, value, label, how). Without roofs the points stand alone. A plot of two runs has
  * base_points (with a key, as points then have) and base_roofs too: small and grey, with an arrow
  * to where each point is now. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,14 +416,16 @@ static enum status measure(struct figure *f, const struct grid *points, struct n
                            struct arena *arena, struct error *err)
 {
     FILE *data = f->data, *commands = f->commands;
-    f->data = f->commands = fopen("/dev/null", "w");
-    if (!f->data) {
-        f->data = data, f->commands = commands;
-        return FAIL(err, STATUS_FAILED, "/dev/null: %s", strerror(errno));
-    }
+    char *unused = NULL;
+    size_t size = 0;
+    FILE *scratch = open_memstream(&unused, &size);
+    if (!scratch)
+        return FAIL_NO_MEMORY(err);
+    f->data = f->commands = scratch;
     enum status status = draw(f, points, names, arena, err);
     figure_end(f);
-    fclose(f->data);
+    fclose(scratch);
+    free(unused);
     f->data = data, f->commands = commands;
     f->below = figure_number_legend(f, names->labels, names->count, false);
     f->height += f->below;

@@ -4,11 +4,11 @@
 -- with "note: " (RECORD_NOTE in results/record.h), or one more SELECT here. Steps on the reference
 -- kernel are counted here only for results that were stored before they noted it themselves.
 -- :run
-SELECT r.id AS result, r.sequence, 'visit' AS kind, 'Round ' || (v.round + 1) ||
-       ' is set apart: ' || v.reason AS note
+SELECT r.id AS result, r.sequence, 'visit' AS kind,
+       'Round ' || (v.round + 1) || ' is ' || v.reason AS note
 FROM result AS r
 JOIN visit AS v ON v.result = r.id
-WHERE r.run = :run AND v.reason <> ''
+WHERE r.run = :run AND v.reason GLOB 'set apart: *'
     AND (SELECT count(*) FROM visit AS o WHERE o.result = r.id) > 1
 UNION ALL
 SELECT r.id, r.sequence, 'reference', count(*) || iif(count(*) = 1, ' step', ' steps') || ' of ' ||

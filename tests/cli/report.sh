@@ -131,10 +131,11 @@ fi
 cp "$tap_dir/usual.db" "$tap_dir/visits.db"
 sqlite3 "$tap_dir/visits.db" "
     INSERT INTO visit SELECT 3001, f.value, '2026-09-13T00:26:00.000Z', 20, t.value * (0.99 + 0.01 * f.value),
-        NULL, NULL, NULL, NULL, NULL, iif(f.value = 3, 'disturbed: <made up>', '')
+        NULL, NULL, NULL, NULL, NULL,
+        CASE f.value WHEN 3 THEN 'set apart: disturbed: <made up>' WHEN 2 THEN 'no clock was read' ELSE '' END
     FROM metric AS t, generate_series(0, 3) AS f
     WHERE t.result = 3001 AND t.op IS NULL AND t.name = 'time_s';
-    INSERT INTO visit SELECT 3004, 0, '', 20, value, NULL, NULL, NULL, NULL, NULL, 'only one'
+    INSERT INTO visit SELECT 3004, 0, '', 20, value, NULL, NULL, NULL, NULL, NULL, 'set apart: only one'
     FROM metric WHERE result = 3004 AND op IS NULL AND name = 'time_s';
     UPDATE op SET provider = 'reference' WHERE result = 3002 AND idx IN (3, 4);
     UPDATE metric SET formula = 'note: 2 samples <are> set apart' WHERE result = 3002 AND op IS NULL
@@ -155,6 +156,7 @@ has "steps on the reference kernel are a note" \
 has "a metric may carry a note" '<li>2 samples &lt;are&gt; set apart</li>'
 has "the row says how many" '<a href="#n3002">2 notes</a>'
 lacks "note of one visit" 'only one'
+lacks "note of a visit that counts" 'no clock was read'
 
 page hostile HOSTILE=1
 check "hostile: well-formed" strict

@@ -141,7 +141,7 @@ cp "$tap_dir/usual.db" "$tap_dir/crowd.db"
 tests/lib/more_points.sh "$tap_dir/crowd.db" 8
 sqlite3 "$tap_dir/crowd.db" "INSERT INTO visit
     SELECT r.id, f.value, r.started_utc, 20, t.value * (0.98 + 0.01 * f.value), NULL, NULL, NULL, NULL, NULL,
-        iif(f.value = 3, 'disturbed: made up', '')
+        iif(f.value = 3, 'set apart: disturbed: made up', '')
     FROM result AS r JOIN metric AS t ON t.result = r.id AND t.op IS NULL AND t.name = 'time_s',
         generate_series(0, 3) AS f
     WHERE r.run = 3"
