@@ -193,7 +193,7 @@ SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
 MAIN_OBJ   := $(B)/harness/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
-              $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o \
+              $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o $(B)/gen/kernel_code.o \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) \
@@ -248,6 +248,14 @@ $(B)/gen/build_info.c: FORCE
 	echo 'const struct build_info build_info = {"$(VERSION)", "$(COMMIT)", "$(CONFIG)",'; \
 	echo '    "$(shell $(CC) --version | head -1)", "$(strip $(filter-out -Werror,$(CFLAGS_ALL)))",'; \
 	echo '    "$(strip $(ISAS))", "$(foreach f,$(PRESENT),$(PLUGIN_$f))"};'; } > $@.new; $(replace)
+
+# What native kernels are, for the tuner: a hash of their code and of the thread pool's, without what is
+# for debuggers, so that it changes when a kernel does and not with every commit.
+KERNEL_OBJ := $(B)/base/pool.o $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o))
+$(B)/gen/kernel_code.c: $(KERNEL_OBJ)
+	@mkdir -p $(@D); $(LD) -r --strip-debug -o $@.linked $^ && { echo '#include "engine/provider.h"'; \
+	echo 'const char *kernel_code(void) { return "'$$(sha256sum <$@.linked | cut -c1-16)'"; }'; } > $@.new; \
+	rm -f $@.linked; $(replace); touch $@
 
 $(B)/gen/embedded.c: $(EMBEDDED) tools/embed.sh $(B)/gen/embedded_list
 	@tools/embed.sh $(EMBEDDED) > $@.new; $(replace); touch $@

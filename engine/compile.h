@@ -133,16 +133,32 @@ struct tune_entry {
     char kernel[48];
     int variant;
     double time_ns;
+    uint64_t build; /* the last that used it; 0: not known */
 };
+
+/* Some program with its plug-ins, by providers_identity(). */
+struct tune_build {
+    uint64_t id;
+    int64_t used_s; /* when it wrote last, seconds since 1970 */
+};
+
+/* Of how many builds the file keeps winners; what none of the latest used is dropped. */
+enum { TUNE_BUILDS_MAX = 16 };
 
 struct tune_cache {
     struct tune_entry *entries;
     int count, capacity;
+    int *slots; /* entry + 1 by its key */
+    int slot_count;
+    struct tune_build builds[TUNE_BUILDS_MAX];
+    int build_count;
+    uint64_t build; /* this one; 0: none */
     bool dirty;
 };
 
 void tune_cache_load(struct tune_cache *cache, const char *path); /* a missing file is empty */
-const struct tune_entry *tune_cache_find(const struct tune_cache *cache, uint64_t key);
+/* Notes that this build uses the entry. */
+const struct tune_entry *tune_cache_find(struct tune_cache *cache, uint64_t key);
 void tune_cache_put(struct tune_cache *cache, const struct tune_entry *entry);
 void tune_cache_save(struct tune_cache *cache, const char *path);
 void tune_cache_release(struct tune_cache *cache);

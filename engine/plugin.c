@@ -362,6 +362,7 @@ static void load_file(const char *path, const char *name)
     }
     if (take_plugin(library, name, &info.version, &why) == STATUS_OK) {
         info.state = PLUGIN_LOADED;
+        info.code = plugin_code(path);
     } else {
         info.state = PLUGIN_REFUSED;
         info.reason = why.message;

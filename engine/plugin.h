@@ -130,6 +130,7 @@ struct plugin_info {
     const char *path; /* NULL: not built */
     enum plugin_state state;
     const char *version; /* LOADED */
+    uint64_t code;       /* LOADED: plugin_code() of the file, engine/plugin_files.h */
     const char *reason;  /* REFUSED, ABSENT */
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/options.h"
 #include "base/registry.h"
 #include "engine/plugin.h"
@@ -213,4 +214,30 @@ enum status providers_load(const char *list, struct error *err)
                            name, info && info->reason ? info->reason : "out of memory");
     }
     return STATUS_OK;
+}
+
+/* ---- what would run ---- */
+
+static uint64_t identity_of(const struct plugin_info *info)
+{
+    uint64_t hash = hash64_text(info->name);
+    hash = hash64_more(hash, info->version, strlen(info->version));
+    return hash64_more(hash, &info->code, sizeof(info->code));
+}
+
+uint64_t provider_identity(const char *name)
+{
+    const struct plugin_info *info = info_of(name);
+    if (strcmp(name, "native") == 0)
+        return hash64_text(kernel_code());
+    return info && info->state == PLUGIN_LOADED ? identity_of(info) : hash64_text(name);
+}
+
+uint64_t providers_identity(void)
+{
+    uint64_t all = hash64_text(kernel_code());
+    for (int k = 0; k < plugin_info_count(); k++)
+        if (plugin_info_at(k)->state == PLUGIN_LOADED)
+            all += identity_of(plugin_info_at(k)); /* in whatever order they were loaded */
+    return all ? all : 1;
 }

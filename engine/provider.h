@@ -7,6 +7,7 @@
 #define ENGINE_PROVIDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -29,5 +30,17 @@ enum status providers_find(const char *list, struct error *err);
 /* plugins_load, and UNSUPPORTED when a named one could not be opened or refused to work here; also
  * all of the above. */
 enum status providers_load(const char *list, struct error *err);
+
+/* ---- what would run ---- */
+
+/* Hash of the code of the native kernels and of the threads they run on, as 16 hex digits. Made
+ * when the program is built (Makefile, kernel_code.c), of that code alone, so that a commit
+ * elsewhere does not change it. */
+const char *kernel_code(void);
+/* Of the provider's kernels: changes when they are built anew from other code, or when a plug-in's
+ * library has another version. */
+uint64_t provider_identity(const char *name);
+/* Of all that can compute now: the native kernels and the plug-ins that are loaded. Never 0. */
+uint64_t providers_identity(void);
 
 #endif

@@ -82,7 +82,7 @@ void record_outcome(const struct trial *t, const struct candidate *winner);
 
 /* Who was on trial when the device was lost is refused in later processes. */
 void record_loser(struct tune_cache *cache, const struct step *step, const struct candidate *loser);
-void record_refuse_losers(const struct tune_cache *cache, const struct step *step);
+void record_refuse_losers(struct tune_cache *cache, const struct step *step);
 
 /* trial_device.c: the device's tensors */
 enum status trial_there_open(struct trial *t, struct error *err);

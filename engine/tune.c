@@ -173,13 +173,14 @@ static const struct step *same_before(const struct exe *exe, const struct step *
     return NULL;
 }
 
-/* A new kernel or variant makes old winners void. */
+/* A new kernel or variant makes old winners void, and so does a kernel that is another one now. */
 static uint64_t with_competitors(uint64_t key, const struct step *step, bool variants)
 {
     for (int k = 0; k < step->candidate_count; k++) {
         const struct candidate *c = &step->candidates[k];
         if (c->kernel != &kernel_reference && !c->reason[0])
-            key = (key ^ random_hash(c->kernel->name) ^ random_hash(variants ? c->text : "")) *
+            key = (key ^ random_hash(c->kernel->name) ^ random_hash(variants ? c->text : "") ^
+                   provider_identity(c->kernel->provider)) *
                   0x100000001b3u;
     }
     return key;
@@ -197,7 +198,7 @@ static uint64_t quick_key(uint64_t key)
 }
 
 static const struct tune_entry *known_winner(const struct exe *exe, const struct step *step,
-                                             const struct tune_cache *cache)
+                                             struct tune_cache *cache)
 {
     if (exe->options.retune || exe->options.only)
         return NULL;
@@ -224,7 +225,7 @@ static struct candidate *untried(const struct exe *exe, struct step *step)
     return own;
 }
 
-static void choose_known(struct exe *exe, struct step *step, const struct tune_cache *cache)
+static void choose_known(struct exe *exe, struct step *step, struct tune_cache *cache)
 {
     const struct tune_entry *entry = known_winner(exe, step, cache);
     struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
@@ -406,6 +407,7 @@ enum status tune_steps(struct exe *exe, struct error *err)
         .exe = exe, .cold = weights > 8e6 && !exe_is_on_device(exe), .evict = NULL};
     trial.evict = trial.cold ? memory_alloc(TRIAL_EVICT_BYTES) : NULL;
     tune_cache_load(&cache, exe->options.cache);
+    cache.build = providers_identity();
     enum status status = tune_all(exe, &cache, &trial, err);
     tune_cache_save(&cache, exe->options.cache);
     tune_cache_release(&cache);

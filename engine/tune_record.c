@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/random.h"
+#include "engine/provider.h"
 #include "engine/trial.h"
 
 enum { CHANCES = 3 };
@@ -17,7 +18,7 @@ static const double clear_loss = 1.3; /* times the winner */
 
 static uint64_t key_of(uint64_t family, const struct kernel *kernel)
 {
-    return family ^ random_hash(kernel->name);
+    return family ^ random_hash(kernel->name) ^ provider_identity(kernel->provider);
 }
 
 bool record_is_hopeless(const struct trial *t, const struct kernel *kernel)
@@ -50,6 +51,7 @@ static uint64_t loser_key(const struct step *step, const struct candidate *c)
 {
     const uint64_t prime = 0x100000001b3u;
     uint64_t key = random_hash(step->signature) ^ random_hash("lost the device");
+    key ^= provider_identity(c->kernel->provider);
     return ((key * prime) ^ random_hash(c->kernel->name)) * prime ^ random_hash(c->text) ^
            (uint64_t)c->variant;
 }
@@ -61,7 +63,7 @@ void record_loser(struct tune_cache *cache, const struct step *step, const struc
     tune_cache_put(cache, &entry);
 }
 
-void record_refuse_losers(const struct tune_cache *cache, const struct step *step)
+void record_refuse_losers(struct tune_cache *cache, const struct step *step)
 {
     for (int k = 0; k < step->candidate_count; k++) {
         struct candidate *c = &step->candidates[k];

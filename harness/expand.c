@@ -185,6 +185,8 @@ static const char *canonical_text(struct arena *arena, const struct point *p)
         "cache=%s providers=%s",
         p->workload, p->params, p->mode, p->device, p->precision, (long long)p->batch, p->threads,
         scenario_name(p->protocol.scenario), p->protocol.cold ? "cold" : "warm", p->providers);
+    if (text && p->protocol.quick_tune)
+        text = arena_printf(arena, "%s tuning=quick", text);
     if (!text || p->protocol.scenario != SCENARIO_SERVER)
         return text;
     return arena_printf(arena, "%s bound=%.10g quantile=%.10g", text, p->protocol.latency_bound_s,

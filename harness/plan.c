@@ -43,6 +43,7 @@ static enum status read_overrides(struct planner *planner, const struct plan_ove
         {"--batch", KEY_BATCH, o->batch},
         {"--threads", KEY_THREADS, o->threads},
         {"--providers", KEY_PROVIDERS, o->providers},
+        {"--quick-tune", KEY_TUNING, o->tuning},
         {"--device", KEY_DEVICE, o->device},
         {"--precision", KEY_PRECISION, o->precision},
         {"--mode", KEY_MODE, o->mode},

@@ -5,11 +5,12 @@
  *
  * A point's id is the hash of its canonical text, which names everything that makes two
  * measurements comparable (workload, parameters other than defaults, mode, device, precision,
- * batch, threads, scenario, cache, providers) and nothing else: not the stopping rule, not the file
- * it came from. Canonical text: keys in fixed order, "key=value" joined by spaces, e.g.
+ * batch, threads, scenario, cache, providers, tuning) and nothing else: not the stopping rule, not
+ * the file it came from. Canonical text: keys in fixed order, "key=value" joined by spaces, e.g.
  *   workload=resnet50 params=version=1.5 mode=inference device=cpu precision=f32 batch=32 threads=2
  *   scenario=single_stream cache=warm providers=
- * and for a server, whose rate means nothing without them, bound=0.1 quantile=0.99.
+ * then tuning=quick where kernels were not fully tuned, since others may have won, and for a
+ * server, whose rate means nothing without them, bound=0.1 quantile=0.99.
  */
 #ifndef HARNESS_PLAN_H
 #define HARNESS_PLAN_H
@@ -44,7 +45,7 @@ struct protocol {
     bool verify;              /* compare with the float64 reference first; default true */
     bool layers;              /* time every step apart, after the time phase; default true */
     int rounds;               /* visits that all of this is shared out over; default 3; 1: server */
-    bool quick_tune;          /* one variant of each kernel competes; no part of the id */
+    bool quick_tune;          /* one variant of each kernel competes */
     bool interval_is_default; /* nobody asked for it */
 };
 
@@ -82,6 +83,7 @@ struct plan {
 /* What a command line changes of every point; zeroed: nothing. Text is as in a suite, lists with
  * commas: batch "1,8,32". */
 struct plan_overrides {
+    const char *tuning; /* "quick" or NULL; of `run --quick-tune` */
     const char *batch, *threads, *providers, *device, *precision, *mode, *scenario, *profilers;
     int64_t samples;    /* at least so many */
     double seconds;     /* at least so long */

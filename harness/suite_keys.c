@@ -151,7 +151,8 @@ static const struct suite_key keys[KEY_COUNT] = {
                     .usual = "full",
                     .help = "how kernels are chosen for shapes not met before; quick: one variant "
                             "of each kernel competes (tile sizes and the like are not varied), and "
-                            "steps with sizes of one magnitude share a winner"},
+                            "steps with sizes of one magnitude share a winner; part of the "
+                            "point's id"},
     [KEY_INTERVAL] = {.table = TABLE_STOP,
                       .name = "interval",
                       .type = SUITE_NUMBER,

@@ -302,6 +302,7 @@ static int run_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge: --on-request takes one model\n");
         return EXIT_USAGE;
     }
+    o.plan.tuning = o.model.quick_tune ? "quick" : NULL;
     if (plan_from_words(words, word_count, &o.plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
     /* What no point could run with is the command line's fault, not the points'. */

@@ -88,6 +88,24 @@ static void ids_are_the_same_forever(void **state)
     plan_release(&plan);
 }
 
+/* Other kernels may win a quick tuning: its times are no history of fully tuned ones. */
+static void quick_tuning_is_part_of_the_id(void **state)
+{
+    (void)state;
+    struct plan full, quick, asked;
+    const struct plan_overrides overrides = {.tuning = "quick", .cpus = 4};
+    plan_text(NCF "threads = 1\ntuning = \"full\"\n", NO_OVERRIDES, &full);
+    plan_text(NCF "threads = 1\ntuning = \"quick\"\n", NO_OVERRIDES, &quick);
+    plan_text(NCF "threads = 1\n", overrides, &asked);
+    assert_null(strstr(full.points[0].canonical, "tuning"));
+    assert_non_null(strstr(quick.points[0].canonical, " cache=warm providers= tuning=quick"));
+    assert_string_not_equal(quick.points[0].id, full.points[0].id);
+    assert_string_equal(quick.points[0].id, asked.points[0].id);
+    plan_release(&full);
+    plan_release(&quick);
+    plan_release(&asked);
+}
+
 /* The same question asked in other words, with other stopping rules, has the same id. */
 static void ids_depend_on_the_question_only(void **state)
 {
@@ -371,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_the_same_forever),
+        cmocka_unit_test(quick_tuning_is_part_of_the_id),
         cmocka_unit_test(ids_depend_on_the_question_only),
         cmocka_unit_test(what_is_written_first_varies_slowest),
         cmocka_unit_test(a_workload_overrides_defaults_and_a_command_line_both),
