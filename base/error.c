@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,21 @@ enum status error_set(struct error *err, enum status code, const char *file, int
     return code;
 }
 
+static const char gap[] = ": ...: ";
+
+/* The message where it fits, else its end, from where a context or the cause begins: the cause
+ * stands last and must not be what is cut off. A cause that is too long alone loses its end. */
+static const char *tail_of(const char *message, size_t room)
+{
+    size_t length = strlen(message);
+    if (length <= room || room >= sizeof(((struct error *)0)->message))
+        return message;
+    const char *next = strstr(message + (length - room), ": ");
+    if (next && strncmp(next, gap, strlen(gap)) == 0)
+        return next + strlen(gap); /* of an earlier cut */
+    return next ? next + 2 : message;
+}
+
 enum status error_context(struct error *err, const char *format, ...)
 {
     if (!err)
@@ -31,8 +47,10 @@ enum status error_context(struct error *err, const char *format, ...)
     va_end(args);
     if (used < 0 || (size_t)used >= sizeof(text))
         return err->code;
-    snprintf(text + used, sizeof(text) - (size_t)used, ": %.*s",
-             (int)(sizeof(text) - (size_t)used - 3), err->message);
+    const char *rest = tail_of(err->message, sizeof(text) - (size_t)used - sizeof(gap));
+    bool whole = rest == err->message;
+    snprintf(text + used, sizeof(text) - (size_t)used, "%s%.*s", whole ? ": " : gap,
+             (int)(sizeof(text) - (size_t)used - (whole ? 3 : sizeof(gap))), rest);
     memcpy(err->message, text, sizeof(text));
     return err->code;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/stats.h"
 #include "engine/compile.h"
+#include "engine/op_index.h"
 
 enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096 };
 
@@ -201,6 +202,29 @@ void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
         run_step(exe, &exe->steps[s]);
         watch->end(watch->context, s);
     }
+}
+
+/* Results of data-dependent size are padded, also where the data are empty. */
+static enum status check_step(const struct step *step, struct error *err)
+{
+    const struct kernel_query *q = &step->query;
+    if (q->node->op_inputs < 2 || !query_in(q, 0) || !query_in(q, 1) || !step->in[1] ||
+        shape_count(&q->in[0].shape) == 0)
+        return STATUS_OK;
+    if (index_check(q->node, &q->in[0].shape, &q->in[1], step->in[1], err) == STATUS_OK)
+        return STATUS_OK;
+    return error_context(err, "%s node \"%s\"", q->node->op->name, q->node->name);
+}
+
+enum status exe_run_checked(struct exe *exe, struct error *err)
+{
+    if (exe_is_on_device(exe))
+        exe_run(exe);
+    for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
+        TRY(check_step(&exe->steps[s], err));
+        run_step(exe, &exe->steps[s]);
+    }
+    return exe_status(exe, err);
 }
 
 /* ---- what was decided ---- */

@@ -59,6 +59,12 @@ struct exe_watch {
 /* The same work step by step, never as one recorded whole: for counting, not for timing. */
 void exe_run_watched(struct exe *exe, const struct exe_watch *watch);
 
+/* The same work once with a look at every step's indices before it runs: FAILED with the node, the
+ * index and the range where one lies outside. For answers, not for timing: exe_run takes any index
+ * without reading or writing outside a tensor's memory, but what it computes then means nothing. On
+ * a device indices are not looked at. */
+enum status exe_run_checked(struct exe *exe, struct error *err);
+
 /* exe_run in two halves: a device has only queued the work when exe_start returns, so that several
  * runs may follow each other without a gap; exe_wait ends when all of them have. */
 void exe_start(struct exe *exe);

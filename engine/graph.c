@@ -104,23 +104,27 @@ void graph_rename(struct graph *g, int value, const char *name)
 
 /* ---- values ---- */
 
-/* Sizes above 2^40 elements are mistakes or attacks; refusing them keeps products in range. */
-static bool size_makes_sense(const struct shape *shape)
+/* Larger sizes are mistakes or attacks; refusing them keeps products in range. */
+static const double elements_max = 0x1p40;
+
+static double elements_of(const struct shape *shape)
 {
     double count = 1;
     for (int k = 0; k < shape->rank; k++)
         count *= (double)(shape->dim[k] > 1 ? shape->dim[k] : 1);
-    return count <= 0x1p40;
+    return count;
 }
 
 static int add_value(struct graph *g, const char *name, const struct value *value)
 {
     if (g->failed)
         return NONE;
-    if (!size_makes_sense(&value->shape)) {
+    double elements = elements_of(&value->shape);
+    if (elements > elements_max) {
         char text[96];
-        FAIL(&g->err, STATUS_FAILED, "value \"%s\" would have the shape %s: too large",
-             name ? name : "", shape_text(&value->shape, text));
+        FAIL(&g->err, STATUS_FAILED,
+             "value \"%s\" would have the shape %s and take %.4g GB: too large", name ? name : "",
+             shape_text(&value->shape, text), elements * (double)dtype_size(value->dtype) * 1e-9);
         return fail(g);
     }
     struct value *values = arena_grow(&g->arena, g->values, &g->value_cap,

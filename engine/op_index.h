@@ -15,6 +15,12 @@ enum status index_wrap(const struct node *node, int64_t index, int64_t size, int
  * where it has `at`. */
 int64_t index_along(const struct shape *x, const struct shape *y, int64_t k, int axis, int64_t at);
 
+/* Whether all indices that the node takes (input 1, with these contents) lie within the data that
+ * they are for; FAILED with the first that does not. OK for operators without indices. ONNX leaves
+ * open what an index outside means: nothing that is worth a result. */
+enum status index_check(const struct node *node, const struct shape *data,
+                        const struct desc *indices, const void *contents, struct error *err);
+
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MAX, REDUCE_MIN };
 
 enum status reduction_of(const struct node *node, enum reduction *reduction, struct error *err);

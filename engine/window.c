@@ -127,8 +127,11 @@ static enum status check_counts(const struct node *node, const struct window *w,
         positions *= (double)w->out[k];
     }
     if (taps > COUNT_LIMIT || positions > COUNT_LIMIT)
-        return UNSUPPORTED(err, "%s: %g kernel elements, %g output positions", node->op->name, taps,
-                           positions);
+        return UNSUPPORTED(
+            err,
+            "%s: a window of %.4g elements and a result of %.4g positions, which take "
+            "%.4g GB per image and channel in f32: more than is supported",
+            node->op->name, taps, positions, positions * 4e-9);
     return STATUS_OK;
 }
 

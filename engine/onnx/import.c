@@ -2,6 +2,7 @@
 #include "engine/onnx/import.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,10 @@ enum status import_initializers(struct importer *im, struct scope *scope,
     for (size_t k = 0; k < graph->n_initializer; k++) {
         const Onnx__TensorProto *tensor = graph->initializer[k];
         int value = NONE;
+        struct scope own = *scope;
+        own.parent = NULL;
+        if (*text_of(tensor->name) && scope_find(&own, tensor->name) != UNKNOWN_NAME)
+            return FAIL(err, STATUS_FAILED, "two initializers are called \"%s\"", tensor->name);
         TRY(import_tensor(im, tensor->name, tensor, true, &value, err));
         TRY(scope_put(im, scope, tensor->name, value, err));
     }
@@ -129,6 +134,46 @@ static enum status input_dim(struct importer *im, const Onnx__TensorShapeProto *
                        symbol);
 }
 
+/* "[2,batch,3]" */
+static void declared_text(const Onnx__TensorShapeProto *shape, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (size_t k = 0; k < shape->n_dim && used < size; k++) {
+        const Onnx__TensorShapeProto__Dimension *dim = shape->dim[k];
+        bool number = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        if (number && dim->dim_value > 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%lld", k ? "," : "",
+                                     (long long)dim->dim_value);
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%s", k ? "," : "",
+                                     *symbol_of(dim) ? symbol_of(dim) : "?");
+    }
+    if (used < size)
+        snprintf(text + used, size - used, "]");
+}
+
+/* Contents may settle what the file leaves open, not contradict what it says. */
+static enum status check_contents(const struct importer *im, const Onnx__TensorShapeProto *declared,
+                                  const struct shape *given, struct error *err)
+{
+    bool fits = declared->n_dim == (size_t)given->rank;
+    for (int k = 0; fits && k < given->rank; k++) {
+        const Onnx__TensorShapeProto__Dimension *dim = declared->dim[k];
+        int64_t wanted = 0;
+        if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+            wanted = dim->dim_value; /* not above 0: any size */
+        else if (*symbol_of(dim))
+            TRY(given_dim(im, symbol_of(dim), &wanted, err));
+        fits = wanted <= 0 || wanted == given->dim[k];
+    }
+    if (fits)
+        return STATUS_OK;
+    char file[160], contents[96];
+    declared_text(declared, file, sizeof(file));
+    return FAIL(err, STATUS_FAILED, "its contents have the shape %s, the file says %s",
+                shape_text(given, contents), file);
+}
+
 static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *info,
                               struct desc *desc, struct error *err)
 {
@@ -144,7 +189,7 @@ static enum status input_type(struct importer *im, const Onnx__ValueInfoProto *i
         if (binding->desc.dtype != dtype)
             return FAIL(err, STATUS_FAILED, "its contents are %s, the file says %s",
                         dtype_name(binding->desc.dtype), dtype_name(dtype));
-        return STATUS_OK;
+        return type->shape ? check_contents(im, type->shape, &desc->shape, err) : STATUS_OK;
     }
     const Onnx__TensorShapeProto *shape = type->shape;
     if (!shape)
@@ -177,6 +222,20 @@ static enum status add_input(struct importer *im, struct scope *scope,
     return scope_put(im, scope, info->name, value, err);
 }
 
+/* Of two ports with one name nobody could say which is meant. */
+static enum status check_names(struct importer *im, const char *what, size_t count,
+                               Onnx__ValueInfoProto *const *ports, struct error *err)
+{
+    struct scope seen = {.opset = 0};
+    for (size_t k = 0; k < count; k++) {
+        const char *name = text_of(ports[k]->name);
+        if (*name && scope_find(&seen, name) != UNKNOWN_NAME)
+            return FAIL(err, STATUS_FAILED, "two %ss are called \"%s\"", what, name);
+        TRY(scope_put(im, &seen, name, (int)k, err));
+    }
+    return STATUS_OK;
+}
+
 static enum status import_inputs(struct importer *im, struct scope *scope, struct error *err)
 {
     const Onnx__GraphProto *graph = im->model->graph;
@@ -186,6 +245,7 @@ static enum status import_inputs(struct importer *im, struct scope *scope, struc
         has_contents = has_contents || im->options->bindings[k].data;
     if (has_contents)
         TRY(find_needed(graph, &needed, err));
+    TRY(check_names(im, "input", graph->n_input, graph->input, err));
     for (size_t k = 0; k < graph->n_input; k++) {
         const char *name = text_of(graph->input[k]->name);
         /* Before IR 4 initialisers had to be inputs too: defaults that nobody overrides here. */
@@ -252,6 +312,7 @@ static bool is_output(const struct graph *g, int value)
 static enum status import_outputs(struct importer *im, const struct scope *scope, struct error *err)
 {
     const Onnx__GraphProto *graph = im->model->graph;
+    TRY(check_names(im, "output", graph->n_output, graph->output, err));
     for (size_t k = 0; k < graph->n_output; k++) {
         const char *name = text_of(graph->output[k]->name);
         int value;

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "engine/fold.h"
 #include "engine/onnx/import.h"
+#include "engine/op_index.h"
 
 const char *text_of(const char *text)
 {
@@ -142,6 +143,15 @@ static const char *value_name(struct importer *im, const Onnx__NodeProto *node)
     return NULL;
 }
 
+/* Also of shapes that are too large for an integer. */
+static double gigabytes(const struct value *value)
+{
+    double bytes = (double)dtype_size(value->dtype);
+    for (int k = 0; k < value->shape.rank; k++)
+        bytes *= (double)value->shape.dim[k];
+    return bytes * 1e-9;
+}
+
 static enum status check_shapes(const struct graph *g, int count, const int *outputs,
                                 struct error *err)
 {
@@ -149,10 +159,27 @@ static enum status check_shapes(const struct graph *g, int count, const int *out
     for (int k = 0; k < count; k++) {
         const struct value *value = &g->values[outputs[k]];
         if (!onnx_shape_sane(&value->shape))
-            return FAIL(err, STATUS_FAILED, "output %d would have the shape %s", k,
-                        shape_text(&value->shape, text));
+            return FAIL(err, STATUS_FAILED,
+                        "output %d would have the shape %s and take %.4g GB; a tensor has at most "
+                        "%.3g elements, and 2^31 along an axis",
+                        k, shape_text(&value->shape, text), gigabytes(value),
+                        (double)ONNX_ELEMENTS_MAX);
     }
     return STATUS_OK;
+}
+
+/* Indices that are known now; those that come with the run are looked at by it (exe_run_checked).
+ */
+static enum status check_indices(const struct graph *g, int n, struct error *err)
+{
+    const struct node *node = &g->nodes[n];
+    if (node->op_inputs < 2 || node->inputs[0] == NONE || node->inputs[1] == NONE)
+        return STATUS_OK;
+    const struct value *data = &g->values[node->inputs[0]], *index = &g->values[node->inputs[1]];
+    if (!value_is_fixed(index) || !index->data)
+        return STATUS_OK;
+    struct desc desc = desc_dense(index->dtype, &index->shape, LAYOUT_PLAIN);
+    return index_check(node, &data->shape, &desc, index->data, err);
 }
 
 static enum status add_draft(struct importer *im, const Onnx__NodeProto *node, struct draft *d,
@@ -180,6 +207,7 @@ static enum status add_draft(struct importer *im, const Onnx__NodeProto *node, s
     if (!g->nodes[n].name)
         return FAIL_NO_MEMORY(err);
     TRY(check_shapes(g, d->output_count, outputs, err));
+    TRY(check_indices(g, n, err));
     TRY(count_outputs(g, n, err));
     struct error ignored;
     status = fold_node(g, n, &FOLD_SMALL, &ignored);

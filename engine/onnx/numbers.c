@@ -70,7 +70,10 @@ static enum status check_ints(const struct draft *d, int input, const struct val
         product *= at[k] ? fabs((double)at[k]) : 1;
     }
     if (is_one_of(d->op, shapes) && product > (double)ONNX_ELEMENTS_MAX)
-        return FAIL(err, STATUS_FAILED, "input %d asks for %.3g elements", input, product);
+        return FAIL(err, STATUS_FAILED,
+                    "input %d asks for %.4g elements, which take %.4g GB in f32; a tensor has at "
+                    "most %.3g",
+                    input, product, product * 4e-9, (double)ONNX_ELEMENTS_MAX);
     return STATUS_OK;
 }
 

@@ -237,8 +237,7 @@ static enum status run_and_show(const struct graph *g, int outputs, struct exe *
                                 const struct infer_options *o, struct error *err)
 {
     struct json json;
-    exe_run(exe);
-    TRY(exe_status(exe, err));
+    TRY(exe_run_checked(exe, err));
     if (o->json) {
         json_begin(&json, stdout);
         json_open(&json, NULL, '[');
@@ -295,8 +294,11 @@ REGISTER(command, infer) = {
     .name = "infer",
     .summary = "run a model once on given inputs",
     .usage = "MODEL [--input NAME=FILE]... [options]",
-    .help = "Prints shape, type, least, largest and mean element of every output. Inputs that are\n"
-            "not given are generated from their names, the same on every machine.\n",
+    .help =
+        "Prints shape, type, least, largest and mean element of every output. Inputs that are\n"
+        "not given are generated from their names, the same on every machine. An index of Gather,\n"
+        "Scatter and the like that lies outside its axis is an error on the CPU; timed runs do\n"
+        "not look.\n",
     .options = options,
     .values_size = sizeof(struct infer_options),
     .words_min = 1,

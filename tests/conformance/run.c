@@ -4,8 +4,10 @@
  * alone, and through each kernel that computes one of its operators. Each case is a child process
  * with a time limit, so that a crash is one failure.
  *
- * A model that cannot be imported is "not supported". Those are listed in not_supported.txt; one
- * that is not listed is a failure, and so is a listed one that works: the list can only shrink.
+ * A model that cannot be imported is "not supported", and so is one whose contents contradict it
+ * (four of CastLike have a `like` of another shape than the model says). Those are listed in
+ * not_supported.txt; one that is not listed is a failure, and so is a listed one that works: the
+ * list can only shrink.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -121,7 +123,8 @@ static void run_case(const char *folder, struct report *report)
     struct onnx_case *c;
     struct error err = {0};
     enum status status = onnx_case_open(folder, &c, report->op, &err);
-    report->verdict = status == STATUS_UNSUPPORTED ? NOT_SUPPORTED : WRONG;
+    bool refused = status == STATUS_UNSUPPORTED || status == STATUS_FAILED;
+    report->verdict = refused ? NOT_SUPPORTED : WRONG;
     if (status == STATUS_OK)
         report->verdict = check_all(c, &err) == STATUS_OK ? PASSED : WRONG;
     onnx_case_close(c);

@@ -48,6 +48,21 @@ static void long_messages_are_cut(void **state)
     assert_int_equal(strncmp(err.message, "in front: xxx", 13), 0);
 }
 
+/* A function that calls itself was reported as 30 contexts and half a word of the reason. */
+static void the_cause_is_not_cut_off_by_contexts(void **state)
+{
+    (void)state;
+    struct error err = {.code = STATUS_OK};
+    FAIL(&err, STATUS_FAILED, "function \"F\" calls itself");
+    for (int k = 0; k < 100; k++)
+        error_context(&err, "F node \"y%d\"", k);
+    error_context(&err, "model.onnx");
+    assert_int_equal(strncmp(err.message, "model.onnx: ...: F node \"y", 26), 0);
+    const char *end =
+        err.message + strlen(err.message) - strlen("\"y0\": function \"F\" calls itself");
+    assert_string_equal(end, "\"y0\": function \"F\" calls itself");
+}
+
 static void nobody_needs_to_listen(void **state)
 {
     (void)state;
@@ -84,6 +99,7 @@ int main(void)
         cmocka_unit_test(the_message_says_what_and_where),
         cmocka_unit_test(context_goes_in_front),
         cmocka_unit_test(long_messages_are_cut),
+        cmocka_unit_test(the_cause_is_not_cut_off_by_contexts),
         cmocka_unit_test(nobody_needs_to_listen),
         cmocka_unit_test(try_returns_at_the_first_failure),
     };
