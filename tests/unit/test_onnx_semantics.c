@@ -186,17 +186,28 @@ static void put_pair(struct builder *b, const char *name, int64_t first, int64_t
     build_close(b);
 }
 
-static void wide_stride(struct builder *b)
+static void strided(struct builder *b, int64_t stride)
 {
     static const float weights[9] = {1};
     build_model(b, 17);
     build_input(b, "x", F32, "1,1,8,8");
     build_tensor(b, "w", F32, "1,1,3,3", weights, sizeof(weights));
     build_node(b, "ConvTranspose", "x w", "y");
-    put_pair(b, "strides", 1000000, 1000000);
+    put_pair(b, "strides", stride, stride);
     build_close(b);
     build_output(b, "y", F32, "1,1,a,b");
     build_end(b);
+}
+
+static void wide_stride(struct builder *b)
+{
+    strided(b, 1000000);
+}
+
+/* 160 GB, which the format allows. */
+static void stride_of_160_gb(struct builder *b)
+{
+    strided(b, 28570);
 }
 
 /* A shape, or how much of each axis, as a constant. */
@@ -246,6 +257,7 @@ static const struct made models[] = {
     {"det", det, {NULL}},
     {"gather_at", gather_at, {NULL}},
     {"gather_of_sum", gather_of_sum, {NULL}},
+    {"stride_of_160_gb", stride_of_160_gb, {NULL}},
     {"two_inputs", two_inputs, {"f.onnx", "two inputs are called \"x\""}},
     {"two_outputs", two_outputs, {"f.onnx", "two outputs are called \"y\""}},
     {"two_initializers", two_initializers, {"f.onnx", "two initializers are called \"w\""}},
