@@ -91,7 +91,7 @@ static double cast_to_float(double x, enum dtype dtype)
 }
 
 /* Towards zero. What the type cannot hold is open in ONNX: here the nearest bound, NaN gives 0. */
-static int64_t cast_to_integer(double x, enum dtype dtype)
+int64_t cast_to_integer(double x, enum dtype dtype)
 {
     int bits = (int)dtype_size(dtype) * 8;
     bool is_unsigned = dtype_is_unsigned(dtype);

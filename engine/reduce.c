@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/op_unary.h"
+
 const char *const reduce_attrs[] = {"axes", "keepdims", "noop_with_empty_axes", NULL};
 
 enum status reduce_axes(const struct node *node, const struct shape *x, int axis_count,
@@ -99,6 +101,13 @@ static void fold_floats(const struct ref_call *call, const struct reducer *reduc
     }
 }
 
+/* Of nothing: what the fold leaves unchanged, in the type's own range. */
+static int64_t nothing(const struct reducer *reducer, enum dtype dtype)
+{
+    double value = reducer->fold(NULL, 0);
+    return dtype == DTYPE_BOOL ? value > 0 : cast_to_integer(value, dtype);
+}
+
 static void fold_ints(const struct ref_call *call, const struct reducer *reducer,
                       const struct gather *g)
 {
@@ -106,7 +115,8 @@ static void fold_ints(const struct ref_call *call, const struct reducer *reducer
     for (int64_t i = 0; i < g->results; i++) {
         for (int64_t k = 0; k < g->count; k++)
             line[k] = call->in[0]->i[g->base[i] + g->offset[k]];
-        call->out[0]->i[i] = reducer->fold_int(line, g->count);
+        call->out[0]->i[i] =
+            g->count ? reducer->fold_int(line, g->count) : nothing(reducer, call->out[0]->dtype);
     }
 }
 

@@ -69,6 +69,8 @@ static const struct op_case reduce_cases[] __attribute__((unused)) = {
      .attrs = "noop_with_empty_axes=1"},
     {.name = "above_one", .inputs = "f32[6,31]{1:3}", .attrs = "axes=[1]"},
     {.name = "vector", .inputs = "f32[129]{0.5:2}", .attrs = "keepdims=0"},
+    {.name = "of_nothing", .inputs = "f32[3,0,4]", .attrs = "axes=[1]"},
+    {.name = "of_no_integers", .inputs = "i32[3,0,4]", .attrs = "axes=[1] keepdims=0"},
     {.name = "infinite", .inputs = "f32[2,3]=inf,1,2,3,4,5", .attrs = "axes=[1]"},
     /* Terms that devices split over blocks, or read by groups. */
     {.name = "one_long_row", .inputs = "f32[16416]{0.9:1.1}", .attrs = "keepdims=0"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceMax: the largest element; minus infinity of none. */
+ * ReduceMax: the largest element; of none minus infinity, the least of an integer type, false. */
 #include <math.h>
 
 #include "engine/reduce.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ReduceMin: the smallest element; infinity of none. */
+ * ReduceMin: the smallest element; of none infinity, the most of an integer type, true. */
 #include <math.h>
 
 #include "engine/reduce.h"
