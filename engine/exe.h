@@ -151,7 +151,9 @@ void ref_release(struct ref_tensor *tensor);
 enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const struct shape *shape,
                           const void *data, struct error *err);
 void ref_to_data(const struct ref_tensor *tensor, void *data);
-/* max |a - b| / max |b| over one tensor of floats; exact comparison (0 or 1) for integers. */
+/* max |a - b| / max |b| over one tensor of floats; exact comparison (0 or 1) for integers. A NaN or
+ * an infinity on one side alone is an infinite error, on both sides none; engine/ref_odd.h counts
+ * them. */
 double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b);
 /* The same for sets of rows (of the last axis) in any order: each row of a is paired with the
  * nearest row of b that is still free; the error is the largest |a - b| of a pair, relative to the

@@ -16,7 +16,8 @@ static double distance(const struct pairing *p, int64_t row_a, int64_t row_b)
     double worst = 0;
     for (int64_t k = 0; k < p->columns; k++) {
         double a = ref_get(p->a, row_a * p->columns + k), b = ref_get(p->b, row_b * p->columns + k);
-        double error = a == b ? 0 : fabs(a - b) / fmax(p->largest[k], 1e-30);
+        bool same = a == b || (isnan(a) && isnan(b));
+        double error = same ? 0 : fabs(a - b) / fmax(p->largest[k], 1e-30);
         worst = error <= worst ? worst : isnan(error) ? INFINITY : error;
     }
     return worst;
@@ -54,7 +55,8 @@ double ref_set_error(const struct ref_tensor *a, const struct ref_tensor *b)
     p.largest = calloc((size_t)p.columns, sizeof(*p.largest));
     p.taken = calloc((size_t)p.rows, sizeof(*p.taken));
     for (int64_t k = 0; p.largest && p.taken && k < b->count; k++)
-        p.largest[k % p.columns] = fmax(p.largest[k % p.columns], fabs(ref_get(b, k)));
+        if (isfinite(ref_get(b, k))) /* an infinity would hide every difference in its column */
+            p.largest[k % p.columns] = fmax(p.largest[k % p.columns], fabs(ref_get(b, k)));
     for (int64_t k = 0; p.largest && p.taken && k < p.rows; k++)
         worst = fmax(worst, take_nearest(&p, k));
     if (!p.largest || !p.taken)

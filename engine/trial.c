@@ -12,6 +12,7 @@
 
 #include "engine/narrow.h"
 #include "engine/probe.h"
+#include "engine/ref_odd.h"
 #include "engine/reference.h"
 
 enum { PROBE_OUTPUTS = 8, PROBE_MS = 20000 };
@@ -128,6 +129,25 @@ static enum status error_of(const struct trial *t, int k, double *error, struct 
     return STATUS_OK;
 }
 
+/* What no bound speaks of: NaN, infinities. On a device that fetched a sample of the output alone
+ * the error must do. */
+static void odd_of(const struct trial *t, int k, double error, char *text, size_t size)
+{
+    struct ref_tensor got;
+    struct ref_odd odd;
+    const struct desc *out = &t->step->query.out[k];
+    struct desc order = order_of(out);
+    bool sampled = t->there && t->there->looked_at[k];
+    text[0] = '\0';
+    if (isfinite(error) || sampled || read_from(&order, t->out[k], &got, NULL) != STATUS_OK)
+        return;
+    bool plain = desc_same_memory(&order, out);
+    struct shape line = {.rank = 1, .dim = {got.count}};
+    ref_odd_count(&got, &t->expected[k], false, &odd);
+    ref_odd_text(&odd, plain ? &out->shape : &line, text, size);
+    ref_release(&got);
+}
+
 /* Compares the outputs with what is expected; the first candidate sets the expectation. */
 static enum status judge(struct trial *t, const struct kernel *kernel, struct error *err)
 {
@@ -144,6 +164,11 @@ static enum status judge(struct trial *t, const struct kernel *kernel, struct er
         }
         double error = NAN, bound = bound_of(&t->step->query, kernel, out->dtype);
         TRY(error_of(t, k, &error, err));
+        char odd[160];
+        odd_of(t, k, error, odd, sizeof(odd));
+        if (odd[0])
+            return FAIL(err, STATUS_INVALID, "wrong: %s in output %d, compared with %s", odd, k,
+                        t->truth ? t->truth->name : "the reference");
         if (!(error <= bound))
             return FAIL(err, STATUS_INVALID,
                         "wrong: relative error %.2g > %.2g in output %d, compared with %s", error,

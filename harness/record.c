@@ -185,6 +185,17 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
         share->formula = text_or_fail(rows, arena_printf(rows->arena, "flop_rate / %s", of));
 }
 
+/* NaN here and in the reference is no error, but hardly what anybody wants. */
+static void add_both_nan(struct rows *rows, const struct verification *v)
+{
+    if (!v || !v->note[0])
+        return;
+    struct metric_record *row = add(rows, -1, "verify_nan", "1", (double)v->both_nan);
+    row->source = "reference";
+    row->better = BETTER_LOWER;
+    row->formula = text_or_fail(rows, arena_printf(rows->arena, RECORD_NOTE "%s", v->note));
+}
+
 static void add_memory(struct rows *rows, const struct point_facts *f)
 {
     struct exe_memory memory = exe_memory(f->exe);
@@ -366,8 +377,8 @@ static enum status judge(const struct point_facts *f, struct arena *arena, struc
         record->reason = arena_strdup(arena, f->failure->message);
     } else if (v && !(v->error <= v->bound)) {
         record->status = RESULT_WRONG;
-        record->reason =
-            arena_printf(arena, "wrong: relative error %.3g, bound %.3g", v->error, v->bound);
+        record->reason = arena_printf(arena, "wrong: %s%srelative error %.3g, bound %.3g", v->odd,
+                                      v->odd[0] ? "; " : "", v->error, v->bound);
     } else if (f->measurement && !f->measurement->valid) {
         record->reason = arena_strdup(arena, f->measurement->reason);
     }
@@ -436,6 +447,7 @@ enum status record_make(const struct point_facts *f, struct arena *arena, struct
     TRY(judge(f, arena, record, err));
     record->wall_s = f->wall_s;
     TRY(put_times(f, &rows, record, err));
+    add_both_nan(&rows, f->verification);
     for (int k = 0; k < f->count_count; k++)
         add_counts(&rows, &f->counts[k]);
     if (f->exe) {

@@ -12,6 +12,9 @@ struct verification {
      * lower precision allow (docs/method.md); 0 when the graph has no floats. */
     double bound;
     const char *how; /* "reference f64", or with which parts of a network that decides */
+    char odd[240];   /* what is wrong and no matter of a bound: "12 NaN where ..."; "": nothing */
+    char note[160];  /* NaN here and in the reference; "": none */
+    int64_t both_nan;
 };
 
 /* What the precision allows a network after the passes. Roundings are as good as independent, so

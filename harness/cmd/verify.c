@@ -55,7 +55,7 @@ static struct outcome verify(const char *spec, const struct verify_options *o)
 {
     struct outcome r = {.spec = spec,
                         .precision = o->model.precision ? o->model.precision : "f32",
-                        .v = {NAN, NAN, ""}};
+                        .v = {.error = NAN, .bound = NAN, .how = ""}};
     struct graph *graph;
     struct exe *exe;
     uint64_t begin = clock_now_ns();
@@ -81,7 +81,11 @@ static void print_json(struct json *json, const struct outcome *r)
     json_number(json, "max_rel_error", r->v.error);
     json_number(json, "bound", r->v.bound);
     json_text(json, "status", verdict_of(r));
-    json_text(json, "reason", r->status == STATUS_OK ? NULL : r->err.message);
+    json_text(json, "reason",
+              r->status != STATUS_OK ? r->err.message
+              : r->v.odd[0]          ? r->v.odd
+                                     : NULL);
+    json_text(json, "note", r->v.note[0] ? r->v.note : NULL);
     json_close(json);
 }
 
@@ -90,7 +94,9 @@ static void print_line(const struct outcome *r)
     printf("%-24s %s %s  ", r->spec, r->device, r->precision);
     if (r->status == STATUS_OK)
         printf("max relative error %.3g (bound %.1g)  ", r->v.error, r->v.bound);
-    printf("%s\n", verdict_of(r));
+    printf("%s%s%s\n", verdict_of(r), r->v.odd[0] ? ": " : "", r->v.odd);
+    if (r->v.note[0])
+        printf("    note: %s\n", r->v.note);
 }
 
 static int verify_each(int count, const char *const *specs, const struct verify_options *o)

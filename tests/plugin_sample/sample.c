@@ -3,6 +3,8 @@
  * A plug-in outside ridge's tree: what a hardware vendor writes, on one page. It brings a Relu on
  * the CPU. For ridge's own tests the environment adds kernels that misbehave:
  *   RIDGE_SAMPLE=crash,hang,wrong,bounds,exit,slow   kernels of these names
+ *   RIDGE_SAMPLE=nan,infinite,number                 kernels that give NaN or an infinity where a
+ *                                                    number is due, or a number where NaN is
  *   RIDGE_SAMPLE=idle                                a kernel on device cuda that computes nothing
  *   RIDGE_SAMPLE=abi | refuse                        the plug-in as a whole
  *   RIDGE_SAMPLE=roof, or roof,norun, or roof,older  a roof, one that cannot run, one that an older
@@ -16,6 +18,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "engine/plugin.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHUNK = 4096, KERNELS_MAX = 8 };
+enum { CHUNK = 4096, KERNELS_MAX = 12 };
 
 /* Everything that changes, but for `left`, is set at the entry and read only from then on. */
 static const struct plugin_host *host;
@@ -133,6 +136,37 @@ static void launch_slow(const struct kernel_state *state, const struct kernel_qu
     while ((now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 < delay_us);
 }
 
+/* Every fifth element from the third on. */
+static void put_every_fifth(const struct kernel_query *q, const struct kernel_args *args, float x)
+{
+    float *y = args->out[0];
+    for (int64_t k = 2; k < shape_count(&q->in[0].shape); k += 5)
+        y[k] = x;
+}
+
+static void launch_nan(const struct kernel_state *state, const struct kernel_query *q,
+                       const struct kernel_args *args)
+{
+    launch(state, q, args);
+    put_every_fifth(q, args, NAN);
+}
+
+static void launch_infinite(const struct kernel_state *state, const struct kernel_query *q,
+                            const struct kernel_args *args)
+{
+    launch(state, q, args);
+    put_every_fifth(q, args, -INFINITY);
+}
+
+static void launch_number(const struct kernel_state *state, const struct kernel_query *q,
+                          const struct kernel_args *args)
+{
+    launch(state, q, args);
+    float *y = args->out[0];
+    for (int64_t k = 0; k < shape_count(&q->in[0].shape); k++)
+        y[k] = y[k] == y[k] ? y[k] : 0; /* what max(0, NaN) gives on many a processor */
+}
+
 #define MISBEHAVING(how)                                                                           \
     {                                                                                              \
         .name = "sample_" #how, .provider = "sample", .distrusted = true, .ops = OPS("Relu"),      \
@@ -140,8 +174,9 @@ static void launch_slow(const struct kernel_state *state, const struct kernel_qu
     }
 
 static const struct kernel misbehaving[] = {
-    MISBEHAVING(crash),  MISBEHAVING(hang), MISBEHAVING(wrong),
-    MISBEHAVING(bounds), MISBEHAVING(exit), MISBEHAVING(slow),
+    MISBEHAVING(crash),  MISBEHAVING(hang),     MISBEHAVING(wrong),
+    MISBEHAVING(bounds), MISBEHAVING(exit),     MISBEHAVING(slow),
+    MISBEHAVING(nan),    MISBEHAVING(infinite), MISBEHAVING(number),
 };
 
 /* ---- a kernel on another plug-in's device: it computes nothing ---- */
