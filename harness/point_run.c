@@ -12,6 +12,7 @@
 #include "harness/interrupt.h"
 #include "harness/point_work.h"
 #include "harness/resident.h"
+#include "harness/steps_check.h"
 #include "harness/visits.h"
 
 enum { STEP_REPEATS_MAX = 9 };
@@ -76,6 +77,23 @@ static enum status phase_time(struct work *w, bool again, struct error *err)
     return STATUS_OK;
 }
 
+/* A time that the sum of the steps can be held against. */
+static double comparable_time(const struct work *w)
+{
+    const struct protocol *p = &w->job->point->protocol;
+    return p->cold || p->scenario == SCENARIO_SERVER ? NAN : w->measurement.median_s;
+}
+
+/* Others may have disturbed the steps and not the whole. */
+static enum status check_steps(struct work *w, const struct disturbance *d, struct error *err)
+{
+    char disturbed[200];
+    if (!disturbance_judge(d, w->job->point->threads, disturbed, sizeof(disturbed)))
+        disturbed[0] = '\0';
+    struct steps_facts facts = {w->target->exe, w->step_ns, comparable_time(w), disturbed};
+    return steps_check(&facts, w->arena, &w->counts[w->count_count++], err);
+}
+
 /* Steps are timed in a phase of their own: a clock between them would disturb the whole. */
 static enum status phase_steps(struct work *w, struct error *err)
 {
@@ -89,8 +107,15 @@ static enum status phase_steps(struct work *w, struct error *err)
     work_phase(w, "timing layers");
     double budget = fmin(layers_budget_s, w->job->point->protocol.seconds_max / 2);
     w->step_repeats = (int)fmin(STEP_REPEATS_MAX, fmax(3, budget / m->median_s));
+    const struct time_source *time = &w->target->time;
+    struct disturbance disturbance = disturbance_unknown("nothing here watches it");
+    if (time->watch)
+        time->watch(time->context);
     exe_time_steps(exe, w->step_repeats, w->step_ns);
-    return exe_status(exe, err);
+    if (time->watched)
+        time->watched(time->context, &disturbance);
+    TRY(exe_status(exe, err));
+    return check_steps(w, &disturbance, err);
 }
 
 /* FLOPs are those of the graph in f32; bytes are of the types that its tensors have when it runs,
