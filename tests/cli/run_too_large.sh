@@ -33,15 +33,18 @@ for top in /sys/fs/cgroup/memory /sys/fs/cgroup; do
     try=$top/ridge-test-$$
     mkdir "$try" 2>/dev/null || continue
     { echo 1500000000 >"$try/memory.limit_in_bytes" || echo 1500000000 >"$try/memory.max"; } 2>/dev/null &&
-        sh -c "echo \$\$ >'$try/cgroup.procs'" 2>/dev/null && group=$try || rmdir "$try"
+        sh -c "echo \$\$ >'$try/cgroup.procs'" 2>/dev/null && group=$try
+    [ -n "$group" ] || rmdir "$try"
 done
 if [ -n "$group" ]; then
     echo "# in $group"
     trap 'rmdir "$group"; rm -rf "$tap_dir"' EXIT
+    # shellcheck disable=SC2317 # called by run
     narrow() { sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"; }
     where='in this control group of 1.5 GB'
 else
     echo "# no control group can be made: ulimit -v"
+    # shellcheck disable=SC2317 # called by run
     narrow() { sh -c 'ulimit -v 1500000; exec "$@"' sh "$@"; }
     where='of the address space'
 fi

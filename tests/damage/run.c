@@ -188,8 +188,9 @@ static bool make_copy(const struct campaign *c, uint64_t index, const char *path
     struct bytes other = bytes_read(c->files[draw(&d, (uint32_t)c->file_count)]);
     bool fine = x.data && other.data;
     if (fine && c->models) {
-        for (uint32_t k = 0, count = 1 + draw(&d, 3); k < count; k++)
-            (draw(&d, 3) ? damage_message : damage_bytes)(&x, &other, &d);
+        /* Once mostly: what is damaged more is refused early. */
+        for (uint32_t k = 0, count = draw(&d, 3) ? 1 : 1 + draw(&d, 4); k < count; k++)
+            (draw(&d, 4) ? damage_message : damage_bytes)(&x, &other, &d);
         fine = bytes_write(&x, path) == 0;
     } else if (fine) {
         damage_database(&x, &other, path, &d);

@@ -4,11 +4,12 @@
 # each the database is sound; at the end of each run every planned point is stored once with all its samples, and
 # what a killed command was to write is either whole or was never there.
 # RIDGE_KILLS (100): how many; RIDGE_SEED (1).
+# shellcheck disable=SC2317,SC2086 # functions are called by name; numbers of processes
 . tests/lib/tap.sh
 kills=${RIDGE_KILLS:-100}
+# shellcheck disable=SC3045 # dash and bash have ulimit -v
 case $RIDGE in
 *asan* | *tsan*) ;; # a sanitizer reserves terabytes
-# shellcheck disable=SC3045 # dash and bash have it
 *) ulimit -v 8388608 ;;
 esac
 batches=$(seq -s, 1 60)
