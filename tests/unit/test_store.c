@@ -371,6 +371,28 @@ static void migrations_go_forward_whole_or_not_at_all(void **state)
     free(ours);
 }
 
+/* A point that begins counts until its result is stored, or it is stopped in good order. */
+static void attempts_count_until_there_is_a_result(void **state)
+{
+    struct place *place = *state;
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct run_head head = made_head(uuid_a, 0);
+    int earlier = -1;
+    int64_t run;
+    must(place, run_begin(store, &head, &run, &place->err));
+    for (int k = 0; k < 3; k++) {
+        must(place, run_attempt(store, run, 0, &earlier, &place->err));
+        assert_int_equal(earlier, k);
+    }
+    must(place, run_attempt(store, run, 1, &earlier, &place->err));
+    assert_int_equal(earlier, 0);
+    must(place, run_attempt_withdraw(store, run, 1, &place->err));
+    assert_int_equal(count(place, store, "SELECT sum(count) FROM attempt"), 3);
+    put(place, store, run, 0, 10);
+    assert_int_equal(count(place, store, "SELECT count(*) FROM attempt"), 0);
+    store_close(store);
+}
+
 /* Ceilings that version 1 kept are still there, and those of devices find room. */
 static const char old_run[] =
     "INSERT INTO host VALUES (1, 'aabbccddeeff0011', 'maker'); INSERT INTO env_set VALUES (1, 'e');"
@@ -387,7 +409,8 @@ static void ceilings_of_version_1_are_kept(void **state)
     struct store *store = open_store(place, place->db, STORE_WRITE);
     must(place,
          sql_exec(store,
-                  "DROP TABLE ceiling; DROP TABLE baseline; DROP TABLE level; DROP TABLE visit;"
+                  "DROP TABLE ceiling; DROP TABLE baseline; DROP TABLE level; DROP TABLE visit; "
+                  "DROP TABLE attempt;"
                   "DROP TABLE sample; DROP TABLE metric; DROP TABLE op; DROP TABLE result;"
                   "DROP TABLE point; DROP TABLE run_fact; DROP TABLE run; DROP TABLE build;"
                   "DROP TABLE env_fact; DROP TABLE env_set; DROP TABLE host;"
@@ -434,6 +457,7 @@ int main(void)
         CASE(removed_database_is_noticed),
         CASE(names_with_a_meaning_for_sqlite_are_files),
         CASE(migrations_go_forward_whole_or_not_at_all),
+        CASE(attempts_count_until_there_is_a_result),
         CASE(ceilings_of_version_1_are_kept),
     };
 #undef CASE
