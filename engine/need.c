@@ -19,6 +19,7 @@ static const double winograd_growth = 36.0 / 9;
 static const double winograd_error = 2e-5; /* its own bound: refused where less is asked for */
 static const double trial_states = 3;      /* candidates that hold prepared weights at once */
 static const double cached_weights = 8e6;  /* more, and the trial streams a buffer between runs */
+static const double thread_scratch = 2e6;  /* of each: their blocks fit a second cache */
 static const double scratch_most = 128e6;  /* kernels work in blocks that fit the caches */
 
 struct walk {
@@ -263,6 +264,8 @@ static void activations_need(struct walk *w, struct memory_need *need)
             largest = fmax(largest, step_bytes(w, &g->nodes[n]));
     find_roots(w, false);
     need->activations = peak_of(w, false) + fmin(largest, scratch_most);
+    if (w->options->threads > 2)
+        need->activations += (w->options->threads - 2) * thread_scratch;
     for (int k = 0; k < g->input_count; k++)
         need->activations += bytes_of(&g->values[g->inputs[k]]);
 }

@@ -346,7 +346,7 @@ static void try_one(struct campaign *c, uint64_t index)
     if (!c->models && index % 50 == 0)
         put_other(c);
     memset(c->told, 0, sizeof(*c->told));
-    int status = in_child(c, file, index % 10 == 0);
+    int status = in_child(c, file, index % 40 == 0);
     c->tried++;
     for (int k = 0; k <= CODES; k++)
         c->done[k] += c->told->codes[k];
