@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "engine/attention.h"
@@ -354,9 +355,11 @@ static void load_file(const char *path, const char *name)
 {
     struct plugin_info info = {.name = name, .path = path, .state = PLUGIN_ABSENT};
     struct error why = {.message = "it gave no reason"};
-    void *library = open_library(path);
+    struct stat file;
+    bool openable = stat(path, &file) == 0 && S_ISREG(file.st_mode); /* opening a pipe would wait */
+    void *library = openable ? open_library(path) : NULL;
     if (!library) {
-        info.reason = dlerror();
+        info.reason = openable ? dlerror() : "it is no regular file";
         add_info(info);
         return;
     }

@@ -4,18 +4,36 @@
 #include <signal.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t requested, continued;
+#include "base/registry.h"
 
-static void on_signal(int signal)
+static volatile sig_atomic_t requested, continued;
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+/* The second one, of whatever kind, finds the default action. */
+static void on_signal(int number)
 {
-    (void)signal;
+    if (requested) {
+        signal(number, SIG_DFL);
+        raise(number); /* taken once this handler returns */
+    }
     requested = 1;
 }
 
-static void on_continue(int signal)
+static void on_continue(int number)
 {
-    (void)signal;
+    (void)number;
     continued++;
+}
+
+static void set_action(void (*handler)(int))
+{
+    for (int k = 0; k < ARRAY_COUNT(signals); k++) {
+        struct sigaction old, action = {.sa_handler = handler};
+        sigemptyset(&action.sa_mask);
+        sigaction(signals[k], NULL, &old);
+        if (signals[k] != SIGHUP || old.sa_handler != SIG_IGN) /* nohup */
+            sigaction(signals[k], &action, NULL);
+    }
 }
 
 void interrupt_install(void)
@@ -23,11 +41,12 @@ void interrupt_install(void)
     struct sigaction count = {.sa_handler = on_continue, .sa_flags = (int)SA_RESTART};
     sigemptyset(&count.sa_mask);
     sigaction(SIGCONT, &count, NULL);
-    /* Only once: the next signal finds the default action. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    set_action(on_signal);
+}
+
+void interrupt_restore(void)
+{
+    set_action(SIG_DFL);
 }
 
 bool interrupt_requested(void)

@@ -4,9 +4,10 @@
 #include <signal.h>
 
 #include "harness/command.h"
+#include "harness/process.h"
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error that is told, not a death */
-    return commands_dispatch(argc - 1, argv + 1);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error that is reported, not a death */
+    process_end(process_run(commands_dispatch, argc - 1, argv + 1));
 }

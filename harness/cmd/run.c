@@ -278,6 +278,7 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
         json_open(&printer.json, NULL, '[');
     }
     enum status status = campaign_run(plan, &campaign, &result, &err);
+    interrupt_restore();
     if (o->json)
         json_close(&printer.json);
     if (status != STATUS_OK)

@@ -2,9 +2,11 @@
 #include "profilers/lib/plugin.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/registry.h"
@@ -26,7 +28,9 @@ static const struct left_out {
 static void *open_in(const char *name, const char *folder, size_t length, char *path)
 {
     snprintf(path, PATH_SIZE, "%.*s/profilers/%s.so", (int)length, folder, name);
-    return access(path, F_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    struct stat file; /* opening a pipe would wait */
+    bool openable = stat(path, &file) == 0 && S_ISREG(file.st_mode);
+    return openable ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
 /* *path: the last that was tried. */

@@ -4,12 +4,15 @@
  * threads where they belong. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "engine/kernels/openblas/lib/openblas.h"
 
@@ -72,6 +75,38 @@ void openblas_threads(int threads)
 
 /* ---- opening ---- */
 
+enum { THREAD_BYTES = 136 << 20, OTHER_BYTES = 320 << 20 };
+
+/* Bytes that a limit leaves beside what is in use; infinite without a limit. */
+static double room(int resource, double used)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return INFINITY;
+    return (double)limit.rlim_cur - used;
+}
+
+/* Each thread of OpenBLAS 0.3.21 allocates 128 MiB at its start and tries again for ever where
+ * there is no room; whoever waits for its end, as a fork or the end of the process does, hangs with
+ * it. */
+static enum status check_room(struct error *why)
+{
+    double pages = 0, total = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%lf", &pages) == 1)
+        total = pages * (double)sysconf(_SC_PAGESIZE);
+    if (file)
+        fclose(file);
+    double free_bytes = fmin(room(RLIMIT_AS, total), room(RLIMIT_DATA, total));
+    double needed = (double)CPU_COUNT(&process_cpus) * THREAD_BYTES + OTHER_BYTES;
+    if (free_bytes >= needed)
+        return STATUS_OK;
+    return REFUSE(why,
+                  "OpenBLAS needs about %.0f MiB of address space for its threads, and the limit "
+                  "(ulimit -v, -d) leaves %.0f MiB",
+                  needed / (1 << 20), fmax(free_bytes, 0) / (1 << 20));
+}
+
 #if defined(__x86_64__)
 static bool is_amd_with_avx2(void)
 {
@@ -132,6 +167,8 @@ const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *
     openblas.host = host;
     if (sched_getaffinity(0, sizeof(process_cpus), &process_cpus))
         CPU_ZERO(&process_cpus);
+    if (check_room(why) != STATUS_OK)
+        return NULL;
     choose_settings();
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
