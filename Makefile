@@ -316,7 +316,7 @@ $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(
 $(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
-    tests/gpu/fake_device.c base/error.c engine/tensor.c engine/kernels/cublaslt/lib/api.c \
+    tests/gpu/fake_device.c base/error.c base/clean.c engine/tensor.c engine/kernels/cublaslt/lib/api.c \
     engine/kernels/cublaslt/lib/product.c engine/ref_act.c \
     engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c))
 	@mkdir -p $(@D); echo "LINK $@"

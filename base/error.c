@@ -6,15 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
+
 enum status error_set(struct error *err, enum status code, const char *file, int line,
                       const char *format, ...)
 {
     if (!err)
         return code;
+    char text[sizeof(err->message)];
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof(err->message), format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    clean_copy(err->message, sizeof(err->message), text); /* names from files are part of it */
     err->code = code;
     err->file = file;
     err->line = line;
@@ -51,6 +55,6 @@ enum status error_context(struct error *err, const char *format, ...)
     bool whole = rest == err->message;
     snprintf(text + used, sizeof(text) - (size_t)used, "%s%.*s", whole ? ": " : gap,
              (int)(sizeof(text) - (size_t)used - (whole ? 3 : sizeof(gap))), rest);
-    memcpy(err->message, text, sizeof(text));
+    clean_copy(err->message, sizeof(err->message), text);
     return err->code;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -35,6 +38,43 @@ enum status file_map(const char *path, struct file *file, struct error *err)
         return FAIL(err, STATUS_FAILED, "%s: %s", path, strerror(errno));
     enum status status = map_open(fd, path, file, err);
     close(fd);
+    return status;
+}
+
+/* What /proc says of the open file: no name can be changed under us between look and use. */
+static enum status check_beneath(int folder, int fd, const char *path, struct error *err)
+{
+    char link[64], top[PATH_MAX], place[PATH_MAX];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+    ssize_t length = readlink(link, top, sizeof(top) - 1);
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t whole = readlink(link, place, sizeof(place) - 1);
+    if (length <= 0 || whole <= 0)
+        return FAIL(err, STATUS_FAILED, "%s: /proc does not say where it lies", path);
+    if (length > 1 &&
+        (whole <= length || memcmp(top, place, (size_t)length) != 0 || place[length] != '/'))
+        return FAIL(err, STATUS_FAILED, "%s: a link leads out of the model's folder, to %.*s", path,
+                    (int)whole, place);
+    return STATUS_OK;
+}
+
+enum status file_map_beneath(const char *folder, const char *path, struct file *file,
+                             struct error *err)
+{
+    *file = (struct file){0};
+    int top = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = top < 0 ? -1 : openat(top, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum status status = STATUS_OK;
+    if (fd < 0)
+        status = FAIL(err, STATUS_FAILED, "%s/%s: %s", folder, path, strerror(errno));
+    else
+        status = check_beneath(top, fd, path, err);
+    if (status == STATUS_OK)
+        status = map_open(fd, path, file, err);
+    if (fd >= 0)
+        close(fd);
+    if (top >= 0)
+        close(top);
     return status;
 }
 

@@ -16,6 +16,9 @@ struct file {
 
 /* Regular files only; the message names the path and what was wrong with it. */
 enum status file_map(const char *path, struct file *file, struct error *err);
+/* The same for a path inside a folder, which no ".." and no link may lead out of. */
+enum status file_map_beneath(const char *folder, const char *path, struct file *file,
+                             struct error *err);
 void file_unmap(struct file *file); /* a zeroed struct file is fine */
 
 #endif

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clean.h"
+
 void json_begin(struct json *json, FILE *stream)
 {
     *json = (struct json){.stream = stream};
@@ -17,25 +19,10 @@ static void new_line(const struct json *json)
         fprintf(json->stream, "\n%*s", 2 * json->depth, "");
 }
 
-/* Length of the well-formed UTF-8 sequence at s (RFC 3629), 0 when there is none. */
-static int utf8_length(const unsigned char *s)
+/* What is no UTF-8 becomes U+FFFD; what cannot be seen is escaped, in its 1 to 3 bytes. */
+static void put_character(FILE *stream, const char *text, int length)
 {
-    if (s[0] < 0x80)
-        return 1;
-    int length = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
-    if (s[0] < 0xC2 || s[0] > 0xF4)
-        return 0;
-    for (int k = 1; k < length; k++)
-        if ((s[k] & 0xC0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
-    bool surrogate = s[0] == 0xED && s[1] > 0x9F;
-    bool too_large = s[0] == 0xF4 && s[1] > 0x8F;
-    return overlong || surrogate || too_large ? 0 : length;
-}
-
-static void put_character(FILE *stream, const unsigned char *s, int length)
-{
+    const unsigned char *s = (const unsigned char *)text;
     if (length == 0)
         fputs("\\ufffd", stream);
     else if (*s == '"' || *s == '\\')
@@ -44,16 +31,19 @@ static void put_character(FILE *stream, const unsigned char *s, int length)
         fputs("\\n", stream);
     else if (*s == '\t')
         fputs("\\t", stream);
-    else if (*s < 0x20 || *s == 0x7F)
-        fprintf(stream, "\\u%04x", *s);
+    else if (clean_length(text))
+        fwrite(text, 1, (size_t)length, stream);
     else
-        fwrite(s, 1, (size_t)length, stream);
+        fprintf(stream, "\\u%04x",
+                length == 1   ? *s
+                : length == 2 ? (s[0] & 0x1Fu) << 6 | (s[1] & 0x3Fu)
+                              : (s[0] & 0x0Fu) << 12 | (s[1] & 0x3Fu) << 6 | (s[2] & 0x3Fu));
 }
 
 static void put_text(FILE *stream, const char *text)
 {
     fputc('"', stream);
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    for (const char *s = text; *s;) {
         int length = utf8_length(s);
         put_character(stream, s, length);
         s += length ? length : 1;

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/clean.h"
+
 /* Columns that text takes on a terminal: bytes that continue a UTF-8 sequence take none. */
 static int width_of(const char *text)
 {
@@ -32,7 +34,9 @@ void table_cell(struct table *table, const char *format, ...)
     va_end(args);
     const char **cells = arena_grow(&table->arena, table->cells, &table->cell_cap,
                                     table->cell_count + 1, sizeof(*cells));
-    const char *copy = cells ? arena_strdup(&table->arena, text) : NULL;
+    char clean[sizeof(text)];
+    const char *copy =
+        cells ? arena_strdup(&table->arena, clean_copy(clean, sizeof(clean), text)) : NULL;
     if (cells)
         table->cells = cells;
     if (!copy) {

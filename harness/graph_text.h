@@ -11,4 +11,7 @@
 /* " name=value"; of tensors only type and shape. */
 void graph_print_attr(FILE *stream, const struct attr *attr);
 
+/* In double quotes, as Graphviz reads them too, and fit to print. */
+void graph_print_quoted(FILE *stream, const char *text);
+
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/embedded.h"
 #include "results/sqlite.h"
 
@@ -151,9 +152,11 @@ static bool read_cell(struct grid *grid, struct cell *cell, const struct cell *a
         cell->kind = CELL_TEXT;
         if (!text)
             return false;
-        cell->text = above && above->kind == CELL_TEXT && strcmp(above->text, text) == 0
-                         ? above->text
-                         : arena_strdup(&grid->arena, text);
+        char *copy = NULL;
+        bool again = above && above->kind == CELL_TEXT && strcmp(above->text, text) == 0;
+        if (!again && (copy = arena_strdup(&grid->arena, text)))
+            clean_lines(copy); /* it may be another program's, or a name out of somebody's model */
+        cell->text = again ? above->text : copy;
         return cell->text != NULL;
     }
     }

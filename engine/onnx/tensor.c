@@ -103,11 +103,10 @@ static enum status open_external(struct onnx_memory *memory, const char *locatio
     if (!memory->directory)
         return UNSUPPORTED(err, "external data \"%s\" in a model that is no file", location);
     struct external_file *made = arena_alloc(&memory->arena, sizeof(*made));
-    char *path = arena_printf(&memory->arena, "%s/%s", memory->directory, location);
-    if (!made || !path)
+    if (!made)
         return FAIL_NO_MEMORY(err);
     made->location = location;
-    if (file_map(path, &made->file, err) != STATUS_OK)
+    if (file_map_beneath(memory->directory, location, &made->file, err) != STATUS_OK)
         return error_context(err, "external data");
     made->next = memory->files;
     memory->files = made;

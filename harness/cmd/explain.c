@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/json.h"
 #include "harness/command.h"
 #include "harness/model_options.h"
@@ -55,15 +56,16 @@ static void print_candidates(const struct exe_step *step)
 
 static void print_step(const struct exe_step *step, double ns, double total, double peak)
 {
-    char text[128], shape[96];
+    char text[128], shape[96], name[64];
     char share[16] = "      -"; /* of a peak that is not known */
     describe(step, text, sizeof(text));
     double flops = flops_of(step), bytes = step->bytes_in + step->bytes_out;
     if (!isnan(peak))
         snprintf(share, sizeof(share), "%5.1f %%", 100 * flops / ns * 1e9 / peak);
     printf("%-32.32s %-10.10s %-22s %9.1f us %5.1f %% %8.1f GF/s %s %7.1f GB/s  %s %s",
-           step->node->name, step->node->op->name, shape_text(&step->query->out[0].shape, shape),
-           ns * 1e-3, 100 * ns / total, flops / ns, share, bytes / ns, step->kernel->name, text);
+           clean_copy(name, sizeof(name), step->node->name), step->node->op->name,
+           shape_text(&step->query->out[0].shape, shape), ns * 1e-3, 100 * ns / total, flops / ns,
+           share, bytes / ns, step->kernel->name, text);
     for (int p = 0; p < step->node->post_count; p++)
         printf(" +%s", step->node->posts[p].kind == POST_ACT   ? "act"
                        : step->node->posts[p].kind == POST_ADD ? "add"
@@ -105,8 +107,10 @@ static void print_not_captured(const struct exe *exe)
     printf("\nEach run launches step by step: %s\n", exe_not_captured(exe));
     for (int s = 0; s < exe_step_count(exe); s++) {
         struct exe_step step = exe_step_at(exe, s);
+        char name[64];
         if (!step.kernel->device || strcmp(step.kernel->device, "cpu") == 0)
-            printf("  on the host: %-24s %-16s %s\n", step.node->name, step.node->op->name,
+            printf("  on the host: %-24s %-16s %s\n",
+                   clean_copy(name, sizeof(name), step.node->name), step.node->op->name,
                    step.kernel->name);
     }
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/json.h"
 #include "engine/cost.h"
 #include "harness/admission.h"
@@ -44,7 +45,8 @@ static void print_value(const struct graph *g, int v)
 {
     char shape[96];
     const struct value *value = &g->values[v];
-    printf("%s %s%s", value->name, dtype_name(value->dtype), shape_text(&value->shape, shape));
+    clean_put(stdout, value->name);
+    printf(" %s%s", dtype_name(value->dtype), shape_text(&value->shape, shape));
 }
 
 static void print_values(const struct graph *g, const int *values, int count)
@@ -63,7 +65,8 @@ static void print_node(const struct graph *g, int n)
     const struct node *node = &g->nodes[n];
     struct node_cost cost;
     node_cost(g, n, &cost);
-    printf("%s: %s(", node->name, node->op->name);
+    clean_put(stdout, node->name);
+    printf(": %s(", node->op->name);
     print_values(g, node->inputs, node->input_count);
     printf(") -> ");
     print_values(g, node->outputs, node->output_count);
@@ -104,8 +107,10 @@ static void print_text(const struct graph *g)
         print_value(g, g->outputs[k]);
         printf("\n");
     }
-    printf("# %s: batch %" PRId64 ", %d nodes, %.0f parameters, %.0f buffers\n", g->name,
-           cost.batch, g->node_count, cost.params, cost.buffers);
+    printf("# ");
+    clean_put(stdout, g->name);
+    printf(": batch %" PRId64 ", %d nodes, %.0f parameters, %.0f buffers\n", cost.batch,
+           g->node_count, cost.params, cost.buffers);
     if (g->note)
         printf("# %s\n", g->note);
     printf("# %.6g MACs, %.6g FLOPs, %.6g transcendental calls\n", cost.work.macs, cost.flops,
@@ -199,39 +204,28 @@ static void print_json(const struct graph *g, const char *spec)
 
 /* ---- Graphviz ---- */
 
-static void print_quoted(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            putchar('\\');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 static void print_edge(const struct graph *g, int from, const char *to)
 {
     char shape[96];
     const struct value *value = &g->values[from];
     printf("  ");
-    print_quoted(value->producer == NONE ? value->name : g->nodes[value->producer].name);
+    graph_print_quoted(stdout, value->producer == NONE ? value->name : g->nodes[value->producer].name);
     printf(" -> ");
-    print_quoted(to);
+    graph_print_quoted(stdout, to);
     printf(" [label=\"%s\"];\n", shape_text(&value->shape, shape));
 }
 
 static void print_dot(const struct graph *g)
 {
     printf("digraph ");
-    print_quoted(g->name);
+    graph_print_quoted(stdout, g->name);
     printf(" {\n  node [shape=box];\n");
     for (int n = 0; n < g->node_count; n++) {
         const struct node *node = &g->nodes[n];
         if (node->dead)
             continue;
         printf("  ");
-        print_quoted(node->name);
+        graph_print_quoted(stdout, node->name);
         printf(" [label=\"%s\"];\n", node->op->name);
         for (int k = 0; k < node->input_count; k++)
             if (node->inputs[k] != NONE && !value_is_fixed(&g->values[node->inputs[k]]))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "engine/cost.h"
@@ -98,11 +99,11 @@ static void print_json(const char *path, const struct graph *g, const struct gra
 
 static void print_ports(const char *what, const struct graph *g, const int *values, int count)
 {
-    char shape[96];
+    char shape[96], name[256];
     for (int k = 0; k < count; k++) {
         const struct value *value = &g->values[values[k]];
-        printf("%-8s %-32s %-5s %s\n", what, value->name, dtype_name(value->dtype),
-               shape_text(&value->shape, shape));
+        printf("%-8s %-32s %-5s %s\n", what, clean_copy(name, sizeof(name), value->name),
+               dtype_name(value->dtype), shape_text(&value->shape, shape));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "base/json.h"
 #include "engine/onnx/onnx.h"
 #include "engine/provider.h"
@@ -196,7 +197,8 @@ static enum status summarise(struct result *r, const void *data, struct error *e
 static void print_text(const struct result *r)
 {
     char shape[96];
-    printf("%s  %s%s  min %.6g  max %.6g  mean %.6g", r->name, dtype_name(r->dtype),
+    clean_put(stdout, r->name);
+    printf("  %s%s  min %.6g  max %.6g  mean %.6g", dtype_name(r->dtype),
            shape_text(&r->shape, shape), r->min, r->max, r->mean);
     if (r->not_finite)
         printf("  (%lld not finite)", (long long)r->not_finite);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Comma-separated values after RFC 4180: lines end in CRLF, a cell with a comma, a quote or a line
- * end stands in quotes. NULL is nothing at all, an empty text is "". */
+ * end stands in quotes. NULL is nothing at all, an empty text is "". A text that begins with = + -
+ * @ or a tab stands in quotes behind an apostrophe: spreadsheets take it for text then, not for a
+ * formula. Numbers stay numbers. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "results/format.h"
 
 static void write_text(const char *text, FILE *stream)
 {
-    if (*text && !strpbrk(text, ",\"\r\n")) {
+    bool formula = *text && strchr("=+-@\t", *text);
+    if (*text && !formula && !strpbrk(text, ",\"\r\n")) {
         fputs(text, stream);
         return;
     }
-    fputc('"', stream);
+    fputs(formula ? "\"'" : "\"", stream);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', stream);
@@ -36,8 +40,10 @@ static enum status write_csv(const struct grid *grid, FILE *stream, struct error
         for (int k = 0; k < grid->column_count; k++) {
             const struct cell *cell = grid_at(grid, row, k);
             fputs(k ? "," : "", stream);
-            if (cell->kind != CELL_NULL)
+            if (cell->kind == CELL_TEXT)
                 write_text(cell->text, stream);
+            else if (cell->kind != CELL_NULL)
+                fputs(cell->text, stream);
         }
         fputs("\r\n", stream);
     }

@@ -19,6 +19,32 @@
 
 /* ---- external data ---- */
 
+/* "w.bin" as a link: within the folder it is followed, out of it refused, by a folder's link too.
+ */
+static void external_data_stays_in_its_folder(const char *folder, const char *model)
+{
+    char path[64], inside[64], outside[64], target[64];
+    struct error err = {0};
+    struct graph *g;
+    snprintf(path, sizeof(path), "%s/w.bin", folder);
+    snprintf(inside, sizeof(inside), "%s/real.bin", folder);
+    snprintf(outside, sizeof(outside), "%s.bin", folder); /* a name that begins as the folder's */
+    snprintf(target, sizeof(target), "../%s", strrchr(outside, '/') + 1);
+    assert_int_equal(rename(path, inside), 0);
+    assert_int_equal(symlink("real.bin", path), 0);
+    assert_int_equal(onnx_import(model, NULL, &g, &err), STATUS_OK);
+    graph_free(g);
+    assert_int_equal(rename(inside, outside), 0);
+    for (int relative = 0; relative < 2; relative++) {
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(symlink(relative ? target : outside, path), 0);
+        assert_int_equal(onnx_import(model, NULL, &g, &err), STATUS_FAILED);
+        assert_non_null(strstr(err.message, "a link leads out of the model's folder"));
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rename(outside, path), 0);
+}
+
 static void external_data_is_mapped(void **state)
 {
     (void)state;
@@ -62,6 +88,7 @@ static void external_data_is_mapped(void **state)
     assert_int_equal(onnx_import(model, NULL, &g, &err), STATUS_OK);
     assert_memory_equal(g->values[g->nodes[0].inputs[1]].data, weights + 1, 8);
     graph_free(g);
+    external_data_stays_in_its_folder(folder, model);
     unlink(path);
     assert_int_not_equal(onnx_import(model, NULL, &g, &err), STATUS_OK);
     assert_non_null(strstr(err.message, "w.bin"));
