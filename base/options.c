@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <float.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -94,6 +95,36 @@ static enum status unknown_option(const struct option *table, const char *word, 
     return FAIL(err, STATUS_FAILED, "unknown option %.100s (-h lists all)", word);
 }
 
+struct range {
+    double least, most;
+};
+
+static struct range range_of(enum option_kind kind)
+{
+    switch (kind) {
+    case OPTION_COUNT:
+        return (struct range){1, OPTION_COUNT_MOST};
+    case OPTION_THREADS:
+        return (struct range){1, OPTION_THREADS_MOST};
+    case OPTION_PERCENT:
+        return (struct range){0, 1000};
+    case OPTION_SHARE:
+        return (struct range){1e-12, 1};
+    default:
+        return (struct range){-DBL_MAX, DBL_MAX};
+    }
+}
+
+static enum status check_range(const struct option *option, double value, const char *text,
+                               struct error *err)
+{
+    struct range range = range_of(option->kind);
+    if (value >= range.least && value <= range.most)
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "--%s wants a value from %.10g to %.10g, got \"%.100s\"",
+                option->name, range.least, range.most, text);
+}
+
 static enum status store_int(const struct option *option, const char *text, void *field,
                              struct error *err)
 {
@@ -103,6 +134,7 @@ static enum status store_int(const struct option *option, const char *text, void
     if (end == text || *end || errno)
         return FAIL(err, STATUS_FAILED, "--%s wants an integer, got \"%.100s\"", option->name,
                     text);
+    TRY(check_range(option, (double)value, text, err));
     *(int64_t *)field = value;
     return STATUS_OK;
 }
@@ -115,6 +147,7 @@ static enum status store_float(const struct option *option, const char *text, vo
     double value = strtod(text, &end);
     if (end == text || *end || errno || value - value != 0) /* inf - inf and nan are not 0 */
         return FAIL(err, STATUS_FAILED, "--%s wants a number, got \"%.100s\"", option->name, text);
+    TRY(check_range(option, value, text, err));
     *(double *)field = value;
     return STATUS_OK;
 }
@@ -139,8 +172,12 @@ static enum status store(const struct option *option, const char *text, void *va
         *(bool *)field = true;
         return STATUS_OK;
     case OPTION_INT:
+    case OPTION_COUNT:
+    case OPTION_THREADS:
         return store_int(option, text, field, err);
     case OPTION_FLOAT:
+    case OPTION_PERCENT:
+    case OPTION_SHARE:
         return store_float(option, text, field, err);
     case OPTION_TEXT:
         *(const char **)field = text;

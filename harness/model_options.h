@@ -26,7 +26,7 @@ struct model_options {
      OPTION_TEXT, offsetof(type, model.isa),                                                       \
      "NAME",      "highest instruction set: scalar, avx2, avx512"},                                \
         {"max-error",  0,                                                                          \
-         OPTION_FLOAT, offsetof(type, model.max_error),                                            \
+         OPTION_SHARE, offsetof(type, model.max_error),                                            \
          "X",          "refuse kernels with a larger stated relative error"},                      \
         {"no-winograd", 0,                                                                         \
          OPTION_FLAG,   offsetof(type, model.no_winograd),                                         \
@@ -56,18 +56,18 @@ struct model_options {
         "cache", 0, OPTION_TEXT, offsetof(type, model.cache), "FILE", "tuner's cache"              \
     }
 
-#define MODEL_OPTIONS(type)                                                                        \
-    {"batch", 'b', OPTION_INT, offsetof(type, model.batch), "N", "images, sequences or rows"},     \
-        {"threads", 't', OPTION_INT, offsetof(type, model.threads), "N", "default: every CPU"},    \
-        {"providers", 'p',                                                                         \
-         OPTION_TEXT, offsetof(type, model.providers),                                             \
-         "LIST",      "kernels of these only: native,onednn,openblas"},                            \
-        {"device",    'd',                                                                         \
-         OPTION_TEXT, offsetof(type, model.device),                                                \
-         "NAME",      "where it runs: cpu, cuda, cuda:1"},                                         \
-        {"precision", 0,                                                                           \
-         OPTION_TEXT, offsetof(type, model.precision),                                             \
-         "NAME",      "f32, tf32, bf16, f16, i8, f8: what the device and workload know"},          \
+#define MODEL_OPTIONS(type)                                                                         \
+    {"batch", 'b', OPTION_COUNT, offsetof(type, model.batch), "N", "images, sequences or rows"},    \
+        {"threads", 't', OPTION_THREADS, offsetof(type, model.threads), "N", "default: every CPU"}, \
+        {"providers", 'p',                                                                          \
+         OPTION_TEXT, offsetof(type, model.providers),                                              \
+         "LIST",      "kernels of these only: native,onednn,openblas"},                             \
+        {"device",    'd',                                                                          \
+         OPTION_TEXT, offsetof(type, model.device),                                                 \
+         "NAME",      "where it runs: cpu, cuda, cuda:1"},                                          \
+        {"precision", 0,                                                                            \
+         OPTION_TEXT, offsetof(type, model.precision),                                              \
+         "NAME",      "f32, tf32, bf16, f16, i8, f8: what the device and workload know"},           \
         COMPILE_OPTIONS(type)
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */

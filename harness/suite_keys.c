@@ -4,13 +4,14 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "engine/provider.h"
 #include "harness/suite.h"
 
 #define X(name) #name,
-static const char *const profilers[] = {"model", "papi", "powercap", "clock", "null",
+static const char *const profilers[] = {
 #include "profiler_list.inc"
-                                        NULL};
+    NULL};
 #undef X
 static const char *const devices[] = {"cpu",    "cuda",   "cuda:0", "cuda:1", "cuda:2", "cuda:3",
                                       "cuda:4", "cuda:5", "cuda:6", "cuda:7", "null",   NULL};
@@ -20,9 +21,9 @@ static const char *const modes[] = {"inference", "training", NULL};
 static const char *const scenarios[] = {"single_stream", "offline", "server", NULL};
 static const char *const all[] = {"all", NULL};
 
-#define BATCH_MOST   1e9
-#define THREADS_MOST 65536
-#define COUNT_MOST   1e9
+#define BATCH_MOST   OPTION_COUNT_MOST
+#define THREADS_MOST OPTION_THREADS_MOST
+#define COUNT_MOST   OPTION_COUNT_MOST
 #define SECONDS_MOST 1e6
 #define ROUNDS_MOST  100
 

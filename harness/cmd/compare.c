@@ -22,9 +22,9 @@ struct compare_options {
 static const struct option options[] = {
     {"db", 'd', OPTION_TEXT, offsetof(struct compare_options, db), "FILE",
      "where words are looked up (default out/ridge.db)"},
-    {"limit", 'l', OPTION_FLOAT, offsetof(struct compare_options, limit), "PCT",
+    {"limit", 'l', OPTION_PERCENT, offsetof(struct compare_options, limit), "PCT",
      "smallest change that counts (default 2)"},
-    {"detect", 0, OPTION_FLOAT, offsetof(struct compare_options, detect), "PCT",
+    {"detect", 0, OPTION_PERCENT, offsetof(struct compare_options, detect), "PCT",
      "change that must be excluded before a point is called unchanged (default 5)"},
     {"json", 0, OPTION_FLAG, offsetof(struct compare_options, json), NULL, "machine-readable"},
     {"markdown", 0, OPTION_FLAG, offsetof(struct compare_options, markdown), NULL,

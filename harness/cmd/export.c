@@ -29,7 +29,7 @@ struct export_options {
 static const struct option options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct export_options, output), "FILE",
      "the file to write; results go to standard output without it"},
-    {"batch", 'b', OPTION_INT, offsetof(struct export_options, batch), "N",
+    {"batch", 'b', OPTION_COUNT, offsetof(struct export_options, batch), "N",
      "images, sequences or rows"},
     {"precision", 0, OPTION_TEXT, offsetof(struct export_options, precision), "NAME",
      "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},

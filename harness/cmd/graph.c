@@ -24,7 +24,7 @@ struct graph_options {
 };
 
 static const struct option options[] = {
-    {"batch", 'b', OPTION_INT, offsetof(struct graph_options, batch), "N",
+    {"batch", 'b', OPTION_COUNT, offsetof(struct graph_options, batch), "N",
      "images, sequences or rows"},
     {"precision", 0, OPTION_TEXT, offsetof(struct graph_options, precision), "NAME",
      "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},

@@ -31,7 +31,7 @@ static const struct option options[] = {
      "the database (default out/ridge.db)"},
     {"host", 0, OPTION_TEXT, offsetof(struct history_options, host), "NAME",
      "runs of this machine (default: of the latest run's)"},
-    {"last", 'n', OPTION_INT, offsetof(struct history_options, last), "N",
+    {"last", 'n', OPTION_COUNT, offsetof(struct history_options, last), "N",
      "draws so many runs (default 40)"},
     {"json", 0, OPTION_FLAG, offsetof(struct history_options, json), NULL, "machine-readable"},
     {.name = NULL},

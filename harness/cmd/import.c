@@ -22,7 +22,7 @@ struct import_options {
 };
 
 static const struct option options[] = {
-    {"batch", 'b', OPTION_INT, offsetof(struct import_options, batch), "N",
+    {"batch", 'b', OPTION_COUNT, offsetof(struct import_options, batch), "N",
      "symbolic first dimensions (default 1)"},
     {"dim", 'd', OPTION_LIST, offsetof(struct import_options, dims), "NAME=N",
      "another symbolic dimension; may be given several times"},

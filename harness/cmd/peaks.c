@@ -37,7 +37,7 @@ struct peaks {
 static const struct option options[] = {
     {"device", 0, OPTION_TEXT, offsetof(struct peaks_options, device), "NAME",
      "cpu, or a device of a plug-in: cuda, cuda:1"},
-    {"threads", 't', OPTION_INT, offsetof(struct peaks_options, threads), "N",
+    {"threads", 't', OPTION_THREADS, offsetof(struct peaks_options, threads), "N",
      "measure one thread and N (default: one per CPU)"},
     {"every", 0, OPTION_FLAG, offsetof(struct peaks_options, every), NULL,
      "also every number of threads between"},

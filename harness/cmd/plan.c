@@ -222,8 +222,8 @@ static void print_sum(const struct plan *plan)
         printf("%d points do not fit into the budget of %g s, by %s.\n", count_over_budget(plan),
                plan->budget_s,
                known ? "what earlier runs took" : "the least that their stopping rules allow");
-    printf("Results go to %s%s%s.\n", plan->db, *plan->report ? ", the report to " : "",
-           plan->report);
+    printf("Results go to %s%s%s.\n", *plan->db ? plan->db : "no database: they are printed only",
+           *plan->report && *plan->db ? ", the report to " : "", *plan->db ? plan->report : "");
 }
 
 static int plan_main(int word_count, char **words, const void *values)

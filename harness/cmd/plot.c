@@ -22,7 +22,7 @@ static const struct option options[] = {
      "latest (default), latest~1, a tag, baseline, commit or id"},
     {"against", 'a', OPTION_TEXT, offsetof(struct plot_options, against), "RUN",
      "the other run, for plots of two; also FILE.db or FILE.db:RUN"},
-    {"result", 0, OPTION_INT, offsetof(struct plot_options, result), "N",
+    {"result", 0, OPTION_COUNT, offsetof(struct plot_options, result), "N",
      "number of the result, for plots of one workload; the run's first by default"},
     {"db", 'd', OPTION_TEXT, offsetof(struct plot_options, db), "FILE",
      "the database; default out/ridge.db"},

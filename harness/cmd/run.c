@@ -41,7 +41,7 @@ static const struct option options[] = {
     {"quiet", 'q', OPTION_FLAG, offsetof(struct run_options, quiet), NULL, "no progress bar"},
     {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
      "the first two words are two ridge programs, which take turns and are compared"},
-    {"repeat", 0, OPTION_INT, offsetof(struct run_options, repeat), "N",
+    {"repeat", 0, OPTION_COUNT, offsetof(struct run_options, repeat), "N",
      "with --interleave: fresh pairs of processes (5), of --samples (20) and --seconds (3) each"},
     {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
      "one sample (ms) per line read from standard input: lets another program take turns"},
