@@ -33,8 +33,8 @@ static enum status fall_back(struct campaign *c, struct error *err)
     struct run_found found;
     store_close(c->store);
     c->store = spool;
-    snprintf(c->result->note, sizeof(c->result->note), "%.300s. Results are kept in %.180s",
-             why.message, store_path(spool));
+    snprintf(c->result->spool, sizeof(c->result->spool), "%s", store_path(spool));
+    snprintf(c->result->note, sizeof(c->result->note), "%.500s", why.message);
     TRY(run_find_uuid(spool, c->result->uuid, &found, err));
     c->run = found.run; /* when the spool itself failed for a while */
     return c->run ? STATUS_OK : begin_run(c, err);

@@ -35,9 +35,10 @@ struct campaign_result {
     int unasked; /* points whose time the reference kernel has a say in, unless asked for by name */
     int over_budget; /* points that have less than was planned, or nothing */
     bool interrupted;
-    bool lost;      /* a device, so that what was planned for it after that was not run */
-    bool changed;   /* the environment, under the run: none of it may be ranked */
-    char note[512]; /* what the caller should tell: a spool was used ... */
+    bool lost;       /* a device, so that what was planned for it after that was not run */
+    bool changed;    /* the environment, under the run: none of it may be ranked */
+    char spool[300]; /* where the run is kept while the database cannot be written; else "" */
+    char note[512];  /* what the caller should tell: a spool was used ... */
 };
 
 enum status campaign_run(const struct plan *plan, const struct campaign_options *options,

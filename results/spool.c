@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "results/sqlite.h"
@@ -86,14 +87,22 @@ enum status store_open_spool(const char *path, const char *uuid, struct store **
     return status;
 }
 
-/* A file that a process is just making has no run yet and is left to it. */
+enum { EMPTY_LEAST_S = 60 };
+
+/* A file that a process is just making has no run yet and is left to it; one that stays empty for
+ * longer holds nothing and goes. */
 static void take_in(struct store *store, const char *file)
 {
     struct ingest_counts counts;
     char journal[PATH_BYTES + 320];
     struct stat info;
-    if (!is_own(file, false) || (stat(file, &info) == 0 && info.st_size == 0))
+    if (!is_own(file, false) || stat(file, &info) != 0)
         return;
+    if (info.st_size == 0) {
+        if (time(NULL) - info.st_mtime > EMPTY_LEAST_S)
+            unlink(file);
+        return;
+    }
     if (store_ingest(store, file, &counts, NULL) != STATUS_OK) {
         store->spools_left += store->last_code != SQLITE_BUSY;
         return;

@@ -209,7 +209,12 @@ static void print_end(const struct campaign_result *r, const struct plan *plan, 
     if (r->over_budget)
         fprintf(stderr, "ridge: the budget of %g s was too small for %d of %d points\n",
                 plan->budget_s, r->over_budget, plan->count);
-    if (db)
+    if (db && r->spool[0])
+        fprintf(stderr,
+                "run %.8s is kept in %s, not yet in %s: `ridge ingest %s --db %s`, or the next run "
+                "that can write there, takes it in\n",
+                r->uuid, r->spool, db, r->spool, db);
+    else if (db)
         fprintf(stderr, "run %.8s is in %s\n", r->uuid, db);
 }
 
@@ -285,7 +290,7 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
         return command_fail(&err);
     print_end(&result, plan, campaign.db);
     if (campaign.db && plan->report[0] && !result.interrupted)
-        write_report(&result, campaign.db, plan->report);
+        write_report(&result, result.spool[0] ? result.spool : campaign.db, plan->report);
     return exit_code(&result, plan);
 }
 

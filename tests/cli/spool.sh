@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A database that cannot be written in the middle of a run: the run says where it is kept, and gets in.
+. tests/lib/tap.sh
+db=$tap_dir/r.db
+run ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
+exits 0
+"$RIDGE" run gemm:m=64,n=64,k=64 -s 2 --no-layers --no-tune --no-report --no-ceilings --db "$db" >"$output" 2>"$errors" &
+victim=$!
+sleep 1
+rm -f "$db"
+mkdir "$db" # nobody, root neither, writes a database there
+wait $victim
+code=$?
+tap_what="a run whose database went away"
+complains 'is kept in .*r\.db\.spool/.*\.db, not yet in .*r\.db: `ridge ingest'
+check "it does not claim to be in the database" sh -c '! grep -qE "run [0-9a-f]+ is in " "$0"' "$errors"
+rmdir "$db"
+mkdir -p "$db.spool"
+touch -d '1 hour ago' "$db.spool/00000000-0000-4000-8000-000000000000.db"
+run ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
+exits 0
+check "the run is in now" test "$(sqlite3 "$db" "SELECT count(*) FROM point WHERE workload LIKE 'gemm%'")" = 1
+check "no spool is left, empty ones neither" test ! -e "$db.spool"
+
+finish
