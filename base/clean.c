@@ -31,8 +31,9 @@ int clean_length(const char *text)
     if (length == 2) /* U+0080 to U+009F, and U+061C */
         control = (s[0] == 0xC2 && s[1] < 0xA0) || (s[0] == 0xD8 && s[1] == 0x9C);
     if (length == 3 && s[0] == 0xE2) /* U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069 */
-        control = (s[1] == 0x80 && (s[2] == 0x8E || s[2] == 0x8F || (s[2] >= 0xA8 && s[2] <= 0xAE))) ||
-                  (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9);
+        control =
+            (s[1] == 0x80 && (s[2] == 0x8E || s[2] == 0x8F || (s[2] >= 0xA8 && s[2] <= 0xAE))) ||
+            (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9);
     return control ? 0 : length;
 }
 

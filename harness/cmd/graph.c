@@ -209,7 +209,8 @@ static void print_edge(const struct graph *g, int from, const char *to)
     char shape[96];
     const struct value *value = &g->values[from];
     printf("  ");
-    graph_print_quoted(stdout, value->producer == NONE ? value->name : g->nodes[value->producer].name);
+    graph_print_quoted(stdout,
+                       value->producer == NONE ? value->name : g->nodes[value->producer].name);
     printf(" -> ");
     graph_print_quoted(stdout, to);
     printf(" [label=\"%s\"];\n", shape_text(&value->shape, shape));
