@@ -31,6 +31,12 @@
 
 enum { LIMIT_S = 20, WORDS_MAX = 14, CODES = 6, OTHER_BYTES = 4096 };
 static const rlim_t limit_bytes = 8ull << 30;
+/* A sanitizer reserves terabytes of address space. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool sanitized = true;
+#else
+static const bool sanitized = false;
+#endif
 
 /* A command with its words; FILE, OTHER and OUT stand for paths. */
 typedef const char *const words_of[WORDS_MAX];
@@ -207,11 +213,8 @@ static bool make_copy(const struct campaign *c, uint64_t index, const char *path
 static void limit(void)
 {
     struct rlimit space = {limit_bytes, limit_bytes}, none = {0, 0};
-#if !defined(__SANITIZE_ADDRESS__)
-    setrlimit(RLIMIT_AS, &space);
-#else
-    (void)space;
-#endif
+    if (!sanitized)
+        setrlimit(RLIMIT_AS, &space);
     setrlimit(RLIMIT_CORE, &none);
 }
 
