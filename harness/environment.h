@@ -44,4 +44,8 @@ void environment_changes(const struct environment *before, const struct environm
 /* Version, flags and hash of this executable and of the plug-ins beside it. */
 enum status build_probe(struct build_record *build, struct arena *arena, struct error *err);
 
+struct build_files;
+/* Which files those are. */
+enum status build_probe_files(struct build_files *files, struct arena *arena, struct error *err);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/build_info.h"
 #include "base/json.h"
 #include "harness/command.h"
+#include "harness/environment.h"
 
 struct values {
     bool json;
@@ -16,9 +17,16 @@ static const struct option options[] = {
     {0},
 };
 
-static void print_json(void)
+static int print_json(void)
 {
+    struct arena arena = {0};
+    struct build_record build;
+    struct error err = {0};
     struct json j;
+    enum status status = build_probe(&build, &arena, &err);
+    arena_release(&arena);
+    if (status != STATUS_OK)
+        return command_fail(&err);
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
     json_text(&j, "version", build_info.version);
@@ -28,7 +36,9 @@ static void print_json(void)
     json_text(&j, "flags", build_info.flags);
     json_text(&j, "isas", build_info.isas);
     json_text(&j, "features", build_info.features);
+    json_text(&j, "uid", build.uid); /* of the executable and its plug-ins */
     json_close(&j);
+    return EXIT_FINE;
 }
 
 static int version(int word_count, char **words, const void *values)
@@ -39,10 +49,9 @@ static int version(int word_count, char **words, const void *values)
         return EXIT_USAGE;
     }
     if (v->json)
-        print_json();
-    else
-        printf("ridge %s (%s, %s)\n%s\n", build_info.version, build_info.commit, build_info.config,
-               build_info.compiler);
+        return print_json();
+    printf("ridge %s (%s, %s)\n%s\n", build_info.version, build_info.commit, build_info.config,
+           build_info.compiler);
     return EXIT_FINE;
 }
 
