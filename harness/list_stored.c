@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/registry.h"
 #include "base/table.h"
+#include "harness/kept_program.h"
 #include "harness/suite.h"
 #include "results/query.h"
 
@@ -98,6 +99,75 @@ enum status list_runs(const char *db, bool as_json, struct error *err)
             runs_table(&runs);
         grid_release(&runs);
     }
+    store_close(store);
+    return status;
+}
+
+/* ---- baselines ---- */
+
+/* Where the program of a baseline is kept, or NULL. */
+static const char *kept_path(const char *db, const struct grid *g, int64_t row, struct arena *arena)
+{
+    struct kept_program kept;
+    const char *uid = grid_text(g, row, "build");
+    return *uid && kept_program_find(db, uid, arena, &kept) ? kept.path : NULL;
+}
+
+static void baselines_json(const char *db, const struct grid *g, struct arena *arena)
+{
+    static const char *const texts[] = {"name",        "run_uuid", "note", "created_utc",
+                                        "started_utc", "state",    "tag",  "host",
+                                        "build",       "version",  "git"};
+    struct json json;
+    json_begin(&json, stdout);
+    json_open(&json, NULL, '[');
+    for (int64_t row = 0; row < g->row_count; row++) {
+        json_open(&json, NULL, '{');
+        for (int k = 0; k < ARRAY_COUNT(texts); k++)
+            json_text(&json, texts[k], grid_text(g, row, texts[k]));
+        json_text(&json, "program", kept_path(db, g, row, arena));
+        json_close(&json);
+    }
+    json_close(&json);
+}
+
+static void baselines_table(const char *db, const struct grid *g, struct arena *arena)
+{
+    static const char *const titles[] = {"baseline", "run",     "set [UTC]", "machine",
+                                         "commit",   "program", "note"};
+    struct table t = {.column_count = 0};
+    for (int k = 0; k < ARRAY_COUNT(titles); k++)
+        table_column(&t, titles[k], TABLE_LEFT);
+    for (int64_t row = 0; row < g->row_count; row++) {
+        const char *path = kept_path(db, g, row, arena);
+        bool here = grid_text(g, row, "build")[0] != '\0';
+        table_cell(&t, "%s", grid_text(g, row, "name"));
+        table_cell(&t, "%.8s", grid_text(g, row, "run_uuid"));
+        table_cell(&t, "%.10s", grid_text(g, row, "created_utc"));
+        table_cell(&t, "%s", grid_text(g, row, "host"));
+        table_cell(&t, "%s", grid_text(g, row, "git"));
+        table_cell(&t, "%s", path ? path : here ? "not kept" : "the run is not in this database");
+        table_cell(&t, "%s", grid_text(g, row, "note"));
+    }
+    table_print(&t, stdout);
+    table_release(&t);
+}
+
+enum status list_baselines(const char *db, bool as_json, struct error *err)
+{
+    struct store *store;
+    struct grid g;
+    struct arena arena = {0};
+    TRY(store_open(db, STORE_READ, &store, err));
+    enum status status = query_view(store, "baselines", NULL, 0, &g, err);
+    if (status == STATUS_OK) {
+        if (as_json)
+            baselines_json(db, &g, &arena);
+        else
+            baselines_table(db, &g, &arena);
+        grid_release(&g);
+    }
+    arena_release(&arena);
     store_close(store);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The catalogues of `ridge list` that are not part of the program: runs of a database, and suites,
- * which are read to be described. */
+ * The catalogues of `ridge list` that are not part of the program: runs and baselines of a
+ * database, and suites, which are read to be described. */
 #ifndef HARNESS_LIST_STORED_H
 #define HARNESS_LIST_STORED_H
 
@@ -11,6 +11,7 @@
 
 /* To standard output. */
 enum status list_runs(const char *db, bool as_json, struct error *err);
+enum status list_baselines(const char *db, bool as_json, struct error *err);
 enum status list_suites(bool as_json, struct error *err);
 
 #endif

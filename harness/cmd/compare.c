@@ -10,13 +10,14 @@
 #include "base/output.h"
 #include "harness/command.h"
 #include "harness/comparison.h"
+#include "harness/kept_program.h"
 
 static const char default_db[] = "out/ridge.db";
 
 struct compare_options {
     const char *db, *output, *set_baseline, *note;
     double limit, detect;
-    bool json, markdown, junit, github;
+    bool json, markdown, junit, github, keep_program;
 };
 
 static const struct option options[] = {
@@ -37,10 +38,41 @@ static const struct option options[] = {
      "writes there instead of to standard output"},
     {"set-baseline", 0, OPTION_TEXT, offsetof(struct compare_options, set_baseline), "NAME",
      "compares nothing: gives run BASE this name"},
+    {"keep-program", 0, OPTION_FLAG, offsetof(struct compare_options, keep_program), NULL,
+     "with --set-baseline: keeps this program beside the database, for `ridge run --against`"},
     {"note", 0, OPTION_TEXT, offsetof(struct compare_options, note), "TEXT",
      "why, with --set-baseline"},
     {.name = NULL},
 };
+
+/* The name stands before the program is kept: without it the run still has its baseline. */
+static enum status keep_program(const char *db, const char *uid, struct error *err)
+{
+    struct arena arena = {0};
+    const char *path = "";
+    bool fresh = false;
+    enum status status = kept_program_keep(db, uid, &arena, &path, &fresh, err);
+    if (status == STATUS_OK)
+        fprintf(stderr, "ridge: its program is kept in %s%s\n", path,
+                fresh ? "" : ", as it was before");
+    arena_release(&arena);
+    return status;
+}
+
+static enum status suggest_keeping(const char *db, const char *uid, const char *name)
+{
+    struct arena arena = {0};
+    struct kept_program kept;
+    if (kept_program_find(db, uid, &arena, &kept))
+        fprintf(stderr, "ridge: its program is kept in %s\n", kept.path);
+    else
+        fprintf(stderr,
+                "ridge: its program is not kept; with --keep-program `ridge run --against "
+                "baseline:%s` could measure later programs in turns with it\n",
+                name);
+    arena_release(&arena);
+    return STATUS_OK;
+}
 
 static enum status set_baseline(const struct compare_options *o, const char *db, const char *word,
                                 struct error *err)
@@ -48,7 +80,7 @@ static enum status set_baseline(const struct compare_options *o, const char *db,
     struct run_list list;
     struct store *store;
     TRY(run_list_open(&list, word, db, err));
-    const char *uuid = list.runs[0].uuid;
+    const char *uuid = list.runs[0].uuid, *uid = list.runs[0].build;
     enum status status = STATUS_OK;
     if (list.count != 1)
         status =
@@ -61,6 +93,10 @@ static enum status set_baseline(const struct compare_options *o, const char *db,
     }
     if (status == STATUS_OK)
         fprintf(stderr, "ridge: baseline \"%s\" is run %s\n", o->set_baseline, uuid);
+    if (status == STATUS_OK)
+        status = o->keep_program
+                     ? keep_program(store_path(list.runs[0].store), uid, err)
+                     : suggest_keeping(store_path(list.runs[0].store), uid, o->set_baseline);
     run_list_close(&list);
     return status;
 }
@@ -82,6 +118,8 @@ static enum status check_options(const struct compare_options *o, int word_count
         return FAIL(err, STATUS_FAILED, "--limit and --detect must be positive percentages");
     if (o->note && !o->set_baseline)
         return FAIL(err, STATUS_FAILED, "--note goes with --set-baseline");
+    if (o->keep_program && !o->set_baseline)
+        return FAIL(err, STATUS_FAILED, "--keep-program goes with --set-baseline");
     if (o->set_baseline && !*o->set_baseline)
         return FAIL(err, STATUS_FAILED, "--set-baseline needs a name");
     int words = o->set_baseline ? 1 : 2;

@@ -22,7 +22,7 @@ struct list_options {
 
 static const struct option options[] = {
     {"db", 'd', OPTION_TEXT, offsetof(struct list_options, db), "FILE",
-     "of runs: the database (default " STORE_DEFAULT ")"},
+     "of runs and baselines: the database (default " STORE_DEFAULT ")"},
     {"json", 0, OPTION_FLAG, offsetof(struct list_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -266,11 +266,16 @@ static int list_main(int word_count, char **words, const void *values)
         return list_runs(o->db ? o->db : STORE_DEFAULT, o->json, &err) == STATUS_OK
                    ? EXIT_FINE
                    : command_fail(&err);
+    if (word_count == 1 && strcmp(word, "baselines") == 0)
+        return list_baselines(o->db ? o->db : STORE_DEFAULT, o->json, &err) == STATUS_OK
+                   ? EXIT_FINE
+                   : command_fail(&err);
     if (word_count == 1 && strcmp(word, "suites") == 0)
         return list_suites(o->json, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
     if (!catalogue || word_count > 1) {
         fprintf(stderr,
-                "ridge list: \"%s\" is none of workloads, suites, runs, ops, kernels, plugins\n",
+                "ridge list: \"%s\" is none of workloads, suites, runs, baselines, ops, kernels, "
+                "plugins\n",
                 words[word_count - 1]);
         return EXIT_USAGE;
     }
@@ -292,8 +297,8 @@ static int list_main(int word_count, char **words, const void *values)
 
 REGISTER(command, list) = {
     .name = "list",
-    .summary = "list workloads, suites, stored runs, operators, kernels or plug-ins",
-    .usage = "[workloads|suites|runs|ops|kernels|plugins] [--json]",
+    .summary = "list workloads, suites, stored runs, baselines, operators, kernels or plug-ins",
+    .usage = "[workloads|suites|runs|baselines|ops|kernels|plugins] [--json]",
     .help =
         "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
         "\"Table I\" is the batch of that table in the AI Matrix paper, - where it has no row.\n"
