@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "harness/asked_child.h"
 
 #include <errno.h>
@@ -7,8 +8,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,10 +19,11 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "harness/interrupt.h"
 
 extern char **environ;
 
-enum { STOP_LIMIT_MS = 5000, STOP_STEP_MS = 2 };
+enum { STOP_LIMIT_MS = 5000, STOP_INTERRUPTED_MS = 200, STOP_STEP_MS = 2 };
 
 /* ---- starting ---- */
 
@@ -69,24 +73,41 @@ static char **copy_words(struct arena *arena, const char *const *words)
 static int spawn(struct asked_child *child, int other, char **command, char **environment)
 {
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     int code = posix_spawn_file_actions_init(&actions);
     if (code)
         return code;
+    code = posix_spawnattr_init(&attributes);
+    if (code) {
+        posix_spawn_file_actions_destroy(&actions);
+        return code;
+    }
     code = posix_spawn_file_actions_adddup2(&actions, other, STDIN_FILENO);
     if (!code)
         code = posix_spawn_file_actions_adddup2(&actions, other, STDOUT_FILENO);
+    if (!code && child->errors >= 0)
+        code = posix_spawn_file_actions_adddup2(&actions, child->errors, STDERR_FILENO);
     if (!code)
-        code = posix_spawnp(&child->pid, command[0], &actions, NULL, command, environment);
+        code = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    if (!code)
+        code = posix_spawnp(&child->pid, command[0], &actions, &attributes, command, environment);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return code;
 }
 
-enum status asked_child_start(struct asked_child *child, const char *const *command,
-                              const char *const *environment, struct error *err)
+static void forget_errors(struct asked_child *child)
+{
+    if (child->errors >= 0)
+        close(child->errors);
+    child->errors = -1;
+}
+
+static enum status start(struct asked_child *child, const char *const *command,
+                         const char *const *environment, struct error *err)
 {
     struct arena arena = {0};
     int ends[2], code = ENOMEM;
-    *child = (struct asked_child){.socket = -1, .name = command[0]};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
         return FAIL(err, STATUS_FAILED, "%s: no socket: %s", child->name, strerror(errno));
     char **words = copy_words(&arena, command);
@@ -97,16 +118,50 @@ enum status asked_child_start(struct asked_child *child, const char *const *comm
     close(ends[1]);
     if (code) {
         close(ends[0]);
+        forget_errors(child);
         return FAIL(err, STATUS_FAILED, "cannot start %s: %s", child->name, strerror(code));
     }
     child->socket = ends[0];
     return STATUS_OK;
 }
 
+enum status asked_child_start(struct asked_child *child, const char *const *command,
+                              const char *const *environment, struct error *err)
+{
+    *child = (struct asked_child){.socket = -1, .errors = -1, .exit_code = -1, .name = command[0]};
+    return start(child, command, environment, err);
+}
+
+enum status asked_child_start_kept(struct asked_child *child, const char *const *command,
+                                   const char *const *environment, struct error *err)
+{
+    *child = (struct asked_child){.socket = -1, .exit_code = -1, .name = command[0]};
+    child->errors = memfd_create("standard error", MFD_CLOEXEC);
+    return start(child, command, environment, err);
+}
+
+void asked_child_last_words(const struct asked_child *child, char *text, size_t size)
+{
+    char end[1024];
+    off_t length = child->errors < 0 ? 0 : lseek(child->errors, 0, SEEK_END);
+    off_t from = length > (off_t)sizeof(end) - 1 ? length - (off_t)sizeof(end) + 1 : 0;
+    ssize_t got = length > 0 ? pread(child->errors, end, sizeof(end) - 1, from) : 0;
+    while (got > 0 && strchr("\n\r ", end[got - 1]))
+        got--;
+    end[got > 0 ? got : 0] = '\0';
+    const char *line = strrchr(end, '\n');
+    snprintf(text, size, "%s", line ? line + 1 : end);
+}
+
 /* ---- talking ---- */
 
 static enum status fail_ended(const struct asked_child *child, struct error *err)
 {
+    char said[400];
+    asked_child_last_words(child, said, sizeof(said));
+    if (child->errors >= 0)
+        return FAIL(err, STATUS_FAILED, "%s (process %d) ended while a sample was expected%s%s",
+                    child->name, (int)child->pid, said[0] ? ": " : "", said);
     return FAIL(err, STATUS_FAILED,
                 "%s (process %d) ended while a sample was expected; its own "
                 "message is above",
@@ -137,6 +192,8 @@ static enum status read_line(struct asked_child *child, double limit_s, char *li
         if (child->used == sizeof(child->buffer))
             return FAIL(err, STATUS_FAILED, "%s printed a line that is no sample", child->name);
         int left = now < end ? (int)((end - now) / 1000000 + 1) : 0;
+        if (interrupt_requested())
+            return FAIL(err, STATUS_FAILED, "interrupted while %s was waited for", child->name);
         int polled = poll(&ready, 1, left);
         if (polled < 0 && errno == EINTR)
             continue;
@@ -162,11 +219,12 @@ enum status asked_child_ready(struct asked_child *child, double limit_s, struct 
     return STATUS_OK;
 }
 
-enum status asked_child_sample(struct asked_child *child, double limit_s, double *ms,
-                               struct error *err)
+static enum status ask(struct asked_child *child, const char *request, double limit_s, double *ms,
+                       struct error *err)
 {
     char line[sizeof(child->buffer)], *end;
-    if (send(child->socket, "\n", 1, MSG_NOSIGNAL) != 1)
+    ssize_t length = (ssize_t)strlen(request);
+    if (send(child->socket, request, (size_t)length, MSG_NOSIGNAL) != length)
         return fail_ended(child, err);
     TRY(read_line(child, limit_s, line, err));
     *ms = strtod(line, &end);
@@ -176,7 +234,30 @@ enum status asked_child_sample(struct asked_child *child, double limit_s, double
     return STATUS_OK;
 }
 
+enum status asked_child_sample(struct asked_child *child, double limit_s, double *ms,
+                               struct error *err)
+{
+    return ask(child, "\n", limit_s, ms, err);
+}
+
+enum status asked_child_block(struct asked_child *child, int64_t runs, double limit_s, double *ms,
+                              struct error *err)
+{
+    char request[32];
+    snprintf(request, sizeof(request), "%lld\n", (long long)runs);
+    return ask(child, request, limit_s, ms, err);
+}
+
 /* ---- stopping ---- */
+
+/* Wrappers of a program may have left it behind: the group goes with its leader. */
+static enum status kill_group(struct asked_child *child, struct error *err)
+{
+    int state;
+    kill(-child->pid, SIGKILL);
+    waitpid(child->pid, &state, 0);
+    return FAIL(err, STATUS_FAILED, "%s did not end with its input; it was killed", child->name);
+}
 
 enum status asked_child_stop(struct asked_child *child, struct error *err)
 {
@@ -186,21 +267,64 @@ enum status asked_child_stop(struct asked_child *child, struct error *err)
         return STATUS_OK;
     close(child->socket);
     child->socket = -1;
+    forget_errors(child);
     for (int ms = 0; ended == 0 && ms < STOP_LIMIT_MS; ms += STOP_STEP_MS) {
+        if (interrupt_requested() && ms >= STOP_INTERRUPTED_MS)
+            break;
         const struct timespec step = {.tv_nsec = STOP_STEP_MS * 1000000L};
         ended = waitpid(child->pid, &state, WNOHANG);
         if (ended == 0)
             nanosleep(&step, NULL);
     }
-    if (ended == 0) {
-        kill(child->pid, SIGKILL);
-        waitpid(child->pid, &state, 0);
-        return FAIL(err, STATUS_FAILED, "%s did not end with its input; it was killed",
-                    child->name);
-    }
+    if (ended == 0)
+        return kill_group(child, err);
+    child->exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
     if (WIFEXITED(state) && WEXITSTATUS(state) == 0)
         return STATUS_OK;
     return FAIL(err, STATUS_FAILED, "%s ended with %s %d", child->name,
                 WIFSIGNALED(state) ? "signal" : "exit code",
                 WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state));
+}
+
+/* ---- a command as a whole ---- */
+
+/* Until the end; false when the limit came first. */
+static bool read_all(struct asked_child *child, double limit_s, char *text, size_t size)
+{
+    uint64_t end = clock_now_ns() + (uint64_t)(limit_s * 1e9);
+    size_t used = 0;
+    for (;;) {
+        uint64_t now = clock_now_ns();
+        struct pollfd ready = {.fd = child->socket, .events = POLLIN};
+        int polled = now < end && !interrupt_requested()
+                         ? poll(&ready, 1, (int)((end - now) / 1000000 + 1))
+                         : 0;
+        if (polled < 0 && errno == EINTR)
+            continue;
+        if (polled <= 0)
+            return false;
+        char *to = used + 1 < size ? text + used : child->buffer; /* more than asked for is lost */
+        size_t room = used + 1 < size ? size - 1 - used : sizeof(child->buffer);
+        ssize_t got = recv(child->socket, to, room, 0);
+        if (got <= 0)
+            return true;
+        used += to == child->buffer ? 0 : (size_t)got;
+        text[used] = '\0';
+    }
+}
+
+enum status asked_child_output(const char *const *command, const char *const *environment,
+                               double limit_s, char *text, size_t size, struct error *err)
+{
+    struct asked_child child;
+    char said[400];
+    text[0] = '\0';
+    TRY(asked_child_start_kept(&child, command, environment, err));
+    bool whole = read_all(&child, limit_s, text, size);
+    asked_child_last_words(&child, said, sizeof(said));
+    enum status status = asked_child_stop(&child, err);
+    if (!whole)
+        return FAIL(err, STATUS_FAILED, "%s %s did not end within %.3g s", command[0], command[1],
+                    limit_s);
+    return status == STATUS_OK || !said[0] ? status : error_context(err, "%s", said);
 }

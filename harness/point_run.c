@@ -54,6 +54,17 @@ static void read_levels(const struct work *w, struct levels_now *out)
         levels_none(none, out);
 }
 
+/* Others took the samples: what remains to be read here is the peak. */
+static enum status phase_taken(struct work *w)
+{
+    read_levels(w, &w->before);
+    w->peak = w->before.value[LEVEL_ARITHMETIC];
+    w->measurement = *w->job->taken->whole;
+    w->measurement.samples = NULL; /* which stay theirs */
+    w->measured = true;
+    return STATUS_OK;
+}
+
 /* The visit: its share of the samples between two readings of the levels, on threads of its own. */
 static enum status phase_time(struct work *w, bool again, struct error *err)
 {
@@ -67,6 +78,8 @@ static enum status phase_time(struct work *w, bool again, struct error *err)
                                       .cpus = point->threads,
                                       .seed = 1};
     w->phase = "measuring";
+    if (w->job->taken)
+        return phase_taken(w);
     read_levels(w, &w->before);
     TRY(measure_run(&w->target->subject, &options, &w->measurement, err));
     TRY(w->target->exe ? exe_status(w->target->exe, err) : STATUS_OK);
@@ -317,14 +330,18 @@ static enum status make_record(struct work *w, struct point_facts *facts, struct
 {
     struct point_state *state = w->state;
     struct point_record own = record_point(w->job->point);
+    const struct visits_taken *taken = w->job->taken;
     struct measurement joined;
     struct record record;
-    if (w->measured) {
+    facts->visits = taken ? taken->visits : state->visits;
+    facts->visit_count = taken ? taken->count : state->visit_count;
+    if (w->measured && taken) {
+        joined = *taken->whole;
+        facts->round_spread = taken->spread;
+    } else if (w->measured) {
         TRY(join(w, &joined, &facts->round_spread, err));
-        facts->measurement = &joined;
     }
-    facts->visits = state->visits;
-    facts->visit_count = state->visit_count;
+    facts->measurement = w->measured ? &joined : NULL;
     find_peak(w, &own, facts);
     TRY(state->has_record ? record_again(facts, &state->record, w->arena, &record, err)
                           : record_make(facts, w->arena, &record, err));
@@ -354,7 +371,7 @@ static enum status keep(struct work *w, const char *started, uint64_t begin,
     state->visit_s = facts.wall_s;
     if (state->has_record)
         facts.wall_s += state->record.wall_s;
-    if (w->measured || state->has_record)
+    if ((w->measured && !w->job->taken) || state->has_record)
         TRY(keep_visit(w, started, failure, err));
     return make_record(w, &facts, err);
 }

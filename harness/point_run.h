@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "harness/levels.h"
+#include "harness/measure.h"
 #include "harness/model_options.h"
 #include "harness/pause.h"
 #include "harness/peak.h"
@@ -14,6 +15,14 @@
 #include "harness/progress.h"
 #include "harness/target.h"
 #include "results/record.h"
+
+/* All visits of a point that were taken by other processes (harness/turns.h). */
+struct visits_taken {
+    const struct measurement *whole; /* of them all, its samples too */
+    const struct visit_record *visits;
+    int count;
+    double spread; /* between them (harness/visits.h) */
+};
 
 struct point_job {
     const struct point *point;
@@ -23,6 +32,7 @@ struct point_job {
     const struct ceiling_list *ceilings; /* of the run */
     struct levels *levels;               /* NULL: none are read */
     struct progress *progress;
+    const struct visits_taken *taken; /* instead of sampling; NULL: samples are taken here */
     struct error *lost; /* set when the point's device was lost, with what was done then */
     /* Called with `room` when the point could not be compiled: gives back memory that others keep;
      * true: it is worth another try. */

@@ -167,7 +167,7 @@ static const char *peak_text(struct rows *rows, const struct point_facts *f)
 static void add_derived(struct rows *rows, const struct point_facts *f)
 {
     double median = f->measurement->median_s;
-    if (f->measurement->timed == 0 || !(median > 0))
+    if (f->measurement->timed == 0 || !(median > 0) || isnan(f->cost->flops))
         return;
     struct metric_record *rate = add(rows, -1, "flop_rate", "FLOP/s", f->cost->flops / median);
     rate->better = BETTER_HIGHER;

@@ -33,7 +33,7 @@ struct point_facts {
     int sequence;
     const char *started_utc;
     double wall_s;
-    const struct graph_cost *cost;
+    const struct graph_cost *cost;           /* flops NAN: only the batch is known */
     const struct exe *exe;                   /* NULL on the null device */
     const struct measurement *measurement;   /* NULL: failed before */
     const struct verification *verification; /* NULL: not verified */

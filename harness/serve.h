@@ -3,14 +3,15 @@
  * One sample per line of standard input: lets another program take turns with this one.
  *
  * An empty line asks for one execution, from the launch until it is done, by the host's clock. A
- * number N asks for N that follow each other, by the device's clock (exe_time_runs). The answer is
- * the time of one execution in ms. What fails on a device ends the program: no time is told. */
+ * number N asks for N that follow each other, on a GPU by its clock (exe_time_runs). The answer is
+ * the time of one execution in ms. What fails on a device ends the program: no time is reported. */
 #ifndef HARNESS_SERVE_H
 #define HARNESS_SERVE_H
 
 #include "harness/model_options.h"
+#include "harness/plan.h"
 
 /* Prints "ready", then a line per line; ends with the input. An exit code. */
-int serve_samples(const char *spec, const struct model_options *model);
+int serve_samples(const struct point *point, const struct model_options *model);
 
 #endif

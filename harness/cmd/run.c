@@ -16,6 +16,7 @@
 #include "harness/plan_time.h"
 #include "harness/procfs.h"
 #include "harness/record.h"
+#include "harness/run_against.h"
 #include "harness/serve.h"
 #include "harness/visits.h"
 #include "plots/report.h"
@@ -23,7 +24,7 @@
 struct run_options {
     struct model_options model;
     struct plan_overrides plan;
-    const char *tag;
+    const char *tag, *against;
     int64_t repeat;
     bool json, on_request, resume, quiet, redact, no_db, interleave;
 };
@@ -39,6 +40,8 @@ static const struct option options[] = {
     {"redact", 0, OPTION_FLAG, offsetof(struct run_options, redact), NULL,
      "keep no host name, serial number, user name or path"},
     {"quiet", 'q', OPTION_FLAG, offsetof(struct run_options, quiet), NULL, "no progress bar"},
+    {"against", 0, OPTION_TEXT, offsetof(struct run_options, against), "PROGRAM",
+     "measure this program in turns with another, or with that of a baseline, and compare"},
     {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
      "the first two words are two ridge programs, which take turns and are compared"},
     {"repeat", 0, OPTION_COUNT, offsetof(struct run_options, repeat), "N",
@@ -294,12 +297,43 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
     return exit_code(&result, plan);
 }
 
+/* The first option that turns with another program have no use for, or NULL: it must not be
+ * ignored. */
+static const char *useless_against(const struct run_options *o)
+{
+    return o->interleave    ? "--interleave"
+           : o->on_request  ? "--on-request"
+           : o->resume      ? "--resume"
+           : o->no_db       ? "--no-db"
+           : o->plan.report ? "--report"
+                            : NULL;
+}
+
+static int run_turns(const struct plan *plan, const struct run_options *o, const char *command)
+{
+    const struct against_options against = {.program = o->against,
+                                            .model = &o->model,
+                                            .tag = o->tag,
+                                            .command = command,
+                                            .json = o->json,
+                                            .quiet = o->quiet || o->json,
+                                            .redact = o->redact};
+    return run_against(plan, &against);
+}
+
 static int run_main(int word_count, char **words, const void *values)
 {
     struct run_options o = *(const struct run_options *)values;
     struct error err = {0};
     struct plan plan;
     struct arena arena = {0};
+    if (o.against && useless_against(&o)) {
+        fprintf(stderr,
+                "ridge: %s has no meaning with --against, which stores two runs and compares "
+                "them\n",
+                useless_against(&o));
+        return EXIT_USAGE;
+    }
     if (o.interleave) {
         struct ab_options ab = {o.repeat, &o.plan, &o.model, o.json};
         return ab_main(words, word_count, &ab);
@@ -329,7 +363,8 @@ static int run_main(int word_count, char **words, const void *values)
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
     char *command = command_line(&arena);
     int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))
-               : o.on_request ? serve_samples(words[0], &o.model)
+               : o.on_request ? serve_samples(&plan.points[0], &o.model)
+               : o.against    ? run_turns(&plan, &o, command)
                               : run_plan(&plan, &o, command);
     arena_release(&arena);
     plan_release(&plan);
@@ -345,6 +380,11 @@ REGISTER(command, run) = {
         "all of it in the database. Without a word: ./suite.toml, or the suite quick.\n\n"
         "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
         "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
+        "--against PROGRAM measures two programs in turns, point by point and sample by sample,\n"
+        "in fresh processes each round, stores both as runs and says which points became slower.\n"
+        "PROGRAM is a file, a command, or `baseline:NAME` where `ridge compare --set-baseline\n"
+        "NAME RUN --keep-program` has kept its program. Its exit codes are those of `ridge\n"
+        "compare`.\n\n"
         "Exit code: 0 fine, 2 usage, 3 a point failed, was wrong, or owes 1 % or more of its\n"
         "time to the reference kernel although --providers did not name `reference`, 4 a point is\n"
         "invalid, or the run was interrupted or its machine changed under it, 5 nothing could run\n"
