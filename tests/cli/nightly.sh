@@ -29,6 +29,53 @@ night() { # name, ns of an execution
     run env RIDGE_NIGHT="$1" "$root/tools/nightly.sh"
 }
 
+# ---- in turns with the program of the baseline ----
+export RIDGE_DB="$tap_dir/turns.db"
+night first 1000000
+exits 0
+complains 'baseline "release" is run'
+complains 'its program is kept in'
+night second 1000000
+exits 0
+prints '^2 points: 2 unchanged'
+check "one run in turns" jq -e 'all(.[]; .base_runs >= 1 and .verdict == "unchanged")' compare.json
+check "nothing to compare the machine with yet" sh -c '! grep -q "the night before" "$0"' "$output"
+check "the page shows both" grep -q 'Against another run' out/nightly/index.html
+check "both runs are stored" test "$(sqlite3 "$RIDGE_DB" "SELECT count(*) FROM run WHERE tag IN ('second', 'second.base')")" = 2
+# The machine is slower, and with it both programs: no regression of the program, and it is said.
+night third 1200000
+exits 0
+prints '^2 points: 2 unchanged'
+prints 'the night before'
+check "the machine's night is told from the program's" test "$(grep -c '20.0 %' "$output")" -ge 2
+# A program that is slower itself: a plug-in that works more. Built here, as its maker would.
+model=/usr/share/libonnx-testdata/data/node/test_relu/model.onnx
+if [ -f "$model" ]; then
+    for times in 40000 52000; do
+        mkdir "plug$times"
+        make -s -C "$root/tests/plugin_sample" OUT="$tap_dir/plug$times" CFLAGS="-O2 -g -DSAMPLE_REPEAT=$times" >make.log 2>&1
+    done
+    printf '[ceilings]\nmeasure = false\n[defaults]\nthreads = 1\nproviders = "sample"\n[[workload]]\npath = "%s"\n' "$model" >plug.toml
+    summary=$tap_dir/summary
+    run env RIDGE_BASELINE=plug RIDGE_SUITE=plug.toml RIDGE_PLUGIN_PATH="$tap_dir/plug40000" RIDGE_NIGHT=p1 "$root/tools/nightly.sh"
+    exits 0
+    run env RIDGE_BASELINE=plug RIDGE_SUITE=plug.toml RIDGE_PLUGIN_PATH="$tap_dir/plug52000" RIDGE_NIGHT=p2 GITHUB_ACTIONS=true \
+        GITHUB_STEP_SUMMARY="$summary" "$root/tools/nightly.sh"
+    exits 1
+    prints '^::error title=regressed'
+    check "the summary has it" grep -q '^| regressed ' "$summary"
+fi
+echo nonsense >script
+run env RIDGE_NIGHT=fails "$root/tools/nightly.sh"
+exits 3
+run env RIDGE_SUITE=no_such_suite "$root/tools/nightly.sh"
+exits 2
+run env RIDGE_MODE=days "$root/tools/nightly.sh"
+exits 2
+complains 'turns or nights'
+
+# ---- night by night ----
+export RIDGE_DB="$tap_dir/nightly.db" RIDGE_MODE=nights
 night first 1000000
 exits 0
 complains 'baseline "release" is run'

@@ -26,6 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef SAMPLE_REPEAT
+#define SAMPLE_REPEAT 1 /* what RIDGE_SAMPLE_REPEAT is where nobody says */
+#endif
+
 enum { CHUNK = 4096, KERNELS_MAX = 12 };
 
 /* Everything that changes, but for `left`, is set at the entry and read only from then on. */
@@ -256,7 +260,7 @@ const struct plugin *ridge_plugin(const struct plugin_host *ridge, struct error 
     const char *wanted = getenv("RIDGE_SAMPLE"), *delay = getenv("RIDGE_SAMPLE_DELAY_US");
     const char *more = getenv("RIDGE_SAMPLE_REPEAT"), *killing = getenv("RIDGE_SAMPLE_KILL");
     host = ridge;
-    repeat = more ? strtol(more, NULL, 10) : 1;
+    repeat = more ? strtol(more, NULL, 10) : SAMPLE_REPEAT;
     left = killing ? strtol(killing, NULL, 10) : 0;
     delay_us = delay ? strtol(delay, NULL, 10) : 1000;
     table = (struct plugin){.abi = PLUGIN_ABI,
