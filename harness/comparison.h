@@ -22,6 +22,7 @@ struct side_work {
     double switches, steal; /* context switches per second of samples; share of CPU time */
     double verify_error;    /* NAN: not verified */
     double verify_bound;
+    bool unverified; /* in turns, where that says nothing */
 };
 
 /* A number per second, of which more is better. That of the scenario offline is made of the timed

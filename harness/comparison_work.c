@@ -21,7 +21,8 @@ void comparison_read_work(struct side_work *work, const struct grid *g, int64_t 
                                .switches = grid_number(g, row, "switches"),
                                .steal = grid_number(g, row, "steal_share"),
                                .verify_error = grid_number(g, row, "verify_error"),
-                               .verify_bound = grid_number(g, row, "verify_bound")};
+                               .verify_bound = grid_number(g, row, "verify_bound"),
+                               .unverified = grid_number(g, row, "unverified") > 0};
 }
 
 /* ---- what changed ---- */
@@ -83,6 +84,8 @@ static void add_verification(struct changes *c, const struct side_work *a,
 {
     static const char *const words[] = {"verified", "not verified"};
     double more = b->verify_error / a->verify_error;
+    if (a->unverified || b->unverified)
+        return;
     if (isnan(a->verify_error) != isnan(b->verify_error))
         add_text(c, "verification", words[isnan(a->verify_error) != 0],
                  words[isnan(b->verify_error) != 0]);

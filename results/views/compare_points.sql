@@ -4,7 +4,7 @@
 -- :run
 SELECT r.id AS result, p.key, p.canonical, p.workload, p.params, p.mode, p.device, p.precision,
        p.batch, p.threads, p.scenario, p.cache, p.providers, r.status, r.verdict, r.reason,
-       r.verify_error, r.verify_bound,
+       r.verify_error, r.verify_bound, r.verify_how = 'not verified in turns' AS unverified,
        (SELECT value FROM metric WHERE result = r.id AND op IS NULL AND name = 'flops'
         AND source = 'model') AS flops,
        (SELECT value FROM metric WHERE result = r.id AND op IS NULL AND name = 'bytes_streamed')

@@ -176,6 +176,7 @@ unset RIDGE_NULL_SCRIPT
 run ridge run ncf gemm:m=64,n=64,k=64 --threads 1 --seconds 0.2 --seconds-max 1 --against "$RIDGE" --db "$tap_dir/real.db"
 check "one program against itself is no regression" test "$code" != 1
 check "and no failure" test "$code" != 3
+check "that BASE was not verified in turns is no change of work" sh -c '! grep -q "not verified" "$0"' "$output"
 is "HEAD is verified, once" "reference f64 2" "$(sql 'SELECT verify_how || " " || count(*) FROM result WHERE run = 2 AND verify_error IS NOT NULL AND verify_bound > 0' "$tap_dir/real.db")"
 check "HEAD has its work and its steps" test "$(sql 'SELECT count(*) FROM metric JOIN result AS r ON r.id = metric.result WHERE run = 2 AND ((name = "flops" AND op IS NULL) OR (name = "time_s" AND op IS NOT NULL))' "$tap_dir/real.db")" -ge 4
 is "BASE claims no work" 0 "$(sql 'SELECT count(*) FROM metric JOIN result AS r ON r.id = metric.result WHERE run = 1 AND name IN ("flops", "flop_rate", "bytes_streamed")' "$tap_dir/real.db")"
@@ -186,7 +187,7 @@ if [ -f "$model" ] && [ -f "$sample" ]; then
     cp "$sample" "$tap_dir/plugins/"
     printf '#!/bin/sh\nexec env RIDGE_SAMPLE_REPEAT=40000 "%s" "$@"\n' "$(realpath "$RIDGE")" >"$tap_dir/plain"
     chmod +x "$tap_dir/plain"
-    run env RIDGE_PLUGIN_PATH="$tap_dir/plugins" RIDGE_SAMPLE_REPEAT=52000 "$RIDGE" run "$model" --providers sample --threads 1 \
+    run env RIDGE_PLUGIN_PATH="$tap_dir/plugins" RIDGE_SAMPLE_REPEAT=52000 "$RIDGE" run "$model" --providers sample --threads 1 --rounds 6 \
         --against "$tap_dir/plain" --db "$tap_dir/p.db" --tag slower
     exits 1
     prints '^regressed '
