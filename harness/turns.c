@@ -22,7 +22,7 @@
 enum { PAIRS_LEAST = 8, LEVELS_PART = 16 };
 
 /* Of a visit, both programs together. */
-static const double seconds_least = 0.6, seconds_most_least = 2.5;
+static const double seconds_least = 0.6, seconds_most_least = 1.6;
 static const double start_limit_s = 900, sample_limit_s = 300;
 static const char self[] = "/proc/self/exe"; /* this program, were its file replaced meanwhile */
 
