@@ -11,7 +11,7 @@
 #include "harness/child_words.h"
 #include "harness/environment.h"
 #include "harness/interrupt.h"
-#include "harness/procfs.h"
+#include "harness/memory_room.h"
 #include "harness/program_probe.h"
 #include "harness/progress.h"
 #include "harness/redact.h"
@@ -317,8 +317,9 @@ static enum status begin(struct turns *t, struct error *err)
     TRY(program_probe(t->options->program, t->options->environment, &t->arena,
                       &t->build[TURNS_BASE], err));
     /* Without levels the runs are worth less, but are runs. */
-    int64_t available = procfs_memory_available("");
-    if (levels_open(available > 0 ? available / LEVELS_PART : 0, &t->levels, NULL) != STATUS_OK)
+    double room = memory_room("").bytes;
+    room = isfinite(room) ? room : 0;
+    if (levels_open((int64_t)(room / LEVELS_PART), &t->levels, NULL) != STATUS_OK)
         t->levels = NULL;
     TRY(store_open(t->options->db, STORE_WRITE, &t->store, err));
     TRY(begin_runs(t, err));
