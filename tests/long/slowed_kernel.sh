@@ -41,9 +41,10 @@ found=0
 wanted=0
 count_found() { # database, base, head, tag of a run with steps
     users "$1" "$4" | sort >"$tap_dir/users"
-    "$RIDGE" compare "$2" "$3" --db "$1" --json 2>/dev/null |
+    "$RIDGE" compare "$2" "$3" --db "$1" --json 2>"$tap_dir/compare" |
         jq -r '.[] | "\(.point) \(.verdict) \(.ratio) \(.label)"' | sort | join "$tap_dir/users" - >"$tap_dir/judged"
     sed 's/^[^ ]* /# /' "$tap_dir/judged"
+    [ -s "$tap_dir/judged" ] || echo "# $2, $3: no point that uses $operator was judged; $(tail -1 "$tap_dir/compare")"
     wanted=$((wanted + $(wc -l <"$tap_dir/judged")))
     found=$((found + $(grep -c '^[^ ]* regressed ' "$tap_dir/judged")))
 }
