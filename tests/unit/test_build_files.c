@@ -28,7 +28,7 @@ static void shell(const struct tree *t, const char *command)
 
 static void make_tree(struct tree *t)
 {
-    strcpy(t->folder, "/tmp/ridge_files_XXXXXX");
+    snprintf(t->folder, sizeof(t->folder), "/tmp/ridge_files_XXXXXX");
     assert_non_null(mkdtemp(t->folder));
     snprintf(t->program, sizeof(t->program), "%s/ridge", t->folder);
     snprintf(t->named, sizeof(t->named), "%s/own", t->folder);
@@ -93,7 +93,7 @@ static void any_file_changes_the_uid(void **state)
         shell(&t, changes[k]);
         uid_of(t.program, t.named, then);
         assert_string_not_equal(first, then);
-        strcpy(first, then);
+        memcpy(first, then, sizeof(first));
     }
     shell(&t, "rm -r $PWD");
 }

@@ -37,7 +37,7 @@ static void open_pair(struct pair *p, const char *a_ms, const char *b_ms)
                                  .start_s = 20,
                                  .sample_s = 20,
                                  .cpus = 1}};
-    strcpy(p->log, "/tmp/ridge_turns_XXXXXX");
+    snprintf(p->log, sizeof(p->log), "/tmp/ridge_turns_XXXXXX");
     int fd = mkstemp(p->log);
     assert_true(fd >= 0);
     close(fd);
