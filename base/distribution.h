@@ -14,6 +14,10 @@ double beta_regularised(double a, double b, double x);
 /* df may be any positive number; from 1e6 on it is the normal distribution. */
 double student_cdf(double t, double df);
 double student_quantile(double p, double df);
+/* First and second derivative of log gamma, x > 0, and the x with trigamma(x) = y > 0. */
+double digamma(double x);
+double trigamma(double x);
+double trigamma_inverse(double y);
 /* P(X <= k), X ~ Binomial(n, p). */
 double binomial_cdf(int k, int n, double p);
 

@@ -20,6 +20,21 @@ static void near(double value, double want, double bound)
         fail_msg("%.12g is not within %g of %.12g", value, bound, want);
 }
 
+/* Closed forms (NIST DLMF 5.4, 5.15), the recurrence, and the inverse. */
+static void derivatives_of_log_gamma(void **state)
+{
+    (void)state;
+    near(digamma(1), -0.5772156649015329, 1e-9);
+    near(digamma(0.5), -1.9635100260214235, 1e-9);
+    near(trigamma(1), 1.6449340668482264, 1e-9);
+    near(trigamma(0.5), 4.934802200544679, 1e-9);
+    for (double x = 0.1; x < 50; x *= 1.7) {
+        near(digamma(x + 1), digamma(x) + 1 / x, 1e-9);
+        near(trigamma(x + 1), trigamma(x) - 1 / (x * x), 1e-9);
+        near(trigamma_inverse(trigamma(x)), x, 1e-8 * x);
+    }
+}
+
 /* Tables of Abramowitz and Stegun (26.1, 26.10) and of the binomial distribution. */
 static void published_probabilities(void **state)
 {
@@ -168,9 +183,13 @@ static void false_alarms_of_the_rank_test(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_probabilities),       cmocka_unit_test(published_rank_test),
-        cmocka_unit_test(exact_rank_probabilities),      cmocka_unit_test(ties_by_hand),
-        cmocka_unit_test(published_false_discovery),     cmocka_unit_test(published_early_stopping),
+        cmocka_unit_test(derivatives_of_log_gamma),
+        cmocka_unit_test(published_probabilities),
+        cmocka_unit_test(published_rank_test),
+        cmocka_unit_test(exact_rank_probabilities),
+        cmocka_unit_test(ties_by_hand),
+        cmocka_unit_test(published_false_discovery),
+        cmocka_unit_test(published_early_stopping),
         cmocka_unit_test(false_alarms_of_the_rank_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
