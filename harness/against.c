@@ -28,22 +28,28 @@ static void make_change(const struct comparison_set *set, size_t point, struct r
     to->rate_verdict = p->rate.judged ? to->verdict : "not judged";
 }
 
+static const char *(*rows_of(struct arena *arena, const struct difference *all, size_t count))[3]
+{
+    const char *(*rows)[3] = arena_array(arena, count + 1, sizeof(*rows));
+    for (size_t k = 0; rows && k < count; k++) {
+        rows[k][0] = all[k].what;
+        rows[k][1] = all[k].base;
+        rows[k][2] = all[k].head;
+    }
+    return rows;
+}
+
 enum status against_make(struct comparison_set *set, struct report_against *against,
                          struct error *err)
 {
     char totals[256];
     struct report_change *changes = arena_array(&set->arena, set->count, sizeof(*changes));
-    const char *(*rows)[3] = arena_array(&set->arena, set->difference_count + 1, sizeof(*rows));
-    if (!changes || !rows)
+    const char *(*rows)[3] = rows_of(&set->arena, set->differences, set->difference_count);
+    const char *(*around)[3] = rows_of(&set->arena, set->around, set->around_count);
+    if (!changes || !rows || !around)
         return FAIL_NO_MEMORY(err);
     for (size_t k = 0; k < set->count; k++)
         make_change(set, comparison_ordered(set, k), &changes[k]);
-    for (size_t k = 0; k < set->difference_count; k++) {
-        const struct difference *d = &set->differences[k];
-        rows[k][0] = d->what;
-        rows[k][1] = d->base;
-        rows[k][2] = d->head;
-    }
     comparison_totals(set, totals, sizeof(totals));
     *against = (struct report_against){.store = set->base.runs[0].store,
                                        .run = set->base.runs[0].id,
@@ -51,6 +57,8 @@ enum status against_make(struct comparison_set *set, struct report_against *agai
                                        .change_count = (int)set->count,
                                        .differences = rows,
                                        .difference_count = (int)set->difference_count,
+                                       .around = around,
+                                       .around_count = (int)set->around_count,
                                        .attribution = set->attribution,
                                        .totals = arena_strdup(&set->arena, totals)};
     return against->totals ? STATUS_OK : FAIL_NO_MEMORY(err);

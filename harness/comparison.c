@@ -8,8 +8,6 @@
 #include "harness/command.h"
 #include "harness/point_label.h"
 
-enum { HISTORY_RUNS = 50 };
-
 /* ---- points of the runs ---- */
 
 static enum status find_point(struct comparison_set *set, const struct grid *g, int64_t row,
@@ -39,30 +37,6 @@ static enum status find_point(struct comparison_set *set, const struct grid *g, 
         (struct compare_point){.base = {.reason = ""}, .head = {.reason = ""}};
     set->count++;
     return point->key && point->label && point->canonical ? STATUS_OK : FAIL_NO_MEMORY(err);
-}
-
-static enum status add_series(struct comparison_set *set, struct compare_side *side,
-                              const struct run_ref *run, int64_t result, struct error *err)
-{
-    double *times;
-    int64_t count;
-    TRY(query_samples(run->store, result, &times, &count, err));
-    set->samples = arena_grow(&set->arena, set->samples, &set->sample_capacity,
-                              set->sample_count + 1, sizeof(*set->samples));
-    struct compare_series *runs =
-        arena_array(&set->arena, (size_t)side->run_count + 1, sizeof(*runs));
-    if (!set->samples || !runs) {
-        free(times);
-        return FAIL_NO_MEMORY(err);
-    }
-    set->samples[set->sample_count++] = times;
-    for (int64_t k = 0; k < count; k++)
-        times[k] *= 1e-9;
-    if (side->run_count)
-        memcpy(runs, side->runs, (size_t)side->run_count * sizeof(*runs));
-    runs[side->run_count++] = (struct compare_series){times, (int)count};
-    side->runs = runs;
-    return STATUS_OK;
 }
 
 /* A failure spoils the side. Invalid runs are left out while as many valid ones remain: what makes
@@ -103,17 +77,26 @@ static bool side_judge(struct compared_point *point, bool is_head, struct compar
     return state == SIDE_USABLE;
 }
 
+static int run_count(const struct compare_side *side)
+{
+    int runs = 0;
+    for (int k = 0; k < side->visit_count; k++)
+        runs += k == 0 || side->visits[k].run != side->visits[k - 1].run;
+    return runs;
+}
+
 static void settle_side(struct compare_side *side, const struct compared_point *point, bool is_head)
 {
-    if (side->state != SIDE_USABLE || point->left_out[is_head] <= side->run_count)
+    if (side->state != SIDE_USABLE || point->left_out[is_head] <= run_count(side))
         return;
     side->state = SIDE_INVALID;
     side->reason = point->left_out_why[is_head];
 }
 
-static enum status load_row(struct comparison_set *set, bool is_head, const struct run_ref *run,
+static enum status load_row(struct comparison_set *set, bool is_head, int number,
                             const struct grid *g, int64_t row, struct error *err)
 {
+    const struct run_ref *run = is_head ? &set->head.runs[number] : &set->base.runs[number];
     size_t index;
     TRY(find_point(set, g, row, &index, err));
     struct compare_side *side = is_head ? &set->inputs[index].head : &set->inputs[index].base;
@@ -133,7 +116,7 @@ static enum status load_row(struct comparison_set *set, bool is_head, const stru
                     row_reason(&set->arena, run, g, row)))
         return STATUS_OK;
     TRY(comparison_read_rate(set, &point->rate, is_head, g, row, err));
-    return add_series(set, side, run, result, err);
+    return comparison_add_visits(set, side, is_head, number, result, err);
 }
 
 static enum status load_runs(struct comparison_set *set, bool is_head, struct error *err)
@@ -146,14 +129,14 @@ static enum status load_runs(struct comparison_set *set, bool is_head, struct er
         TRY(query_view(run->store, "compare_points", &value, 1, &g, err));
         enum status status = STATUS_OK;
         for (int64_t row = 0; status == STATUS_OK && row < g.row_count; row++)
-            status = load_row(set, is_head, run, &g, row, err);
+            status = load_row(set, is_head, k, &g, row, err);
         grid_release(&g);
         TRY(status);
     }
     return STATUS_OK;
 }
 
-/* ---- history ---- */
+/* ---- all together ---- */
 
 static bool is_compared(const struct run_list *list, const char *uuid)
 {
@@ -162,34 +145,6 @@ static bool is_compared(const struct run_list *list, const char *uuid)
             return true;
     return false;
 }
-
-/* Medians of good runs on HEAD's machine other than HEAD itself; none for another machine's BASE,
- * whose runs scatter in their own way. */
-static enum status load_history(struct comparison_set *set, size_t index, struct error *err)
-{
-    const struct run_ref *head = &set->head.runs[0];
-    if (strcmp(head->host_uid, set->base.runs[0].host_uid) != 0)
-        return STATUS_OK;
-    struct query_value values[] = {{"point", set->points[index].key, 0}, {"host", head->host, 0}};
-    struct grid g;
-    TRY(query_view(head->store, "history", values, 2, &g, err));
-    double *medians = arena_array(&set->arena, HISTORY_RUNS, sizeof(*medians));
-    int64_t row = g.row_count;
-    int count = 0;
-    while (medians && row-- > 0 && count < HISTORY_RUNS) {
-        double median = grid_number(&g, row, "median");
-        if (median > 0 && strcmp(grid_text(&g, row, "status"), "ok") == 0 &&
-            strcmp(grid_text(&g, row, "verdict"), "valid") == 0 &&
-            !is_compared(&set->head, grid_text(&g, row, "uuid")))
-            medians[count++] = median;
-    }
-    grid_release(&g);
-    set->inputs[index].history = medians;
-    set->inputs[index].history_count = count;
-    return medians ? STATUS_OK : FAIL_NO_MEMORY(err);
-}
-
-/* ---- all together ---- */
 
 static void drop_skipped(struct comparison_set *set)
 {
@@ -219,10 +174,14 @@ static double machine_of(const struct comparison_set *set, const struct compared
 static enum status judge(struct comparison_set *set, const struct compare_rules *rules,
                          struct error *err)
 {
+    const struct run_ref *base = &set->base.runs[0], *head = &set->head.runs[0];
     for (size_t k = 0; k < set->count; k++) {
-        TRY(load_history(set, k, err));
         set->inputs[k].machine = machine_of(set, &set->points[k]);
+        set->inputs[k].paired = set->in_turns;
+        set->inputs[k].same_program =
+            set->same_program && strcmp(base->environment, head->environment) == 0;
     }
+    TRY(comparison_load_history(set, err));
     set->verdicts = arena_array(&set->arena, set->count, sizeof(*set->verdicts));
     if (!set->verdicts)
         return FAIL_NO_MEMORY(err);
@@ -246,12 +205,14 @@ static enum status load(struct comparison_set *set, const char *base, const char
         if (is_compared(&set->head, set->base.runs[k].uuid))
             return FAIL(err, STATUS_FAILED, "\"%s\" is in BASE and in HEAD (run %s)",
                         set->base.runs[k].word, set->base.runs[k].uuid);
+    comparison_find_turns(set);
     TRY(load_runs(set, false, err));
     TRY(load_runs(set, true, err));
     drop_skipped(set);
     if (!set->count)
         return FAIL(err, STATUS_FAILED, "neither %s nor %s has results", base, head);
     TRY(comparison_find_differences(set, err));
+    TRY(comparison_find_around(set, err));
     return judge(set, rules, err);
 }
 
@@ -284,7 +245,7 @@ int comparison_exit_code(const struct comparison_set *set)
     if (set->totals[VERDICT_FAILED])
         return EXIT_WRONG;
     if (set->totals[VERDICT_INVALID] || set->totals[VERDICT_INCONCLUSIVE] ||
-        set->totals[VERDICT_MISSING])
+        set->totals[VERDICT_MACHINE] || set->totals[VERDICT_MISSING])
         return EXIT_INCONCLUSIVE;
     return EXIT_FINE;
 }

@@ -49,10 +49,28 @@ struct compared_point {
     const char *cause; /* what else changed; "" when nothing, or when there is nothing to explain */
 };
 
+/* What surrounded the visits of a side, of each visit that tells it. */
+enum around {
+    AROUND_STEAL,
+    AROUND_WAIT,
+    AROUND_CLOCK,
+    AROUND_LEVELS, /* the first of COMPARE_LEVELS, as slowness */
+    AROUND_COUNT = AROUND_LEVELS + COMPARE_LEVELS,
+};
+
+struct side_around {
+    double *values[AROUND_COUNT];
+    size_t count[AROUND_COUNT], capacity[AROUND_COUNT];
+};
+
 struct comparison_set {
     struct arena arena;
     struct run_list base, head;
     bool same_program;
+    bool in_turns; /* the runs of BASE and of HEAD were measured in turns */
+    struct side_around visits[2];
+    const struct difference *around; /* figures of both sides, also where they agree */
+    size_t around_count;
     const char *attribution; /* one sentence */
     struct difference *differences;
     size_t difference_count, difference_capacity;
@@ -71,6 +89,18 @@ enum status comparison_open(struct comparison_set *set, const char *base, const 
 void comparison_close(struct comparison_set *set);
 /* By the worst verdict, never by how many there are. */
 int comparison_exit_code(const struct comparison_set *set);
+
+/* harness/comparison_visits.c: whether the runs were measured in turns; the visits of a result into
+ * a side; the earlier runs on the same machine into all points. */
+void comparison_find_turns(struct comparison_set *set);
+enum status comparison_add_visits(struct comparison_set *set, struct compare_side *side,
+                                  bool is_head, int run, int64_t result, struct error *err);
+enum status comparison_load_history(struct comparison_set *set, struct error *err);
+
+/* harness/comparison_around.c: the figures around the runs, after their visits were read. */
+enum status comparison_note_visit(struct comparison_set *set, bool is_head,
+                                  const double figures[AROUND_COUNT], struct error *err);
+enum status comparison_find_around(struct comparison_set *set, struct error *err);
 
 /* harness/comparison_work.c: reads the work of a row of the view compare_points, and its rate when
  * the row counts; then says in which points the work changed, before any verdict, and what the

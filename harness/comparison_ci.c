@@ -54,9 +54,23 @@ static const char *xml_element(enum verdict verdict)
     static const char *const elements[VERDICT_COUNT] = {
         [VERDICT_REGRESSED] = "failure",    [VERDICT_FAILED] = "error",
         [VERDICT_INVALID] = "error",        [VERDICT_MISSING] = "error",
-        [VERDICT_INCONCLUSIVE] = "skipped",
+        [VERDICT_INCONCLUSIVE] = "skipped", [VERDICT_MACHINE] = "skipped",
     };
     return elements[verdict];
+}
+
+static void xml_properties(const char *prefix, const struct difference *all, size_t count,
+                           FILE *stream)
+{
+    for (size_t k = 0; k < count; k++) {
+        fprintf(stream, "    <property name=\"%s", prefix);
+        xml_text(all[k].what, stream);
+        fputs("\" value=\"", stream);
+        xml_text(all[k].base, stream);
+        fputs(" -&gt; ", stream);
+        xml_text(all[k].head, stream);
+        fputs("\"/>\n", stream);
+    }
 }
 
 void comparison_write_junit(const struct comparison_set *set, FILE *stream)
@@ -67,17 +81,11 @@ void comparison_write_junit(const struct comparison_set *set, FILE *stream)
             "<testsuite name=\"ridge compare\" tests=\"%zu\" failures=\"%d\" errors=\"%d\" "
             "skipped=\"%d\">\n",
             set->count, n[VERDICT_REGRESSED],
-            n[VERDICT_FAILED] + n[VERDICT_INVALID] + n[VERDICT_MISSING], n[VERDICT_INCONCLUSIVE]);
+            n[VERDICT_FAILED] + n[VERDICT_INVALID] + n[VERDICT_MISSING],
+            n[VERDICT_INCONCLUSIVE] + n[VERDICT_MACHINE]);
     fputs("  <properties>\n", stream);
-    for (size_t k = 0; k < set->difference_count; k++) {
-        fputs("    <property name=\"differs: ", stream);
-        xml_text(set->differences[k].what, stream);
-        fputs("\" value=\"", stream);
-        xml_text(set->differences[k].base, stream);
-        fputs(" -&gt; ", stream);
-        xml_text(set->differences[k].head, stream);
-        fputs("\"/>\n", stream);
-    }
+    xml_properties("around: ", set->around, set->around_count, stream);
+    xml_properties("differs: ", set->differences, set->difference_count, stream);
     fputs("  </properties>\n", stream);
     for (size_t k = 0; k < set->count; k++) {
         const struct comparison *c = &set->verdicts[k];
@@ -117,8 +125,8 @@ static const char *github_command(enum verdict verdict)
     static const char *const commands[VERDICT_COUNT] = {
         [VERDICT_REGRESSED] = "error",      [VERDICT_FAILED] = "error",
         [VERDICT_INVALID] = "warning",      [VERDICT_MISSING] = "warning",
-        [VERDICT_INCONCLUSIVE] = "warning", [VERDICT_IMPROVED] = "notice",
-        [VERDICT_NEW] = "notice",
+        [VERDICT_INCONCLUSIVE] = "warning", [VERDICT_MACHINE] = "warning",
+        [VERDICT_IMPROVED] = "notice",      [VERDICT_NEW] = "notice",
     };
     return commands[verdict];
 }
@@ -144,13 +152,13 @@ static void github_point(const struct comparison_set *set, size_t point, FILE *s
     fputc('\n', stream);
 }
 
-static void github_differences(const struct comparison_set *set, FILE *stream)
+static void github_rows(const char *title, const struct difference *all, size_t count, FILE *stream)
 {
-    if (!set->difference_count)
+    if (!count)
         return;
-    fputs("::notice title=ridge compare%3A BASE and HEAD differ::", stream);
-    for (size_t k = 0; k < set->difference_count; k++) {
-        const struct difference *d = &set->differences[k];
+    fprintf(stream, "::notice title=ridge compare%%3A %s::", title);
+    for (size_t k = 0; k < count; k++) {
+        const struct difference *d = &all[k];
         const char *parts[] = {k ? "\n" : "", d->what,
                                ": ",          *d->base ? d->base : "(none)",
                                " -> ",        *d->head ? d->head : "(none)"};
@@ -165,7 +173,8 @@ void comparison_write_github(const struct comparison_set *set, FILE *stream)
     char totals[256];
     const char *last = "";
     int shown = 0, left_out = 0;
-    github_differences(set, stream);
+    github_rows("around the runs", set->around, set->around_count, stream);
+    github_rows("BASE and HEAD differ", set->differences, set->difference_count, stream);
     for (size_t k = 0; k < set->count; k++) {
         size_t point = comparison_ordered(set, k);
         const char *command = github_command(set->verdicts[point].verdict);

@@ -13,8 +13,8 @@
 
 /* The order in which verdicts are listed: what needs a look first. */
 static const enum verdict order[] = {VERDICT_REGRESSED, VERDICT_FAILED,       VERDICT_INVALID,
-                                     VERDICT_MISSING,   VERDICT_INCONCLUSIVE, VERDICT_IMPROVED,
-                                     VERDICT_NEW,       VERDICT_UNCHANGED};
+                                     VERDICT_MISSING,   VERDICT_INCONCLUSIVE, VERDICT_MACHINE,
+                                     VERDICT_IMPROVED,  VERDICT_NEW,          VERDICT_UNCHANGED};
 
 size_t comparison_ordered(const struct comparison_set *set, size_t index)
 {
@@ -110,17 +110,55 @@ bool comparison_cells_rate(struct comparison_cells *cells, const struct comparis
 
 /* ---- JSON ---- */
 
-static void json_differences(struct json *json, const struct comparison_set *set)
+static void json_differences(struct json *json, const char *name, const struct difference *all,
+                             size_t count)
 {
-    json_open(json, "differences", '[');
-    for (size_t k = 0; k < set->difference_count; k++) {
+    json_open(json, name, '[');
+    for (size_t k = 0; k < count; k++) {
         json_open(json, NULL, '{');
-        json_text(json, "what", set->differences[k].what);
-        json_text(json, "base", set->differences[k].base);
-        json_text(json, "head", set->differences[k].head);
+        json_text(json, "what", all[k].what);
+        json_text(json, "base", all[k].base);
+        json_text(json, "head", all[k].head);
         json_close(json);
     }
     json_close(json);
+}
+
+/* What counts of a side, visit by visit, with the levels beside it as slowness. */
+static void json_visits(struct json *json, const char *name, const struct compare_side *side)
+{
+    json_open(json, name, '[');
+    for (int k = 0; side->state == SIDE_USABLE && k < side->visit_count; k++) {
+        const struct compare_visit *visit = &side->visits[k];
+        json_open(json, NULL, '{');
+        json_int(json, "run", visit->run);
+        json_int(json, "round", visit->round);
+        json_int(json, "samples", visit->count);
+        json_number(json, "median_s", compare_visit_median(visit));
+        for (int level = 0; level < COMPARE_LEVELS; level++)
+            json_number(json, compare_level_name((enum compare_level)level),
+                        visit->slow[level] > 0 ? visit->slow[level] : NAN);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void json_noise(struct json *json, const struct comparison *c)
+{
+    json_number(json, "noise", c->noise);
+    json_number(json, "noise_df", c->df);
+    json_text(json, "noise_from", *c->noise_from ? c->noise_from : NULL);
+    json_number(json, "noise_of_machine", c->prior);
+    json_number(json, "noise_of_machine_df", c->prior_df);
+    json_number(json, "swing", c->swing);
+    json_bool(json, "ranked", c->ranked);
+    json_int(json, "history_runs", c->history_runs);
+    json_open(json, "levels", '{');
+    for (int level = 0; level < COMPARE_LEVELS; level++)
+        json_number(json, compare_level_name((enum compare_level)level), c->level[level]);
+    json_close(json);
+    json_text(json, "explained_by",
+              c->explained_by < 0 ? NULL : compare_level_name((enum compare_level)c->explained_by));
 }
 
 static void json_pair(struct json *json, const char *name, double base, double head)
@@ -185,8 +223,7 @@ static void json_point(struct json *json, const struct comparison_set *set, size
     json_number(json, "p_rank", c->p_rank);
     json_number(json, "mde", c->mde);
     json_number(json, "limit", c->limit);
-    json_number(json, "noise", c->noise);
-    json_text(json, "noise_from", *c->noise_from ? c->noise_from : NULL);
+    json_noise(json, c);
     json_int(json, "base_runs", c->base_runs);
     json_int(json, "head_runs", c->head_runs);
     json_int(json, "base_samples", c->base_samples);
@@ -196,7 +233,11 @@ static void json_point(struct json *json, const struct comparison_set *set, size
     json_text(json, "base_run", set->base.runs[0].uuid);
     json_text(json, "head_run", set->head.runs[0].uuid);
     json_bool(json, "same_program", set->same_program);
-    json_differences(json, set);
+    json_bool(json, "in_turns", set->in_turns);
+    json_visits(json, "base_visits", &set->inputs[k].base);
+    json_visits(json, "head_visits", &set->inputs[k].head);
+    json_differences(json, "differences", set->differences, set->difference_count);
+    json_differences(json, "around", set->around, set->around_count);
     json_close(json);
 }
 

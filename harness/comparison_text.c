@@ -28,25 +28,30 @@ static void text_runs(const struct run_list *list, const char *side, FILE *strea
     }
 }
 
+static void text_rows(const char *title, const struct difference *all, size_t count, FILE *stream)
+{
+    struct table t = {.column_count = 0};
+    table_column(&t, title, TABLE_LEFT);
+    table_column(&t, "BASE", TABLE_LEFT);
+    table_column(&t, "HEAD", TABLE_LEFT);
+    for (size_t k = 0; k < count; k++) {
+        char base[VALUE_SHOWN + 4], head[VALUE_SHOWN + 4];
+        table_cell(&t, "%s", all[k].what);
+        table_cell(&t, "%s", shortened(all[k].base, base));
+        table_cell(&t, "%s", shortened(all[k].head, head));
+    }
+    fputc('\n', stream);
+    table_print(&t, stream);
+    table_release(&t);
+}
+
 static void text_differences(const struct comparison_set *set, FILE *stream)
 {
-    if (!set->difference_count) {
+    text_rows("Around the runs", set->around, set->around_count, stream);
+    if (set->difference_count)
+        text_rows("differs", set->differences, set->difference_count, stream);
+    else
         fprintf(stream, "\nEnvironment: no difference.\n");
-    } else {
-        struct table t = {.column_count = 0};
-        table_column(&t, "differs", TABLE_LEFT);
-        table_column(&t, "BASE", TABLE_LEFT);
-        table_column(&t, "HEAD", TABLE_LEFT);
-        for (size_t k = 0; k < set->difference_count; k++) {
-            char base[VALUE_SHOWN + 4], head[VALUE_SHOWN + 4];
-            table_cell(&t, "%s", set->differences[k].what);
-            table_cell(&t, "%s", shortened(set->differences[k].base, base));
-            table_cell(&t, "%s", shortened(set->differences[k].head, head));
-        }
-        fputc('\n', stream);
-        table_print(&t, stream);
-        table_release(&t);
-    }
     fprintf(stream, "%c%s.\n\n", set->attribution[0] == 't' ? 'T' : set->attribution[0],
             set->attribution + 1);
 }
@@ -98,6 +103,24 @@ static void text_reasons(const struct comparison_set *set, FILE *stream)
     }
 }
 
+/* What BASE stands for, where it is more than what was named. */
+static void text_history(const struct comparison_set *set, FILE *stream)
+{
+    int least = 0, most = 0;
+    for (size_t k = 0; k < set->count; k++) {
+        int runs = set->verdicts[k].history_runs;
+        if (runs > 0)
+            least = least == 0 || runs < least ? runs : least;
+        most = runs > most ? runs : most;
+    }
+    if (least < most)
+        fprintf(stream, "BASE counts with %d to %d earlier runs of its program here.\n", least,
+                most);
+    else if (most)
+        fprintf(stream, "BASE counts with %d earlier run%s of its program here.\n", most,
+                most == 1 ? "" : "s");
+}
+
 static bool has_unjudged(const struct comparison_set *set)
 {
     for (size_t k = 0; k < set->count; k++)
@@ -113,6 +136,7 @@ void comparison_write_text(const struct comparison_set *set, FILE *stream)
     text_runs(&set->head, "HEAD", stream);
     text_differences(set, stream);
     text_table(set, stream);
+    text_history(set, stream);
     fputc('\n', stream);
     text_reasons(set, stream);
     if (has_unjudged(set))
@@ -151,6 +175,19 @@ static void markdown_row(const struct comparison_cells *cells, const char *why, 
     markdown_cells(stream, texts, ARRAY_COUNT(texts));
 }
 
+static void markdown_rows(const char *title, const struct difference *all, size_t count,
+                          FILE *stream)
+{
+    fprintf(stream, "| %s | BASE | HEAD |\n|---|---|---|\n", title);
+    for (size_t k = 0; k < count; k++) {
+        char base[VALUE_SHOWN + 4], head[VALUE_SHOWN + 4];
+        const char *cells[] = {all[k].what, shortened(all[k].base, base),
+                               shortened(all[k].head, head)};
+        markdown_cells(stream, cells, ARRAY_COUNT(cells));
+    }
+    fputc('\n', stream);
+}
+
 void comparison_write_markdown(const struct comparison_set *set, FILE *stream)
 {
     char totals[256];
@@ -158,17 +195,9 @@ void comparison_write_markdown(const struct comparison_set *set, FILE *stream)
     fprintf(stream, "### ridge compare: %s\n\n", totals);
     fprintf(stream, "BASE `%s` (%s), HEAD `%s` (%s): %s.\n\n", set->base.runs[0].uuid,
             set->base.runs[0].git, set->head.runs[0].uuid, set->head.runs[0].git, set->attribution);
-    if (set->difference_count) {
-        fputs("| differs | BASE | HEAD |\n|---|---|---|\n", stream);
-        for (size_t k = 0; k < set->difference_count; k++) {
-            char base[VALUE_SHOWN + 4], head[VALUE_SHOWN + 4];
-            const char *cells[] = {set->differences[k].what,
-                                   shortened(set->differences[k].base, base),
-                                   shortened(set->differences[k].head, head)};
-            markdown_cells(stream, cells, ARRAY_COUNT(cells));
-        }
-        fputc('\n', stream);
-    }
+    markdown_rows("around the runs", set->around, set->around_count, stream);
+    if (set->difference_count)
+        markdown_rows("differs", set->differences, set->difference_count, stream);
     fputs("| verdict | point | BASE | HEAD | change | 99 % interval | detectable | why |\n"
           "|---|---|---:|---:|---:|---:|---:|---|\n",
           stream);

@@ -73,7 +73,8 @@ static enum status keep_pair(struct interleave_result *r, double *times[2], int 
             return FAIL_NO_MEMORY(err);
         memcpy(kept, times[k], (size_t)count * sizeof(*kept));
         r->times[k][r->pairs] = kept;
-        r->side[k][r->pairs] = (struct compare_series){kept, count};
+        r->side[k][r->pairs] =
+            (struct compare_visit){.times = kept, .count = count, .run = r->pairs};
     }
     r->pairs++;
     return STATUS_OK;

@@ -38,9 +38,9 @@ struct interleave_options {
 enum { INTERLEAVE_PAIRS_MAX = 64 };
 
 struct interleave_result {
-    struct compare_series side[2][INTERLEAVE_PAIRS_MAX]; /* of A and of B; ms */
-    double *times[2][INTERLEAVE_PAIRS_MAX];              /* the same memory, owned */
-    int pairs;                                           /* that are complete */
+    struct compare_visit side[2][INTERLEAVE_PAIRS_MAX]; /* of A and of B; ms */
+    double *times[2][INTERLEAVE_PAIRS_MAX];             /* the same memory, owned */
+    int pairs;                                          /* that are complete */
 };
 
 enum status interleave_run(const struct interleave_options *options,

@@ -54,7 +54,7 @@ static enum status describe(struct run_list *list, struct run_ref *run, struct e
         {"build", &run->build},       {"version", &run->version},
         {"git", &run->git},           {"config", &run->config},
         {"compiler", &run->compiler}, {"flags", &run->flags},
-        {"features", &run->features},
+        {"features", &run->features}, {"turns_uuid", &run->turns},
     };
     struct query_value value = {"run", NULL, (double)run->id};
     struct grid grid;

@@ -18,6 +18,7 @@ struct run_ref {
     int64_t id;
     const char *word, *uuid, *started, *tag, *host, *host_uid, *environment;
     const char *build, *version, *git, *config, *compiler, *flags, *features;
+    const char *turns;   /* uuid of the run that was measured in turns with this one, or "" */
     const char *invalid; /* why the whole run does not count; NULL: it does */
 };
 

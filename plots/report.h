@@ -34,6 +34,8 @@ struct report_against {
     int change_count;
     const char *(*differences)[3]; /* what, in BASE, in HEAD */
     int difference_count;
+    const char *(*around)[3]; /* figures around the runs: what, in BASE, in HEAD */
+    int around_count;
     const char *attribution, *totals;
 };
 

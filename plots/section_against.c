@@ -24,20 +24,26 @@ static void put_run(struct page *page, const char *side, const struct grid *runs
     page_raw(page, "</dd></div>\n");
 }
 
+static void put_rows(struct page *page, const char *what, const char *(*rows)[3], int count)
+{
+    const char *const titles[] = {what, "BASE", "HEAD"};
+    if (!count)
+        return;
+    page_begin_table(page, "", titles, ARRAY_COUNT(titles));
+    for (int k = 0; k < count; k++) {
+        page_raw(page, "<tr>");
+        for (int i = 0; i < ARRAY_COUNT(titles); i++)
+            page_cell(page, titles[i], *rows[k][i] ? rows[k][i] : "(none)");
+        page_raw(page, "</tr>\n");
+    }
+    page_end_table(page);
+}
+
 static void put_differences(struct page *page)
 {
-    static const char *const titles[] = {"Differs", "BASE", "HEAD"};
     const struct report_against *a = page->against;
-    if (a->difference_count) {
-        page_begin_table(page, "", titles, ARRAY_COUNT(titles));
-        for (int k = 0; k < a->difference_count; k++) {
-            page_raw(page, "<tr>");
-            for (int i = 0; i < ARRAY_COUNT(titles); i++)
-                page_cell(page, titles[i], *a->differences[k][i] ? a->differences[k][i] : "(none)");
-            page_raw(page, "</tr>\n");
-        }
-        page_end_table(page);
-    }
+    put_rows(page, "Around the runs", a->around, a->around_count);
+    put_rows(page, "Differs", a->differences, a->difference_count);
     page_raw(page, "<p class=\"note\">%s", a->difference_count ? "" : "No other difference. ");
     page_text(page, a->attribution);
     page_raw(page, ".</p>\n");

@@ -9,35 +9,33 @@
 #include "base/series.h"
 #include "base/stats.h"
 
-static bool is_paired(const struct compare_point *point, int *longest)
+enum { SAMPLES_MIN = 2 }; /* of a pair, to have a difference that is not one accident */
+
+/* The visit of HEAD that was taken beside this one of BASE, -1: there is none. */
+static int other_half(const struct compare_point *point, const struct compare_visit *base)
 {
-    int count = point->base.run_count;
-    if (!point->paired || count != point->head.run_count || count > COMPARE_PAIRS_MAX)
-        return false;
-    *longest = 0;
-    for (int k = 0; k < count; k++) {
-        int samples = point->base.runs[k].count;
-        if (samples != point->head.runs[k].count)
-            return false;
-        *longest = samples > *longest ? samples : *longest;
+    for (int k = 0; k < point->head.visit_count; k++) {
+        const struct compare_visit *head = &point->head.visits[k];
+        if (head->run == base->run && head->round == base->round)
+            return base->count >= SAMPLES_MIN && head->count >= SAMPLES_MIN ? k : -1;
     }
-    return true;
+    return -1;
 }
 
 /* Differences of one pair into the sums; `order` and `sorted` are scratch. */
-static void add_pair(const struct compare_series *base, const struct compare_series *head,
+static void add_pair(const struct compare_visit *base, const struct compare_visit *head,
                      struct compare_pairs *pairs, double sums[2], double *order, double *sorted)
 {
-    int above = 0, below = 0;
-    for (int k = 0; k < base->count; k++) {
+    int above = 0, below = 0, count = base->count < head->count ? base->count : head->count;
+    for (int k = 0; k < count; k++) {
         order[k] = sorted[k] = log(head->times[k] / base->times[k]);
         above += order[k] > 0;
         below += order[k] < 0;
     }
-    stats_sort(sorted, base->count);
-    double median = stats_median(sorted, base->count);
-    double effective = series_effective(order, base->count, median);
-    double error = stats_median_error(sorted, base->count, effective);
+    stats_sort(sorted, count);
+    double median = stats_median(sorted, count);
+    double effective = series_effective(order, count, median);
+    double error = stats_median_error(sorted, count, effective);
     pairs->shift[pairs->count++] = median;
     pairs->within += 0.5 * error * error; /* a difference has the variance of both sides */
     if (above + below) {
@@ -49,19 +47,29 @@ static void add_pair(const struct compare_series *base, const struct compare_ser
 enum status compare_pairs(const struct compare_point *point, struct compare_pairs *pairs,
                           struct error *err)
 {
-    int longest;
+    size_t longest = 1;
     double sums[2] = {0, 0};
     *pairs = (struct compare_pairs){.p_sign = 1};
-    if (!is_paired(point, &longest))
+    for (int k = 0; k < point->base.visit_count; k++)
+        if ((size_t)point->base.visits[k].count > longest)
+            longest = (size_t)point->base.visits[k].count;
+    if (!point->paired)
         return STATUS_OK;
-    double *scratch = calloc(2 * (size_t)longest + 1, sizeof(*scratch));
+    double *scratch = calloc(2 * longest, sizeof(*scratch));
     if (!scratch)
         return FAIL_NO_MEMORY(err);
-    for (int k = 0; k < point->base.run_count; k++)
-        add_pair(&point->base.runs[k], &point->head.runs[k], pairs, sums, scratch,
+    for (int k = 0; k < point->base.visit_count && pairs->count < COMPARE_PAIRS_MAX; k++) {
+        int other = other_half(point, &point->base.visits[k]);
+        if (other < 0)
+            continue;
+        pairs->base_visit[pairs->count] = k;
+        pairs->head_visit[pairs->count] = other;
+        add_pair(&point->base.visits[k], &point->head.visits[other], pairs, sums, scratch,
                  scratch + longest);
+    }
     free(scratch);
-    pairs->within /= pairs->count;
+    if (pairs->count)
+        pairs->within /= pairs->count;
     /* Under no difference the sum of n signs has variance n. */
     if (sums[1] > 0)
         pairs->p_sign = erfc(fabs(sums[0]) / sqrt(2 * sums[1]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes measured in turns: sample k of one was taken beside sample k of the other, so it is the
+ * Visits measured in turns: sample k of one was taken beside sample k of the other, so it is the
  * differences of such samples that count. What slows the machine for longer than two samples
  * slows both and drops out. */
 #ifndef RESULTS_COMPARE_PAIRS_H
@@ -13,11 +13,14 @@ enum { COMPARE_PAIRS_MAX = 64 };
 struct compare_pairs {
     int count;
     double shift[COMPARE_PAIRS_MAX]; /* median of log(head) - log(base) within each pair */
-    double within;                   /* mean square error of a shift by its own samples, per side */
-    double p_sign;                   /* sign test over all differences, by effective number */
+    int base_visit[COMPARE_PAIRS_MAX], head_visit[COMPARE_PAIRS_MAX]; /* where the pair stands */
+    double within; /* mean square error of a shift by its own samples, per side */
+    double p_sign; /* sign test over all differences, by effective number */
 };
 
-/* count stays 0 when the point is not paired or its sides have not equal shapes. */
+/* The k-th run of BASE belongs to the k-th of HEAD, and in them visits of the same round; a visit
+ * without its other half is left out, and samples beyond the shorter half. count stays 0 when the
+ * point is not paired or no visits belong together. */
 enum status compare_pairs(const struct compare_point *point, struct compare_pairs *pairs,
                           struct error *err);
 /* Median of the means of every two pairs: Hodges and Lehmann's estimate for one sample. */

@@ -169,7 +169,8 @@ REGISTER(command, compare) = {
         "name, a git commit; or database files: other.db is its latest run, other.db:WORD one of\n"
         "its runs. Commas join several runs of one side: what scatters between them is noise.\n"
         "Points are matched by what they measure. Exit code: 0 nothing became slower, 1 a\n"
-        "regression, 3 a point failed, 4 a point is inconclusive, invalid or missing.\n"
+        "regression, 3 a point failed, 4 a point is inconclusive, invalid or missing, or moved as\n"
+        "the machine did. Earlier runs of BASE's program on this machine count as runs of BASE.\n"
         "\"detectable\" is the slowdown that would have been found with probability 0.95.\n"
         "Of the scenario offline the throughput is judged as well; a server's rate is shown "
         "only.\n",

@@ -192,7 +192,8 @@ made_ceiling "$db" 3 83e9
 run ridge compare base slow --db "$db"
 exits 4
 prints 'machine.s speed with 2 threads \(ceilings\) +1 +0\.830'
-prints 'inconclusive: .*ceilings moved'
+prints '^machine +resnet50'
+prints 'machine: .*ceilings moved'
 
 sqlite3 "$db" "DELETE FROM ceiling"
 
@@ -201,8 +202,105 @@ for run in 11 12 13 14 15 16 17 18 19 20; do
     made_run "$db" $run "9999-$run" "day=$run"
     made_point "$db" $run resnet50 "$(awk -v k=$run 'BEGIN { print 10 + (k * 7 % 5) * 0.4 }')"
 done
-run ridge compare base slow --db "$db" --json
-holds '.[0].noise_from == "history" and .[0].noise > 0.02 and .[0].limit > 0.05'
+made_run "$db" 21 "9999-21" tag=slower build=b2 day=21
+made_point "$db" 21 resnet50 12
+run ridge compare base slower --db "$db" --json
+holds '.[0] | (.noise_from | test("history")) and .noise > 0.02 and .limit > 0.04 and .history_runs >= 10'
+# Runs in another environment are no history, and those of another program do not stand for BASE.
+sqlite3 "$db" "UPDATE run SET env_set = (SELECT env_set FROM run WHERE tag = 'other')
+    WHERE id BETWEEN 11 AND 20"
+run ridge compare base slower --db "$db" --json
+holds '.[0].history_runs < 10'
+sqlite3 "$db" "UPDATE run SET env_set = (SELECT env_set FROM run WHERE tag = 'base'),
+    build = (SELECT id FROM build WHERE uid = 'b2') WHERE id BETWEEN 11 AND 20"
+run ridge compare base slower --db "$db" --json
+holds '.[0] | .history_runs < 10 and (.noise_from | test("history"))'
+
+# ---- around the runs: figures of both sides, also where the facts agree ----
+around=$tap_dir/around.db
+made_db "$around"
+for run in 1 2 3 4; do
+    made_run "$around" $run "aaaa000$run-0000" "tag=r$run"
+    for phase in before after; do
+        sqlite3 "$around" "INSERT INTO run_fact VALUES ($run, '$phase', 'kernel', 'load', '$run.50 0.5 0.5 1/2 3', '',
+            '/proc/loadavg', 'ok')"
+    done
+done
+made_point "$around" 1 ncf 9.5 hand_over=8
+made_point "$around" 2 ncf 21.6 hand_over=18.2
+for run in 1 3; do
+    made_point "$around" $run active $((7 * run)) hand_over=8
+done
+for run in 1 4; do
+    made_point "$around" $run norm $((7 * run)) visits=1
+done
+run ridge compare r1 r2 --db "$around"
+exits 4
+prints '^Around the runs +BASE +HEAD'
+prints '^load average \(1 min\) +1\.50 before, 1\.50 after +2\.50 before, 2\.50 after'
+prints '^CPU time taken by other virtual machines +0\.1 % +0\.1 %'
+prints '^CPU time waited for other programs +0\.2 % +0\.2 %'
+prints '^handing work to threads +8\.08 us +18\.4 us'
+prints '^reading memory +not known +not known'
+check "the figures come before \"no difference\"" \
+    awk '/^Around/ { seen = NR } /^Environment: no diff/ { exit !(seen && seen < NR) }' "$output"
+prints '^machine +ncf'
+prints 'machine: \+127 %, but handing work to threads took 2\.3 times as long beside these visits'
+prints '^3 points: 2 missing, 1 machine'
+run ridge compare r1 r2 --db "$around" --json
+exits 4
+holds 'map(select(.label | test("ncf"))) | .[0] | .verdict == "machine" and .explained_by == "hand_over" and (.levels.hand_over - 2.275 | fabs) < 0.06 and .levels.dram_read == null'
+holds 'map(select(.label | test("ncf"))) | .[0] | (.base_visits | length) == 3 and (.base_visits[2] | .round == 2 and .samples == 20 and (.median_s - 0.0095 | fabs) < 1e-4 and (.hand_over - 8.16e-6 | fabs) < 1e-9)'
+holds 'map(select(.label | test("ncf"))) | .[0] | (.around | map(.what) | index("clock") != null) and .noise > 0 and .noise_df > 0 and .in_turns == false'
+run ridge compare r1 r2 --db "$around" --junit
+exits 4
+prints 'failures="0" errors="2" skipped="1"'
+prints '<skipped message="machine: '
+prints 'property name="around: load average'
+run ridge compare r1 r2 --db "$around" --markdown
+prints '^\| machine \| ncf'
+prints '^\| around the runs \| BASE \| HEAD \|'
+run ridge compare r1 r2 --db "$around" --github
+prints '^::warning title=machine ncf'
+prints '^::notice title=ridge compare%3A around the runs::load average'
+run ridge compare r1 r3 --db "$around"
+exits 1
+prints '^regressed +active'
+
+# ---- a verdict does not change with later runs; earlier ones of BASE's program stand for it ----
+made_point "$around" 4 active 21 hand_over=8
+run ridge compare r1 r3 --db "$around"
+exits 1
+run ridge compare r1 r4 --db "$around"
+prints '^inconclusive +active .* +12\.[0-9]+ ms +2[01][.0-9]* ms'
+prints '^BASE counts with 1 earlier run of its program here'
+
+# ---- one visit a side, as in databases of before: no alarm ----
+made_run "$around" 5 "aaaa0005-0000" tag=r5 build=b5
+made_run "$around" 6 "aaaa0006-0000" tag=r6 build=b6
+made_point "$around" 5 gcn 10 visits=1
+made_point "$around" 6 gcn 20.9 visits=1
+run ridge compare r5 r6 --db "$around"
+exits 4
+prints 'inconclusive: \+10[89]\.[0-9] %, but one visit per side .*measure in turns \(ridge run SUITE --against PROGRAM\)'
+
+# ---- in turns: visit beside visit, whatever the machine did between them ----
+made_run "$around" 7 "aaaa0007-0000" tag=r7
+made_run "$around" 8 "aaaa0008-0000" tag=r8 build=b8
+made_point "$around" 7 din 10 seed=1
+made_point "$around" 8 din 10.6 seed=2
+sqlite3 "$around" "UPDATE sample SET time_ns = time_ns * (1 + visit) WHERE result IN
+    (SELECT id FROM result WHERE run IN (7, 8))"
+run ridge compare r7 r8 --db "$around"
+exits 4
+prints '^inconclusive +din'
+made_turns "$around" aaaa0007-0000 aaaa0008-0000
+run ridge compare r7 r8 --db "$around" --json
+exits 1
+holds '.[0] | .verdict == "regressed" and .in_turns and (.ratio - 1.06 | fabs) < 0.01 and (.noise_from | test("pairs"))'
+run ridge compare r8 r7 --db "$around"
+exits 0
+prints '^improved +din'
 
 # ---- usage ----
 for words in "base" "base same slow" "base nonsense" "base base" "base, same"; do

@@ -7,7 +7,9 @@
 #     made_run FILE N UUID [COLUMN=VALUE...]    run N on host "box"; build=, governor=, tag=, day=,
 #                                               verdict=, host=
 #     made_point FILE RUN POINT MS [KEY=VALUE]  60 samples around MS; status=, verdict=, seed=, threads=,
-#                                               scenario=, rate=, flops=, error= (of verification)
+#                                               scenario=, rate=, flops=, error= (of verification),
+#                                               visits= (3), hand_over= (us beside them)
+#     made_turns FILE UUID UUID                 these runs were measured in turns
 #     made_ceiling FILE RUN VALUE               the FMA peak with 2 threads
 
 made_db() {
@@ -51,13 +53,14 @@ made_point() {
     made_file=$1 made_id=$2 made_name=$3 made_ms=$4
     shift 4
     status=ok verdict=valid seed=$made_id threads=2
-    scenario=single_stream rate='' flops=1e9 error=''
+    scenario=single_stream rate='' flops=1e9 error='' visits=3 hand_over=''
     for made_pair in "$@"; do
         eval "${made_pair%%=*}=\${made_pair#*=}"
     done
     awk -v run="$made_id" -v name="$made_name" -v ms="$made_ms" -v status="$status" \
         -v verdict="$verdict" -v seed="$seed" -v threads="$threads" -v scenario="$scenario" \
-        -v rate="$rate" -v flops="$flops" -v error="$error" 'BEGIN {
+        -v rate="$rate" -v flops="$flops" -v error="$error" -v visits="$visits" \
+        -v hand_over="$hand_over" 'BEGIN {
         canonical = "workload=" name " params= mode=inference device=cpu precision=f32 batch=8 threads=" \
             threads " scenario=" scenario " cache=warm providers="
         key = name "-" threads (scenario == "single_stream" ? "" : "-" scenario)
@@ -93,11 +96,23 @@ made_point() {
                 state = (state * 16807) % 2147483647
                 sum += state / 2147483647 - 0.5
             }
-            printf "INSERT INTO sample (result, idx, phase, time_ns) VALUES (%s, %d, \"time\", %d);\n", \
-                result, k, ms * 1e6 * (1 + 0.01 * sum)
+            printf "INSERT INTO sample (result, idx, phase, time_ns, visit) VALUES (%s, %d, \"time\", " \
+                "%d, %d);\n", result, k, ms * 1e6 * (1 + 0.01 * sum), int(k * visits / 60)
+        }
+        for (k = 0; k < visits; k++) {
+            printf "INSERT INTO visit (result, round, started_utc, samples, median_s, steal_share, " \
+                "wait_share, reason) VALUES (%s, %d, \"\", %d, %.9g, 0.001, 0.002, \"\");\n", \
+                result, k, 60 / visits, ms / 1000
+            if (hand_over != "")
+                printf "INSERT INTO level VALUES (%s, %d, \"hand_over\", \"s\", \"lower\", %.9g, " \
+                    "\"\");\n", result, k, hand_over * 1e-6 * (1 + 0.01 * k)
         }
         print "COMMIT;"
     }' | sed "s/\"/'/g" | sqlite3 "$made_file"
+}
+
+made_turns() {
+    sqlite3 "$1" "UPDATE run SET turns_uuid = iif(uuid = '$2', '$3', '$2') WHERE uuid IN ('$2', '$3')"
 }
 
 made_ceiling() {

@@ -9,6 +9,7 @@ sqlite3 "$1" "
         WHERE name = 'time_s';
     UPDATE metric SET value = value / 0.55 WHERE name IN ('flop_rate', 'throughput');
     UPDATE sample SET time_ns = CAST(time_ns * 0.55 AS INT);
+    UPDATE visit SET median_s = median_s * 0.55, ci_low_s = ci_low_s * 0.55, ci_high_s = ci_high_s * 0.55;
     UPDATE ceiling SET value = value * 2.5 WHERE how = 'measured';
     UPDATE metric SET value = value * 1.1 WHERE name = 'flops' AND op IS NULL AND result = 3002;
     DELETE FROM result WHERE id = 3004"

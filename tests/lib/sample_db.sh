@@ -177,11 +177,15 @@ INSERT INTO metric (result, name, unit, source, better, value, reason, formula, 
 -- Samples: near the median, now and then a late one.
 CREATE TEMP TABLE serial (n INTEGER PRIMARY KEY);
 WITH RECURSIVE i(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i, knob WHERE n < samples + 2) INSERT INTO serial SELECT n FROM i;
-INSERT INTO sample (result, idx, phase, time_ns, queue_ns, context_switches, migrations,
-    page_faults, steal_ns, clock_hz) SELECT result, n, CASE WHEN n < 3 THEN 'warmup' ELSE 'time' END,
+-- Three visits, one after the other.
+INSERT INTO sample (result, idx, visit, phase, time_ns, queue_ns, context_switches, migrations,
+    page_faults, steal_ns, clock_hz) SELECT result, n, min(2, max(0, n - 3) * 3 / (SELECT samples FROM knob)), CASE WHEN n < 3 THEN 'warmup' ELSE 'time' END,
     CAST(1e9 * t * (0.985 + 0.03 * ((n * 2654435761 >> 7) % 1009) / 1009.0
       + CASE WHEN (n * 40503) % 29 = 3 THEN 0.02 + 0.2 * ((n * 31) % 17) / 17.0 ELSE 0 END) AS INT),
     NULL, (n % 29 = 3), 0, 0, NULL, 3.1e9 FROM whole, serial;
+INSERT INTO visit SELECT s.result, s.visit, r.started_utc, sum(s.phase = 'time'), w.t, w.t * 0.995, w.t * 1.005,
+    NULL, NULL, 3.1e9, 'nothing tells of other programs here' FROM sample AS s JOIN result AS r ON r.id = s.result
+    JOIN whole AS w ON w.result = r.id GROUP BY s.result, s.visit;
 COMMIT;
 EOF
 } | sqlite3 "$file"
