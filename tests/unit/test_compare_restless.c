@@ -123,9 +123,16 @@ static void end(const char *what, bool slowed)
 
 /* ---- which estimate of a process holds still ---- */
 
-static double apart(double a, double b)
+/* Mean, median and lowest of the visits of a run. */
+static void estimate(const struct restless_run *run, int point, double value[3])
 {
-    return fabs(a - b);
+    double x[RESTLESS_ROUNDS];
+    for (int v = 0; v < restless.rounds; v++)
+        x[v] = log(run->median[point][v]);
+    stats_sort(x, restless.rounds);
+    value[0] = stats_mean(x, restless.rounds);
+    value[1] = stats_median(x, restless.rounds);
+    value[2] = x[0];
 }
 
 /* Two runs of one program: how often do they lie more than 3 % apart, by each estimate? */
@@ -136,22 +143,15 @@ static void the_lowest_visit_holds_still(void **state)
     int off[3] = {0, 0, 0}, all = 0;
     for (int t = 0; t < trials(100); t++) {
         struct restless r;
-        double value[2][3];
         restless_start(&r, &restless, (uint64_t)t);
         restless_run(&r, 0, 0, &lab.runs[0]);
         restless_run(&r, 0, 0, &lab.runs[1]);
         for (int p = 0; p < RESTLESS_POINTS; p++, all++) {
-            for (int k = 0; k < 2; k++) {
-                double x[RESTLESS_ROUNDS];
-                for (int v = 0; v < restless.rounds; v++)
-                    x[v] = log(lab.runs[k].median[p][v]);
-                stats_sort(x, restless.rounds);
-                value[k][0] = stats_mean(x, restless.rounds);
-                value[k][1] = stats_median(x, restless.rounds);
-                value[k][2] = x[0];
-            }
+            double a[3], b[3];
+            estimate(&lab.runs[0], p, a);
+            estimate(&lab.runs[1], p, b);
             for (int k = 0; k < 3; k++)
-                off[k] += apart(value[0][k], value[1][k]) > 0.03;
+                off[k] += fabs(a[k] - b[k]) > 0.03;
         }
     }
     for (int k = 0; k < 3 && getenv("RIDGE_TRIALS"); k++)
