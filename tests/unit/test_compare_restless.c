@@ -252,7 +252,7 @@ static void nights(const struct restless_world *world, double slower, int head_n
         set_side(false, base, 1); /* the baseline is one run; the others are its history */
         set_side(true, head, head_nights * A_NIGHT);
         set_history(program, EARLIER, 1);
-        judge(1);
+        judge(slower > 0 ? 1 : -1);
     }
 }
 
@@ -272,6 +272,21 @@ static void a_slowdown_by_15_percent_is_found_over_nights(void **state)
     end("the other points", false);
     assert_true(share(true, VERDICT_REGRESSED) >= 90);
     assert_true(share(false, VERDICT_REGRESSED) + share(false, VERDICT_IMPROVED) <= 2);
+}
+
+/* Runs that follow each other share a level that outlives them; what is beside it says so. */
+static void levels_of_ten_minutes_raise_few_alarms(void **state)
+{
+    (void)state;
+    struct restless_world slow = restless, blind;
+    slow.dwell_s = 600;
+    nights(&slow, 0, 1, trials(40));
+    end("itself, three runs of a night, levels of 10 minutes", false);
+    assert_true(share(false, VERDICT_REGRESSED) + share(false, VERDICT_IMPROVED) <= 4);
+    blind = slow;
+    blind.no_levels = true;
+    nights(&blind, 0, 1, trials(40));
+    end("itself, three runs of a night, levels of 10 minutes and not measured", false);
 }
 
 static void turns(const struct restless_world *world, double slower, int times)
@@ -313,6 +328,7 @@ int main(void)
         cmocka_unit_test(weights_of_the_lowest_are_a_mean),
         cmocka_unit_test(one_program_is_not_slower_than_itself),
         cmocka_unit_test(a_slowdown_by_15_percent_is_found_over_nights),
+        cmocka_unit_test(levels_of_ten_minutes_raise_few_alarms),
         cmocka_unit_test(in_turns_5_percent_is_found_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
