@@ -112,6 +112,7 @@ static enum status load_row(struct comparison_set *set, bool is_head, int number
         point->store[is_head] = run->store;
         comparison_read_work(&point->work[is_head], g, row);
     }
+    TRY(comparison_note_visits(set, is_head, run->store, result, err));
     if (!side_judge(point, is_head, side, row_state(run, g, row),
                     row_reason(&set->arena, run, g, row)))
         return STATUS_OK;

@@ -97,9 +97,10 @@ enum status comparison_add_visits(struct comparison_set *set, struct compare_sid
                                   bool is_head, int run, int64_t result, struct error *err);
 enum status comparison_load_history(struct comparison_set *set, struct error *err);
 
-/* harness/comparison_around.c: the figures around the runs, after their visits were read. */
-enum status comparison_note_visit(struct comparison_set *set, bool is_head,
-                                  const double figures[AROUND_COUNT], struct error *err);
+/* harness/comparison_around.c: notes what surrounded the visits of a result, whether it counts or
+ * not (what is invalid was disturbed); then, once, the figures of both sides. */
+enum status comparison_note_visits(struct comparison_set *set, bool is_head, struct store *store,
+                                   int64_t result, struct error *err);
 enum status comparison_find_around(struct comparison_set *set, struct error *err);
 
 /* harness/comparison_work.c: reads the work of a row of the view compare_points, and its rate when

@@ -12,20 +12,36 @@
 
 enum { LOADS = 2, TEXT = 64 };
 
-enum status comparison_note_visit(struct comparison_set *set, bool is_head,
-                                  const double figures[AROUND_COUNT], struct error *err)
+static enum status note_figure(struct comparison_set *set, struct side_around *side, int what,
+                               double figure, struct error *err)
 {
-    struct side_around *side = &set->visits[is_head];
-    for (int k = 0; k < AROUND_COUNT; k++) {
-        if (isnan(figures[k]))
-            continue;
-        side->values[k] = arena_grow(&set->arena, side->values[k], &side->capacity[k],
-                                     side->count[k] + 1, sizeof(double));
-        if (!side->values[k])
-            return FAIL_NO_MEMORY(err);
-        side->values[k][side->count[k]++] = figures[k];
-    }
+    if (isnan(figure))
+        return STATUS_OK;
+    side->values[what] = arena_grow(&set->arena, side->values[what], &side->capacity[what],
+                                    side->count[what] + 1, sizeof(double));
+    if (!side->values[what])
+        return FAIL_NO_MEMORY(err);
+    side->values[what][side->count[what]++] = figure;
     return STATUS_OK;
+}
+
+enum status comparison_note_visits(struct comparison_set *set, bool is_head, struct store *store,
+                                   int64_t result, struct error *err)
+{
+    static const char *const columns[AROUND_LEVELS] = {"steal_share", "wait_share", "clock_hz"};
+    struct query_value value = {"result", NULL, (double)result};
+    struct grid g;
+    TRY(query_view(store, "compare_visits", &value, 1, &g, err));
+    enum status status = STATUS_OK;
+    for (int64_t row = 0; row < g.row_count; row++)
+        for (int k = 0; status == STATUS_OK && k < AROUND_COUNT; k++) {
+            const char *column = k < AROUND_LEVELS
+                                     ? columns[k]
+                                     : compare_level_name((enum compare_level)(k - AROUND_LEVELS));
+            status = note_figure(set, &set->visits[is_head], k, grid_number(&g, row, column), err);
+        }
+    grid_release(&g);
+    return status;
 }
 
 static double middle(double *values, size_t count)

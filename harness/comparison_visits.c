@@ -46,23 +46,9 @@ static int64_t visit_row(const struct grid *visits, int round)
     return -1;
 }
 
-static enum status note_visit(struct comparison_set *set, bool is_head, const struct grid *g,
-                              int64_t row, const double slow[COMPARE_LEVELS], struct error *err)
-{
-    double figures[AROUND_COUNT] = {NAN, NAN, NAN};
-    if (row >= 0) {
-        figures[AROUND_STEAL] = grid_number(g, row, "steal_share");
-        figures[AROUND_WAIT] = grid_number(g, row, "wait_share");
-        figures[AROUND_CLOCK] = grid_number(g, row, "clock_hz");
-    }
-    for (int level = 0; level < COMPARE_LEVELS; level++)
-        figures[AROUND_LEVELS + level] = slow[level] > 0 ? slow[level] : NAN;
-    return comparison_note_visit(set, is_head, figures, err);
-}
-
 /* A visit that the store gives no median was not to count. */
-static enum status add_visits(struct comparison_set *set, struct compare_side *side, bool is_head,
-                              int run, const struct grid *visits, const struct grid *samples,
+static enum status add_visits(struct comparison_set *set, struct compare_side *side, int run,
+                              const struct grid *visits, const struct grid *samples,
                               struct error *err)
 {
     double *times = arena_array(&set->arena, (size_t)samples->row_count + 1, sizeof(*times));
@@ -88,7 +74,6 @@ static enum status add_visits(struct comparison_set *set, struct compare_side *s
             continue;
         read_levels(visits, at, visit->slow);
         side->visit_count++;
-        TRY(note_visit(set, is_head, visits, at, visit->slow, err));
     }
     return STATUS_OK;
 }
@@ -104,7 +89,7 @@ enum status comparison_add_visits(struct comparison_set *set, struct compare_sid
     TRY(query_view(ref->store, "compare_visits", &value, 1, &visits, err));
     enum status status = query_view(ref->store, "compare_samples", &value, 1, &samples, err);
     if (status == STATUS_OK) {
-        status = add_visits(set, side, is_head, run, &visits, &samples, err);
+        status = add_visits(set, side, run, &visits, &samples, err);
         grid_release(&samples);
     }
     grid_release(&visits);

@@ -80,6 +80,16 @@ static void judge_numbers(struct comparison *c, const struct compare_known *know
     c->mde = expm1(fmax(needed, limit) + student_quantile(DETECT_POWER, c->df) * error);
 }
 
+/* In turns no visit counts more than another. */
+static double middle_visit(const struct compare_side_values *side)
+{
+    double sorted[COMPARE_PAIRS_MAX];
+    int count = side->visits < COMPARE_PAIRS_MAX ? side->visits : COMPARE_PAIRS_MAX;
+    memcpy(sorted, side->medians, (size_t)count * sizeof(*sorted));
+    stats_sort(sorted, count);
+    return exp(stats_median(sorted, count));
+}
+
 static void fill_sides(struct comparison *c, const struct compare_known *known)
 {
     const struct compare_side_values *base = &known->base, *head = &known->head;
@@ -91,9 +101,13 @@ static void fill_sides(struct comparison *c, const struct compare_known *known)
     c->head_samples = head->samples;
     c->base_effective = base->effective;
     c->head_effective = head->effective;
-    c->base_median = known->program_runs ? exp(stats_median(known->program, known->program_runs))
-                                         : exp(stats_median(base->sorted, base->runs));
-    c->head_median = exp(stats_median(head->sorted, head->runs));
+    if (known->pairs.count) {
+        c->base_median = middle_visit(base);
+        c->head_median = middle_visit(head);
+    } else {
+        c->base_median = exp(stats_median(known->program, known->program_runs));
+        c->head_median = exp(stats_median(head->sorted, head->runs));
+    }
 }
 
 /* What an effect must exceed beside the limit: nothing where enough runs of BASE's program are
@@ -234,12 +248,12 @@ static void say_guarded(struct comparison *c, const struct compare_machine_noise
                                                               : "visits");
 }
 
-static void say_noisy(struct comparison *c, double detect)
+static void say_noisy(struct comparison *c, double detect, bool in_turns)
 {
     snprintf(c->reason, sizeof(c->reason),
-             "%+.1f %% is not proven and %.1f %% is not excluded; the noise of a run is %.1f %%: "
-             "more runs decide (commas join runs), or " IN_TURNS,
-             100 * (c->ratio - 1), 100 * detect, 100 * c->noise);
+             "%+.1f %% is not proven and %.1f %% is not excluded; the noise of a %s is %.1f %%: %s",
+             100 * (c->ratio - 1), 100 * detect, in_turns ? "visit" : "run", 100 * c->noise,
+             in_turns ? "more rounds decide" : "more runs decide (commas join runs), or " IN_TURNS);
 }
 
 /* ---- verdicts ---- */
@@ -274,7 +288,7 @@ static void decide(const struct compare_point *point, const struct compare_known
     } else if (large) {
         say_guarded(c, machine, known);
     } else {
-        say_noisy(c, detect);
+        say_noisy(c, detect, known->pairs.count > 0);
     }
 }
 

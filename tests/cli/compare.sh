@@ -284,6 +284,14 @@ run ridge compare r5 r6 --db "$around"
 exits 4
 prints 'inconclusive: \+10[89]\.[0-9] %, but one visit per side .*measure in turns \(ridge run SUITE --against PROGRAM\)'
 
+# ---- what is invalid was disturbed: its figures stand there as well ----
+made_run "$around" 9 "aaaa0009-0000" tag=r9
+made_point "$around" 9 ncf 9.5 verdict=invalid hand_over=30
+run ridge compare r1 r9 --db "$around"
+exits 4
+prints '^CPU time waited for other programs +0\.2 % +0\.2 %'
+prints '^handing work to threads +8\.08 us +30\.3 us'
+
 # ---- in turns: visit beside visit, whatever the machine did between them ----
 made_run "$around" 7 "aaaa0007-0000" tag=r7
 made_run "$around" 8 "aaaa0008-0000" tag=r8 build=b8
