@@ -1,13 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A run killed at 50 moments: the database opens and is sound, what was finished is there, and
-# --resume completes the plan with no point twice. On the null device, so that points are short.
+# --resume completes the plan with no point twice and no visit anew. On the null device, so that
+# points are short.
 . tests/lib/tap.sh
-points=400
+points=60
 batches=$(seq -s, 1 $points)
 damaged=0
 lost=0
 resumed=0
+anew=0
+
+# The visits of a database, each by the moment when it was made.
+visits() {
+    sqlite3 "$1" "SELECT sequence, round, v.started_utc, v.samples FROM visit v JOIN result r ON r.id = v.result
+        ORDER BY sequence, round" | sort
+}
 
 # Points that the run announced on its output were stored before.
 announced() { grep -c '^ncf' "$1"; }
@@ -18,8 +26,8 @@ for attempt in $(seq 1 50); do
     "$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$db" \
         --samples 5 --seconds 0.001 >"$log" 2>/dev/null &
     victim=$!
-    # Between 0 and 0.49 s, another moment each time.
-    sleep "0.$(printf '%03d' $((attempt * 37 % 490)))"
+    # Between 0 and 0.97 s, another moment each time: in all rounds.
+    sleep "0.$(printf '%03d' $((attempt * 37 % 490 * 2)))"
     kill -9 $victim 2>/dev/null
     wait $victim 2>/dev/null
     said=$(announced "$log")
@@ -34,8 +42,13 @@ for attempt in $(seq 1 50); do
     [ $((attempt % 5)) = 0 ] || continue
     [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE state = 'finished'" 2>/dev/null)" != 1 ] ||
         echo "# attempt $attempt came too late: the run was finished"
+    visits "$db" >"$tap_dir/before" 2>/dev/null
     "$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$db" \
         --samples 5 --seconds 0.001 --resume >/dev/null 2>&1
+    visits "$db" >"$tap_dir/after" 2>/dev/null
+    [ -z "$(comm -23 "$tap_dir/before" "$tap_dir/after")" ] || anew=$((anew + 1))
+    [ "$(wc -l <"$tap_dir/after")" = $((3 * points)) ] || anew=$((anew + 1))
+    echo "# attempt $attempt: $(wc -l <"$tap_dir/before") visits before it was killed"
     counts=$(sqlite3 "$db" "SELECT count(*), count(DISTINCT sequence), count(DISTINCT run)
         FROM result" 2>&1)
     state=$(sqlite3 "$db" 'SELECT state FROM run ORDER BY id DESC LIMIT 1' 2>&1)
@@ -52,4 +65,6 @@ tap_result $? "50 kills, $damaged damaged databases"
 tap_result $? "$lost databases lost a point that was announced"
 [ $resumed = 10 ]
 tap_result $? "$resumed of 10 completed by --resume with every point once"
+[ $anew = 0 ]
+tap_result $? "$anew of 10 lost a visit, or made one again"
 finish

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# --budget was read and never kept to.
+. tests/lib/tap.sh
+db=$tap_dir/ridge.db
+sql() { sqlite3 "${2:-$db}" "$1"; }
+is() { # what, wanted, got
+    [ "$2" = "$3" ]
+    tap_result $? "$1: $3, wanted $2"
+}
+
+# Nothing is known of these points but what their rules demand: 0.3 s of warming up in all, and 1 s.
+words="ncf --batch 1,2,3,4,5 --device null --no-ceilings --no-report --no-verify"
+# shellcheck disable=SC2086
+run ridge run $words --budget 2.8 --db "$db"
+exits 0
+prints '^ncf +1 .*  ok$'
+prints '^ncf +2 .*  ok$'
+prints '^ncf +3 .*  skipped: budget of 2.8 s: '
+complains 'the budget of 2.8 s was too small for 3 of 5 points'
+is "two fit" "ok,ok,skipped,skipped,skipped" \
+    "$(sql 'SELECT group_concat(status) FROM (SELECT status FROM result ORDER BY sequence)')"
+is "the run is whole" finished "$(sql 'SELECT state FROM run')"
+# shellcheck disable=SC2086
+run ridge plan $words --budget 2.8 --db "$tap_dir/none.db"
+exits 0
+prints 'skipped: budget'
+prints '^3 points do not fit into the budget of 2.8 s, by the least'
+# shellcheck disable=SC2086
+run ridge plan $words --budget 2.8 --db "$tap_dir/none.db" --json
+holds '.over_budget == 3 and [.points[].over_budget] == [false, false, true, true, true]'
+
+# What earlier runs took goes before the rules: on the null device nothing.
+# shellcheck disable=SC2086
+run ridge run $words --db "$db"
+# shellcheck disable=SC2086
+run ridge plan $words --budget 2.8 --db "$db" --json
+holds '.over_budget == 0 and .known == 5'
+sql "UPDATE result SET wall_s = 2 WHERE sequence > 0"
+# shellcheck disable=SC2086
+run ridge plan $words --budget 5 --db "$db" --json
+holds '[.points[].over_budget] == [false, false, false, true, true]'
+# shellcheck disable=SC2086
+run ridge run $words --budget 5 --db "$db" --json
+exits 0
+holds '[.[].status] == ["ok", "ok", "ok", "skipped", "skipped"]'
+holds 'all(.[3:][]; .reason | test("^budget"))'
+
+# Nothing fits: still no failure.
+# shellcheck disable=SC2086
+run ridge run $words --budget 0.001 --db "$tap_dir/tiny.db"
+exits 0
+is "all are skipped" 5 "$(sql "SELECT count(*) FROM result WHERE status = 'skipped'" "$tap_dir/tiny.db")"
+
+# Real work: three points of half a second each and more, and a second.
+begin=$(date +%s)
+run ridge run ncf --batch 1,2,3,4,5,6,7,8 --threads 1 --no-tune --no-layers --no-verify --no-ceilings --no-report \
+    --profilers model --samples 6 --seconds 1 --seconds-max 1.5 --interval 0 --budget 4 --db "$tap_dir/real.db"
+took=$(($(date +%s) - begin))
+[ "$code" = 0 ] || [ "$code" = 4 ]
+tap_result $? "real work within a budget"
+check "took $took s with a budget of 4 s" test $took -le 12 # without it more than 10, and the machine is shared
+measured=$(sql "SELECT count(*) FROM result WHERE status = 'ok'" "$tap_dir/real.db")
+skipped=$(sql "SELECT count(*) FROM result WHERE status = 'skipped' AND reason LIKE 'budget%'" "$tap_dir/real.db")
+check "$measured measured, $skipped skipped" test "$measured" -ge 1 -a "$skipped" -ge 5 -a $((measured + skipped)) = 8
+
+# budget_s of a suite.
+printf 'budget_s = 1.5\n[[workload]]\nname = "ncf"\nbatch = [1, 2]\ndevice = "null"\nverify = false\n' >"$tap_dir/s.toml"
+run ridge run "$tap_dir/s.toml" --no-ceilings --no-report --db "$tap_dir/suite.db"
+exits 0
+prints 'skipped: budget of 1.5 s'
+finish

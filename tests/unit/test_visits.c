@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shares of the visits, and what becomes of several: every number here can be computed by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/visits.h"
+
+enum { EACH = 9, VISITS = 3 };
+
+#define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
+
+static struct protocol whole(int rounds)
+{
+    return (struct protocol){.scenario = SCENARIO_SINGLE_STREAM,
+                             .warmup_s = 0.2,
+                             .warmup_runs = 3,
+                             .samples_min = 20,
+                             .samples_max = 100,
+                             .seconds_min = 0.3,
+                             .seconds_max = 6,
+                             .interval = 0.01,
+                             .rounds = rounds};
+}
+
+/* ---- shares ---- */
+
+static void shares_sum_up(void **state)
+{
+    (void)state;
+    for (int rounds = 2; rounds <= 7; rounds++) {
+        struct protocol p = whole(rounds);
+        int64_t least = 0, most = 0;
+        double seconds = 0, cap = 0;
+        for (int r = 0; r < rounds; r++) {
+            struct protocol v = visit_protocol(&p, r, r > 0);
+            least += v.samples_min;
+            most += v.samples_max;
+            seconds += v.seconds_min;
+            cap += v.seconds_max;
+            assert_true(v.samples_min >= 6 && v.samples_min <= v.samples_max);
+            assert_close(v.interval, 0.01 * sqrt(rounds), 1e-12);
+            assert_true(v.warmup_s < p.warmup_s || r == 0);
+            assert_true(v.samples_floor >= 2 && v.samples_floor * rounds >= 6);
+        }
+        assert_int_equal(least, rounds * 6 > 20 ? rounds * 6 : 20);
+        assert_int_equal(most, 100);
+        assert_close(seconds, 0.3, 1e-12);
+        assert_close(cap, 6, 1e-12);
+    }
+}
+
+static void one_visit_owes_all(void **state)
+{
+    (void)state;
+    struct protocol p = whole(1), v = visit_protocol(&p, 0, false);
+    assert_int_equal(v.samples_min, 20);
+    assert_int_equal(v.samples_floor, 0); /* the usual six */
+    assert_close(v.interval, 0.01, 0);
+    assert_close(v.warmup_s, 0.2, 0);
+}
+
+static void an_order_is_a_permutation_that_its_seed_repeats(void **state)
+{
+    (void)state;
+    enum { POINTS = 40 };
+    int order[POINTS], again[POINTS], other[POINTS], seen[POINTS] = {0};
+    visits_order(7, 1, order, POINTS);
+    visits_order(7, 1, again, POINTS);
+    visits_order(7, 2, other, POINTS);
+    assert_memory_equal(order, again, sizeof(order));
+    assert_memory_not_equal(order, other, sizeof(order));
+    visits_order(8, 1, other, POINTS);
+    assert_memory_not_equal(order, other, sizeof(order));
+    for (int k = 0; k < POINTS; k++)
+        seen[order[k]]++;
+    for (int k = 0; k < POINTS; k++)
+        assert_int_equal(seen[k], 1);
+    visits_order(7, 0, order, 1);
+    assert_int_equal(order[0], 0);
+}
+
+/* ---- several become one ---- */
+
+struct made {
+    struct arena arena;
+    struct protocol protocol;
+    struct visit_record visits[VISITS];
+    struct sample_record samples[VISITS * EACH];
+    struct measurement out;
+    double spread;
+};
+
+/* Samples of a visit lie symmetrically around its median, up to `width` of it. */
+static void make(struct made *m, const double *medians_s, double width)
+{
+    *m = (struct made){.protocol = whole(VISITS)};
+    for (int v = 0; v < VISITS; v++) {
+        m->visits[v] = (struct visit_record){.round = v,
+                                             .samples = EACH,
+                                             .median_s = medians_s[v],
+                                             .steal_share = 0.01 * v,
+                                             .wait_share = NAN,
+                                             .clock_hz = 3e9,
+                                             .reason = ""};
+        for (int k = 0; k < EACH; k++)
+            m->samples[v * EACH + k] = (struct sample_record){
+                .visit = v,
+                .phase = SAMPLE_TIME,
+                .time_ns = (int64_t)(medians_s[v] * 1e9 * (1 + width * (k - EACH / 2) / EACH)),
+                .queue_ns = RECORD_NONE,
+                .steal_ns = RECORD_NONE,
+                .clock_hz = NAN};
+    }
+}
+
+static void join_some(struct made *m, int count)
+{
+    struct visits visits = {.protocol = &m->protocol,
+                            .visits = m->visits,
+                            .count = count,
+                            .samples = m->samples,
+                            .sample_count = count * EACH,
+                            .stop_reason = "enough"};
+    struct error err;
+    assert_int_equal(visits_join(&visits, &m->arena, &m->out, &m->spread, &err), STATUS_OK);
+}
+
+static void join(struct made *m)
+{
+    join_some(m, VISITS);
+}
+
+/* Medians 1, 2 and 4 ms: mean 2 ms in logarithms, deviation ln 2, and t of two degrees 4.3027. */
+static void the_interval_is_that_between_the_visits(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.002, 0.004}, 0.01);
+    join(&m);
+    assert_close(m.out.median_s, 0.002, 1e-12);
+    assert_close(m.spread, log(2), 1e-9);
+    double half = 4.302653 * log(2) / sqrt(3);
+    assert_close(log(m.out.ci_high_s / 0.002), half, 1e-5);
+    assert_close(log(0.002 / m.out.ci_low_s), half, 1e-5);
+    assert_int_equal(m.out.timed, VISITS * EACH);
+    assert_close(m.out.steal_share, 0.01, 1e-12);
+    assert_true(m.out.valid); /* levels that differ are no fault of the samples */
+    assert_non_null(strstr(m.out.stop_reason, "3 of 3 visits; the latest: enough"));
+    arena_release(&m.arena);
+}
+
+/* Visits that agree by chance know no more than their samples do. */
+static void the_interval_is_never_narrower_than_within(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.001, 0.001}, 0.06);
+    join(&m);
+    assert_close(m.spread, 0, 1e-12);
+    assert_true(m.out.ci_low_s < 0.000995 && m.out.ci_high_s > 0.001005);
+    assert_true(m.out.valid);
+    arena_release(&m.arena);
+}
+
+static void unsteady_samples_are_invalid_in_several_visits_too(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.001, 0.001}, 2);
+    join(&m);
+    assert_false(m.out.valid);
+    assert_non_null(strstr(m.out.reason, "unstable"));
+    arena_release(&m.arena);
+}
+
+static void a_disturbed_visit_is_set_apart(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.010, 0.001}, 0.01);
+    m.visits[1].reason = "disturbed: 9 % of the CPU time was taken by other machines";
+    join(&m);
+    assert_true(m.out.valid);
+    assert_close(m.out.median_s, 0.001, 1e-9);
+    assert_int_equal(m.out.timed, 2 * EACH);
+    assert_true(m.out.max_s < 0.002);
+    assert_int_equal(visits_apart(m.visits, VISITS), 1);
+    assert_string_equal(m.visits[1].reason,
+                        "set apart: disturbed: 9 % of the CPU time was taken by other machines");
+    for (int k = 0; k < VISITS * EACH; k++)
+        assert_int_equal(m.samples[k].phase, k / EACH == 1 ? SAMPLE_DISCARDED : SAMPLE_TIME);
+    assert_non_null(strstr(m.out.stop_reason, "1 set apart"));
+    join(&m); /* after the next visit nothing is said twice */
+    assert_int_equal(strncmp(m.visits[1].reason, "set apart: disturbed", 20), 0);
+    arena_release(&m.arena);
+}
+
+static void without_two_good_ones_the_point_is_invalid(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.010, 0.001}, 0.01);
+    m.visits[1].reason = "disturbed: much";
+    join_some(&m, 2);
+    assert_false(m.out.valid);
+    assert_string_equal(m.out.reason, "visit 2 of 3: disturbed: much");
+    assert_int_equal(visits_apart(m.visits, 2), 0);
+    join(&m); /* the third is good: now there are two */
+    assert_true(m.out.valid);
+    make(&m, (double[]){0.001, 0.010, 0.001}, 0.01);
+    m.visits[0].reason = m.visits[2].reason = "throttled: much";
+    join(&m);
+    assert_false(m.out.valid);
+    assert_string_equal(m.out.reason, "visit 1 of 3: throttled: much");
+    arena_release(&m.arena);
+}
+
+/* One that failed has no median, and no samples. */
+static void a_failed_visit_does_not_count(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.001, NAN}, 0.01);
+    m.visits[2].reason = "no memory";
+    struct visits visits = {&m.protocol, m.visits, 3, m.samples, 2 * EACH, "enough"};
+    struct error err;
+    assert_int_equal(visits_join(&visits, &m.arena, &m.out, &m.spread, &err), STATUS_OK);
+    assert_true(m.out.valid);
+    assert_close(m.out.median_s, 0.001, 1e-9);
+    assert_int_equal(visits_apart(m.visits, 3), 1);
+    arena_release(&m.arena);
+}
+
+static void a_first_visit_alone_is_what_its_samples_say(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.002, 0.002}, 0.01);
+    join_some(&m, 1);
+    assert_close(m.out.median_s, 0.001, 1e-9);
+    assert_true(isnan(m.spread));
+    assert_true(m.out.ci_low_s < 0.001 && m.out.ci_high_s > 0.001);
+    assert_non_null(strstr(m.out.stop_reason, "1 of 3 visits"));
+    arena_release(&m.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_sum_up),
+        cmocka_unit_test(one_visit_owes_all),
+        cmocka_unit_test(an_order_is_a_permutation_that_its_seed_repeats),
+        cmocka_unit_test(the_interval_is_that_between_the_visits),
+        cmocka_unit_test(the_interval_is_never_narrower_than_within),
+        cmocka_unit_test(unsteady_samples_are_invalid_in_several_visits_too),
+        cmocka_unit_test(a_disturbed_visit_is_set_apart),
+        cmocka_unit_test(without_two_good_ones_the_point_is_invalid),
+        cmocka_unit_test(a_failed_visit_does_not_count),
+        cmocka_unit_test(a_first_visit_alone_is_what_its_samples_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
