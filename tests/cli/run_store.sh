@@ -15,7 +15,7 @@ is() { # what, wanted, got
 # Ten samples of 1 ms, then ten of 3 ms and again: median 2 ms.
 { yes 1000000 | head -10; yes 3000000 | head -10; } >"$script"
 # shellcheck disable=SC2086
-run ridge run ncf --batch 1 $fast --db "$db" --samples 20 --seconds 0.02 --interval 0 --json
+run ridge run ncf --batch 1 $fast --db "$db" --samples 20 --seconds 0.02 --interval 0 --rounds 1 --json
 exits 4 # no median can be trusted between two modes
 holds '.[0].samples == 20 and .[0].status == "invalid"'
 holds '.[0].median_ms == 2 and .[0].min_ms == 1'

@@ -359,7 +359,7 @@ static void time_comes_from_rules_and_history(void **state)
     struct plan plan;
     plan_text(NCF "batch = [1, 2]\nthreads = [2, 9]\n", NO_OVERRIDES, &plan);
     struct time_range range = plan_time_range(&plan.points[0].protocol);
-    assert_true(fabs(range.least_s - 1.2) < 1e-12 && fabs(range.most_s - 15.2) < 1e-12);
+    assert_true(fabs(range.least_s - 1.3) < 1e-12 && fabs(range.most_s - 15.3) < 1e-12);
     plan_estimate(&plan, history, plan.points[2].id);
     assert_true(isnan(plan.points[0].estimate_s));
     assert_true(plan.points[2].estimate_s == 12.5);

@@ -79,8 +79,11 @@ static enum status begin(const char *path, const char *uuid, struct store **stor
                          struct error *err)
 {
     struct run_head head = made_head(uuid, 0);
+    struct run_found found;
     TRY(store_open(path, STORE_WRITE, store, err));
-    return run_begin(*store, &head, run, err);
+    TRY(run_find_uuid(*store, uuid, &found, err));
+    *run = found.run; /* the one that was killed before */
+    return found.run ? STATUS_OK : run_begin(*store, &head, run, err);
 }
 
 /* ---- killed ---- */
