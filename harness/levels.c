@@ -150,16 +150,12 @@ static void work_read(void *context, int thread, int64_t rounds)
     w->sink[thread] = w->read(&(struct roof_arrays){.a = at, .count = w->count}, rounds);
 }
 
-static roof_stream *reader(void)
-{
 #if defined(__x86_64__)
-    static roof_stream *const readers[ISA_COUNT] = {roof_read_scalar, roof_read_avx2,
-                                                    roof_read_avx512};
-    return readers[isa_detect()];
+static roof_stream *const readers[ISA_COUNT] = {roof_read_scalar, roof_read_avx2, roof_read_avx512};
 #else
-    return roof_read_scalar;
+static roof_stream *const readers[ISA_COUNT] = {roof_read_scalar, roof_read_scalar,
+                                                roof_read_scalar};
 #endif
-}
 
 static double rate(const struct lap *lap, int64_t rounds, double bytes_each)
 {
@@ -225,8 +221,9 @@ void levels_read(struct levels *l, struct pool *pool, enum precision precision,
                  struct levels_now *out)
 {
     int threads = pool_threads(pool) < LAP_THREADS_MAX ? pool_threads(pool) : LAP_THREADS_MAX;
-    struct walk walk = {
-        .block = l->block, .region = in_steps((int64_t)l->bytes / threads), .read = reader()};
+    struct walk walk = {.block = l->block,
+                        .region = in_steps((int64_t)l->bytes / threads),
+                        .read = readers[isa_detect()]};
     struct lap lap = {pool, threads, work_read, &walk};
     *out = (struct levels_now){
         .reason = {[LEVEL_HAND_OVER] = "one thread hands nothing over",

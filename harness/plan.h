@@ -133,7 +133,7 @@ struct plan_overrides {
                 "do not measure what the machine can do"),                                         \
     PLAN_OPTION(type, FLOAT, o.budget_s, 0, "budget", "S",                                         \
                 "leave out what does not fit into so many seconds"),                               \
-    PLAN_OPTION(type, TEXT, o.rounds, 0, "rounds", "N",                                             \
+    PLAN_OPTION(type, TEXT, o.rounds, 0, "rounds", "N",                                            \
                 "come to each point so often, in another order each time (default 3)"),            \
     PLAN_OPTION(type, INT, o.order_seed, 0, "order-seed", "N",                                     \
                 "the order of an earlier run again"),                                           \

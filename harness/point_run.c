@@ -275,7 +275,6 @@ static enum status keep_visit(struct work *w, const char *started, const struct 
         visit.ci_high_s = m->ci_high_s;
         visit.steal_share = m->steal_share;
         visit.wait_share = m->wait_share;
-        pauses_add(&state->set_apart, &m->set_apart);
         visit.clock_hz = m->clock_hz;
         levels_join(&w->before, &w->after, &visit);
         TRY(keep_samples(w, err));
@@ -302,9 +301,13 @@ static enum status join(struct work *w, struct measurement *out, double *spread,
         overhead = (record_value(&state->record, "overhead_s") * (n - 1) + overhead) / n;
     TRY(visits_join(&visits, w->arena, out, spread, err));
     out->overhead_s = overhead;
-    out->set_apart = state->set_apart;
-    if (!w->measurement.reason[0]) /* else it is said there */
+    /* What is the reason of the visit is said there. */
+    if (isnan(out->wait_share) || strcmp(w->measurement.wait_note, w->measurement.reason) != 0)
         memcpy(out->wait_note, w->measurement.wait_note, sizeof(out->wait_note));
+    if (w->measurement.set_apart.count) { /* else the record says it already, or there is nothing */
+        pauses_add(&state->set_apart, &w->measurement.set_apart);
+        out->set_apart = state->set_apart;
+    }
     if (isnan(out->rate_hz))
         out->rate_hz = w->measurement.rate_hz;
     return STATUS_OK;
