@@ -184,6 +184,100 @@ static void same_place_in_the_plan_twice_is_refused_whole(void **state)
     store_close(store);
 }
 
+/* The second run of a name was taken for the first, and its points for points that were there. */
+static void a_uuid_is_never_empty_and_never_there_twice(void **state)
+{
+    struct place *place = *state;
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct run_head head = made_head(uuid_a, 0), nameless = made_head("", 0);
+    struct run_found found;
+    int64_t run, second;
+    must(place, run_begin(store, &head, &run, &place->err));
+    assert_int_equal(run_begin(store, &head, &second, &place->err), STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "UNIQUE"));
+    assert_int_equal(run_begin(store, &nameless, &second, &place->err), STATUS_FAILED);
+    assert_non_null(strstr(place->err.message, "CHECK"));
+    must(place, run_find_uuid(store, uuid_a, &found, &place->err));
+    assert_int_equal(found.run, run);
+    must(place, run_find_uuid(store, "another", &found, &place->err));
+    assert_int_equal(found.run, 0);
+    store_close(store);
+}
+
+/* ---- visits ---- */
+
+static void make_visit(struct visit_record *visit, int round, double median_s)
+{
+    *visit = (struct visit_record){.round = round,
+                                   .started_utc = "2026-01-01T00:00:00.000Z",
+                                   .samples = 4,
+                                   .median_s = median_s,
+                                   .ci_low_s = NAN,
+                                   .ci_high_s = NAN,
+                                   .steal_share = 0.5,
+                                   .wait_share = NAN,
+                                   .clock_hz = 3e9,
+                                   .reason = round == 1 ? "set apart: made" : "",
+                                   .levels = {{"hand_over", "s", BETTER_LOWER, 1e-6, ""},
+                                              {"dram_read", "B/s", BETTER_HIGHER, NAN, "small"}},
+                                   .level_count = 2};
+}
+
+static void a_result_is_replaced_by_itself_with_more_visits_and_read_back(void **state)
+{
+    struct place *place = *state;
+    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct run_head head = made_head(uuid_a, 0);
+    struct visit_record visits[2];
+    struct made_record made;
+    struct arena arena = {0};
+    struct record back;
+    int64_t run;
+    head.rounds = 2;
+    must(place, run_begin(store, &head, &run, &place->err));
+    must(place, made_record(&made, 0, 0.02, 8, MADE_OPS));
+    made.record.visits = visits;
+    for (int v = 0; v < 2; v++) {
+        make_visit(&visits[v], v, 0.02 + v);
+        for (int k = 0; k < 4; k++)
+            made.samples[4 * v + k].visit = v;
+        made.record.visit_count = v + 1;
+        made.record.sample_count = 4 * (v + 1);
+        assert_false(run_has_all(store, run, 0, 2));
+        must(place, run_put(store, run, &made.record, &place->err));
+        assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
+        assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 4 * (v + 1));
+        assert_int_equal(count(place, store, "SELECT id FROM result"), 1);
+    }
+    assert_true(run_has_all(store, run, 0, 2));
+    made.record.visit_count = 1; /* what is there has more */
+    assert_int_equal(run_put(store, run, &made.record, &place->err), STATUS_FAILED);
+    must(place, run_load(store, run, 0, &arena, &back, &place->err));
+    assert_int_equal(back.visit_count, 2);
+    assert_int_equal(back.sample_count, 8);
+    assert_int_equal(back.samples[7].visit, 1);
+    assert_int_equal(back.samples[7].time_ns, made.samples[7].time_ns);
+    assert_int_equal(back.samples[7].queue_ns, RECORD_NONE);
+    assert_int_equal(back.op_count, MADE_OPS);
+    assert_string_equal(back.ops[1].kernel, made.ops[1].kernel);
+    assert_int_equal(back.metric_count, made.record.metric_count);
+    for (int k = 0; k < back.metric_count; k++) {
+        assert_string_equal(back.metrics[k].name, made.metrics[k].name);
+        assert_int_equal(back.metrics[k].op, made.metrics[k].op);
+        assert_int_equal(isnan(back.metrics[k].value), isnan(made.metrics[k].value));
+    }
+    assert_string_equal(back.visits[1].reason, "set apart: made");
+    assert_true(isnan(back.visits[1].wait_share) && back.visits[1].median_s == 1.02);
+    assert_int_equal(back.visits[0].level_count, 2);
+    assert_string_equal(back.visits[0].levels[0].name, "dram_read"); /* by name */
+    assert_true(isnan(back.visits[0].levels[0].value) && back.visits[0].levels[1].value == 1e-6);
+    free((void *)(uintptr_t)back.samples);
+    assert_int_equal(run_load(store, run, 7, &arena, &back, &place->err), STATUS_FAILED);
+    arena_release(&arena);
+    made_release(&made);
+    store_close(store);
+}
+
 /* ---- files that are not ours, not good or not now ---- */
 
 static void refuse(struct place *place, const char *path, enum store_mode mode, const char *why)
@@ -449,6 +543,8 @@ int main(void)
         CASE(database_is_one_file),
         CASE(unfinished_run_is_found_and_goes_on),
         CASE(same_place_in_the_plan_twice_is_refused_whole),
+        CASE(a_uuid_is_never_empty_and_never_there_twice),
+        CASE(a_result_is_replaced_by_itself_with_more_visits_and_read_back),
         CASE(other_files_are_refused_untouched),
         CASE(newer_version_is_refused),
         CASE(damaged_pages_are_an_error_not_a_crash),
