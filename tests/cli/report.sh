@@ -256,6 +256,7 @@ check "two: well-formed" strict
 has "both runs" '<dt>BASE</dt><dd>bench-07, 2026-09-13T00:26 UTC<br>run 5f3a0003'
 has "the page is that of HEAD" '<h1>bench-99</h1>'
 has "totals" '<strong>[0-9]+ invalid, 1 missing, [0-9]+ improved</strong>'
+has "figures around the runs" '<td data-label="Around the runs">load average'
 has "what differs" '<td data-label="Differs">machine</td><td data-label="BASE">bench-07</td>'
 has "changed work" 'work of bert_large.*flops 3.86e10.*flops 4.246e10'
 has "a change with its interval" '<strong>-45.0 %</strong><small>-4[0-9.]+ % to -4[0-9.]+ %'

@@ -183,9 +183,6 @@ INSERT INTO sample (result, idx, visit, phase, time_ns, queue_ns, context_switch
     CAST(1e9 * t * (0.985 + 0.03 * ((n * 2654435761 >> 7) % 1009) / 1009.0
       + CASE WHEN (n * 40503) % 29 = 3 THEN 0.02 + 0.2 * ((n * 31) % 17) / 17.0 ELSE 0 END) AS INT),
     NULL, (n % 29 = 3), 0, 0, NULL, 3.1e9 FROM whole, serial;
-INSERT INTO visit SELECT s.result, s.visit, r.started_utc, sum(s.phase = 'time'), w.t, w.t * 0.995, w.t * 1.005,
-    NULL, NULL, 3.1e9, 'nothing tells of other programs here' FROM sample AS s JOIN result AS r ON r.id = s.result
-    JOIN whole AS w ON w.result = r.id GROUP BY s.result, s.visit;
 COMMIT;
 EOF
 } | sqlite3 "$file"
