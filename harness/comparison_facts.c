@@ -104,8 +104,13 @@ static enum status note_program(struct comparison_set *set, const struct run_ref
         if (!changed)
             return FAIL_NO_MEMORY(err);
     }
+    /* Machine and time are the same in turns; a wrapper may still give each side its own settings.
+     */
     set->attribution =
-        set->same_program
+        set->same_program && set->in_turns
+            ? "BASE and HEAD are the same program (equal hash), measured in turns: a change is a "
+              "setting of one side, or chance"
+        : set->same_program
             ? "BASE and HEAD are the same program (equal hash): a change is environment or hardware"
             : arena_printf(&set->arena, "the program changed: %s",
                            *changed ? changed : "its files, at the same commit");
@@ -378,7 +383,9 @@ enum status comparison_find_cause(struct comparison_set *set, size_t point, stru
     if (verdict != VERDICT_REGRESSED && verdict != VERDICT_IMPROVED)
         return STATUS_OK;
     append(set, point,
-           set->same_program ? "same program: environment or hardware" : "the program changed");
+           !set->same_program ? "the program changed"
+           : set->in_turns    ? "same program: a setting of one side, or chance"
+                              : "same program: environment or hardware");
     append_work(set, point);
     append_disturbance(set, point);
     struct query_value base = {"result", NULL, (double)p->base_result};

@@ -33,6 +33,7 @@ echo 10000000 >"$tap_dir/script"
 run ridge run ncf wide_deep --device null --threads 1 --against "$RIDGE" --db "$db" --tag same
 exits 0
 prints '^2 points: 2 unchanged'
+prints 'same program \(equal hash\), measured in turns'
 is "two runs, finished" "finished finished" "$(sql 'SELECT group_concat(state, " ") FROM run')"
 is "they name each other" 2 "$(sql 'SELECT count(*) FROM run AS a JOIN run AS b ON a.turns_uuid = b.uuid AND b.turns_uuid = a.uuid AND a.id <> b.id')"
 is "BASE has a tag of its own, HEAD is the latest" "same.base same" "$(sql 'SELECT group_concat(tag, " ") FROM (SELECT tag FROM run ORDER BY id)')"
@@ -191,5 +192,6 @@ if [ -f "$model" ] && [ -f "$sample" ]; then
         --against "$tap_dir/plain" --db "$tap_dir/p.db" --tag slower
     exits 1
     prints '^regressed '
+    prints 'same program: a setting of one side, or chance'
 fi
 finish
