@@ -262,6 +262,11 @@ static enum status come_to(struct rounds *r, int k, int round, struct error *err
     if (point->over_budget || !fits(r, k))
         return leave_out(r, k, err);
     why = why_left_out(r, k);
+    if (why && stop->state.has_record) { /* what earlier rounds measured stays */
+        withdraw_attempt(r, k);
+        finish(r, k);
+        return STATUS_OK;
+    }
     return why ? skip(r, k, why, err) : visit(r, k, round, err);
 }
 

@@ -43,6 +43,28 @@ exits 137
 attempt RIDGE_SAMPLE_KILL=0
 check "killed once, then measured: $(stored)" test "$(stored)" = "0 run, 1 run, 2 run"
 
+# What earlier rounds have measured of it stays.
+rm "$db"
+in_rounds() { # instead of the shell, so that the kill hits it
+    exec "$RIDGE" run ncf --batch 1,2,3,4,5,6,7,8 --rounds 3 --device null --no-ceilings --no-report --samples 200 \
+        --seconds 0.1 --db "$db" --resume --quiet >/dev/null 2>&1
+}
+in_rounds &
+victim=$!
+for wait in $(seq 200); do
+    : "$wait"
+    [ -s "$db" ] && [ "$(sqlite3 "file:$db?mode=ro" 'SELECT count(*) > 2 FROM result' 2>/dev/null)" = 1 ] && break
+    sleep 0.02
+done
+kill -9 $victim
+wait $victim 2>/dev/null
+sqlite3 "$db" "DELETE FROM attempt; INSERT INTO attempt SELECT run, sequence, 2, '' FROM result; UPDATE run SET state = 'running'"
+measured=$(sqlite3 "$db" 'SELECT count(*) FROM sample')
+(in_rounds)
+check "$measured samples of earlier rounds are kept" test "$(sqlite3 "$db" "SELECT count(*) >= $measured AND $measured > 0 FROM sample")" = 1
+check "no point that has them is left out" test "$(sqlite3 "$db" "SELECT count(*), sum(status = 'ok') FROM result")" = "8|8"
+check "nothing is on its way: $(begun)" test -z "$(begun)"
+
 # Ending it in good order is no attempt, however often.
 rm "$db"
 for signal in TERM INT TERM; do
