@@ -130,6 +130,12 @@ void json_number(struct json *json, const char *key, double value)
     put_number(json->stream, value);
 }
 
+void json_verbatim(struct json *json, const char *key, const char *value)
+{
+    item(json, key);
+    fputs(value, json->stream);
+}
+
 void json_bool(struct json *json, const char *key, bool value)
 {
     item(json, key);

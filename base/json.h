@@ -29,6 +29,7 @@ void json_int(struct json *json, const char *key, int64_t value);
 void json_number(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
+void json_verbatim(struct json *json, const char *key, const char *value); /* JSON itself */
 void json_ints(struct json *json, const char *key, const int64_t *values, int count);
 
 #endif

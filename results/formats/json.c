@@ -17,6 +17,15 @@ static void write_cell(struct json *json, const char *key, const struct cell *ce
         json_text(json, key, cell->kind == CELL_NULL ? NULL : cell->text);
 }
 
+/* What the view made as JSON already. */
+static void write_made(struct json *json, const char *key, const struct cell *cell)
+{
+    if (cell->kind == CELL_NULL)
+        json_null(json, key);
+    else
+        json_verbatim(json, key, cell->text);
+}
+
 static enum status write_samples(struct json *json, const char *text, struct error *err)
 {
     int count;
@@ -43,8 +52,11 @@ static enum status write_metric(struct json *json, const struct grid *grid, int6
     for (int k = 0; k < grid->column_count; k++)
         if (is_of_metric(grid, k))
             write_cell(json, grid->columns[k].name, grid_at(grid, row, k));
-    if (grid_at(grid, row, samples)->kind != CELL_NULL)
+    if (grid_at(grid, row, samples)->kind != CELL_NULL) {
         status = write_samples(json, grid_at(grid, row, samples)->text, err);
+        write_made(json, "samples_visit",
+                   grid_at(grid, row, grid_column_find(grid, "samples_visit")));
+    }
     json_close(json);
     return status;
 }
@@ -52,13 +64,16 @@ static enum status write_metric(struct json *json, const struct grid *grid, int6
 static enum status write_json(const struct grid *grid, FILE *stream, struct error *err)
 {
     struct json json;
+    /* The column behind that of the samples has the visit of each. */
     int samples = grid_column_find(grid, "samples_ns"), name = grid_column_find(grid, "metric");
     json_begin(&json, stream);
     json_open(&json, NULL, '[');
     for (int64_t row = 0; row < grid->row_count;) {
         json_open(&json, NULL, '{');
         for (int k = 0; k < grid->column_count; k++)
-            if (!is_of_metric(grid, k) && k != samples)
+            if (k == grid_column_find(grid, "visits"))
+                write_made(&json, "visits", grid_at(grid, row, k));
+            else if (!is_of_metric(grid, k) && k != samples && k != samples + 1)
                 write_cell(&json, grid->columns[k].name, grid_at(grid, row, k));
         json_open(&json, "metrics", '[');
         do {

@@ -2,7 +2,8 @@
 -- One row per result and metric; a result without metrics (skipped, failed) has one row as well.
 -- :run: only this run; NULL: all.
 -- :ops: not 0: metrics of single steps too.
--- :samples: not 0: raw times beside the metric time_s, as a JSON array of nanoseconds.
+-- :samples: not 0: raw times beside the metric time_s, as a JSON array of nanoseconds, and the
+-- visit of each. Visits and their levels are JSON, too.
 SELECT u.uuid AS run, u.started_utc AS run_started_utc, h.label AS host, e.hash AS environment,
        b.version, b.git, b.config, b.compiler, u.suite, u.branch, u.tag, r.sequence,
        p.key AS point, p.workload, p.params, p.domain, p.mode, p.device, p.precision, p.batch,
@@ -13,7 +14,19 @@ SELECT u.uuid AS run, u.started_utc AS run_started_utc, h.label AS host, e.hash 
        m.q3, m.max, m.mad, m.ci_low, m.ci_high, r.reproduce,
        iif(ifnull(:samples, 0) AND m.name = 'time_s' AND m.op IS NULL,
            (SELECT json_group_array(time_ns) FROM sample
-            WHERE result = r.id AND phase = 'time'), NULL) AS samples_ns
+            WHERE result = r.id AND phase = 'time'), NULL) AS samples_ns,
+       iif(ifnull(:samples, 0) AND m.name = 'time_s' AND m.op IS NULL,
+           (SELECT json_group_array(visit) FROM sample
+            WHERE result = r.id AND phase = 'time'), NULL) AS samples_visit,
+       u.rounds, u.order_seed, u.turns_uuid,
+       (SELECT json_group_array(json_object('round', round, 'started_utc', started_utc,
+                   'samples', samples, 'median_s', median_s, 'ci_low_s', ci_low_s,
+                   'ci_high_s', ci_high_s, 'steal_share', steal_share, 'wait_share', wait_share,
+                   'clock_hz', clock_hz, 'reason', v.reason, 'levels',
+                   (SELECT json_group_array(json_object('name', name, 'unit', unit, 'value', value,
+                               'reason', l.reason))
+                    FROM level AS l WHERE l.result = v.result AND l.round = v.round)))
+        FROM visit AS v WHERE v.result = r.id) AS visits
 FROM result AS r
 JOIN run AS u ON u.id = r.run
 JOIN host AS h ON h.id = u.host

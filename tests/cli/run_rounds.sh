@@ -29,6 +29,11 @@ is "rows come in the order of the plan" "1 2 3 4 5 6 " \
 is "one result for each point" "6|6" "$(sql 'SELECT count(*), count(DISTINCT sequence) FROM result')"
 is "the spread of rounds is a metric" 6 "$(sql "SELECT count(*) FROM metric WHERE name = 'round_spread' AND n = 3")"
 
+run ridge export --format json --db "$db"
+exits 0
+holds 'length == 6 and all(.[]; .rounds == 3 and .order_seed == 5 and [.visits[].round] == [0, 1, 2])'
+holds '.[0].visits[1].levels | length == 4 and all(.[]; .value == null and .reason != "")'
+holds '[.[0].metrics[] | select(.metric == "time_s") | .samples_visit] == [[range(3) as $v | range([6, 7, 7][$v]) | $v]]'
 run ridge run ncf --batch 1,2 --device null --no-ceilings --no-report --rounds 1 --db "$db" --json
 exits 0
 holds 'length == 2 and all(.[]; .visits == 1 and .round_spread == null)'
