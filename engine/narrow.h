@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which operators compute with floats of 16 bits when a graph is narrowed (engine/passes/narrow.c),
- * and which of their inputs keep 32 all the same: what the operators say of themselves, completed. Sums are always in f32; what is narrow is memory.
+ * and which of their inputs keep 32 all the same: what the operators say of themselves, completed.
+ * Sums are always in f32; what is narrow is memory.
  */
 #ifndef ENGINE_NARROW_H
 #define ENGINE_NARROW_H

@@ -21,54 +21,38 @@ struct model_options {
 };
 
 /* How models are compiled, for commands that take batch and threads from elsewhere. */
+/* clang-format off */
+#define MODEL_OPTION(type, kind, field, letter, name, argument, help)                              \
+    {name, letter, OPTION_##kind, offsetof(type, model.field), argument, help}
 #define COMPILE_OPTIONS(type)                                                                      \
-    {"isa",       0,                                                                               \
-     OPTION_TEXT, offsetof(type, model.isa),                                                       \
-     "NAME",      "highest instruction set: scalar, avx2, avx512"},                                \
-        {"max-error",  0,                                                                          \
-         OPTION_SHARE, offsetof(type, model.max_error),                                            \
-         "X",          "refuse kernels with a larger stated relative error"},                      \
-        {"no-winograd", 0,                                                                         \
-         OPTION_FLAG,   offsetof(type, model.no_winograd),                                         \
-         NULL,          "the same as --max-error 1e-5"},                                           \
-        {"retune",    0,                                                                           \
-         OPTION_FLAG, offsetof(type, model.retune),                                                \
-         NULL,        "time all kernels although the tuner's cache knows"},                        \
-        {"no-tune",   0,                                                                           \
-         OPTION_FLAG, offsetof(type, model.no_tune),                                               \
-         NULL,        "take the first kernel that accepts"},                                       \
-        {"quick-tune", 0,                                                                          \
-         OPTION_FLAG,  offsetof(type, model.quick_tune),                                           \
-         NULL,         "time one variant of each kernel only"},                                    \
-        {"no-capture", 0,                                                                          \
-         OPTION_FLAG,  offsetof(type, model.no_capture),                                           \
-         NULL,         "on a device, launch step by step instead of replaying a graph"},           \
-        {"no-fuse",   0,                                                                           \
-         OPTION_FLAG, offsetof(type, model.no_fuse),                                               \
-         NULL,        "compile the graph as it is"},                                               \
-        {"no-memory-check",                                                                        \
-         0,                                                                                        \
-         OPTION_FLAG,                                                                              \
-         offsetof(type, model.no_memory_check),                                                    \
-         NULL,                                                                                     \
-         "compile although less memory seems to be free than it needs"},                           \
-    {                                                                                              \
-        "cache", 0, OPTION_TEXT, offsetof(type, model.cache), "FILE", "tuner's cache"              \
-    }
+    MODEL_OPTION(type, TEXT, isa, 0, "isa", "NAME",                                                \
+                 "highest instruction set: scalar, avx2, avx512"),                                 \
+    MODEL_OPTION(type, SHARE, max_error, 0, "max-error", "X",                                      \
+                 "refuse kernels with a larger stated relative error"),                            \
+    MODEL_OPTION(type, FLAG, no_winograd, 0, "no-winograd", NULL,                                  \
+                 "the same as --max-error 1e-5"),                                                  \
+    MODEL_OPTION(type, FLAG, retune, 0, "retune", NULL,                                            \
+                 "time all kernels although the tuner's cache knows"),                             \
+    MODEL_OPTION(type, FLAG, no_tune, 0, "no-tune", NULL, "take the first kernel that accepts"),   \
+    MODEL_OPTION(type, FLAG, quick_tune, 0, "quick-tune", NULL,                                    \
+                 "time one variant of each kernel only"),                                          \
+    MODEL_OPTION(type, FLAG, no_capture, 0, "no-capture", NULL,                                    \
+                 "on a device, launch step by step instead of replaying a graph"),                 \
+    MODEL_OPTION(type, FLAG, no_fuse, 0, "no-fuse", NULL, "compile the graph as it is"),           \
+    MODEL_OPTION(type, FLAG, no_memory_check, 0, "no-memory-check", NULL,                          \
+                 "compile although less memory seems to be free than it needs"),                   \
+    MODEL_OPTION(type, TEXT, cache, 0, "cache", "FILE", "tuner's cache")
 
-#define MODEL_OPTIONS(type)                                                                         \
-    {"batch", 'b', OPTION_COUNT, offsetof(type, model.batch), "N", "images, sequences or rows"},    \
-        {"threads", 't', OPTION_THREADS, offsetof(type, model.threads), "N", "default: every CPU"}, \
-        {"providers", 'p',                                                                          \
-         OPTION_TEXT, offsetof(type, model.providers),                                              \
-         "LIST",      "kernels of these only: native,onednn,openblas"},                             \
-        {"device",    'd',                                                                          \
-         OPTION_TEXT, offsetof(type, model.device),                                                 \
-         "NAME",      "where it runs: cpu, cuda, cuda:1"},                                          \
-        {"precision", 0,                                                                            \
-         OPTION_TEXT, offsetof(type, model.precision),                                              \
-         "NAME",      "f32, tf32, bf16, f16, i8, f8: what the device and workload know"},           \
-        COMPILE_OPTIONS(type)
+#define MODEL_OPTIONS(type)                                                                        \
+    MODEL_OPTION(type, COUNT, batch, 'b', "batch", "N", "images, sequences or rows"),              \
+    MODEL_OPTION(type, THREADS, threads, 't', "threads", "N", "default: every CPU"),               \
+    MODEL_OPTION(type, TEXT, providers, 'p', "providers", "LIST",                                  \
+                 "kernels of these only: native,onednn,openblas"),                                 \
+    MODEL_OPTION(type, TEXT, device, 'd', "device", "NAME", "where it runs: cpu, cuda, cuda:1"),   \
+    MODEL_OPTION(type, TEXT, precision, 0, "precision", "NAME",                                    \
+                 "f32, tf32, bf16, f16, i8, f8: what the device and workload know"),               \
+    COMPILE_OPTIONS(type)
+/* clang-format on */
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
 const char *tuner_cache_path(char *path, size_t size);

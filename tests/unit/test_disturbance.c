@@ -137,7 +137,8 @@ static void put_file(const char *root, const char *path, const char *text)
 
 static void make_root(char *root)
 {
-    strcpy(root, "/tmp/ridge-disturbance-XXXXXX");
+    static const char pattern[] = "/tmp/ridge-disturbance-XXXXXX";
+    memcpy(root, pattern, sizeof(pattern));
     assert_non_null(mkdtemp(root));
 }
 
