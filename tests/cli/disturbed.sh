@@ -57,15 +57,4 @@ run ridge report --db "$paused" -o "$tap_dir/page"
 grep -q '1 sample of 1\.[0-9] s is set apart: the process was stopped' "$tap_dir/page/index.html"
 tap_result $? "the page says so"
 
-# More threads than CPUs wait for each other, and that is no neighbour's fault.
-run ridge run gemm:m=256,n=256,k=256 --samples 20 --seconds 0.5 --seconds-max 2 --no-verify \
-    --no-layers --no-tune --no-ceilings --no-report --profilers model --db "$db" --quiet \
-    --threads $((2 * $(nproc)))
-said=$(sqlite3 "$db" "SELECT formula FROM metric WHERE name = 'wait_share' ORDER BY id DESC LIMIT 1")
-case $said in
-*"wait for each other"* | *"went to other programs"*) true ;;
-*) false ;;
-esac
-tap_result $? "threads beyond the CPUs: $said"
-
 finish
