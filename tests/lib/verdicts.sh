@@ -5,7 +5,7 @@
 #     dir=$(kept_folder)               RIDGE_KEEP, or the folder of this test
 #     count_verdicts DB BASE HEAD      compares; $verdicts is "2 unchanged 1 regressed"
 #     sum_verdicts                     of all comparisons so far: $points, $regressed, $improved, $unchanged,
-#                                      $inconclusive, $machine, $other
+#                                      $inconclusive, $machine, those together: $judged, and $other
 #     shares                           the same as one line of per cent
 verdict_all=$tap_dir/verdicts
 : >"$verdict_all"
@@ -34,7 +34,8 @@ sum_verdicts() {
     unchanged=$(verdict_count unchanged)
     inconclusive=$(verdict_count inconclusive)
     machine=$(verdict_count machine)
-    other=$((points - regressed - improved - unchanged - inconclusive - machine))
+    judged=$((regressed + improved + unchanged + inconclusive + machine))
+    other=$((points - judged))
 }
 
 shares() {
