@@ -5,7 +5,7 @@
 db=$tap_dir/r.db
 run ridge run ncf --device null -s 0.01 --no-report --no-ceilings --db "$db"
 exits 0
-"$RIDGE" run gemm:m=64,n=64,k=64 -s 2 --no-layers --no-tune --no-report --no-ceilings --db "$db" >"$output" 2>"$errors" &
+"$RIDGE" run gemm:m=512,n=512,k=512 -s 4 --no-verify --no-layers --no-tune --no-report --no-ceilings --db "$db" >"$output" 2>"$errors" &
 victim=$!
 sleep 1
 rm -f "$db"
