@@ -254,9 +254,14 @@ static void quotas_of_version_2_count_with_their_parents(void **state)
 
 /* ---- the machine itself ---- */
 
-static void *spin(void *stop)
+struct spinner {
+    _Atomic bool stop;
+};
+
+static void *spin(void *context)
 {
-    while (!atomic_load((_Atomic bool *)stop))
+    struct spinner *spinner = context;
+    while (!atomic_load(&spinner->stop))
         ;
     return NULL;
 }
@@ -318,14 +323,14 @@ static void our_own_threads_are_no_neighbours(void **state)
     cpu_set_t before;
     struct disturbance_watch watch = {.open = false};
     struct disturbance d;
-    _Atomic bool stop = false;
+    struct spinner spinner = {.stop = false};
     pthread_t thread;
     char text[200];
     pin(&before);
     disturbance_begin(&watch, "");
-    assert_int_equal(pthread_create(&thread, NULL, spin, (void *)&stop), 0);
+    assert_int_equal(pthread_create(&thread, NULL, spin, &spinner), 0);
     burn(0.4);
-    atomic_store(&stop, true);
+    atomic_store(&spinner.stop, true);
     pthread_join(thread, NULL);
     disturbance_end(&watch, &d);
     sched_setaffinity(0, sizeof(before), &before);
