@@ -273,7 +273,10 @@ static enum status come_to(struct rounds *r, int k, int round, struct error *err
 static enum status go_round(struct rounds *r, int round, struct error *err)
 {
     struct campaign *c = r->c;
-    visits_order(c->order_seed, round, r->order, c->plan->count);
+    for (int k = 0; k < c->plan->count; k++)
+        r->order[k] = k;
+    if (c->plan->rounds > 1) /* one round has nothing to spread */
+        visits_order(c->order_seed, round, r->order, c->plan->count);
     for (int i = 0; i < c->plan->count && !interrupt_requested(); i++) {
         struct stop *stop = &r->stops[r->order[i]];
         const struct point *point = point_of(r, r->order[i]);

@@ -34,9 +34,9 @@ for nice in '' 'nice -n 19'; do
     check "waiting is not nothing: $(share) %" [ "$(share | cut -d. -f1)" -gt 2 ]
 done
 
-# Issue 15.3: a pause while sampling is named and its sample set apart.
+# One visit, so that the pause falls into its samples. Issue 15.3: a pause while sampling is named and its sample set apart.
 paused=$tap_dir/paused.db
-"$RIDGE" run gemm:m=256,n=256,k=256 --samples 20 --seconds 4 --seconds-max 4 --no-verify --no-layers \
+"$RIDGE" run gemm:m=256,n=256,k=256 --rounds 1 --samples 20 --seconds 4 --seconds-max 4 --no-verify --no-layers \
     --no-tune --no-ceilings --no-report --profilers model --db "$paused" --quiet >"$output" 2>"$errors" &
 pid=$!
 sleep 2

@@ -20,14 +20,22 @@ visits() {
 # Points that the run announced on its output were stored before.
 announced() { grep -c '^ncf' "$1"; }
 
+# How long a whole run takes here, in ms: the kills are spread over it.
+began=$(date +%s%N)
+"$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$tap_dir/whole.db" \
+    --samples 5 --seconds 0.001 >/dev/null 2>&1
+whole=$((($(date +%s%N) - began) / 1000000))
+late=0
+
 for attempt in $(seq 1 50); do
     db=$tap_dir/$attempt.db
     log=$tap_dir/$attempt.log
     "$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$db" \
         --samples 5 --seconds 0.001 >"$log" 2>/dev/null &
     victim=$!
-    # Between 0 and 0.97 s, another moment each time: in all rounds.
-    sleep "0.$(printf '%03d' $((attempt * 37 % 490 * 2)))"
+    # Another moment each time, up to the end: in all rounds.
+    moment=$((whole * (attempt * 37 % 50) / 50))
+    sleep "$((moment / 1000)).$(printf '%03d' $((moment % 1000)))"
     kill -9 $victim 2>/dev/null
     wait $victim 2>/dev/null
     said=$(announced "$log")
@@ -40,8 +48,11 @@ for attempt in $(seq 1 50); do
     fi
     # Every fifth one is completed.
     [ $((attempt % 5)) = 0 ] || continue
-    [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE state = 'finished'" 2>/dev/null)" != 1 ] ||
+    if [ "$(sqlite3 "$db" "SELECT count(*) FROM run WHERE state = 'finished'" 2>/dev/null)" = 1 ]; then
         echo "# attempt $attempt came too late: the run was finished"
+        late=$((late + 1))
+        continue
+    fi
     visits "$db" >"$tap_dir/before" 2>/dev/null
     "$RIDGE" run ncf --batch "$batches" --device null --no-ceilings --no-report --db "$db" \
         --samples 5 --seconds 0.001 --resume >/dev/null 2>&1
@@ -63,8 +74,8 @@ code=0
 tap_result $? "50 kills, $damaged damaged databases"
 [ $lost = 0 ]
 tap_result $? "$lost databases lost a point that was announced"
-[ $resumed = 10 ]
-tap_result $? "$resumed of 10 completed by --resume with every point once"
+[ $((resumed + late)) = 10 ] && [ $resumed -ge 5 ]
+tap_result $? "$resumed of 10 completed by --resume with every point once, $late were finished before"
 [ $anew = 0 ]
 tap_result $? "$anew of 10 lost a visit, or made one again"
 finish

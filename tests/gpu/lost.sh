@@ -38,12 +38,13 @@ k = 16
 device = ["cuda", "cpu", "cuda:1"]
 EOF
 
+# One round, so that points come in the order of the plan.
 # lose WHERE ERROR [OPTION...]: the suite while the device goes at that call.
 lose() {
     rm -f "$db"
     where=$1
     shift
-    run env RIDGE_HOST_LOSE="$where:700" "$RIDGE" run "$tap_dir/lost.toml" --db "$db" --no-report "$@"
+    run env RIDGE_HOST_LOSE="$where:700" "$RIDGE" run "$tap_dir/lost.toml" --rounds 1 --db "$db" --no-report "$@"
     exits 3
     complains 'the rest of cuda is not run: at .* the device cuda was lost while '
     is "points" 9 "$(sql 'SELECT count(*) FROM result')"
@@ -64,7 +65,7 @@ rm -f "$RIDGE_CACHE"
 lose launch:1 --no-ceilings
 is "the candidate is named" 1 "$(sql "SELECT count(*) FROM result WHERE status = 'failed'
     AND reason LIKE '%device lost with cuda_matmul, variant 0%on trial%'")"
-run ridge run "$tap_dir/lost.toml" --db "$db" --no-ceilings --no-report
+run ridge run "$tap_dir/lost.toml" --rounds 1 --db "$db" --no-ceilings --no-report
 is "the next run loses nothing" 9 \
     "$(sql "SELECT count(*) FROM result WHERE run = 2 AND status = 'ok'")"
 
