@@ -232,10 +232,10 @@ static enum status fill_stop(struct planner *planner, const struct selection *s,
     return STATUS_OK;
 }
 
-/* The search of a server is one, and a visit takes two samples at least. */
+/* The search of a server is one, and a visit takes three samples at least. */
 static int visits_of(const struct protocol *p, int rounds)
 {
-    int64_t most = p->scenario == SCENARIO_SERVER ? 1 : p->samples_max / 2;
+    int64_t most = p->scenario == SCENARIO_SERVER ? 1 : p->samples_max / 3;
     return most < 1 ? 1 : most < rounds ? (int)most : rounds;
 }
 

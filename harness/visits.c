@@ -11,7 +11,14 @@
 #include "base/stats.h"
 #include "harness/sampler.h"
 
-enum { GOOD_LEAST = 2, SAMPLES_LEAST = 2 };
+enum {
+    GOOD_LEAST = 2,
+    SAMPLES_LEAST = 3, /* so that the two visits that must be good have enough together */
+};
+
+/* Two or three visits are alike or unlike by chance: the variance that they show is drawn towards
+ * this one, as if so many more visits had shown it (results/compare_noise.h does so, too). */
+static const double usual_sd = 0.01, usual_df = 2;
 
 static const char apart[] = "set apart: ";
 static const double warm_again = 0.25; /* of what warming up takes at first */
@@ -146,8 +153,8 @@ static bool interval_within(const struct visits *v, double *scratch, double *low
     return stats_median_interval(scratch, count, low, high);
 }
 
-/* The mean of the visits in logarithms, each with the same weight; Student's t between them, and
- * never less than what is known within them. */
+/* The mean of the visits in logarithms, each with the same weight; Student's t between them with a
+ * moderated variance (Smyth 2004), and never less than what is known within them. */
 static double join_times(const struct visits *v, struct measurement *m, double *scratch,
                          double *spread)
 {
@@ -156,8 +163,11 @@ static double join_times(const struct visits *v, struct measurement *m, double *
     bool within = interval_within(v, scratch, &low, &high);
     double mean = stats_mean(logs, count), half = NAN;
     *spread = stats_sd(logs, count);
-    if (count >= GOOD_LEAST)
-        half = student_quantile(0.975, count - 1) * *spread / sqrt(count);
+    if (count >= GOOD_LEAST) {
+        double df = count - 1 + usual_df;
+        double square = (usual_df * usual_sd * usual_sd + (count - 1) * *spread * *spread) / df;
+        half = student_quantile(0.975, df) * sqrt(square / count);
+    }
     m->median_s = exp(mean);
     m->ci_low_s = m->median_s * fmin(exp(-half), low); /* fmin and fmax pass over NAN */
     m->ci_high_s = m->median_s * fmax(exp(half), high);
