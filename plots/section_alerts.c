@@ -31,6 +31,14 @@ static bool is_bad(const struct grid *results, int64_t row)
     return is(results, row, "status", "failed") || is(results, row, "status", "wrong");
 }
 
+/* After "visit 2 of 3: ", if that stands in front. */
+static const char *without_visit(const char *reason)
+{
+    int visit, visits, length = 0;
+    bool found = sscanf(reason, "visit %d of %d: %n", &visit, &visits, &length) == 2 && length > 0;
+    return found ? reason + length : reason;
+}
+
 /* Reasons begin with their kind: "disturbed: 2.7 % of the CPU time ...". */
 static void name_group(const struct grid *results, int64_t row, char name[GROUP_NAME])
 {
@@ -39,7 +47,7 @@ static void name_group(const struct grid *results, int64_t row, char name[GROUP_
     if (strcmp(status, "wrong") == 0)
         status = "wrong result";
     else if (strcmp(status, "ok") == 0)
-        status = "invalid", reason = grid_text(results, row, "reason");
+        status = "invalid", reason = without_visit(grid_text(results, row, "reason"));
     if (strchr(reason, ':'))
         kind = strcspn(reason, ":");
     if (kind && kind < GROUP_NAME)

@@ -195,7 +195,8 @@ env WORKLOADS=17 tests/lib/sample_db.sh "$tap_dir/alerts.db"
 which=alerts html=$tap_dir/alerts/index.html
 sqlite3 "$tap_dir/alerts.db" "UPDATE result SET verdict = 'invalid',
         reason = 'unstable: the median is known to +-9.0 % only after 60 samples'
-    WHERE run = 3 AND point BETWEEN 3 AND 13"
+    WHERE run = 3 AND point BETWEEN 3 AND 13;
+    UPDATE result SET reason = 'visit 2 of 3: ' || reason WHERE run = 3 AND point BETWEEN 3 AND 5"
 run env PATH="$tap_dir/empty" "$RIDGE" report --db "$tap_dir/alerts.db" --output "$tap_dir/alerts"
 has "groups" '<strong>14 of 20 points are not valid:</strong> 11 unstable, 1 disturbed, 1 failed, 1 skipped<'
 check "alerts: one banner of points" test "$(sed -n '1,/id="results"/p' "$html" | grep -c 'class="banner [a-z]*" id="not-valid"')" -eq 1
