@@ -71,8 +71,11 @@ static void announce(struct rounds *r, int k)
 /* Rows come in the order of the plan, whatever the order of the round. */
 static void finish(struct rounds *r, int k)
 {
+    struct point_state *state = &r->stops[k].state;
     r->stops[k].done = true;
-    point_close(&r->stops[k].state);
+    if (state->open) /* it waited, or was about to */
+        r->kept_bytes -= fmax(0, state->resident_bytes);
+    point_close(state);
     for (; r->next < r->c->plan->count && r->stops[r->next].done; r->next++) {
         announce(r, r->next);
         point_release(&r->stops[r->next].state);

@@ -38,7 +38,7 @@ static int by_median(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A level that one visit lacks is told by the others. */
+/* A level that one visit lacks is taken from the others. */
 static double level_beside(const struct ranked *order, const double (*slow)[COMPARE_LEVELS],
                            int level, int visits, int k)
 {

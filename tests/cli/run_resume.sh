@@ -36,7 +36,7 @@ check "no empty name" sh -c "! sqlite3 '$db' \"UPDATE run SET uuid = '' WHERE id
 run ridge run ncf --batch 1,2 $fast --rounds 2 --db "$db" --tag third
 uuid=$(sql "SELECT substr(uuid, 1, 8) FROM run WHERE tag = 'third'")
 seed=$(sql "SELECT order_seed FROM run WHERE tag = 'third'")
-sql "UPDATE run SET state = 'running', ended_utc = NULL WHERE tag = 'third';
+sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'running', ended_utc = NULL WHERE tag = 'third';
      DELETE FROM result WHERE sequence = 1 AND run = (SELECT id FROM run WHERE tag = 'third')"
 # shellcheck disable=SC2086
 run ridge run ncf --batch 1,2 $fast --db "$db" --resume
