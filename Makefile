@@ -122,7 +122,7 @@ PLUGIN_CUPTI     := cupti
 HEADER_CUPTI     := cupti_range_profiler.h
 CALL_CUPTI       := sizeof(CUpti_RangeProfiler_Enable_Params)
 LIBS_CUPTI       := $(if $(CUPTI_HOME),-isystem $(CUPTI_HOME)/include -isystem $(CUDA_HOME)/include)
-CFLAGS_cupti      = -Iprofilers/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
+CFLAGS_cupti      = -Iprofilers/plugins/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLDER='"$(CUPTI_HOME)"'
 CFLAGS_cupti_fake = $(CFLAGS_cupti)
 PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
 
@@ -181,16 +181,15 @@ features: $(B)/gen/features.mk
 	@cat $^ $(B)/gen/absent_plugins.inc; ls $(B)/gen/probe.*.log
 
 # ---- 3. sources ----
-DIRS := base engine engine/ops engine/passes engine/onnx engine/devices workloads workloads/lib \
-        workloads/data workloads/vision \
-        workloads/recommendation workloads/language workloads/micro \
-        workloads/synthetic results results/formats profilers \
-        profilers/lib plots harness harness/cmd
+DIRS := base $(addprefix engine/,graph ops/lib ops reference run run/devices compile compile/passes) \
+        $(addprefix workloads/,lib data onnx vision recommendation language micro synthetic) \
+        workloads results results/formats profilers profilers/lib plots \
+        $(addprefix harness/,machine suite roofs watch measure campaign turns compare cli cmd)
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
                 plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
-MAIN_OBJ   := $(B)/harness/main.o
+MAIN_OBJ   := $(B)/harness/cli/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o $(B)/gen/kernel_code.o \
@@ -225,7 +224,7 @@ FUZZ_BIN   := $(FUZZ_SRC:%.c=$(B)/%)
 # ---- 4. registries: one line per file of a folder ----
 names  = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.c,$(1)) $(addsuffix /*.cu,$(1))))))
 LIST_op       := $(call names,engine/ops)
-LIST_device   := $(call names,engine/devices)
+LIST_device   := $(call names,engine/run/devices)
 LIST_kernel   := $(foreach k,$(call names,engine/kernels/cpu),$(addprefix $k_,$(ISAS)))
 LIST_workload := $(call names,$(addprefix workloads/,vision recommendation language micro synthetic))
 LIST_command  := $(call names,harness/cmd)
@@ -253,7 +252,7 @@ $(B)/gen/build_info.c: FORCE
 # for debuggers, so that it changes when a kernel does and not with every commit.
 KERNEL_OBJ := $(B)/base/pool.o $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o))
 $(B)/gen/kernel_code.c: $(KERNEL_OBJ)
-	@mkdir -p $(@D); $(LD) -r --strip-debug -o $@.linked $^ && { echo '#include "engine/provider.h"'; \
+	@mkdir -p $(@D); $(LD) -r --strip-debug -o $@.linked $^ && { echo '#include "engine/run/provider.h"'; \
 	echo 'const char *kernel_code(void) { return "'$$(sha256sum <$@.linked | cut -c1-16)'"; }'; } > $@.new; \
 	rm -f $@.linked; $(replace); touch $@
 
@@ -313,11 +312,11 @@ $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
-$(eval $(call plugin_rule,profilers/papi,profilers/papi,$(LIBS_PAPI)))
-$(eval $(call plugin_rule,profilers/cupti,profilers/cupti,-ldl))
+$(eval $(call plugin_rule,profilers/papi,profilers/plugins/papi,$(LIBS_PAPI)))
+$(eval $(call plugin_rule,profilers/cupti,profilers/plugins/cupti,-ldl))
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
-    tests/gpu/fake_device.c base/error.c base/clean.c engine/tensor.c engine/kernels/cublaslt/lib/api.c \
-    engine/kernels/cublaslt/lib/product.c engine/ref_act.c \
+    tests/gpu/fake_device.c base/error.c base/clean.c engine/graph/tensor.c engine/kernels/cublaslt/lib/api.c \
+    engine/kernels/cublaslt/lib/product.c engine/reference/ref_act.c \
     engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
@@ -350,10 +349,10 @@ $(B)/cuda_usage.txt: $(CUDA_KERNELS:%.cu=$(B)/pic/%.o)
 $(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
 
 $(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
-    engine/tensor.c $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
+    engine/graph/tensor.c $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
-$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/clock.c engine/tensor.c \
+$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/clock.c engine/graph/tensor.c \
     $(filter-out %/api.c,$(wildcard tests/gpu/host/*.c)))
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -o $@ $^ -pthread -lm

@@ -5,8 +5,8 @@
  *     REGISTER(op, relu) = { .name = "Relu", ... };
  *
  * which defines `const struct op op_relu`. The Makefile lists the folder into
- * build/<config>/gen/op_list.inc, one X(relu) per file, and engine/op.c includes that list to make
- * a constant array. A file whose symbol differs from its name is a link error that says so.
+ * build/<config>/gen/op_list.inc, one X(relu) per file, and engine/graph/op.c includes that list to
+ * make a constant array. A file whose symbol differs from its name is a link error that says so.
  */
 #ifndef BASE_REGISTRY_H
 #define BASE_REGISTRY_H

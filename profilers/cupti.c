@@ -3,7 +3,7 @@
  * Counters of NVIDIA GPUs by the groups of profilers/groups, over ranges: the same executions are
  * repeated for every pass, first as a whole and then step by step. Kernels are patched to count
  * operations, and run one after the other where a range ends, so its passes say nothing about time.
- * The library is behind plugins/profilers/cupti.so (profilers/cupti/); docs/gpu.md. */
+ * The library is behind plugins/profilers/cupti.so (profilers/plugins/cupti/); docs/gpu.md. */
 #include "profilers/lib/cupti_session.h"
 
 static bool cupti_available(char *reason, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Hardware counters by the groups of profilers/groups, through libpapi. The library is opened when
- * it is needed, behind plugins/profilers/papi.so (profilers/papi/). */
+ * it is needed, behind plugins/profilers/papi.so (profilers/plugins/papi/). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

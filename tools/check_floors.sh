@@ -12,8 +12,8 @@ BEGIN {
     # What a folder may see of those below it, where that is not everything.
     only["results"] = "base"
     only["plots"] = "base results"
-    only["profilers"] = "base engine/device.h"
-    only["collective"] = "base engine/device.h engine/comm.h"
+    only["profilers"] = "base engine/run/device.h"
+    only["collective"] = "base engine/run/device.h engine/comm.h"
     generated = "^(([a-z_]+_list|absent_plugins)\\.inc|onnx\\.pb-c\\.h)$"
 }
 function allowed(from, path, to,   words, n, k) {
@@ -32,7 +32,7 @@ function allowed(from, path, to,   words, n, k) {
     if (path !~ /\//) complaint = "is not written from the root"
     else if (!allowed(from, path, to)) complaint = "is not below " from "/"
     # Plug-ins see one header of ridge: the interface.
-    else if (FILENAME ~ /^engine\/kernels\/(onednn|openblas|cublaslt|cudnn)\// && path != "engine/plugin.h" &&
+    else if (FILENAME ~ /^engine\/kernels\/(onednn|openblas|cublaslt|cudnn)\// && path != "engine/run/plugin.h" &&
              path !~ /^engine\/kernels\//) complaint = "is not part of the plug-in interface"
     else next
     printf "%s:%d: \"%s\" %s\n", FILENAME, FNR, path, complaint

@@ -12,9 +12,9 @@ for header in $(find base engine results workloads profilers plots harness tests
     case $header in
     engine/kernels/cublaslt/* | tests/gpu/fake_cublaslt.h) needs=cublasLt.h ;;
     engine/kernels/cudnn/* | tests/gpu/fake_cudnn.h) needs=cudnn.h ;;
-    profilers/cupti/* | tests/cupti_fake/state.h)
+    profilers/plugins/cupti/* | tests/cupti_fake/state.h)
         needs=cupti.h
-        needed=-Iprofilers/cupti/include
+        needed=-Iprofilers/plugins/cupti/include
         ;;
     # For clang's device code alone: tools/check_cuda.sh compiles it.
     tests/gpu/cuda_clang.h) continue ;;

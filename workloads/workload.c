@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "engine/onnx/onnx.h"
+#include "workloads/onnx/onnx.h"
 
 #define X(name) extern const struct workload workload_##name;
 #include "workload_list.inc"

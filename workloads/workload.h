@@ -11,8 +11,8 @@
 #define WORKLOADS_WORKLOAD_H
 
 #include "base/registry.h"
-#include "engine/graph.h"
-#include "engine/precision.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/precision.h"
 
 enum { PARAM_MAX = 12 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention (ridge): softmax(scale Q K' + mask) V for each head. Inputs q, k, v and an additive
  * mask that broadcasts to [batch, heads, queries, keys]. Vaswani et al., 2017, section 3.2. */
-#include "engine/attention.h"
+#include "engine/ops/lib/attention.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/ref_gemm.h"
+#include "engine/ops/lib/ref_gemm.h"
 
 static const char *const attrs[] = {"heads", "scale", NULL};
 

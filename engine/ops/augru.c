@@ -7,7 +7,7 @@
  * before the product. Beyond the length of a sequence its state stays. */
 #include <string.h>
 
-#include "engine/rnn.h"
+#include "engine/ops/lib/rnn.h"
 
 enum { GATES = 3 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"epsilon", "momentum", "spatial", "training_mode", NULL};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Between numbers and bool; strings are not supported. A conversion costs no FLOPs. */
-#include "engine/op_args.h"
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_args.h"
+#include "engine/ops/lib/op_unary.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cast to the type of input 1, whose shape and contents do not matter. */
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_unary.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

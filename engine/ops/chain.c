@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chain (ridge): an elementwise expression over broadcast inputs, see engine/chain.h. */
-#include "engine/chain.h"
+ * Chain (ridge): an elementwise expression over broadcast inputs, see engine/ops/lib/chain.h. */
+#include "engine/ops/lib/chain.h"
 
-#include "engine/op_binary.h"
+#include "engine/ops/lib/op_binary.h"
 
 enum { TILE = 1 << 12 }; /* elements that a thread takes at a time */
 

@@ -2,7 +2,7 @@
  *
  * Bounds are attributes before opset 11, inputs from then on; a node that has inputs 1 or 2 goes by
  * them. NaN stays NaN; low above high gives high, as min(max(x, low), high) does. 2 FLOPs. */
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_unary.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compress: the slices along an axis (or, without one, the elements) whose condition is true. The
  * result is padded with zeros to all that could be taken; output 1 says how many were. */
-#include "engine/axis.h"
-#include "engine/move.h"
+#include "engine/ops/lib/axis.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", NULL};
 

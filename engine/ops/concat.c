@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Concat: inputs one after the other along an axis. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", NULL};
 

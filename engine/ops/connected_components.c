@@ -5,7 +5,7 @@
  * edges, that of others -1. */
 #include <stdlib.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 enum { ACTIVE, LINKS, EDGES };
 

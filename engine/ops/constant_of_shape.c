@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ConstantOfShape: a tensor of the given shape, filled with `value` (a tensor of one element;
  * f32 zero without it). */
-#include "engine/move.h"
-#include "engine/reference.h"
+#include "engine/ops/lib/move.h"
+#include "engine/reference/reference.h"
 
 static const char *const attrs[] = {"value", NULL};
 

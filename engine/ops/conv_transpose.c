@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ConvTranspose: the gradient of Conv with respect to its input. Inputs x, weights [C, M / group,
  * kernel], bias. */
-#include "engine/op.h"
-#include "engine/ref_conv.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/ref_conv.h"
 
 static const char *const attrs[] = {"auto_pad",     "dilations",      "group",
                                     "kernel_shape", "output_padding", "output_shape",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_unary.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * The best class of every step (the first of equal ones); repeats are merged, then blanks dropped;
  * -1 fills the rest. Graves et al. 2006, section 3.2: best path decoding.
  * blank: a class, the last one (-1) by default; merge_repeated: 1 by default. */
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"blank", "merge_repeated", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CumSum: running sums along an axis (a scalar input), without the element itself (exclusive)
  * or from the end (reverse). */
-#include "engine/axis.h"
+#include "engine/ops/lib/axis.h"
 
 static const char *const attrs[] = {"exclusive", "reverse", NULL};
 

@@ -3,7 +3,7 @@
  * [block row, block column, channel] in mode DCR, [channel, block row, block column] in CRD. */
 #include <string.h>
 
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"blocksize", "mode", NULL};
 

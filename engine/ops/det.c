@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

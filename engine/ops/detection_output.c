@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/detection.h"
-#include "engine/op.h"
-#include "engine/sort.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/detection.h"
+#include "engine/ops/lib/sort.h"
 
 static const char *const attrs[] = {
     "top_k", "keep", "score_threshold", "iou_threshold", "variance_xy", "variance_size", NULL};

@@ -3,13 +3,13 @@
  * (opset 17; the importer writes its default, 1), input 2 (opset 20) or the last but one. onesided
  * keeps the first half of the frequencies; with inverse it takes that half and gives a real signal.
  */
-#include "engine/dft.h"
+#include "engine/ops/lib/dft.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/axis.h"
-#include "engine/op_args.h"
+#include "engine/ops/lib/axis.h"
+#include "engine/ops/lib/op_args.h"
 
 static const char *const attrs[] = {"axis", "inverse", "onesided", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Integers are divided towards zero, as C does. */
-#include "engine/op_binary.h"
+#include "engine/ops/lib/op_binary.h"
 
 static double value(double a, double b)
 {

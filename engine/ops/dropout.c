@@ -2,7 +2,7 @@
  *
  * Inference: the identity, with a mask of all true. Before opset 12 ratio is an attribute and there
  * is no training; later training_mode (input 2) must be known to be false, or the ratio to be 0. */
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_unary.h"
 
 static enum status check_mode(const struct infer *c, struct error *err)
 {

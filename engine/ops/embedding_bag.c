@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"mode", NULL};
 

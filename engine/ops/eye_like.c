@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * EyeLike: ones on diagonal k of a matrix as large as the input; dtype changes the type. */
-#include "engine/op_args.h"
+#include "engine/ops/lib/op_args.h"
 
 static const char *const attrs[] = {"dtype", "k", NULL};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Flatten: a matrix; rows are all dimensions before axis, columns those from it on. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", NULL};
 

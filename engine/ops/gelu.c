@@ -2,7 +2,7 @@
  *
  * Gelu of opset 20: x Phi(x), exact (erf) or by the tanh form. The stated convention gives the tanh
  * form 12 FLOPs; the exact one is 4 operations and the erf. */
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_unary.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"mode", "padding_mode", "align_corners", NULL};
 

@@ -3,8 +3,8 @@
  * per channel (opset 21) or per group (opset 18): their length tells. Wu and He 2018. */
 #include <math.h>
 
-#include "engine/moments.h"
-#include "engine/op.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/moments.h"
 
 static const char *const attrs[] = {"epsilon", "num_groups", "stash_type", NULL};
 

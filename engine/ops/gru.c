@@ -3,7 +3,7 @@
  * cuDNN does) rather than h (Cho et al. 2014). */
 #include <stdlib.h>
 
-#include "engine/rnn.h"
+#include "engine/ops/lib/rnn.h"
 
 enum { GATES = 3 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * x max(0, min(1, x / 6 + 1 / 2)). */
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_unary.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hardmax: 1 at the first largest element of each line, 0 elsewhere. The line is an axis, or with
  * flatten = 1 (opsets before 13) everything from the axis on, as in Softmax. */
-#include "engine/axis.h"
+#include "engine/ops/lib/axis.h"
 
 static const char *const attrs[] = {"axis", "flatten", NULL};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Identity: the smallest operator, and the template for a new one. */
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {

@@ -2,8 +2,8 @@
  * InstanceNormalization: each channel of each image to mean 0 and deviation 1, then scale, bias. */
 #include <math.h>
 
-#include "engine/moments.h"
-#include "engine/op.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/moments.h"
 
 static const char *const attrs[] = {"epsilon", NULL};
 

@@ -2,8 +2,8 @@
  * LayerNormalization over the axes from `axis` on; outputs 1 and 2: mean and 1 / deviation. */
 #include <math.h>
 
-#include "engine/moments.h"
-#include "engine/op.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/moments.h"
 
 static const char *const attrs[] = {"axis", "epsilon", "stash_type", NULL};
 

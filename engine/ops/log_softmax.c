@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LogSoftmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on.
  */
-#include "engine/axis.h"
+#include "engine/ops/lib/axis.h"
 
 static const char *const attrs[] = {"axis", "flatten", NULL};
 

@@ -2,8 +2,8 @@
  * LpNormalization: x / |x|_p along an axis; lines of zeros stay zero. */
 #include <math.h>
 
-#include "engine/axis.h"
-#include "engine/op_args.h"
+#include "engine/ops/lib/axis.h"
+#include "engine/ops/lib/op_args.h"
 
 static const char *const attrs[] = {"axis", "p", NULL};
 

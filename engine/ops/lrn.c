@@ -3,7 +3,7 @@
  * Krizhevsky et al. 2012, section 3.3. */
 #include <math.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"alpha", "beta", "bias", "size", NULL};
 

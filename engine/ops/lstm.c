@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LSTM. Gates in the order i, o, f, c; peepholes i, o, f. Hochreiter and Schmidhuber 1997, with
  * the coupled gates and peepholes of Greff et al. 2017. */
-#include "engine/rnn.h"
+#include "engine/ops/lib/rnn.h"
 
 enum { GATES = 4, GATE_I = 0, GATE_O, GATE_F, GATE_C };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MatMulF8: alpha A B of factors in f8, whose result has the type with ONNX's number `to`; with
  * transB b is a matrix [n, k]. ONNX multiplies f8 only behind a Cast or DequantizeLinear: a pass
- * (engine/passes/absorb_f8.c) makes it of these, files never have it. */
-#include "engine/matmul_shape.h"
-#include "engine/op_args.h"
-#include "engine/ref_matmul.h"
+ * (engine/compile/passes/absorb_f8.c) makes it of these, files never have it. */
+#include "engine/ops/lib/matmul_shape.h"
+#include "engine/ops/lib/op_args.h"
+#include "engine/ops/lib/ref_matmul.h"
 
 static const char *const attrs[] = {"alpha", "to", "transB", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A NaN in any input gives NaN, as in numpy. */
-#include "engine/op_binary.h"
+#include "engine/ops/lib/op_binary.h"
 
 #include <math.h>
 

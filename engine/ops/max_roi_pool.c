@@ -4,7 +4,7 @@
  * gives 0. Girshick 2015, section 2.1. */
 #include <math.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"pooled_shape", "spatial_scale", NULL};
 

@@ -2,7 +2,7 @@
  * MaxUnpool: puts each element back where MaxPool took it from; the rest is zero. The indices count
  * in the shape that kernel, strides and pads give; a larger output_shape (a constant input) shows
  * that image in its first corner, as ONNX's own tests have it. */
-#include "engine/op_args.h"
+#include "engine/ops/lib/op_args.h"
 
 static const char *const attrs[] = {"kernel_shape", "strides", "pads", NULL};
 

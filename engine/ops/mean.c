@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The sum of the inputs over their number: n - 1 additions and one product per element. */
-#include "engine/op_binary.h"
+#include "engine/ops/lib/op_binary.h"
 
 static double value(double a, double b)
 {

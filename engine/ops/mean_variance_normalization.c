@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/reduce.h"
+#include "engine/ops/lib/reduce.h"
 
 static const char *const attrs[] = {"axes", NULL};
 

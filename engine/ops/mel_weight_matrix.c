@@ -3,7 +3,7 @@
  * bands between two edge frequencies. Inputs: number of bands, DFT length, sample rate, edges. */
 #include <math.h>
 
-#include "engine/op_args.h"
+#include "engine/ops/lib/op_args.h"
 
 enum { BANDS, LENGTH, RATE, LOW, HIGH };
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 enum { SEGMENTS, LABELS };
 enum { X, Y, WIDTH, HEIGHT, SINE, COSINE, FIELDS, BOX_FIELDS = 5 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * x tanh(log(1 + e^x)) (opset 18). Cost: softplus 3, tanh 5, product 1. */
-#include "engine/op_unary.h"
+#include "engine/ops/lib/op_unary.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NonZero: the indices of all elements that are not zero, one column each, in row-major order. The
  * result is padded with zeros to the number of all elements; output 1 says how many are real. */
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

@@ -3,7 +3,7 @@
  * indices count from the end; an index outside [-depth, depth) gives values[0] throughout. */
 #include <math.h>
 
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", NULL};
 

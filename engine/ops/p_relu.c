@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The slope is broadcast to the input, never the other way round. */
-#include "engine/op_binary.h"
+#include "engine/ops/lib/op_binary.h"
 
 static double value(double x, double slope)
 {

@@ -5,7 +5,7 @@
  * itself (wrap, opset 19). */
 #include <string.h>
 
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"mode", "pads", "value", "paddings", NULL};
 

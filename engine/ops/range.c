@@ -2,7 +2,7 @@
  * Range: start, start + delta, ... up to but without limit. */
 #include <math.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

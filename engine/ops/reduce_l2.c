@@ -2,7 +2,7 @@
  * ReduceL2: the root of the sum of squares. */
 #include <math.h>
 
-#include "engine/reduce.h"
+#include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
 {

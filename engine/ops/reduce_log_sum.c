@@ -2,7 +2,7 @@
  * ReduceLogSum: the logarithm of the sum; minus infinity of none. */
 #include <math.h>
 
-#include "engine/reduce.h"
+#include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
 {

@@ -2,7 +2,7 @@
  * ReduceLogSumExp: log sum exp, with the largest element taken out. */
 #include <math.h>
 
-#include "engine/reduce.h"
+#include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
 {

@@ -2,7 +2,7 @@
  * ReduceMax: the largest element; of none minus infinity, the least of an integer type, false. */
 #include <math.h>
 
-#include "engine/reduce.h"
+#include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
 {

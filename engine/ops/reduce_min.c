@@ -2,7 +2,7 @@
  * ReduceMin: the smallest element; of none infinity, the most of an integer type, true. */
 #include <math.h>
 
-#include "engine/reduce.h"
+#include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceProd: the product. */
-#include "engine/reduce.h"
+#include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reorder: the same values in another memory layout. Passes insert it; ONNX has no such operator.
  */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const struct op_case cases[] = {
     {.name = "image", .inputs = "f32[2,5,3,7]"},

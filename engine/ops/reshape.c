@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reshape: 0 keeps a size (unless allowzero), one -1 is worked out. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"allowzero", "shape", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Resize: nearest, linear and cubic interpolation in all coordinate systems of opsets 10 to 19;
- * antialias and keep_aspect_ratio_policy are refused. See engine/resize.h. */
-#include "engine/resize.h"
+ * antialias and keep_aspect_ratio_policy are refused. See engine/ops/lib/resize.h. */
+#include "engine/ops/lib/resize.h"
 
 static const char *const attrs[] = {"mode",
                                     "coordinate_transformation_mode",

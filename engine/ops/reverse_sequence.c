@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReverseSequence: the first length[b] steps of every sequence b backwards, the rest as it is. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"batch_axis", "time_axis", NULL};
 

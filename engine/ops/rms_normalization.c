@@ -3,8 +3,8 @@
  * Sennrich 2019. */
 #include <math.h>
 
-#include "engine/op.h"
-#include "engine/op_args.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/op_args.h"
 
 static const char *const attrs[] = {"axis", "epsilon", "stash_type", NULL};
 

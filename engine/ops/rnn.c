@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RNN: h = f(x W' + h R' + bias). Elman 1990. */
-#include "engine/rnn.h"
+#include "engine/ops/lib/rnn.h"
 
 static const char *const attrs[] = {"activation_alpha", "activation_beta", "activations", "clip",
                                     "direction",        "hidden_size",     "layout",      NULL};

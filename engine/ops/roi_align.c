@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"mode",
                                     "output_height",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shape: the dimensions of a tensor from `start` to before `end`. Known before the run, so that
  * constant folding always removes it. */
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static const char *const attrs[] = {"start", "end", NULL};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Size: the number of elements. */
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Slice: every step-th element from start to before end, per axis; negative ones count from the
  * end or go backwards. Attributes before opset 10, then inputs 1 to 4. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"starts", "ends", "axes", NULL};
 

@@ -2,7 +2,7 @@
  * Softmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on. */
 #include <math.h>
 
-#include "engine/axis.h"
+#include "engine/ops/lib/axis.h"
 
 static const char *const attrs[] = {"axis", "flatten", NULL};
 

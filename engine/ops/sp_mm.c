@@ -2,7 +2,7 @@
  * SpMM (ridge): a sparse matrix in CSR form times a dense one. Inputs: values [Z], columns [Z],
  * offsets [R + 1] (row r has the entries from offsets[r] up to offsets[r + 1]), dense [K, N].
  * Output: [R, N]. Columns may repeat in a row: their values add up. */
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 enum { VALUES, COLUMNS, OFFSETS, DENSE };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SpaceToDepth: blocks of pixels become channels [block row, block column, channel]. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"blocksize", NULL};
 

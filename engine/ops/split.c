@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Split: the reverse of Concat. Sizes are an attribute before opset 13, then an input; without
  * them the parts are equal, the last one smaller if need be (num_outputs, opset 18). */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", "split", "num_outputs", NULL};
 

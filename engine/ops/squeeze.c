@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Squeeze: drops dimensions of size 1; axes are an attribute before opset 13, then an input. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axes", NULL};
 

@@ -3,8 +3,8 @@
  * window, transformed. Output [B, frames, frequencies, 2]. */
 #include <stdlib.h>
 
-#include "engine/dft.h"
-#include "engine/op_args.h"
+#include "engine/ops/lib/dft.h"
+#include "engine/ops/lib/op_args.h"
 
 enum { SIGNAL, STEP, WINDOW, LENGTH };
 

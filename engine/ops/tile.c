@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tile: the input repeated along each axis. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

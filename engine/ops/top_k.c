@@ -3,9 +3,9 @@
  * ones the lowest place comes first. k is an attribute before opset 10, then an input. */
 #include <stdlib.h>
 
-#include "engine/arg_extreme.h"
-#include "engine/axis.h"
-#include "engine/move.h"
+#include "engine/ops/lib/arg_extreme.h"
+#include "engine/ops/lib/axis.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", "largest", "sorted", "k", NULL};
 

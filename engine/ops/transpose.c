@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Transpose: axis k of the result is axis perm[k] of the input. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"perm", NULL};
 

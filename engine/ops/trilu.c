@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trilu: the upper (default) or lower triangle of matrices; k moves the diagonal to the right. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"upper", NULL};
 

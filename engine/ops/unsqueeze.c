@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Unsqueeze: inserts dimensions of size 1; axes count in the result and are an attribute before
  * opset 13, then an input. */
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axes", NULL};
 

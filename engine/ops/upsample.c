@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Upsample: what Resize was called before opset 10. Scales are an attribute in opset 7, an input in
  * opset 9. */
-#include "engine/resize.h"
+#include "engine/ops/lib/resize.h"
 
 static const char *const attrs[] = {"mode", "scales", NULL};
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/output.h"
-#include "harness/command.h"
-#include "harness/comparison.h"
-#include "harness/kept_program.h"
+#include "harness/cli/command.h"
+#include "harness/compare/comparison.h"
+#include "harness/turns/kept_program.h"
 
 static const char default_db[] = "out/ridge.db";
 

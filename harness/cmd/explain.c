@@ -8,9 +8,9 @@
 
 #include "base/clean.h"
 #include "base/json.h"
-#include "harness/command.h"
-#include "harness/model_options.h"
-#include "harness/peak.h"
+#include "harness/campaign/model_options.h"
+#include "harness/cli/command.h"
+#include "harness/roofs/peak.h"
 
 enum { REPEATS = 9 };
 

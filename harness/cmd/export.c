@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "base/output.h"
-#include "engine/onnx/onnx.h"
-#include "harness/command.h"
-#include "harness/decisions.h"
-#include "harness/model_options.h"
-#include "harness/tensor_file.h"
+#include "harness/campaign/decisions.h"
+#include "harness/campaign/model_options.h"
+#include "harness/cli/command.h"
+#include "harness/cli/tensor_file.h"
 #include "results/format.h"
+#include "workloads/onnx/onnx.h"
 #include "workloads/workload.h"
 
 struct export_options {

@@ -10,11 +10,11 @@
 
 #include "base/clean.h"
 #include "base/json.h"
-#include "engine/cost.h"
-#include "harness/admission.h"
-#include "harness/command.h"
-#include "harness/graph_text.h"
-#include "harness/model_options.h"
+#include "engine/graph/cost.h"
+#include "harness/campaign/admission.h"
+#include "harness/campaign/model_options.h"
+#include "harness/cli/command.h"
+#include "harness/cli/graph_text.h"
 #include "workloads/workload.h"
 
 struct graph_options {

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "harness/command.h"
-#include "harness/reference.h"
-#include "harness/suite.h"
-#include "harness/words.h"
-#include "harness/workload_page.h"
+#include "harness/cli/command.h"
+#include "harness/cli/reference.h"
+#include "harness/cli/words.h"
+#include "harness/cli/workload_page.h"
+#include "harness/suite/suite.h"
 #include "results/store.h"
 
 struct values {

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/series.h"
-#include "harness/command.h"
-#include "harness/point_label.h"
+#include "harness/cli/command.h"
+#include "harness/suite/point_label.h"
 
 enum {
     CHANGES_MAX = 32,

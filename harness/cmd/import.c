@@ -8,11 +8,11 @@
 #include "base/clean.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "engine/cost.h"
-#include "engine/kernel.h"
-#include "engine/onnx/onnx.h"
-#include "engine/plugin.h"
-#include "harness/command.h"
+#include "engine/graph/cost.h"
+#include "engine/graph/kernel.h"
+#include "engine/run/plugin.h"
+#include "harness/cli/command.h"
+#include "workloads/onnx/onnx.h"
 
 struct import_options {
     int64_t batch;

@@ -9,13 +9,13 @@
 
 #include "base/clean.h"
 #include "base/json.h"
-#include "engine/onnx/onnx.h"
-#include "engine/provider.h"
-#include "harness/admission.h"
-#include "harness/command.h"
-#include "harness/decisions.h"
-#include "harness/model_options.h"
-#include "harness/tensor_file.h"
+#include "engine/run/provider.h"
+#include "harness/campaign/admission.h"
+#include "harness/campaign/decisions.h"
+#include "harness/campaign/model_options.h"
+#include "harness/cli/command.h"
+#include "harness/cli/tensor_file.h"
+#include "workloads/onnx/onnx.h"
 #include "workloads/workload.h"
 
 struct infer_options {

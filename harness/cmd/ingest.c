@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "harness/command.h"
+#include "harness/cli/command.h"
 #include "results/store.h"
 
 struct ingest_options {

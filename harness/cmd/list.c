@@ -7,11 +7,11 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "engine/kernel.h"
-#include "engine/op.h"
-#include "engine/plugin.h"
-#include "harness/command.h"
-#include "harness/list_stored.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
+#include "engine/run/plugin.h"
+#include "harness/cli/command.h"
+#include "harness/compare/list_stored.h"
 #include "results/store.h"
 #include "workloads/workload.h"
 

@@ -10,9 +10,9 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "engine/cost.h"
-#include "harness/command.h"
-#include "harness/table1.h"
+#include "engine/graph/cost.h"
+#include "harness/cli/command.h"
+#include "harness/suite/table1.h"
 #include "workloads/workload.h"
 
 struct paper_options {

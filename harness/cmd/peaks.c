@@ -10,12 +10,12 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/utc.h"
-#include "engine/device.h"
-#include "engine/plugin.h"
-#include "harness/ceilings.h"
-#include "harness/command.h"
-#include "harness/device_ceilings.h"
-#include "harness/environment.h"
+#include "engine/run/device.h"
+#include "engine/run/plugin.h"
+#include "harness/cli/command.h"
+#include "harness/machine/environment.h"
+#include "harness/roofs/ceilings.h"
+#include "harness/roofs/device_ceilings.h"
 #include "results/store.h"
 
 struct peaks_options {

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "harness/command.h"
-#include "harness/plan_time.h"
+#include "harness/campaign/plan_time.h"
+#include "harness/cli/command.h"
 
 struct values {
     struct plan_overrides plan;

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "harness/command.h"
-#include "harness/run_words.h"
+#include "harness/cli/command.h"
+#include "harness/compare/run_words.h"
 
 struct plot_options {
     const char *run, *against, *db, *output;

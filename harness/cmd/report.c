@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/against.h"
-#include "harness/command.h"
+#include "harness/cli/command.h"
+#include "harness/compare/against.h"
 
 struct report_options {
     const char *run, *against, *db, *output;

@@ -8,17 +8,17 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "harness/ab.h"
-#include "harness/campaign.h"
-#include "harness/command.h"
-#include "harness/interrupt.h"
-#include "harness/notes.h"
-#include "harness/plan_time.h"
-#include "harness/procfs.h"
-#include "harness/record.h"
-#include "harness/run_against.h"
-#include "harness/serve.h"
-#include "harness/visits.h"
+#include "harness/campaign/campaign.h"
+#include "harness/campaign/plan_time.h"
+#include "harness/campaign/record.h"
+#include "harness/cli/command.h"
+#include "harness/machine/procfs.h"
+#include "harness/measure/notes.h"
+#include "harness/measure/visits.h"
+#include "harness/turns/ab.h"
+#include "harness/turns/run_against.h"
+#include "harness/turns/serve.h"
+#include "harness/watch/interrupt.h"
 #include "plots/report.h"
 
 struct run_options {

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "engine/device.h"
-#include "harness/command.h"
-#include "harness/model_options.h"
-#include "harness/verify.h"
+#include "engine/run/device.h"
+#include "harness/campaign/model_options.h"
+#include "harness/campaign/verify.h"
+#include "harness/cli/command.h"
 #include "workloads/workload.h"
 
 struct verify_options {

@@ -5,8 +5,8 @@
 
 #include "base/build_info.h"
 #include "base/json.h"
-#include "harness/command.h"
-#include "harness/environment.h"
+#include "harness/cli/command.h"
+#include "harness/machine/environment.h"
 
 struct values {
     bool json;

@@ -2,8 +2,8 @@
  *
  * Opens what a profiler has behind a shared object: plugins/profilers/NAME.so, in a folder of its
  * own because plugins/ holds kernels, all of which are opened at every start. Looked for where
- * engine/plugin.c looks for kernels, when it is needed. Never closed: libraries that have a state
- * per process do not survive that.
+ * engine/run/plugin.c looks for kernels, when it is needed. Never closed: libraries that have a
+ * state per process do not survive that.
  */
 #ifndef PROFILERS_LIB_PLUGIN_H
 #define PROFILERS_LIB_PLUGIN_H

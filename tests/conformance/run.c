@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/table.h"
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 #include "tests/lib/onnx_case.h"
 
 enum { JOBS_MAX = 16, OPS_MAX = 512, DEADLINE_S = 600, EXIT_SKIP = 77 };

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profilers/cupti/api.h"
+#include "profilers/plugins/cupti/api.h"
 #include "tests/cupti_fake/fake.h"
 
 #define PUBLIC __attribute__((visibility("default")))

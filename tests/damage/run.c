@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/registry.h"
-#include "harness/command.h"
+#include "harness/cli/command.h"
 #include "results/sqlite.h"
 #include "tests/lib/damage.h"
 #include "tests/lib/made_results.h"

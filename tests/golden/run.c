@@ -23,12 +23,12 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/registry.h"
-#include "engine/cost.h"
-#include "engine/kernel.h"
-#include "engine/onnx/onnx.h"
-#include "harness/graph_text.h"
-#include "harness/plan.h"
+#include "engine/graph/cost.h"
+#include "engine/graph/kernel.h"
+#include "harness/cli/graph_text.h"
+#include "harness/suite/plan.h"
 #include "tests/lib/lowered.h"
+#include "workloads/onnx/onnx.h"
 #include "workloads/workload.h"
 
 /* Parameters that bring other operators or other graphs than the default ones do. */

@@ -4,7 +4,7 @@
 #ifndef TESTS_GPU_CHIPS_H
 #define TESTS_GPU_CHIPS_H
 
-#include "engine/device.h"
+#include "engine/run/device.h"
 
 enum { CHIP_A100, CHIP_H200, CHIP_B200, CHIP_COUNT };
 

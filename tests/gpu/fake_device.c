@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/reference.h"
+#include "engine/reference/reference.h"
 
 enum { ALIGN_MEMORY = 256 };
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_GPU_FAKE_DEVICE_H
 #define TESTS_GPU_FAKE_DEVICE_H
 
-#include "engine/device.h"
+#include "engine/run/device.h"
 
 struct fake_script {
     int calls;          /* so far */

@@ -5,7 +5,7 @@
 #ifndef TESTS_GPU_ONE_NODE_H
 #define TESTS_GPU_ONE_NODE_H
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 
 void one_conv(struct graph *g);
 void one_depthwise(struct graph *g);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "engine/compile/op_case.h"
 #include "engine/kernels/cudnn/lib/work.h"
-#include "engine/op_case.h"
 #include "tests/gpu/chips.h"
 #include "tests/lib/lowered.h"
 #include "workloads/workload.h"

@@ -6,7 +6,7 @@
 #ifndef TESTS_LIB_COMPARE_H
 #define TESTS_LIB_COMPARE_H
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 struct comparison {
     const struct ref_tensor *got, *want;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 #include "workloads/lib/layers.h"
 
 enum { SKIPPED = 77 };

@@ -5,7 +5,7 @@
 #ifndef TESTS_LIB_HOST_GPU_H
 #define TESTS_LIB_HOST_GPU_H
 
-#include "engine/exe.h"
+#include "engine/run/exe.h"
 
 /* tests/gpu/host/api.h; all NULL before host_gpu_load. */
 struct host_gpu {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/device.h"
-#include "engine/op.h"
+#include "engine/graph/op.h"
+#include "engine/run/device.h"
 
 /* Memory between two guard zones. */
 struct guarded {

@@ -10,7 +10,7 @@
 #define TESTS_LIB_KERNEL_CASE_H
 
 #include "base/pool.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 
 enum { GUARD_BYTES = 256, GUARD_BYTE = 0xA5 };
 

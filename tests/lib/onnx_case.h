@@ -7,7 +7,7 @@
 #ifndef TESTS_LIB_ONNX_CASE_H
 #define TESTS_LIB_ONNX_CASE_H
 
-#include "engine/exe.h"
+#include "engine/run/exe.h"
 
 struct onnx_case;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/exe.h"
+#include "engine/run/exe.h"
 
 enum operand { NO_OPERAND, RESIDUAL, CHANNELS };
 

@@ -7,7 +7,7 @@
 #ifndef TESTS_LIB_POSTS_H
 #define TESTS_LIB_POSTS_H
 
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 int posts_count(void);
 const char *posts_name(int index);

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "engine/narrow.h"
-#include "engine/op_case.h"
+#include "engine/compile/narrow.h"
+#include "engine/compile/op_case.h"
 #include "tests/lib/compare.h"
 #include "tests/lib/posts.h"
 

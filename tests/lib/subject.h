@@ -6,8 +6,8 @@
 #ifndef TESTS_LIB_SUBJECT_H
 #define TESTS_LIB_SUBJECT_H
 
-#include "engine/exe.h"
-#include "engine/op.h"
+#include "engine/graph/op.h"
+#include "engine/run/exe.h"
 
 struct subject {
     const struct op *op;

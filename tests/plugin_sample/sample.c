@@ -16,7 +16,7 @@
  * that one program can be made 5 % slower than another Build it with `make INCLUDE=/path/to/ridge`;
  * run ridge with RIDGE_PLUGIN_PATH=this folder. */
 #define _POSIX_C_SOURCE 200809L
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 
 #include <math.h>
 #include <signal.h>

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/admission.h"
-#include "harness/resident.h"
-#include "harness/verify.h"
+#include "harness/campaign/admission.h"
+#include "harness/campaign/verify.h"
+#include "harness/watch/resident.h"
 #include "tests/lib/made_results.h"
 #include "workloads/workload.h"
 

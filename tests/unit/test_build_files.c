@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/build_files.h"
-#include "harness/environment.h"
+#include "harness/machine/build_files.h"
+#include "harness/machine/environment.h"
 
 /* A program with plug-ins at three places, under a folder of its own. */
 struct tree {

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "engine/kernels/lib/roof.h"
-#include "harness/ceilings.h"
-#include "harness/lap.h"
-#include "harness/peak.h"
+#include "harness/roofs/ceilings.h"
+#include "harness/roofs/lap.h"
+#include "harness/roofs/peak.h"
 
 static const struct ceiling_record *find(const struct ceiling_record *records, int count,
                                          const char *name, int threads)

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "engine/chain.h"
-#include "engine/exe.h"
-#include "engine/op_case.h"
-#include "engine/passes/rewrite.h"
+#include "engine/compile/op_case.h"
+#include "engine/compile/passes/rewrite.h"
+#include "engine/ops/lib/chain.h"
+#include "engine/run/exe.h"
 
 static const struct fill noise = {.kind = FILL_UNIFORM, .a = -2, .b = 2};
 

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile.h"
-#include "engine/exe.h"
-#include "engine/op.h"
-#include "engine/plugin.h"
+#include "engine/compile/compile.h"
+#include "engine/graph/op.h"
+#include "engine/run/exe.h"
+#include "engine/run/plugin.h"
 #include "workloads/lib/layers.h"
 
 static int input(struct graph *g, const char *name, int64_t channels, int64_t width)

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "engine/cost.h"
+#include "engine/graph/cost.h"
 
 static struct fill noise(void)
 {

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/kernels/cublaslt/lib/gemm_roof.h"
-#include "engine/reference.h"
+#include "engine/reference/reference.h"
 #include "tests/gpu/bench_cublaslt.h"
 #include "tests/lib/posts.h"
 

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/compile.h"
-#include "harness/decisions.h"
-#include "harness/verify.h"
+#include "engine/compile/compile.h"
+#include "harness/campaign/decisions.h"
+#include "harness/campaign/verify.h"
 #include "workloads/lib/layers.h"
 
 static int input(struct graph *g, const char *name)

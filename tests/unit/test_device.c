@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/device.h"
-#include "engine/exe.h"
-#include "engine/op.h"
-#include "engine/plugin.h"
-#include "engine/reference.h"
+#include "engine/graph/op.h"
+#include "engine/reference/reference.h"
+#include "engine/run/device.h"
+#include "engine/run/exe.h"
+#include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
 #include "workloads/lib/layers.h"
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/device_roof.h"
-#include "harness/device_ceilings.h"
+#include "engine/run/device_roof.h"
+#include "harness/roofs/device_ceilings.h"
 #include "tests/lib/host_gpu.h"
 
 enum { LAUNCH_FAILED = 719, COMMAND_NS = 400000000 };

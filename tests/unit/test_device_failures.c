@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "engine/exe.h"
+#include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
 #include "workloads/lib/layers.h"
 

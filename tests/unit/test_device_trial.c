@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/compile.h"
-#include "engine/plugin.h"
+#include "engine/compile/compile.h"
+#include "engine/run/plugin.h"
 #include "tests/gpu/actors/actors.h"
 #include "tests/lib/host_gpu.h"
 #include "workloads/lib/layers.h"

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/device.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/run/device.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/lowered.h"
 #include "workloads/workload.h"

@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/registry.h"
-#include "harness/disturbance.h"
+#include "harness/watch/disturbance.h"
 
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 

@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#include "engine/exe.h"
-#include "engine/op_case.h"
+#include "engine/compile/op_case.h"
+#include "engine/run/exe.h"
 
 static const struct {
     const char *op, *inputs, *attrs, *result;

@@ -17,9 +17,9 @@
 
 #include "base/hash.h"
 #include "base/registry.h"
-#include "harness/environment.h"
-#include "harness/memory_room.h"
-#include "harness/procfs.h"
+#include "harness/machine/environment.h"
+#include "harness/machine/procfs.h"
+#include "harness/watch/memory_room.h"
 
 struct machine {
     char root[64];

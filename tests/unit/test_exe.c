@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile.h"
-#include "engine/exe.h"
-#include "engine/op.h"
+#include "engine/compile/compile.h"
+#include "engine/graph/op.h"
+#include "engine/run/exe.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "engine/exe.h"
-#include "engine/graph.h"
-#include "engine/op.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/op.h"
+#include "engine/run/exe.h"
 
 static struct fill noise(void)
 {

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/interleave.h"
+#include "harness/turns/interleave.h"
 
 /* Times in ms scatter by half a percent around $MS. */
 static const char *const script[] = {

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/kernel.h"
-#include "harness/levels.h"
+#include "engine/graph/kernel.h"
+#include "harness/roofs/levels.h"
 
 static struct levels *open_levels(int64_t memory_bytes)
 {

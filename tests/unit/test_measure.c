@@ -19,8 +19,8 @@
 #include "base/build_info.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "harness/measure.h"
-#include "harness/surroundings.h"
+#include "harness/measure/measure.h"
+#include "harness/measure/surroundings.h"
 
 /* cmocka compares floats only. */
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))

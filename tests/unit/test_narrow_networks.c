@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/decisions.h"
-#include "harness/verify.h"
+#include "harness/campaign/decisions.h"
+#include "harness/campaign/verify.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/lowered.h"
 #include "workloads/workload.h"

@@ -11,10 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/compile.h"
-#include "engine/exe.h"
-#include "engine/reference.h"
-#include "harness/peak.h"
+#include "engine/compile/compile.h"
+#include "engine/reference/reference.h"
+#include "engine/run/exe.h"
+#include "harness/roofs/peak.h"
 
 enum { M = 130, N = 300, K = 5003 };
 

@@ -15,10 +15,10 @@
 #include <string.h>
 
 #include "base/registry.h"
-#include "engine/compile.h"
-#include "engine/plugin.h"
-#include "engine/ref_odd.h"
-#include "harness/verify.h"
+#include "engine/compile/compile.h"
+#include "engine/reference/ref_odd.h"
+#include "engine/run/plugin.h"
+#include "harness/campaign/verify.h"
 #include "tests/lib/sample_plugin.h"
 #include "workloads/lib/layers.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
-#include "harness/tensor_file.h"
+#include "harness/cli/tensor_file.h"
 
 /* A version 1 file with this header text and these contents. */
 static size_t make(uint8_t *to, const char *header, const void *data, size_t bytes)

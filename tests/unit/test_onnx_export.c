@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/exe.h"
-#include "engine/onnx/onnx.h"
+#include "engine/run/exe.h"
+#include "workloads/onnx/onnx.h"
 
 enum { TENSORS_MAX = 8 };
 

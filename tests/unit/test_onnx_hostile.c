@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/onnx/onnx.h"
 #include "tests/lib/onnx_build.h"
+#include "workloads/onnx/onnx.h"
 
 /* ---- external data ---- */
 

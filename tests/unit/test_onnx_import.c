@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-#include "engine/exe.h"
-#include "engine/onnx/onnx.h"
+#include "engine/run/exe.h"
 #include "tests/lib/onnx_build.h"
+#include "workloads/onnx/onnx.h"
 
 static struct graph *import_with(struct builder *b, const struct onnx_import_options *options,
                                  struct error *err)

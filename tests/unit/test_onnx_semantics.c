@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/registry.h"
-#include "engine/onnx/onnx.h"
 #include "tests/lib/onnx_build.h"
+#include "workloads/onnx/onnx.h"
 
 enum { F32 = 1, I64 = 7 };
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/registry.h"
-#include "harness/plan_time.h"
+#include "harness/campaign/plan_time.h"
 
 static char path[64]; /* of the suite being tested */
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 #include "tests/lib/sample_plugin.h"
 
 /* In children: cmocka's assertions would jump into the parent's copy of the runner. */

@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "engine/op.h"
-#include "engine/plugin.h"
-#include "engine/probe.h"
+#include "engine/graph/op.h"
+#include "engine/run/plugin.h"
+#include "engine/run/probe.h"
 #include "tests/lib/sample_plugin.h"
 
 /* ThreadSanitizer does not bear a new thread in the child of a program with threads. */

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "engine/compile.h"
-#include "engine/op.h"
-#include "engine/plugin.h"
+#include "engine/compile/compile.h"
+#include "engine/graph/op.h"
+#include "engine/run/plugin.h"
 #include "tests/lib/sample_plugin.h"
 
 /* ThreadSanitizer does not bear a new thread in the child of a program with threads. */

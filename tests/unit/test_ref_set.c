@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-#include "engine/exe.h"
-#include "engine/reference.h"
+#include "engine/reference/reference.h"
+#include "engine/run/exe.h"
 
 enum { ROWS = 3, COLUMNS = 2 };
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/exe.h"
+#include "engine/run/exe.h"
 #include "workloads/lib/regions.h"
 
 enum { H = 9, W = 7, BOXES = 4, SIZE = 5 };

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/registry.h"
-#include "engine/compile.h"
-#include "harness/steps_check.h"
+#include "engine/compile/compile.h"
+#include "harness/campaign/steps_check.h"
 #include "workloads/lib/layers.h"
 
 static void a_quarter_apart_is_said(void **state)

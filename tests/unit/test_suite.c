@@ -13,7 +13,7 @@
 
 #include "base/options.h"
 #include "base/registry.h"
-#include "harness/suite.h"
+#include "harness/suite/suite.h"
 
 enum { CPUS = 6 };
 

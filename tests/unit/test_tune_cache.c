@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "engine/compile.h"
-#include "engine/plugin_files.h"
-#include "engine/provider.h"
+#include "engine/compile/compile.h"
+#include "engine/run/plugin_files.h"
+#include "engine/run/provider.h"
 #include "tests/lib/sample_plugin.h"
 
 enum { POISON_NS = 123456789, BUILDS = 40 };

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/child_words.h"
-#include "harness/turns_visit.h"
+#include "harness/turns/child_words.h"
+#include "harness/turns/turns_visit.h"
 
 /* Notes its name and every request in $LOG, and answers $MS. */
 static const char *const program[] = {

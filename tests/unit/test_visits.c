@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/visits.h"
+#include "harness/measure/visits.h"
 
 enum { EACH = 9, VISITS = 3 };
 

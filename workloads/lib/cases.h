@@ -3,7 +3,7 @@
 #ifndef WORKLOADS_LIB_CASES_H
 #define WORKLOADS_LIB_CASES_H
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "workloads/workload.h"
 
 /* Refuses any batch but 1. */

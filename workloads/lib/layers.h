@@ -8,7 +8,7 @@
 #ifndef WORKLOADS_LIB_LAYERS_H
 #define WORKLOADS_LIB_LAYERS_H
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 
 struct conv2d {
     const char *name;

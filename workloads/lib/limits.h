@@ -4,7 +4,7 @@
 #ifndef WORKLOADS_LIB_LIMITS_H
 #define WORKLOADS_LIB_LIMITS_H
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "workloads/workload.h"
 
 bool at_most(struct graph *g, const char *name, int64_t value, int64_t most);

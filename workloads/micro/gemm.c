@@ -3,9 +3,9 @@
  * One matrix product, A [m, k] times B' with B [n, k], both known only at run time. The lists are
  * those of AI Matrix's micro benchmark. bf16 has results of bf16; i8 is signed times signed with
  * results of i32, which ONNX has no transposed product for: a Transpose that compilation takes away
- * (engine/passes/absorb_transpose.c). f8 are factors of e4m3 with results of bf16: ONNX has no
- * product of them, so they are cast to bf16, which is exact; compilation for a device takes the
- * casts away (engine/passes/absorb_f8.c), on the CPU they are done. */
+ * (engine/compile/passes/absorb_transpose.c). f8 are factors of e4m3 with results of bf16: ONNX has
+ * no product of them, so they are cast to bf16, which is exact; compilation for a device takes the
+ * casts away (engine/compile/passes/absorb_f8.c), on the CPU they are done. */
 #include <string.h>
 
 #include "workloads/lib/cases.h"

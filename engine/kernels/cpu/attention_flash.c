@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/attention.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/simd_square.h"
+#include "engine/ops/lib/attention.h"
 
 enum {
     NR = 2 * VL, /* columns of a tile */

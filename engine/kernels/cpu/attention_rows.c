@@ -5,9 +5,9 @@
  */
 #include <math.h>
 
-#include "engine/attention.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/ops/lib/attention.h"
 
 enum { QUERIES_MAX = 16 }; /* beyond, attention_flash wins by far */
 

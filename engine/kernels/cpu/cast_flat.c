@@ -3,7 +3,7 @@
  * Cast between tensors that lie alike, as one long row. Floats that an integer type cannot hold
  * give its nearest bound and NaN gives 0, as in the reference; integers wrap.
  */
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { TILE_ELEMENTS = 16384 };

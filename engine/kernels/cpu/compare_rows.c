@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/row_loop.h"
-#include "engine/op.h"
 
 #define LOOP(name, type, expression)                                                               \
     SIMD_INLINE void name##_loop(const struct row *row, int64_t a_step, int64_t b_step)            \

@@ -5,9 +5,9 @@
  * are checked once; links that are off, nearly all, are skipped eight at a time. */
 #include <stdlib.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op.h"
 
 enum { ACTIVE, LINKS, EDGES };
 

@@ -6,9 +6,9 @@
  * row is one channel of an image. */
 #include <stdlib.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd_math.h"
-#include "engine/op.h"
 
 enum { TILE_ELEMENTS = 16384, MUL = 0, ADD, ACT };
 

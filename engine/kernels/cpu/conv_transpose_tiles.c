@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/gemm.h"
-#include "engine/op.h"
 
 enum { X, WEIGHTS, BIAS };
 

@@ -4,9 +4,9 @@
  * the same places. Results above 16 MiB are stored past the caches, which saves reading their lines
  * first. This is the smallest kernel, and the template for a new one.
  */
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/copy_bytes.h"
-#include "engine/op.h"
 
 enum { TILE_BYTES = 128 << 10 };
 

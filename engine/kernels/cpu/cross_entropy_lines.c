@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/axis.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/ops/lib/axis.h"
 
 enum { TURNED_MAX = 64, TILE_FLOATS = 8192 };
 

@@ -2,9 +2,9 @@
  *
  * CTCGreedyDecoder of f32: sequences side by side; the best class of a step is the largest vector
  * lane, then the first place that holds it. */
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op.h"
 
 struct job {
     const float *x;

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/decoder.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/best_words.h"
 #include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/ops/lib/decoder.h"
 
 struct product {
     struct gemm_plan plan;

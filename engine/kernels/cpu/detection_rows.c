@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "engine/detection.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/nms.h"
+#include "engine/ops/lib/detection.h"
 
 struct kernel_state {
     struct detection d;

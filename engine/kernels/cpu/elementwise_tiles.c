@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/chain_run.h"
 
 struct kernel_state {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
 enum {

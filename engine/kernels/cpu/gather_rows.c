@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 
-#include "engine/axis.h"
 #include "engine/kernels/lib/copy_bytes.h"
-#include "engine/op_args.h"
+#include "engine/ops/lib/axis.h"
+#include "engine/ops/lib/op_args.h"
 
 enum {
     TILE_BYTES = 32 << 10,

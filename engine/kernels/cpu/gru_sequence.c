@@ -4,9 +4,9 @@
  * pass over R; else the reset gate must be known for all units before the candidate's product, so
  * that a step has two phases. AUGRU is that GRU with its update gate scaled.
  */
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/rnn_run.h"
 #include "engine/kernels/lib/simd_math.h"
-#include "engine/op.h"
 
 enum { GATE_Z, GATE_R, GATE_H, GATES };
 enum { ROWS_3 = VL == 16 ? 8 : 4, ROWS_2 = VL == 16 ? 8 : 6, ROWS_1 = 8 };

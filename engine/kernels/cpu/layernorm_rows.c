@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/row_moments.h"
-#include "engine/op.h"
 
 enum { TILE_ELEMENTS = 8192 };
 

@@ -3,9 +3,9 @@
  * LpNormalization along an axis whose elements are neighbours in memory: the last one, or the
  * channels of an image that is channels-last. The output may be the input's memory.
  */
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op.h"
 
 enum { TILE_ELEMENTS = 8192 };
 

@@ -3,7 +3,7 @@
  * Local response normalisation of channels-last images: squares of all channels of a position go
  * to a row with zeros at both ends, over which the window slides as unaligned vectors.
  */
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 
 enum { TILE_ELEMENTS = 8192 };

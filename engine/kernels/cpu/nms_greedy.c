@@ -5,9 +5,9 @@
  */
 #include <stdlib.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/nms.h"
-#include "engine/op.h"
 
 enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
 

@@ -3,7 +3,7 @@
  * BatchNormalization with given statistics: y = act(x factor + shift) per channel. The factors are
  * made at the head of each launch (a few vectors of work), so parameters may come at run time.
  */
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 
 enum { TILE_ELEMENTS = 16384 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 
 enum { TILE_BYTES = 32 << 10 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "engine/kernels/lib/copy_bytes.h"
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 enum { TILE_BYTES = 64 << 10 };
 

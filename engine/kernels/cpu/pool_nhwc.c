@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op.h"
-#include "engine/window.h"
+#include "engine/ops/lib/window.h"
 
 /* Taps [first, last) of a window that lie inside the input, and inside the padded input. */
 struct span {

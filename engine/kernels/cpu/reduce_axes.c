@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
-#include "engine/reduce.h"
-#include "engine/strided.h"
+#include "engine/ops/lib/reduce.h"
+#include "engine/ops/lib/strided.h"
 
 enum fold { FOLD_SUM, FOLD_ABS, FOLD_SQUARE, FOLD_MAX, FOLD_MIN, FOLD_PROD };
 enum finish { FINISH_NONE, FINISH_MEAN, FINISH_ROOT, FINISH_LOG };

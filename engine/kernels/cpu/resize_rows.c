@@ -2,14 +2,14 @@
  *
  * Resize and Upsample of f32 images along height and width, nearest and linear, one row of the
  * result at a time. Which elements and weights make an element is the operator's business
- * (engine/resize.h) and tabulated once. Two rows of the input are blended first, then elements of
- * the blend. Channels-last, where an element is a vector of channels, a row that gets shorter is
- * made from its four corners at once instead: most of the blend would not be used.
+ * (engine/ops/lib/resize.h) and tabulated once. Two rows of the input are blended first, then
+ * elements of the blend. Channels-last, where an element is a vector of channels, a row that gets
+ * shorter is made from its four corners at once instead: most of the blend would not be used.
  */
 #include <stdlib.h>
 
 #include "engine/kernels/lib/copy_bytes.h"
-#include "engine/resize.h"
+#include "engine/ops/lib/resize.h"
 
 enum { TILE_BYTES = 32 << 10 };
 

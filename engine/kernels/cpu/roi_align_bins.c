@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op.h"
 
 struct kernel_state {
     bool nhwc, half_pixel, wide; /* wide: image numbers are i64 */

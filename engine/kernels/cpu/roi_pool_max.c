@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op.h"
 
 enum { BLOCK = 4 * VL, BINS_MAX = 196 };
 

@@ -4,9 +4,9 @@
  * groups that have a member are touched, and few segments have a group. */
 #include <math.h>
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op.h"
 
 enum { SEGMENTS, LABELS };
 enum { X, Y, WIDTH, HEIGHT, SINE, COSINE, FIELDS, BOX_FIELDS = 5 };

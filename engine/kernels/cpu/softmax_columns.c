@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "engine/axis.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/ops/lib/axis.h"
 
 struct job {
     const float *x;

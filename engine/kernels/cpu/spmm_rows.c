@@ -4,7 +4,7 @@
  * by. Rows differ in length by two orders of magnitude, so tiles are cut by entries, not by rows;
  * the first row of a tile is found by bisection in the offsets.
  */
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { VALUES, COLUMNS, OFFSETS, DENSE };

@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "engine/axis.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/op_args.h"
+#include "engine/ops/lib/axis.h"
+#include "engine/ops/lib/op_args.h"
 
 enum { LINE_BYTES_MIN = 64 };
 

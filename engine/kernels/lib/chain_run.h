@@ -8,10 +8,10 @@
 #ifndef ENGINE_KERNELS_LIB_CHAIN_RUN_H
 #define ENGINE_KERNELS_LIB_CHAIN_RUN_H
 
-#include "engine/chain.h"
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/strided.h"
+#include "engine/ops/lib/chain.h"
+#include "engine/ops/lib/strided.h"
 
 enum chain_form {
     CHAIN_UNUSED = 0,

@@ -6,7 +6,7 @@
 #define ENGINE_KERNELS_LIB_CONV_SHAPE_H
 
 #include "engine/kernels/lib/gemm_post.h"
-#include "engine/window.h"
+#include "engine/ops/lib/window.h"
 
 struct conv_shape {
     struct window window;                   /* rank 3 */

@@ -13,9 +13,9 @@
 #ifndef ENGINE_KERNELS_LIB_COPY_PLAN_H
 #define ENGINE_KERNELS_LIB_COPY_PLAN_H
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/move.h"
+#include "engine/ops/lib/move.h"
 
 enum copy_how { COPY_RUN, COPY_TRANSPOSE, COPY_FILL };
 

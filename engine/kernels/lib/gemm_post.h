@@ -8,7 +8,7 @@
 #ifndef ENGINE_KERNELS_LIB_GEMM_POST_H
 #define ENGINE_KERNELS_LIB_GEMM_POST_H
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { GEMM_STEP_MAX = POST_MAX + 1 };

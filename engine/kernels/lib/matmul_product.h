@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A MatMul or Gemm node as its native kernels see it: strided products (engine/matmul_shape.h) and
- * an epilogue, which holds Gemm's C as its first step. */
+ * A MatMul or Gemm node as its native kernels see it: strided products
+ * (engine/ops/lib/matmul_shape.h) and an epilogue, which holds Gemm's C as its first step. */
 #ifndef ENGINE_KERNELS_LIB_MATMUL_PRODUCT_H
 #define ENGINE_KERNELS_LIB_MATMUL_PRODUCT_H
 
 #include "engine/kernels/lib/gemm.h"
-#include "engine/matmul_shape.h"
+#include "engine/ops/lib/matmul_shape.h"
 
 struct matmul_product {
     struct matmul_shape shape;

@@ -13,7 +13,7 @@
 #define ENGINE_KERNELS_LIB_MATMUL_WORDS_H
 
 #include "engine/kernels/lib/gemm.h"
-#include "engine/matmul_shape.h"
+#include "engine/ops/lib/matmul_shape.h"
 
 /* What a kernel reads from its node. */
 struct matmul_words {

@@ -11,9 +11,9 @@
 #ifndef ENGINE_KERNELS_LIB_RNN_RUN_H
 #define ENGINE_KERNELS_LIB_RNN_RUN_H
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/gemm.h"
-#include "engine/rnn.h"
+#include "engine/ops/lib/rnn.h"
 
 enum { RNN_PHASES = 2, RNN_DIRECTIONS = 2 };
 

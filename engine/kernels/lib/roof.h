@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The loops behind the roofs of the roofline, compiled once per instruction set like the kernels
- * that are compared with them. harness/ceilings.c times them.
+ * that are compared with them. harness/roofs/ceilings.c times them.
  */
 #ifndef ENGINE_KERNELS_LIB_ROOF_H
 #define ENGINE_KERNELS_LIB_ROOF_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a function over the rows of broadcast tensors of any element types (engine/strided.h), for
- * elementwise work that is not an expression of floats: comparisons, selections, logic.
+ * Runs a function over the rows of broadcast tensors of any element types
+ * (engine/ops/lib/strided.h), for elementwise work that is not an expression of floats:
+ * comparisons, selections, logic.
  */
 #ifndef ENGINE_KERNELS_LIB_ROW_LOOP_H
 #define ENGINE_KERNELS_LIB_ROW_LOOP_H
 
-#include "engine/kernel.h"
+#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/strided.h"
+#include "engine/ops/lib/strided.h"
 
 enum { ROW_OPERANDS = 4 };
 

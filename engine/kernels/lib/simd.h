@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/tensor.h"
+#include "engine/graph/tensor.h"
 
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 

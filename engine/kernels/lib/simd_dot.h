@@ -2,7 +2,7 @@
  *
  * Products of short numbers, VL lanes of 32-bit words at a time: a word holds two bf16 or four
  * bytes. vf_dot_bf16 and vi_dot_bytes are single instructions of AVX512-BF16 and of AVX512-VNNI or
- * AVX-VNNI, which whoever calls them has asked for (engine/kernel.h, cpu_has_bf16); they are
+ * AVX-VNNI, which whoever calls them has asked for (engine/graph/kernel.h, cpu_has_bf16); they are
  * written in assembly so that one file can hold them beside code for CPUs without. The other
  * functions take words apart for what every CPU has: bf16 is the upper half of a float, and bytes
  * widened to 16 bits cannot saturate in vpmaddwd as they would in vpmaddubsw (255 x 127 x 2 is

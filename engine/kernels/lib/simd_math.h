@@ -19,7 +19,7 @@
 #ifndef ENGINE_KERNELS_LIB_SIMD_MATH_H
 #define ENGINE_KERNELS_LIB_SIMD_MATH_H
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "engine/kernels/lib/simd.h"
 
 /* c[0] + c[1] x + ... + c[count - 1] x^(count - 1) by Horner's rule; count is a constant. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One loop per step of an elementwise expression (engine/chain.h): y[i] = f(a[i], b[i]) for i < n.
- * y may be a or b. Which operands are a single value for all i is said by `scalars`; operators of
- * one operand never get a scalar one with n > 1, but for CHAIN_COPY, which then fills.
+ * One loop per step of an elementwise expression (engine/ops/lib/chain.h): y[i] = f(a[i], b[i]) for
+ * i < n. y may be a or b. Which operands are a single value for all i is said by `scalars`;
+ * operators of one operand never get a scalar one with n > 1, but for CHAIN_COPY, which then fills.
  */
 #ifndef ENGINE_KERNELS_LIB_TILE_FN_H
 #define ENGINE_KERNELS_LIB_TILE_FN_H
 
-#include "engine/chain.h"
 #include "engine/kernels/lib/simd.h"
+#include "engine/ops/lib/chain.h"
 
 enum { TILE_A_SCALAR = 1, TILE_B_SCALAR = 2 };
 

@@ -2,7 +2,8 @@
  *
  * GRU; the gates have the same order in ONNX (z, r, h) and oneDNN (u, r, o). On some virtual Zen 4
  * machines oneDNN 2.6.3 divides by zero here for batches of 16 and more at 1024 units (the blocking
- * of its packed GEMM): only the trial in a forked child, engine/probe.h, makes it fit to offer. */
+ * of its packed GEMM): only the trial in a forked child, engine/run/probe.h, makes it fit to offer.
+ */
 #include "engine/kernels/onednn/lib/rnn.h"
 
 static enum status build(const struct kernel_query *q, struct plan *plan, struct error *why)

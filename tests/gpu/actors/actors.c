@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 
 enum { LARGE = 4096 }; /* larger inputs have no negative numbers */
 

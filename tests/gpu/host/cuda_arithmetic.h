@@ -9,7 +9,7 @@
 #include <string.h>
 
 extern "C" {
-#include "engine/tensor.h"
+#include "engine/graph/tensor.h"
 }
 
 struct float4 {

@@ -8,7 +8,7 @@
 
 #include <cublasLt.h>
 
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 
 #define CUBLASLT_CALLS(X)                                                                          \
     X(version, cublasLtGetVersion)                                                                 \

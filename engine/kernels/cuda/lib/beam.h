@@ -4,8 +4,8 @@
  * a step blocks find the words with the largest logits in parts of the vocabulary, a block per row
  * merges these, and a block per sentence takes the best of all its rows; the rest of the decoder
  * reads the states of row `parent`. Each step notes word and parent, and going back from the last
- * step gives the words of a hypothesis. What is chosen is what decoder_offer (engine/decoder.h)
- * chooses. */
+ * step gives the words of a hypothesis. What is chosen is what decoder_offer
+ * (engine/ops/lib/decoder.h) chooses. */
 #ifndef ENGINE_KERNELS_CUDA_LIB_BEAM_H
 #define ENGINE_KERNELS_CUDA_LIB_BEAM_H
 
@@ -13,7 +13,7 @@
 #include "engine/kernels/cuda/lib/ranking.h"
 
 extern "C" {
-#include "engine/decoder.h"
+#include "engine/ops/lib/decoder.h"
 }
 
 /* A row offers its beam + 1 best words, one of which may be `end`, and `end` itself. */

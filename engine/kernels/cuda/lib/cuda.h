@@ -5,7 +5,7 @@
 #define ENGINE_KERNELS_CUDA_LIB_CUDA_H
 
 #include "engine/kernels/cuda/lib/api.h"
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 
 /* Set once, at the entry. */
 extern const struct plugin_host *cuda_host;

@@ -64,7 +64,7 @@ static __device__ __forceinline__ float to_float(struct bfloat x)
     return __int_as_float((int)((unsigned)x.bits << 16));
 }
 
-/* As f8_to_float of engine/tensor.c. */
+/* As f8_to_float of engine/graph/tensor.c. */
 static __device__ __forceinline__ float to_float(struct float8 x)
 {
     unsigned size = x.bits & 0x7fu;

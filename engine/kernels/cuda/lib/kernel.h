@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What every .cu file starts with. A file holds one kernel of ridge: device code first, then the
- * hooks of engine/kernel.h. It is compiled by nvcc, by clang, and as plain C++ for tests
+ * hooks of engine/graph/kernel.h. It is compiled by nvcc, by clang, and as plain C++ for tests
  * (tests/gpu/host/), so:
  *   - a __global__ function takes one argument, a struct by value, at most 4 KiB;
  *   - it is launched by LAUNCH, never by <<<>>>;

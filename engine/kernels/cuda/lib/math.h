@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of engine/chain.h and the activations of epilogues in single precision, on the device.
- * Comparisons are written so that NaN stays NaN; the library's exact functions are used, not the
- * approximations behind -use_fast_math. */
+ * The steps of engine/ops/lib/chain.h and the activations of epilogues in single precision, on the
+ * device. Comparisons are written so that NaN stays NaN; the library's exact functions are used,
+ * not the approximations behind -use_fast_math. */
 #ifndef ENGINE_KERNELS_CUDA_LIB_MATH_H
 #define ENGINE_KERNELS_CUDA_LIB_MATH_H
 

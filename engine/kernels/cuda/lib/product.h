@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a kernel of MatMul, Gemm and MatMulF8 computes: `batch` products of strided matrices with
- * an epilogue, from the query (engine/matmul_shape.h). */
+ * an epilogue, from the query (engine/ops/lib/matmul_shape.h). */
 #ifndef ENGINE_KERNELS_CUDA_LIB_PRODUCT_H
 #define ENGINE_KERNELS_CUDA_LIB_PRODUCT_H
 

@@ -10,7 +10,7 @@
 
 #include <cudnn.h>
 
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 
 #define CUDNN_CALLS(X)                                                                             \
     X(version, cudnnGetVersion)                                                                    \

@@ -21,7 +21,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 
 extern const struct plugin_host *onednn_host;
 extern dnnl_engine_t onednn_engine;

@@ -7,7 +7,7 @@
 
 #include <cblas.h>
 
-#include "engine/plugin.h"
+#include "engine/run/plugin.h"
 
 /* Filled at the entry, read only from then on. */
 struct openblas {

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the tensors of an executable on a device lie, and which of them steps on the host need
+ * copied: the same plan of memory serves the device's arena and, if there are such steps, a pinned
+ * one of the host, so that a tensor has one offset on both sides. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/compile/compile.h"
+
+/* ---- who needs what where ---- */
+
+static struct place *root_of(const struct exe *exe, int v)
+{
+    return v == NONE ? NULL : &exe->places[exe->places[v].root];
+}
+
+/* A fixed input whose packed form is all that launch needs is not read. */
+static bool step_reads(const struct exe *exe, const struct step *step, int k)
+{
+    const struct node *node = step->query.node;
+    bool packed = k < node->op_inputs && k < 32 && (step->kernel->packs >> k & 1);
+    return node->inputs[k] != NONE && !(packed && value_is_fixed(&exe->g->values[node->inputs[k]]));
+}
+
+static void mark_step(struct exe *exe, struct step *step)
+{
+    const struct node *node = step->query.node;
+    step->on_host = !exe_runs_there(exe, step->kernel);
+    exe->there->host_steps += step->on_host;
+    for (int k = 0; k < node->input_count; k++) {
+        if (!step_reads(exe, step, k))
+            continue;
+        struct device_place *place = &root_of(exe, node->inputs[k])->there;
+        *(step->on_host ? &place->read_here : &place->read_there) = true;
+    }
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE)
+            root_of(exe, node->outputs[k])->there.written_here = step->on_host;
+}
+
+static enum status plan_copies(struct exe *exe, struct step *step, struct error *err)
+{
+    const struct node *node = step->query.node;
+    step->fetch = arena_array(&exe->arena, (size_t)node->input_count + 1, sizeof(int));
+    step->give = arena_array(&exe->arena, (size_t)node->output_count + 1, sizeof(int));
+    if (!step->fetch || !step->give)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < node->input_count; k++) {
+        if (!step_reads(exe, step, k))
+            continue;
+        int root = exe->places[node->inputs[k]].root;
+        struct device_place *place = &exe->places[root].there;
+        if (exe->g->values[root].kind != VALUE_RESULT || place->written_here || place->fetched)
+            continue;
+        place->fetched = true;
+        step->fetch[step->fetch_count++] = root;
+    }
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE && root_of(exe, node->outputs[k])->there.read_there)
+            step->give[step->give_count++] = exe->places[node->outputs[k]].root;
+    return STATUS_OK;
+}
+
+/* ---- memory ---- */
+
+static bool is_output(const struct exe *exe, int root)
+{
+    for (int k = 0; k < exe->g->output_count; k++)
+        if (exe->places[exe->g->outputs[k]].root == root)
+            return true;
+    return false;
+}
+
+/* The plan's size is what a user can do something about: a smaller batch. */
+static enum status no_room(const struct exe *exe, struct error *err)
+{
+    size_t weights = exe->sizes.weight_bytes;
+    for (int v = 0; v < exe->g->value_count; v++)
+        if (value_is_fixed(&exe->g->values[v]) && exe->places[v].there.read_there)
+            weights += exe->places[v].bytes;
+    return error_context(err,
+                         "the plan needs %.1f MB for activations and %.1f MB for weights; try a "
+                         "smaller --batch",
+                         (double)exe->sizes.arena_bytes * 1e-6, (double)weights * 1e-6);
+}
+
+static enum status alloc_there(struct exe *exe, size_t bytes, void **memory, struct error *err)
+{
+    const struct device *device = &exe->there->device;
+    enum status status = device->kind->alloc(device, bytes, memory, err);
+    return status == STATUS_NO_MEMORY ? no_room(exe, err) : status;
+}
+
+static enum status alloc_pinned(struct exe *exe, struct place *place, struct error *err)
+{
+    const struct device *device = &exe->there->device;
+    TRY(device->kind->alloc_host(device, place->bytes, &place->memory, err));
+    place->there.pinned = true;
+    return STATUS_OK;
+}
+
+static enum status place_input(struct exe *exe, int v, struct error *err)
+{
+    struct place *place = &exe->places[v];
+    TRY(alloc_pinned(exe, place, err));
+    value_materialise(&exe->g->values[v], place->memory);
+    TRY(alloc_there(exe, place->bytes, &place->there.memory, err));
+    place->there.owned = true;
+    return STATUS_OK;
+}
+
+static void release_host_copy(struct exe *exe, int v)
+{
+    struct place *place = &exe->places[v];
+    struct value *value = &exe->g->values[v];
+    if (place->owned)
+        memory_free(place->memory, place->bytes);
+    if (value->data_owned) {
+        free((void *)(uintptr_t)value->data);
+        value->data = NULL;
+    }
+    value->data_owned = place->owned = false;
+    place->memory = NULL;
+}
+
+static enum status place_fixed(struct exe *exe, int v, struct error *err)
+{
+    struct place *place = &exe->places[v];
+    const struct device *device = &exe->there->device;
+    bool here = place->there.read_here || is_output(exe, v);
+    if (!here && !place->there.read_there)
+        return STATUS_OK;
+    if (!place->memory) {
+        place->memory = memory_alloc(place->bytes);
+        if (!place->memory)
+            return FAIL_NO_MEMORY(err);
+        place->owned = true;
+        value_materialise_by(exe->pool, &exe->g->values[v], place->memory);
+    }
+    exe->sizes.weight_bytes += place->bytes;
+    if (!place->there.read_there)
+        return STATUS_OK;
+    TRY(alloc_there(exe, place->bytes, &place->there.memory, err));
+    place->there.owned = true;
+    TRY(device->kind->copy(device, place->there.memory, place->memory, place->bytes, COPY_TO_DEVICE,
+                           exe->there->stream, err));
+    TRY(device->kind->wait(device, exe->there->stream, err)); /* pageable memory, perhaps freed */
+    if (!here)
+        release_host_copy(exe, v);
+    return STATUS_OK;
+}
+
+static enum status place_result(struct exe *exe, int v, struct error *err)
+{
+    struct place *place = &exe->places[v];
+    if (place->offset < 0)
+        return STATUS_OK;
+    place->there.memory = exe->there->memory + place->offset;
+    if (exe->memory)
+        place->memory = exe->memory + place->offset;
+    else if (is_output(exe, v))
+        TRY(alloc_pinned(exe, place, err));
+    return STATUS_OK;
+}
+
+static enum status place_all(struct exe *exe, struct error *err)
+{
+    for (int v = 0; v < exe->g->value_count; v++) {
+        if (exe->places[v].root != v)
+            continue;
+        if (value_is_fixed(&exe->g->values[v]))
+            TRY(place_fixed(exe, v, err));
+        else if (exe->g->values[v].kind == VALUE_INPUT)
+            TRY(place_input(exe, v, err));
+        else
+            TRY(place_result(exe, v, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status make_arenas(struct exe *exe, struct error *err)
+{
+    struct exe_device *t = exe->there;
+    const struct device_kind *kind = t->device.kind;
+    void *memory = NULL;
+    TRY(alloc_there(exe, exe->sizes.arena_bytes, &memory, err));
+    t->memory = memory;
+    TRY(kind->fill(&t->device, memory, 0, exe->sizes.arena_bytes, t->stream, err));
+    if (!t->host_steps)
+        return STATUS_OK;
+    TRY(kind->alloc_host(&t->device, exe->sizes.arena_bytes, &memory, err));
+    exe->memory = memory;
+    memset(memory, 0, exe->sizes.arena_bytes);
+    return STATUS_OK;
+}
+
+static void link_step(struct exe *exe, struct step *step)
+{
+    const struct node *node = step->query.node;
+    struct exe_device *t = exe->there;
+    for (int k = 0; k < node->input_count; k++) {
+        const struct place *root = root_of(exe, node->inputs[k]);
+        step->in[k] = !root ? NULL : step->on_host ? root->memory : root->there.memory;
+    }
+    for (int k = 0; k < node->output_count; k++) {
+        const struct place *root = root_of(exe, node->outputs[k]);
+        step->out[k] = !root ? NULL : step->on_host ? root->memory : root->there.memory;
+    }
+    step->args = (struct kernel_args){.in = step->in, .out = step->out, .pool = exe->pool};
+    if (step->workspace_offset >= 0)
+        step->args.workspace = (step->on_host ? exe->memory : t->memory) + step->workspace_offset;
+    if (!step->on_host) {
+        step->args.stream = t->stream;
+        step->args.err = &t->failed;
+    }
+}
+
+enum status device_plan(struct exe *exe, struct error *err)
+{
+    for (int s = 0; s < exe->step_count; s++)
+        mark_step(exe, &exe->steps[s]);
+    for (int s = 0; s < exe->step_count; s++)
+        if (exe->steps[s].on_host)
+            TRY(plan_copies(exe, &exe->steps[s], err));
+    TRY(make_arenas(exe, err));
+    TRY(place_all(exe, err));
+    for (int s = 0; s < exe->step_count; s++)
+        link_step(exe, &exe->steps[s]);
+    return STATUS_OK;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a graph to steps: every value gets a layout, Reorder nodes are put where two neighbours
+ * disagree, nodes that only rename memory become aliases, all others become steps.
+ *
+ * Images run channels-last from the first operator that wants it to the last; elementwise
+ * operators follow their inputs (engine/graph/op.h, enum layout_rule). */
+#include <string.h>
+
+#include "engine/compile/compile.h"
+#include "engine/graph/cost.h"
+
+struct lowering {
+    struct graph *g;
+    enum layout *layout; /* per value */
+    int *reordered[2];   /* per value: its copy in that layout, or NONE */
+    size_t capacity;
+    struct arena *arena;
+};
+
+static bool is_plain_and_nhwc(const struct shape *shape)
+{
+    struct desc desc = desc_dense(DTYPE_F32, shape, LAYOUT_NHWC);
+    return desc_is_plain(&desc);
+}
+
+static enum status reserve(struct lowering *l, struct error *err)
+{
+    size_t need = (size_t)l->g->value_count + 1, old = l->capacity;
+    if (need <= old)
+        return STATUS_OK;
+    size_t cap = need * 2 + 16;
+    enum layout *layout = arena_array(l->arena, cap, sizeof(*layout));
+    int *copies[2] = {arena_array(l->arena, cap, sizeof(int)),
+                      arena_array(l->arena, cap, sizeof(int))};
+    if (!layout || !copies[0] || !copies[1])
+        return FAIL_NO_MEMORY(err);
+    if (old)
+        memcpy(layout, l->layout, old * sizeof(*layout));
+    for (size_t k = 0; k < cap; k++)
+        for (int c = 0; c < 2; c++)
+            copies[c][k] = k < old ? l->reordered[c][k] : NONE;
+    l->layout = layout;
+    l->reordered[0] = copies[0];
+    l->reordered[1] = copies[1];
+    l->capacity = cap;
+    return STATUS_OK;
+}
+
+/* The value in the wanted layout: itself, or a Reorder of it. */
+static enum status in_layout(struct lowering *l, int *value, enum layout wanted, struct error *err)
+{
+    int v = *value;
+    const struct value *source = &l->g->values[v];
+    if (value_is_fixed(source) || source->shape.rank < 3 || l->layout[v] == wanted ||
+        is_plain_and_nhwc(&source->shape))
+        return STATUS_OK;
+    if (l->reordered[wanted][v] == NONE) {
+        int copy = graph_node(l->g, "Reorder", NULL, INPUTS(v), NO_ATTRS);
+        TRY(l->g->failed ? (err ? (*err = l->g->err, err->code) : l->g->err.code) : STATUS_OK);
+        TRY(reserve(l, err));
+        l->layout[copy] = wanted;
+        l->reordered[wanted][v] = copy;
+    }
+    *value = l->reordered[wanted][v];
+    return STATUS_OK;
+}
+
+static enum status inputs_in_layout(struct lowering *l, int n, enum layout wanted,
+                                    struct error *err)
+{
+    /* graph_node may move the node array: take the list of inputs, which stays. */
+    int *inputs = l->g->nodes[n].inputs, count = l->g->nodes[n].input_count;
+    for (int k = 0; k < count; k++)
+        if (inputs[k] != NONE)
+            TRY(in_layout(l, &inputs[k], wanted, err));
+    return STATUS_OK;
+}
+
+static void outputs_get_layout(struct lowering *l, int n, enum layout layout)
+{
+    const struct node *node = &l->g->nodes[n];
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE && l->g->values[node->outputs[k]].shape.rank >= 3)
+            l->layout[node->outputs[k]] = layout;
+}
+
+/* Operators of LAYOUT_RULE_ANY and _AXIS run channels-last when a full-sized input does. */
+static bool follows_nhwc(const struct lowering *l, int n)
+{
+    const struct node *node = &l->g->nodes[n];
+    const struct shape *out = &l->g->values[node->outputs[0]].shape;
+    bool axis = node->op->layout == LAYOUT_RULE_AXIS;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v == NONE || value_is_fixed(&l->g->values[v]) || l->layout[v] != LAYOUT_NHWC)
+            continue;
+        const struct shape *in = &l->g->values[v].shape;
+        if (is_plain_and_nhwc(in))
+            continue;
+        if (axis ? in->rank == out->rank : shape_equal(in, out))
+            return true;
+    }
+    return false;
+}
+
+static enum status channels_last(struct lowering *l, int n, struct error *err)
+{
+    int *inputs = l->g->nodes[n].inputs;
+    const struct value *x = &l->g->values[inputs[0]];
+    if (l->g->nodes[n].output_count > 1 || x->shape.rank < 3)
+        return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
+    bool stem = x->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
+    outputs_get_layout(l, n, LAYOUT_NHWC);
+    int count = l->g->nodes[n].input_count;
+    for (int k = stem ? 1 : 0; k < count; k++)
+        if (inputs[k] != NONE)
+            TRY(in_layout(l, &inputs[k], LAYOUT_NHWC, err));
+    return STATUS_OK;
+}
+
+/* Channels-last memory read as [N, H, W, C] is plain: such a Transpose moves nothing. */
+static bool transposes_to_plain(const struct lowering *l, int n)
+{
+    static const int64_t to_last[] = {0, 2, 3, 1};
+    const struct node *node = &l->g->nodes[n];
+    int64_t perm[RANK_MAX];
+    return strcmp(node->op->name, "Transpose") == 0 && node->post_count == 0 &&
+           l->layout[node->inputs[0]] == LAYOUT_NHWC &&
+           l->g->values[node->inputs[0]].shape.rank == 4 &&
+           node_ints(node, "perm", perm, RANK_MAX) == 4 &&
+           memcmp(perm, to_last, sizeof(to_last)) == 0;
+}
+
+static enum status layout_node(struct lowering *l, int n, struct error *err)
+{
+    if (transposes_to_plain(l, n))
+        return STATUS_OK;
+    switch (l->g->nodes[n].op->layout) {
+    case LAYOUT_RULE_CHANNELS_LAST:
+        return channels_last(l, n, err);
+    case LAYOUT_RULE_ANY:
+    case LAYOUT_RULE_AXIS:
+        if (!follows_nhwc(l, n))
+            break;
+        outputs_get_layout(l, n, LAYOUT_NHWC);
+        return inputs_in_layout(l, n, LAYOUT_NHWC, err);
+    case LAYOUT_RULE_PLAIN:
+        break;
+    }
+    return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
+}
+
+static enum status assign_layouts(struct lowering *l, struct error *err)
+{
+    int count = l->g->node_count; /* Reorders are added behind and need no visit */
+    TRY(reserve(l, err));
+    for (int n = 0; n < count; n++)
+        TRY(layout_node(l, n, err));
+    for (int k = 0; k < l->g->output_count; k++)
+        TRY(in_layout(l, &l->g->outputs[k], LAYOUT_PLAIN, err));
+    return STATUS_OK;
+}
+
+/* ---- places ---- */
+
+static bool transposes_nothing(const struct exe *exe, const struct node *node,
+                               const struct desc *out)
+{
+    const struct desc *in = &exe->places[node->inputs[0]].desc;
+    int64_t perm[RANK_MAX];
+    int rank = in->shape.rank;
+    if (node_ints(node, "perm", perm, RANK_MAX) != rank)
+        return false;
+    struct desc moved = *in;
+    for (int k = 0; k < rank; k++) {
+        moved.shape.dim[k] = in->shape.dim[perm[k]];
+        moved.stride[k] = in->stride[perm[k]];
+    }
+    return desc_same_memory(&moved, out);
+}
+
+/* Whether the node's output can be its input's memory under another name. */
+static bool is_alias(const struct exe *exe, const struct node *node)
+{
+    int in = node->inputs[0], out = node->outputs[0];
+    if (node->post_count || node->output_count > 1 || exe->options.keep_values)
+        return false;
+    const struct place *from = &exe->places[in], *to = &exe->places[out];
+    const struct value *root = &exe->g->values[from->root];
+    for (int k = 0; k < exe->g->output_count; k++)
+        if (exe->g->outputs[k] == out && root->kind != VALUE_RESULT)
+            return false; /* outputs have memory of their own */
+    if (strcmp(node->op->name, "Reorder") == 0)
+        return desc_same_memory(&from->desc, &to->desc);
+    if (strcmp(node->op->name, "Transpose") == 0)
+        return transposes_nothing(exe, node, &to->desc);
+    if (!node->op->alias)
+        return false;
+    return desc_same_memory(&from->desc, &to->desc) ||
+           (desc_is_plain(&from->desc) && desc_is_plain(&to->desc));
+}
+
+static void set_places(struct exe *exe, const enum layout *layout)
+{
+    for (int v = 0; v < exe->g->value_count; v++) {
+        struct place *place = &exe->places[v];
+        const struct value *value = &exe->g->values[v];
+        place->desc = desc_dense(value->dtype, &value->shape, layout[v]);
+        place->root = v;
+        place->bytes = desc_bytes(&place->desc);
+        place->offset = -1;
+        place->first = place->last = NONE;
+    }
+}
+
+static void fill_descs(const struct exe *exe, const int *values, int count, struct desc *descs)
+{
+    for (int k = 0; k < count; k++) {
+        descs[k] = (struct desc){0};
+        if (values[k] != NONE)
+            descs[k] = exe->places[values[k]].desc;
+    }
+}
+
+static double streamed_bytes(const struct desc *descs, int count)
+{
+    double bytes = 0;
+    for (int k = 0; k < count; k++)
+        bytes += (double)shape_count(&descs[k].shape) * (double)dtype_size(descs[k].dtype);
+    return bytes;
+}
+
+static enum status add_step(struct exe *exe, int n, struct error *err)
+{
+    const struct node *node = &exe->g->nodes[n];
+    struct step *step = &exe->steps[exe->step_count];
+    struct node_cost cost;
+    size_t ins = (size_t)node->input_count + 1, outs = (size_t)node->output_count + 1;
+    struct desc *in = arena_array(&exe->arena, ins, sizeof(*in));
+    struct desc *out = arena_array(&exe->arena, outs, sizeof(*out));
+    const void **fixed = arena_array(&exe->arena, ins, sizeof(*fixed));
+    step->in = arena_array(&exe->arena, ins, sizeof(*step->in));
+    step->out = arena_array(&exe->arena, outs, sizeof(*step->out));
+    if (!in || !out || !fixed || !step->in || !step->out)
+        return FAIL_NO_MEMORY(err);
+    fill_descs(exe, node->inputs, node->input_count, in);
+    fill_descs(exe, node->outputs, node->output_count, out);
+    step->node = n;
+    step->workspace_offset = -1;
+    step->query = (struct kernel_query){.node = node,
+                                        .in_count = node->input_count,
+                                        .out_count = node->output_count,
+                                        .in = in,
+                                        .out = out,
+                                        .fixed = fixed,
+                                        .threads = pool_threads(exe->pool),
+                                        .device = exe_device(exe),
+                                        .tf32 = exe->options.precision == PRECISION_TF32};
+    step->bytes_in = node_bytes_read(exe->g, n);
+    step->bytes_out = streamed_bytes(out, node->output_count);
+    exe->step_count++;
+    node_cost(exe->g, n, &cost);
+    step->cost = cost.work;
+    return STATUS_OK;
+}
+
+/* Lifetimes: from the step that writes a root to the last step that reads it or an alias. */
+static void touch(struct exe *exe, int value, int step)
+{
+    if (value == NONE)
+        return;
+    struct place *root = &exe->places[exe->places[value].root];
+    exe->places[value].used = root->used = true;
+    if (root->first == NONE)
+        root->first = step;
+    root->last = step;
+}
+
+static enum status make_steps(struct exe *exe, struct error *err)
+{
+    struct graph *g = exe->g;
+    exe->steps = arena_array(&exe->arena, (size_t)g->node_count + 1, sizeof(*exe->steps));
+    if (!exe->steps)
+        return FAIL_NO_MEMORY(err);
+    for (int n = 0; n < g->node_count; n++) {
+        struct node *node = &g->nodes[n];
+        if (is_alias(exe, node)) {
+            exe->places[node->outputs[0]].root = exe->places[node->inputs[0]].root;
+            continue;
+        }
+        TRY(add_step(exe, n, err));
+        for (int k = 0; k < node->input_count; k++) {
+            touch(exe, node->inputs[k], exe->step_count - 1);
+            if (node->inputs[k] != NONE)
+                exe->places[node->inputs[k]].pending++;
+        }
+        for (int k = 0; k < node->output_count; k++)
+            touch(exe, node->outputs[k], exe->step_count - 1);
+    }
+    for (int k = 0; k < g->output_count; k++)
+        touch(exe, g->outputs[k], exe->step_count);
+    return STATUS_OK;
+}
+
+enum status lower_graph(struct exe *exe, struct error *err)
+{
+    struct lowering l = {.g = exe->g, .arena = &exe->arena};
+    TRY(assign_layouts(&l, err));
+    graph_compact(exe->g);
+    TRY(graph_check(exe->g, err));
+    exe->places = arena_array(&exe->arena, (size_t)exe->g->value_count + 1, sizeof(*exe->places));
+    if (!exe->places)
+        return FAIL_NO_MEMORY(err);
+    set_places(exe, l.layout);
+    return make_steps(exe, err);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of an executable, with sizes instead of memory: the tuner goes from node to node and
+ * turns weights into prepared ones, then activations stand from their first to their last use, then
+ * the reference does the same in eight bytes per element. The passes are not run: they make
+ * activations fewer, and weights no larger than the kernels' own forms. */
+#include "engine/compile/need.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/registry.h"
+#include "engine/compile/trial.h"
+#include "engine/reference/reference.h"
+
+/* Winograd's F(4x4) keeps 6 x 6 numbers for each 3 x 3 window. */
+static const double winograd_growth = 36.0 / 9;
+static const double winograd_error = 2e-5; /* its own bound: refused where less is asked for */
+static const double trial_states = 3;      /* candidates that hold prepared weights at once */
+static const double cached_weights = 8e6;  /* more, and the trial streams a buffer between runs */
+static const double thread_scratch = 2e6;  /* of each: their blocks fit a second cache */
+static const double scratch_most = 128e6;  /* kernels work in blocks that fit the caches */
+
+struct walk {
+    const struct graph *g;
+    const struct exe_options *options;
+    int *root;   /* per value: whose memory it is */
+    int *last;   /* per root: the node that reads it last; node_count: an output */
+    bool *there; /* per root: it stands */
+    bool *kept;  /* per weight: plain, for all that read it */
+};
+
+static double bytes_of(const struct value *value)
+{
+    return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
+}
+
+static double ref_bytes_of(const struct value *value)
+{
+    return ((double)shape_count(&value->shape) + 1) * 8;
+}
+
+static const struct value *input_of(const struct walk *w, const struct node *node, int k)
+{
+    return node->inputs[k] == NONE ? NULL : &w->g->values[node->inputs[k]];
+}
+
+/* ---- weights ---- */
+
+static bool all_ones(const struct node *node, const char *name)
+{
+    int64_t values[RANK_MAX];
+    int count = node_ints(node, name, values, RANK_MAX);
+    for (int k = 0; k < count && k < RANK_MAX; k++)
+        if (values[k] != 1)
+            return false;
+    return true;
+}
+
+static bool winograd_may(const struct walk *w, const struct node *node)
+{
+    const struct value *weights = node->input_count > 1 ? input_of(w, node, 1) : NULL;
+    double allowed = w->options->max_error;
+    if (strcmp(node->op->name, "Conv") != 0 || !weights || weights->shape.rank != 4)
+        return false;
+    const int64_t *dim = weights->shape.dim;
+    return dim[2] == 3 && dim[3] == 3 && all_ones(node, "strides") && all_ones(node, "dilations") &&
+           node_int(node, "group", 1) == 1 && (allowed <= 0 || allowed >= winograd_error);
+}
+
+/* With a single tile to compute, four times the weights cost more than they save. */
+static bool is_one_tile(const struct shape *y)
+{
+    return y->dim[0] == 1 && y->dim[2] <= 4 && y->dim[3] <= 4;
+}
+
+static bool winograd_wins(const struct walk *w, const struct node *node)
+{
+    return winograd_may(w, node) && !is_one_tile(&w->g->values[node->outputs[0]].shape);
+}
+
+static bool packs(const struct op *op)
+{
+    static const char *const names[] = {"Conv", "ConvTranspose", "Gemm", "MatMul",
+                                        "LSTM", "GRU",           "RNN"};
+    for (int k = 0; k < ARRAY_COUNT(names); k++)
+        if (strcmp(op->name, names[k]) == 0)
+            return true;
+    return false;
+}
+
+/* What the node keeps of its fixed inputs: a packed form of its own, or the plain one once. */
+static double prepared_of(const struct walk *w, const struct node *node)
+{
+    double bytes = 0;
+    bool own = packs(node->op);
+    for (int k = 0; k < node->input_count; k++) {
+        const struct value *value = input_of(w, node, k);
+        if (!value || !value_is_fixed(value) || (!own && w->kept[node->inputs[k]]))
+            continue;
+        bytes += bytes_of(value) * (k == 1 && winograd_wins(w, node) ? winograd_growth : 1);
+        w->kept[node->inputs[k]] = w->kept[node->inputs[k]] || !own;
+    }
+    return bytes;
+}
+
+/* ---- tuning ---- */
+
+/* Packed weights of all candidates that take turns, the winner among them, which is prepared again
+ * when all is over. */
+static double states_of(const struct walk *w, const struct node *node)
+{
+    double one = 0;
+    for (int k = 0; k < node->input_count && packs(node->op); k++) {
+        const struct value *value = input_of(w, node, k);
+        if (value && value_is_fixed(value))
+            one += bytes_of(value) * (k == 1 && winograd_may(w, node) ? winograd_growth : 1);
+    }
+    double all = trial_states * one;
+    return all <= TURNS_BYTES ? all : fmax(one, TURNS_BYTES);
+}
+
+/* The tensors of a step on trial, and in the reference's form, with which it is compared: by a
+ * quick tuning only where a library's kernels compete. */
+static double trial_of(const struct walk *w, const struct node *node)
+{
+    double native = 0, reference = 0;
+    for (int k = 0; k < node->input_count; k++) {
+        const struct value *value = input_of(w, node, k);
+        reference += value ? ref_bytes_of(value) : 0;
+        native += value && !value_is_fixed(value) ? bytes_of(value) : 0;
+    }
+    for (int k = 0; k < node->output_count; k++)
+        if (node->outputs[k] != NONE) {
+            const struct value *value = &w->g->values[node->outputs[k]];
+            reference += ref_bytes_of(value);
+            native += bytes_of(value);
+        }
+    bool compared = !w->options->quick_tune || packs(node->op);
+    return native + states_of(w, node) + (compared ? reference : 0);
+}
+
+static void compile_need(struct walk *w, struct memory_need *need)
+{
+    const struct graph *g = w->g;
+    bool tunes = !w->options->no_tune;
+    double standing = need->weights;
+    double evict = tunes && standing > cached_weights ? TRIAL_EVICT_BYTES : 0;
+    need->compile = standing;
+    for (int n = 0; n < g->node_count; n++) {
+        const struct node *node = &g->nodes[n];
+        if (node->dead)
+            continue;
+        double prepared = prepared_of(w, node);
+        double now = tunes ? trial_of(w, node) : 0;
+        need->compile = fmax(need->compile, standing + fmax(prepared, now) + evict);
+        need->prepared += prepared;
+        standing += prepared;
+        for (int k = 0; k < node->input_count; k++) {
+            const struct value *value = input_of(w, node, k);
+            if (value && value_is_fixed(value) && w->last[node->inputs[k]] == n &&
+                !w->there[node->inputs[k]]) {
+                w->there[node->inputs[k]] = true; /* here: gone */
+                standing -= bytes_of(value);
+            }
+        }
+    }
+}
+
+/* ---- activations ---- */
+
+static double step_bytes(const struct walk *w, const struct node *node)
+{
+    double bytes = 0;
+    for (int k = 0; k < node->input_count; k++) {
+        const struct value *value = input_of(w, node, k);
+        bytes += value && !value_is_fixed(value) ? bytes_of(value) : 0;
+    }
+    for (int k = 0; k < node->output_count; k++)
+        bytes += node->outputs[k] == NONE ? 0 : bytes_of(&w->g->values[node->outputs[k]]);
+    return bytes;
+}
+
+/* Whether the node makes or takes memory of `value` in this walk. */
+static bool counts(const struct walk *w, int value, bool reference)
+{
+    return w->root[value] == value && (reference || w->g->values[value].kind == VALUE_RESULT);
+}
+
+static double size_in(const struct walk *w, int value, bool reference)
+{
+    const struct value *v = &w->g->values[value];
+    return reference ? ref_bytes_of(v) : bytes_of(v);
+}
+
+static void enter(struct walk *w, int value, bool reference, double *live)
+{
+    int root = value == NONE ? NONE : w->root[value];
+    if (root == NONE || w->there[root] || !counts(w, root, reference))
+        return;
+    w->there[root] = true;
+    *live += size_in(w, root, reference);
+}
+
+static void leave(struct walk *w, int value, int node, bool reference, double *live)
+{
+    int root = value == NONE ? NONE : w->root[value];
+    if (root == NONE || !w->there[root] || w->last[root] > node)
+        return;
+    w->there[root] = false;
+    *live -= size_in(w, root, reference);
+}
+
+/* The most that stands at once when values go after their last use. */
+static double peak_of(struct walk *w, bool reference)
+{
+    const struct graph *g = w->g;
+    double live = 0, peak = 0;
+    memset(w->there, 0, (size_t)g->value_count * sizeof(*w->there));
+    for (int n = 0; n < g->node_count; n++) {
+        const struct node *node = &g->nodes[n];
+        if (node->dead)
+            continue;
+        for (int k = 0; k < node->input_count; k++)
+            enter(w, node->inputs[k], reference, &live);
+        for (int k = 0; k < node->output_count; k++)
+            enter(w, node->outputs[k], reference, &live);
+        peak = fmax(peak, live);
+        for (int k = 0; k < node->input_count; k++)
+            leave(w, node->inputs[k], n, reference, &live);
+        for (int k = 0; k < node->output_count; k++)
+            leave(w, node->outputs[k], n, reference, &live);
+    }
+    double outputs = 0; /* copied at the end */
+    for (int k = 0; reference && k < g->output_count; k++)
+        outputs += ref_bytes_of(&g->values[g->outputs[k]]);
+    return fmax(peak, live + 2 * outputs); /* and what they are compared with */
+}
+
+/* In the executable some nodes only rename memory; the reference copies it. */
+static void find_roots(struct walk *w, bool reference)
+{
+    const struct graph *g = w->g;
+    graph_last_uses(g, w->last);
+    for (int v = 0; v < g->value_count; v++)
+        w->root[v] = v;
+    for (int n = 0; n < g->node_count && !reference; n++) {
+        const struct node *node = &g->nodes[n];
+        if (node->dead || !node->op->alias || node->outputs[0] == NONE || node->inputs[0] == NONE)
+            continue;
+        int root = w->root[node->inputs[0]], out = node->outputs[0];
+        w->root[out] = root;
+        w->last[root] = w->last[out] > w->last[root] ? w->last[out] : w->last[root];
+    }
+}
+
+static void activations_need(struct walk *w, struct memory_need *need)
+{
+    const struct graph *g = w->g;
+    double largest = 0;
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            largest = fmax(largest, step_bytes(w, &g->nodes[n]));
+    find_roots(w, false);
+    need->activations = peak_of(w, false) + fmin(largest, scratch_most);
+    if (w->options->threads > 2)
+        need->activations += (w->options->threads - 2) * thread_scratch;
+    for (int k = 0; k < g->input_count; k++)
+        need->activations += bytes_of(&g->values[g->inputs[k]]);
+}
+
+enum status graph_need(const struct graph *graph, const struct exe_options *options,
+                       struct memory_need *need, struct error *err)
+{
+    size_t count = (size_t)graph->value_count + 1;
+    struct walk w = {.g = graph,
+                     .options = options,
+                     .root = calloc(count, sizeof(*w.root)),
+                     .last = calloc(count, sizeof(*w.last)),
+                     .there = calloc(count, sizeof(*w.there)),
+                     .kept = calloc(count, sizeof(*w.kept))};
+    *need = (struct memory_need){.weights = 0};
+    bool fine = w.root && w.last && w.there && w.kept;
+    if (fine) {
+        find_roots(&w, true);
+        for (int v = 0; v < graph->value_count; v++)
+            if (value_is_fixed(&graph->values[v]) && w.last[v] != NONE)
+                need->weights += bytes_of(&graph->values[v]);
+        compile_need(&w, need);
+        need->reference = peak_of(&w, true);
+        activations_need(&w, need);
+        need->run = need->prepared + need->activations;
+    }
+    free(w.root);
+    free(w.last);
+    free(w.there);
+    free(w.kept);
+    return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
+}

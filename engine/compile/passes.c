@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/compile/compile.h"
+#include "engine/compile/passes/rewrite.h"
+#include "engine/graph/cost.h"
+
+struct pass_row {
+    const char *name;
+    graph_pass *run;
+    bool always; /* also with no_fuse: what kernels rely on */
+    bool f8;     /* only where that precision was asked for */
+};
+
+static const struct pass_row rows[] = {
+    {"normalise", pass_normalise, true, false},
+    {"absorb_f8", pass_absorb_f8, true, true}, /* before constant factors become wide */
+    {"fold_constants", pass_fold_constants, false, false},
+    {"absorb_transpose", pass_absorb_transpose, false, false},
+    {"turn_conv_transpose", pass_turn_conv_transpose, false, false},
+    {"fold_batch_norm", pass_fold_batch_norm, false, false},
+    {"fuse_concat_norm", pass_fuse_concat_norm, false, false},
+    {"find_gelu", pass_find_gelu, false, false},
+    {"find_layer_norm", pass_find_layer_norm, false, false},
+    {"find_attention", pass_find_attention, false, false},
+    {"fuse_epilogue", pass_fuse_epilogue, false, false},
+    {"merge_qkv", pass_merge_qkv, false, false},
+    {"fuse_epilogue again", pass_fuse_epilogue, false, false}, /* the merged product's bias */
+    {"fuse_chain", pass_fuse_chain, false, false},
+};
+
+static enum status end_pass(struct graph *g, const char *name, enum status status,
+                            struct error *err)
+{
+    if (status != STATUS_OK)
+        return error_context(err, "pass %s", name);
+    graph_compact(g);
+    if (graph_check(g, err) != STATUS_OK)
+        return error_context(err, "after pass %s", name);
+    return STATUS_OK;
+}
+
+/* Runs one pass and notes by how much it changed the work. */
+static enum status run_pass(struct graph *g, const struct pass_row *row, struct pass_log *log,
+                            struct error *err)
+{
+    double before = log ? graph_flops(g) : 0;
+    TRY(end_pass(g, row->name, row->run(g, err), err));
+    double change = log ? graph_flops(g) - before : 0;
+    if (change != 0)
+        log->changes[log->count++] = (struct pass_change){row->name, change};
+    return STATUS_OK;
+}
+
+enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
+                       struct error *err)
+{
+    _Static_assert(ARRAY_COUNT(rows) <= PASS_CHANGES_MAX, "every pass may change the work");
+    enum dtype floats = precision_floats(options->precision);
+    if (log)
+        log->count = 0;
+    for (int k = 0; k < ARRAY_COUNT(rows); k++)
+        if ((!options->no_fuse || rows[k].always) &&
+            (!rows[k].f8 || options->precision == PRECISION_F8))
+            TRY(run_pass(g, &rows[k], log, err));
+    return floats == DTYPE_F32 ? STATUS_OK
+                               : end_pass(g, "narrow", pass_narrow(g, floats, err), err);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gelu as exporters write it. Both forms are products of x, 1/2 and (1 + s(x)) in any order, with
+ *   s = erf(x / sqrt 2)                                     (exact)
+ *   s = tanh(sqrt(2 / pi) (x + 0.044715 x^3))               (tanh form) */
+#include <math.h>
+#include <string.h>
+
+#include "engine/compile/passes/rewrite.h"
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-3 * fabs(b);
+}
+
+/* value = other * number, written as Mul or Div by a scalar. */
+static bool scaled(const struct graph *g, int value, double *number, int *other)
+{
+    const struct node *mul = rewrite_producer(g, value, "Mul");
+    if (mul)
+        return rewrite_with_scalar(g, mul, number, other);
+    const struct node *div = rewrite_producer(g, value, "Div");
+    if (!div || !rewrite_scalar(g, div->inputs[1], number))
+        return false;
+    *number = 1 / *number;
+    *other = div->inputs[0];
+    return true;
+}
+
+/* x * x * x, as Pow(x, 3) or two products. */
+static bool is_cube(const struct graph *g, int value, int x)
+{
+    double power;
+    const struct node *pow = rewrite_producer(g, value, "Pow");
+    if (pow)
+        return pow->inputs[0] == x && rewrite_scalar(g, pow->inputs[1], &power) && near(power, 3);
+    const struct node *outer = rewrite_producer(g, value, "Mul");
+    for (int k = 0; outer && k < 2; k++) {
+        const struct node *inner = rewrite_producer(g, outer->inputs[k], "Mul");
+        if (inner && outer->inputs[1 - k] == x && inner->inputs[0] == x && inner->inputs[1] == x)
+            return true;
+    }
+    return false;
+}
+
+static bool is_tanh_argument(const struct graph *g, int value, int x)
+{
+    double scale, cubic;
+    int sum, cube;
+    if (!scaled(g, value, &scale, &sum) || !near(scale, 0.7978845608))
+        return false;
+    const struct node *add = rewrite_producer(g, sum, "Add");
+    for (int k = 0; add && k < 2; k++)
+        if (add->inputs[k] == x && scaled(g, add->inputs[1 - k], &cubic, &cube) &&
+            near(cubic, 0.044715) && is_cube(g, cube, x))
+            return true;
+    return false;
+}
+
+/* Whether value = 1 + s(x); tells which form. */
+static bool is_bell(const struct graph *g, int value, int x, bool *tanh_form)
+{
+    double one, factor;
+    int s, argument;
+    const struct node *add = rewrite_producer(g, value, "Add");
+    if (!add || !rewrite_with_scalar(g, add, &one, &s) || !near(one, 1))
+        return false;
+    const struct node *erf = rewrite_producer(g, s, "Erf");
+    const struct node *tanh = rewrite_producer(g, s, "Tanh");
+    *tanh_form = tanh != NULL;
+    if (tanh)
+        return is_tanh_argument(g, tanh->inputs[0], x);
+    return erf && scaled(g, erf->inputs[0], &factor, &argument) && argument == x &&
+           near(factor, 0.70710678);
+}
+
+/* value = a * b * 1/2 in any bracketing; gives the two factors. */
+static bool halved_product(const struct graph *g, const struct node *mul, int *a, int *b)
+{
+    double half;
+    int rest;
+    const struct node *inner;
+    if (rewrite_with_scalar(g, mul, &half, &rest)) {
+        inner = rewrite_producer(g, rest, "Mul");
+        if (!inner || !near(half, 0.5))
+            return false;
+        *a = inner->inputs[0];
+        *b = inner->inputs[1];
+        return true;
+    }
+    for (int k = 0; k < 2; k++) {
+        if (scaled(g, mul->inputs[k], &half, &rest) && near(half, 0.5)) {
+            *a = rest;
+            *b = mul->inputs[1 - k];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool match(const struct graph *g, const struct node *mul, int *x, bool *tanh_form)
+{
+    int a, b;
+    if (mul->op_inputs != 2 || !halved_product(g, mul, &a, &b))
+        return false;
+    *x = a;
+    if (is_bell(g, b, a, tanh_form))
+        return true;
+    *x = b;
+    return is_bell(g, a, b, tanh_form);
+}
+
+enum status pass_find_gelu(struct graph *g, struct error *err)
+{
+    int count = g->node_count;
+    for (int n = 0; n < count; n++) {
+        int x;
+        bool tanh_form;
+        const struct node *mul = &g->nodes[n];
+        if (mul->dead || mul->post_count || strcmp(mul->op->name, "Mul") != 0 ||
+            !match(g, mul, &x, &tanh_form))
+            continue;
+        int old = mul->outputs[0];
+        int gelu = graph_node(g, "Gelu", NULL, INPUTS(x),
+                              ATTRS(attr_string("approximate", tanh_form ? "tanh" : "none")));
+        if (g->failed)
+            return *err = g->err, err->code;
+        rewrite_replace(g, old, gelu);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * LayerNormalization as exporters below opset 17 write it:
+ *   d = x - mean(x);  y = d / sqrt(mean(d^2) + eps) * scale + bias, over the last axis. */
+#include <string.h>
+
+#include "engine/compile/passes/rewrite.h"
+
+/* ReduceMean over the last axis with kept dimensions; gives its input. */
+static bool last_mean(const struct graph *g, int value, int *x)
+{
+    int64_t axes[RANK_MAX];
+    const struct node *mean = rewrite_producer(g, value, "ReduceMean");
+    if (!mean || !node_int(mean, "keepdims", 1))
+        return false;
+    int count = node_ints(mean, "axes", axes, RANK_MAX);
+    if (count == 0 && mean->op_inputs > 1 && mean->inputs[1] != NONE) {
+        const struct value *v = &g->values[mean->inputs[1]];
+        if (!value_is_fixed(v) || v->dtype != DTYPE_I64 || shape_count(&v->shape) != 1)
+            return false;
+        value_materialise(v, axes);
+        count = 1;
+    }
+    *x = mean->inputs[0];
+    int rank = g->values[*x].shape.rank;
+    return count == 1 && (axes[0] == -1 || axes[0] == rank - 1);
+}
+
+/* d = x - mean(x) */
+static bool centred(const struct graph *g, int d, int *x)
+{
+    int mean_of;
+    const struct node *sub = rewrite_producer(g, d, "Sub");
+    *x = sub ? sub->inputs[0] : NONE;
+    return sub && last_mean(g, sub->inputs[1], &mean_of) && mean_of == *x;
+}
+
+static bool is_square(const struct graph *g, int value, int *d)
+{
+    double power;
+    const struct node *pow = rewrite_producer(g, value, "Pow");
+    const struct node *mul = rewrite_producer(g, value, "Mul");
+    if (pow) {
+        *d = pow->inputs[0];
+        return rewrite_scalar(g, pow->inputs[1], &power) && power == 2;
+    }
+    *d = mul ? mul->inputs[0] : NONE;
+    return mul && mul->inputs[0] == mul->inputs[1];
+}
+
+/* d2 may be a second Sub of the same operands as d (exporters duplicate it). */
+static bool same_difference(const struct graph *g, int a, int b)
+{
+    const struct node *x = rewrite_producer(g, a, "Sub"), *y = rewrite_producer(g, b, "Sub");
+    return a == b || (x && y && x->inputs[0] == y->inputs[0] && x->inputs[1] == y->inputs[1]);
+}
+
+/* Div(d, Sqrt(Add(mean(square(d)), eps))) */
+static bool match(const struct graph *g, const struct node *div, int *x, double *epsilon)
+{
+    int variance, squared, d;
+    const struct node *root = rewrite_producer(g, div->inputs[1], "Sqrt");
+    const struct node *add = root ? rewrite_producer(g, root->inputs[0], "Add") : NULL;
+    return add && rewrite_with_scalar(g, add, epsilon, &variance) &&
+           last_mean(g, variance, &squared) && is_square(g, squared, &d) && centred(g, d, x) &&
+           same_difference(g, d, div->inputs[0]);
+}
+
+/* The operand of the one reader `op` of value if it is a fixed vector over the last axis. */
+static int vector_operand(const struct graph *g, int value, const char *op, int *result)
+{
+    int user = rewrite_only_user(g, value);
+    if (user == NONE || strcmp(g->nodes[user].op->name, op) != 0)
+        return NONE;
+    const struct node *node = &g->nodes[user];
+    int operand = node->inputs[node->inputs[0] == value ? 1 : 0];
+    const struct shape *whole = &g->values[value].shape, *shape = &g->values[operand].shape;
+    if (!value_is_fixed(&g->values[operand]) || shape->rank != 1 ||
+        shape->dim[0] != whole->dim[whole->rank - 1])
+        return NONE;
+    *result = node->outputs[0];
+    return operand;
+}
+
+static enum status replace(struct graph *g, int x, int divided, double epsilon, struct error *err)
+{
+    int scaled, shifted, fresh;
+    int scale = vector_operand(g, divided, "Mul", &scaled);
+    if (scale == NONE)
+        return STATUS_OK;
+    int bias = vector_operand(g, scaled, "Add", &shifted);
+    int old = bias == NONE ? scaled : shifted;
+    fresh = graph_node(g, "LayerNormalization", NULL, bias == NONE ? 2 : 3,
+                       (const int[]){x, scale, bias},
+                       ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));
+    if (g->failed)
+        return *err = g->err, err->code;
+    rewrite_replace(g, old, fresh);
+    return STATUS_OK;
+}
+
+enum status pass_find_layer_norm(struct graph *g, struct error *err)
+{
+    int count = g->node_count;
+    for (int n = 0; n < count; n++) {
+        int x;
+        double epsilon;
+        const struct node *div = &g->nodes[n];
+        if (!div->dead && strcmp(div->op->name, "Div") == 0 && match(g, div, &x, &epsilon))
+            TRY(replace(g, x, div->outputs[0], epsilon, err));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Three projections of one input (query, key, value) become one matrix product of three times the
+ * width, and Attention reads its packed result: one pass over the input instead of three. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/compile/passes/rewrite.h"
+
+/* x [B,S,K] times a fixed [K,N] plus a fixed [N], used once. */
+struct projection {
+    const struct node *matmul;
+    int weights, bias;
+    int64_t in, out;
+};
+
+static bool projection_of(const struct graph *g, int value, struct projection *p)
+{
+    int producer = g->values[value].producer;
+    if (producer == NONE || rewrite_only_user(g, value) == NONE)
+        return false;
+    const struct node *node = &g->nodes[producer];
+    if (strcmp(node->op->name, "MatMul") != 0 || node->post_count != 1 ||
+        node->posts[0].kind != POST_ADD)
+        return false;
+    *p = (struct projection){
+        .matmul = node, .weights = node->inputs[1], .bias = node->inputs[node->posts[0].input]};
+    const struct value *w = &g->values[p->weights], *b = &g->values[p->bias];
+    if (!value_is_fixed(w) || !value_is_fixed(b) || w->dtype != DTYPE_F32 || w->shape.rank != 2 ||
+        b->shape.rank != 1)
+        return false;
+    p->in = w->shape.dim[0];
+    p->out = w->shape.dim[1];
+    return b->shape.dim[0] == p->out;
+}
+
+/* Columns of three row-major matrices side by side. */
+static int side_by_side(struct graph *g, const int *values, int64_t rows, int64_t columns)
+{
+    size_t size = (size_t)(rows * columns);
+    float *joined = malloc(size * 3 * sizeof(*joined)), *one = malloc(size * sizeof(*one));
+    for (int k = 0; joined && one && k < 3; k++) {
+        value_materialise(&g->values[values[k]], one);
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(joined + (r * 3 + k) * columns, one + r * columns,
+                   (size_t)columns * sizeof(*one));
+    }
+    if (!one) {
+        free(joined);
+        return NONE;
+    }
+    free(one);
+    struct shape shape = rows == 1 ? shape_of(3 * columns) : shape_of(rows, 3 * columns);
+    return rewrite_weight(g, NULL, shape, joined);
+}
+
+static enum status merge(struct graph *g, struct node *attention, const struct projection *p,
+                         struct error *err)
+{
+    int input = p[0].matmul->inputs[0], mask = NONE;
+    if (attention->op_inputs > 3)
+        mask = attention->inputs[3];
+    int old = attention->outputs[0];
+    double scale = node_float(attention, "scale", 1);
+    int64_t heads = node_int(attention, "heads", 1);
+    int weights[] = {p[0].weights, p[1].weights, p[2].weights};
+    int biases[] = {p[0].bias, p[1].bias, p[2].bias};
+    int w = side_by_side(g, weights, p[0].in, p[0].out), b = side_by_side(g, biases, 1, p[0].out);
+    if (w == NONE || b == NONE)
+        return FAIL_NO_MEMORY(err);
+    int packed = graph_node(g, "MatMul", NULL, INPUTS(input, w), NO_ATTRS);
+    packed = graph_node(g, "Add", NULL, INPUTS(packed, b), NO_ATTRS);
+    int fresh = graph_node(g, "Attention", NULL, 4, (const int[]){packed, NONE, NONE, mask},
+                           ATTRS(attr_int("heads", heads), attr_float("scale", scale)));
+    if (g->failed)
+        return *err = g->err, err->code;
+    rewrite_replace(g, old, fresh);
+    return STATUS_OK;
+}
+
+enum status pass_merge_qkv(struct graph *g, struct error *err)
+{
+    int count = g->node_count;
+    for (int n = 0; n < count; n++) {
+        struct node *node = &g->nodes[n];
+        struct projection p[3];
+        if (node->dead || strcmp(node->op->name, "Attention") != 0 || node->op_inputs < 3 ||
+            node->inputs[1] == NONE)
+            continue;
+        bool same = true;
+        for (int k = 0; same && k < 3; k++)
+            same = projection_of(g, node->inputs[k], &p[k]) &&
+                   p[k].matmul->inputs[0] == p[0].matmul->inputs[0] && p[k].in == p[0].in &&
+                   p[k].out == p[0].out;
+        if (same)
+            TRY(merge(g, node, p, err));
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/compile/passes/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct node *rewrite_producer(const struct graph *g, int value, const char *op)
+{
+    if (value == NONE || g->values[value].producer == NONE)
+        return NULL;
+    struct node *node = &g->nodes[g->values[value].producer];
+    if (node->dead || node->post_count || strcmp(node->op->name, op) != 0)
+        return NULL;
+    return node->outputs[0] == value ? node : NULL;
+}
+
+int rewrite_only_user(const struct graph *g, int value)
+{
+    int user = NONE;
+    for (int k = 0; k < g->output_count; k++)
+        if (g->outputs[k] == value)
+            return NONE;
+    for (int n = 0; n < g->node_count; n++) {
+        for (int k = 0; !g->nodes[n].dead && k < g->nodes[n].input_count; k++) {
+            if (g->nodes[n].inputs[k] != value)
+                continue;
+            if (user != NONE)
+                return NONE;
+            user = n;
+        }
+    }
+    return user;
+}
+
+bool rewrite_scalar(const struct graph *g, int value, double *number)
+{
+    if (value == NONE)
+        return false;
+    const struct value *v = &g->values[value];
+    if (!value_is_fixed(v) || shape_count(&v->shape) != 1)
+        return false;
+    if (v->dtype == DTYPE_F32) {
+        float x;
+        value_materialise(v, &x);
+        *number = (double)x;
+        return true;
+    }
+    if (v->dtype == DTYPE_F64) {
+        value_materialise(v, number);
+        return true;
+    }
+    return false;
+}
+
+bool rewrite_with_scalar(const struct graph *g, const struct node *node, double *number, int *other)
+{
+    if (!node || node->op_inputs != 2)
+        return false;
+    for (int k = 0; k < 2; k++) {
+        if (rewrite_scalar(g, node->inputs[k], number)) {
+            *other = node->inputs[1 - k];
+            return true;
+        }
+    }
+    return false;
+}
+
+void rewrite_replace(struct graph *g, int old, int fresh)
+{
+    for (int n = 0; n < g->node_count; n++)
+        for (int k = 0; k < g->nodes[n].input_count; k++)
+            if (g->nodes[n].inputs[k] == old)
+                g->nodes[n].inputs[k] = fresh;
+    for (int k = 0; k < g->output_count; k++)
+        if (g->outputs[k] == old)
+            g->outputs[k] = fresh;
+}
+
+int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data)
+{
+    int v = data ? graph_param(g, name, DTYPE_F32, shape, (struct fill){0}) : NONE;
+    if (v == NONE) {
+        free(data);
+        return NONE;
+    }
+    g->values[v].data = data;
+    g->values[v].data_owned = true;
+    return v;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What graph passes share. A pass looks for a pattern from its last node upwards, adds the
+ * replacement, hands the old result over with rewrite_replace and leaves the rest to
+ * graph_compact: nodes whose result nobody reads any more vanish by themselves. */
+#ifndef ENGINE_COMPILE_PASSES_REWRITE_H
+#define ENGINE_COMPILE_PASSES_REWRITE_H
+
+#include "engine/compile/compile.h"
+
+graph_pass pass_normalise;           /* explicit window attributes; identities removed */
+graph_pass pass_absorb_f8;           /* products read f8 factors as they are */
+graph_pass pass_fold_constants;      /* nodes of constants only */
+graph_pass pass_absorb_transpose;    /* MatMulInteger reads a transposed matrix where it lies */
+graph_pass pass_turn_conv_transpose; /* ConvTranspose of stride 1 -> Conv */
+graph_pass pass_fold_batch_norm;     /* BatchNormalization into the convolution before it */
+graph_pass pass_fuse_concat_norm;    /* Concat and BatchNormalization as one */
+graph_pass pass_find_layer_norm;     /* ReduceMean-Sub-Pow-... -> LayerNormalization */
+graph_pass pass_find_gelu;           /* Erf and Tanh compositions -> Gelu */
+graph_pass pass_find_attention;      /* MatMul-Softmax-MatMul with its transposes -> Attention */
+graph_pass pass_merge_qkv;           /* three projections of one input -> one, packed Attention */
+graph_pass pass_fuse_epilogue;       /* activation, bias, residual into the node before */
+graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
+
+/* Floats of 16 bits wherever an operator bears them. Not of the list: it is told the type. */
+enum status pass_narrow(struct graph *g, enum dtype to, struct error *err);
+
+/* The node that computes a value if it is of the operator, else NULL. */
+struct node *rewrite_producer(const struct graph *g, int value, const char *op);
+/* The only reader of a value (it is read once, and not an output), else NONE. */
+int rewrite_only_user(const struct graph *g, int value);
+/* The value of a fixed scalar (one element) of floats; false otherwise. */
+bool rewrite_scalar(const struct graph *g, int value, double *number);
+/* Finds the operand of a two-input node that is a fixed scalar; *other gets the other one. */
+bool rewrite_with_scalar(const struct graph *g, const struct node *node, double *number,
+                         int *other);
+/* All readers of `old`, and the graph's outputs, read `fresh` from now on. */
+void rewrite_replace(struct graph *g, int old, int fresh);
+
+/* A new weight whose contents were malloc'd; the graph takes them, also when it fails (NONE). */
+int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The device's part of a trial: its tensors, and one launch that is looked at. Of large outputs
+ * only a sample is fetched, but for the candidates that must be looked at as a whole: copies to
+ * memory that is not pinned would take most of a trial. */
+#include <stdlib.h>
+
+#include "engine/compile/trial.h"
+#include "engine/reference/reference.h"
+
+static const size_t sampled_bytes = 4 << 20;
+
+/* The step's inputs that come with the launch are uploaded; fixed ones are too, for kernels that do
+ * not pack them. */
+static enum status upload(struct trial *t, struct error *err)
+{
+    const struct device *device = &t->exe->there->device;
+    const struct node *node = t->step->query.node;
+    for (int k = 0; k < node->input_count; k++)
+        if (t->in[k])
+            TRY(device_upload(device, t->in[k], t->exe->places[node->inputs[k]].bytes,
+                              &t->there->in[k], err));
+    for (int k = 0; k < node->output_count; k++)
+        if (t->out[k])
+            TRY(device->kind->alloc(device, t->exe->places[node->outputs[k]].bytes,
+                                    &t->there->out[k], err));
+    TRY(device->kind->event_new(device, &t->there->begin, err));
+    return device->kind->event_new(device, &t->there->end, err);
+}
+
+enum status trial_there_open(struct trial *t, struct error *err)
+{
+    const struct node *node = t->step->query.node;
+    if (t->there)
+        return STATUS_OK;
+    t->there = calloc(1, sizeof(*t->there));
+    if (!t->there)
+        return FAIL_NO_MEMORY(err);
+    t->there->in = calloc((size_t)node->input_count + 1, sizeof(void *));
+    t->there->out = calloc((size_t)node->output_count + 1, sizeof(void *));
+    t->there->looked_at = calloc((size_t)node->output_count + 1, sizeof(bool *));
+    bool room = t->there->in && t->there->out && t->there->looked_at;
+    enum status status = room ? upload(t, err) : (enum status)FAIL_NO_MEMORY(err);
+    if (status != STATUS_OK)
+        trial_there_close(t);
+    return status;
+}
+
+void trial_there_close(struct trial *t)
+{
+    const struct node *node = t->step->query.node;
+    struct trial_there *there = t->there;
+    if (!there)
+        return;
+    const struct device *device = &t->exe->there->device;
+    for (int k = 0; there->in && k < node->input_count; k++)
+        if (there->in[k])
+            device->kind->free(device, there->in[k]);
+    for (int k = 0; there->out && k < node->output_count; k++)
+        if (there->out[k])
+            device->kind->free(device, there->out[k]);
+    for (int k = 0; there->looked_at && k < node->output_count; k++)
+        free(there->looked_at[k]);
+    if (there->begin)
+        device->kind->event_free(device, there->begin);
+    if (there->end)
+        device->kind->event_free(device, there->end);
+    free(there->in);
+    free(there->out);
+    free(there->looked_at);
+    free(there);
+    t->there = NULL;
+}
+
+/* ---- one candidate ---- */
+
+enum status trial_there_prepare(struct trial *t, struct contestant *c, struct error *err)
+{
+    const struct device *device = &t->exe->there->device;
+    const struct kernel *kernel = c->candidate->kernel;
+    const struct kernel_query *q = &t->step->query;
+    int variant = c->candidate->variant;
+    size_t ignored;
+    if (kernel->prepare)
+        TRY(kernel->prepare(q, variant, &c->state, &ignored, err));
+    size_t bytes = kernel->workspace ? kernel->workspace(q, variant) : 0;
+    return bytes ? device->kind->alloc(device, bytes, &c->workspace, err) : STATUS_OK;
+}
+
+void trial_there_release(struct trial *t, struct contestant *c)
+{
+    const struct device *device = &t->exe->there->device;
+    if (c->graph)
+        device->kind->graph_free(device, c->graph);
+    if (c->workspace)
+        device->kind->free(device, c->workspace);
+    if (c->candidate->kernel->release)
+        c->candidate->kernel->release(c->state);
+    *c = (struct contestant){.candidate = c->candidate};
+}
+
+enum status trial_there_launch(struct trial *t, const struct contestant *c, int times,
+                               struct error *err)
+{
+    struct error refused = {0};
+    struct kernel_args args = {.in = (const void *const *)t->there->in,
+                               .out = t->there->out,
+                               .workspace = c->workspace,
+                               .pool = t->exe->pool,
+                               .stream = t->exe->there->stream,
+                               .err = &refused};
+    for (int k = 0; k < times && refused.code == STATUS_OK; k++)
+        c->candidate->kernel->launch(c->state, &t->step->query, &args);
+    if (refused.code != STATUS_OK && err)
+        *err = refused;
+    return refused.code;
+}
+
+/* ---- fetching ---- */
+
+/* Which tiles of an output are fetched: of as many stretches of equal length one each, at a place
+ * that differs from candidate to candidate, and the first and the last one. All, if it is small. */
+static enum status choose_tiles(struct trial *t, int k, bool whole, uint32_t seed,
+                                struct error *err)
+{
+    const struct desc *desc = &t->step->query.out[k];
+    size_t tile_bytes = REF_TILE * dtype_size(desc->dtype);
+    int64_t tiles = (shape_count(&desc->shape) + REF_TILE - 1) / REF_TILE;
+    int64_t wanted = (int64_t)(sampled_bytes / tile_bytes) - 2;
+    free(t->there->looked_at[k]);
+    t->there->looked_at[k] = NULL;
+    if (whole || !dtype_is_float(desc->dtype) || !desc_is_dense(desc) || tiles <= wanted + 2)
+        return STATUS_OK;
+    bool *chosen = calloc((size_t)tiles, sizeof(*chosen));
+    if (!chosen)
+        return FAIL_NO_MEMORY(err);
+    chosen[0] = chosen[tiles - 1] = true;
+    for (int64_t part = 0; part < wanted; part++) {
+        int64_t from = part * tiles / wanted, to = (part + 1) * tiles / wanted;
+        seed = seed * 1664525u + 1013904223u;
+        chosen[from + (int64_t)(seed >> 8) % (to - from)] = true;
+    }
+    t->there->looked_at[k] = chosen;
+    return STATUS_OK;
+}
+
+static enum status fetch(struct trial *t, int k, struct error *err)
+{
+    const struct device *device = &t->exe->there->device;
+    void *stream = t->exe->there->stream;
+    const struct desc *desc = &t->step->query.out[k];
+    size_t bytes = t->exe->places[t->step->query.node->outputs[k]].bytes;
+    const bool *chosen = t->there->looked_at[k];
+    if (!chosen)
+        return device->kind->copy(device, t->out[k], t->there->out[k], bytes, COPY_TO_HOST, stream,
+                                  err);
+    size_t tile = REF_TILE * dtype_size(desc->dtype);
+    for (size_t at = 0; at < bytes; at += tile)
+        if (at / tile * REF_TILE < (size_t)shape_count(&desc->shape) && chosen[at / tile])
+            TRY(device->kind->copy(device, (char *)t->out[k] + at, (char *)t->there->out[k] + at,
+                                   bytes - at < tile ? bytes - at : tile, COPY_TO_HOST, stream,
+                                   err));
+    return STATUS_OK;
+}
+
+/* Waits before it fetches: a copy to memory that is not pinned would wait for ever where the launch
+ * never ends. */
+enum status trial_there_run(struct trial *t, const struct contestant *c, bool whole,
+                            struct error *err)
+{
+    const struct device *device = &t->exe->there->device;
+    void *stream = t->exe->there->stream;
+    const struct node *node = t->step->query.node;
+    uint32_t seed = (uint32_t)(c->candidate - t->step->candidates) * 2654435761u;
+    for (int k = 0; k < node->output_count;
+         k++) /* what an earlier candidate wrote must not count */
+        if (t->out[k])
+            TRY(device->kind->fill(device, t->there->out[k], 0xff,
+                                   t->exe->places[node->outputs[k]].bytes, stream, err));
+    TRY(trial_there_launch(t, c, 1, err));
+    TRY(trial_there_wait(t, err));
+    for (int k = 0; k < node->output_count; k++)
+        if (t->out[k]) {
+            TRY(choose_tiles(t, k, whole, seed, err));
+            TRY(fetch(t, k, err));
+        }
+    return device->kind->wait(device, stream, err);
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kernel for every step. For each distinct signature all kernels of the operator are asked; the
+ * accepting ones go on trial (trial.c); the fastest right one is kept, and remembered on disk. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "engine/compile/trial.h"
+#include "engine/reference/reference.h"
+#include "engine/run/provider.h"
+
+/* ---- candidates ---- */
+
+static enum status ask(const struct exe *exe, const struct step *step, const struct kernel *kernel,
+                       struct error *why)
+{
+    double allowed = exe->options.max_error;
+    if (kernel->isa > exe->options.isa)
+        return UNSUPPORTED(why, "needs %s", isa_name(kernel->isa));
+    if (kernel->isa == ISA_SCALAR && exe->options.isa != ISA_SCALAR &&
+        strcmp(kernel->provider, "native") == 0 && !exe->options.only)
+        return UNSUPPORTED(why, "a vector form exists");
+    if (kernel->isa == ISA_AVX2 && exe->options.isa == ISA_AVX512 && !exe->options.only &&
+        strcmp(kernel->provider, "native") == 0)
+        return UNSUPPORTED(why, "a wider form exists");
+    if (allowed > 0 && kernel->rel_error > allowed)
+        return UNSUPPORTED(why, "its error bound %g is above %g", kernel->rel_error, allowed);
+    return kernel->supports(&step->query, why);
+}
+
+static enum status add_candidate(struct exe *exe, struct step *step, size_t *capacity,
+                                 const struct candidate *candidate, struct error *err)
+{
+    struct candidate *grown = arena_grow(&exe->arena, step->candidates, capacity,
+                                         (size_t)step->candidate_count + 1, sizeof(*grown));
+    if (!grown)
+        return FAIL_NO_MEMORY(err);
+    step->candidates = grown;
+    grown[step->candidate_count++] = *candidate;
+    return STATUS_OK;
+}
+
+static enum status gather_kernel(struct exe *exe, struct step *step, const struct kernel *kernel,
+                                 size_t *capacity, struct error *err)
+{
+    struct error why = {0};
+    struct candidate c = {.kernel = kernel};
+    if (ask(exe, step, kernel, &why) != STATUS_OK) {
+        snprintf(c.reason, sizeof(c.reason), "%.159s", why.message);
+        return add_candidate(exe, step, capacity, &c, err);
+    }
+    int variants = kernel->variants ? kernel->variants(&step->query) : 1;
+    for (int v = 0; v < variants; v++) {
+        if (exe->options.only && exe->options.only_variant >= 0 &&
+            strcmp(exe->options.only, kernel->name) == 0 && v != exe->options.only_variant)
+            continue;
+        c.variant = v;
+        if (kernel->describe)
+            kernel->describe(&step->query, v, c.text, sizeof(c.text));
+        TRY(add_candidate(exe, step, capacity, &c, err));
+    }
+    return STATUS_OK;
+}
+
+/* Which kernels compete. On a device its own do; the host's only where none of those computes the
+ * node, because their time is not all that they cost. */
+enum side { SIDE_DEVICE, SIDE_HOST };
+
+static bool is_on_side(const struct kernel *kernel, const struct device_kind *kind, enum side side)
+{
+    const char *device = kernel->device ? kernel->device : "cpu";
+    return strcmp(device, side == SIDE_HOST ? "cpu" : kind->name) == 0;
+}
+
+static enum status gather(struct exe *exe, struct step *step, enum side side, struct error *err)
+{
+    size_t capacity = (size_t)step->candidate_count;
+    const char *only = exe->options.only;
+    const struct device_kind *kind = exe_device(exe)->kind;
+    for (int k = 0; k < kernel_count(); k++) {
+        const struct kernel *kernel = kernel_at(k);
+        if (!kernel_computes(kernel, step->query.node->op) || !is_on_side(kernel, kind, side) ||
+            !provider_allowed(exe->options.providers, kernel->provider) ||
+            (only && strcmp(only, kernel->name) != 0 && kernel != &kernel_reference))
+            continue;
+        TRY(gather_kernel(exe, step, kernel, &capacity, err));
+    }
+    return STATUS_OK;
+}
+
+static bool any_accepts(const struct step *step)
+{
+    for (int k = 0; k < step->candidate_count; k++)
+        if (!step->candidates[k].reason[0])
+            return true;
+    return false;
+}
+
+/* ---- fixed inputs ---- */
+
+enum status fixed_begin(struct exe *exe, struct step *step, struct error *err)
+{
+    const struct node *node = step->query.node;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v == NONE || !value_is_fixed(&exe->g->values[v]))
+            continue;
+        struct place *place = &exe->places[v];
+        if (!place->memory && exe->g->values[v].data) {
+            place->memory = (void *)(uintptr_t)exe->g->values[v].data;
+        } else if (!place->memory) {
+            place->memory = memory_alloc(place->bytes);
+            if (!place->memory)
+                return FAIL_NO_MEMORY(err);
+            place->owned = true;
+            value_materialise_by(exe->pool, &exe->g->values[v], place->memory);
+        }
+        ((const void **)(uintptr_t)step->query.fixed)[k] = place->memory;
+    }
+    return STATUS_OK;
+}
+
+void fixed_end(struct exe *exe, struct step *step)
+{
+    const struct node *node = step->query.node;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v == NONE || !value_is_fixed(&exe->g->values[v]))
+            continue;
+        struct place *place = &exe->places[v];
+        bool packed = k < node->op_inputs && k < 32 && (step->kernel->packs >> k & 1);
+        place->kept = place->kept || !packed;
+        if (--place->pending > 0 || place->kept)
+            continue;
+        struct value *value = &exe->g->values[v];
+        if (place->owned)
+            memory_free(place->memory, place->bytes);
+        if (value->data_owned)
+            free((void *)(uintptr_t)value->data);
+        value->data = value->data_owned ? NULL : value->data;
+        value->data_owned = place->owned = false;
+        place->memory = NULL;
+    }
+}
+
+/* ---- choosing ---- */
+
+static struct candidate *find_candidate(struct step *step, const char *kernel, int variant)
+{
+    for (int k = 0; k < step->candidate_count; k++) {
+        struct candidate *c = &step->candidates[k];
+        if (!c->reason[0] && c->variant == variant && strcmp(c->kernel->name, kernel) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+static struct candidate *chosen_of(struct step *step)
+{
+    for (int k = 0; k < step->candidate_count; k++)
+        if (step->candidates[k].chosen)
+            return &step->candidates[k];
+    return NULL;
+}
+
+static const struct step *same_before(const struct exe *exe, const struct step *step)
+{
+    for (const struct step *other = exe->steps; other < step; other++)
+        if (strcmp(other->signature, step->signature) == 0)
+            return other;
+    return NULL;
+}
+
+/* A new kernel or variant makes old winners void, and so does a kernel that is another one now. */
+static uint64_t with_competitors(uint64_t key, const struct step *step, bool variants)
+{
+    for (int k = 0; k < step->candidate_count; k++) {
+        const struct candidate *c = &step->candidates[k];
+        if (c->kernel != &kernel_reference && !c->reason[0])
+            key = (key ^ random_hash(c->kernel->name) ^ random_hash(variants ? c->text : "") ^
+                   provider_identity(c->kernel->provider)) *
+                  0x100000001b3u;
+    }
+    return key;
+}
+
+static uint64_t key_of(const struct step *step)
+{
+    return with_competitors(random_hash(step->signature), step, true);
+}
+
+/* Where a quick tuning keeps its winner, which a full one does not take for the best. */
+static uint64_t quick_key(uint64_t key)
+{
+    return key ^ random_hash("quick");
+}
+
+static const struct tune_entry *known_winner(const struct exe *exe, const struct step *step,
+                                             struct tune_cache *cache)
+{
+    if (exe->options.retune || exe->options.only)
+        return NULL;
+    const struct tune_entry *entry = tune_cache_find(cache, key_of(step));
+    if (!entry && exe->options.quick_tune)
+        entry = tune_cache_find(cache, quick_key(key_of(step)));
+    return entry;
+}
+
+/* What is taken without a trial: the first that accepts. On a device a library's kernels come
+ * first, then those that came with the device, which are for what libraries lack. */
+static struct candidate *untried(const struct exe *exe, struct step *step)
+{
+    struct candidate *own = NULL;
+    const char *device = exe_device(exe)->kind->name;
+    for (int k = 0; k < step->candidate_count; k++) {
+        struct candidate *c = &step->candidates[k];
+        if (c->reason[0])
+            continue;
+        if (strcmp(c->kernel->provider, device) != 0)
+            return c;
+        own = own ? own : c;
+    }
+    return own;
+}
+
+static void choose_known(struct exe *exe, struct step *step, struct tune_cache *cache)
+{
+    const struct tune_entry *entry = known_winner(exe, step, cache);
+    struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
+    if (!c && (exe->options.no_tune || exe->options.only))
+        c = untried(exe, step);
+    if (!c)
+        return;
+    c->chosen = true;
+    c->time_ns = entry ? entry->time_ns : 0;
+}
+
+static void remember(struct tune_cache *cache, uint64_t key, const struct candidate *c)
+{
+    struct tune_entry entry = {.key = key, .variant = c->variant, .time_ns = c->time_ns};
+    snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
+    tune_cache_put(cache, &entry);
+}
+
+static enum status try_step(struct trial *t, struct tune_cache *cache, struct error *err)
+{
+    enum status status = trial_run(t, err);
+    if (t->loser)
+        record_loser(cache, t->step, t->loser);
+    return status;
+}
+
+/* What won at another size; of a list that is another one here, the first. */
+static struct candidate *find_kin(struct step *step, const struct tune_entry *entry)
+{
+    struct candidate *c = find_candidate(step, entry->kernel, entry->variant);
+    struct candidate *first = find_candidate(step, entry->kernel, 0);
+    bool ranked = (c && c->kernel->ranked_variants) || (first && first->kernel->ranked_variants);
+    return ranked ? first : c;
+}
+
+/* A quick tuning tries one step of each kin. What won there computes the others; a distrusted
+ * kernel is on trial still, but alone. */
+static enum status choose_quickly(struct exe *exe, struct step *step, struct tune_cache *cache,
+                                  const struct trial *trial, struct error *err)
+{
+    uint64_t key = quick_key(key_of(step)); /* before the trial adds reasons */
+    uint64_t kin = with_competitors(step_likeness(exe, step, LIKE_KIN), step, false);
+    const struct tune_entry *entry = exe->options.retune ? NULL : tune_cache_find(cache, kin);
+    struct candidate *c = entry ? find_kin(step, entry) : NULL;
+    if (c && !c->kernel->distrusted) {
+        c->chosen = true;
+        return STATUS_OK;
+    }
+    struct trial t = *trial;
+    t.step = step;
+    t.favourite = c;
+    t.cache = exe->options.retune ? NULL : cache;
+    t.family = step_likeness(exe, step, LIKE_FAMILY);
+    TRY(try_step(&t, cache, err));
+    remember(cache, key, chosen_of(step));
+    if (!entry)
+        remember(cache, kin, chosen_of(step));
+    return STATUS_OK;
+}
+
+static enum status choose_tried(struct exe *exe, struct step *step, struct tune_cache *cache,
+                                struct trial *trial, struct error *err)
+{
+    choose_known(exe, step, cache);
+    if (chosen_of(step))
+        return STATUS_OK;
+    if (exe->options.quick_tune)
+        return choose_quickly(exe, step, cache, trial, err);
+    uint64_t key = key_of(step); /* before the trial adds reasons */
+    struct trial t = *trial;
+    t.step = step;
+    TRY(try_step(&t, cache, err));
+    remember(cache, key, chosen_of(step));
+    return STATUS_OK;
+}
+
+static enum status choose(struct exe *exe, struct step *step, struct tune_cache *cache,
+                          struct trial *trial, struct error *err)
+{
+    const struct step *twin = same_before(exe, step);
+    if (twin) {
+        step->candidates = twin->candidates;
+        step->candidate_count = twin->candidate_count;
+        return STATUS_OK;
+    }
+    if (exe_is_on_device(exe)) {
+        TRY(gather(exe, step, SIDE_DEVICE, err));
+        if (!exe->options.retune)
+            record_refuse_losers(cache, step);
+        if (any_accepts(step)) {
+            enum status status = choose_tried(exe, step, cache, trial, err);
+            if (status == STATUS_OK || status == STATUS_LOST || any_accepts(step))
+                return status; /* the device itself has failed, not one candidate after another */
+        }
+    }
+    TRY(gather(exe, step, SIDE_HOST, err));
+    return choose_tried(exe, step, cache, trial, err);
+}
+
+static enum status settle(struct exe *exe, struct step *step, struct error *err)
+{
+    const struct candidate *c = chosen_of(step);
+    step->kernel = c->kernel;
+    step->variant = c->variant;
+    step->workspace_bytes = 0;
+    if (c->kernel->workspace)
+        step->workspace_bytes = c->kernel->workspace(&step->query, c->variant);
+    if (c->kernel->prepare)
+        TRY(c->kernel->prepare(&step->query, c->variant, &step->state, &step->state_bytes, err));
+    exe->sizes.weight_bytes += step->state_bytes;
+    return STATUS_OK;
+}
+
+static struct candidate *next_untried(struct exe *exe, struct step *step, struct error *err)
+{
+    struct candidate *c = untried(exe, step);
+    bool there = exe_is_on_device(exe) && exe_runs_there(exe, step->kernel);
+    if (!c && there && gather(exe, step, SIDE_HOST, err) == STATUS_OK)
+        c = untried(exe, step);
+    return c;
+}
+
+/* The first choice was not tried: where it cannot be prepared the next one that accepts is taken,
+ * at last one of the host. What is short or lost is so for all. */
+static enum status settle_untried(struct exe *exe, struct step *step, struct error *err)
+{
+    struct error why = {0};
+    enum status status;
+    while ((status = settle(exe, step, &why)) != STATUS_OK) {
+        struct candidate *c = chosen_of(step), *next = NULL;
+        if (exe_is_on_device(exe))
+            status = device_blame(&exe->there->device, exe->there->stream, &why);
+        if (status != STATUS_NO_MEMORY && status != STATUS_LOST) {
+            snprintf(c->reason, sizeof(c->reason), "%.255s", why.message);
+            c->chosen = false;
+            next = next_untried(exe, step, &why);
+        }
+        if (!next && err)
+            *err = why;
+        if (!next)
+            return status;
+        next->chosen = true;
+    }
+    return STATUS_OK;
+}
+
+static bool takes_untried(const struct exe *exe)
+{
+    return exe->options.no_tune && !exe->options.only;
+}
+
+static enum status tune_all(struct exe *exe, struct tune_cache *cache, struct trial *trial,
+                            struct error *err)
+{
+    for (int s = 0; s < exe->step_count; s++) {
+        struct step *step = &exe->steps[s];
+        step->signature = step_signature(exe, step, &exe->arena);
+        if (!step->signature)
+            return FAIL_NO_MEMORY(err);
+        TRY(fixed_begin(exe, step, err));
+        enum status status = choose(exe, step, cache, trial, err);
+        if (status == STATUS_OK)
+            status = takes_untried(exe) ? settle_untried(exe, step, err) : settle(exe, step, err);
+        if (status != STATUS_OK)
+            return error_context(err, "node \"%s\"", step->query.node->name);
+        fixed_end(exe, step);
+    }
+    return STATUS_OK;
+}
+
+enum status tune_steps(struct exe *exe, struct error *err)
+{
+    struct tune_cache cache;
+    double weights = 0;
+    for (int v = 0; v < exe->g->value_count; v++)
+        if (value_is_fixed(&exe->g->values[v]))
+            weights += (double)exe->places[v].bytes;
+    struct trial trial = {
+        .exe = exe, .cold = weights > 8e6 && !exe_is_on_device(exe), .evict = NULL};
+    trial.evict = trial.cold ? memory_alloc(TRIAL_EVICT_BYTES) : NULL;
+    tune_cache_load(&cache, exe->options.cache);
+    cache.build = providers_identity();
+    enum status status = tune_all(exe, &cache, &trial, err);
+    tune_cache_save(&cache, exe->options.cache);
+    tune_cache_release(&cache);
+    if (trial.evict)
+        memory_free(trial.evict, TRIAL_EVICT_BYTES);
+    return status;
+}

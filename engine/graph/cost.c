@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/graph/cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 64 }; /* inputs or outputs whose descriptions fit on the stack */
+
+static double value_bytes(const struct value *value)
+{
+    return (double)shape_count(&value->shape) * (double)dtype_size(value->dtype);
+}
+
+/* Picks elements of input 0 by position: reads what it writes, not the whole. */
+static bool picks(const struct op *op)
+{
+    return op->reads == READS_WHAT_IT_WRITES || op->reads == READS_ROWS;
+}
+
+static bool moves(const struct op *op)
+{
+    return op->alias || op->moves_in_passing;
+}
+
+/* A fused activation costs what the operator costs that it stands for. */
+static const char *const act_ops[ACT_COUNT] = {
+    [ACT_RELU] = "Relu",
+    [ACT_CLIP] = "Clip",
+    [ACT_LEAKY_RELU] = "LeakyRelu",
+    [ACT_SIGMOID] = "Sigmoid",
+    [ACT_TANH] = "Tanh",
+    [ACT_GELU_ERF] = "Gelu",
+    [ACT_GELU_TANH] = "Gelu",
+    [ACT_SILU] = "Sigmoid", /* and a multiplication */
+    [ACT_HARD_SIGMOID] = "HardSigmoid",
+    [ACT_HARD_SWISH] = "HardSwish",
+    [ACT_ELU] = "Elu",
+};
+
+static void add_act(struct value *out, enum act act, struct cost *work)
+{
+    const struct op *op = act_ops[act] ? op_find(act_ops[act], NULL) : NULL;
+    if (!op || !op->cost)
+        return;
+    struct attr form = attr_string("approximate", act == ACT_GELU_TANH ? "tanh" : "none");
+    struct node node = {.op = op, .attr_count = 1, .attrs = &form};
+    const struct value *in[] = {out};
+    struct infer c = {.node = &node, .in = in, .out = &out, .in_count = 1, .out_count = 1};
+    struct cost price = {0};
+    op->cost(&c, &price);
+    work->elementwise += price.elementwise;
+    work->transcendentals += price.transcendentals;
+}
+
+static void add_posts(const struct graph *g, const struct node *node, struct cost *work)
+{
+    struct value *out = &g->values[node->outputs[0]];
+    for (int k = 0; k < node->post_count; k++) {
+        const struct post *post = &node->posts[k];
+        if (post->kind == POST_ACT)
+            add_act(out, post->act, work);
+        if (post->kind != POST_ACT || post->act == ACT_SILU)
+            work->elementwise += (double)shape_count(&out->shape);
+    }
+}
+
+static void add_work(const struct graph *g, const struct node *node, struct cost *work)
+{
+    const struct value *in[SLOTS] = {NULL};
+    struct value *out[SLOTS] = {NULL};
+    int in_count = node->op_inputs < SLOTS ? node->op_inputs : SLOTS;
+    int out_count = node->output_count < SLOTS ? node->output_count : SLOTS;
+    for (int k = 0; k < in_count; k++)
+        in[k] = node->inputs[k] == NONE ? NULL : &g->values[node->inputs[k]];
+    for (int k = 0; k < out_count; k++)
+        out[k] = node->outputs[k] == NONE ? NULL : &g->values[node->outputs[k]];
+    struct infer c = {
+        .node = node, .in = in, .out = out, .in_count = in_count, .out_count = out_count};
+    if (node->op->cost)
+        node->op->cost(&c, work);
+    add_posts(g, node, work);
+}
+
+/* Bytes that a picking node takes out of input 0. */
+static double picked_bytes(const struct graph *g, const struct node *node)
+{
+    const struct value *table = &g->values[node->inputs[0]];
+    double picked = value_bytes(&g->values[node->outputs[0]]);
+    if (node->op->reads == READS_ROWS)
+        picked = (double)shape_count(&g->values[node->inputs[1]].shape) *
+                 (double)shape_span(&table->shape, 1, table->shape.rank) *
+                 (double)dtype_size(table->dtype);
+    return fmin(picked, value_bytes(table));
+}
+
+/* Bytes that input k costs; what only decides a shape costs none. */
+static double input_bytes(const struct graph *g, const struct node *node, int k)
+{
+    if (node->inputs[k] == NONE || (k < 32 && node->op->const_inputs >> k & 1))
+        return 0;
+    return k == 0 && picks(node->op) ? picked_bytes(g, node)
+                                     : value_bytes(&g->values[node->inputs[k]]);
+}
+
+double node_bytes_read(const struct graph *g, int n)
+{
+    double bytes = 0;
+    for (int k = 0; k < g->nodes[n].input_count; k++)
+        bytes += input_bytes(g, &g->nodes[n], k);
+    return bytes;
+}
+
+static bool reads_no_data(const struct op *op)
+{
+    return op->alias || op->reads == READS_SHAPE;
+}
+
+void node_cost(const struct graph *g, int n, struct node_cost *cost)
+{
+    const struct node *node = &g->nodes[n];
+    *cost = (struct node_cost){.flops = 0};
+    add_work(g, node, &cost->work);
+    cost->flops = 2 * cost->work.macs + cost->work.elementwise;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v != NONE && g->values[v].kind == VALUE_PARAM && !value_is_buffer(g, v))
+            cost->params += (double)shape_count(&g->values[v].shape);
+        if (!reads_no_data(node->op))
+            cost->bytes_read += input_bytes(g, node, k);
+    }
+    for (int k = 0; k < node->output_count && !node->op->alias; k++)
+        if (node->outputs[k] != NONE)
+            cost->bytes_written += value_bytes(&g->values[node->outputs[k]]);
+}
+
+double graph_flops(const struct graph *g)
+{
+    double flops = 0;
+    for (int n = 0; n < g->node_count; n++) {
+        struct node_cost cost;
+        if (g->nodes[n].dead)
+            continue;
+        node_cost(g, n, &cost);
+        flops += cost.flops;
+    }
+    return flops;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool value_is_buffer(const struct graph *g, int v)
+{
+    const char *name = g->values[v].name;
+    return ends_with(name, "running_mean") || ends_with(name, "running_var");
+}
+
+/* ---- compulsory bytes ----
+ *
+ * Elementwise work is done in the kernel that made its operand, so nodes form groups, named after
+ * their first node. Only values that cross from one group to another need memory. Elementwise work
+ * on what no kernel made as such (a concatenation) is done by its reader, if it has only one. */
+
+struct tally {
+    const struct graph *g;
+    int *group;     /* per value: first node of its group; NONE: inputs, weights, concatenations */
+    int *holder;    /* per value: the value whose memory it shows, renamed or permuted */
+    double *picked; /* per value: bytes that picking nodes take */
+    bool *whole;    /* per value: read all over by a node of another group */
+    int *reader;    /* per value: 1 + that group; MANY; 0: none */
+    bool *buffer;   /* per value: a statistic that some node keeps */
+    bool *named;    /* per value: input of some node, dead or alive */
+};
+
+enum { MANY = -1 };
+
+static bool is_elementwise(const struct op *op)
+{
+    return (op->layout == LAYOUT_RULE_ANY && !moves(op)) || op->per_element;
+}
+
+static bool shows_input(const struct node *node)
+{
+    return node->op->alias || node->op->reorders;
+}
+
+/* The group of the operand that is made last, if node can be done there: the operand is as large
+ * as the result, and all others exist before. NONE: the node starts a group of its own. */
+static int group_to_join(const struct tally *t, const struct node *node)
+{
+    const struct graph *g = t->g;
+    int last = NONE;
+    if (!is_elementwise(node->op) || node->outputs[0] == NONE)
+        return NONE;
+    int64_t count = shape_count(&g->values[node->outputs[0]].shape);
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v != NONE && shape_count(&g->values[v].shape) == count && t->group[v] > last)
+            last = t->group[v];
+    }
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v != NONE && t->group[v] != last && g->values[v].producer >= last)
+            return NONE;
+    }
+    return last;
+}
+
+static void tally_group(struct tally *t, int n)
+{
+    const struct node *node = &t->g->nodes[n];
+    bool shows = shows_input(node);
+    int joined = group_to_join(t, node);
+    for (int k = 0; k < node->output_count; k++) {
+        int v = node->outputs[k];
+        if (v == NONE)
+            continue;
+        t->group[v] = shows             ? t->group[node->inputs[0]]
+                      : moves(node->op) ? NONE
+                      : joined != NONE  ? joined
+                                        : n;
+        if (shows && k == 0)
+            t->holder[v] = t->holder[node->inputs[0]];
+    }
+}
+
+static void tally_reader(struct tally *t, int v, int group)
+{
+    int *reader = &t->reader[t->holder[v]];
+    t->whole[t->holder[v]] = true;
+    if (group == NONE || (*reader && *reader != group + 1))
+        *reader = MANY;
+    else
+        *reader = group + 1;
+}
+
+static void tally_reads(struct tally *t, const struct node *node)
+{
+    int group = node->outputs[0] == NONE ? NONE : t->group[node->outputs[0]];
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        if (v == NONE)
+            continue;
+        t->buffer[v] |= k < 32 && (node->op->buffers >> k & 1);
+        bool inside = is_elementwise(node->op) && group != NONE && group == t->group[v];
+        if (k == 0 && picks(node->op) && t->g->values[v].kind != VALUE_RESULT)
+            t->picked[v] += picked_bytes(t->g, node);
+        else if (!inside && (k >= 32 || !(node->op->const_inputs >> k & 1)))
+            tally_reader(t, v, group);
+    }
+}
+
+static bool begins_with_moved(const struct graph *g, const struct node *node)
+{
+    int producer = node->input_count ? g->values[node->inputs[0]].producer : NONE;
+    return is_elementwise(node->op) && producer != NONE && moves(g->nodes[producer].op);
+}
+
+/* Whether v is made as it is read. */
+static bool is_made_by_reader(const struct tally *t, int v)
+{
+    int group = t->group[v];
+    return t->reader[v] > 0 && group != NONE && begins_with_moved(t->g, &t->g->nodes[group]);
+}
+
+static double compulsory_of(const struct tally *t, int v)
+{
+    const struct value *value = &t->g->values[v];
+    double bytes = value_bytes(value);
+    if (value->kind != VALUE_RESULT)
+        return t->whole[v] ? bytes : fmin(bytes, t->picked[v]);
+    if (!t->whole[v] || moves(t->g->nodes[value->producer].op))
+        return 0;
+    return is_made_by_reader(t, v) ? 0 : bytes;
+}
+
+static void tally_values(struct tally *t, struct graph_cost *cost)
+{
+    const struct graph *g = t->g;
+    for (int v = 0; v < g->value_count; v++) {
+        t->group[v] = NONE;
+        t->holder[v] = v;
+    }
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            tally_group(t, n);
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead && !shows_input(&g->nodes[n]))
+            tally_reads(t, &g->nodes[n]);
+    for (int n = 0; n < g->node_count; n++)
+        for (int k = 0; k < g->nodes[n].input_count; k++)
+            if (g->nodes[n].inputs[k] != NONE)
+                t->named[g->nodes[n].inputs[k]] = true;
+    for (int k = 0; k < g->output_count; k++)
+        tally_reader(t, g->outputs[k], NONE);
+    for (int v = 0; v < g->value_count; v++) {
+        cost->bytes_compulsory += compulsory_of(t, v);
+        /* Weights that no node ever read belong to the model too (BERT's pooler under a span head);
+         * those that only replaced nodes read do not. */
+        bool counts = t->whole[v] || t->picked[v] > 0 || !t->named[v];
+        if (g->values[v].kind != VALUE_PARAM || !counts)
+            continue;
+        bool buffer = t->buffer[v] || value_is_buffer(g, v);
+        *(buffer ? &cost->buffers : &cost->params) += (double)shape_count(&g->values[v].shape);
+    }
+}
+
+static void tally_free(struct tally *t)
+{
+    free(t->group);
+    free(t->holder);
+    free(t->picked);
+    free(t->whole);
+    free(t->reader);
+    free(t->named);
+    free(t->buffer);
+}
+
+void graph_cost(const struct graph *g, struct graph_cost *cost)
+{
+    *cost = (struct graph_cost){.flops = 0};
+    const struct shape *first = g->input_count ? &g->values[g->inputs[0]].shape : NULL;
+    cost->batch = g->batch ? g->batch : first && first->rank ? first->dim[0] : 1;
+    for (int n = 0; n < g->node_count; n++) {
+        struct node_cost node;
+        if (g->nodes[n].dead)
+            continue;
+        node_cost(g, n, &node);
+        cost->work.macs += node.work.macs;
+        cost->work.elementwise += node.work.elementwise;
+        cost->work.transcendentals += node.work.transcendentals;
+        cost->flops += node.flops;
+        cost->bytes_streamed += node.bytes_read + node.bytes_written;
+    }
+    size_t count = (size_t)g->value_count + 1;
+    struct tally t = {.g = g,
+                      .group = calloc(count, sizeof(*t.group)),
+                      .holder = calloc(count, sizeof(*t.holder)),
+                      .picked = calloc(count, sizeof(*t.picked)),
+                      .whole = calloc(count, sizeof(*t.whole)),
+                      .reader = calloc(count, sizeof(*t.reader)),
+                      .buffer = calloc(count, sizeof(*t.buffer)),
+                      .named = calloc(count, sizeof(*t.named))};
+    if (t.group && t.holder && t.picked && t.whole && t.reader && t.buffer && t.named)
+        tally_values(&t, cost);
+    else
+        cost->params = cost->buffers = cost->bytes_compulsory = NAN;
+    tally_free(&t);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An operator says *what* is computed: shapes, cost, a plain reference, its test cases. *How* it is
+ * computed fast is said by kernels (engine/graph/kernel.h). One file per operator in engine/ops/,
+ * named after it in snake case; the smallest example is engine/ops/identity.c.
+ *
+ *   infer      required  fills dtype and shape of every output from the inputs
+ *   cost       optional  absent: moves data only (no FLOPs); bytes are counted by the graph
+ *   reference  required  computes the outputs; floats are double, everything else is int64_t
+ *   gradient   optional  adds nodes that compute the inputs' gradients (roadmap: training)
+ *   cases      required  at least one; tests run each through every kernel that accepts it
+ */
+#ifndef ENGINE_GRAPH_OP_H
+#define ENGINE_GRAPH_OP_H
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "base/registry.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/tensor.h"
+
+/* ---- shape inference ---- */
+
+struct infer {
+    const struct node *node;
+    const struct value *const *in; /* NULL: absent */
+    struct value *const *out;      /* NULL: not wanted; set dtype and shape */
+    int in_count, out_count;
+};
+
+/* Contents of a 1-D (or scalar) integer input that is known now; UNSUPPORTED when it is not. */
+enum status infer_ints(const struct infer *c, int input, int64_t *values, int max, int *count,
+                       struct error *err);
+/* Contents of a float or integer input that is known now, as doubles. */
+enum status infer_floats(const struct infer *c, int input, double *values, int max, int *count,
+                         struct error *err);
+/* Whether input exists and is present. */
+bool infer_has(const struct infer *c, int input);
+/* Sets an output if it is wanted. */
+void infer_set(const struct infer *c, int output, enum dtype dtype, const struct shape *shape);
+
+/* Shape rules shared by many operators. */
+enum status infer_same(const struct infer *c, struct error *err);      /* out 0 = in 0 */
+enum status infer_broadcast(const struct infer *c, struct error *err); /* all inputs, in 0's type */
+enum status infer_compare(const struct infer *c, struct error *err);   /* broadcast, bool result */
+
+/* ---- cost ---- */
+
+/* What a node costs by the stated convention (docs/method.md): FMA = 2, elementwise once per
+ * output element with a weight per operator; transcendental calls are counted apart as well. */
+struct cost {
+    double macs;            /* multiply-accumulates of matrix products and convolutions */
+    double elementwise;     /* other FLOPs */
+    double transcendentals; /* calls of exp, log, tanh, erf, sqrt, division ... */
+};
+
+/* ---- reference ---- */
+
+/* A tensor of the reference: row-major, logical shape. Floats (f16, bf16, f32, f64) are held as
+ * double in f, integers and bool as int64_t in i (u64: same bits). The caller rounds results. */
+struct ref_tensor {
+    enum dtype dtype;
+    struct shape shape;
+    int64_t count;
+    double *f;
+    int64_t *i;
+};
+
+struct ref_call {
+    const struct node *node;
+    const struct ref_tensor *const *in; /* NULL: absent */
+    struct ref_tensor *const *out;      /* NULL: not wanted; zeroed, shape from infer */
+    int in_count, out_count;            /* the operator's own inputs, without posts */
+    struct pool *pool;                  /* may be NULL */
+};
+
+/* Element i as a double whatever the type. */
+double ref_get(const struct ref_tensor *tensor, int64_t i);
+void ref_set(const struct ref_tensor *tensor, int64_t i, double value);
+/* Index into `from` for element i of a tensor of shape `of` under broadcasting. */
+int64_t ref_broadcast_index(const struct shape *of, int64_t i, const struct shape *from);
+
+/* ---- test cases ---- */
+
+/* Inputs are written "f32[2,3] i64[2]=0,1 - f32[4]{0.5:2}": type and shape, then either literal
+ * contents (row-major, a single literal repeats), or {low:high} for uniform random ones (default
+ * {-1:1}; integers {0:10}). "-" is an absent input. Inputs with literal contents are constants of
+ * the graph, the others are run-time inputs; "f32[4,3]!" makes a random input a constant weight.
+ * Attributes: "axis=1 pads=[0,1] mode=\"linear\" alpha=0.5" (a dot makes it a float). */
+struct op_case {
+    const char *name;
+    const char *inputs;
+    const char *attrs; /* may be NULL */
+    int outputs;       /* wanted outputs; 0 means 1 */
+    double tolerance;  /* 0: the operator's */
+};
+
+/* How an operator bears channels-last memory. */
+enum layout_rule {
+    LAYOUT_RULE_PLAIN = 0,    /* inputs and outputs are plain */
+    LAYOUT_RULE_ANY,          /* elementwise: any layout, the same for all; broadcast by strides */
+    LAYOUT_RULE_AXIS,         /* works on logical axes by strides: any one layout, kept */
+    LAYOUT_RULE_CHANNELS_LAST /* input 0 and output 0 want NHWC (conv, pooling, batch norm ...) */
+};
+
+/* What becomes of an operator when a graph is narrowed to floats of 16 bits
+ * (engine/compile/narrow.h). */
+enum narrow_class {
+    NARROW_NEVER = 0, /* decisions, coordinates, indices, losses; and what has no rule yet */
+    NARROW_MOVE,      /* moves elements: rounds nothing, so it does as its inputs do */
+    NARROW_MATH,      /* elementwise, reductions, pools, norms: in f32 if only f32 reads it */
+    NARROW_WORK,      /* products, convolutions, recurrences, attention */
+};
+
+/* What an operator reads of its input 0. */
+enum op_reads {
+    READS_ALL = 0,
+    READS_WHAT_IT_WRITES, /* picks elements by position: as many as its result has */
+    READS_ROWS,           /* a row for each index in input 1 */
+    READS_SHAPE,          /* no contents, of any input */
+};
+
+struct move;
+struct op_args;
+
+struct op {
+    const char *name;                                     /* ONNX name: "LayerNormalization" */
+    const char *domain;                                   /* NULL: ONNX; "ridge": ours */
+    int inputs_min, inputs_max, outputs_min, outputs_max; /* *_max -1: any number */
+    const char *const *attrs; /* names it understands, NULL-terminated; NULL: none */
+    unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
+    unsigned int_inputs;      /* bit i: input i holds indices or flags: never floats */
+    enum layout_rule layout;
+    enum op_reads reads;
+    bool moves_in_passing;    /* puts elements elsewhere, which a neighbour's kernel can do while it
+                                 reads or writes them anyway; so can an alias */
+    bool reorders;            /* output 0 shows all elements of input 0 in another order */
+    bool per_element;         /* can be done where its operand is made, as elementwise work can */
+    unsigned buffers;         /* bit i: input i is a statistic that is kept beside the weights */
+    enum narrow_class narrow; /* NARROW_NEVER where .move or an elementwise expression
+                                 (engine/ops/lib/chain.h) says it already */
+    unsigned narrow_inputs;   /* bit i: input i becomes narrow; 0: all that do not decide a shape */
+    int narrow_roundings; /* how often libraries round on the way through; 0: once, the result */
+    bool alias;           /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue;        /* its kernels can apply node->posts: passes fuse into it */
+    bool epilogue_act;    /* only an activation, right behind it */
+    bool random;          /* not a function of its inputs: never folded */
+    unsigned row_sets;    /* bit i: rows of output i are a set: near ties may change their order */
+    enum status (*infer)(const struct infer *c, struct error *err);
+    void (*cost)(const struct infer *c, struct cost *cost);
+    enum status (*reference)(const struct ref_call *call, struct error *err);
+    enum status (*gradient)(struct graph *g, int node, const int *out_grads, int *in_grads);
+    double tolerance; /* norm-wise relative error that a f32 kernel may have; 0: 1e-5 */
+    const struct op_case *cases;
+    int case_count;
+    /* Data-dependent sizes: outputs are padded with zeros to their maximum, and one output more
+     * than ONNX has (its index; 0: none) is an i64 scalar that says how many entries are real. */
+    int count_output;
+    /* Axis of `output` along which that many entries are real; -1: the output is never padded. */
+    int (*count_axis)(const struct infer *c, int output);
+    /* The operator only moves elements: where to. Copy kernels and reference_move read this.
+     * One move per input where inputs_max is -1 (Concat), else one per output. */
+    enum status (*move)(const struct op_args *args, int part, struct move *move, struct error *err);
+};
+
+#define OP_CASES(array) .cases = (array), .case_count = ARRAY_COUNT(array)
+
+const struct op *op_find(const char *name, const char *domain); /* domain NULL: ONNX */
+int op_count(void);
+const struct op *op_at(int index); /* alphabetical */
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sizes and strides of ridge Attention: q, k, v apart as [B, S, heads * D], or q alone packed
+ * as [B, S, 3 * heads * D] in the order q | k | v.
+ */
+#ifndef ENGINE_OPS_LIB_ATTENTION_H
+#define ENGINE_OPS_LIB_ATTENTION_H
+
+#include "engine/graph/op.h"
+
+struct attention_shape {
+    int64_t batch, heads, head_size;
+    int64_t queries, keys;             /* sequence lengths */
+    int64_t q_row, k_row, v_row;       /* elements from one position to the next */
+    int64_t q_start, k_start, v_start; /* of head 0 in the tensors of inputs 0, 1, 2 (packed: 0) */
+    bool packed;
+    double scale;
+};
+
+/* k and v: NULL when packed. */
+enum status attention_shape_from(const struct node *node, const struct shape *q,
+                                 const struct shape *k, const struct shape *v,
+                                 struct attention_shape *shape, struct error *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Linear quantisation: q = saturate(round(x / scale) + zero_point), rounding to nearest even.
+ */
+#ifndef ENGINE_OPS_LIB_QUANTIZE_H
+#define ENGINE_OPS_LIB_QUANTIZE_H
+
+#include "engine/graph/op.h"
+
+/* Rounds and cuts to the range of an 8 or 16 bit type. */
+int64_t quantize_saturate(enum dtype dtype, double value);
+
+/* Which element of a parameter (scale, zero point) belongs to element i of a tensor: one for all,
+ * one per index of the axis (rank 1), or by broadcasting. axis may be negative. */
+int64_t quantize_index(const struct shape *x, int64_t i, const struct shape *parameter, int axis);
+
+/* x - zero_point as doubles, exact; zero_point NULL: 0. free() it; NULL: out of memory. */
+double *quantize_centred(const struct ref_tensor *x, const struct ref_tensor *zero_point, int axis);
+
+/* Scales of QuantizeLinear and DequantizeLinear: per tensor, per axis, or per block of the axis. */
+struct quantize_scales {
+    struct shape x;
+    int axis;      /* in [0, rank) */
+    int64_t block; /* elements of the axis that share a scale; 0: not blocked */
+    int64_t count;
+};
+
+enum status quantize_scales_from(const struct node *node, const struct shape *x,
+                                 const struct shape *scale, struct quantize_scales *scales,
+                                 struct error *err);
+int64_t quantize_scales_index(const struct quantize_scales *scales, int64_t i);
+
+#endif

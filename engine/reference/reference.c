@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/reference/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "engine/compile/compile.h"
+
+void ref_place(struct ref_tensor *tensor, void *memory)
+{
+    bool floats = dtype_is_float(tensor->dtype);
+    tensor->f = floats ? memory : NULL;
+    tensor->i = floats ? NULL : memory;
+}
+
+/* X(type, element in memory, what the reference makes of it, what it stores) for every type. */
+#define EACH_DTYPE(X)                                                                              \
+    X(F32, float, (double)m, f, (float)v)                                                          \
+    X(F64, double, m, f, v)                                                                        \
+    X(F16, uint16_t, (double)half_to_float(m), f, half_from_float((float)v))                       \
+    X(BF16, uint16_t, (double)bfloat_to_float(m), f, bfloat_from_float((float)v))                  \
+    X(F8E4M3, uint8_t, (double)f8_to_float(m), f, f8_from_float((float)v))                         \
+    X(I8, int8_t, m, i, (int8_t)v)                                                                 \
+    X(U8, uint8_t, m, i, (uint8_t)v)                                                               \
+    X(I16, int16_t, m, i, (int16_t)v)                                                              \
+    X(U16, uint16_t, m, i, (uint16_t)v)                                                            \
+    X(I32, int32_t, m, i, (int32_t)v)                                                              \
+    X(U32, uint32_t, m, i, (uint32_t)v)                                                            \
+    X(I64, int64_t, m, i, v)                                                                       \
+    X(U64, int64_t, m, i, v)                                                                       \
+    X(BOOL, uint8_t, m != 0, i, v != 0)
+
+/* count elements from k on lie `stride` apart from data[at] on. */
+static void load_row(const struct ref_tensor *t, int64_t k, int64_t count, const void *data,
+                     int64_t at, int64_t stride)
+{
+#define LOAD(name, type, from, field, to)                                                          \
+    case DTYPE_##name:                                                                             \
+        for (int64_t j = 0; j < count; j++) {                                                      \
+            type m = ((const type *)data)[at + j * stride];                                        \
+            t->field[k + j] = from;                                                                \
+        }                                                                                          \
+        break;
+    switch (t->dtype) {
+        EACH_DTYPE(LOAD)
+    case DTYPE_NONE:
+    case DTYPE_COUNT:
+        break;
+    }
+#undef LOAD
+}
+
+static void store_row(const struct ref_tensor *t, int64_t k, int64_t count, void *data, int64_t at,
+                      int64_t stride)
+{
+#define STORE(name, type, from, field, to)                                                         \
+    case DTYPE_##name:                                                                             \
+        for (int64_t j = 0; j < count; j++) {                                                      \
+            __typeof__(t->field[0]) v = t->field[k + j];                                           \
+            ((type *)data)[at + j * stride] = to;                                                  \
+        }                                                                                          \
+        break;
+    switch (t->dtype) {
+        EACH_DTYPE(STORE)
+    case DTYPE_NONE:
+    case DTYPE_COUNT:
+        break;
+    }
+#undef STORE
+}
+
+/* Place in memory of the row that follows; index counts rows. */
+static int64_t next_row(const struct desc *desc, int64_t index[RANK_MAX], int64_t at)
+{
+    for (int d = desc->shape.rank - 2; d >= 0; d--) {
+        at += desc->stride[d];
+        if (++index[d] < desc->shape.dim[d])
+            break;
+        at -= desc->stride[d] * desc->shape.dim[d];
+        index[d] = 0;
+    }
+    return at;
+}
+
+void ref_load(const struct ref_tensor *tensor, const struct desc *desc, const void *data)
+{
+    int rank = desc->shape.rank;
+    int64_t index[RANK_MAX] = {0}, count = shape_count(&desc->shape);
+    int64_t row = rank ? desc->shape.dim[rank - 1] : 1, stride = rank ? desc->stride[rank - 1] : 1;
+    for (int64_t k = 0, at = 0; k < count; k += row, at = next_row(desc, index, at))
+        load_row(tensor, k, row, data, at, stride);
+}
+
+void ref_store(const struct ref_tensor *tensor, const struct desc *desc, void *data)
+{
+    int rank = desc->shape.rank;
+    int64_t index[RANK_MAX] = {0}, count = shape_count(&desc->shape);
+    int64_t row = rank ? desc->shape.dim[rank - 1] : 1, stride = rank ? desc->stride[rank - 1] : 1;
+    for (int64_t k = 0, at = 0; k < count; k += row, at = next_row(desc, index, at))
+        store_row(tensor, k, row, data, at, stride);
+}
+
+void ref_wrap(const struct ref_tensor *t)
+{
+    int bits = (int)dtype_size(t->dtype) * 8;
+    if (!t->i || bits == 64)
+        return;
+    for (int64_t k = 0; k < t->count; k++) {
+        uint64_t low = (uint64_t)t->i[k] & ((UINT64_C(1) << bits) - 1);
+        bool negative = !dtype_is_unsigned(t->dtype) && low >> (bits - 1);
+        t->i[k] = negative ? (int64_t)(low | ~UINT64_C(0) << bits) : (int64_t)low;
+        if (t->dtype == DTYPE_BOOL)
+            t->i[k] = low != 0;
+    }
+}
+
+void ref_posts(const struct node *node, const struct ref_tensor *const *in,
+               const struct ref_tensor *out)
+{
+    for (int p = 0; p < node->post_count; p++) {
+        const struct post *post = &node->posts[p];
+        const struct ref_tensor *operand = post->kind == POST_ACT ? NULL : in[post->input];
+        for (int64_t k = 0; k < out->count; k++) {
+            double x = out->f[k];
+            double y =
+                operand ? operand->f[ref_broadcast_index(&out->shape, k, &operand->shape)] : 0;
+            out->f[k] = post->kind == POST_ACT   ? act_value(post->act, post->a, post->b, x)
+                        : post->kind == POST_ADD ? x + y
+                                                 : x * y;
+        }
+    }
+}
+
+/* ---- the reference as a kernel ---- */
+
+static enum status supports(const struct kernel_query *q, struct error *why)
+{
+    (void)q;
+    (void)why;
+    return STATUS_OK;
+}
+
+static size_t slot_bytes(const struct desc *desc)
+{
+    return ((size_t)shape_count(&desc->shape) * 8 + 63) & ~(size_t)63;
+}
+
+static size_t head_bytes(const struct kernel_query *q)
+{
+    size_t count = (size_t)(q->in_count + q->out_count);
+    return (count * (sizeof(struct ref_tensor) + sizeof(void *)) + 63) & ~(size_t)63;
+}
+
+static size_t workspace(const struct kernel_query *q, int variant)
+{
+    (void)variant;
+    size_t bytes = head_bytes(q);
+    for (int k = 0; k < q->in_count; k++)
+        bytes += slot_bytes(&q->in[k]);
+    for (int k = 0; k < q->out_count; k++)
+        bytes += slot_bytes(&q->out[k]);
+    return bytes;
+}
+
+static char *place_all(const struct desc *descs, int count, struct ref_tensor *tensors,
+                       struct ref_tensor **pointers, char *memory)
+{
+    for (int k = 0; k < count; k++) {
+        pointers[k] = descs[k].dtype == DTYPE_NONE ? NULL : &tensors[k];
+        tensors[k] = (struct ref_tensor){.dtype = descs[k].dtype,
+                                         .shape = descs[k].shape,
+                                         .count = shape_count(&descs[k].shape)};
+        ref_place(&tensors[k], memory);
+        memory += slot_bytes(&descs[k]);
+    }
+    return memory;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_query *q,
+                   const struct kernel_args *args)
+{
+    (void)state;
+    int total = q->in_count + q->out_count;
+    struct ref_tensor *tensors = args->workspace;
+    struct ref_tensor **pointers = (void *)(tensors + total);
+    struct ref_tensor **in = pointers, **out = pointers + q->in_count;
+    char *memory = (char *)args->workspace + head_bytes(q);
+    memory = place_all(q->in, q->in_count, tensors, in, memory);
+    place_all(q->out, q->out_count, tensors + q->in_count, out, memory);
+    for (int k = 0; k < q->in_count; k++)
+        if (in[k])
+            ref_load(in[k], &q->in[k], args->in[k]);
+    for (int k = 0; k < q->out_count; k++) {
+        void *data = !out[k] ? NULL : out[k]->f ? (void *)out[k]->f : out[k]->i;
+        if (data)
+            memset(data, 0, (size_t)out[k]->count * 8);
+    }
+    struct ref_call call = {.node = q->node,
+                            .in = (const struct ref_tensor *const *)in,
+                            .out = out,
+                            .in_count = q->node->op_inputs,
+                            .out_count = q->out_count,
+                            .pool = args->pool};
+    struct error err;
+    if (q->node->op->reference(&call, &err) != STATUS_OK)
+        for (int64_t k = 0; out[0]->f && k < out[0]->count; k++)
+            out[0]->f[k] = (double)NAN; /* seen by every check; the error is the caller's to ask */
+    if (q->node->post_count)
+        ref_posts(q->node, call.in, out[0]);
+    for (int k = 0; k < q->out_count; k++)
+        if (out[k])
+            ref_store(out[k], &q->out[k], args->out[k]);
+}
+
+const struct kernel kernel_reference = {
+    .name = "reference",
+    .provider = "reference",
+    .supports = supports,
+    .workspace = workspace,
+    .launch = launch,
+};
+
+/* ---- whole graphs in double ---- */
+
+static enum status ref_alloc(struct ref_tensor *t, enum dtype dtype, const struct shape *shape,
+                             struct error *err)
+{
+    *t = (struct ref_tensor){.dtype = dtype, .shape = *shape, .count = shape_count(shape)};
+    void *memory = calloc((size_t)t->count + 1, 8);
+    if (!memory)
+        return FAIL_NO_MEMORY(err);
+    memory_advise(memory, (size_t)t->count * 8);
+    ref_place(t, memory);
+    return STATUS_OK;
+}
+
+void ref_release(struct ref_tensor *tensor)
+{
+    free(tensor->f);
+    free(tensor->i);
+    tensor->f = NULL;
+    tensor->i = NULL;
+}
+
+enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const struct shape *shape,
+                          const void *data, struct error *err)
+{
+    TRY(ref_alloc(tensor, dtype, shape, err));
+    load_row(tensor, 0, tensor->count, data, 0, 1);
+    return STATUS_OK;
+}
+
+void ref_to_data(const struct ref_tensor *tensor, void *data)
+{
+    store_row(tensor, 0, tensor->count, data, 0, 1);
+}
+
+struct run {
+    const struct graph *g;
+    struct ref_tensor *values; /* per value; count < 0: not there */
+    int *last_use;             /* node that reads it last; node_count for outputs */
+    struct ref_tensor **slots; /* room for the arguments of the widest node */
+    struct pool *pool;
+};
+
+struct contents {
+    const struct value *value;
+    const struct ref_tensor *tensor;
+};
+
+static void load_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct contents *c = context;
+    int64_t first = tile * MATERIALISE_TILE, left = c->tensor->count - first;
+    int64_t raw[MATERIALISE_TILE]; /* of any type */
+    value_materialise_tile(c->value, tile, raw);
+    load_row(c->tensor, first, left < MATERIALISE_TILE ? left : MATERIALISE_TILE, raw, 0, 1);
+}
+
+static enum status materialise(struct run *run, int v, struct error *err)
+{
+    const struct value *value = &run->g->values[v];
+    struct ref_tensor *t = &run->values[v];
+    if (t->f || t->i)
+        return STATUS_OK;
+    TRY(ref_alloc(t, value->dtype, &value->shape, err));
+    struct contents contents = {.value = value, .tensor = t};
+    pool_run(run->pool, value_tiles(value), load_tile, &contents);
+    return STATUS_OK;
+}
+
+static enum status run_node(struct run *run, int n, struct error *err)
+{
+    const struct node *node = &run->g->nodes[n];
+    struct ref_tensor **in = run->slots, **out = run->slots + node->input_count;
+    for (int k = 0; k < node->input_count; k++) {
+        int v = node->inputs[k];
+        in[k] = v == NONE ? NULL : &run->values[v];
+        if (v != NONE)
+            TRY(materialise(run, v, err));
+    }
+    for (int k = 0; k < node->output_count; k++) {
+        int v = node->outputs[k];
+        out[k] = v == NONE ? NULL : &run->values[v];
+        if (v != NONE)
+            TRY(ref_alloc(out[k], run->g->values[v].dtype, &run->g->values[v].shape, err));
+    }
+    struct ref_call call = {.node = node,
+                            .in = (const struct ref_tensor *const *)in,
+                            .out = out,
+                            .in_count = node->op_inputs,
+                            .out_count = node->output_count,
+                            .pool = run->pool};
+    if (node->op->reference(&call, err) != STATUS_OK)
+        return error_context(err, "node \"%s\" (%s)", node->name, node->op->name);
+    if (node->post_count)
+        ref_posts(node, call.in, out[0]);
+    for (int k = 0; k < node->output_count; k++)
+        if (out[k])
+            ref_wrap(out[k]);
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k] != NONE && run->last_use[node->inputs[k]] == n)
+            ref_release(&run->values[node->inputs[k]]);
+    for (int k = 0; k < node->output_count; k++)
+        if (out[k] && run->last_use[node->outputs[k]] < n)
+            ref_release(out[k]);
+    return STATUS_OK;
+}
+
+void graph_last_uses(const struct graph *g, int *last)
+{
+    for (int v = 0; v < g->value_count; v++)
+        last[v] = NONE;
+    for (int n = 0; n < g->node_count; n++)
+        for (int k = 0; k < g->nodes[n].input_count; k++)
+            if (g->nodes[n].inputs[k] != NONE)
+                last[g->nodes[n].inputs[k]] = n;
+    for (int k = 0; k < g->output_count; k++)
+        last[g->outputs[k]] = g->node_count;
+}
+
+static enum status run_graph(struct run *run, const struct ref_tensor *inputs,
+                             struct ref_tensor *outputs, struct error *err)
+{
+    const struct graph *g = run->g;
+    graph_last_uses(g, run->last_use);
+    for (int k = 0; inputs && k < g->input_count; k++) {
+        struct ref_tensor *t = &run->values[g->inputs[k]];
+        TRY(ref_alloc(t, inputs[k].dtype, &inputs[k].shape, err));
+        memcpy(t->f ? (void *)t->f : t->i, inputs[k].f ? (void *)inputs[k].f : inputs[k].i,
+               (size_t)t->count * 8);
+    }
+    for (int n = 0; n < g->node_count; n++)
+        if (!g->nodes[n].dead)
+            TRY(run_node(run, n, err));
+    for (int k = 0; k < g->output_count; k++) {
+        TRY(materialise(run, g->outputs[k], err));
+        const struct ref_tensor *t = &run->values[g->outputs[k]];
+        TRY(ref_alloc(&outputs[k], t->dtype, &t->shape, err));
+        memcpy(outputs[k].f ? (void *)outputs[k].f : outputs[k].i, t->f ? (void *)t->f : t->i,
+               (size_t)t->count * 8);
+    }
+    return STATUS_OK;
+}
+
+enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
+                          struct ref_tensor *outputs, struct pool *pool, struct error *err)
+{
+    size_t values = (size_t)graph->value_count + 1, widest = 1;
+    for (int n = 0; n < graph->node_count; n++) {
+        size_t width = (size_t)(graph->nodes[n].input_count + graph->nodes[n].output_count);
+        widest = width > widest ? width : widest;
+    }
+    struct run run = {.g = graph,
+                      .pool = pool,
+                      .values = calloc(values, sizeof(*run.values)),
+                      .last_use = calloc(values, sizeof(int)),
+                      .slots = calloc(widest, sizeof(*run.slots))};
+    memset(outputs, 0, (size_t)graph->output_count * sizeof(*outputs));
+    enum status status = run.values && run.last_use && run.slots
+                             ? run_graph(&run, inputs, outputs, err)
+                             : FAIL_NO_MEMORY(err);
+    for (int v = 0; run.values && v < graph->value_count; v++)
+        ref_release(&run.values[v]);
+    for (int k = 0; status != STATUS_OK && k < graph->output_count; k++)
+        ref_release(&outputs[k]);
+    free(run.values);
+    free(run.last_use);
+    free(run.slots);
+    return status;
+}

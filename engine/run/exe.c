@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "engine/run/exe.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "engine/compile/compile.h"
+#include "engine/ops/lib/op_index.h"
+
+enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096 };
+
+void *memory_alloc(size_t bytes)
+{
+    void *memory;
+    size_t align = bytes >= HUGE_BYTES ? HUGE_BYTES : ALIGN_TENSOR;
+    size_t unit = bytes >= HUGE_BYTES ? PAGE_BYTES : ALIGN_TENSOR;
+    size_t size = (bytes + unit) & ~(unit - 1); /* never 0, and slack for whole vectors */
+    if (posix_memalign(&memory, align, size) != 0)
+        return NULL;
+    /* The end of a block stays in small pages: a whole huge page for it made a network of many
+     * weights a fifth larger in memory. */
+    if (bytes >= HUGE_BYTES)
+        madvise(memory, size, MADV_HUGEPAGE); /* only advice */
+    return memory;
+}
+
+void memory_advise(void *memory, size_t bytes)
+{
+    uintptr_t begin = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
+    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
+void memory_free(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+}
+
+/* ---- running on the CPU ---- */
+
+static inline void run_step(struct exe *exe, const struct step *step)
+{
+    if (step->kernel->own_threads)
+        pool_park(exe->pool);
+    step->kernel->launch(step->state, &step->query, &step->args);
+}
+
+static void run_steps(struct exe *exe)
+{
+    const struct step *end = exe->steps + exe->step_count;
+    for (const struct step *step = exe->steps; step < end; step++)
+        run_step(exe, step);
+}
+
+/* ---- linking: every tensor gets its address ---- */
+
+static enum status place_value(struct exe *exe, int v, struct error *err)
+{
+    struct place *place = &exe->places[v];
+    if (place->root != v || place->memory)
+        return STATUS_OK;
+    const struct value *value = &exe->g->values[v];
+    if (place->offset >= 0) {
+        place->memory = exe->memory + place->offset;
+        return STATUS_OK;
+    }
+    if (value->kind == VALUE_RESULT || (value_is_fixed(value) && !place->kept && !place->used))
+        return STATUS_OK;
+    if (value_is_fixed(value) && place->used && !place->kept) {
+        bool output = false; /* a weight that is itself an output of the graph */
+        for (int k = 0; k < exe->g->output_count; k++)
+            output = output || exe->places[exe->g->outputs[k]].root == v;
+        if (!output)
+            return STATUS_OK;
+    }
+    place->memory = memory_alloc(place->bytes);
+    if (!place->memory)
+        return FAIL_NO_MEMORY(err);
+    place->owned = true;
+    value_materialise_by(exe->pool, value, place->memory);
+    return STATUS_OK;
+}
+
+static void *address(const struct exe *exe, int v)
+{
+    return v == NONE ? NULL : exe->places[exe->places[v].root].memory;
+}
+
+static void link_step(struct exe *exe, struct step *step)
+{
+    const struct node *node = step->query.node;
+    for (int k = 0; k < node->input_count; k++)
+        step->in[k] = address(exe, node->inputs[k]);
+    for (int k = 0; k < node->output_count; k++)
+        step->out[k] = address(exe, node->outputs[k]);
+    step->args = (struct kernel_args){.in = step->in, .out = step->out, .pool = exe->pool};
+    if (step->workspace_offset >= 0)
+        step->args.workspace = exe->memory + step->workspace_offset;
+}
+
+enum status exe_link(struct exe *exe, struct error *err)
+{
+    exe->memory = memory_alloc(exe->sizes.arena_bytes);
+    if (!exe->memory)
+        return FAIL(err, STATUS_NO_MEMORY, "the plan needs %.1f MB for activations",
+                    (double)exe->sizes.arena_bytes * 1e-6);
+    memset(exe->memory, 0, exe->sizes.arena_bytes); /* page faults belong here, not in runs */
+    for (int v = 0; v < exe->g->value_count; v++) {
+        TRY(place_value(exe, v, err));
+        if (value_is_fixed(&exe->g->values[v]) && exe->places[v].memory)
+            exe->sizes.weight_bytes += exe->places[v].bytes;
+    }
+    for (int s = 0; s < exe->step_count; s++)
+        link_step(exe, &exe->steps[s]);
+    exe->run = run_steps;
+    return STATUS_OK;
+}
+
+/* ---- life cycle ---- */
+
+static enum status compile(struct exe *exe, const struct graph *graph, struct error *err)
+{
+    exe->g = graph_copy(graph);
+    if (!exe->g)
+        return FAIL_NO_MEMORY(err);
+    if (!exe->pool) {
+        TRY(pool_new(exe->options.threads, &exe->pool, err));
+        exe->owns_pool = true;
+    }
+    TRY(exe_device_open(exe, err));
+    if (!exe_is_on_device(exe))
+        exe->options.precision = PRECISION_F32;
+    TRY(passes_run(exe->g, &exe->options, &exe->passes, err));
+    TRY(lower_graph(exe, err));
+    TRY(tune_steps(exe, err));
+    TRY(memory_plan(exe, err));
+    return exe_is_on_device(exe) ? exe_device_link(exe, err) : exe_link(exe, err);
+}
+
+enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
+                    struct error *err)
+{
+    *out = NULL;
+    TRY(graph_check(graph, err));
+    struct exe *exe = calloc(1, sizeof(*exe));
+    if (!exe)
+        return FAIL_NO_MEMORY(err);
+    exe->options = *options;
+    exe->pool = options->pool;
+    enum status status = compile(exe, graph, err);
+    if (status != STATUS_OK) {
+        exe_free(exe);
+        return status;
+    }
+    *out = exe;
+    return STATUS_OK;
+}
+
+void exe_free(struct exe *exe)
+{
+    if (!exe)
+        return;
+    exe_device_idle(exe);
+    for (int s = 0; s < exe->step_count; s++)
+        if (exe->steps[s].state && exe->steps[s].kernel->release)
+            exe->steps[s].kernel->release(exe->steps[s].state);
+    for (int v = 0; exe->places && v < exe->g->value_count; v++)
+        if (exe->places[v].owned)
+            memory_free(exe->places[v].memory, exe->places[v].bytes);
+    exe_device_close(exe); /* takes the arena with it: it is pinned there */
+    memory_free(exe->memory, exe->sizes.arena_bytes);
+    if (exe->owns_pool)
+        pool_free(exe->pool);
+    graph_free(exe->g);
+    arena_release(&exe->arena);
+    free(exe);
+}
+
+void exe_start(struct exe *exe)
+{
+    exe->run(exe);
+}
+
+void exe_run(struct exe *exe)
+{
+    exe->run(exe);
+    exe_wait(exe);
+}
+
+void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
+{
+    if (exe_is_on_device(exe))
+        exe_device_run_watched(exe, watch);
+    for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
+        watch->begin(watch->context, s);
+        run_step(exe, &exe->steps[s]);
+        watch->end(watch->context, s);
+    }
+}
+
+/* Results of data-dependent size are padded, also where the data are empty. */
+static enum status check_step(const struct step *step, struct error *err)
+{
+    const struct kernel_query *q = &step->query;
+    if (q->node->op_inputs < 2 || !query_in(q, 0) || !query_in(q, 1) || !step->in[1] ||
+        shape_count(&q->in[0].shape) == 0)
+        return STATUS_OK;
+    if (index_check(q->node, &q->in[0].shape, &q->in[1], step->in[1], err) == STATUS_OK)
+        return STATUS_OK;
+    return error_context(err, "%s node \"%s\"", q->node->op->name, q->node->name);
+}
+
+enum status exe_run_checked(struct exe *exe, struct error *err)
+{
+    if (exe_is_on_device(exe))
+        exe_run(exe);
+    for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
+        TRY(check_step(&exe->steps[s], err));
+        run_step(exe, &exe->steps[s]);
+    }
+    return exe_status(exe, err);
+}
+
+/* ---- what was decided ---- */
+
+const struct graph *exe_graph(const struct exe *exe)
+{
+    return exe->g;
+}
+
+const struct pass_log *exe_passes(const struct exe *exe)
+{
+    return &exe->passes;
+}
+
+int exe_step_count(const struct exe *exe)
+{
+    return exe->step_count;
+}
+
+struct exe_step exe_step_at(const struct exe *exe, int index)
+{
+    const struct step *step = &exe->steps[index];
+    return (struct exe_step){.node = step->query.node,
+                             .kernel = step->kernel,
+                             .variant = step->variant,
+                             .query = &step->query,
+                             .cost = step->cost,
+                             .bytes_in = step->bytes_in,
+                             .bytes_out = step->bytes_out,
+                             .on_host = step->on_host,
+                             .candidates = step->candidates,
+                             .candidate_count = step->candidate_count};
+}
+
+struct exe_memory exe_memory(const struct exe *exe)
+{
+    return exe->sizes;
+}
+
+const struct exe_options *exe_options(const struct exe *exe)
+{
+    return &exe->options;
+}
+
+enum precision exe_precision(const struct exe *exe)
+{
+    return exe->options.precision;
+}
+
+struct pool *exe_pool(struct exe *exe)
+{
+    return exe->pool;
+}
+
+double exe_time_runs(struct exe *exe, int64_t runs)
+{
+    if (exe_is_on_device(exe))
+        return exe_device_time_runs(exe, runs);
+    uint64_t start = clock_now_ns();
+    for (int64_t k = 0; k < runs; k++)
+        exe_run(exe);
+    return (double)(clock_now_ns() - start) / (double)runs;
+}
+
+void exe_time_steps(struct exe *exe, int repeats, double *times)
+{
+    double *samples = calloc((size_t)exe->step_count * (size_t)repeats + 1, sizeof(*samples));
+    if (!samples)
+        return;
+    if (exe_is_on_device(exe))
+        exe_device_time_steps(exe, repeats, samples);
+    for (int r = 0; r < repeats && !exe_is_on_device(exe); r++) {
+        for (int s = 0; s < exe->step_count; s++) {
+            uint64_t start = clock_now_ns();
+            run_step(exe, &exe->steps[s]);
+            samples[s * repeats + r] = (double)(clock_now_ns() - start);
+        }
+    }
+    for (int s = 0; s < exe->step_count; s++) {
+        stats_sort(samples + s * repeats, repeats);
+        times[s] = stats_median(samples + s * repeats, repeats);
+    }
+    free(samples);
+}

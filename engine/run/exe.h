@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An executable: a graph compiled for one device. Passes rewrite a copy of the graph, every node
+ * gets a kernel, all intermediate tensors get a place in one arena. exe_run then only launches.
+ *
+ * Life cycle: exe_new (slow: compiles, tunes, packs weights); write inputs through exe_input;
+ * exe_run any number of times; read outputs through exe_output; exe_free.
+ */
+#ifndef ENGINE_RUN_EXE_H
+#define ENGINE_RUN_EXE_H
+
+#include "engine/graph/graph.h"
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
+#include "engine/graph/precision.h"
+#include "engine/run/device.h"
+
+struct exe;
+
+struct exe_options {
+    int threads;              /* <= 0: all CPUs of the mask */
+    enum isa isa;             /* highest instruction set allowed */
+    const char *providers;    /* NULL: all; "native,onednn"; the reference is always there */
+    const char *cache;        /* tuner cache file; NULL: none is read or written */
+    bool retune;              /* time everything although the cache knows */
+    bool quick_tune;          /* time one variant of each kernel only */
+    bool no_tune;             /* take the first accepting kernel instead of timing */
+    bool no_fuse;             /* compile the graph as it is */
+    bool keep_values;         /* every value keeps its own memory (for verification and dumps) */
+    double max_error;         /* refuse kernels with a larger own bound; 0: no limit */
+    const char *only;         /* tests: only the kernel of this name, or the reference */
+    int only_variant;         /* with only; -1: tune over all */
+    struct pool *pool;        /* borrowed; NULL: the executable makes its own of `threads` */
+    const char *device;       /* "cuda", "cuda:1"; NULL: "cpu" */
+    enum precision precision; /* of a graph built in f32; of the CPU f32 alone */
+    double trial_s;  /* longest that a candidate's launches may last on a device; 0: 20 s. Six times
+                        as  long, and the device counts as lost */
+    bool no_capture; /* devices: launch each step in each run instead of replaying a graph */
+};
+
+enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
+                    struct error *err);
+void exe_free(struct exe *exe);
+
+/* Memory of graph input or output i (plain row-major), of the host. Inputs are filled by their fill
+ * at first. On a device the next run uploads inputs after exe_input was called: call it before each
+ * change; exe_output downloads: call it after each run. */
+void *exe_input(struct exe *exe, int i);
+const void *exe_output(const struct exe *exe, int i);
+void exe_run(struct exe *exe);
+
+/* Called around each step, by the thread that runs the executable. */
+struct exe_watch {
+    void (*begin)(void *context, int step);
+    void (*end)(void *context, int step); /* its work is done, on a device too */
+    void *context;
+};
+
+/* The same work step by step, never as one recorded whole: for counting, not for timing. */
+void exe_run_watched(struct exe *exe, const struct exe_watch *watch);
+
+/* The same work once with a look at every step's indices before it runs: FAILED with the node, the
+ * index and the range where one lies outside. For answers, not for timing: exe_run takes any index
+ * without reading or writing outside a tensor's memory, but what it computes then means nothing. On
+ * a device indices are not looked at. */
+enum status exe_run_checked(struct exe *exe, struct error *err);
+
+/* exe_run in two halves: a device has only queued the work when exe_start returns, so that several
+ * runs may follow each other without a gap; exe_wait ends when all of them have. */
+void exe_start(struct exe *exe);
+void exe_wait(struct exe *exe);
+/* Whether all runs so far did what they should: on a device any of them may have failed, and what
+ * came after it is void. OK on the CPU. */
+enum status exe_status(const struct exe *exe, struct error *err);
+/* Time of one run (ns) among `runs` that follow each other: on a device by its own clock, between
+ * two events, on the CPU by the host's. Nothing but exe_status tells that one failed. */
+double exe_time_runs(struct exe *exe, int64_t runs);
+
+/* ---- what was decided ---- */
+
+struct candidate {
+    const struct kernel *kernel;
+    int variant;
+    double time_ns; /* median; 0: not timed */
+    bool chosen;
+    char text[128];   /* describe() */
+    char reason[256]; /* why it was refused; empty: accepted */
+    bool uncaptured;  /* of a device: its launches cannot be captured */
+    char note[160];   /* what else the trial has to say of one that it accepted */
+};
+
+struct exe_step {
+    const struct node *node;
+    const struct kernel *kernel;
+    int variant;
+    const struct kernel_query *query;
+    struct cost cost;
+    double bytes_in, bytes_out; /* streamed by this step */
+    bool on_host;               /* of an executable on a device: no kernel there takes it */
+    const struct candidate *candidates;
+    int candidate_count;
+};
+
+struct exe_memory {
+    size_t arena_bytes;    /* activations and scratch: planned peak */
+    size_t unshared_bytes; /* what activations would take without sharing */
+    size_t weight_bytes;   /* weights as kept: packed or plain */
+};
+
+/* A pass that changed how much work there is, by `flops`: one that folds normalisations into
+ * weights takes some away. The FLOPs of all steps are those of the graph and of all changes
+ * together. */
+struct pass_change {
+    const char *pass;
+    double flops;
+};
+
+enum { PASS_CHANGES_MAX = 32 };
+
+struct pass_log {
+    struct pass_change changes[PASS_CHANGES_MAX];
+    int count;
+};
+
+const struct graph *exe_graph(const struct exe *exe); /* after the passes */
+const struct pass_log *exe_passes(const struct exe *exe);
+int exe_step_count(const struct exe *exe);
+struct exe_step exe_step_at(const struct exe *exe, int index);
+struct exe_memory exe_memory(const struct exe *exe);
+const struct exe_options *exe_options(const struct exe *exe);
+/* What the executable computes in: f32 on the CPU, whatever was asked for. */
+enum precision exe_precision(const struct exe *exe);
+struct pool *exe_pool(struct exe *exe);
+/* Never NULL; of the kind "cpu" without properties on the CPU. */
+const struct device *exe_device(const struct exe *exe);
+/* Why runs launch step by step instead of replaying a captured graph: NULL when they replay, and on
+ * the CPU. */
+const char *exe_not_captured(const struct exe *exe);
+/* Runs each step `repeats` times and writes its median time (ns) to times[step]. */
+void exe_time_steps(struct exe *exe, int repeats, double *times);
+
+/* ---- the reference ---- */
+
+/* Runs the graph as it is, all floats in double, through the operators' references. inputs[i] and
+ * outputs[i] belong to graph input and output i; inputs NULL: made by their fills. Weights are the
+ * graph's. outputs are allocated; free them with ref_release. */
+enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
+                          struct ref_tensor *outputs, struct pool *pool, struct error *err);
+void ref_release(struct ref_tensor *tensor);
+/* Native row-major data to and from the reference's form. */
+enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const struct shape *shape,
+                          const void *data, struct error *err);
+void ref_to_data(const struct ref_tensor *tensor, void *data);
+/* max |a - b| / max |b| over one tensor of floats; exact comparison (0 or 1) for integers. A NaN or
+ * an infinity on one side alone is an infinite error, on both sides none;
+ * engine/reference/ref_odd.h counts them. */
+double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b);
+/* The same for sets of rows (of the last axis) in any order: each row of a is paired with the
+ * nearest row of b that is still free; the error is the largest |a - b| of a pair, relative to the
+ * largest |b| of its column. */
+double ref_set_error(const struct ref_tensor *a, const struct ref_tensor *b);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Executables on a device. Tensors lie at the offsets that the plan gave them, in an arena of the
+ * device; weights are uploaded once, inputs when they were changed. If every step has a kernel
+ * there, one run is captured and then replayed as a whole.
+ *
+ * A step that no kernel of the device takes runs on the host, in a second, pinned arena of the same
+ * plan: what it reads is fetched before it, what steps on the device read of it is given after it.
+ * Correct first: the device is idle meanwhile, and such a run is not captured. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/compile/compile.h"
+
+/* Where a run says what went wrong; NULL once something has: the first cause counts. */
+static struct error *sink(struct exe_device *t)
+{
+    return t->failed.code == STATUS_OK ? &t->failed : NULL;
+}
+
+bool exe_runs_there(const struct exe *exe, const struct kernel *kernel)
+{
+    const char *device = kernel->device ? kernel->device : "cpu";
+    return strcmp(device, exe_device(exe)->kind->name) == 0;
+}
+
+enum status exe_device_open(struct exe *exe, struct error *err)
+{
+    struct device device;
+    TRY(device_open(exe->options.device, &device, err));
+    if (device.kind->is_host) {
+        device_close(&device);
+        return STATUS_OK;
+    }
+    exe->there = arena_alloc(&exe->arena, sizeof(*exe->there));
+    if (!exe->there) {
+        device_close(&device);
+        return FAIL_NO_MEMORY(err);
+    }
+    exe->there->device = device;
+    TRY(device.kind->bind(&device, err));
+    return device.kind->stream_new(&device, &exe->there->stream, err);
+}
+
+/* ---- running ---- */
+
+static enum status copy_value(struct exe *exe, int root, enum device_copy direction)
+{
+    struct exe_device *t = exe->there;
+    const struct place *place = &exe->places[root];
+    bool up = direction == COPY_TO_DEVICE;
+    return t->device.kind->copy(&t->device, up ? place->there.memory : place->memory,
+                                up ? place->memory : place->there.memory, place->bytes, direction,
+                                t->stream, sink(t));
+}
+
+static void upload_inputs(struct exe *exe)
+{
+    for (int k = 0; k < exe->g->input_count; k++)
+        copy_value(exe, exe->places[exe->g->inputs[k]].root, COPY_TO_DEVICE);
+    exe->there->stale = false;
+}
+
+/* Waits first in any case: copies of earlier steps may still read the host's arena. */
+static void run_here(struct exe *exe, const struct step *step)
+{
+    struct exe_device *t = exe->there;
+    for (int k = 0; k < step->fetch_count; k++)
+        copy_value(exe, step->fetch[k], COPY_TO_HOST);
+    t->device.kind->wait(&t->device, t->stream, sink(t));
+    if (step->kernel->own_threads)
+        pool_park(exe->pool);
+    step->kernel->launch(step->state, &step->query, &step->args);
+    for (int k = 0; k < step->give_count; k++)
+        copy_value(exe, step->give[k], COPY_TO_DEVICE);
+}
+
+static void run_step(struct exe *exe, const struct step *step)
+{
+    struct exe_device *t = exe->there;
+    if (t->failed.code != STATUS_OK)
+        return;
+    if (step->on_host)
+        run_here(exe, step);
+    else
+        step->kernel->launch(step->state, &step->query, &step->args);
+    if (t->failed.code == STATUS_OK)
+        return;
+    error_context(&t->failed, "node \"%s\", kernel %s", step->query.node->name, step->kernel->name);
+    if (!t->capturing)
+        device_blame(&t->device, t->stream, &t->failed);
+}
+
+static void run_steps(struct exe *exe)
+{
+    struct exe_device *t = exe->there;
+    t->device.kind->bind(&t->device, sink(t));
+    if (t->stale)
+        upload_inputs(exe);
+    for (int s = 0; s < exe->step_count; s++)
+        run_step(exe, &exe->steps[s]);
+}
+
+static void run_replay(struct exe *exe)
+{
+    struct exe_device *t = exe->there;
+    t->device.kind->bind(&t->device, sink(t));
+    if (t->stale)
+        upload_inputs(exe);
+    t->device.kind->replay(&t->device, t->graph, t->stream, sink(t));
+}
+
+/* Waits after each step, so that its work is done before the watch is told of its end. */
+void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
+{
+    struct exe_device *t = exe->there;
+    t->device.kind->bind(&t->device, sink(t));
+    if (t->stale)
+        upload_inputs(exe);
+    for (int s = 0; s < exe->step_count; s++) {
+        watch->begin(watch->context, s);
+        run_step(exe, &exe->steps[s]);
+        t->device.kind->wait(&t->device, t->stream, sink(t));
+        watch->end(watch->context, s);
+    }
+}
+
+/* ---- capturing ---- */
+
+static bool may_capture(struct exe *exe)
+{
+    struct exe_device *t = exe->there;
+    if (exe->options.no_capture)
+        snprintf(t->why_not, sizeof(t->why_not), "it was switched off");
+    else if (!t->device.kind->capture_begin)
+        snprintf(t->why_not, sizeof(t->why_not), "the device has no such thing");
+    else if (t->host_steps)
+        snprintf(t->why_not, sizeof(t->why_not), "%d of %d steps run on the host", t->host_steps,
+                 exe->step_count);
+    else
+        return true;
+    return false;
+}
+
+/* Which step it is that cannot be captured, found by capturing each alone, where the launches
+ * themselves refused nothing. */
+static void blame_step(struct exe *exe, struct error *why)
+{
+    struct exe_device *t = exe->there;
+    const struct device_kind *kind = t->device.kind;
+    for (int s = 0; s < exe->step_count; s++) {
+        struct device_graph *graph = NULL;
+        struct error own = {0};
+        if (kind->capture_begin(&t->device, t->stream, &own) != STATUS_OK)
+            return;
+        t->capturing = true;
+        run_step(exe, &exe->steps[s]);
+        t->capturing = false;
+        enum status status = kind->capture_end(&t->device, t->stream, &graph, &own);
+        if (graph)
+            kind->graph_free(&t->device, graph);
+        t->failed = (struct error){0};
+        if (status != STATUS_OK) {
+            *why = own;
+            error_context(why, "node \"%s\", kernel %s", exe->steps[s].query.node->name,
+                          exe->steps[s].kernel->name);
+            return;
+        }
+    }
+}
+
+static enum status capture(struct exe *exe, struct error *err)
+{
+    struct exe_device *t = exe->there;
+    const struct device_kind *kind = t->device.kind;
+    TRY(kind->capture_begin(&t->device, t->stream, err));
+    t->capturing = true;
+    for (int s = 0; s < exe->step_count; s++)
+        run_step(exe, &exe->steps[s]);
+    t->capturing = false;
+    enum status status = kind->capture_end(&t->device, t->stream, &t->graph, err);
+    if (t->failed.code == STATUS_OK && status != STATUS_OK && status != STATUS_LOST)
+        blame_step(exe, err);
+    if (t->failed.code == STATUS_OK)
+        return status;
+    if (t->graph)
+        kind->graph_free(&t->device, t->graph);
+    t->graph = NULL;
+    *err = t->failed;
+    t->failed = (struct error){0}; /* steps launched one by one do run, as was just seen */
+    return err->code;
+}
+
+/* The first run loads code and shows whether all launches are taken; then it may be recorded. */
+static enum status first_run(struct exe *exe, struct error *err)
+{
+    struct exe_device *t = exe->there;
+    struct error why = {0};
+    t->stale = true;
+    run_steps(exe);
+    t->device.kind->wait(&t->device, t->stream, sink(t));
+    TRY(exe_status(exe, err));
+    exe->run = run_steps;
+    if (!may_capture(exe))
+        return STATUS_OK;
+    if (capture(exe, &why) == STATUS_OK)
+        exe->run = run_replay;
+    else if (device_blame(&t->device, t->stream, &why) == STATUS_LOST)
+        t->failed = why;
+    else
+        snprintf(t->why_not, sizeof(t->why_not), "%.255s", why.message);
+    return exe_status(exe, err);
+}
+
+enum status exe_device_link(struct exe *exe, struct error *err)
+{
+    TRY(device_plan(exe, err));
+    return first_run(exe, err);
+}
+
+void exe_device_idle(struct exe *exe)
+{
+    struct exe_device *t = exe->there;
+    if (t && t->device.kind->bind(&t->device, NULL) == STATUS_OK && t->stream)
+        t->device.kind->wait(&t->device, t->stream, NULL);
+}
+
+void exe_device_close(struct exe *exe)
+{
+    struct exe_device *t = exe->there;
+    if (!t)
+        return;
+    const struct device_kind *kind = t->device.kind;
+    for (int v = 0; exe->places && v < exe->g->value_count; v++) {
+        if (exe->places[v].there.owned)
+            kind->free(&t->device, exe->places[v].there.memory);
+        if (exe->places[v].there.pinned)
+            kind->free_host(&t->device, exe->places[v].memory);
+    }
+    if (t->graph)
+        kind->graph_free(&t->device, t->graph);
+    if (t->memory)
+        kind->free(&t->device, t->memory);
+    if (exe->memory)
+        kind->free_host(&t->device, exe->memory);
+    exe->memory = NULL;
+    if (t->stream)
+        kind->stream_free(&t->device, t->stream);
+    device_close(&t->device);
+}
+
+/* ---- for users of executables ---- */
+
+void *exe_input(struct exe *exe, int i)
+{
+    if (exe->there) {
+        exe_wait(exe); /* an upload may still be reading */
+        exe->there->stale = true;
+    }
+    return exe->places[exe->places[exe->g->inputs[i]].root].memory;
+}
+
+const void *exe_output(const struct exe *exe, int i)
+{
+    int root = exe->places[exe->g->outputs[i]].root;
+    const struct place *place = &exe->places[root];
+    struct exe_device *t = exe->there;
+    bool result = exe->g->values[root].kind == VALUE_RESULT;
+    if (!t || !result || place->there.written_here)
+        return place->memory;
+    t->device.kind->bind(&t->device, sink(t));
+    t->device.kind->copy(&t->device, place->memory, place->there.memory, place->bytes, COPY_TO_HOST,
+                         t->stream, sink(t));
+    t->device.kind->wait(&t->device, t->stream, sink(t));
+    return place->memory;
+}
+
+void exe_wait(struct exe *exe)
+{
+    struct exe_device *t = exe->there;
+    if (t)
+        t->device.kind->wait(&t->device, t->stream, sink(t));
+}
+
+enum status exe_status(const struct exe *exe, struct error *err)
+{
+    if (!exe->there || exe->there->failed.code == STATUS_OK)
+        return STATUS_OK;
+    if (err)
+        *err = exe->there->failed;
+    return exe->there->failed.code;
+}
+
+const struct device *exe_device(const struct exe *exe)
+{
+    static const struct device host = {.kind = &device_kind_cpu};
+    return exe->there ? &exe->there->device : &host;
+}
+
+const char *exe_not_captured(const struct exe *exe)
+{
+    return exe->there && !exe->there->graph ? exe->there->why_not : NULL;
+}
+
+/* ---- times ---- */
+
+static enum status make_events(struct exe *exe, void **events)
+{
+    struct exe_device *t = exe->there;
+    for (int s = 0; s <= exe->step_count; s++)
+        TRY(t->device.kind->event_new(&t->device, &events[s], sink(t)));
+    return STATUS_OK;
+}
+
+/* An event between any two steps. A step on the host ends with its copies, and the device's clock
+ * goes on meanwhile. */
+static void time_once(struct exe *exe, void **events, int repeats, double *samples)
+{
+    struct exe_device *t = exe->there;
+    const struct device_kind *kind = t->device.kind;
+    for (int s = 0; s < exe->step_count; s++) {
+        kind->event_record(&t->device, events[s], t->stream, sink(t));
+        run_step(exe, &exe->steps[s]);
+    }
+    kind->event_record(&t->device, events[exe->step_count], t->stream, sink(t));
+    kind->wait(&t->device, t->stream, sink(t));
+    for (int s = 0; s < exe->step_count; s++)
+        kind->event_elapsed(&t->device, events[s], events[s + 1], &samples[s * repeats], sink(t));
+}
+
+void exe_device_time_steps(struct exe *exe, int repeats, double *samples)
+{
+    struct exe_device *t = exe->there;
+    void **events = calloc((size_t)exe->step_count + 1, sizeof(*events));
+    t->device.kind->bind(&t->device, sink(t));
+    if (events && make_events(exe, events) == STATUS_OK)
+        for (int r = 0; r < repeats && t->failed.code == STATUS_OK; r++)
+            time_once(exe, events, repeats, samples + r);
+    for (int s = 0; events && s <= exe->step_count; s++)
+        if (events[s])
+            t->device.kind->event_free(&t->device, events[s]);
+    free(events);
+}
+
+/* One run goes ahead of the first event: the queue is not empty when the device's clock starts, so
+ * what is timed is what the device does and not how soon it is asked. */
+double exe_device_time_runs(struct exe *exe, int64_t runs)
+{
+    struct exe_device *t = exe->there;
+    const struct device_kind *kind = t->device.kind;
+    void *from = NULL, *to = NULL;
+    double ns = 0;
+    kind->bind(&t->device, sink(t));
+    if (kind->event_new(&t->device, &from, sink(t)) == STATUS_OK &&
+        kind->event_new(&t->device, &to, sink(t)) == STATUS_OK) {
+        exe->run(exe);
+        kind->event_record(&t->device, from, t->stream, sink(t));
+        for (int64_t k = 0; k < runs; k++)
+            exe->run(exe);
+        kind->event_record(&t->device, to, t->stream, sink(t));
+        kind->wait(&t->device, t->stream, sink(t));
+        kind->event_elapsed(&t->device, from, to, &ns, sink(t));
+    }
+    if (from)
+        kind->event_free(&t->device, from);
+    if (to)
+        kind->event_free(&t->device, to);
+    return ns / (double)runs;
+}

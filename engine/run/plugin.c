@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds, opens and checks plug-ins. What was found is kept for the life of the process in one
+ * table, because kernels are listed by functions without a handle (engine/graph/kernel.h). */
+#define _GNU_SOURCE
+#include "engine/run/plugin.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/attention.h"
+#include "engine/ops/lib/reduce.h"
+#include "engine/ops/lib/resize.h"
+#include "engine/run/plugin_files.h"
+#include "engine/run/provider.h"
+
+/* Plug-ins that the build left out: ABSENT("onednn", "dnnl.h not found: apt-get ...") each. */
+struct left_out {
+    const char *name, *reason;
+};
+
+static const struct left_out left_out[] = {
+#if __has_include("absent_plugins.inc")
+#define ABSENT(name, reason) {name, reason},
+#include "absent_plugins.inc"
+#undef ABSENT
+#endif
+    {NULL, NULL},
+};
+
+struct plugin_table {
+    struct arena arena;
+    struct plugin_info *infos;
+    struct kernel **kernels;      /* copies: a field that the plug-in did not know is zero */
+    struct device_kind **devices; /* copies too */
+    struct device_roof *roofs;    /* and these */
+    size_t info_cap, kernel_cap, device_cap, roof_cap;
+    int info_count, kernel_count, device_count, roof_count;
+};
+
+static struct plugin_table table;
+
+/* ---- what the host offers ---- */
+
+static const char *node_op(const struct node *node)
+{
+    return node->op->name;
+}
+
+__attribute__((format(printf, 3, 4))) static enum status refuse(struct error *why, enum status code,
+                                                                const char *format, ...)
+{
+    if (!why)
+        return code;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why->message, sizeof(why->message), format, args);
+    va_end(args);
+    why->code = code;
+    why->file = "plug-in";
+    why->line = 0;
+    return code;
+}
+
+static enum status resize_of_query(const struct kernel_query *q, struct resize *resize,
+                                   struct error *why)
+{
+    struct op_args args = args_of_query(q);
+    return resize_of_node(&args, resize, why);
+}
+
+static const struct plugin_host host = {
+    .abi = PLUGIN_ABI,
+    .size = sizeof(struct plugin_host),
+    .node_attr = node_attr,
+    .node_int = node_int,
+    .node_float = node_float,
+    .node_string = node_string,
+    .node_ints = node_ints,
+    .node_op = node_op,
+    .desc_is_plain = desc_is_plain,
+    .desc_is_nhwc = desc_is_nhwc,
+    .desc_is_dense = desc_is_dense,
+    .desc_same_memory = desc_same_memory,
+    .pool_run = pool_run,
+    .pool_threads = pool_threads,
+    .refuse = refuse,
+    .matmul_shape = matmul_shape_from,
+    .matmul_offset = matmul_offset_of,
+    .window = window_from_node,
+    .window_transposed = window_transposed_from_node,
+    .attention_shape = attention_shape_from,
+    .chain = chain_from_node,
+    .strided = strided_init,
+    .softmax_axis = axis_of_softmax,
+    .floats = floats_load,
+    .reduced_axes = reduce_axes,
+    .moves = move_count_of_query,
+    .move = move_of_query,
+    .resize = resize_of_query,
+    .resize_taps = resize_taps_at,
+};
+
+const struct plugin_host *plugin_host(void)
+{
+    return &host;
+}
+
+/* ---- the table ---- */
+
+int plugin_info_count(void)
+{
+    return table.info_count;
+}
+
+const struct plugin_info *plugin_info_at(int index)
+{
+    return &table.infos[index];
+}
+
+int plugin_kernel_count(void)
+{
+    return table.kernel_count;
+}
+
+const struct kernel *plugin_kernel_at(int index)
+{
+    return table.kernels[index];
+}
+
+int plugin_device_count(void)
+{
+    return table.device_count;
+}
+
+const struct device_kind *plugin_device_at(int index)
+{
+    return table.devices[index];
+}
+
+int device_roof_count(void)
+{
+    return table.roof_count;
+}
+
+const struct device_roof *device_roof_at(int index)
+{
+    return &table.roofs[index];
+}
+
+static const struct plugin_info *info_of(const char *name)
+{
+    for (int k = 0; k < table.info_count; k++)
+        if (strcmp(table.infos[k].name, name) == 0)
+            return &table.infos[k];
+    return NULL;
+}
+
+const char *plugin_version(const char *name)
+{
+    const struct plugin_info *info = info_of(name);
+    return info && info->state == PLUGIN_LOADED ? info->version : NULL;
+}
+
+/* Copies the strings. Without memory the entry is lost, and with it the plug-in: not an error. */
+static void add_info(struct plugin_info info)
+{
+    size_t need = (size_t)table.info_count + 1;
+    struct plugin_info *infos =
+        arena_grow(&table.arena, table.infos, &table.info_cap, need, sizeof(*infos));
+    if (!infos)
+        return;
+    table.infos = infos;
+    info.name = arena_strdup(&table.arena, info.name);
+    info.path = info.path ? arena_strdup(&table.arena, info.path) : NULL;
+    info.version = info.version ? arena_strdup(&table.arena, info.version) : NULL;
+    info.reason = info.reason ? arena_strdup(&table.arena, info.reason) : NULL;
+    if (info.name)
+        table.infos[table.info_count++] = info;
+}
+
+static enum status add_kernel(const struct kernel *kernel, size_t kernel_size, struct error *why)
+{
+    size_t need = (size_t)table.kernel_count + 1;
+    struct kernel **kernels =
+        arena_grow(&table.arena, table.kernels, &table.kernel_cap, need, sizeof(struct kernel *));
+    if (!kernels)
+        return FAIL_NO_MEMORY(why);
+    table.kernels = kernels;
+    struct kernel *copy = arena_alloc(&table.arena, sizeof(*copy));
+    if (!copy)
+        return FAIL_NO_MEMORY(why);
+    memcpy(copy, kernel, kernel_size < sizeof(*copy) ? kernel_size : sizeof(*copy));
+    table.kernels[table.kernel_count++] = copy;
+    return STATUS_OK;
+}
+
+static enum status add_device(const struct device_kind *kind, struct error *why)
+{
+    size_t need = (size_t)table.device_count + 1;
+    struct device_kind **devices =
+        arena_grow(&table.arena, table.devices, &table.device_cap, need, sizeof(*devices));
+    if (!devices)
+        return FAIL_NO_MEMORY(why);
+    table.devices = devices;
+    struct device_kind *copy = arena_alloc(&table.arena, sizeof(*copy));
+    if (!copy)
+        return FAIL_NO_MEMORY(why);
+    memcpy(copy, kind, kind->size < sizeof(*copy) ? kind->size : sizeof(*copy));
+    table.devices[table.device_count++] = copy;
+    return STATUS_OK;
+}
+
+static const struct device_roof *roof_of(const struct roof_group *group, int index)
+{
+    return (const void *)((const char *)group->roofs + (size_t)index * group->size);
+}
+
+static enum status add_roofs(const struct roof_group *group, struct error *why)
+{
+    size_t need = (size_t)(table.roof_count + group->count);
+    struct device_roof *roofs =
+        arena_grow(&table.arena, table.roofs, &table.roof_cap, need, sizeof(*roofs));
+    if (!roofs)
+        return FAIL_NO_MEMORY(why);
+    table.roofs = roofs;
+    for (int k = 0; k < group->count; k++) {
+        struct device_roof *copy = &roofs[table.roof_count++];
+        memset(copy, 0, sizeof(*copy));
+        memcpy(copy, roof_of(group, k), group->size < sizeof(*copy) ? group->size : sizeof(*copy));
+    }
+    return STATUS_OK;
+}
+
+/* ---- opening one ---- */
+
+static enum status check_kernel(const struct plugin *plugin, const struct kernel *kernel,
+                                struct error *why)
+{
+    if (!kernel || !kernel->name || !kernel->provider)
+        return UNSUPPORTED(why, "one of its kernels has no name or provider");
+    if (strcmp(kernel->provider, plugin->name) != 0)
+        return UNSUPPORTED(why, "its kernel %s says provider \"%s\", not \"%s\"", kernel->name,
+                           kernel->provider, plugin->name);
+    if (!kernel->ops || !kernel->supports || !kernel->launch)
+        return UNSUPPORTED(why, "its kernel %s lacks ops, supports or launch", kernel->name);
+    return STATUS_OK;
+}
+
+static enum status check_device(const struct device_kind *kind, struct error *why)
+{
+    if (!kind || kind->size < offsetof(struct device_kind, graph_free) || !kind->name)
+        return UNSUPPORTED(why, "one of its devices has no size or name");
+    for (int k = 0; k < device_kind_count(); k++)
+        if (strcmp(device_kind_at(k)->name, kind->name) == 0)
+            return UNSUPPORTED(why, "there is a device \"%s\" already", kind->name);
+    return STATUS_OK;
+}
+
+static enum status check_roof(const struct device_roof *roof, struct error *why)
+{
+    if (!roof->name || !roof->device || !roof->level || !roof->precision || !roof->pattern ||
+        !roof->isa || !roof->unit)
+        return UNSUPPORTED(why, "one of its roofs lacks a name, or a word that says what it is");
+    if (!roof->prepare || !roof->run || !roof->release)
+        return UNSUPPORTED(why, "its roof %s lacks prepare, run or release", roof->name);
+    return STATUS_OK;
+}
+
+static enum status check_roofs(const struct roof_group *group, struct error *why)
+{
+    if (!group || group->size < offsetof(struct device_roof, release) + sizeof(group->roofs))
+        return UNSUPPORTED(why, "one of its groups of roofs has no size");
+    for (int k = 0; k < group->count; k++)
+        TRY(check_roof(roof_of(group, k), why));
+    return STATUS_OK;
+}
+
+/* A plug-in that ends before the field has none. */
+static int device_count_of(const struct plugin *plugin)
+{
+    return plugin->size >= offsetof(struct plugin, roofs) ? plugin->device_count : 0;
+}
+
+static int roof_group_count_of(const struct plugin *plugin)
+{
+    return plugin->size >= sizeof(*plugin) ? plugin->roof_group_count : 0;
+}
+
+static enum status check_plugin(const struct plugin *plugin, const char *name, struct error *why)
+{
+    if (plugin->abi != PLUGIN_ABI)
+        return UNSUPPORTED(why, "built for plug-in interface %d, this ridge has %d: rebuild it",
+                           plugin->abi, PLUGIN_ABI);
+    if (plugin->size < offsetof(struct plugin, kernel_count) ||
+        plugin->kernel_size < offsetof(struct kernel, release))
+        return UNSUPPORTED(why,
+                           "its tables are too short (%zu and %zu bytes): set size and "
+                           "kernel_size",
+                           plugin->size, plugin->kernel_size);
+    if (!plugin->name || strcmp(plugin->name, name) != 0)
+        return UNSUPPORTED(why, "it calls itself \"%s\", its file says \"%s\"",
+                           plugin->name ? plugin->name : "", name);
+    for (int k = 0; k < plugin->kernel_count; k++)
+        TRY(check_kernel(plugin, plugin->kernels[k], why));
+    for (int k = 0; k < device_count_of(plugin); k++)
+        TRY(check_device(plugin->devices[k], why));
+    for (int k = 0; k < roof_group_count_of(plugin); k++)
+        TRY(check_roofs(plugin->roofs[k], why));
+    return STATUS_OK;
+}
+
+static enum status take_plugin(void *library, const char *name, const char **version,
+                               struct error *why)
+{
+    void *symbol = dlsym(library, "ridge_plugin");
+    if (!symbol)
+        return UNSUPPORTED(why, "does not export ridge_plugin: not a plug-in of ridge");
+    ridge_plugin_entry *entry;
+    memcpy(&entry, &symbol, sizeof(entry)); /* POSIX's way round ISO C's rule on casts */
+    const struct plugin *plugin = entry(&host, why);
+    if (!plugin)
+        return STATUS_UNSUPPORTED;
+    TRY(check_plugin(plugin, name, why));
+    for (int k = 0; k < plugin->kernel_count; k++)
+        TRY(add_kernel(plugin->kernels[k], plugin->kernel_size, why));
+    for (int k = 0; k < device_count_of(plugin); k++)
+        TRY(add_device(plugin->devices[k], why));
+    for (int k = 0; k < roof_group_count_of(plugin); k++)
+        TRY(add_roofs(plugin->roofs[k], why));
+    *version = plugin->version ? plugin->version : "";
+    return STATUS_OK;
+}
+
+/* Some libraries pin the thread that loads them (OpenMP under OMP_PROC_BIND): undone here, because
+ * the thread pool spreads over the mask it finds. */
+static void *open_library(const char *path)
+{
+    cpu_set_t mask;
+    bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (known)
+        sched_setaffinity(0, sizeof(mask), &mask);
+    return library;
+}
+
+static void load_file(const char *path, const char *name)
+{
+    struct plugin_info info = {.name = name, .path = path, .state = PLUGIN_ABSENT};
+    struct error why = {.message = "it gave no reason"};
+    struct stat file;
+    bool openable = stat(path, &file) == 0 && S_ISREG(file.st_mode); /* opening a pipe would wait */
+    void *library = openable ? open_library(path) : NULL;
+    if (!library) {
+        info.reason = openable ? dlerror() : "it is no regular file";
+        add_info(info);
+        return;
+    }
+    if (take_plugin(library, name, &info.version, &why) == STATUS_OK) {
+        info.state = PLUGIN_LOADED;
+        info.code = plugin_code(path);
+    } else {
+        info.state = PLUGIN_REFUSED;
+        info.reason = why.message;
+    }
+    add_info(info);
+}
+
+/* ---- finding them ---- */
+
+static void load_wanted(const char *path, const char *name, void *context)
+{
+    const char *const *wanted = context;
+    if ((!*wanted || provider_named(*wanted, name)) && !info_of(name))
+        load_file(path, name);
+}
+
+static void load_folder(const char *folder, bool named, void *context)
+{
+    if (!plugin_files_each(folder, load_wanted, context) && named && !info_of(folder))
+        add_info((struct plugin_info){.name = folder,
+                                      .path = folder,
+                                      .state = PLUGIN_ABSENT,
+                                      .reason = "RIDGE_PLUGIN_PATH names it, but there is no "
+                                                "such folder"});
+}
+
+const char *plugin_left_out(const char *name)
+{
+    for (const struct left_out *absent = left_out; absent->name; absent++)
+        if (strcmp(absent->name, name) == 0)
+            return absent->reason;
+    return NULL;
+}
+
+void plugins_load(const char *wanted)
+{
+    /* OpenMP's threads spin for 3 to 15 ms after a region by default, on the CPUs that the next
+     * kernel's threads want. 20000 rounds are about 0.2 ms to 1 ms; read when libgomp is loaded. */
+    setenv("GOMP_SPINCOUNT", "20000", 0);
+    plugin_folders_each(load_folder, &wanted);
+    for (const struct left_out *absent = left_out; absent->name; absent++)
+        if ((!wanted || provider_named(wanted, absent->name)) && !info_of(absent->name))
+            add_info((struct plugin_info){
+                .name = absent->name, .state = PLUGIN_ABSENT, .reason = absent->reason});
+}

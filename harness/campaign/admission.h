@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether a graph may be compiled: what it needs (engine/compile/need.h) is held against what is
+ * free (harness/watch/memory_room.h), so that a point that is too large is skipped with its figures
+ * instead of taking the whole run with it. */
+#ifndef HARNESS_CAMPAIGN_ADMISSION_H
+#define HARNESS_CAMPAIGN_ADMISSION_H
+
+#include <stdbool.h>
+
+#include "engine/compile/need.h"
+#include "engine/run/exe.h"
+#include "harness/watch/memory_room.h"
+
+/* What is kept free beside the need: a share of it for what the estimate does not see (tables,
+ * buffers of libraries), and a fixed part for the program's own pages. */
+#define ADMISSION_MARGIN_SHARE 0.05
+#define ADMISSION_MARGIN_BYTES 32e6
+
+/* The peak, without margin; verify: the reference runs beside the executable. */
+double admission_bytes(const struct memory_need *need, bool verify);
+
+/* UNSUPPORTED with "needs 31 GB of memory, 12 GB are free ..." when it does not fit. */
+enum status admission_judge(const struct memory_need *need, bool verify, int threads,
+                            const struct memory_room *room, struct error *err);
+/* The same, of this process and now. */
+enum status admission_check(const struct graph *graph, const struct exe_options *options,
+                            bool verify, struct error *err);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/campaign/campaign.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/utc.h"
+#include "harness/campaign/campaign_state.h"
+#include "harness/machine/environment.h"
+#include "harness/machine/redact.h"
+#include "harness/roofs/ceilings.h"
+#include "harness/roofs/device_ceilings.h"
+
+enum { SEEDS = 1000000 };
+
+/* ---- the store, which must not cost what was measured ---- */
+
+/* The database cannot be written any more: what comes goes into a file of its own, and the next
+ * writer takes it from there. */
+static enum status begin_run(struct campaign *c, struct error *err);
+
+static enum status fall_back(struct campaign *c, struct error *err)
+{
+    struct error why = *err;
+    struct store *spool;
+    if (store_open_spool(c->options->db, c->result->uuid, &spool, err) != STATUS_OK)
+        return error_context(err, "%s; nor can results be kept apart", why.message);
+    struct run_found found;
+    store_close(c->store);
+    c->store = spool;
+    snprintf(c->result->spool, sizeof(c->result->spool), "%s", store_path(spool));
+    snprintf(c->result->note, sizeof(c->result->note), "%.500s", why.message);
+    TRY(run_find_uuid(spool, c->result->uuid, &found, err));
+    c->run = found.run; /* when the spool itself failed for a while */
+    return c->run ? STATUS_OK : begin_run(c, err);
+}
+
+/* What the caller wrote may name homes and people as well. */
+static enum status redact_head(struct campaign *c, struct run_head *head, struct error *err)
+{
+    const char **texts[] = {&head->command, &head->suite, &head->suite_text};
+    for (size_t k = 0; c->options->redact && k < sizeof(texts) / sizeof(*texts); k++) {
+        *texts[k] = redact_lines(*texts[k], &c->arena);
+        if (!*texts[k])
+            return FAIL_NO_MEMORY(err);
+    }
+    return STATUS_OK;
+}
+
+static enum status begin_run(struct campaign *c, struct error *err)
+{
+    char *started = arena_alloc(&c->arena, UTC_TEXT);
+    if (!started)
+        return FAIL_NO_MEMORY(err);
+    utc_now(started);
+    struct run_head head = {.uuid = c->result->uuid,
+                            .environment = &c->environment,
+                            .build = &c->build,
+                            .command = c->options->command,
+                            .suite = c->plan->suite,
+                            .suite_text = c->plan->suite_text,
+                            .plan_hash = c->plan->hash,
+                            .planned = c->plan->count,
+                            .rounds = c->plan->rounds,
+                            .order_seed = c->order_seed,
+                            .started_utc = started,
+                            .order_key = (int64_t)time(NULL),
+                            .branch = "",
+                            .tag = c->options->tag ? c->options->tag : ""};
+    TRY(redact_head(c, &head, err));
+    TRY(run_begin(c->store, &head, &c->run, err));
+    return run_put_facts(c->store, c->run, "before", &c->environment, err);
+}
+
+static enum status resume(struct campaign *c, struct error *err)
+{
+    struct run_found found;
+    TRY(run_find_unfinished(c->store, c->plan->hash, &found, err));
+    if (found.run && found.rounds != c->plan->rounds)
+        return FAIL(err, STATUS_FAILED,
+                    "the unfinished run %.8s has %d rounds, and now there would be %d: go on with "
+                    "--rounds %d, or begin anew without --resume",
+                    found.uuid, found.rounds, c->plan->rounds, found.rounds);
+    c->run = found.run;
+    if (found.run) {
+        memcpy(c->result->uuid, found.uuid, sizeof(found.uuid));
+        c->order_seed = found.order_seed;
+    }
+    return STATUS_OK;
+}
+
+static enum status resume_or_begin(struct campaign *c, struct error *err)
+{
+    c->run = 0;
+    if (c->options->resume)
+        TRY(resume(c, err));
+    if (c->options->resume && c->options->resumes)
+        c->options->resumes(c->options->context, c->result->uuid, c->run != 0);
+    return c->run ? STATUS_OK : begin_run(c, err);
+}
+
+static enum status open_store(struct campaign *c, struct error *err)
+{
+    if (!c->options->db)
+        return STATUS_OK;
+    enum status status = store_open(c->options->db, STORE_WRITE, &c->store, err);
+    if (status != STATUS_OK)
+        return status;
+    if (store_spools_left(c->store))
+        snprintf(c->result->note, sizeof(c->result->note),
+                 "%d results kept apart in %.300s.spool could not be taken in",
+                 store_spools_left(c->store), c->options->db);
+    return resume_or_begin(c, err);
+}
+
+enum status campaign_put(struct campaign *c, const struct record *record, struct error *err)
+{
+    if (!c->store)
+        return STATUS_OK;
+    if (run_put(c->store, c->run, record, err) == STATUS_OK)
+        return STATUS_OK;
+    TRY(fall_back(c, err));
+    return run_put(c->store, c->run, record, err);
+}
+
+/* ---- devices that were lost ---- */
+
+const char *campaign_why_lost(const struct campaign *c, const char *device)
+{
+    for (const struct lost_device *lost = c->lost; lost; lost = lost->next)
+        if (strcmp(lost->device, device) == 0)
+            return lost->why;
+    return NULL;
+}
+
+/* `at`: the point where it happened. */
+enum status campaign_note_lost(struct campaign *c, const char *device, const char *at,
+                               const struct error *how, struct error *err)
+{
+    struct lost_device *lost = arena_alloc(&c->arena, sizeof(*lost));
+    char *why = arena_printf(&c->arena, "not run: at %s %s", at, how->message);
+    if (!lost || !why)
+        return FAIL_NO_MEMORY(err);
+    *lost = (struct lost_device){.device = device, .why = why, .next = c->lost};
+    c->lost = lost;
+    snprintf(c->result->note, sizeof(c->result->note), "the rest of %s is %.450s", device, why);
+    return STATUS_OK;
+}
+
+/* ---- ceilings ---- */
+
+static bool is_first_there(const struct plan *plan, int k)
+{
+    const struct point *point = &plan->points[k];
+    if (point->skip || strcmp(point->device, "cpu") == 0 || strcmp(point->device, "null") == 0)
+        return false;
+    for (int i = 0; i < k; i++)
+        if (!plan->points[i].skip && strcmp(plan->points[i].device, point->device) == 0)
+            return false;
+    return true;
+}
+
+static enum status join_ceilings(struct campaign *c, const struct ceiling_list *more,
+                                 struct error *err)
+{
+    struct ceiling_list *list = &c->ceilings;
+    struct ceiling_record *all =
+        arena_array(&c->arena, (size_t)(list->count + more->count), sizeof(*all));
+    if (!all)
+        return FAIL_NO_MEMORY(err);
+    memcpy(all, list->records, (size_t)list->count * sizeof(*all));
+    memcpy(all + list->count, more->records, (size_t)more->count * sizeof(*all));
+    *list = (struct ceiling_list){all, list->count + more->count};
+    return STATUS_OK;
+}
+
+/* A ceiling that failed is a record with its reason; only the device itself tells that it is gone.
+ */
+static enum status check_there(struct campaign *c, const char *name, struct error *err)
+{
+    struct device device;
+    struct error how = {0};
+    if (device_open(name, &device, &how) == STATUS_LOST)
+        return campaign_note_lost(c, name, "its ceilings", &how, err);
+    device_close(&device);
+    return STATUS_OK;
+}
+
+/* Of every other device that the plan uses. One that cannot be opened says so at its points. */
+static enum status measure_devices(struct campaign *c, struct error *err)
+{
+    for (int k = 0; k < c->plan->count; k++) {
+        struct ceiling_list more;
+        struct error why = {0};
+        const char *device = c->plan->points[k].device;
+        if (!is_first_there(c->plan, k))
+            continue;
+        progress_show(&c->progress, device, NAN, NAN);
+        if (device_ceilings_measure(device, true, &c->arena, &more.records, &more.count, &why) ==
+            STATUS_OK)
+            TRY(join_ceilings(c, &more, err));
+        else if (!c->result->note[0])
+            snprintf(c->result->note, sizeof(c->result->note), "no ceilings of %s: %.400s", device,
+                     why.message);
+        TRY(check_there(c, device, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status measure_ceilings(struct campaign *c, struct error *err)
+{
+    struct ceiling_options options = {.isa = isa_detect(), .quick = true};
+    struct ceiling_list *list = &c->ceilings;
+    struct pool *pool;
+    if (!c->store || !c->plan->ceilings)
+        return STATUS_OK;
+    progress_point(&c->progress, 0, "machine");
+    progress_show(&c->progress, "measuring its ceilings", NAN, NAN);
+    TRY(pool_new((int)c->options->model->threads, &pool, err));
+    enum status status =
+        ceilings_measure(pool, &options, &c->arena, &list->records, &list->count, err);
+    pool_free(pool);
+    if (status == STATUS_OK)
+        status = measure_devices(c, err);
+    if (status == STATUS_OK)
+        status = run_put_ceilings(c->store, c->run, list->records, list->count, err);
+    return status;
+}
+
+/* ---- the end ---- */
+
+/* A machine that was changed under the run makes its numbers incomparable. */
+static enum status finish(struct campaign *c, struct error *err)
+{
+    struct environment after;
+    char reason[512] = "", changes[400];
+    if (!c->store)
+        return STATUS_OK;
+    TRY(environment_probe(&after, &c->arena, c->options->redact, err));
+    c->result->changed = strcmp(after.hash, c->environment.hash) != 0;
+    if (c->result->changed) {
+        environment_changes(&c->environment, &after, changes, sizeof(changes));
+        snprintf(reason, sizeof(reason), "the environment changed while the run went on: %s",
+                 changes);
+    }
+    if (c->result->changed && !c->result->note[0])
+        snprintf(c->result->note, sizeof(c->result->note), "the run is invalid: %.480s", reason);
+    TRY(run_put_facts(c->store, c->run, "after", &after, err));
+    return run_end(c->store, c->run, !c->result->interrupted, !c->result->changed, reason, err);
+}
+
+static enum status probe(struct campaign *c, struct error *err)
+{
+    TRY(environment_probe(&c->environment, &c->arena, c->options->redact, err));
+    return build_probe(&c->build, &c->arena, err);
+}
+
+enum status campaign_run(const struct plan *plan, const struct campaign_options *options,
+                         struct campaign_result *result, struct error *err)
+{
+    struct campaign c = {.plan = plan, .options = options, .result = result};
+    *result = (struct campaign_result){.note = ""};
+    uuid_make(result->uuid);
+    /* A seed that is not asked for is as good as any, and short enough to be typed. */
+    c.order_seed =
+        plan->order_seed ? plan->order_seed : (int64_t)(random_hash(result->uuid) % SEEDS);
+    c.began_ns = clock_now_ns();
+    progress_begin(&c.progress, plan->count, options->quiet);
+    enum status status = probe(&c, err);
+    if (status == STATUS_OK)
+        status = open_store(&c, err);
+    if (status == STATUS_OK)
+        status = measure_ceilings(&c, err);
+    if (status == STATUS_OK)
+        status = campaign_visit_all(&c, err);
+    progress_clear(&c.progress);
+    if (status == STATUS_OK)
+        status = finish(&c, err);
+    store_close(c.store);
+    arena_release(&c.arena);
+    return status;
+}

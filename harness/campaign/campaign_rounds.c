@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rounds of a campaign: each comes to every point once, in an order of its own. What was
+ * compiled waits in memory for its next visit as long as there is room. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/utc.h"
+#include "engine/run/provider.h"
+#include "harness/campaign/campaign_state.h"
+#include "harness/campaign/plan_time.h"
+#include "harness/campaign/record.h"
+#include "harness/measure/visits.h"
+#include "harness/watch/interrupt.h"
+#include "harness/watch/memory_room.h"
+
+enum { KEEP_PART = 2, LEVELS_PART = 16, ATTEMPTS_MAX = 2 };
+
+/* A point among the rounds. */
+struct stop {
+    struct point_state state;
+    bool done;      /* nothing is left to do */
+    bool announced; /* to the listener */
+    char label[160];
+};
+
+struct rounds {
+    struct campaign *c;
+    struct stop *stops; /* one for each point of the plan */
+    int *order;
+    double keep_bytes; /* that waiting targets may take; what is free at the start, halved */
+    double kept_bytes; /* that they take */
+    int next;          /* the first point that is not announced */
+    int at;            /* the point that is visited */
+};
+
+static const struct point *point_of(const struct rounds *r, int k)
+{
+    return &r->c->plan->points[k];
+}
+
+/* ---- rows ---- */
+
+static void tally(struct campaign_result *result, const struct record *record)
+{
+    result->ok += record->status == RESULT_OK && record->valid;
+    result->invalid += record->status == RESULT_OK && !record->valid;
+    result->wrong += record->status == RESULT_WRONG;
+    result->failed += record->status == RESULT_FAILED;
+    result->skipped += record->status == RESULT_SKIPPED;
+    result->unasked += record->status == RESULT_OK && record_reference_counts(record) &&
+                       !provider_named(record->point.providers, "reference");
+}
+
+static void announce(struct rounds *r, int k)
+{
+    struct stop *stop = &r->stops[k];
+    const struct campaign_options *options = r->c->options;
+    if (stop->announced || !stop->state.has_record)
+        return;
+    stop->announced = true;
+    tally(r->c->result, &stop->state.record);
+    progress_clear(&r->c->progress);
+    if (options->listener)
+        options->listener(options->context, point_of(r, k), &stop->state.record);
+}
+
+/* Rows come in the order of the plan, whatever the order of the round. */
+static void finish(struct rounds *r, int k)
+{
+    struct point_state *state = &r->stops[k].state;
+    r->stops[k].done = true;
+    if (state->open) /* it waited, or was about to */
+        r->kept_bytes -= fmax(0, state->resident_bytes);
+    point_close(state);
+    for (; r->next < r->c->plan->count && r->stops[r->next].done; r->next++) {
+        announce(r, r->next);
+        point_release(&r->stops[r->next].state);
+    }
+}
+
+/* ---- points that are not run ---- */
+
+static enum status skip(struct rounds *r, int k, const char *reason, struct error *err)
+{
+    struct point_state *state = &r->stops[k].state;
+    char *now = arena_alloc(&state->arena, UTC_TEXT);
+    if (!now)
+        return FAIL_NO_MEMORY(err);
+    utc_now(now);
+    TRY(record_skipped(point_of(r, k), k, reason, now, &state->arena, &state->record, err));
+    state->has_record = true;
+    TRY(campaign_put(r->c, &state->record, err));
+    finish(r, k);
+    return STATUS_OK;
+}
+
+/* A point under which the process ended twice is left out; NULL: it may begin. Where that cannot
+ * be noted it begins all the same: its result will find the database as it is. */
+static const char *why_left_out(struct rounds *r, int k)
+{
+    struct campaign *c = r->c;
+    struct error ignored;
+    int earlier = 0;
+    if (!c->store || run_attempt(c->store, c->run, k, &earlier, &ignored) != STATUS_OK ||
+        earlier < ATTEMPTS_MAX)
+        return NULL;
+    return arena_printf(&r->stops[k].state.arena,
+                        "left out: the process ended %d times while this point was measured "
+                        "(killed, out of memory, or crashed)",
+                        earlier);
+}
+
+static void withdraw_attempt(const struct rounds *r, int k)
+{
+    struct error ignored;
+    if (r->c->store)
+        run_attempt_withdraw(r->c->store, r->c->run, k, &ignored);
+}
+
+/* What the next visit is thought to take: as long as the latest, or its share of what the whole
+ * point took in earlier runs, or of the least that its stopping rule allows. */
+static double visit_estimate(const struct rounds *r, int k)
+{
+    const struct point *point = point_of(r, k);
+    const struct point_state *state = &r->stops[k].state;
+    double whole =
+        isnan(point->estimate_s) ? plan_time_range(&point->protocol).least_s : point->estimate_s;
+    double share = whole / (point->protocol.rounds > 1 ? point->protocol.rounds : 1);
+    return state->visit_count > 0 && state->visit_s > 0 ? fmin(share, state->visit_s) : share;
+}
+
+static bool fits(const struct rounds *r, int k)
+{
+    double budget = r->c->plan->budget_s;
+    double spent = (double)(clock_now_ns() - r->c->began_ns) * 1e-9;
+    return budget <= 0 || spent + visit_estimate(r, k) <= budget;
+}
+
+/* A point without a visit is skipped; one that has some stays with them. */
+static enum status leave_out(struct rounds *r, int k, struct error *err)
+{
+    struct point_state *state = &r->stops[k].state;
+    double spent = (double)(clock_now_ns() - r->c->began_ns) * 1e-9;
+    r->c->result->over_budget++;
+    if (state->has_record) {
+        finish(r, k);
+        return STATUS_OK;
+    }
+    double takes = visit_estimate(r, k), budget = r->c->plan->budget_s;
+    const char *reason =
+        point_of(r, k)->over_budget
+            ? arena_printf(&state->arena, "budget of %g s: the points before it need what is left",
+                           budget)
+            : arena_printf(&state->arena,
+                           "budget of %g s: %.3g s were spent, and a visit takes about %.2g s",
+                           budget, spent, takes);
+    return reason ? skip(r, k, reason, err) : FAIL_NO_MEMORY(err);
+}
+
+/* ---- targets that wait ---- */
+
+/* What it takes on a device is not known, and is scarce there. */
+static bool may_wait(const struct rounds *r, const struct point_state *state)
+{
+    bool here = !state->target.exe || state->target.pool;
+    double bytes = fmax(0, state->resident_bytes);
+    return here && !isnan(bytes) && r->kept_bytes + bytes <= r->keep_bytes;
+}
+
+static void rest(struct rounds *r, int k, bool waited)
+{
+    struct point_state *state = &r->stops[k].state;
+    double bytes = fmax(0, state->resident_bytes);
+    point_rest(state);
+    if (waited)
+        r->kept_bytes -= bytes;
+    if (may_wait(r, state))
+        r->kept_bytes += bytes;
+    else
+        point_close(state);
+}
+
+/* What waits may be compiled again; the point that is at work needs the memory now. */
+static bool make_room(void *context)
+{
+    struct rounds *r = context;
+    bool had = r->kept_bytes > 0;
+    for (int k = 0; k < r->c->plan->count && had; k++)
+        if (k != r->at)
+            point_close(&r->stops[k].state);
+    r->kept_bytes = 0;
+    return had;
+}
+
+/* ---- visits ---- */
+
+static enum status take_visit(struct rounds *r, int k, int round, struct error *lost,
+                              struct error *err)
+{
+    struct campaign *c = r->c;
+    struct stop *stop = &r->stops[k];
+    struct point_job job = {.point = point_of(r, k),
+                            .sequence = k,
+                            .round = round,
+                            .rounds = c->plan->rounds,
+                            .model = c->options->model,
+                            .ceilings = &c->ceilings,
+                            .levels = c->levels,
+                            .progress = &c->progress,
+                            .lost = lost,
+                            .make_room = make_room,
+                            .room = r};
+    bool waited = stop->state.open;
+    r->at = k;
+    enum status status = point_visit(&job, &stop->state, err);
+    rest(r, k, waited);
+    return status;
+}
+
+static bool is_last(const struct rounds *r, int k)
+{
+    const struct point_state *state = &r->stops[k].state;
+    return state->record.status != RESULT_OK ||
+           state->visit_count >= point_of(r, k)->protocol.rounds;
+}
+
+static enum status visit(struct rounds *r, int k, int round, struct error *err)
+{
+    struct campaign *c = r->c;
+    struct stop *stop = &r->stops[k];
+    struct error lost = {0};
+    TRY(take_visit(r, k, round, &lost, err));
+    if (lost.code)
+        TRY(campaign_note_lost(c, point_of(r, k)->device, stop->label, &lost, err));
+    progress_clear(&c->progress);
+    if (stop->state.interrupted) {
+        withdraw_attempt(r, k);
+        return STATUS_OK;
+    }
+    TRY(campaign_put(c, &stop->state.record, err));
+    if (is_last(r, k))
+        finish(r, k);
+    return STATUS_OK;
+}
+
+static enum status come_to(struct rounds *r, int k, int round, struct error *err)
+{
+    struct campaign *c = r->c;
+    struct stop *stop = &r->stops[k];
+    const struct point *point = point_of(r, k);
+    const char *why = point->skip ? point->skip : campaign_why_lost(c, point->device);
+    if (stop->done || stop->state.visit_count > round)
+        return STATUS_OK; /* in the run that is gone on with */
+    c->result->lost = c->result->lost || (why && !point->skip);
+    if (why && !stop->state.has_record)
+        return skip(r, k, why, err);
+    if (why) { /* what was measured before the device went stays */
+        finish(r, k);
+        return STATUS_OK;
+    }
+    if (point->over_budget || !fits(r, k))
+        return leave_out(r, k, err);
+    why = why_left_out(r, k);
+    if (why && stop->state.has_record) { /* what earlier rounds measured stays */
+        withdraw_attempt(r, k);
+        finish(r, k);
+        return STATUS_OK;
+    }
+    return why ? skip(r, k, why, err) : visit(r, k, round, err);
+}
+
+static enum status go_round(struct rounds *r, int round, struct error *err)
+{
+    struct campaign *c = r->c;
+    for (int k = 0; k < c->plan->count; k++)
+        r->order[k] = k;
+    if (c->plan->rounds > 1) /* one round has nothing to spread */
+        visits_order(c->order_seed, round, r->order, c->plan->count);
+    for (int i = 0; i < c->plan->count && !interrupt_requested(); i++) {
+        struct stop *stop = &r->stops[r->order[i]];
+        const struct point *point = point_of(r, r->order[i]);
+        char among[40] = "";
+        if (c->plan->rounds > 1)
+            snprintf(among, sizeof(among), "round %d of %d, ", round + 1, c->plan->rounds);
+        snprintf(stop->label, sizeof(stop->label), "%s%.80s b%lld", among, point->spec,
+                 (long long)point->batch);
+        progress_point(&c->progress, round * c->plan->count + i, stop->label);
+        TRY(come_to(r, r->order[i], round, err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- a run that is gone on with ---- */
+
+/* What a point has so far, with room for what it lacks. */
+static enum status load(struct rounds *r, int k, struct error *err)
+{
+    struct campaign *c = r->c;
+    struct point_state *state = &r->stops[k].state;
+    TRY(run_load(c->store, c->run, k, &state->arena, &state->record, err));
+    struct record *record = &state->record;
+    record->point = record_point(point_of(r, k));
+    state->has_record = true;
+    state->visit_count = record->visit_count;
+    state->visits = arena_array(&state->arena, (size_t)c->plan->rounds + 1, sizeof(*state->visits));
+    state->samples = (struct sample_record *)(uintptr_t)record->samples;
+    state->sample_count = record->sample_count;
+    if (!state->visits)
+        return FAIL_NO_MEMORY(err);
+    for (int v = 0; v < record->visit_count; v++)
+        state->visits[v] = record->visits[v];
+    return STATUS_OK;
+}
+
+static enum status find_done(struct rounds *r, struct error *err)
+{
+    struct campaign *c = r->c;
+    for (int k = 0; c->store && k < c->plan->count; k++) {
+        if (!run_has(c->store, c->run, k))
+            continue;
+        r->stops[k].done = run_has_all(c->store, c->run, k, point_of(r, k)->protocol.rounds);
+        c->result->resumed += r->stops[k].done;
+        if (!r->stops[k].done)
+            TRY(load(r, k, err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- all ---- */
+
+static int64_t levels_room(double available)
+{
+    return available > 0 ? (int64_t)fmin(available / LEVELS_PART, 0x1p40) : 0;
+}
+
+static enum status begin(struct rounds *r, struct error *err)
+{
+    struct campaign *c = r->c;
+    size_t count = (size_t)c->plan->count + 1;
+    double available = memory_room("").bytes;
+    r->stops = calloc(count, sizeof(*r->stops));
+    r->order = calloc(count, sizeof(*r->order));
+    if (!r->stops || !r->order)
+        return FAIL_NO_MEMORY(err);
+    r->keep_bytes = available > 0 ? available / KEEP_PART : 0;
+    /* Without levels a run is worth less, but is one. */
+    if (levels_open(levels_room(available), &c->levels, NULL) != STATUS_OK)
+        c->levels = NULL;
+    c->progress.total = c->plan->count * c->plan->rounds;
+    return find_done(r, err);
+}
+
+enum status campaign_visit_all(struct campaign *c, struct error *err)
+{
+    struct rounds r = {.c = c};
+    enum status status = begin(&r, err);
+    for (int k = 0; k < c->plan->rounds && status == STATUS_OK && !interrupt_requested(); k++)
+        status = go_round(&r, k, err);
+    c->result->interrupted = interrupt_requested();
+    for (int k = 0; r.stops && k < c->plan->count; k++) {
+        if (status == STATUS_OK)
+            announce(&r, k); /* the visits before the interruption */
+        point_release(&r.stops[k].state);
+    }
+    free(r.stops);
+    free(r.order);
+    levels_close(c->levels);
+    c->levels = NULL;
+    return status;
+}

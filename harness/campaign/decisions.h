@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A network that decides (which boxes, which word) does so on a comparison, and what follows is
+ * another computation if that falls out otherwise. In low precision near ties do, rightly. So there
+ * a network is verified by what its decisions are made on. In f32 a tie within its roundings is
+ * rare: both halves are verified then, what decisions are made on and what follows from it. */
+#ifndef HARNESS_CAMPAIGN_DECISIONS_H
+#define HARNESS_CAMPAIGN_DECISIONS_H
+
+#include "engine/run/exe.h"
+
+/* A copy of the graph whose outputs are those that depend on no decision, and what the first
+ * decisions on each way read. *out NULL: there are no decisions, the graph itself will do. A
+ * decision is an operator that makes integers, or a set, of floats that come from products. */
+enum status graph_before_decisions(const struct graph *graph, struct graph **out,
+                                   struct error *err);
+/* A copy of the graph with the outputs of `made`, which computes `before`, as constants: they
+ * belong to `made` and must outlive the copy. */
+enum status graph_after_decisions(const struct graph *graph, const struct graph *before,
+                                  struct exe *made, struct graph **out, struct error *err);
+
+#define DECISIONS_PART_HELP                                                                        \
+    "before-decisions: what boxes, words or links are chosen by; after-decisions: what follows "   \
+    "from it, as inputs"
+/* Leaves only the part that --part names; NULL: all of it. */
+enum status graph_take_part(struct graph *g, const char *part, struct error *err);
+
+#endif

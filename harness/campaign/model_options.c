@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/campaign/model_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/output.h"
+#include "engine/run/device.h"
+#include "engine/run/provider.h"
+#include "harness/campaign/admission.h"
+#include "workloads/workload.h"
+
+const char *tuner_cache_path(char *path, size_t size)
+{
+    const char *named = getenv("RIDGE_CACHE"), *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (named)
+        snprintf(path, size, "%s", named);
+    else if (cache)
+        snprintf(path, size, "%s/ridge/tuner.txt", cache);
+    else
+        snprintf(path, size, "%s/.cache/ridge/tuner.txt", home ? home : ".");
+    return path;
+}
+
+static enum status isa_wanted(const char *name, enum isa *isa, struct error *err)
+{
+    *isa = isa_detect();
+    for (int k = 0; name && k < ISA_COUNT; k++) {
+        if (strcmp(name, isa_name((enum isa)k)) != 0)
+            continue;
+        if (k > (int)*isa)
+            return FAIL(err, STATUS_FAILED, "this CPU has no %s, only %s", name, isa_name(*isa));
+        *isa = (enum isa)k;
+        return STATUS_OK;
+    }
+    return name ? FAIL(err, STATUS_FAILED, "--isa \"%s\" is not scalar, avx2 or avx512", name)
+                : STATUS_OK;
+}
+
+enum status model_exe_options(const struct model_options *m, struct exe_options *options,
+                              char *path, size_t path_size, struct error *err)
+{
+    *options =
+        (struct exe_options){.threads = (int)m->threads,
+                             .providers = m->providers,
+                             .cache = m->cache ? m->cache : tuner_cache_path(path, path_size),
+                             .retune = m->retune,
+                             .no_tune = m->no_tune,
+                             .quick_tune = m->quick_tune,
+                             .no_fuse = m->no_fuse,
+                             .max_error = m->no_winograd ? 1e-5 : m->max_error,
+                             .only_variant = NONE,
+                             .device = m->device,
+                             .no_capture = m->no_capture};
+    if (m->batch < 0 || m->threads < 0)
+        return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
+    if (m->cache)
+        TRY(output_check(m->cache, err));
+    TRY(precision_from_name(m->precision, &options->precision, err));
+    return isa_wanted(m->isa, &options->isa, err);
+}
+
+static enum status check_precision(const char *spec, const char *device, enum precision precision,
+                                   struct error *err)
+{
+    char name[DEVICE_NAME_SIZE];
+    device_canonical(device, name);
+    bool host = strcmp(name, "cpu") == 0;
+    if (workload_has_precision(workload_of(spec), precision, host))
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "precision \"%s\": %s cannot run in it on %s",
+                precision_name(precision), spec, host ? "the CPU" : name);
+}
+
+enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
+                                  struct error *err)
+{
+    TRY(precision_from_name(name, precision, err));
+    const struct workload *w = workload_of(spec);
+    if (workload_builds_in(w, *precision) || (!w && !workload_is_file(spec)))
+        return STATUS_OK; /* no such model: its opening says so */
+    return FAIL(err, STATUS_FAILED, "precision \"%s\": the graph of %s is not built in it%s", name,
+                spec,
+                w && workload_has_precision(w, *precision, false)
+                    ? " but in f32; compilation for a device narrows it"
+                    : "");
+}
+
+enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
+                       struct exe **exe, struct error *err)
+{
+    char path[512];
+    struct exe_options options;
+    *graph = NULL;
+    *exe = NULL;
+    TRY(model_exe_options(m, &options, path, sizeof(path), err));
+    TRY(check_precision(spec, m->device, options.precision, err));
+    TRY(providers_load(m->providers, err));
+    TRY(workload_open(spec, m->batch, options.precision, graph, err));
+    enum status status =
+        m->no_memory_check ? STATUS_OK : admission_check(*graph, &options, m->verifies, err);
+    if (status == STATUS_OK)
+        status = exe_new(*graph, &options, exe, err);
+    if (status != STATUS_OK) {
+        graph_free(*graph);
+        *graph = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options that every command understands which compiles a model: put MODEL_OPTIONS(struct values)
+ * into its option table and `struct model_options model` first into its values. */
+#ifndef HARNESS_CAMPAIGN_MODEL_OPTIONS_H
+#define HARNESS_CAMPAIGN_MODEL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/options.h"
+#include "engine/run/exe.h"
+
+struct model_options {
+    int64_t batch, threads;
+    const char *providers, *isa, *cache, *device; /* device NULL: "cpu" */
+    const char *precision;                        /* NULL: "f32" */
+    double max_error;
+    bool retune, no_tune, quick_tune, no_fuse, no_winograd, no_capture, no_memory_check;
+    bool verifies; /* no option: the float64 reference will run beside the executable */
+};
+
+/* How models are compiled, for commands that take batch and threads from elsewhere. */
+/* clang-format off */
+#define MODEL_OPTION(type, kind, field, letter, name, argument, help)                              \
+    {name, letter, OPTION_##kind, offsetof(type, model.field), argument, help}
+#define COMPILE_OPTIONS(type)                                                                      \
+    MODEL_OPTION(type, TEXT, isa, 0, "isa", "NAME",                                                \
+                 "highest instruction set: scalar, avx2, avx512"),                                 \
+    MODEL_OPTION(type, SHARE, max_error, 0, "max-error", "X",                                      \
+                 "refuse kernels with a larger stated relative error"),                            \
+    MODEL_OPTION(type, FLAG, no_winograd, 0, "no-winograd", NULL,                                  \
+                 "the same as --max-error 1e-5"),                                                  \
+    MODEL_OPTION(type, FLAG, retune, 0, "retune", NULL,                                            \
+                 "time all kernels although the tuner's cache knows"),                             \
+    MODEL_OPTION(type, FLAG, no_tune, 0, "no-tune", NULL, "take the first kernel that accepts"),   \
+    MODEL_OPTION(type, FLAG, quick_tune, 0, "quick-tune", NULL,                                    \
+                 "time one variant of each kernel only"),                                          \
+    MODEL_OPTION(type, FLAG, no_capture, 0, "no-capture", NULL,                                    \
+                 "on a device, launch step by step instead of replaying a graph"),                 \
+    MODEL_OPTION(type, FLAG, no_fuse, 0, "no-fuse", NULL, "compile the graph as it is"),           \
+    MODEL_OPTION(type, FLAG, no_memory_check, 0, "no-memory-check", NULL,                          \
+                 "compile although less memory seems to be free than it needs"),                   \
+    MODEL_OPTION(type, TEXT, cache, 0, "cache", "FILE", "tuner's cache")
+
+#define MODEL_OPTIONS(type)                                                                        \
+    MODEL_OPTION(type, COUNT, batch, 'b', "batch", "N", "images, sequences or rows"),              \
+    MODEL_OPTION(type, THREADS, threads, 't', "threads", "N", "default: every CPU"),               \
+    MODEL_OPTION(type, TEXT, providers, 'p', "providers", "LIST",                                  \
+                 "kernels of these only: native,onednn,openblas"),                                 \
+    MODEL_OPTION(type, TEXT, device, 'd', "device", "NAME", "where it runs: cpu, cuda, cuda:1"),   \
+    MODEL_OPTION(type, TEXT, precision, 0, "precision", "NAME",                                    \
+                 "f32, tf32, bf16, f16, i8, f8: what the device and workload know"),               \
+    COMPILE_OPTIONS(type)
+/* clang-format on */
+
+/* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
+const char *tuner_cache_path(char *path, size_t size);
+
+/* Checked and completed; path is room for the default cache path. */
+enum status model_exe_options(const struct model_options *m, struct exe_options *options,
+                              char *path, size_t path_size, struct error *err);
+
+/* The precision of that name for what only builds the graph: refused where the graph would be the
+ * same as in f32, since an argument without effect gives a wrong answer. */
+enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
+                                  struct error *err);
+
+/* Opens the plug-ins, builds the graph and compiles it, if it fits into memory: UNSUPPORTED, with
+ * the figures, if not (harness/campaign/admission.h). exe_free and graph_free when done. */
+enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
+                       struct exe **exe, struct error *err);
+
+#endif

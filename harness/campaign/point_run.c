@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/campaign/point_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/utc.h"
+#include "engine/compile/compile.h"
+#include "harness/campaign/point_work.h"
+#include "harness/campaign/steps_check.h"
+#include "harness/measure/visits.h"
+#include "harness/watch/interrupt.h"
+#include "harness/watch/resident.h"
+
+enum { STEP_REPEATS_MAX = 9 };
+
+static const double layers_budget_s = 2; /* or half of what sampling may take */
+
+/* ---- phases ---- */
+
+static bool on_progress(void *context, double share, double seconds_left)
+{
+    progress_show(context, "measuring", share, seconds_left);
+    return !interrupt_requested();
+}
+
+void work_phase(struct work *w, const char *phase)
+{
+    w->phase = phase;
+    progress_show(w->job->progress, phase, NAN, NAN);
+}
+
+static enum status phase_verify(struct work *w, struct error *err)
+{
+    if (!w->target->exe || !w->job->point->protocol.verify)
+        return STATUS_OK;
+    work_phase(w, "verifying");
+    TRY(verify_exe(w->target->graph, w->target->exe, &w->verification, err));
+    w->verified = true;
+    return STATUS_OK;
+}
+
+static void read_levels(const struct work *w, struct levels_now *out)
+{
+    const char *none = !w->target->exe    ? "the null device computes nothing"
+                       : !w->target->pool ? "no levels are read of this device"
+                                          : "no memory was left to read levels from";
+    if (w->target->pool && w->job->levels)
+        levels_read(w->job->levels, w->target->pool, w->precision, out);
+    else
+        levels_none(none, out);
+}
+
+/* Others took the samples: what remains to be read here is the peak. */
+static enum status phase_taken(struct work *w)
+{
+    read_levels(w, &w->before);
+    w->peak = w->before.value[LEVEL_ARITHMETIC];
+    w->measurement = *w->job->taken->whole;
+    w->measurement.samples = NULL; /* which stay theirs */
+    w->measured = true;
+    return STATUS_OK;
+}
+
+/* The visit: its share of the samples between two readings of the levels, on threads of its own. */
+static enum status phase_time(struct work *w, bool again, struct error *err)
+{
+    const struct point *point = w->job->point;
+    struct protocol protocol = visit_protocol(&point->protocol, w->job->round, again);
+    struct measure_options options = {.protocol = &protocol,
+                                      .time = &w->target->time,
+                                      .progress = on_progress,
+                                      .progress_context = w->job->progress,
+                                      .is_visit = protocol.rounds > 1,
+                                      .cpus = point->threads,
+                                      .seed = 1};
+    w->phase = "measuring";
+    if (w->job->taken)
+        return phase_taken(w);
+    read_levels(w, &w->before);
+    TRY(measure_run(&w->target->subject, &options, &w->measurement, err));
+    TRY(w->target->exe ? exe_status(w->target->exe, err) : STATUS_OK);
+    w->measured = true;
+    read_levels(w, &w->after);
+    /* The clock of a CPU moves, so the peak is that of the moment where a burst can tell it. */
+    w->peak = fmax(w->before.value[LEVEL_ARITHMETIC], w->after.value[LEVEL_ARITHMETIC]);
+    return STATUS_OK;
+}
+
+/* A time that the sum of the steps can be held against. */
+static double comparable_time(const struct work *w)
+{
+    const struct protocol *p = &w->job->point->protocol;
+    return p->cold || p->scenario == SCENARIO_SERVER ? NAN : w->measurement.median_s;
+}
+
+/* Others may have disturbed the steps and not the whole. */
+static enum status check_steps(struct work *w, const struct disturbance *d, struct error *err)
+{
+    char disturbed[200];
+    if (!disturbance_judge(d, w->job->point->threads, disturbed, sizeof(disturbed)))
+        disturbed[0] = '\0';
+    struct steps_facts facts = {w->target->exe, w->step_ns, comparable_time(w), disturbed};
+    return steps_check(&facts, w->arena, &w->counts[w->count_count++], err);
+}
+
+/* Steps are timed in a phase of their own: a clock between them would disturb the whole. */
+static enum status phase_steps(struct work *w, struct error *err)
+{
+    const struct measurement *m = &w->measurement;
+    struct exe *exe = w->target->exe;
+    if (!exe || !w->job->point->protocol.layers || m->interrupted || m->timed == 0)
+        return STATUS_OK;
+    w->step_ns = calloc((size_t)exe_step_count(exe) + 1, sizeof(*w->step_ns));
+    if (!w->step_ns)
+        return FAIL_NO_MEMORY(err);
+    work_phase(w, "timing layers");
+    double budget = fmin(layers_budget_s, w->job->point->protocol.seconds_max / 2);
+    w->step_repeats = (int)fmin(STEP_REPEATS_MAX, fmax(3, budget / m->median_s));
+    const struct time_source *time = &w->target->time;
+    struct disturbance disturbance = disturbance_unknown("nothing here watches it");
+    if (time->watch)
+        time->watch(time->context);
+    exe_time_steps(exe, w->step_repeats, w->step_ns);
+    if (time->watched)
+        time->watched(time->context, &disturbance);
+    TRY(exe_status(exe, err));
+    return check_steps(w, &disturbance, err);
+}
+
+/* FLOPs are those of the graph in f32; bytes are of the types that its tensors have when it runs,
+ * f8 factors being read as they are. */
+static enum status count_work(struct work *w, struct error *err)
+{
+    struct exe_options narrowing = {.precision = w->precision, .no_fuse = true};
+    graph_cost(w->target->graph, &w->cost);
+    if (precision_floats(narrowing.precision) == DTYPE_F32 && narrowing.precision != PRECISION_F8)
+        return STATUS_OK;
+    struct graph *narrow = graph_copy(w->target->graph);
+    enum status status = narrow ? passes_run(narrow, &narrowing, NULL, err) : FAIL_NO_MEMORY(err);
+    if (status == STATUS_OK) {
+        struct graph_cost cost;
+        graph_cost(narrow, &cost);
+        w->cost.bytes_streamed = cost.bytes_streamed;
+        w->cost.bytes_compulsory = cost.bytes_compulsory;
+    }
+    graph_free(narrow);
+    return status;
+}
+
+/* ---- the first visit, and those after it ---- */
+
+static enum status open_target(struct work *w, bool again, struct error *err)
+{
+    struct point_state *state = w->state;
+    struct model_options model = *w->job->model;
+    model.retune = model.retune && !again; /* what was chosen stays chosen */
+    work_phase(w, "compiling");
+    enum status status = target_open(w->job->point, &model, w->target, err);
+    if (status != STATUS_OK && status != STATUS_LOST && w->job->make_room(w->job->room))
+        status = target_open(w->job->point, &model, w->target, err);
+    state->open = status == STATUS_OK;
+    return status;
+}
+
+static enum status first_visit(struct work *w, struct error *err)
+{
+    bool reset = resident_reset();
+    double others = resident_now();
+    TRY(open_target(w, false, err));
+    TRY(count_work(w, err));
+    TRY(phase_verify(w, err));
+    reset = resident_reset() && reset;
+    TRY(phase_time(w, false, err));
+    w->rss = reset ? resident_peak() - others : NAN;
+    TRY(phase_steps(w, err));
+    w->state->resident_bytes = resident_now() - others;
+    return w->measurement.interrupted ? STATUS_OK : work_count(w, err);
+}
+
+/* A target that was opened again may have other kernels, if the tuner's cache was lost: its times
+ * would be those of another program. */
+static enum status check_kernels(const struct work *w, struct error *err)
+{
+    const struct record *earlier = &w->state->record;
+    const struct exe *exe = w->target->exe;
+    for (int s = 0; exe && s < exe_step_count(exe); s++) {
+        struct exe_step step = exe_step_at(exe, s);
+        if (s < earlier->op_count && strcmp(earlier->ops[s].kernel, step.kernel->name) == 0)
+            continue;
+        return FAIL(err, STATUS_FAILED,
+                    "step %d was computed by %s before, and by %s when compiled again: is the "
+                    "tuner's cache kept?",
+                    s, s < earlier->op_count ? earlier->ops[s].kernel : "nothing",
+                    step.kernel->name);
+    }
+    return STATUS_OK;
+}
+
+static enum status later_visit(struct work *w, struct error *err)
+{
+    bool kept = w->state->open;
+    double others = resident_now();
+    if (kept) {
+        TRY(target_wake(w->target, w->job->point, err));
+    } else {
+        TRY(open_target(w, true, err));
+        TRY(check_kernels(w, err));
+    }
+    graph_cost(w->target->graph, &w->cost);
+    TRY(phase_time(w, kept, err));
+    if (!kept)
+        w->state->resident_bytes = resident_now() - others;
+    return STATUS_OK;
+}
+
+/* Whether the point's device is gone, and what was done when it went. */
+static void tell_lost(const struct work *w, enum status status, struct error *failure)
+{
+    struct error why = {0};
+    const char *device = w->job->point->device;
+    bool failed = status == STATUS_LOST;
+    if (failed)
+        why = *failure;
+    else if (!w->target->exe || exe_status(w->target->exe, &why) != STATUS_LOST)
+        return;
+    error_context(&why, "the device %s was lost while %s", device, w->phase);
+    if (failed)
+        *failure = why;
+    if (w->job->lost)
+        *w->job->lost = why;
+}
+
+/* ---- what it leaves ---- */
+
+static enum status keep_samples(struct work *w, struct error *err)
+{
+    struct point_state *state = w->state;
+    int64_t before = state->sample_count, more = w->measurement.count;
+    struct sample_record *all = realloc(state->samples, (size_t)(before + more + 1) * sizeof(*all));
+    if (!all)
+        return FAIL_NO_MEMORY(err);
+    memcpy(all + before, w->measurement.samples, (size_t)more * sizeof(*all));
+    for (int64_t k = before; k < before + more; k++)
+        all[k].visit = w->job->round;
+    state->samples = all;
+    state->sample_count = before + more;
+    return STATUS_OK;
+}
+
+static enum status keep_visit(struct work *w, const char *started, const struct error *failure,
+                              struct error *err)
+{
+    struct point_state *state = w->state;
+    const struct measurement *m = &w->measurement;
+    struct visit_record visit = {.round = w->job->round,
+                                 .started_utc = started,
+                                 .median_s = NAN,
+                                 .ci_low_s = NAN,
+                                 .ci_high_s = NAN,
+                                 .steal_share = NAN,
+                                 .wait_share = NAN,
+                                 .clock_hz = NAN};
+    if (!state->visits)
+        state->visits = arena_array(w->arena, (size_t)w->job->rounds + 1, sizeof(visit));
+    if (!state->visits)
+        return FAIL_NO_MEMORY(err);
+    if (w->measured) {
+        visit.samples = m->timed;
+        visit.median_s = m->median_s;
+        visit.ci_low_s = m->ci_low_s;
+        visit.ci_high_s = m->ci_high_s;
+        visit.steal_share = m->steal_share;
+        visit.wait_share = m->wait_share;
+        visit.clock_hz = m->clock_hz;
+        levels_join(&w->before, &w->after, &visit);
+        TRY(keep_samples(w, err));
+    }
+    visit.reason = arena_strdup(w->arena, w->measured ? m->reason : failure->message);
+    if (!visit.reason)
+        return FAIL_NO_MEMORY(err);
+    state->visits[state->visit_count++] = visit;
+    return STATUS_OK;
+}
+
+/* Of the visits so far. */
+static enum status join(struct work *w, struct measurement *out, double *spread, struct error *err)
+{
+    struct point_state *state = w->state;
+    struct visits visits = {.protocol = &w->job->point->protocol,
+                            .visits = state->visits,
+                            .count = state->visit_count,
+                            .samples = state->samples,
+                            .sample_count = state->sample_count,
+                            .stop_reason = w->measurement.stop_reason};
+    double overhead = w->measurement.overhead_s, n = state->visit_count;
+    if (state->has_record)
+        overhead = (record_value(&state->record, "overhead_s") * (n - 1) + overhead) / n;
+    TRY(visits_join(&visits, w->arena, out, spread, err));
+    out->overhead_s = overhead;
+    /* What is the reason of the visit is said there. */
+    if (isnan(out->wait_share) || strcmp(w->measurement.wait_note, w->measurement.reason) != 0)
+        memcpy(out->wait_note, w->measurement.wait_note, sizeof(out->wait_note));
+    if (w->measurement.set_apart.count) { /* else the record says it already, or there is nothing */
+        pauses_add(&state->set_apart, &w->measurement.set_apart);
+        out->set_apart = state->set_apart;
+    }
+    if (isnan(out->rate_hz))
+        out->rate_hz = w->measurement.rate_hz;
+    return STATUS_OK;
+}
+
+/* That of the bursts around the samples, or of a ceiling of the run where there are none. */
+static void find_peak(const struct work *w, const struct point_record *own,
+                      struct point_facts *facts)
+{
+    facts->peak_reason = "";
+    facts->peak_flop_rate = w->peak;
+    if (!isnan(w->peak)) {
+        facts->peak_name = peak_name(isa_detect(), w->precision);
+        if (w->state->has_record)
+            facts->peak_flop_rate =
+                fmax(w->peak, record_value(&w->state->record, "peak_flop_rate"));
+        return;
+    }
+    facts->peak_flop_rate = peak_of(own, w->job->ceilings, &facts->peak_reason);
+}
+
+static enum status make_record(struct work *w, struct point_facts *facts, struct error *err)
+{
+    struct point_state *state = w->state;
+    struct point_record own = record_point(w->job->point);
+    const struct visits_taken *taken = w->job->taken;
+    struct measurement joined;
+    struct record record;
+    facts->visits = taken ? taken->visits : state->visits;
+    facts->visit_count = taken ? taken->count : state->visit_count;
+    if (w->measured && taken) {
+        joined = *taken->whole;
+        facts->round_spread = taken->spread;
+    } else if (w->measured) {
+        TRY(join(w, &joined, &facts->round_spread, err));
+    }
+    facts->measurement = w->measured ? &joined : NULL;
+    find_peak(w, &own, facts);
+    TRY(state->has_record ? record_again(facts, &state->record, w->arena, &record, err)
+                          : record_make(facts, w->arena, &record, err));
+    state->record = record;
+    state->has_record = true;
+    return STATUS_OK;
+}
+
+static enum status keep(struct work *w, const char *started, uint64_t begin,
+                        const struct error *failure, struct error *err)
+{
+    struct point_state *state = w->state;
+    struct point_facts facts = {.point = w->job->point,
+                                .sequence = w->job->sequence,
+                                .started_utc = started,
+                                .wall_s = (double)(clock_now_ns() - begin) * 1e-9,
+                                .cost = &w->cost,
+                                .exe = w->target->exe,
+                                .verification = w->verified ? &w->verification : NULL,
+                                .step_ns = w->step_ns,
+                                .step_repeats = w->step_repeats,
+                                .peak_rss_bytes = w->rss,
+                                .counts = w->counts,
+                                .count_count = w->count_count,
+                                .failure = failure,
+                                .round_spread = NAN};
+    state->visit_s = facts.wall_s;
+    if (state->has_record)
+        facts.wall_s += state->record.wall_s;
+    if ((w->measured && !w->job->taken) || state->has_record)
+        TRY(keep_visit(w, started, failure, err));
+    return make_record(w, &facts, err);
+}
+
+enum status point_visit(const struct point_job *job, struct point_state *state, struct error *err)
+{
+    struct work w = {.job = job,
+                     .state = state,
+                     .target = &state->target,
+                     .arena = &state->arena,
+                     .peak = NAN,
+                     .rss = NAN};
+    struct error failure = {0};
+    char *started = arena_alloc(&state->arena, UTC_TEXT);
+    if (!started)
+        return FAIL_NO_MEMORY(err);
+    utc_now(started);
+    uint64_t begin = clock_now_ns();
+    enum status status = precision_from_name(job->point->precision, &w.precision, &failure);
+    if (status == STATUS_OK)
+        status = state->has_record ? later_visit(&w, &failure) : first_visit(&w, &failure);
+    tell_lost(&w, status, &failure);
+    if (interrupt_requested())
+        state->interrupted = true; /* resuming measures this visit again */
+    else
+        status = keep(&w, started, begin, status == STATUS_OK ? NULL : &failure, err);
+    free(w.step_ns);
+    measurement_release(&w.measurement);
+    if (state->interrupted)
+        return STATUS_OK;
+    return status;
+}
+
+void point_rest(struct point_state *state)
+{
+    if (state->open)
+        target_rest(&state->target);
+}
+
+void point_close(struct point_state *state)
+{
+    if (state->open)
+        target_close(&state->target);
+    state->open = false;
+    state->resident_bytes = 0;
+}
+
+void point_release(struct point_state *state)
+{
+    point_close(state);
+    free(state->samples);
+    arena_release(&state->arena);
+    *state = (struct point_state){.open = false};
+}

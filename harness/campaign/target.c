@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/campaign/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/compile/compile.h"
+#include "profilers/lib/profiler.h"
+#include "workloads/workload.h"
+
+enum { LINE_BYTES = 64, NULL_DEFAULT_NS = 1000000, NULL_SCRIPT_MAX = 1000000 };
+
+/* ---- cpu and devices ---- */
+
+static void run_exe(void *context)
+{
+    exe_start(((struct target *)context)->exe);
+}
+
+static void finish_exe(void *context)
+{
+    exe_wait(((struct target *)context)->exe);
+}
+
+static void evict_part(void *context, int64_t tile, int thread)
+{
+    struct target *t = context;
+    (void)thread;
+    size_t part = t->evict_bytes / (size_t)pool_threads(t->pool);
+    volatile char *at = t->evict + (size_t)tile * part;
+    for (size_t k = 0; k < part; k += LINE_BYTES)
+        at[k]++;
+}
+
+/* Every thread writes its share of a buffer larger than all caches. */
+static void flush_caches(void *context)
+{
+    struct target *t = context;
+    pool_run(t->pool, pool_threads(t->pool), evict_part, t);
+}
+
+static enum status open_evict(struct target *t, struct error *err)
+{
+    enum { LEAST = 64 << 20, MOST = 1 << 30 };
+    long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    size_t bytes = l3 > 0 ? 4 * (size_t)l3 : LEAST;
+    t->evict_bytes = bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+    t->evict = memory_alloc(t->evict_bytes);
+    if (!t->evict)
+        return FAIL_NO_MEMORY(err);
+    memset(t->evict, 1, t->evict_bytes);
+    t->subject.flush = flush_caches;
+    return STATUS_OK;
+}
+
+/* Where NVML is not there the clock stays unknown. */
+static void watch_gpu(const char *device, struct real_time *real)
+{
+    struct nvml_api api;
+    struct error why;
+    int index = profiler_cuda_index(device);
+    real->clock_elsewhere = true;
+    if (index >= 0 &&
+        nvml_load(getenv("RIDGE_NVML"), getenv("RIDGE_LIBCUDA"), &api, &why) == STATUS_OK)
+        nvml_gauge_open(&api, index, &real->gauge, &why);
+}
+
+static enum status open_exe(const struct point *point, const struct model_options *base,
+                            struct target *t, struct error *err)
+{
+    struct model_options m = *base;
+    m.batch = point->batch;
+    m.threads = point->threads;
+    m.providers = point->providers[0] ? point->providers : base->providers;
+    m.device = point->device;
+    m.precision = point->precision;
+    m.verifies = point->protocol.verify;
+    m.quick_tune = base->quick_tune || point->protocol.quick_tune;
+    TRY(model_open(point->spec, &m, &t->graph, &t->exe, err));
+    bool here = exe_device(t->exe)->kind->is_host;
+    t->pool = here ? exe_pool(t->exe) : NULL;
+    t->subject = (struct subject){.run = run_exe, .finish = here ? NULL : finish_exe, .context = t};
+    real_time_open(&t->real, &t->time);
+    if (!here)
+        watch_gpu(point->device, &t->real);
+    return point->protocol.cold && here ? open_evict(t, err) : STATUS_OK;
+}
+
+/* ---- null ---- */
+
+static void run_null(void *context)
+{
+    struct target *t = context;
+    t->null_now_ns += t->null_count ? t->null_script[t->null_next] : NULL_DEFAULT_NS;
+    t->null_next = t->null_count ? (t->null_next + 1) % t->null_count : 0;
+}
+
+static void flush_null(void *context)
+{
+    (void)context;
+}
+
+static uint64_t null_now(void *context)
+{
+    return ((struct target *)context)->null_now_ns;
+}
+
+static void null_sleep(void *context, uint64_t ns)
+{
+    ((struct target *)context)->null_now_ns = ns;
+}
+
+static enum status read_script(struct target *t, const char *path, struct error *err)
+{
+    char line[64], *end;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return FAIL(err, STATUS_FAILED, "RIDGE_NULL_SCRIPT %s: %s", path, strerror(errno));
+    t->null_script = calloc(NULL_SCRIPT_MAX, sizeof(*t->null_script));
+    enum status status = t->null_script ? STATUS_OK : FAIL_NO_MEMORY(err);
+    while (status == STATUS_OK && t->null_count < NULL_SCRIPT_MAX &&
+           fgets(line, sizeof(line), file)) {
+        t->null_script[t->null_count++] = strtoull(line, &end, 10);
+        if (end == line || (*end && *end != '\n'))
+            status = FAIL(err, STATUS_FAILED, "%s:%lld: \"%.*s\" is no number of nanoseconds", path,
+                          (long long)t->null_count, (int)strcspn(line, "\n"), line);
+    }
+    fclose(file);
+    return status;
+}
+
+static enum status open_null(const struct point *point, struct target *t, struct error *err)
+{
+    const char *script = getenv("RIDGE_NULL_SCRIPT");
+    enum precision precision;
+    TRY(precision_from_name(point->precision, &precision, err));
+    TRY(workload_open(point->spec, point->batch, precision, &t->graph, err));
+    t->subject = (struct subject){.run = run_null, .flush = flush_null, .context = t};
+    t->time = (struct time_source){.now_ns = null_now, .sleep_until = null_sleep, .context = t};
+    return script ? read_script(t, script, err) : STATUS_OK;
+}
+
+/* ---- both ---- */
+
+enum status target_open(const struct point *point, const struct model_options *base,
+                        struct target *target, struct error *err)
+{
+    *target = (struct target){.real = {.stat_fd = -1, .sched_fd = -1}};
+    enum status status = strcmp(point->device, "null") == 0 ? open_null(point, target, err)
+                                                            : open_exe(point, base, target, err);
+    if (status != STATUS_OK)
+        target_close(target);
+    return status;
+}
+
+void target_rest(struct target *t)
+{
+    if (t->exe)
+        pool_stop(exe_pool(t->exe));
+    memory_free(t->evict, t->evict_bytes);
+    t->evict = NULL;
+}
+
+enum status target_wake(struct target *t, const struct point *point, struct error *err)
+{
+    if (t->exe)
+        TRY(pool_start(exe_pool(t->exe), err));
+    return point->protocol.cold && t->pool ? open_evict(t, err) : STATUS_OK;
+}
+
+void target_close(struct target *target)
+{
+    real_time_close(&target->real);
+    memory_free(target->evict, target->evict_bytes);
+    free(target->null_script);
+    exe_free(target->exe);
+    graph_free(target->graph);
+    *target = (struct target){.real = {.stat_fd = -1, .sched_fd = -1}};
+}

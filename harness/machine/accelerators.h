@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `ridge doctor` says of devices other than the CPU: those there are, and why others are not.
+ */
+#ifndef HARNESS_MACHINE_ACCELERATORS_H
+#define HARNESS_MACHINE_ACCELERATORS_H
+
+#include "base/error.h"
+#include "base/json.h"
+
+/* How many devices of that kind can be used; 0: why has the cause and what to do; -1: there is no
+ * such kind. */
+int accelerator_count(const char *kind, struct error *why);
+/* The name of kind `index` (from 0) that is not the CPU's; NULL behind the last. */
+const char *accelerator_kind(int index);
+/* A line per device, or per kind of which there is none; nothing without such kinds. */
+void accelerators_print(void);
+void accelerators_json(struct json *json);
+
+#endif

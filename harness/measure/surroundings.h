@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real clock, and what the kernel tells about disturbances beside it. One system call per look
+ * (0.3 us); files are read at most every ten milliseconds, their growth belongs to the sample that
+ * was running then.
+ *
+ *   context switches, page faults  getrusage of the whole process
+ *   steal                          /proc/stat: time that other virtual machines took, all CPUs
+ *   migrations                     /proc/self/sched of the first thread
+ *   waiting for a CPU              schedstat of every thread, at most ten times a second
+ *   clock                          a chain of dependent multiplications, three cycles each; that of
+ *                                  a GPU, and what holds it down: NVML
+ */
+#ifndef HARNESS_MEASURE_SURROUNDINGS_H
+#define HARNESS_MEASURE_SURROUNDINGS_H
+
+#include "harness/measure/measure.h"
+#include "profilers/lib/nvml.h"
+
+struct real_time {
+    int stat_fd, sched_fd; /* -1: not there */
+    double tick_ns;        /* of /proc/stat */
+    uint64_t next_fast_ns, next_slow_ns, next_wait_ns;
+    struct disturbance_watch watch;
+    bool clock_elsewhere;    /* what computes is not this CPU: its clock is not looked at */
+    struct nvml_gauge gauge; /* of the GPU that computes, if it is open */
+};
+
+/* *out borrows *state. */
+void real_time_open(struct real_time *state, struct time_source *out);
+void real_time_close(struct real_time *state);
+
+/* Clock of this CPU now, Hz; NAN where it cannot be had. */
+double cpu_clock_hz(void);
+
+#endif

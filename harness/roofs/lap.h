@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Some threads of the pool start together, work, and are timed from the first start to the last
+ * end. The thread that is number k in one lap is number k, on the same CPU, in every lap: memory
+ * that it touched first is its own.
+ */
+#ifndef HARNESS_ROOFS_LAP_H
+#define HARNESS_ROOFS_LAP_H
+
+#include <stdint.h>
+
+#include "base/pool.h"
+
+enum { LAP_THREADS_MAX = 1024 };
+
+typedef void lap_work(void *context, int thread, int64_t rounds);
+
+struct lap {
+    struct pool *pool; /* NULL: one thread */
+    int threads;       /* how many work; at most those of the pool and LAP_THREADS_MAX */
+    lap_work *work;
+    void *context;
+};
+
+/* Every thread does `rounds` rounds; nanoseconds. */
+uint64_t lap_run(const struct lap *lap, int64_t rounds);
+/* How many rounds take `target_ns`; warms up on the way. At least 1. */
+int64_t lap_calibrate(const struct lap *lap, uint64_t target_ns);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/suite/expand.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "engine/run/device.h"
+#include "engine/run/provider.h"
+
+enum { AXES_MAX = KEY_COUNT + PARAM_MAX, POINTS_MAX = 5000, PROVIDERS_MAX = 16 };
+
+/* One choice of a value for every axis. */
+struct selection {
+    const struct suite_entry *entry;
+    const struct suite_axis *axis[AXES_MAX]; /* keys, then parameters; NULL: nobody gave it */
+    int at[AXES_MAX];
+    int sweep[AXES_MAX]; /* axes of several values, the one that varies slowest first */
+    int sweep_count;
+};
+
+static const char *const scenario_names[SCENARIO_COUNT] = {
+    [SCENARIO_SINGLE_STREAM] = "single_stream",
+    [SCENARIO_OFFLINE] = "offline",
+    [SCENARIO_SERVER] = "server",
+};
+
+const char *scenario_name(enum scenario scenario)
+{
+    return scenario_names[scenario];
+}
+
+const char *entry_name(const struct suite_entry *entry)
+{
+    return entry->workload ? entry->workload->name : entry->path;
+}
+
+const struct suite_value *planner_value(const struct planner *planner, enum suite_key_id id)
+{
+    const struct suite_axis *axis = &planner->usual.axes[id];
+    for (int s = 0; s < planner->suite_count; s++)
+        if (planner->suites[s].axes[id].count)
+            axis = &planner->suites[s].axes[id];
+    if (planner->override[id].count)
+        axis = &planner->override[id];
+    return axis->values;
+}
+
+/* ---- the value of a key ---- */
+
+static const struct suite_value *value_of(const struct selection *s, int key)
+{
+    return s->axis[key] ? &s->axis[key]->values[s->at[key]] : NULL;
+}
+
+static const char *text_of(const struct selection *s, int key)
+{
+    const struct suite_value *value = value_of(s, key);
+    return value ? value->text : "";
+}
+
+static double number_of(const struct selection *s, int key)
+{
+    const struct suite_value *value = value_of(s, key);
+    return value ? value->number : NAN;
+}
+
+static int64_t integer_of(const struct selection *s, int key)
+{
+    const struct suite_value *value = value_of(s, key);
+    return value ? value->integer : 0;
+}
+
+static const struct suite_axis *find_axis(const struct planner *planner, const struct suite *suite,
+                                          const struct suite_entry *entry, int key)
+{
+    const struct suite_axis *const order[] = {&planner->override[key], &entry->axes[key],
+                                              &suite->axes[key], &planner->usual.axes[key]};
+    for (int k = 0; k < ARRAY_COUNT(order); k++)
+        if (order[k]->count)
+            return order[k];
+    return NULL;
+}
+
+/* Keys of a workload vary slower than those of [defaults], and those before them in a file slower
+ * than those behind; what the command line sweeps varies fastest. */
+static int rank(const struct planner *planner, const struct suite_entry *entry, int key,
+                const struct suite_axis *axis)
+{
+    int group = 1;
+    if (key >= KEY_COUNT || axis == &entry->axes[key])
+        group = 0;
+    else if (axis == &planner->override[key])
+        group = 2;
+    return group * 1000000 + axis->order;
+}
+
+static void add_sweep(const struct planner *planner, struct selection *s, int key)
+{
+    int mine = rank(planner, s->entry, key, s->axis[key]), k = s->sweep_count++;
+    for (; k > 0; k--) {
+        int other = s->sweep[k - 1];
+        if (rank(planner, s->entry, other, s->axis[other]) <= mine)
+            break;
+        s->sweep[k] = other;
+    }
+    s->sweep[k] = key;
+}
+
+static void select_axes(const struct planner *planner, const struct suite *suite,
+                        const struct suite_entry *entry, struct selection *s)
+{
+    *s = (struct selection){.entry = entry};
+    for (int k = KEY_BATCH; k < KEY_COUNT; k++)
+        s->axis[k] = find_axis(planner, suite, entry, k);
+    for (int k = 0; k < PARAM_MAX; k++)
+        s->axis[KEY_COUNT + k] = entry->params[k].count ? &entry->params[k] : NULL;
+    for (int k = 0; k < AXES_MAX; k++)
+        if (s->axis[k] && s->axis[k]->count > 1)
+            add_sweep(planner, s, k);
+}
+
+/* The next combination; false after the last. */
+static bool advance(struct selection *s)
+{
+    for (int k = s->sweep_count - 1; k >= 0; k--) {
+        int key = s->sweep[k];
+        if (++s->at[key] < s->axis[key]->count)
+            return true;
+        s->at[key] = 0;
+    }
+    return false;
+}
+
+/* ---- texts ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "b,a,b" -> "a,b": the same measurement has one name. */
+static const char *sorted_words(struct arena *arena, const char *list)
+{
+    const char *words[PROVIDERS_MAX], *result = "";
+    int count = 0;
+    char *copy = arena_strdup(arena, list), *save = NULL;
+    for (char *word = copy ? strtok_r(copy, ", ", &save) : NULL; word && count < PROVIDERS_MAX;
+         word = strtok_r(NULL, ", ", &save))
+        words[count++] = word;
+    qsort(words, (size_t)count, sizeof(*words), by_name);
+    for (int k = 0; k < count && result; k++)
+        if (k == 0 || strcmp(words[k], words[k - 1]) != 0)
+            result = arena_printf(arena, "%s%s%s", result, *result ? "," : "", words[k]);
+    return copy ? result : NULL;
+}
+
+/* Parameters other than defaults, sorted: "image=160,version=1.5". */
+static const char *params_text(struct arena *arena, const struct selection *s)
+{
+    const struct workload *w = s->entry->workload;
+    const char *words[PARAM_MAX], *result = "";
+    int count = 0;
+    for (int k = 0; w && w->params && w->params[k].name && k < PARAM_MAX; k++) {
+        const struct suite_value *value = value_of(s, KEY_COUNT + k);
+        if (!value || strcmp(value->text, w->params[k].value) == 0)
+            continue;
+        words[count] = arena_printf(arena, "%s=%s", w->params[k].name, value->text);
+        if (!words[count++])
+            return NULL;
+    }
+    qsort(words, (size_t)count, sizeof(*words), by_name);
+    for (int k = 0; k < count && result; k++)
+        result = arena_printf(arena, "%s%s%s", result, k ? "," : "", words[k]);
+    return result;
+}
+
+static const char *canonical_text(struct arena *arena, const struct point *p)
+{
+    const char *text = arena_printf(
+        arena,
+        "workload=%s params=%s mode=%s device=%s precision=%s batch=%lld threads=%d scenario=%s "
+        "cache=%s providers=%s",
+        p->workload, p->params, p->mode, p->device, p->precision, (long long)p->batch, p->threads,
+        scenario_name(p->protocol.scenario), p->protocol.cold ? "cold" : "warm", p->providers);
+    if (text && p->protocol.quick_tune)
+        text = arena_printf(arena, "%s tuning=quick", text);
+    if (!text || p->protocol.scenario != SCENARIO_SERVER)
+        return text;
+    return arena_printf(arena, "%s bound=%.10g quantile=%.10g", text, p->protocol.latency_bound_s,
+                        p->protocol.latency_quantile);
+}
+
+void plan_id(const char *canonical, char id[17])
+{
+    snprintf(id, 17, "%016llx", (unsigned long long)random_hash(canonical));
+}
+
+/* ---- one point ---- */
+
+static bool given(const struct planner *planner, const struct selection *s, int key)
+{
+    return s->axis[key] != &planner->usual.axes[key];
+}
+
+static enum status conflict(struct planner *planner, const struct selection *s, int low, int high)
+{
+    return FAIL(planner->err, STATUS_FAILED, "%s: %s = %s is above %s = %s of %s",
+                s->axis[low]->origin, s->axis[low]->name, text_of(s, low), s->axis[high]->name,
+                text_of(s, high), s->axis[high]->origin);
+}
+
+/* A floor above a cap: the one that nobody asked for gives way. */
+static enum status fill_stop(struct planner *planner, const struct selection *s, struct protocol *p)
+{
+    if (p->samples_min > p->samples_max) {
+        bool low = given(planner, s, KEY_SAMPLES_MIN), high = given(planner, s, KEY_SAMPLES_MAX);
+        if (low && high)
+            return conflict(planner, s, KEY_SAMPLES_MIN, KEY_SAMPLES_MAX);
+        p->samples_min = low ? p->samples_min : p->samples_max;
+        p->samples_max = p->samples_min;
+    }
+    if (p->seconds_min > p->seconds_max) {
+        bool low = given(planner, s, KEY_SECONDS_MIN), high = given(planner, s, KEY_SECONDS_MAX);
+        if (low && high)
+            return conflict(planner, s, KEY_SECONDS_MIN, KEY_SECONDS_MAX);
+        p->seconds_min = low ? p->seconds_min : p->seconds_max;
+        p->seconds_max = p->seconds_min;
+    }
+    return STATUS_OK;
+}
+
+/* The search of a server is one, and a visit takes three samples at least. */
+static int visits_of(const struct protocol *p, int rounds)
+{
+    int64_t most = p->scenario == SCENARIO_SERVER ? 1 : p->samples_max / 3;
+    return most < 1 ? 1 : most < rounds ? (int)most : rounds;
+}
+
+static enum status fill_protocol(struct planner *planner, const struct selection *s,
+                                 struct protocol *p)
+{
+    *p = (struct protocol){
+        .cold = integer_of(s, KEY_COLD) != 0,
+        .warmup_s = number_of(s, KEY_WARMUP_S),
+        .warmup_runs = integer_of(s, KEY_WARMUP_RUNS),
+        .samples_min = integer_of(s, KEY_SAMPLES_MIN),
+        .samples_max = integer_of(s, KEY_SAMPLES_MAX),
+        .seconds_min = number_of(s, KEY_SECONDS_MIN),
+        .seconds_max = number_of(s, KEY_SECONDS_MAX),
+        .interval = number_of(s, KEY_INTERVAL),
+        .latency_bound_s = s->axis[KEY_LATENCY_BOUND] ? number_of(s, KEY_LATENCY_BOUND) : 0,
+        .latency_quantile = number_of(s, KEY_QUANTILE),
+        .server_queries = integer_of(s, KEY_QUERIES),
+        .verify = integer_of(s, KEY_VERIFY) != 0,
+        .layers = integer_of(s, KEY_LAYERS) != 0,
+        .quick_tune = strcmp(text_of(s, KEY_TUNING), "quick") == 0,
+        .interval_is_default = !given(planner, s, KEY_INTERVAL),
+    };
+    for (int k = 0; k < SCENARIO_COUNT; k++)
+        if (strcmp(scenario_names[k], text_of(s, KEY_SCENARIO)) == 0)
+            p->scenario = (enum scenario)k;
+    p->rounds = visits_of(p, planner->plan->rounds);
+    if (p->scenario == SCENARIO_SERVER && !s->axis[KEY_LATENCY_BOUND])
+        return FAIL(planner->err, STATUS_FAILED,
+                    "%s: %s: scenario \"server\" wants a bound: server.latency_bound_s, or "
+                    "--latency-bound",
+                    s->entry->origin, entry_name(s->entry));
+    return fill_stop(planner, s, p);
+}
+
+/* Why it cannot run here; NULL: it can. */
+static const char *skip_reason(struct arena *arena, const struct workload *w, const struct point *p,
+                               int cpus)
+{
+    struct error why;
+    bool there = strcmp(p->device, "null") != 0 && strcmp(p->device, "cpu") != 0;
+    if (there && device_check(p->device, &why) != STATUS_OK)
+        return arena_strdup(arena, why.message);
+    if (providers_find(p->providers, &why) != STATUS_OK)
+        return arena_strdup(arena, why.message);
+    if (strcmp(p->mode, "inference") != 0)
+        return arena_printf(arena, "mode \"%s\": no operator has a gradient yet", p->mode);
+    enum precision precision;
+    if (precision_from_name(p->precision, &precision, &why) != STATUS_OK ||
+        !workload_has_precision(w, precision, !there))
+        return arena_printf(arena, "precision \"%s\": %s cannot run in it on %s", p->precision,
+                            p->workload, there ? p->device : "the CPU");
+    if (p->threads > cpus)
+        return arena_printf(arena, "%d threads: this process may use %d CPU%s", p->threads, cpus,
+                            cpus == 1 ? "" : "s");
+    return NULL;
+}
+
+static enum status fill_texts(struct planner *planner, const struct selection *s, struct point *p)
+{
+    struct arena *arena = &planner->plan->arena;
+    const struct workload *w = s->entry->workload;
+    char device[DEVICE_NAME_SIZE];
+    device_canonical(text_of(s, KEY_DEVICE), device);
+    p->workload = arena_strdup(arena, entry_name(s->entry));
+    p->params = params_text(arena, s);
+    p->domain = w ? w->domain : "file";
+    p->mode = arena_strdup(arena, text_of(s, KEY_MODE));
+    p->device = arena_strdup(arena, device);
+    p->precision = arena_strdup(arena, text_of(s, KEY_PRECISION));
+    p->providers = sorted_words(arena, text_of(s, KEY_PROVIDERS));
+    p->profilers = arena_strdup(arena, text_of(s, KEY_PROFILERS));
+    p->origin = arena_strdup(arena, s->entry->origin);
+    if (!p->workload || !p->params || !p->mode || !p->device || !p->precision || !p->providers ||
+        !p->profilers || !p->origin)
+        return FAIL_NO_MEMORY(planner->err);
+    p->spec = *p->params ? arena_printf(arena, "%s:%s", p->workload, p->params) : p->workload;
+    p->canonical = canonical_text(arena, p);
+    if (!p->spec || !p->canonical)
+        return FAIL_NO_MEMORY(planner->err);
+    plan_id(p->canonical, p->id);
+    return STATUS_OK;
+}
+
+static enum status make_point(struct planner *planner, const struct selection *s, struct point *p)
+{
+    const struct workload *w = s->entry->workload;
+    *p = (struct point){.threads = (int)integer_of(s, KEY_THREADS), .estimate_s = NAN};
+    p->batch = s->axis[KEY_BATCH] ? integer_of(s, KEY_BATCH) : w ? w->batch : 0;
+    TRY(fill_protocol(planner, s, &p->protocol));
+    TRY(fill_texts(planner, s, p));
+    p->skip = skip_reason(&planner->plan->arena, w, p, planner->usual.cpus);
+    return STATUS_OK;
+}
+
+/* ---- the list ---- */
+
+static enum status append(struct planner *planner, const struct point *point)
+{
+    struct plan *plan = planner->plan;
+    for (int k = 0; k < plan->count; k++) {
+        if (strcmp(plan->points[k].id, point->id) != 0)
+            continue;
+        if (planner->overridden || k >= planner->first)
+            return STATUS_OK; /* a bound sweeps, but this scenario knows none */
+        return FAIL(planner->err, STATUS_FAILED,
+                    "%s: %s, batch %lld, %d threads is there twice, "
+                    "first at %s",
+                    point->origin, point->spec, (long long)point->batch, point->threads,
+                    plan->points[k].origin);
+    }
+    if (plan->count == POINTS_MAX)
+        return FAIL(planner->err, STATUS_FAILED, "%s: more than %d points", point->origin,
+                    POINTS_MAX);
+    struct point *points = arena_grow(&plan->arena, plan->points, &planner->capacity,
+                                      (size_t)plan->count + 1, sizeof(*points));
+    if (!points)
+        return FAIL_NO_MEMORY(planner->err);
+    plan->points = points;
+    points[plan->count++] = *point;
+    return STATUS_OK;
+}
+
+enum status expand_entry(struct planner *planner, const struct suite *suite,
+                         const struct suite_entry *entry)
+{
+    struct selection selection;
+    select_axes(planner, suite, entry, &selection);
+    planner->first = planner->plan->count;
+    do {
+        struct point point;
+        TRY(make_point(planner, &selection, &point));
+        TRY(append(planner, &point));
+    } while (advance(&selection));
+    return STATUS_OK;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every key of a suite file. Floors and caps of the stopping rule are those of docs/method.md. */
+#include <float.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "engine/run/provider.h"
+#include "harness/suite/suite.h"
+
+#define X(name) #name,
+static const char *const profilers[] = {
+#include "profiler_list.inc"
+    NULL};
+#undef X
+static const char *const devices[] = {"cpu",    "cuda",   "cuda:0", "cuda:1", "cuda:2", "cuda:3",
+                                      "cuda:4", "cuda:5", "cuda:6", "cuda:7", "null",   NULL};
+static const char *const tunings[] = {"full", "quick", NULL};
+static const char *const precisions[] = {"f32", "tf32", "bf16", "f16", "i8", "f8", NULL};
+static const char *const modes[] = {"inference", "training", NULL};
+static const char *const scenarios[] = {"single_stream", "offline", "server", NULL};
+static const char *const all[] = {"all", NULL};
+
+#define BATCH_MOST   OPTION_COUNT_MOST
+#define THREADS_MOST OPTION_THREADS_MOST
+#define COUNT_MOST   OPTION_COUNT_MOST
+#define SECONDS_MOST 1e6
+#define ROUNDS_MOST  100
+
+static const struct suite_key keys[KEY_COUNT] = {
+    [KEY_NAME] = {.table = TABLE_TOP, .name = "name", .help = "of the suite, for people"},
+    [KEY_DESCRIPTION] = {.table = TABLE_TOP, .name = "description", .help = "what it is for"},
+    [KEY_INCLUDE] =
+        {.table = TABLE_TOP,
+         .name = "include",
+         .type = SUITE_WORDS,
+         .help = "other suites, relative to this file or by name (\"quick\"), as if they stood "
+                 "in front of it: their workloads come first, its [defaults] override theirs"},
+    [KEY_BUDGET] = {.table = TABLE_TOP,
+                    .name = "budget_s",
+                    .type = SUITE_NUMBER,
+                    .most = SECONDS_MOST,
+                    .usual = "0",
+                    .help =
+                        "seconds that the run may take: what does not fit any more is not begun; "
+                        "0: no limit"},
+    [KEY_ROUNDS] = {.table = TABLE_TOP,
+                    .name = "rounds",
+                    .type = SUITE_INT,
+                    .least = 1,
+                    .most = ROUNDS_MOST,
+                    .usual = "3",
+                    .help = "how often the run comes to each point, each time in another order; "
+                            "what [defaults.stop] demands is shared out over these visits"},
+    [KEY_CEILINGS] = {.table = TABLE_CEILINGS,
+                      .name = "measure",
+                      .type = SUITE_BOOL,
+                      .usual = "true",
+                      .help = "measure what the machine can do (FLOP/s, bytes/s) in the same run"},
+    [KEY_DB] = {.table = TABLE_OUTPUT,
+                .name = "db",
+                .usual = "out/ridge.db",
+                .help = "database that results are added to"},
+    [KEY_REPORT] = {.table = TABLE_OUTPUT,
+                    .name = "report",
+                    .usual = "out/report",
+                    .help = "folder of the report; \"\": none is written"},
+    [KEY_WORKLOAD] = {.table = TABLE_WORKLOAD,
+                      .name = "name",
+                      .sweeps = true,
+                      .help = "a workload of `ridge list`, or a list of them"},
+    [KEY_PATH] = {.table = TABLE_WORKLOAD,
+                  .name = "path",
+                  .sweeps = true,
+                  .help = "instead of name: a model file (.onnx), relative to this file"},
+    [KEY_BATCH] = {.table = TABLE_SETTINGS,
+                   .name = "batch",
+                   .type = SUITE_INT,
+                   .sweeps = true,
+                   .least = 1,
+                   .most = BATCH_MOST,
+                   .help = "images, sequences or rows per execution; default: the workload's own"},
+    [KEY_THREADS] = {.table = TABLE_SETTINGS,
+                     .name = "threads",
+                     .type = SUITE_INT,
+                     .sweeps = true,
+                     .choices = all,
+                     .least = 1,
+                     .most = THREADS_MOST,
+                     .usual = "all",
+                     .help = "\"all\": every CPU that this process may use"},
+    [KEY_DEVICE] = {.table = TABLE_SETTINGS,
+                    .name = "device",
+                    .sweeps = true,
+                    .choices = devices,
+                    .usual = "cpu",
+                    .help = "where it runs"},
+    [KEY_PRECISION] = {.table = TABLE_SETTINGS,
+                       .name = "precision",
+                       .sweeps = true,
+                       .choices = precisions,
+                       .usual = "f32",
+                       .help = "of activations and weights"},
+    [KEY_MODE] = {.table = TABLE_SETTINGS,
+                  .name = "mode",
+                  .sweeps = true,
+                  .choices = modes,
+                  .usual = "inference",
+                  .help = "forward only, or a whole training step"},
+    [KEY_PROVIDERS] = {.table = TABLE_SETTINGS,
+                       .name = "providers",
+                       .sweeps = true,
+                       .check = providers_check,
+                       .usual = "",
+                       .help = "kernels of these only: \"native,onednn\"; \"\": all there are. "
+                               "Steps that none of them computes are left to the reference; where "
+                               "these take 1 % of the time or more, the run ends with 3 unless "
+                               "\"reference\" is named as well"},
+    [KEY_SCENARIO] = {.table = TABLE_SETTINGS,
+                      .name = "scenario",
+                      .sweeps = true,
+                      .choices = scenarios,
+                      .usual = "single_stream",
+                      .help = "one request after the other, as many as possible, or arriving "
+                              "at random under a bound of latency"},
+    [KEY_COLD] = {.table = TABLE_SETTINGS,
+                  .name = "cold",
+                  .type = SUITE_BOOL,
+                  .sweeps = true,
+                  .usual = "false",
+                  .help = "flush the caches before each sample"},
+    [KEY_PROFILERS] = {.table = TABLE_SETTINGS,
+                       .name = "profilers",
+                       .type = SUITE_WORDS,
+                       .choices = profilers,
+                       .usual = "model,papi,powercap",
+                       .help = "what is counted after the timing; what is not there gives no "
+                               "value and a reason"},
+    [KEY_VERIFY] = {.table = TABLE_SETTINGS,
+                    .name = "verify",
+                    .type = SUITE_BOOL,
+                    .usual = "true",
+                    .help = "compare the result with the float64 reference first"},
+    [KEY_LAYERS] = {.table = TABLE_SETTINGS,
+                    .name = "layers",
+                    .type = SUITE_BOOL,
+                    .usual = "true",
+                    .help = "time every step apart, after the timing of the whole"},
+    [KEY_TUNING] = {.table = TABLE_SETTINGS,
+                    .name = "tuning",
+                    .choices = tunings,
+                    .usual = "full",
+                    .help = "how kernels are chosen for shapes not met before; quick: one variant "
+                            "of each kernel competes (tile sizes and the like are not varied), and "
+                            "steps with sizes of one magnitude share a winner; part of the "
+                            "point's id"},
+    [KEY_INTERVAL] = {.table = TABLE_STOP,
+                      .name = "interval",
+                      .type = SUITE_NUMBER,
+                      .most = 1,
+                      .usual = "0.01",
+                      .help = "sample until the median is known so well: half-width of its 95 % "
+                              "interval as a share of it; 0: only the floors count"},
+    [KEY_SAMPLES_MIN] = {.table = TABLE_STOP,
+                         .name = "samples_min",
+                         .type = SUITE_INT,
+                         .least = 1,
+                         .most = COUNT_MOST,
+                         .usual = "15",
+                         .help = "at least so many samples"},
+    [KEY_SAMPLES_MAX] = {.table = TABLE_STOP,
+                         .name = "samples_max",
+                         .type = SUITE_INT,
+                         .least = 1,
+                         .most = COUNT_MOST,
+                         .usual = "20000",
+                         .help = "never more"},
+    [KEY_SECONDS_MIN] = {.table = TABLE_STOP,
+                         .name = "seconds_min",
+                         .type = SUITE_NUMBER,
+                         .most = SECONDS_MOST,
+                         .usual = "1",
+                         .help = "at least so many seconds of samples"},
+    [KEY_SECONDS_MAX] = {.table = TABLE_STOP,
+                         .name = "seconds_max",
+                         .type = SUITE_NUMBER,
+                         .least = DBL_MIN,
+                         .most = SECONDS_MOST,
+                         .usual = "15",
+                         .help = "sampling ends after so many seconds in any case"},
+    [KEY_WARMUP_RUNS] = {.table = TABLE_STOP,
+                         .name = "warmup_runs",
+                         .type = SUITE_INT,
+                         .most = COUNT_MOST,
+                         .usual = "3",
+                         .help = "executions before the first sample, and at least ..."},
+    [KEY_WARMUP_S] = {.table = TABLE_STOP,
+                      .name = "warmup_s",
+                      .type = SUITE_NUMBER,
+                      .most = SECONDS_MOST,
+                      .usual = "0.2",
+                      .help = "... so many seconds of them"},
+    [KEY_LATENCY_BOUND] = {.table = TABLE_SERVER,
+                           .name = "latency_bound_s",
+                           .type = SUITE_NUMBER,
+                           .sweeps = true,
+                           .least = DBL_MIN,
+                           .most = SECONDS_MOST,
+                           .help = "seconds; the highest rate that stays below it is looked for; "
+                                   "needed in scenario \"server\""},
+    [KEY_QUANTILE] = {.table = TABLE_SERVER,
+                      .name = "quantile",
+                      .type = SUITE_NUMBER,
+                      .least = 0.5,
+                      .most = 0.9999,
+                      .usual = "0.99",
+                      .help = "share of the requests that must stay below it"},
+    [KEY_QUERIES] = {.table = TABLE_SERVER,
+                     .name = "queries",
+                     .type = SUITE_INT,
+                     .least = 10,
+                     .most = COUNT_MOST,
+                     .usual = "200",
+                     .help = "requests per rate that is tried"},
+};
+
+static const char *const titles[TABLE_COUNT][2] = {
+    [TABLE_TOP] = {"top of the file", "About the suite as a whole."},
+    [TABLE_CEILINGS] = {"[ceilings]", "What the machine itself can do."},
+    [TABLE_OUTPUT] = {"[output]",
+                      "Where results go; paths are relative to where ridge is started."},
+    [TABLE_WORKLOAD] =
+        {"[[workload]]",
+         "One per workload. Beside these: every parameter of the workload by its "
+         "own name (`ridge list`), and every key of [defaults], which it overrides."},
+    [TABLE_SETTINGS] = {"[defaults]", "How workloads are run. Also in [[workload]]."},
+    [TABLE_STOP] = {"[defaults.stop], [workload.stop]", "When enough samples were taken."},
+    [TABLE_SERVER] = {"[defaults.server], [workload.server]", "Of scenario \"server\"."},
+};
+
+const struct suite_key *suite_key(enum suite_key_id id)
+{
+    return &keys[id];
+}
+
+const char *suite_table_title(enum suite_table table)
+{
+    return titles[table][0];
+}
+
+const char *suite_table_help(enum suite_table table)
+{
+    return titles[table][1];
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge run --interleave A B MODEL...: two programs take turns, sample by sample, so that a change
+ * of the machine's speed meets both alike. */
+#ifndef HARNESS_TURNS_AB_H
+#define HARNESS_TURNS_AB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/campaign/model_options.h"
+#include "harness/suite/plan.h"
+
+struct ab_options {
+    int64_t repeats;                   /* fresh pairs of processes per model; 0: the default */
+    const struct plan_overrides *plan; /* batch, threads, providers, samples, seconds; no others */
+    const struct model_options *model; /* how both compile it; its batch and threads do not count */
+    bool json;
+};
+
+/* words: A, B, models. An exit code. */
+int ab_main(char *const *words, int word_count, const struct ab_options *options);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which program another one is, perhaps an older one: what it says of itself. */
+#ifndef HARNESS_TURNS_PROGRAM_PROBE_H
+#define HARNESS_TURNS_PROGRAM_PROBE_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "results/record.h"
+
+/* Asks `PROGRAM version --json`. One that does not know its uid yet gets the hash of its file and
+ * of the plug-ins beside it. Text lives in the arena. */
+enum status program_probe(const char *program, const char *const *environment, struct arena *arena,
+                          struct build_record *build, struct error *err);
+
+#endif
