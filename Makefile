@@ -466,7 +466,7 @@ check:
 	@./setup.sh check
 	@tools/check.sh
 fmt:
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	clang-format -i $$(git ls-files '*.c' '*.h' '*.cu')
 setup:
 	./setup.sh all
 clean:

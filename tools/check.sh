@@ -28,7 +28,7 @@ build() { # configuration, compiler
 }
 
 format() {
-    echo "$sources" | xargs clang-format --dry-run 2>&1 | sed -n 's/^\([^: ]*\):.*/\1/p' | uniq -c |
+    { echo "$sources"; git ls-files '*.cu'; } | xargs clang-format --dry-run 2>&1 | sed -n 's/^\([^: ]*\):.*/\1/p' | uniq -c |
         awk '{ print $2 ": " $1 " places; make fmt" } END { exit NR > 0 }'
 }
 

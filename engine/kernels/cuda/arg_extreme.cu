@@ -100,8 +100,7 @@ __global__ void __launch_bounds__(BLOCK)
         for (unsigned half = rows / 2; half > 0; half /= 2) {
             __syncthreads();
             if (row < half)
-                part[threadIdx.x] =
-                    smaller(part[threadIdx.x], part[threadIdx.x + half * k.lanes]);
+                part[threadIdx.x] = smaller(part[threadIdx.x], part[threadIdx.x + half * k.lanes]);
         }
         if (row == 0 && line < k.lines)
             put(k, line, split, part[threadIdx.x]);

@@ -103,7 +103,8 @@ static __device__ __forceinline__ struct group<1> f8_at(const struct float8 *x, 
     return r;
 }
 
-static __device__ __forceinline__ struct group<4> f8_at(const struct float8 *x, struct group<4> r) {
+static __device__ __forceinline__ struct group<4>
+f8_at(const struct float8 *x, struct group<4> r) {
     unsigned four = *(const unsigned *)x;
     for (int i = 0; i < 4; i++)
         r.v[i] = to_float(float8{(uint8_t)(four >> 8 * i)});
@@ -114,7 +115,7 @@ template <int width>
 __global__ void __launch_bounds__(BLOCK) cast_f8(const __grid_constant__ struct cast c)
 {
     for (unsigned k = blockIdx.x * BLOCK + threadIdx.x; k < c.count; k += gridDim.x * BLOCK) {
-        struct group<width> r = {};
+        group<width> r = {};
         r = f8_at((const struct float8 *)c.x + (size_t)k * width, r);
         group_store_as<width>(c.to, c.y, (size_t)k * width, r);
     }

@@ -268,8 +268,7 @@ static void read_splits(const struct kernel_query *q, bool tensor, struct decode
         layer = decoder_tiles(gates, k->lines, 1);
         query = decoder_tiles(k->attention, k->lines, 1);
     }
-    k->layer_splits =
-        decoder_splits(q, (int64_t)layer.x * layer.y, (int64_t)PARTS * k->hidden);
+    k->layer_splits = decoder_splits(q, (int64_t)layer.x * layer.y, (int64_t)PARTS * k->hidden);
     k->query_splits = decoder_splits(q, (int64_t)query.x * query.y, k->hidden);
 }
 
@@ -390,9 +389,8 @@ static void launch_layer(const struct decoder *k, struct cuda_grid all, enum dty
     unsigned gates = DECODER_GATES * k->hidden;
     size_t weights = (size_t)PARTS * k->hidden * gates * (size_t)element_bytes(type);
     if (k->lines)
-        launch_tensor(k, &k->layers_left,
-                      (const char *)k->in[DECODER_WEIGHTS] + k->layer * weights, k->parts, gates,
-                      k->layer_splits, type, args);
+        launch_tensor(k, &k->layers_left, (const char *)k->in[DECODER_WEIGHTS] + k->layer * weights,
+                      k->parts, gates, k->layer_splits, type, args);
     else
         LAUNCH_SKINNY(decoder_layer, k->hidden, k->layer_splits);
     LAUNCH_FLOATS(type, decoder_cells<element>, all, cuda_size(BLOCK), 0, k, args);
@@ -461,19 +459,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     for (k.step = 0; k.step < k.beams.steps; k.step++)
         launch_step(&k, grid_for(q, wide), type, args);
     if (k.beams.beam > 1)
-        LAUNCH_FLOATS(type, beam_collect<element>,
-                      cuda_size((unsigned)div_up(k.rows, (int)BLOCK)), cuda_size(BLOCK), 0,
-                      &k.beams, args);
+        LAUNCH_FLOATS(type, beam_collect<element>, cuda_size((unsigned)div_up(k.rows, (int)BLOCK)),
+                      cuda_size(BLOCK), 0, &k.beams, args);
 }
 
 static const char *const ops[] = {"AttentionDecoder", NULL};
 
-CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),
-                        .ops = ops,
-                        .supports = supports,
-                        .variants = variants,
-                        .describe = describe,
-                        .workspace = workspace,
-                        .prepare = prepare,
-                        .launch = launch,
-                        .release = release};
+CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),   .ops = ops,           .supports = supports,
+                        .variants = variants, .describe = describe, .workspace = workspace,
+                        .prepare = prepare,   .launch = launch,     .release = release};

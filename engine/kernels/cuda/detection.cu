@@ -11,12 +11,12 @@ enum { COLUMNS = 7 };
 struct detection {
     const float *locations, *scores, *priors;
     float *rows;
-    int64_t *row_counts; /* may be NULL */
-    float4 *boxes;       /* x1, y1, x2, y2 */
+    int64_t *row_counts;           /* may be NULL */
+    float4 *boxes;                 /* x1, y1, x2, y2 */
     const unsigned *kept, *counts; /* top_k priors per line; how many are kept */
     const rank_key *best;          /* of each image, best_room apart: places in kept_scores */
     const unsigned *best_counts;
-    float *kept_scores;  /* the same; below every threshold where there is none */
+    float *kept_scores; /* the same; below every threshold where there is none */
     unsigned images, count, classes, labels, top_k, keep; /* count: priors */
     unsigned best_room;
     float least, iou, variance_xy, variance_size;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Every elementwise operator of floats, fused chains and epilogues, any layout and broadcast. A
- * thread has 16 bytes of neighbouring results: it walks the expression's steps over them with the last
- * result in registers; the branches on a step's code and on the type in memory are the same for all
- * threads. Operands that lie like the output, or along its rows, are read 16 bytes at a time (8
- * where rows of 16 bits allow no more). Results that a later step than the next one needs wait in
- * slots, which the compiler puts into local memory (the first cache).
+ * thread has 16 bytes of neighbouring results: it walks the expression's steps over them with the
+ * last result in registers; the branches on a step's code and on the type in memory are the same
+ * for all threads. Operands that lie like the output, or along its rows, are read 16 bytes at a
+ * time (8 where rows of 16 bits allow no more). Results that a later step than the next one needs
+ * wait in slots, which the compiler puts into local memory (the first cache).
  */
 #include "engine/kernels/cuda/lib/math.h"
 #include "engine/kernels/cuda/lib/query.h"
@@ -112,10 +112,12 @@ operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
     X(CLIP)                                                                                        \
     X(COS)                                                                                         \
     X(CUBE)                                                                                        \
-    X(ELU) X(ERF) X(EXP) X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH)           \
-        X(LEAKY_RELU) X(LOG) X(MISH) X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU)        \
-            X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE)  \
-                X(TANH) X(THRESHOLD)
+    X(ELU)                                                                                         \
+    X(ERF)                                                                                         \
+    X(EXP)                                                                                         \
+    X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH)   \
+        X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU) X(SHRINK) X(SIGMOID) X(SIGN)        \
+            X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE) X(TANH) X(THRESHOLD)
 #define EACH_BINARY(X) X(ADD) X(DIV) X(MAX) X(MIN) X(MUL) X(POW) X(PRELU) X(SUB)
 
 #define UNARY(code)                                                                                \

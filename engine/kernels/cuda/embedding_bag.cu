@@ -32,15 +32,14 @@ static __device__ __forceinline__ unsigned row_at(const struct bags &b, unsigned
 
 /* Indices first, first + step ... of the bag at `from`. */
 template <int width, class element>
-static __device__ __forceinline__ struct group<width> sum_of_rows(const struct bags &b,
-                                                                  unsigned from, unsigned column,
-                                                                  unsigned first, unsigned end,
-                                                                  unsigned step) {
+static __device__ __forceinline__ struct group<width>
+sum_of_rows(const struct bags &b, unsigned from, unsigned column, unsigned first, unsigned end,
+            unsigned step) {
     const element *table = (const element *)b.table;
-    struct group<width> sum = {};
+    group<width> sum = {};
     for (unsigned i = first; i < end; i += AHEAD * step) {
         size_t row[AHEAD];
-        struct group<width> v[AHEAD] = {};
+        group<width> v[AHEAD] = {};
 #pragma unroll
         for (unsigned a = 0; a < AHEAD; a++)
             row[a] = i + a * step < end ? row_at(b, from + i + a * step) : 0;
@@ -86,8 +85,8 @@ __global__ void __launch_bounds__(BLOCK) embedding_bags(const __grid_constant__ 
         unsigned tile = divide(task, b.splits), split = task - tile * b.splits.d;
         unsigned k = tile * b.lanes + lane, bag = divide(k, b.columns);
         unsigned first = split * b.chunk, end = k < b.work ? min(first + b.chunk, b.bag) : 0;
-        struct group<width> sum = sum_of_rows<width, element>(
-            b, bag * b.bag, k - bag * b.columns.d, first + row, end, BLOCK / b.lanes);
+        struct group<width> sum = sum_of_rows<width, element>(b, bag * b.bag, k - bag * b.columns.d,
+                                                              first + row, end, BLOCK / b.lanes);
         add_rows<width>(b.lanes, sum, part);
         if (row > 0 || k >= b.work)
             continue;

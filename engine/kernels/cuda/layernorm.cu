@@ -51,7 +51,7 @@ static __device__ __forceinline__ void write(const struct layernorm &k, element 
                                              const struct shift &s, struct group<width> v)
 {
     const element *scales = (const element *)k.scale, *biases = (const element *)k.bias;
-    struct group<width> scale = {}, bias = {};
+    group<width> scale = {}, bias = {};
     scale = group_at(scales + i * width, scale);
     if (biases)
         bias = group_at(biases + i * width, bias);
@@ -70,7 +70,7 @@ static __device__ __forceinline__ void read(const element *x, unsigned i, unsign
 {
 #pragma unroll
     for (int p = 0; p < groups; p++, i += step) {
-        struct group<width> g = {};
+        group<width> g = {};
         if (i < end)
             g = group_at(x + (size_t)i * width, g);
 #pragma unroll
@@ -91,9 +91,8 @@ static __device__ __forceinline__ float mean_kept(const struct layernorm &k,
 }
 
 template <int width, int kept>
-static __device__ __forceinline__ float variance_kept(const struct layernorm &k,
-                                                      const struct line_team &t, const float *v,
-                                                      float mean)
+static __device__ __forceinline__ float
+variance_kept(const struct layernorm &k, const struct line_team &t, const float *v, float mean)
 {
     float sum = 0;
 #pragma unroll
@@ -173,7 +172,7 @@ __global__ void __launch_bounds__(LONG_BLOCK)
         struct shift s = shift_of(k, line, k.centred ? m.mean : 0, variance, first + t.lane == 0);
 #pragma unroll 4
         for (unsigned i = first + t.lane; i < end; i += t.lanes) {
-            struct group<width> g = {};
+            group<width> g = {};
             write<width>(k, (element *)k.y + at, i, s, group_at(x + (size_t)i * width, g));
         }
     }

@@ -87,10 +87,10 @@ __global__ void __launch_bounds__(BLOCK)
     struct product_offsets at = product_at(p, blockIdx.z);
     struct mma_block<element, across, each> b = {
         {(const element *)p.a + at.a, p.a_row, p.m, p.k, k.piece_a},
-        {(const element *)p.b + at.b, across ? p.b_row : p.b_col, across ? p.k : p.n,
-         across ? p.n : p.k, k.piece_b},
-        blockIdx.y * MMA_SIDE * each,
-        blockIdx.x * MMA_SIDE * each};
+            {(const element *)p.b + at.b, across ? p.b_row : p.b_col, across ? p.k : p.n,
+             across ? p.n : p.k, k.piece_b},
+            blockIdx.y *MMA_SIDE *each, blockIdx.x *MMA_SIDE *each
+    };
     float sums[each][each][4] = {};
     mma_product(b, 0, (p.k + depth - 1) / depth, stages, sums);
     store<element, each>(k, at.c, sums);
@@ -216,12 +216,7 @@ static void release(struct kernel_state *state)
 
 static const char *const ops[] = {"MatMul", "Gemm", NULL};
 
-CUDA_KERNEL(matmul_tensor) = {CUDA_NAME(matmul_tensor),
-                              .ops = ops,
-                              .supports = supports,
-                              .variants = variants,
-                              .describe = describe,
-                              .prepare = prepare,
-                              .launch = launch,
-                              .release = release,
-                              .unlike_variants = true};
+CUDA_KERNEL(matmul_tensor) = {
+    CUDA_NAME(matmul_tensor), .ops = ops,           .supports = supports,
+    .variants = variants,     .describe = describe, .prepare = prepare,
+    .launch = launch,         .release = release,   .unlike_variants = true};

@@ -89,8 +89,7 @@ static struct suppression read_query(const struct kernel_query *q, struct nms *k
     k->rows = (unsigned)q->out[0].shape.dim[0];
     k->most_max = k->rows / k->lines;
     k->center = cuda_host->node_int(q->node, "center_point_box", 0) != 0;
-    s.ranked.first = {
-        NULL, DTYPE_F32, 1, k->count, true, false, has_number(q, LEAST_SCORE), 0.0f};
+    s.ranked.first = {NULL, DTYPE_F32, 1, k->count, true, false, has_number(q, LEAST_SCORE), 0.0f};
     s.ranked.lists = s.lines = k->lines;
     s.ranked.inner = 1;
     s.ranked.outer_step = s.ranked.k = k->count;

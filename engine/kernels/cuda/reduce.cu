@@ -76,7 +76,7 @@ static __device__ __forceinline__ void read_ahead(const struct reduction &r, con
     float fill = r.fold == FOLD_EXP ? -INFINITY : fold_nothing(r.fold);
 #pragma unroll
     for (int a = 0; a < AHEAD; a++, t += step) {
-        struct group<width> g = {};
+        group<width> g = {};
 #pragma unroll
         for (int e = 0; e < width; e++)
             g.v[e] = fill;
@@ -222,9 +222,9 @@ __global__ void __launch_bounds__(BLOCK) reduce_columns(const __grid_constant__ 
         struct group<width> x;
         for (int e = 0; r.shift && k < r.results && e < width; e++)
             shift[e] = r.shift[k * width + e];
-        x = fold_columns<width, element>(
-            r, offset_of(r.kept, k, r.kept.stride), first + row,
-            k < r.results ? min(first + r.chunk, r.count) : 0, BLOCK / r.lanes, shift);
+        x = fold_columns<width, element>(r, offset_of(r.kept, k, r.kept.stride), first + row,
+                                         k < r.results ? min(first + r.chunk, r.count) : 0,
+                                         BLOCK / r.lanes, shift);
         fold_rows<width>(r, row, x, part);
         if (row == 0 && k < r.results)
             store_columns<width, element>(r, k, split, x);
@@ -275,12 +275,12 @@ static const struct {
     enum fold fold;
     enum finish finish;
 } reductions[] = {
-    {"GlobalAveragePool", FOLD_SUM, FINISH_MEAN},  {"GlobalMaxPool", FOLD_MAX, FINISH_NONE},
-    {"ReduceL1", FOLD_ABS, FINISH_NONE},           {"ReduceL2", FOLD_SQUARE, FINISH_ROOT},
-    {"ReduceLogSum", FOLD_SUM, FINISH_LOG},        {"ReduceLogSumExp", FOLD_EXP, FINISH_LOG_EXP},
-    {"ReduceMax", FOLD_MAX, FINISH_NONE},          {"ReduceMean", FOLD_SUM, FINISH_MEAN},
-    {"ReduceMin", FOLD_MIN, FINISH_NONE},          {"ReduceProd", FOLD_PROD, FINISH_NONE},
-    {"ReduceSum", FOLD_SUM, FINISH_NONE},          {"ReduceSumSquare", FOLD_SQUARE, FINISH_NONE},
+    {"GlobalAveragePool", FOLD_SUM, FINISH_MEAN}, {"GlobalMaxPool", FOLD_MAX, FINISH_NONE},
+    {"ReduceL1", FOLD_ABS, FINISH_NONE},          {"ReduceL2", FOLD_SQUARE, FINISH_ROOT},
+    {"ReduceLogSum", FOLD_SUM, FINISH_LOG},       {"ReduceLogSumExp", FOLD_EXP, FINISH_LOG_EXP},
+    {"ReduceMax", FOLD_MAX, FINISH_NONE},         {"ReduceMean", FOLD_SUM, FINISH_MEAN},
+    {"ReduceMin", FOLD_MIN, FINISH_NONE},         {"ReduceProd", FOLD_PROD, FINISH_NONE},
+    {"ReduceSum", FOLD_SUM, FINISH_NONE},         {"ReduceSumSquare", FOLD_SQUARE, FINISH_NONE},
 };
 
 static enum status axes_of(const struct kernel_query *q, bool reduced[RANK_MAX], struct error *why)
@@ -482,8 +482,8 @@ static void launch_round(const struct kernel_state *s, struct reduction r, float
     j.r.kept = s->kept;
     j.r.results = s->results;
     memcpy(j.r.out_stride, s->out_stride, sizeof(j.r.out_stride));
-    LAUNCH_FLOATS(q->in[0].dtype, reduce_join<element>,
-                  grid_for(q, (int64_t)j.r.results * j.lanes), cuda_size(BLOCK), 0, &j, args);
+    LAUNCH_FLOATS(q->in[0].dtype, reduce_join<element>, grid_for(q, (int64_t)j.r.results * j.lanes),
+                  cuda_size(BLOCK), 0, &j, args);
 }
 
 /* LogSumExp looks for the largest term first. */
@@ -510,7 +510,7 @@ static void release(struct kernel_state *state)
 }
 
 static const char *const ops[] = {
-    "GlobalAveragePool", "GlobalMaxPool",   "ReduceL1",  "ReduceL2",   "ReduceLogSum",
+    "GlobalAveragePool", "GlobalMaxPool",   "ReduceL1",   "ReduceL2",  "ReduceLogSum",
     "ReduceLogSumExp",   "ReduceMax",       "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum",         "ReduceSumSquare", NULL};
 

@@ -2,8 +2,8 @@
  *
  * Resize and Upsample: all modes, along up to three axes, any layout. Which elements of the
  * input an element takes along an axis, and their weights, are the operator's business
- * (engine/ops/lib/resize.h) and tabulated once; a thread per element of the result, in the order of its
- * memory, adds the products up. */
+ * (engine/ops/lib/resize.h) and tabulated once; a thread per element of the result, in the order of
+ * its memory, adds the products up. */
 #include "engine/kernels/cuda/lib/query.h"
 
 extern "C" {

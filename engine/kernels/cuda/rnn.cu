@@ -323,13 +323,13 @@ static enum status allow_sequence(const struct rnn *k, const struct kernel_query
 
 static void launch_sequence(struct rnn *k, enum dtype type, const struct kernel_args *args)
 {
-    struct cuda_launch launch = {"rnn_sequence",
-                                 sequence_kernel(k->cell, type),
-                                 cuda_size((unsigned)div_up(k->batch, SEQUENCE_ROWS), 1,
-                                           k->directions),
-                                 cuda_size(k->band / SEQUENCE_UNITS * WARP),
-                                 sequence_bytes(k, element_bytes(type)),
-                                 k};
+    struct cuda_launch launch = {
+        "rnn_sequence",
+        sequence_kernel(k->cell, type),
+        cuda_size((unsigned)div_up(k->batch, SEQUENCE_ROWS), 1, k->directions),
+        cuda_size(k->band / SEQUENCE_UNITS * WARP),
+        sequence_bytes(k, element_bytes(type)),
+        k};
     cuda_launch(&launch, args);
 }
 
@@ -428,13 +428,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};
 
-CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
-                    .ops = ops,
-                    .packs = 1u << W | 1u << R | 1u << BIAS,
-                    .supports = supports,
-                    .variants = variants,
-                    .describe = describe,
-                    .workspace = workspace,
-                    .prepare = prepare,
-                    .launch = launch,
-                    .release = release};
+CUDA_KERNEL(rnn) = {
+    CUDA_NAME(rnn),         .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
+    .supports = supports,   .variants = variants, .describe = describe,
+    .workspace = workspace, .prepare = prepare,   .launch = launch,
+    .release = release};

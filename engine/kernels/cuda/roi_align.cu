@@ -140,7 +140,8 @@ __global__ void __launch_bounds__(BLOCK) roi_align_bins(const __grid_constant__ 
         size_t area = (size_t)k.height * k.width, own = (size_t)image * channels * area;
         struct plane<element> plane = {
             (const element *)k.x + own + (k.nhwc ? p.channel : p.channel * area),
-            k.width * (k.nhwc ? (int)channels : 1), k.nhwc ? (int)channels : 1};
+                k.width *(k.nhwc ? (int)channels : 1), k.nhwc ? (int)channels : 1
+        };
         float_put(y + e, bin_value(k, plane, down, across));
     }
 }

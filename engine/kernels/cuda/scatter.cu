@@ -104,11 +104,11 @@ static __device__ __forceinline__ void update(const struct scatter &k, unsigned 
     }
     unsigned old = *(volatile unsigned *)at, seen = ~old;
     while (seen != old) {
-        unsigned next = k.dtype == DTYPE_I32
-                            ? (unsigned)combine(k.reduction, (int)old, (int)bits)
-                            : (unsigned)__float_as_int(
-                                  combine(k.reduction, __int_as_float((int)old),
-                                          __int_as_float((int)bits)));
+        unsigned next =
+            k.dtype == DTYPE_I32
+                ? (unsigned)combine(k.reduction, (int)old, (int)bits)
+                : (unsigned)__float_as_int(
+                      combine(k.reduction, __int_as_float((int)old), __int_as_float((int)bits)));
         seen = old;
         old = atomicCAS(at, seen, next);
     }
@@ -268,8 +268,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"ScatterElements", "Scatter", "ScatterND", NULL};
 
-CUDA_KERNEL(scatter) = {CUDA_NAME(scatter),
-                        .ops = ops,
-                        .supports = supports,
-                        .workspace = workspace,
-                        .launch = launch};
+CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, .supports = supports,
+                        .workspace = workspace, .launch = launch};

@@ -6,8 +6,8 @@
  *     one that writes;
  *   - along another axis than the last: the same sweeps, where neighbouring threads have
  *     neighbouring lines and a block's rows of threads share the elements.
- * Where few lines are long, those sweeps are split over blocks: one launch writes maximum and sum of
- * each part, the next joins those of its line before it writes. */
+ * Where few lines are long, those sweeps are split over blocks: one launch writes maximum and sum
+ * of each part, the next joins those of its line before it writes. */
 #include "engine/kernels/cuda/lib/lines.h"
 
 enum {
@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(LONG_BLOCK) softmax_long(const __grid_constant
             part_put(k, line, split, p);
 #pragma unroll 4
         for (unsigned i = first + t.lane; k.phase != PARTS && i < end; i += t.lanes) {
-            struct group<width> g = {};
+            group<width> g = {};
             g = group_at(x + (size_t)i * width, g);
             results_of<width, true>(k.log, g, &p);
             group_store((element *)k.y + at + (size_t)i * width, g);
@@ -291,7 +291,7 @@ static __device__ __forceinline__ void write_columns(const struct softmax &k, si
 #pragma unroll 4
     for (unsigned i = first; i < end; i += rows) {
         size_t to = at + (size_t)i * k.inner;
-        struct group<width> v = {};
+        group<width> v = {};
         v = group_at((const element *)k.x + to, v);
         results_of<width, false>(k.log, v, p);
         group_store((element *)k.y + to, v);
@@ -407,8 +407,8 @@ static void launch_kept(const struct plan *plan, const struct kernel_query *q,
         LAUNCH_GROUPS(type, plan->width, (softmax_kept<width, KEPT_FEW, element>), grid, block, 0,
                       k, args);
     else
-        LAUNCH_GROUPS(type, plan->width, (softmax_kept<width, KEPT_MANY(width), element>), grid, block, 0,
-                      k, args);
+        LAUNCH_GROUPS(type, plan->width, (softmax_kept<width, KEPT_MANY(width), element>), grid,
+                      block, 0, k, args);
 }
 
 /* One launch for whole lines, else one for their parts and one that joins these and writes. */

@@ -27,8 +27,8 @@ static enum status run(const struct roof_state *state, int64_t rounds, void *str
 }
 
 static const struct device_roof roofs[] = {
-    {"launch", "cuda", "", "", "launch", "empty kernel of one thread", "s", ROOF_LAUNCH, prepare, run,
-     roof_release},
+    {"launch", "cuda", "", "", "launch", "empty kernel of one thread", "s", ROOF_LAUNCH, prepare,
+     run, roof_release},
 };
 
 ROOF_GROUP(launch) = ROOFS(roofs);

@@ -43,8 +43,11 @@ static __device__ __forceinline__ uint64_t descriptor_of(const unsigned char *ti
 #define ARGS_128                                                                                   \
     ARG_10("")                                                                                     \
     ARG_10("1")                                                                                    \
-    ARG_10("2") ARG_10("3") ARG_10("4") ARG_10("5") ARG_10("6") ARG_10("7") ARG_10("8")            \
-        ARG_10("9") ARG_10("10") ARG_10("11") "%120, %121, %122, %123, %124, %125, %126, %127"
+    ARG_10("2")                                                                                    \
+    ARG_10("3")                                                                                    \
+    ARG_10("4")                                                                                    \
+    ARG_10("5") ARG_10("6") ARG_10("7") ARG_10("8") ARG_10("9") ARG_10("10")                       \
+        ARG_10("11") "%120, %121, %122, %123, %124, %125, %126, %127"
 
 /* d += A B, without waiting. more: what the type wants behind the predicate that keeps d. */
 #define WGMMA(symbol, type, letter, depth, instruction, more)                                      \
