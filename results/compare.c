@@ -15,11 +15,13 @@
 enum {
     SAMPLES_MIN = 6, /* of a process: fewer have no 95 % interval of the median */
 };
-#define HISTORY_FACTOR 2.0 /* the limit is at least so many sd of a difference in the history */
-#define DETECT_POWER   0.95
-#define P_SHOWN        1e-6      /* the model is not exact enough for smaller ones */
-#define RANK_ALPHA     0.0500001 /* three runs against three are 1/20 */
-#define IN_TURNS       "measure in turns (ridge run SUITE --against PROGRAM)"
+#define HISTORY_FACTOR  2.0 /* the limit is at least so many sd of a difference in the history */
+#define DETECT_POWER    0.95
+#define DETECT_IN_TURNS 0.05
+#define DETECT_APART    0.10
+#define P_SHOWN         1e-6      /* the model is not exact enough for smaller ones */
+#define RANK_ALPHA      0.0500001 /* three runs against three are 1/20 */
+#define IN_TURNS        "measure in turns (ridge run SUITE --against PROGRAM)"
 
 const char *verdict_name(enum verdict verdict)
 {
@@ -33,10 +35,16 @@ static struct compare_rules completed(const struct compare_rules *rules)
 {
     struct compare_rules r = rules ? *rules : (struct compare_rules){.limit = 0};
     r.limit = r.limit > 0 ? r.limit : 0.02;
-    r.detect = fmax(r.detect > 0 ? r.detect : 0.05, r.limit);
     r.allowance = r.allowance > 0 ? r.allowance : 0.0075;
     r.alpha = r.alpha > 0 ? r.alpha : 0.01;
     return r;
+}
+
+/* What a shared machine lets two runs show is less than what it lets two programs show in turns. */
+static double detect_of(const struct compare_rules *rules, const struct compare_known *known)
+{
+    double usual = known->pairs.count > 0 ? DETECT_IN_TURNS : DETECT_APART;
+    return fmax(rules->detect > 0 ? rules->detect : usual, rules->limit);
 }
 
 /* ---- one point ---- */
@@ -270,17 +278,18 @@ static void decide(const struct compare_point *point, const struct compare_known
                    const struct compare_machine_noise *machine, const struct compare_rules *rules,
                    struct comparison *c)
 {
-    double effect = fabs(known->effect), detect = fmax(rules->detect, c->limit);
+    double effect = fabs(known->effect), asked = detect_of(rules, known);
+    double detect = fmax(asked, c->limit);
     /* Two one-sided tests at 5 % (Schuirmann 1987): the 90 % interval must lie inside. */
     double reach = effect + student_quantile(0.95, c->df) * c->noise * known->share;
     bool large = c->p_adjusted <= rules->alpha && effect >= log1p(c->limit);
     bool beyond = c->ranked ? c->p_rank <= RANK_ALPHA : effect > log1p(c->swing);
     bool moved = c->explained_by >= 0 || (large && ceilings_moved(point, c));
-    if (moved && (large || effect >= log1p(rules->detect))) {
+    if (moved && (large || effect >= log1p(asked))) {
         say_machine(c, point);
     } else if (large && beyond) {
         say_real(c);
-    } else if (reach < log1p(detect)) {
+    } else if (reach < log1p(detect) && 2 * effect < log1p(detect)) {
         c->verdict = VERDICT_UNCHANGED;
         snprintf(c->reason, sizeof(c->reason),
                  "a change of %.1f %% is excluded; one below %.1f %% could stay unseen",

@@ -13,7 +13,8 @@
  *      than this machine does by itself: beyond the runs of the same program known so far, or,
  *      while there are few, beyond the moves between visits.
  *      machine: the point moved, and the machine's own levels beside it moved as it did.
- *      unchanged: a change of `detect` is excluded. Everything else is inconclusive.
+ *      unchanged: a change of `detect` is excluded, and what was seen is not half of it.
+ *      Everything else is inconclusive.
  */
 #ifndef RESULTS_COMPARE_H
 #define RESULTS_COMPARE_H
@@ -89,8 +90,9 @@ struct compare_point {
 
 /* Zero means the default. */
 struct compare_rules {
-    double limit;     /* smallest effect that raises an alarm; 0.02 */
-    double detect;    /* effect that must not go unnoticed; 0.05, never less than limit */
+    double limit;  /* smallest effect that raises an alarm; 0.02 */
+    double detect; /* effect that must not go unnoticed, never less than limit; 0.05 in turns, 0.1
+                      of runs apart */
     double allowance; /* sd between processes where too little is known; 0.0075 */
     double alpha;     /* false discovery rate; 0.01 */
 };

@@ -255,8 +255,8 @@ static enum status put_point(struct store *store, const struct point_record *poi
     return binder_run(store, &b, id, "storing the point", err);
 }
 
-/* What is stored of fewer visits of the same point goes, with all that hangs on it; *id is what it
- * had, 0 where there was nothing. */
+/* What is stored of fewer visits of the same point goes (of as many, when settled), with all that
+ * hangs on it; *id is what it had, 0 where there was nothing. */
 static enum status drop_shorter(struct store *store, int64_t run, const struct record *record,
                                 int64_t point, int64_t *id, struct error *err)
 {
@@ -265,7 +265,7 @@ static enum status drop_shorter(struct store *store, int64_t run, const struct r
     bind_int(&b, run);
     bind_int(&b, record->sequence);
     bind_int(&b, point);
-    bind_int(&b, record->visit_count);
+    bind_int(&b, record->visit_count + record->settled);
     return binder_run(store, &b, id, "replacing the result", err);
 }
 

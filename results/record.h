@@ -134,6 +134,7 @@ struct record {
     int64_t sample_count;
     const struct visit_record *visits; /* ascending by round */
     int visit_count;
+    bool settled; /* replaces what is stored of the same visits */
 };
 
 /* The most that can be had, but for the latency, which is the least, and the capacity. */

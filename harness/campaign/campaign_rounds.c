@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rounds of a campaign: each comes to every point once, in an order of its own. What was
- * compiled waits in memory for its next visit as long as there is room. */
+ * compiled waits in memory for its next visit as long as there is room. Then visits that do not
+ * count, because others disturbed them or the machine's CPUs lay otherwise than usual, are made up
+ * for by further ones, within a share of the time that the run has taken. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +19,15 @@
 #include "harness/watch/interrupt.h"
 #include "harness/watch/memory_room.h"
 
-enum { KEEP_PART = 2, LEVELS_PART = 16, ATTEMPTS_MAX = 2 };
+enum { KEEP_PART = 2, LEVELS_PART = 16, ATTEMPTS_MAX = 2, GOOD_VISITS = 2 };
+static const double make_up_share = 0.15; /* of the time until then */
 
 /* A point among the rounds. */
 struct stop {
     struct point_state state;
-    bool done;      /* nothing is left to do */
-    bool announced; /* to the listener */
+    bool done;              /* nothing is left to do */
+    bool announced;         /* to the listener */
+    struct placement usual; /* among points with as many threads in the same precision */
     char label[160];
 };
 
@@ -198,34 +202,40 @@ static bool make_room(void *context)
 
 /* ---- visits ---- */
 
+static struct point_job job_of(struct rounds *r, int k, int round)
+{
+    struct campaign *c = r->c;
+    return (struct point_job){.point = point_of(r, k),
+                              .sequence = k,
+                              .round = round,
+                              .rounds = c->plan->rounds,
+                              .model = c->options->model,
+                              .ceilings = &c->ceilings,
+                              .levels = c->levels,
+                              .progress = &c->progress,
+                              .make_room = make_room,
+                              .room = r};
+}
+
 static enum status take_visit(struct rounds *r, int k, int round, struct error *lost,
                               struct error *err)
 {
-    struct campaign *c = r->c;
     struct stop *stop = &r->stops[k];
-    struct point_job job = {.point = point_of(r, k),
-                            .sequence = k,
-                            .round = round,
-                            .rounds = c->plan->rounds,
-                            .model = c->options->model,
-                            .ceilings = &c->ceilings,
-                            .levels = c->levels,
-                            .progress = &c->progress,
-                            .lost = lost,
-                            .make_room = make_room,
-                            .room = r};
+    struct point_job job = job_of(r, k, round);
     bool waited = stop->state.open;
+    job.lost = lost;
+    job.wait_for_usual = round >= point_of(r, k)->protocol.rounds;
+    job.usual = job.wait_for_usual ? &stop->usual : NULL;
     r->at = k;
     enum status status = point_visit(&job, &stop->state, err);
     rest(r, k, waited);
     return status;
 }
 
-static bool is_last(const struct rounds *r, int k)
+/* Points with several visits end when all rounds are over. */
+static bool ends_with_this(const struct rounds *r, int k)
 {
-    const struct point_state *state = &r->stops[k].state;
-    return state->record.status != RESULT_OK ||
-           state->visit_count >= point_of(r, k)->protocol.rounds;
+    return r->stops[k].state.record.status != RESULT_OK || point_of(r, k)->protocol.rounds <= 1;
 }
 
 static enum status visit(struct rounds *r, int k, int round, struct error *err)
@@ -241,8 +251,10 @@ static enum status visit(struct rounds *r, int k, int round, struct error *err)
         withdraw_attempt(r, k);
         return STATUS_OK;
     }
+    if (stop->state.passed_over)
+        return STATUS_OK;
     TRY(campaign_put(c, &stop->state.record, err));
-    if (is_last(r, k))
+    if (ends_with_this(r, k))
         finish(r, k);
     return STATUS_OK;
 }
@@ -294,6 +306,116 @@ static enum status go_round(struct rounds *r, int round, struct error *err)
     return STATUS_OK;
 }
 
+/* ---- after the planned rounds ---- */
+
+static bool are_comparable(const struct point *a, const struct point *b)
+{
+    return a->threads == b->threads && strcmp(a->precision, b->precision) == 0 &&
+           strcmp(a->device, b->device) == 0;
+}
+
+/* The usual placement of all points that are comparable with k. */
+static enum status find_usual_of(struct rounds *r, int k, struct placement *readings, bool *known,
+                                 struct error *err)
+{
+    int count = 0, points = r->c->plan->count;
+    struct placement usual;
+    for (int j = k; j < points; j++)
+        for (int v = 0; v < r->stops[j].state.visit_count; v++)
+            if (are_comparable(point_of(r, j), point_of(r, k)))
+                readings[count++] = placement_of(&r->stops[j].state.visits[v]);
+    TRY(placement_usual(readings, count, &usual, err));
+    for (int j = k; j < points; j++)
+        if (are_comparable(point_of(r, j), point_of(r, k))) {
+            r->stops[j].usual = usual;
+            known[j] = true;
+        }
+    return STATUS_OK;
+}
+
+static enum status find_usual(struct rounds *r, struct error *err)
+{
+    size_t points = (size_t)r->c->plan->count, visits = (size_t)POINT_VISITS(r->c->plan->rounds);
+    struct placement *readings = calloc(points * visits + 1, sizeof(*readings));
+    bool *known = calloc(points + 1, sizeof(*known));
+    enum status status = readings && known ? STATUS_OK : FAIL_NO_MEMORY(err);
+    for (int k = 0; k < r->c->plan->count && status == STATUS_OK; k++)
+        if (!known[k])
+            status = find_usual_of(r, k, readings, known, err);
+    free(readings);
+    free(known);
+    return status;
+}
+
+/* How many more visits would be good to have; 0 where none can be had. */
+static int visits_lacking(const struct rounds *r, int k)
+{
+    const struct stop *stop = &r->stops[k];
+    int rounds = point_of(r, k)->protocol.rounds;
+    if (stop->done || !stop->state.has_record || rounds <= 1 ||
+        stop->state.visit_count + 1 >= POINT_VISITS(rounds))
+        return 0;
+    return rounds - visits_good(stop->state.visits, stop->state.visit_count, &stop->usual);
+}
+
+/* One more round, to points that lack visits: first to those that have too few to be judged by. */
+static enum status make_up_round(struct rounds *r, int round, uint64_t until_ns, bool *lacking,
+                                 struct error *err)
+{
+    struct campaign *c = r->c;
+    *lacking = false;
+    TRY(find_usual(r, err));
+    visits_order(c->order_seed, round, r->order, c->plan->count);
+    for (int i = 0; i < 2 * c->plan->count && !interrupt_requested(); i++) {
+        int k = r->order[i % c->plan->count];
+        int lacks = visits_lacking(r, k), rounds = point_of(r, k)->protocol.rounds;
+        bool urgent = rounds - lacks < GOOD_VISITS;
+        if (lacks <= 0 || urgent != (i < c->plan->count) ||
+            campaign_why_lost(c, point_of(r, k)->device))
+            continue;
+        if (clock_now_ns() >= until_ns)
+            return STATUS_OK;
+        if (!fits(r, k))
+            continue;
+        struct stop *stop = &r->stops[k];
+        const struct visit_record *last = &stop->state.visits[stop->state.visit_count - 1];
+        *lacking = true;
+        snprintf(stop->label, sizeof(stop->label), "again, %.80s", point_of(r, k)->spec);
+        progress_point(&c->progress, c->progress.total, stop->label);
+        TRY(visit(r, k, last->round + 1, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status make_up(struct rounds *r, struct error *err)
+{
+    uint64_t now = clock_now_ns();
+    uint64_t until = now + (uint64_t)(make_up_share * (double)(now - r->c->began_ns));
+    bool lacking = r->c->plan->rounds > 1;
+    for (int k = 0; k < r->c->plan->rounds && lacking && !interrupt_requested(); k++)
+        TRY(make_up_round(r, r->c->plan->rounds + k, until, &lacking, err));
+    return STATUS_OK;
+}
+
+static enum status settle(struct rounds *r, struct error *err)
+{
+    TRY(find_usual(r, err));
+    for (int k = 0; k < r->c->plan->count; k++) {
+        struct stop *stop = &r->stops[k];
+        struct point_job job = job_of(r, k, stop->state.visit_count);
+        bool changed = false;
+        job.usual = &stop->usual;
+        if (stop->done || !stop->state.has_record)
+            continue;
+        TRY(point_settle(&job, &stop->state, &changed, err));
+        stop->state.record.settled = true;
+        if (changed)
+            TRY(campaign_put(r->c, &stop->state.record, err));
+        finish(r, k);
+    }
+    return STATUS_OK;
+}
+
 /* ---- a run that is gone on with ---- */
 
 /* What a point has so far, with room for what it lacks. */
@@ -306,7 +428,8 @@ static enum status load(struct rounds *r, int k, struct error *err)
     record->point = record_point(point_of(r, k));
     state->has_record = true;
     state->visit_count = record->visit_count;
-    state->visits = arena_array(&state->arena, (size_t)c->plan->rounds + 1, sizeof(*state->visits));
+    state->visits =
+        arena_array(&state->arena, (size_t)POINT_VISITS(c->plan->rounds), sizeof(*state->visits));
     state->samples = (struct sample_record *)(uintptr_t)record->samples;
     state->sample_count = record->sample_count;
     if (!state->visits)
@@ -360,6 +483,10 @@ enum status campaign_visit_all(struct campaign *c, struct error *err)
     enum status status = begin(&r, err);
     for (int k = 0; k < c->plan->rounds && status == STATUS_OK && !interrupt_requested(); k++)
         status = go_round(&r, k, err);
+    if (status == STATUS_OK && !interrupt_requested())
+        status = make_up(&r, err);
+    if (status == STATUS_OK && !interrupt_requested())
+        status = settle(&r, err);
     c->result->interrupted = interrupt_requested();
     for (int k = 0; r.stops && k < c->plan->count; k++) {
         if (status == STATUS_OK)

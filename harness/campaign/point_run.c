@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/utc.h"
@@ -15,7 +16,7 @@
 #include "harness/watch/interrupt.h"
 #include "harness/watch/resident.h"
 
-enum { STEP_REPEATS_MAX = 9 };
+enum { STEP_REPEATS_MAX = 9, PLACEMENT_LOOKS = 12, PLACEMENT_PAUSE_MS = 40 };
 
 static const double layers_budget_s = 2; /* or half of what sampling may take */
 
@@ -65,6 +66,23 @@ static enum status phase_taken(struct work *w)
     return STATUS_OK;
 }
 
+/* The placement changes within seconds, or it does not. False: it did not. */
+static bool usual_placement_comes(struct work *w)
+{
+    const struct timespec pause = {.tv_nsec = PLACEMENT_PAUSE_MS * 1000000L};
+    char how[160];
+    for (int k = 0; k < PLACEMENT_LOOKS && !interrupt_requested(); k++) {
+        if (k > 0)
+            nanosleep(&pause, NULL);
+        read_levels(w, &w->before);
+        struct placement now = {w->before.value[LEVEL_HAND_OVER],
+                                w->before.value[LEVEL_ARITHMETIC]};
+        if (!placement_differs(&now, w->job->usual, how, sizeof(how)))
+            return true;
+    }
+    return false;
+}
+
 /* The visit: its share of the samples between two readings of the levels, on threads of its own. */
 static enum status phase_time(struct work *w, bool again, struct error *err)
 {
@@ -80,7 +98,13 @@ static enum status phase_time(struct work *w, bool again, struct error *err)
     w->phase = "measuring";
     if (w->job->taken)
         return phase_taken(w);
-    read_levels(w, &w->before);
+    if (w->job->wait_for_usual && w->job->usual) {
+        w->state->passed_over = !usual_placement_comes(w);
+        if (w->state->passed_over)
+            return STATUS_OK;
+    } else {
+        read_levels(w, &w->before);
+    }
     TRY(measure_run(&w->target->subject, &options, &w->measurement, err));
     TRY(w->target->exe ? exe_status(w->target->exe, err) : STATUS_OK);
     w->measured = true;
@@ -265,7 +289,7 @@ static enum status keep_visit(struct work *w, const char *started, const struct 
                                  .wait_share = NAN,
                                  .clock_hz = NAN};
     if (!state->visits)
-        state->visits = arena_array(w->arena, (size_t)w->job->rounds + 1, sizeof(visit));
+        state->visits = arena_array(w->arena, (size_t)POINT_VISITS(w->job->rounds), sizeof(visit));
     if (!state->visits)
         return FAIL_NO_MEMORY(err);
     if (w->measured) {
@@ -277,6 +301,8 @@ static enum status keep_visit(struct work *w, const char *started, const struct 
         visit.wait_share = m->wait_share;
         visit.clock_hz = m->clock_hz;
         levels_join(&w->before, &w->after, &visit);
+        state->latest = *m;
+        state->latest.samples = NULL;
         TRY(keep_samples(w, err));
     }
     visit.reason = arena_strdup(w->arena, w->measured ? m->reason : failure->message);
@@ -295,7 +321,8 @@ static enum status join(struct work *w, struct measurement *out, double *spread,
                             .count = state->visit_count,
                             .samples = state->samples,
                             .sample_count = state->sample_count,
-                            .stop_reason = w->measurement.stop_reason};
+                            .stop_reason = w->measurement.stop_reason,
+                            .usual = w->job->usual};
     double overhead = w->measurement.overhead_s, n = state->visit_count;
     if (state->has_record)
         overhead = (record_value(&state->record, "overhead_s") * (n - 1) + overhead) / n;
@@ -372,6 +399,7 @@ static enum status keep(struct work *w, const char *started, uint64_t begin,
                                 .failure = failure,
                                 .round_spread = NAN};
     state->visit_s = facts.wall_s;
+    state->cost = w->cost;
     if (state->has_record)
         facts.wall_s += state->record.wall_s;
     if ((w->measured && !w->job->taken) || state->has_record)
@@ -389,6 +417,7 @@ enum status point_visit(const struct point_job *job, struct point_state *state, 
                      .rss = NAN};
     struct error failure = {0};
     char *started = arena_alloc(&state->arena, UTC_TEXT);
+    state->passed_over = false;
     if (!started)
         return FAIL_NO_MEMORY(err);
     utc_now(started);
@@ -399,13 +428,43 @@ enum status point_visit(const struct point_job *job, struct point_state *state, 
     tell_lost(&w, status, &failure);
     if (interrupt_requested())
         state->interrupted = true; /* resuming measures this visit again */
-    else
+    else if (!state->passed_over)
         status = keep(&w, started, begin, status == STATUS_OK ? NULL : &failure, err);
     free(w.step_ns);
     measurement_release(&w.measurement);
     if (state->interrupted)
         return STATUS_OK;
     return status;
+}
+
+enum status point_settle(const struct point_job *job, struct point_state *state, bool *changed,
+                         struct error *err)
+{
+    struct work w = {.job = job,
+                     .state = state,
+                     .target = &state->target,
+                     .arena = &state->arena,
+                     .cost = state->cost,
+                     .measurement = state->latest,
+                     .measured = true,
+                     .peak = record_value(&state->record, "peak_flop_rate")};
+    struct point_facts facts = {.point = job->point,
+                                .sequence = job->sequence,
+                                .started_utc = state->record.started_utc,
+                                .wall_s = state->record.wall_s,
+                                .cost = &w.cost,
+                                .peak_rss_bytes = NAN};
+    int before = visits_apart(state->visits, state->visit_count);
+    *changed = false;
+    if (state->record.status != RESULT_OK || state->latest.timed == 0 ||
+        visits_good(state->visits, state->visit_count, job->usual) == state->visit_count)
+        return STATUS_OK;
+    w.measurement.overhead_s = record_value(&state->record, "overhead_s");
+    w.measurement.set_apart = (struct pauses){.count = 0};
+    TRY(precision_from_name(job->point->precision, &w.precision, err));
+    TRY(make_record(&w, &facts, err));
+    *changed = visits_apart(state->visits, state->visit_count) != before;
+    return STATUS_OK;
 }
 
 void point_rest(struct point_state *state)

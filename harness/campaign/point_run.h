@@ -6,11 +6,13 @@
 #define HARNESS_CAMPAIGN_POINT_RUN_H
 
 #include "base/arena.h"
+#include "engine/graph/cost.h"
 #include "harness/campaign/model_options.h"
 #include "harness/campaign/progress.h"
 #include "harness/campaign/target.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/pause.h"
+#include "harness/measure/placement.h"
 #include "harness/roofs/levels.h"
 #include "harness/roofs/peak.h"
 #include "harness/suite/plan.h"
@@ -32,6 +34,8 @@ struct point_job {
     const struct ceiling_list *ceilings; /* of the run */
     struct levels *levels;               /* NULL: none are read */
     struct progress *progress;
+    const struct placement *usual;    /* of the run; NULL: not known yet */
+    bool wait_for_usual;              /* no visit is made where it does not come soon */
     const struct visits_taken *taken; /* instead of sampling; NULL: samples are taken here */
     struct error *lost; /* set when the point's device was lost, with what was done then */
     /* Called with `room` when the point could not be compiled: gives back memory that others keep;
@@ -45,8 +49,10 @@ struct point_state {
     struct arena arena;   /* of the record and the visits */
     struct record record; /* of the visits so far */
     bool has_record;
-    struct visit_record *visits; /* with room for those that are planned */
+    struct visit_record *visits; /* with room for POINT_VISITS(planned) */
     int visit_count;
+    struct measurement latest; /* the latest visit, without its samples */
+    struct graph_cost cost;
     struct sample_record *samples; /* owned */
     int64_t sample_count;
     struct pauses set_apart; /* samples that were not the workload's */
@@ -55,11 +61,19 @@ struct point_state {
     bool open;             /* the target is compiled, and in memory */
     double resident_bytes; /* that it takes there; NAN: not known */
     bool interrupted;      /* in the latest visit, of which nothing was kept */
+    bool passed_over;      /* the latest visit was none: the usual placement did not come */
 };
+
+/* Visits beyond those planned make up for others that do not count. */
+#define POINT_VISITS(planned) (2 * (planned) + 1)
 
 /* Never fails for the point's own sake: that is a record too. Leaves the target open: point_rest or
  * point_close is next. */
 enum status point_visit(const struct point_job *job, struct point_state *state, struct error *err);
+/* When the run is over and its usual placement known: visits that were measured in another are set
+ * apart, and the record is made anew where that changes it. */
+enum status point_settle(const struct point_job *job, struct point_state *state, bool *changed,
+                         struct error *err);
 /* Its threads end; the next visit begins with fresh ones. */
 void point_rest(struct point_state *state);
 void point_close(struct point_state *state);

@@ -70,9 +70,18 @@ void visits_order(int64_t seed, int round, int *order, int count)
 
 /* ---- which of them count ---- */
 
-static bool is_good(const struct visit_record *visit)
+static bool is_displaced(const struct visit_record *visit, const struct placement *usual, char *how,
+                         size_t size)
 {
-    return !visit->reason[0] && !isnan(visit->median_s);
+    struct placement placement = placement_of(visit);
+    return usual && placement_differs(&placement, usual, how, size);
+}
+
+static bool is_good(const struct visit_record *visit, const struct placement *usual)
+{
+    char how[160];
+    return !visit->reason[0] && !isnan(visit->median_s) &&
+           !is_displaced(visit, usual, how, sizeof(how));
 }
 
 static bool is_apart(const struct visit_record *visit)
@@ -88,11 +97,11 @@ int visits_apart(const struct visit_record *visits, int count)
     return found;
 }
 
-static int count_good(const struct visits *v)
+int visits_good(const struct visit_record *visits, int count, const struct placement *usual)
 {
     int good = 0;
-    for (int k = 0; k < v->count; k++)
-        good += is_good(&v->visits[k]);
+    for (int k = 0; k < count; k++)
+        good += is_good(&visits[k], usual);
     return good;
 }
 
@@ -108,9 +117,12 @@ static enum status set_apart(struct visits *v, struct arena *arena, struct error
 {
     for (int k = 0; k < v->count; k++) {
         struct visit_record *visit = &v->visits[k];
-        if (is_good(visit) || is_apart(visit))
+        char how[160] = "";
+        if (is_good(visit, v->usual) || is_apart(visit))
             continue;
-        visit->reason = arena_printf(arena, "%s%s", apart, visit->reason);
+        if (!visit->reason[0])
+            is_displaced(visit, v->usual, how, sizeof(how));
+        visit->reason = arena_printf(arena, "%s%s%s", apart, visit->reason, how);
         if (!visit->reason)
             return FAIL_NO_MEMORY(err);
         discard(v, visit->round);
@@ -199,6 +211,11 @@ static int64_t count_timed(const struct visits *v)
 
 /* ---- the verdict ---- */
 
+static int planned_or_more(const struct visits *v)
+{
+    return v->count > v->protocol->rounds ? v->count : v->protocol->rounds;
+}
+
 static void judge(const struct visits *v, double half, struct measurement *m)
 {
     size_t size = sizeof(m->reason);
@@ -207,7 +224,7 @@ static void judge(const struct visits *v, double half, struct measurement *m)
         if (!visit->reason[0] || is_apart(visit))
             continue;
         if (v->protocol->rounds > 1)
-            snprintf(m->reason, size, "visit %d of %d: %s", visit->round + 1, v->protocol->rounds,
+            snprintf(m->reason, size, "visit %d of %d: %s", visit->round + 1, planned_or_more(v),
                      visit->reason);
         else
             snprintf(m->reason, size, "%s", visit->reason);
@@ -225,7 +242,7 @@ static void say_why_it_stopped(const struct visits *v, struct measurement *m)
         snprintf(not_counted, sizeof(not_counted), ", %d set apart", set_apart);
     if (v->protocol->rounds > 1)
         snprintf(m->stop_reason, sizeof(m->stop_reason), "%d of %d visits%s; the latest: %.90s",
-                 v->count, v->protocol->rounds, not_counted, v->stop_reason);
+                 v->count, planned_or_more(v), not_counted, v->stop_reason);
     else
         snprintf(m->stop_reason, sizeof(m->stop_reason), "%s", v->stop_reason);
 }
@@ -234,7 +251,7 @@ enum status visits_join(struct visits *v, struct arena *arena, struct measuremen
                         double *spread, struct error *err)
 {
     *out = (struct measurement){.overhead_s = NAN, .rate_hz = NAN};
-    if (count_good(v) >= GOOD_LEAST)
+    if (visits_good(v->visits, v->count, v->usual) >= GOOD_LEAST)
         TRY(set_apart(v, arena, err));
     double *scratch = calloc((size_t)(v->sample_count + v->count) + 1, sizeof(*scratch));
     if (!scratch)

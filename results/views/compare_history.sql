@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The visits of a point in good runs on a machine, oldest run first, with what tells whether they
+-- The visits of a point that count, in good runs on a machine, oldest run first, with what tells whether they
 -- belong to the program and the environment of a comparison, and the levels beside them. A result
 -- that tells no visits was one.
 -- :point: its key
@@ -26,6 +26,6 @@ LEFT JOIN metric AS t ON t.result = r.id AND t.op IS NULL AND t.name = 'time_s'
 LEFT JOIN level AS l ON l.result = v.result AND l.round = v.round AND l.value > 0
 WHERE p.key = :point AND h.uid = :host AND e.hash IN (:base, :head) AND r.status = 'ok'
     AND r.verdict = 'valid' AND u.verdict = 'valid'
-    AND iif(v.result IS NULL, t.value, v.median_s) > 0
+    AND iif(v.result IS NULL, t.value, v.median_s) > 0 AND coalesce(v.reason, '') = ''
 GROUP BY r.id, v.round
 ORDER BY u.order_key, u.started_utc, u.id, v.round

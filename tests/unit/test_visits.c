@@ -232,7 +232,12 @@ static void a_failed_visit_does_not_count(void **state)
     struct made m;
     make(&m, (double[]){0.001, 0.001, NAN}, 0.01);
     m.visits[2].reason = "no memory";
-    struct visits visits = {&m.protocol, m.visits, 3, m.samples, 2 * EACH, "enough"};
+    struct visits visits = {.protocol = &m.protocol,
+                            .visits = m.visits,
+                            .count = 3,
+                            .samples = m.samples,
+                            .sample_count = 2 * EACH,
+                            .stop_reason = "enough"};
     struct error err;
     assert_int_equal(visits_join(&visits, &m.arena, &m.out, &m.spread, &err), STATUS_OK);
     assert_true(m.out.valid);
@@ -254,10 +259,95 @@ static void a_first_visit_alone_is_what_its_samples_say(void **state)
     arena_release(&m.arena);
 }
 
+/* ---- the machine's CPUs lay otherwise ---- */
+
+static const struct placement near_by = {0.2e-6, 230e9};
+
+static void set_placement(struct visit_record *visit, double hand_over_s, double multiply_add)
+{
+    visit->level_count = 2;
+    visit->levels[0] = (struct level_record){.name = "hand_over", .value = hand_over_s};
+    visit->levels[1] = (struct level_record){.name = "multiply_add", .value = multiply_add};
+}
+
+static void join_placed(struct made *m, const struct placement *usual)
+{
+    struct visits visits = {.protocol = &m->protocol,
+                            .visits = m->visits,
+                            .count = VISITS,
+                            .samples = m->samples,
+                            .sample_count = VISITS * EACH,
+                            .stop_reason = "enough",
+                            .usual = usual};
+    struct error err;
+    assert_int_equal(visits_join(&visits, &m->arena, &m->out, &m->spread, &err), STATUS_OK);
+}
+
+/* On a virtual machine whose CPUs move, din took 2.5 times as long for seconds, and one run in two
+ * was called another program. */
+static void a_visit_in_another_placement_is_set_apart(void **state)
+{
+    (void)state;
+    struct made m;
+    make(&m, (double[]){0.001, 0.0025, 0.001}, 0.01);
+    set_placement(&m.visits[0], 0.21e-6, 228e9);
+    set_placement(&m.visits[1], 0.64e-6, 232e9);
+    set_placement(&m.visits[2], 0.19e-6, 231e9);
+    join_placed(&m, &near_by);
+    assert_true(m.out.valid);
+    assert_close(m.out.median_s, 0.001, 1e-9);
+    assert_non_null(strstr(m.visits[1].reason, "set apart: the machine's CPUs lay farther apart"));
+    assert_non_null(strstr(m.visits[1].reason, "3.2 times"));
+    assert_int_equal(visits_good(m.visits, VISITS, &near_by), 2);
+    make(&m, (double[]){0.001, 0.0025, 0.001}, 0.01);
+    set_placement(&m.visits[0], 0.09e-6, 117e9); /* two are displaced, and one alone is usual */
+    set_placement(&m.visits[1], 0.64e-6, 232e9);
+    set_placement(&m.visits[2], 0.19e-6, 231e9);
+    join_placed(&m, &near_by);
+    assert_int_equal(visits_apart(m.visits, VISITS), 0);
+    assert_null(strstr(m.out.reason, "CPUs")); /* it is no fault of theirs */
+    assert_int_equal(visits_good(m.visits, VISITS, &near_by), 1);
+    arena_release(&m.arena);
+}
+
+static void the_usual_placement_is_the_faster_of_those_often_seen(void **state)
+{
+    (void)state;
+    static const struct placement kinds[] = {{0.2e-6, 230e9}, {0.64e-6, 232e9}, {0.09e-6, 117e9}};
+    struct placement readings[20], usual;
+    struct error err;
+    char how[160];
+    for (int k = 0; k < 20; k++) /* 8 near, 8 far, 4 on one core */
+        readings[k] = kinds[k % 5 == 4 ? 2 : k % 2];
+    assert_int_equal(placement_usual(readings, 20, &usual, &err), STATUS_OK);
+    assert_close(usual.hand_over_s, 0.2e-6, 1e-9);
+    assert_close(usual.multiply_add, 231e9, 2e9);
+    assert_false(placement_differs(&kinds[0], &usual, how, sizeof(how)));
+    assert_true(placement_differs(&kinds[1], &usual, how, sizeof(how)));
+    assert_true(placement_differs(&kinds[2], &usual, how, sizeof(how)));
+    assert_non_null(strstr(how, "shared their cores"));
+    for (int k = 0; k < 20; k++) /* far nearly always: then that is how this machine is */
+        readings[k] = kinds[k == 7 ? 0 : 1];
+    assert_int_equal(placement_usual(readings, 20, &usual, &err), STATUS_OK);
+    assert_false(placement_differs(&kinds[1], &usual, how, sizeof(how)));
+    assert_int_equal(placement_usual(readings, 3, &usual, &err), STATUS_OK); /* too few */
+    assert_false(placement_differs(&kinds[2], &usual, how, sizeof(how)));
+    struct placement one_thread = {NAN, 110e9}, none = {NAN, NAN};
+    for (int k = 0; k < 20; k++)
+        readings[k] = one_thread;
+    assert_int_equal(placement_usual(readings, 20, &usual, &err), STATUS_OK);
+    assert_false(placement_differs(&one_thread, &usual, how, sizeof(how)));
+    one_thread.multiply_add = 60e9; /* the other half of the core is somebody else's */
+    assert_true(placement_differs(&one_thread, &usual, how, sizeof(how)));
+    assert_false(placement_differs(&none, &usual, how, sizeof(how)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_sum_up),
+        cmocka_unit_test(a_visit_in_another_placement_is_set_apart),
+        cmocka_unit_test(the_usual_placement_is_the_faster_of_those_often_seen),
         cmocka_unit_test(one_visit_owes_all),
         cmocka_unit_test(an_order_is_a_permutation_that_its_seed_repeats),
         cmocka_unit_test(the_interval_is_that_between_the_visits),
