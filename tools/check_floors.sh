@@ -1,40 +1,66 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A folder includes only folders on a lower floor, or itself; peers never include each other.
-# Includes are written from the root. Prints every violation; exits 1 when there is one.
+# A folder includes only folders of a lower rank, or itself; folders of one rank never include each
+# other. Includes are written from the root. Prints every violation; fails when there is one.
 set -u
-find base engine results workloads profilers collective plots harness tests -name '*.[ch]' \
+find base engine results workloads profilers collective plots harness tests -name '*.[ch]' -o -name '*.cu' \
     2>/dev/null | LC_ALL=C sort | xargs awk '
+function rank_all(value, names,   words, n, k) {
+    n = split(names, words, " ")
+    for (k = 1; k <= n; k++) rank[words[k]] = value
+}
 BEGIN {
-    split("base:0 engine:1 results:1 workloads:2 profilers:2 collective:2 plots:2 harness:3 tests:4",
-          pairs, " ")
-    for (k in pairs) { split(pairs[k], p, ":"); floor[p[1]] = p[2] }
+    # Floors in tens, the rooms of a floor in ones. A folder without a rank belongs to the one above it.
+    rank_all(0, "base")
+    rank_all(10, "engine/graph results")
+    rank_all(11, "engine/ops/lib")
+    rank_all(12, "engine/ops")
+    rank_all(13, "engine/reference")
+    rank_all(14, "engine/run")
+    rank_all(15, "engine/run/devices engine/kernels/lib")
+    rank_all(16, "engine/kernels/cpu engine/kernels/onednn engine/kernels/openblas")
+    rank_all(16, "engine/kernels/cuda engine/kernels/cublaslt engine/kernels/cudnn")
+    rank_all(17, "engine/compile/passes")
+    rank_all(18, "engine/compile")
+    rank_all(20, "workloads profilers collective plots")
+    rank_all(30, "harness")
+    rank_all(40, "tests")
     # What a folder may see of those below it, where that is not everything.
     only["results"] = "base"
     only["plots"] = "base results"
     only["profilers"] = "base engine/run/device.h"
-    only["collective"] = "base engine/run/device.h engine/comm.h"
+    only["collective"] = "base engine/run/device.h engine/graph/comm.h"
+    # Plug-ins see the interface, and the parts of ridge that know nothing of running.
+    n = split("onednn openblas cublaslt cudnn cuda", plugins, " ")
+    for (k = 1; k <= n; k++) only["engine/kernels/" plugins[k]] = "base engine/graph engine/ops/lib engine/run/plugin.h"
+    # Headers that only their own floor may see, and tests.
+    n = split("run/exe_internal run/plugin_files run/probe compile/stages compile/trial " \
+              "compile/passes/rewrite", names, " ")
+    for (k = 1; k <= n; k++) private["engine/" names[k] ".h"] = 1
     generated = "^(([a-z_]+_list|absent_plugins)\\.inc|onnx\\.pb-c\\.h)$"
 }
-function allowed(from, path, to,   words, n, k) {
-    if (from == to) return 1
-    if (!(to in floor) || floor[to] >= floor[from]) return 0
-    if (!(from in only)) return 1
+# The ranked folder that a path lies in.
+function room_of(path) {
+    while (sub(/\/[^\/]*$/, "", path)) if (path in rank) return path
+    return ""
+}
+function floor_of(path) { sub(/\/.*/, "", path); return path }
+function complaint_of(from, path,   to, words, n, k) {
+    if (path !~ /\//) return "is not written from the root"
+    to = room_of(path)
+    if (from == to) return ""
+    if (to == "" || rank[to] >= rank[from]) return "is not below " from "/"
+    if (path in private && floor_of(from) != floor_of(path) && from != "tests")
+        return "is private to " floor_of(path) "/"
+    if (!(from in only)) return ""
     n = split(only[from], words, " ")
-    for (k = 1; k <= n; k++) if (words[k] == to || words[k] == path) return 1
-    return 0
+    for (k = 1; k <= n; k++) if (words[k] == to || words[k] == path) return ""
+    return "is none of what " from "/ may include: " only[from]
 }
 /^[ \t]*#[ \t]*include[ \t]*"/ {
     path = $0; sub(/^[^"]*"/, "", path); sub(/".*/, "", path)
-    from = FILENAME; sub(/\/.*/, "", from)
-    to = path; sub(/\/.*/, "", to)
-    if (path ~ generated) next
-    if (path !~ /\//) complaint = "is not written from the root"
-    else if (!allowed(from, path, to)) complaint = "is not below " from "/"
-    # Plug-ins see one header of ridge: the interface.
-    else if (FILENAME ~ /^engine\/kernels\/(onednn|openblas|cublaslt|cudnn)\// && path != "engine/run/plugin.h" &&
-             path !~ /^engine\/kernels\//) complaint = "is not part of the plug-in interface"
-    else next
+    complaint = path ~ generated ? "" : complaint_of(room_of(FILENAME), path)
+    if (complaint == "") next
     printf "%s:%d: \"%s\" %s\n", FILENAME, FNR, path, complaint
     bad = 1
 }

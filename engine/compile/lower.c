@@ -7,7 +7,7 @@
  * operators follow their inputs (engine/graph/op.h, enum layout_rule). */
 #include <string.h>
 
-#include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 #include "engine/graph/cost.h"
 
 struct lowering {

@@ -5,7 +5,7 @@
  * (greedy by size, Pisarchyk and Lee 2020: within a few per cent of the best for networks). */
 #include <stdlib.h>
 
-#include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 
 struct block {
     size_t bytes;

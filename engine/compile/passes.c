@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/compile/compile.h"
 #include "engine/compile/passes/rewrite.h"
-#include "engine/graph/cost.h"
+#include "engine/compile/stages.h"
 
 struct pass_row {
     const char *name;
@@ -63,4 +63,23 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
             TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK
                                : end_pass(g, "narrow", pass_narrow(g, floats, err), err);
+}
+
+enum status graph_cost_in(const struct graph *graph, enum precision precision,
+                          struct graph_cost *cost, struct error *err)
+{
+    struct exe_options narrowing = {.precision = precision, .no_fuse = true};
+    graph_cost(graph, cost);
+    if (precision_floats(precision) == DTYPE_F32 && precision != PRECISION_F8)
+        return STATUS_OK;
+    struct graph *narrow = graph_copy(graph);
+    enum status status = narrow ? passes_run(narrow, &narrowing, NULL, err) : FAIL_NO_MEMORY(err);
+    if (status == STATUS_OK) {
+        struct graph_cost moved;
+        graph_cost(narrow, &moved);
+        cost->bytes_streamed = moved.bytes_streamed;
+        cost->bytes_compulsory = moved.bytes_compulsory;
+    }
+    graph_free(narrow);
+    return status;
 }

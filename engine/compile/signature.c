@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 #include "engine/run/plugin.h"
 
 static void put_attr(FILE *out, const struct attr *attr)

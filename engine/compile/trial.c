@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/narrow.h"
+#include "base/memory.h"
+#include "engine/ops/lib/narrow.h"
 #include "engine/reference/ref_odd.h"
 #include "engine/reference/reference.h"
 #include "engine/run/probe.h"

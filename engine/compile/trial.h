@@ -4,7 +4,7 @@
 #ifndef ENGINE_COMPILE_TRIAL_H
 #define ENGINE_COMPILE_TRIAL_H
 
-#include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 
 struct trial {
     struct exe *exe;

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "engine/compile/trial.h"
 #include "engine/reference/reference.h"
+#include "engine/run/kernels.h"
 #include "engine/run/provider.h"
 
 /* ---- candidates ---- */

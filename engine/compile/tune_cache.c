@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 #include "base/output.h"
-#include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 
 /* ---- entries by key ---- */
 

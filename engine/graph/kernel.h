@@ -136,9 +136,7 @@ struct kernel {
 #define NATIVE(kernel)                                                                             \
     .name = KERNEL_TEXT(KERNEL_NAME(kernel)), .provider = "native", .isa = KERNEL_ISA
 
-/* All kernels built in, then those of loaded plug-ins; the reference last. */
-int kernel_count(void);
-const struct kernel *kernel_at(int index);
+/* All kernels: engine/run/kernels.h. */
 bool kernel_computes(const struct kernel *kernel, const struct op *op);
 
 /* The best instruction set of this CPU, lowered by RIDGE_ISA=scalar|avx2|avx512. */

@@ -159,33 +159,3 @@ enum status infer_compare(const struct infer *c, struct error *err)
     infer_set(c, 0, DTYPE_BOOL, &shape);
     return STATUS_OK;
 }
-
-double ref_get(const struct ref_tensor *tensor, int64_t i)
-{
-    if (dtype_is_float(tensor->dtype))
-        return tensor->f[i];
-    if (tensor->dtype == DTYPE_U64)
-        return (double)(uint64_t)tensor->i[i];
-    return (double)tensor->i[i];
-}
-
-void ref_set(const struct ref_tensor *tensor, int64_t i, double value)
-{
-    if (dtype_is_float(tensor->dtype))
-        tensor->f[i] = value;
-    else
-        tensor->i[i] = (int64_t)value;
-}
-
-int64_t ref_broadcast_index(const struct shape *of, int64_t i, const struct shape *from)
-{
-    int64_t index = 0, stride = 1;
-    for (int k = of->rank - 1, f = from->rank - 1; k >= 0 && f >= 0; k--, f--) {
-        int64_t at = i % of->dim[k];
-        i /= of->dim[k];
-        if (from->dim[f] != 1)
-            index += at * stride;
-        stride *= from->dim[f];
-    }
-    return index;
-}

@@ -17,6 +17,7 @@
 #include "base/pool.h"
 #include "base/registry.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ref_tensor.h"
 #include "engine/graph/tensor.h"
 
 /* ---- shape inference ---- */
@@ -56,16 +57,6 @@ struct cost {
 
 /* ---- reference ---- */
 
-/* A tensor of the reference: row-major, logical shape. Floats (f16, bf16, f32, f64) are held as
- * double in f, integers and bool as int64_t in i (u64: same bits). The caller rounds results. */
-struct ref_tensor {
-    enum dtype dtype;
-    struct shape shape;
-    int64_t count;
-    double *f;
-    int64_t *i;
-};
-
 struct ref_call {
     const struct node *node;
     const struct ref_tensor *const *in; /* NULL: absent */
@@ -73,12 +64,6 @@ struct ref_call {
     int in_count, out_count;            /* the operator's own inputs, without posts */
     struct pool *pool;                  /* may be NULL */
 };
-
-/* Element i as a double whatever the type. */
-double ref_get(const struct ref_tensor *tensor, int64_t i);
-void ref_set(const struct ref_tensor *tensor, int64_t i, double value);
-/* Index into `from` for element i of a tensor of shape `of` under broadcasting. */
-int64_t ref_broadcast_index(const struct shape *of, int64_t i, const struct shape *from);
 
 /* ---- test cases ---- */
 
@@ -104,7 +89,7 @@ enum layout_rule {
 };
 
 /* What becomes of an operator when a graph is narrowed to floats of 16 bits
- * (engine/compile/narrow.h). */
+ * (engine/ops/lib/narrow.h). */
 enum narrow_class {
     NARROW_NEVER = 0, /* decisions, coordinates, indices, losses; and what has no rule yet */
     NARROW_MOVE,      /* moves elements: rounds nothing, so it does as its inputs do */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Constant: its only attribute, in one of five forms. Strings and sparse tensors are refused. */
 #include "engine/graph/op.h"
-#include "engine/reference/reference.h"
 
 static const char *const attrs[] = {"value",       "value_int",    "value_ints",
                                     "value_float", "value_floats", NULL};

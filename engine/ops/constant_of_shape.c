@@ -2,7 +2,6 @@
  * ConstantOfShape: a tensor of the given shape, filled with `value` (a tensor of one element;
  * f32 zero without it). */
 #include "engine/ops/lib/move.h"
-#include "engine/reference/reference.h"
 
 static const char *const attrs[] = {"value", NULL};
 

@@ -6,7 +6,6 @@
 #include "base/clones.h"
 #include "base/pool.h"
 #include "engine/reference/reference.h"
-#include "engine/run/exe.h"
 
 /* Eight maxima side by side stay in vectors; a comparison with NaN is false. */
 enum { LANES = 8 };

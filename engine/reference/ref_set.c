@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/run/exe.h"
+#include "engine/reference/reference.h"
 
 struct pairing {
     const struct ref_tensor *a, *b;

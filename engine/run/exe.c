@@ -1,46 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "engine/run/exe.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/stats.h"
-#include "engine/compile/compile.h"
 #include "engine/ops/lib/op_index.h"
-
-enum { HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096 };
-
-void *memory_alloc(size_t bytes)
-{
-    void *memory;
-    size_t align = bytes >= HUGE_BYTES ? HUGE_BYTES : ALIGN_TENSOR;
-    size_t unit = bytes >= HUGE_BYTES ? PAGE_BYTES : ALIGN_TENSOR;
-    size_t size = (bytes + unit) & ~(unit - 1); /* never 0, and slack for whole vectors */
-    if (posix_memalign(&memory, align, size) != 0)
-        return NULL;
-    /* The end of a block stays in small pages: a whole huge page for it made a network of many
-     * weights a fifth larger in memory. */
-    if (bytes >= HUGE_BYTES)
-        madvise(memory, size, MADV_HUGEPAGE); /* only advice */
-    return memory;
-}
-
-void memory_advise(void *memory, size_t bytes)
-{
-    uintptr_t begin = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
-    uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-}
-
-void memory_free(void *memory, size_t bytes)
-{
-    (void)bytes;
-    free(memory);
-}
+#include "engine/run/exe_internal.h"
 
 /* ---- running on the CPU ---- */
 
@@ -123,44 +91,6 @@ enum status exe_link(struct exe *exe, struct error *err)
 }
 
 /* ---- life cycle ---- */
-
-static enum status compile(struct exe *exe, const struct graph *graph, struct error *err)
-{
-    exe->g = graph_copy(graph);
-    if (!exe->g)
-        return FAIL_NO_MEMORY(err);
-    if (!exe->pool) {
-        TRY(pool_new(exe->options.threads, &exe->pool, err));
-        exe->owns_pool = true;
-    }
-    TRY(exe_device_open(exe, err));
-    if (!exe_is_on_device(exe))
-        exe->options.precision = PRECISION_F32;
-    TRY(passes_run(exe->g, &exe->options, &exe->passes, err));
-    TRY(lower_graph(exe, err));
-    TRY(tune_steps(exe, err));
-    TRY(memory_plan(exe, err));
-    return exe_is_on_device(exe) ? exe_device_link(exe, err) : exe_link(exe, err);
-}
-
-enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
-                    struct error *err)
-{
-    *out = NULL;
-    TRY(graph_check(graph, err));
-    struct exe *exe = calloc(1, sizeof(*exe));
-    if (!exe)
-        return FAIL_NO_MEMORY(err);
-    exe->options = *options;
-    exe->pool = options->pool;
-    enum status status = compile(exe, graph, err);
-    if (status != STATUS_OK) {
-        exe_free(exe);
-        return status;
-    }
-    *out = exe;
-    return STATUS_OK;
-}
 
 void exe_free(struct exe *exe)
 {

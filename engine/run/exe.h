@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An executable: a graph compiled for one device. Passes rewrite a copy of the graph, every node
- * gets a kernel, all intermediate tensors get a place in one arena. exe_run then only launches.
+ * The room engine/run/ runs what was compiled: executables, the devices that they run on, the list
+ * of all kernels with those of plug-ins, and trials of a kernel in a child process.
  *
- * Life cycle: exe_new (slow: compiles, tunes, packs weights); write inputs through exe_input;
- * exe_run any number of times; read outputs through exe_output; exe_free.
+ * An executable is a graph compiled for one device: every node has a kernel, all intermediate
+ * tensors have a place in one arena, and exe_run only launches.
+ *
+ * Life cycle: exe_new (engine/compile/compile.h; slow); write inputs through exe_input; exe_run any
+ * number of times; read outputs through exe_output; exe_free.
  */
 #ifndef ENGINE_RUN_EXE_H
 #define ENGINE_RUN_EXE_H
@@ -38,8 +41,6 @@ struct exe_options {
     bool no_capture; /* devices: launch each step in each run instead of replaying a graph */
 };
 
-enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
-                    struct error *err);
 void exe_free(struct exe *exe);
 
 /* Memory of graph input or output i (plain row-major), of the host. Inputs are filled by their fill
@@ -138,26 +139,5 @@ const struct device *exe_device(const struct exe *exe);
 const char *exe_not_captured(const struct exe *exe);
 /* Runs each step `repeats` times and writes its median time (ns) to times[step]. */
 void exe_time_steps(struct exe *exe, int repeats, double *times);
-
-/* ---- the reference ---- */
-
-/* Runs the graph as it is, all floats in double, through the operators' references. inputs[i] and
- * outputs[i] belong to graph input and output i; inputs NULL: made by their fills. Weights are the
- * graph's. outputs are allocated; free them with ref_release. */
-enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
-                          struct ref_tensor *outputs, struct pool *pool, struct error *err);
-void ref_release(struct ref_tensor *tensor);
-/* Native row-major data to and from the reference's form. */
-enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const struct shape *shape,
-                          const void *data, struct error *err);
-void ref_to_data(const struct ref_tensor *tensor, void *data);
-/* max |a - b| / max |b| over one tensor of floats; exact comparison (0 or 1) for integers. A NaN or
- * an infinity on one side alone is an infinite error, on both sides none;
- * engine/reference/ref_odd.h counts them. */
-double ref_rel_error(const struct ref_tensor *a, const struct ref_tensor *b);
-/* The same for sets of rows (of the last axis) in any order: each row of a is paired with the
- * nearest row of b that is still free; the error is the largest |a - b| of a pair, relative to the
- * largest |b| of its column. */
-double ref_set_error(const struct ref_tensor *a, const struct ref_tensor *b);
 
 #endif

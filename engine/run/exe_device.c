@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/compile.h"
+#include "engine/run/exe_internal.h"
 
 /* Where a run says what went wrong; NULL once something has: the first cause counts. */
 static struct error *sink(struct exe_device *t)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/narrow.h"
+#include "engine/ops/lib/narrow.h"
 
 /* Of a value. */
 struct trace {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "engine/compile/compile.h"
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
 #include "harness/campaign/admission.h"

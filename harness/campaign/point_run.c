@@ -155,26 +155,6 @@ static enum status phase_steps(struct work *w, struct error *err)
     return check_steps(w, &disturbance, err);
 }
 
-/* FLOPs are those of the graph in f32; bytes are of the types that its tensors have when it runs,
- * f8 factors being read as they are. */
-static enum status count_work(struct work *w, struct error *err)
-{
-    struct exe_options narrowing = {.precision = w->precision, .no_fuse = true};
-    graph_cost(w->target->graph, &w->cost);
-    if (precision_floats(narrowing.precision) == DTYPE_F32 && narrowing.precision != PRECISION_F8)
-        return STATUS_OK;
-    struct graph *narrow = graph_copy(w->target->graph);
-    enum status status = narrow ? passes_run(narrow, &narrowing, NULL, err) : FAIL_NO_MEMORY(err);
-    if (status == STATUS_OK) {
-        struct graph_cost cost;
-        graph_cost(narrow, &cost);
-        w->cost.bytes_streamed = cost.bytes_streamed;
-        w->cost.bytes_compulsory = cost.bytes_compulsory;
-    }
-    graph_free(narrow);
-    return status;
-}
-
 /* ---- the first visit, and those after it ---- */
 
 static enum status open_target(struct work *w, bool again, struct error *err)
@@ -195,7 +175,7 @@ static enum status first_visit(struct work *w, struct error *err)
     bool reset = resident_reset();
     double others = resident_now();
     TRY(open_target(w, false, err));
-    TRY(count_work(w, err));
+    TRY(graph_cost_in(w->target->graph, w->precision, &w->cost, err));
     TRY(phase_verify(w, err));
     reset = resident_reset() && reset;
     TRY(phase_time(w, false, err));

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/compile/compile.h"
+#include "base/memory.h"
 #include "profilers/lib/profiler.h"
 #include "workloads/workload.h"
 

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/narrow.h"
+#include "engine/compile/compile.h"
+#include "engine/ops/lib/narrow.h"
 #include "engine/reference/ref_odd.h"
+#include "engine/reference/reference.h"
 #include "harness/campaign/decisions.h"
 
 /* ---- bounds ---- */

@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/kernel.h"
+#include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "harness/cli/command.h"
 #include "workloads/onnx/onnx.h"

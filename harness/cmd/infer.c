@@ -9,6 +9,7 @@
 
 #include "base/clean.h"
 #include "base/json.h"
+#include "engine/compile/compile.h"
 #include "engine/run/provider.h"
 #include "harness/campaign/admission.h"
 #include "harness/campaign/decisions.h"

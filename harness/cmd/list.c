@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "harness/cli/command.h"
 #include "harness/compare/list_stored.h"

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/table.h"
+#include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/onnx_case.h"
 

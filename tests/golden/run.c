@@ -25,6 +25,7 @@
 #include "base/registry.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/kernel.h"
+#include "engine/run/kernels.h"
 #include "harness/cli/graph_text.h"
 #include "harness/suite/plan.h"
 #include "tests/lib/lowered.h"

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "engine/compile/op_case.h"
 #include "engine/kernels/cudnn/lib/work.h"
 #include "tests/gpu/chips.h"
 #include "tests/lib/lowered.h"
+#include "tests/lib/op_case.h"
 #include "workloads/workload.h"
 
 enum { TYPES = 3, SIGNATURES_MAX = 4096, REASON = 120 };

@@ -4,7 +4,7 @@
 #ifndef TESTS_LIB_LOWERED_H
 #define TESTS_LIB_LOWERED_H
 
-#include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 
 struct lowered {
     struct exe exe;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "engine/compile/compile.h"
 #include "workloads/onnx/onnx.h"
 
 enum { TENSORS_MAX = 64, PATH_BYTES = 512 };

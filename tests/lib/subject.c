@@ -3,9 +3,10 @@
 
 #include <math.h>
 
-#include "engine/compile/narrow.h"
-#include "engine/compile/op_case.h"
+#include "engine/ops/lib/narrow.h"
+#include "engine/reference/reference.h"
 #include "tests/lib/compare.h"
+#include "tests/lib/op_case.h"
 #include "tests/lib/posts.h"
 
 /* ---- what is expected ---- */

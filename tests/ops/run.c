@@ -11,9 +11,11 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "engine/compile/compile.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/run/exe.h"
+#include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/child.h"
 #include "tests/lib/kernel_case.h"

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/compile/compile.h"
 #include "harness/campaign/admission.h"
 #include "harness/campaign/verify.h"
 #include "harness/watch/resident.h"

@@ -10,10 +10,12 @@
 
 #include <cmocka.h>
 
-#include "engine/compile/op_case.h"
+#include "engine/compile/compile.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/ops/lib/chain.h"
+#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/op_case.h"
 
 static const struct fill noise = {.kind = FILL_UNIFORM, .a = -2, .b = 2};
 

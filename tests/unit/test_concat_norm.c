@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 #include "engine/graph/op.h"
+#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "engine/run/plugin.h"
 #include "workloads/lib/layers.h"

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
+#include "engine/reference/reference.h"
 #include "harness/campaign/decisions.h"
 #include "harness/campaign/verify.h"
 #include "workloads/lib/layers.h"

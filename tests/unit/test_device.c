@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "engine/compile/compile.h"
 #include "engine/graph/op.h"
 #include "engine/reference/reference.h"
 #include "engine/run/device.h"

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "engine/compile/compile.h"
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
 #include "workloads/lib/layers.h"

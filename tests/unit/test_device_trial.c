@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 #include "engine/run/plugin.h"
 #include "tests/gpu/actors/actors.h"
 #include "tests/lib/host_gpu.h"

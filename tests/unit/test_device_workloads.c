@@ -14,6 +14,7 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/run/device.h"
+#include "engine/run/kernels.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/lowered.h"
 #include "workloads/workload.h"

@@ -12,8 +12,9 @@
 
 #include <string.h>
 
-#include "engine/compile/op_case.h"
+#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/op_case.h"
 
 static const struct {
     const char *op, *inputs, *attrs, *result;

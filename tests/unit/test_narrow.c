@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/compile.h"
-#include "engine/compile/narrow.h"
 #include "engine/compile/passes/rewrite.h"
+#include "engine/compile/stages.h"
+#include "engine/ops/lib/narrow.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/compile/compile.h"
+#include "engine/reference/reference.h"
+#include "engine/run/kernels.h"
 #include "harness/campaign/decisions.h"
 #include "harness/campaign/verify.h"
 #include "tests/lib/host_gpu.h"

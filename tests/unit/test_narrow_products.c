@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "harness/roofs/peak.h"

@@ -17,6 +17,7 @@
 #include "base/registry.h"
 #include "engine/compile/compile.h"
 #include "engine/reference/ref_odd.h"
+#include "engine/reference/reference.h"
 #include "engine/run/plugin.h"
 #include "harness/campaign/verify.h"
 #include "tests/lib/sample_plugin.h"

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "workloads/onnx/onnx.h"
 

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/onnx_build.h"
 #include "workloads/onnx/onnx.h"

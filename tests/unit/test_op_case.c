@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/compile/op_case.h"
+#include "tests/lib/op_case.h"
 
 static struct graph *made(const char *op, const char *inputs, const char *attrs)
 {

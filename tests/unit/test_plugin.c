@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/sample_plugin.h"
 

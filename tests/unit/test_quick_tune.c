@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 #include "engine/graph/op.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/sample_plugin.h"

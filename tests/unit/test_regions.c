@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "workloads/lib/regions.h"
 

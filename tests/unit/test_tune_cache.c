@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "engine/compile/compile.h"
+#include "engine/compile/stages.h"
 #include "engine/run/plugin_files.h"
 #include "engine/run/provider.h"
 #include "tests/lib/sample_plugin.h"

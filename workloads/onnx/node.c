@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "engine/compile/fold.h"
 #include "engine/ops/lib/op_index.h"
+#include "engine/reference/fold.h"
 #include "workloads/onnx/import.h"
 
 const char *text_of(const char *text)

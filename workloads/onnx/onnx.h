@@ -4,7 +4,7 @@
  *
  * Import reads opsets 1 to 17, and newer ones where an operator means the same. Differences of old
  * versions are translated into what engine/ops understands (translate.c), constant subgraphs are
- * computed (engine/compile/fold.h), If, Loop, Scan and local functions are inlined (control.c,
+ * computed (engine/reference/fold.h), If, Loop, Scan and local functions are inlined (control.c,
  * function.c). What is left has static shapes, or it is refused with the node and the reason.
  *
  * Export writes opset 17, only operators of the standard; what ridge adds is decomposed.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Nodes that read only weights and constants are computed once, here. */
-#include "engine/compile/fold.h"
 #include "engine/compile/passes/rewrite.h"
+#include "engine/reference/fold.h"
 
 static bool all_fixed(const struct graph *g, const struct node *node)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes a graph of f32 one of bf16 or f16 (engine/compile/narrow.h says which operators take part):
+ * Makes a graph of f32 one of bf16 or f16 (engine/ops/lib/narrow.h says which operators take part):
  * tensors between them get 16 bits, weights are rounded here, and Cast nodes stand where the two
  * types meet. Inputs and outputs of the graph keep f32, and so does every value that an operator in
  * f32 reads. It runs last: batch norms were folded and chains joined in f32.
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "engine/compile/narrow.h"
 #include "engine/compile/passes/rewrite.h"
+#include "engine/ops/lib/narrow.h"
 
 struct readers {
     bool wide, narrow; /* whether any is */

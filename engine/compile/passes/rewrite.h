@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What graph passes share. A pass looks for a pattern from its last node upwards, adds the
- * replacement, hands the old result over with rewrite_replace and leaves the rest to
- * graph_compact: nodes whose result nobody reads any more vanish by themselves. */
+ * The room engine/compile/passes/ holds one rewriting of the graph per file;
+ * engine/compile/passes.c says in which order they run. This header is what they share. A pass
+ * looks for a pattern from its last node upwards, adds the replacement, hands the old result over
+ * with rewrite_replace and leaves the rest to graph_compact: nodes whose result nobody reads any
+ * more vanish by themselves. */
 #ifndef ENGINE_COMPILE_PASSES_REWRITE_H
 #define ENGINE_COMPILE_PASSES_REWRITE_H
 
-#include "engine/compile/compile.h"
+#include "engine/graph/op.h"
+
+/* Rewrites the graph in place, leaving replaced nodes dead. */
+typedef enum status graph_pass(struct graph *g, struct error *err);
 
 graph_pass pass_normalise;           /* explicit window attributes; identities removed */
 graph_pass pass_absorb_f8;           /* products read f8 factors as they are */

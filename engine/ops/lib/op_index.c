@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/ops/lib/move.h"
-#include "engine/run/exe.h"
 
 enum status index_wrap(const struct node *node, int64_t index, int64_t size, int64_t *at,
                        struct error *err)

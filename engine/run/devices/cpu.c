@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/registry.h"
-#include "engine/compile/compile.h"
 #include "engine/run/device.h"
 
 static int count(struct error *why)

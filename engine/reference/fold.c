@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/compile/fold.h"
+#include "engine/reference/fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/graph/op.h"
 #include "engine/reference/reference.h"
-#include "engine/run/exe.h"
 
 enum { CHAIN_MAX = 4096 };
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/compile.h"
+#include "base/memory.h"
+#include "engine/run/exe_internal.h"
 
 /* ---- who needs what where ---- */
 

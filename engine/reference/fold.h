@@ -4,8 +4,8 @@
  * the shape of its input (Shape, Size, EyeLike). Chains that exporters write to compute shapes
  * vanish this way. The work goes through the operator's reference.
  */
-#ifndef ENGINE_COMPILE_FOLD_H
-#define ENGINE_COMPILE_FOLD_H
+#ifndef ENGINE_REFERENCE_FOLD_H
+#define ENGINE_REFERENCE_FOLD_H
 
 #include "engine/graph/graph.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/compile/op_case.h"
+#include "tests/lib/op_case.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compile/narrow.h"
-#include "engine/run/exe.h"
+#include "engine/ops/lib/narrow.h"
 
 enum { INPUTS_MAX = 32, ATTRS_MAX = 32, OUTPUTS_MAX = 16 };
 

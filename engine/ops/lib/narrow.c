@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/compile/narrow.h"
+#include "engine/ops/lib/narrow.h"
 
 #include "engine/ops/lib/chain.h"
 

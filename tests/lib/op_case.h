@@ -12,15 +12,15 @@
  *   attrs   NAME=VALUE parts: 3 (int), 0.5 or 1e-5 (float), "text", [1,2] (ints), [0.5,1] (floats),
  *           ["a","b"] (strings), f32[2]=1,2 (tensor)
  */
-#ifndef ENGINE_COMPILE_OP_CASE_H
-#define ENGINE_COMPILE_OP_CASE_H
+#ifndef TESTS_LIB_OP_CASE_H
+#define TESTS_LIB_OP_CASE_H
 
 #include "engine/graph/op.h"
 
 /* NULL, with the place in the notation or what the operator said, when there is no such graph.
  * Inputs are named in0, in1 ...; all wanted outputs are outputs of the graph. */
 struct graph *op_case_graph(const struct op *op, const struct op_case *c, struct error *err);
-/* The same in 16 bits: f32 inputs that become narrow (engine/compile/narrow.h) are of `floats`, f16
+/* The same in 16 bits: f32 inputs that become narrow (engine/ops/lib/narrow.h) are of `floats`, f16
  * or bf16, which DTYPE_F32 leaves alone. */
 struct graph *op_case_graph_in(const struct op *op, const struct op_case *c, enum dtype floats,
                                struct error *err);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stages that make an executable, in order: passes (engine/compile/passes/) -> lower.c
+ * (layouts, aliases, steps) -> tune.c (a kernel per step) -> memplan.c (a place per tensor) ->
+ * exe_link or exe_device_link (weights packed, pointers resolved). Private to engine/compile/.
+ */
+#ifndef ENGINE_COMPILE_STAGES_H
+#define ENGINE_COMPILE_STAGES_H
+
+#include "engine/run/exe_internal.h"
+
+/* All passes in order. log (may be NULL): which of them changed how much work there is. */
+enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
+                       struct error *err);
+
+enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
+enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */
+enum status memory_plan(struct exe *exe, struct error *err); /* offsets */
+
+/* Makes the contents of the step's fixed inputs known to its query; fixed_end takes back what no
+ * launch will read. */
+enum status fixed_begin(struct exe *exe, struct step *step, struct error *err);
+void fixed_end(struct exe *exe, struct step *step);
+
+/* ---- tuner cache (tune_cache.c): winners by the hash of their signature ---- */
+
+struct tune_entry {
+    uint64_t key;
+    char kernel[48];
+    int variant;
+    double time_ns;
+    uint64_t build; /* the last that used it; 0: not known */
+};
+
+/* Some program with its plug-ins, by providers_identity(). */
+struct tune_build {
+    uint64_t id;
+    int64_t used_s; /* when it wrote last, seconds since 1970 */
+};
+
+/* Of how many builds the file keeps winners; what none of the latest used is dropped. */
+enum { TUNE_BUILDS_MAX = 16 };
+
+struct tune_cache {
+    struct tune_entry *entries;
+    int count, capacity;
+    int *slots; /* entry + 1 by its key */
+    int slot_count;
+    struct tune_build builds[TUNE_BUILDS_MAX];
+    int build_count;
+    uint64_t build; /* this one; 0: none */
+    bool dirty;
+};
+
+void tune_cache_load(struct tune_cache *cache, const char *path); /* a missing file is empty */
+/* Notes that this build uses the entry. */
+const struct tune_entry *tune_cache_find(struct tune_cache *cache, uint64_t key);
+void tune_cache_put(struct tune_cache *cache, const struct tune_entry *entry);
+void tune_cache_save(struct tune_cache *cache, const char *path);
+void tune_cache_release(struct tune_cache *cache);
+
+/* Everything that decides which kernel is best for a step, as text (signature.c). */
+char *step_signature(const struct exe *exe, const struct step *step, struct arena *arena);
+
+/* How much two steps have in common: everything; all but sizes of one magnitude; operator, window
+ * and circumstances. */
+enum likeness { LIKE_TWIN, LIKE_KIN, LIKE_FAMILY };
+/* Equal for steps that are so alike. */
+uint64_t step_likeness(const struct exe *exe, const struct step *step, enum likeness likeness);
+
+#endif

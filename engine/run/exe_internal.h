@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of an executable, for engine/compile/, which makes it, and engine/run/, which runs it.
+ */
+#ifndef ENGINE_RUN_EXE_INTERNAL_H
+#define ENGINE_RUN_EXE_INTERNAL_H
+
+#include "engine/run/exe.h"
+
+/* The part of a place that only executables on a device have. Roots. */
+struct device_place {
+    void *memory;
+    bool owned;        /* memory was allocated for this value alone */
+    bool pinned;       /* the host's memory was allocated for this value by the device */
+    bool written_here; /* by a step on the host */
+    bool read_here, read_there;
+    bool fetched; /* results of the device: the host has it too, once a step there has needed it */
+};
+
+/* Where a value of the graph lives. */
+struct place {
+    struct desc desc;
+    int root;        /* the value whose memory this is: itself, or what it is an alias of */
+    bool used;       /* some step or output touches it */
+    size_t bytes;    /* roots */
+    int first, last; /* roots: steps between which the memory must stand */
+    int64_t offset;  /* roots in the arena; -1: elsewhere */
+    void *memory;    /* of the host */
+    bool owned;      /* memory was allocated for this value alone */
+    int pending;     /* fixed: steps that have still to be prepared with it */
+    bool kept;       /* fixed: some launch reads it, not only a packed form */
+    struct device_place there;
+};
+
+struct step {
+    int node;
+    const struct kernel *kernel;
+    int variant;
+    struct kernel_state *state;
+    size_t state_bytes;
+    struct kernel_query query;
+    const void **in; /* resolved: what args points to */
+    void **out;
+    struct kernel_args args;
+    size_t workspace_bytes;
+    int64_t workspace_offset;
+    struct cost cost;
+    double bytes_in, bytes_out;
+    struct candidate *candidates;
+    int candidate_count;
+    char *signature;
+    /* On a device, of a step that runs on the host: values to copy to the host before it and to the
+     * device after it. */
+    bool on_host;
+    int *fetch, *give;
+    int fetch_count, give_count;
+};
+
+/* What an executable has on its device. */
+struct exe_device {
+    struct device device;
+    void *stream;
+    char *memory;               /* the planned arena; offsets are those of the host's */
+    struct device_graph *graph; /* the captured run; NULL: every step is launched */
+    char why_not[256];          /* why nothing was captured */
+    int host_steps;
+    bool capturing;      /* launches are recorded */
+    bool stale;          /* exe_input was called: the device has old inputs */
+    struct error failed; /* the first thing that went wrong in a run */
+};
+
+struct exe {
+    struct arena arena;
+    struct exe_options options;
+    struct graph *g;
+    struct pool *pool;
+    bool owns_pool;
+    struct place *places; /* per value of g */
+    struct step *steps;
+    int step_count;
+    char *memory; /* the planned arena; of the host */
+    struct exe_memory sizes;
+    struct pass_log passes;
+    void (*run)(struct exe *exe); /* what exe_start does */
+    struct exe_device *there;     /* NULL: on the CPU */
+};
+
+enum status exe_link(struct exe *exe, struct error *err); /* memory and pointers */
+
+/* ---- executables on a device: exe_device.c, device_plan.c ---- */
+
+static inline bool exe_is_on_device(const struct exe *exe)
+{
+    return exe->there != NULL;
+}
+/* Whether the kernel runs on the executable's device (all do on the CPU). */
+bool exe_runs_there(const struct exe *exe, const struct kernel *kernel);
+enum status exe_device_open(struct exe *exe, struct error *err);
+enum status exe_device_link(struct exe *exe, struct error *err); /* instead of exe_link */
+enum status device_plan(struct exe *exe, struct error *err);     /* memory and addresses there */
+void exe_device_time_steps(struct exe *exe, int repeats, double *samples);
+double exe_device_time_runs(struct exe *exe, int64_t runs);
+void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch);
+void exe_device_idle(struct exe *exe); /* nothing runs there, and the device is the thread's */
+void exe_device_close(struct exe *exe);
+
+#endif

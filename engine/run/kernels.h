@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All kernels: those built in, then those of loaded plug-ins; the reference last. */
+#ifndef ENGINE_RUN_KERNELS_H
+#define ENGINE_RUN_KERNELS_H
+
+#include "engine/graph/kernel.h"
+
+int kernel_count(void);
+const struct kernel *kernel_at(int index);
+
+#endif
