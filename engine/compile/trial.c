@@ -190,13 +190,17 @@ static bool knows_result(const struct trial *t)
 /* What all candidates are compared with. */
 static void expect_from_reference(struct trial *t)
 {
-    size_t bytes = kernel_reference.workspace(&t->step->query, 0);
-    void *workspace = memory_alloc(bytes);
-    if (!workspace)
+    struct kernel_state *state;
+    if (kernel_plan(&kernel_reference, &t->step->query, 0, &state, NULL) != STATUS_OK)
         return; /* then the first native kernel sets the expectation */
-    trial_run_once(t, &kernel_reference, NULL, workspace);
-    judge(t, &kernel_reference, NULL);
+    size_t bytes = kernel_workspace(&kernel_reference, state);
+    void *workspace = memory_alloc(bytes);
+    if (workspace) {
+        trial_run_once(t, &kernel_reference, state, workspace);
+        judge(t, &kernel_reference, NULL);
+    }
     memory_free(workspace, bytes);
+    kernel_release(&kernel_reference, state);
 }
 
 /* The first call of a distrusted kernel happens in a child that may die of it, and shows there
@@ -210,13 +214,13 @@ static enum status probe(const struct trial *t, const struct candidate *c, struc
     return probe_kernel(c->kernel, &t->step->query, c->variant, &data, PROBE_MS, err);
 }
 
-/* Checked; it takes its turns with the others, who then own its state. */
+/* Prepares and checks; it takes its turns with the others, who then own its state. */
 static enum status try_here(struct trial *t, struct entrant *e, struct turns *turns,
                             struct error *err)
 {
     const struct kernel *kernel = e->candidate->kernel;
-    if (kernel->workspace)
-        e->workspace_bytes = kernel->workspace(&t->step->query, e->candidate->variant);
+    TRY(kernel_prepare(kernel, &t->step->query, e->state, &e->bytes, err));
+    e->workspace_bytes = kernel_workspace(kernel, e->state);
     e->workspace = memory_alloc(e->workspace_bytes);
     if (!e->workspace)
         return FAIL_NO_MEMORY(err);
@@ -229,24 +233,22 @@ static enum status try_here(struct trial *t, struct entrant *e, struct turns *tu
     return status;
 }
 
-/* Prepares, checks and enters one candidate of the host. */
+/* Plans, prepares, checks and enters one candidate of the host. */
 static enum status try_on_host(struct trial *t, struct candidate *c, struct turns *turns,
                                struct error *err)
 {
     struct entrant e = {.candidate = c};
     const struct kernel *kernel = c->kernel;
-    const struct kernel_query *q = &t->step->query;
     if (kernel->distrusted) {
         if (t->expected[0].f == NULL && t->expected[0].i == NULL)
             expect_from_reference(t);
         TRY(probe(t, c, err));
     }
-    if (kernel->prepare)
-        TRY(kernel->prepare(q, c->variant, &e.state, &e.bytes, err));
+    TRY(kernel_plan(kernel, &t->step->query, c->variant, &e.state, err));
     enum status status = try_here(t, &e, turns, err);
     bool entered = status == STATUS_OK && kernel != &kernel_reference;
-    if (kernel->release && !entered)
-        kernel->release(e.state);
+    if (!entered)
+        kernel_release(kernel, e.state);
     return status;
 }
 

@@ -79,11 +79,10 @@ enum status trial_there_prepare(struct trial *t, struct contestant *c, struct er
     const struct device *device = &t->exe->there->device;
     const struct kernel *kernel = c->candidate->kernel;
     const struct kernel_query *q = &t->step->query;
-    int variant = c->candidate->variant;
     size_t ignored;
-    if (kernel->prepare)
-        TRY(kernel->prepare(q, variant, &c->state, &ignored, err));
-    size_t bytes = kernel->workspace ? kernel->workspace(q, variant) : 0;
+    TRY(kernel_plan(kernel, q, c->candidate->variant, &c->state, err));
+    TRY(kernel_prepare(kernel, q, c->state, &ignored, err));
+    size_t bytes = kernel_workspace(kernel, c->state);
     return bytes ? device->kind->alloc(device, bytes, &c->workspace, err) : STATUS_OK;
 }
 
@@ -94,8 +93,7 @@ void trial_there_release(struct trial *t, struct contestant *c)
         device->kind->graph_free(device, c->graph);
     if (c->workspace)
         device->kind->free(device, c->workspace);
-    if (c->candidate->kernel->release)
-        c->candidate->kernel->release(c->state);
+    kernel_release(c->candidate->kernel, c->state);
     *c = (struct contestant){.candidate = c->candidate};
 }
 
@@ -110,7 +108,7 @@ enum status trial_there_launch(struct trial *t, const struct contestant *c, int 
                                .stream = t->exe->there->stream,
                                .err = &refused};
     for (int k = 0; k < times && refused.code == STATUS_OK; k++)
-        c->candidate->kernel->launch(c->state, &t->step->query, &args);
+        kernel_launch(c->candidate->kernel, c->state, &args);
     if (refused.code != STATUS_OK && err)
         *err = refused;
     return refused.code;

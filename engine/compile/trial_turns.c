@@ -33,7 +33,7 @@ double trial_run_once(struct trial *t, const struct kernel *kernel, struct kerne
     if (kernel->own_threads)
         pool_park(t->exe->pool);
     uint64_t start = clock_now_ns();
-    kernel->launch(state, &t->step->query, &args);
+    kernel_launch(kernel, state, &args);
     return (double)(clock_now_ns() - start);
 }
 
@@ -165,9 +165,7 @@ static int drop_slow(struct turns *turns, int rounds)
 
 static void entrant_release(struct entrant *e)
 {
-    const struct kernel *kernel = e->candidate->kernel;
-    if (kernel->release)
-        kernel->release(e->state);
+    kernel_release(e->candidate->kernel, e->state);
     memory_free(e->workspace, e->workspace_bytes);
 }
 

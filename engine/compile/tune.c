@@ -15,8 +15,8 @@
 
 /* ---- candidates ---- */
 
-static enum status ask(const struct exe *exe, const struct step *step, const struct kernel *kernel,
-                       struct error *why)
+/* What can be said of a kernel without asking it. */
+static enum status is_wanted(const struct exe *exe, const struct kernel *kernel, struct error *why)
 {
     double allowed = exe->options.max_error;
     if (kernel->isa > exe->options.isa)
@@ -29,7 +29,7 @@ static enum status ask(const struct exe *exe, const struct step *step, const str
         return UNSUPPORTED(why, "a wider form exists");
     if (allowed > 0 && kernel->rel_error > allowed)
         return UNSUPPORTED(why, "its error bound %g is above %g", kernel->rel_error, allowed);
-    return kernel->supports(&step->query, why);
+    return STATUS_OK;
 }
 
 static enum status add_candidate(struct exe *exe, struct step *step, size_t *capacity,
@@ -44,24 +44,44 @@ static enum status add_candidate(struct exe *exe, struct step *step, size_t *cap
     return STATUS_OK;
 }
 
+/* Fills in one variant of c->kernel: how it describes itself, or why it is refused; *variants (may
+ * be NULL): how many there are. */
+static enum status ask(const struct exe *exe, const struct step *step, int variant,
+                       struct candidate *c, int *variants, struct error *err)
+{
+    struct error why = {0};
+    struct kernel_state *state = NULL;
+    enum status status = variant > 0 ? STATUS_OK : is_wanted(exe, c->kernel, &why);
+    if (status == STATUS_OK)
+        status = kernel_plan(c->kernel, &step->query, variant, &state, &why);
+    if (status == STATUS_NO_MEMORY)
+        return FAIL_NO_MEMORY(err);
+    c->variant = variant;
+    c->text[0] = c->reason[0] = '\0';
+    if (status == STATUS_OK)
+        kernel_describe(c->kernel, state, c->text, sizeof(c->text));
+    else
+        snprintf(c->reason, sizeof(c->reason), "%.159s", why.message);
+    if (status == STATUS_OK && variants)
+        *variants = kernel_variants(c->kernel, state);
+    kernel_release(c->kernel, state);
+    return STATUS_OK;
+}
+
+static bool kernel_is_only(const struct exe *exe, const struct kernel *kernel)
+{
+    return exe->options.only && strcmp(exe->options.only, kernel->name) == 0;
+}
+
 static enum status gather_kernel(struct exe *exe, struct step *step, const struct kernel *kernel,
                                  size_t *capacity, struct error *err)
 {
-    struct error why = {0};
     struct candidate c = {.kernel = kernel};
-    if (ask(exe, step, kernel, &why) != STATUS_OK) {
-        snprintf(c.reason, sizeof(c.reason), "%.159s", why.message);
-        return add_candidate(exe, step, capacity, &c, err);
-    }
-    int variants = kernel->variants ? kernel->variants(&step->query) : 1;
+    int only = kernel_is_only(exe, kernel) ? exe->options.only_variant : -1, variants = 1;
     for (int v = 0; v < variants; v++) {
-        if (exe->options.only && exe->options.only_variant >= 0 &&
-            strcmp(exe->options.only, kernel->name) == 0 && v != exe->options.only_variant)
-            continue;
-        c.variant = v;
-        if (kernel->describe)
-            kernel->describe(&step->query, v, c.text, sizeof(c.text));
-        TRY(add_candidate(exe, step, capacity, &c, err));
+        TRY(ask(exe, step, v, &c, v == 0 ? &variants : NULL, err));
+        if (only < 0 || v == only || (v == 0 && c.reason[0]))
+            TRY(add_candidate(exe, step, capacity, &c, err));
     }
     return STATUS_OK;
 }
@@ -332,11 +352,15 @@ static enum status settle(struct exe *exe, struct step *step, struct error *err)
     const struct candidate *c = chosen_of(step);
     step->kernel = c->kernel;
     step->variant = c->variant;
-    step->workspace_bytes = 0;
-    if (c->kernel->workspace)
-        step->workspace_bytes = c->kernel->workspace(&step->query, c->variant);
-    if (c->kernel->prepare)
-        TRY(c->kernel->prepare(&step->query, c->variant, &step->state, &step->state_bytes, err));
+    TRY(kernel_plan(c->kernel, &step->query, c->variant, &step->state, err));
+    step->workspace_bytes = kernel_workspace(c->kernel, step->state);
+    enum status status =
+        kernel_prepare(c->kernel, &step->query, step->state, &step->state_bytes, err);
+    if (status != STATUS_OK) {
+        kernel_release(c->kernel, step->state);
+        step->state = NULL;
+        return status;
+    }
     exe->sizes.weight_bytes += step->state_bytes;
     return STATUS_OK;
 }

@@ -5,16 +5,27 @@
  * prints, the accepting ones are checked against the reference and timed, the fastest is kept.
  * The reference is always last and always accepts.
  *
- *   supports   required  accept (STATUS_OK) or refuse (UNSUPPORTED with a reason)
+ *   plan       required  accepts or refuses (UNSUPPORTED with a reason), and computes all that the
+ *                        other hooks and launch read: geometry, tasks, addresses' strides
  *   variants   optional  how many tunings there are for this query (tile sizes, packing ...)
+ *   describe   optional  a few words on the variant for `ridge explain`, e.g. "12x32 kc256"
  *   workspace  optional  scratch bytes for launch, 64-byte aligned
- *   prepare    optional  once: packs constant weights, fills `state`
+ *   prepare    optional  once: packs constant weights, makes tables of no fixed size
  *   launch     required  the timed part: allocates nothing, takes no lock, cannot fail
  *   release    optional  gives back what prepare made
  *
- * On a device (kernel.device, engine/run/device.h) supports and prepare get the same: `fixed`
- * points to memory of the host, and what launch needs of it prepare puts into memory of the device
- * itself (device_upload), in its state. launch puts its work into args->stream and returns without
+ * Who owns what. struct kernel_state is each kernel's own; its memory is the engine's: state_size
+ * bytes, 64-byte aligned and cleared before plan (NULL where state_size is 0). plan leaves nothing
+ * behind but what it writes there, so a planned state needs no release, and plan is as good for a
+ * question as for a decision. What prepare allocates it hangs in the state at once; after prepare,
+ * whether it succeeded or failed half-way, the engine calls release, which takes a state that is
+ * planned, partly prepared or prepared. Nobody but the engine frees the state itself.
+ * The query outlives the state: plan may keep a pointer to it. launch gets no query, since what it
+ * needs is computed once; numbers that change from launch to launch are in kernel_args.
+ *
+ * On a device (kernel.device, engine/run/device.h) the hooks get the same: `fixed` points to memory
+ * of the host, and what launch needs of it prepare puts into memory of the device itself
+ * (device_upload), in its state. launch puts its work into args->stream and returns without
  * waiting, so that a whole executable can be captured and replayed; a library's handle that is
  * shared by several states gets its stream there. Scratch comes from `workspace`, 256-byte aligned.
  *
@@ -35,7 +46,7 @@
 /* Ordered: a CPU that has one has all before it. */
 enum isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
-enum { KERNEL_ABI = 1, ALIGN_TENSOR = 64, ALIGN_DEVICE = 256 };
+enum { ALIGN_TENSOR = 64, ALIGN_DEVICE = 256 };
 
 struct device; /* engine/run/device.h */
 
@@ -91,15 +102,26 @@ struct kernel {
                                 in[i] */
     bool own_threads;       /* brings its own threads (OpenMP): the pool is parked around it */
     bool distrusted;        /* first call on a new signature runs in a forked child */
+    size_t state_size;      /* of its struct kernel_state; 0: it has none */
+    enum status (*plan)(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why);
+    /* The old_ hooks, and supports, are those of kernels that do not plan yet. They go when all
+     * do. */
     enum status (*supports)(const struct kernel_query *q, struct error *why);
-    int (*variants)(const struct kernel_query *q);
-    /* A few words on variant v for `ridge explain`, e.g. "12x32 kc256"; may be absent. */
-    void (*describe)(const struct kernel_query *q, int variant, char *text, size_t size);
-    size_t (*workspace)(const struct kernel_query *q, int variant);
-    enum status (*prepare)(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err);
-    void (*launch)(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args);
+    int (*variants)(const struct kernel_state *state); /* of the plan of variant 0 */
+    int (*old_variants)(const struct kernel_query *q);
+    void (*describe)(const struct kernel_state *state, char *text, size_t size);
+    void (*old_describe)(const struct kernel_query *q, int variant, char *text, size_t size);
+    size_t (*workspace)(const struct kernel_state *state);
+    size_t (*old_workspace)(const struct kernel_query *q, int variant);
+    /* packed_bytes: 0 before; how much memory the state holds beside itself. */
+    enum status (*prepare)(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err);
+    enum status (*old_prepare)(const struct kernel_query *q, int variant,
+                               struct kernel_state **state, size_t *state_bytes, struct error *err);
+    void (*launch)(const struct kernel_state *state, const struct kernel_args *args);
+    void (*old_launch)(const struct kernel_state *state, const struct kernel_query *q,
+                       const struct kernel_args *args);
     void (*release)(struct kernel_state *state);
     bool unlike_variants; /* they differ by factors: a first one that is far behind tells nothing of
                              the others, which are tried all the same */
@@ -139,6 +161,27 @@ struct kernel {
 /* All kernels: engine/run/kernels.h. */
 bool kernel_computes(const struct kernel *kernel, const struct op *op);
 
+/* ---- for those who call kernels ---- */
+
+/* Asks the kernel for its plan of one variant. OK: *state is the planned state, for the functions
+ * below until kernel_release; otherwise NULL. NO_MEMORY is possible, too. */
+enum status kernel_plan(const struct kernel *kernel, const struct kernel_query *q, int variant,
+                        struct kernel_state **state, struct error *why);
+/* Whether it accepts the query, in its first variant. */
+enum status kernel_accepts(const struct kernel *kernel, const struct kernel_query *q,
+                           struct error *why);
+int kernel_variants(const struct kernel *kernel,
+                    const struct kernel_state *state); /* of variant 0 */
+void kernel_describe(const struct kernel *kernel, const struct kernel_state *state, char *text,
+                     size_t size); /* "" where it has nothing to say */
+size_t kernel_workspace(const struct kernel *kernel, const struct kernel_state *state);
+/* *bytes: of the state and what it holds. After a failure the state is still to be released. */
+enum status kernel_prepare(const struct kernel *kernel, const struct kernel_query *q,
+                           struct kernel_state *state, size_t *bytes, struct error *err);
+void kernel_launch(const struct kernel *kernel, const struct kernel_state *state,
+                   const struct kernel_args *args);
+void kernel_release(const struct kernel *kernel, struct kernel_state *state); /* NULL: nothing */
+
 /* The best instruction set of this CPU, lowered by RIDGE_ISA=scalar|avx2|avx512. */
 enum isa isa_detect(void);
 const char *isa_name(enum isa isa);
@@ -147,7 +190,7 @@ bool cpu_has_vnni(void);
 bool cpu_has_bf16(void);
 bool cpu_has_avx_vnni(void); /* with ISA_AVX2: of bytes */
 
-/* ---- helpers for supports() ---- */
+/* ---- helpers for plan() ---- */
 bool query_all_dtype(const struct kernel_query *q, enum dtype dtype); /* present in and out */
 /* Refuses unless all inputs and outputs are f32 and plain, and the node has no posts. */
 enum status query_plain_f32(const struct kernel_query *q, struct error *why);

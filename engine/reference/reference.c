@@ -109,8 +109,8 @@ const struct kernel kernel_reference = {
     .name = "reference",
     .provider = "reference",
     .supports = supports,
-    .workspace = workspace,
-    .launch = launch,
+    .old_workspace = workspace,
+    .old_launch = launch,
 };
 
 /* ---- whole graphs in double ---- */

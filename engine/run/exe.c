@@ -16,7 +16,7 @@ static inline void run_step(struct exe *exe, const struct step *step)
 {
     if (step->kernel->own_threads)
         pool_park(exe->pool);
-    step->kernel->launch(step->state, &step->query, &step->args);
+    kernel_launch(step->kernel, step->state, &step->args);
 }
 
 static void run_steps(struct exe *exe)
@@ -98,8 +98,7 @@ void exe_free(struct exe *exe)
         return;
     exe_device_idle(exe);
     for (int s = 0; s < exe->step_count; s++)
-        if (exe->steps[s].state && exe->steps[s].kernel->release)
-            exe->steps[s].kernel->release(exe->steps[s].state);
+        kernel_release(exe->steps[s].kernel, exe->steps[s].state);
     for (int v = 0; exe->places && v < exe->g->value_count; v++)
         if (exe->places[v].owned)
             memory_free(exe->places[v].memory, exe->places[v].bytes);

@@ -249,8 +249,9 @@ static enum status check_kernel(const struct plugin *plugin, const struct kernel
     if (strcmp(kernel->provider, plugin->name) != 0)
         return UNSUPPORTED(why, "its kernel %s says provider \"%s\", not \"%s\"", kernel->name,
                            kernel->provider, plugin->name);
-    if (!kernel->ops || !kernel->supports || !kernel->launch)
-        return UNSUPPORTED(why, "its kernel %s lacks ops, supports or launch", kernel->name);
+    bool planned = kernel->plan && kernel->launch;
+    if (!kernel->ops || !(planned || (kernel->supports && kernel->old_launch)))
+        return UNSUPPORTED(why, "its kernel %s lacks ops, plan or launch", kernel->name);
     return STATUS_OK;
 }
 

@@ -34,7 +34,7 @@
 #include "engine/run/device.h"
 #include "engine/run/device_roof.h"
 
-enum { PLUGIN_ABI = 1 };
+enum { PLUGIN_ABI = 2 };
 
 struct attention_shape;
 struct resize;

@@ -23,7 +23,7 @@
 
 enum { GUARD = 256, GUARD_BYTE = 0xa5, UNWRITTEN_BYTE = 0xff /* a NaN in every float type */ };
 
-enum stage { STAGE_START, STAGE_PREPARE, STAGE_LAUNCH, STAGE_RELEASE, STAGE_END };
+enum stage { STAGE_START, STAGE_PLAN, STAGE_PREPARE, STAGE_LAUNCH, STAGE_RELEASE, STAGE_END };
 
 /* Shared with the child, which fills it in. */
 struct verdict {
@@ -143,7 +143,7 @@ static bool guards_hold(const unsigned char *memory, size_t size)
     return true;
 }
 
-static enum status buffers_new(struct trial *t, struct error *why)
+static enum status buffers_new(struct trial *t, const struct kernel_state *state, struct error *why)
 {
     struct buffers *b = &t->buffers;
     const struct kernel_query *q = t->q;
@@ -153,8 +153,7 @@ static enum status buffers_new(struct trial *t, struct error *why)
     for (int k = 0; k < q->out_count; k++)
         if (q->out[k].dtype != DTYPE_NONE && !(b->out[k] = guarded_new(desc_bytes(&q->out[k]))))
             return FAIL_NO_MEMORY(why);
-    if (t->kernel->workspace)
-        b->workspace_bytes = t->kernel->workspace(q, t->variant);
+    b->workspace_bytes = kernel_workspace(t->kernel, state);
     b->workspace = guarded_new(b->workspace_bytes);
     return b->workspace ? STATUS_OK : FAIL_NO_MEMORY(why);
 }
@@ -181,22 +180,22 @@ static enum status run_kernel(struct trial *t, struct error *why)
 {
     struct pool *pool;
     TRY(pool_new(t->q->threads, &pool, why));
-    TRY(buffers_new(t, why));
-    struct kernel_state *state = NULL;
-    size_t state_bytes = 0;
+    struct kernel_state *state;
+    size_t state_bytes;
+    t->verdict->stage = STAGE_PLAN;
+    TRY(kernel_plan(t->kernel, t->q, t->variant, &state, why));
+    TRY(buffers_new(t, state, why));
     t->verdict->stage = STAGE_PREPARE;
-    if (t->kernel->prepare)
-        TRY(t->kernel->prepare(t->q, t->variant, &state, &state_bytes, why));
+    TRY(kernel_prepare(t->kernel, t->q, state, &state_bytes, why));
     t->verdict->stage = STAGE_LAUNCH;
     struct kernel_args args = {
         .in = t->data->in, .out = t->buffers.out, .workspace = t->buffers.workspace, .pool = pool};
     if (t->kernel->own_threads)
         pool_park(pool);
-    t->kernel->launch(state, t->q, &args);
+    kernel_launch(t->kernel, state, &args);
     TRY(check_results(t, why));
     t->verdict->stage = STAGE_RELEASE;
-    if (t->kernel->release)
-        t->kernel->release(state);
+    kernel_release(t->kernel, state);
     return STATUS_OK;
 }
 
@@ -299,8 +298,8 @@ static void last_words(int fd, char *text, size_t size)
 
 static enum status judge(const struct trial *t, int ended, struct error *why)
 {
-    static const char *const stages[] = {"at its start", "in prepare", "in launch", "in release",
-                                         "at its end"};
+    static const char *const stages[] = {"at its start", "in plan",    "in prepare",
+                                         "in launch",    "in release", "at its end"};
     const struct verdict *verdict = t->verdict;
     const char *name = t->kernel->name, *stage = stages[verdict->stage];
     char words[200];

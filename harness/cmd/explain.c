@@ -35,8 +35,9 @@ static double flops_of(const struct exe_step *step)
 static void describe(const struct exe_step *step, char *text, size_t size)
 {
     text[0] = 0;
-    if (step->kernel->describe)
-        step->kernel->describe(step->query, step->variant, text, size);
+    for (int k = 0; k < step->candidate_count; k++)
+        if (step->candidates[k].chosen)
+            snprintf(text, size, "%s", step->candidates[k].text);
 }
 
 static void print_candidates(const struct exe_step *step)

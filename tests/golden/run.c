@@ -173,7 +173,8 @@ static const struct kernel *first_kernel(const struct kernel_query *q)
         for (int k = 0; k < kernel_count(); k++) {
             const struct kernel *kernel = kernel_at(k);
             if ((int)kernel->isa == isa && is_native(kernel) &&
-                kernel_computes(kernel, q->node->op) && kernel->supports(q, &why) == STATUS_OK)
+                kernel_computes(kernel, q->node->op) &&
+                kernel_accepts(kernel, q, &why) == STATUS_OK)
                 return kernel;
         }
     return NULL;
@@ -229,8 +230,10 @@ static enum status print_steps(FILE *out, struct lowered *l, double of_graph, st
         step->kernel = first_kernel(&step->query);
         if (!step->kernel)
             return FAIL(err, STATUS_FAILED, "no kernel accepts \"%s\"", step->query.node->name);
-        if (step->kernel->workspace)
-            step->workspace_bytes = step->kernel->workspace(&step->query, 0);
+        TRY(kernel_plan(step->kernel, &step->query, 0, &step->state, err));
+        step->workspace_bytes = kernel_workspace(step->kernel, step->state);
+        kernel_release(step->kernel, step->state);
+        step->state = NULL;
         print_step(out, step);
         flops += 2 * step->cost.macs + step->cost.elementwise;
         bytes += step->bytes_in + step->bytes_out;

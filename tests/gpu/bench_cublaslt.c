@@ -106,11 +106,11 @@ enum status run_through(struct bench *b, struct error *err)
     char text[128] = "";
     b->err = (struct error){0};
     TRY(kernel->supports(&b->query, err));
-    int variants = kernel->variants(&b->query);
-    kernel->describe(&b->query, variants - 1, text, sizeof(text));
-    kernel->workspace(&b->query, variants - 1);
-    TRY(kernel->prepare(&b->query, variants - 1, &state, &bytes, err));
-    kernel->launch(state, &b->query, &b->args);
+    int variants = kernel->old_variants(&b->query);
+    kernel->old_describe(&b->query, variants - 1, text, sizeof(text));
+    kernel->old_workspace(&b->query, variants - 1);
+    TRY(kernel->old_prepare(&b->query, variants - 1, &state, &bytes, err));
+    kernel->old_launch(state, &b->query, &b->args);
     kernel->release(state);
     *err = b->err;
     return b->err.code;

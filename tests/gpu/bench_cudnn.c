@@ -104,14 +104,14 @@ enum status run_through(struct bench *b, struct error *err)
     char text[ENGINE_TEXT] = "";
     b->err = (struct error){0};
     TRY(b->kernel->supports(&b->query, err));
-    int variants = b->kernel->variants ? b->kernel->variants(&b->query) : 1;
-    if (b->kernel->describe)
-        b->kernel->describe(&b->query, variants - 1, text, sizeof(text));
-    if (b->kernel->workspace)
-        b->kernel->workspace(&b->query, variants - 1);
-    TRY(b->kernel->prepare(&b->query, variants - 1, &state, &bytes, err));
-    b->kernel->launch(state, &b->query, &b->args);
-    b->kernel->launch(state, &b->query, &b->args);
+    int variants = b->kernel->old_variants ? b->kernel->old_variants(&b->query) : 1;
+    if (b->kernel->old_describe)
+        b->kernel->old_describe(&b->query, variants - 1, text, sizeof(text));
+    if (b->kernel->old_workspace)
+        b->kernel->old_workspace(&b->query, variants - 1);
+    TRY(b->kernel->old_prepare(&b->query, variants - 1, &state, &bytes, err));
+    b->kernel->old_launch(state, &b->query, &b->args);
+    b->kernel->old_launch(state, &b->query, &b->args);
     b->kernel->release(state);
     *err = b->err;
     return b->err.code;

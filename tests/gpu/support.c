@@ -117,7 +117,7 @@ static enum status first_plan(const struct kernel *kernel, const struct kernel_q
 {
     struct kernel_state *state = NULL;
     size_t bytes = 0;
-    enum status status = kernel->prepare(q, 0, &state, &bytes, why);
+    enum status status = kernel->old_prepare(q, 0, &state, &bytes, why);
     if (status == STATUS_OK)
         kernel->release(state);
     bool compiled = strstr(why->message, "cuLibraryLoadData") != NULL;
@@ -136,7 +136,7 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
         if (status == STATUS_OK && survey->settings.plans)
             status = first_plan(kernels[k], q, &why);
         if (status == STATUS_OK) {
-            answer->engines += survey->settings.verbose ? kernels[k]->variants(q) : 1;
+            answer->engines += survey->settings.verbose ? kernels[k]->old_variants(q) : 1;
             continue;
         }
         answer->ill_formed = answer->ill_formed || strstr(why.message, "CUDNN_STATUS_BAD_PARAM");
@@ -152,10 +152,10 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
 static int alike(const struct kernel *kernel, const struct kernel_query *q)
 {
     static char texts[ENGINES_MAX][ENGINE_TEXT];
-    int count = kernel->variants(q), most = 0;
+    int count = kernel->old_variants(q), most = 0;
     for (int v = 0; v < count && v < ENGINES_MAX; v++) {
         int same = 1;
-        kernel->describe(q, v, texts[v], ENGINE_TEXT);
+        kernel->old_describe(q, v, texts[v], ENGINE_TEXT);
         size_t id = strlen("engine ") + strspn(texts[v] + strlen("engine "), "0123456789");
         for (int w = 0; w < v; w++)
             same += texts[v][id] == ' ' && strncmp(texts[w], texts[v], id + 1) == 0 &&

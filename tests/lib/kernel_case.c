@@ -29,6 +29,7 @@ struct kernel_case {
     const void **fixed, **in_args;
     void **out_args;
     struct guarded workspace;
+    int variants;
 };
 
 /* ---- guarded memory ---- */
@@ -240,7 +241,11 @@ static enum status make(struct kernel_case *c, struct error *err)
                                      .threads = pool_threads(c->setup.pool),
                                      .device = c->setup.device,
                                      .tf32 = c->setup.tf32};
-    return c->setup.kernel->supports(&c->query, err);
+    struct kernel_state *state;
+    TRY(kernel_plan(c->setup.kernel, &c->query, 0, &state, err));
+    c->variants = kernel_variants(c->setup.kernel, state);
+    kernel_release(c->setup.kernel, state);
+    return STATUS_OK;
 }
 
 enum status kernel_case_new(const struct kernel_setup *setup, struct kernel_case **out,
@@ -275,8 +280,7 @@ void kernel_case_free(struct kernel_case *c)
 
 int kernel_case_variants(const struct kernel_case *c)
 {
-    const struct kernel *kernel = c->setup.kernel;
-    return kernel->variants ? kernel->variants(&c->query) : 1;
+    return c->variants;
 }
 
 const void *kernel_case_output(const struct kernel_case *c, int k)
@@ -331,7 +335,7 @@ static enum status launch(struct kernel_case *c, struct kernel_state *state, int
                                .err = c->setup.device ? &refused : NULL};
     if (c->setup.kernel->own_threads)
         pool_park(c->setup.pool);
-    c->setup.kernel->launch(state, &c->query, &args);
+    kernel_launch(c->setup.kernel, state, &args);
     if (refused.code != STATUS_OK)
         return FAIL(err, STATUS_FAILED, "%s", refused.message);
     return copy_all(c, COPY_TO_HOST, err);
@@ -396,16 +400,16 @@ static void repair(struct kernel_case *c)
 enum status kernel_case_run(struct kernel_case *c, int variant, struct error *err)
 {
     const struct kernel *kernel = c->setup.kernel;
-    struct kernel_state *state = NULL;
-    size_t state_bytes = 0;
+    struct kernel_state *state;
+    size_t state_bytes;
     repair(c);
     guarded_free(&c->workspace, c->setup.device);
-    TRY(guarded_new(&c->workspace, kernel->workspace ? kernel->workspace(&c->query, variant) : 0,
-                    err));
-    if (kernel->prepare)
-        TRY(kernel->prepare(&c->query, variant, &state, &state_bytes, err));
-    enum status status = launch_twice(c, state, err);
-    if (state && kernel->release)
-        kernel->release(state);
+    TRY(kernel_plan(kernel, &c->query, variant, &state, err));
+    enum status status = guarded_new(&c->workspace, kernel_workspace(kernel, state), err);
+    if (status == STATUS_OK)
+        status = kernel_prepare(kernel, &c->query, state, &state_bytes, err);
+    if (status == STATUS_OK)
+        status = launch_twice(c, state, err);
+    kernel_release(kernel, state);
     return status;
 }

@@ -84,7 +84,7 @@ static const struct kernel relu_kernel = {
     .provider = "sample",
     .ops = OPS("Relu"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };
 
 /* ---- kernels that misbehave ---- */
@@ -174,7 +174,7 @@ static void launch_number(const struct kernel_state *state, const struct kernel_
 #define MISBEHAVING(how)                                                                           \
     {                                                                                              \
         .name = "sample_" #how, .provider = "sample", .distrusted = true, .ops = OPS("Relu"),      \
-        .supports = supports, .launch = launch_##how                                               \
+        .supports = supports, .old_launch = launch_##how                                           \
     }
 
 static const struct kernel misbehaving[] = {
@@ -199,7 +199,7 @@ static const struct kernel idle_kernel = {
     .device = "cuda",
     .ops = OPS("Relu"),
     .supports = supports,
-    .launch = launch_idle,
+    .old_launch = launch_idle,
 };
 
 /* ---- a roof of another plug-in's device: it only sleeps ---- */

@@ -103,13 +103,13 @@ static void test_requests(void **state)
     char text[128];
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
     const struct kernel *kernel = b.kernel;
-    assert_int_equal(kernel->variants(&b.query), 2); /* one of three is refused */
-    kernel->describe(&b.query, 1, text, sizeof(text));
+    assert_int_equal(kernel->old_variants(&b.query), 2); /* one of three is refused */
+    kernel->old_describe(&b.query, 1, text, sizeof(text));
     assert_string_equal(text,
                         "algorithm 2 tile 1 stages 6 split 2 sums 4 cluster 8 inner 7 custom 5");
-    kernel->describe(&b.query, 1, text, 48);
+    kernel->old_describe(&b.query, 1, text, 48);
     assert_string_equal(text, "algorithm 2 tile 1 stages 6 split 2 sums 4");
-    assert_int_equal(kernel->workspace(&b.query, 0), FAKE_LT_WORKSPACE);
+    assert_int_equal(kernel->old_workspace(&b.query, 0), FAKE_LT_WORKSPACE);
     assert_int_equal(fake_products.workspace_limit, 32 << 20);
     assert_int_equal(run_through(&b, &err), STATUS_OK);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);
@@ -143,10 +143,10 @@ static void test_requests_of_bytes(void **state)
     size_t bytes;
     bench_open(&b, "MatMulF8", "constant", NONE);
     assert_int_equal(b.kernel->packs, 1 << 1);
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
     assert_int_equal(bytes, 80 * 32);
     b.in[1] = (free((void *)(uintptr_t)b.in[1]), NULL); /* launch must not need it */
-    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->old_launch(made, &b.query, &b.args);
     b.kernel->release(made);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);

@@ -94,9 +94,9 @@ static void test_turned_words(void **state)
     assert_int_equal(product_from(&b.query, &p, &err), STATUS_OK);
     assert_true(p.turn);
     assert_int_equal(p.operand[LEFT].ld, 16);
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
     assert_int_equal(bytes, sizeof(uint16_t) * 16 * 5);
-    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->old_launch(made, &b.query, &b.args);
     b.kernel->release(made);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_memory_equal(b.out[0], expected, sizeof(expected));

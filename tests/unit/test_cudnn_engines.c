@@ -25,9 +25,9 @@ static void test_precision(void **state)
     (void)state;
     struct bench b;
     bench_open(&b, subject("conv"));
-    assert_int_equal(b.kernel->variants(&b.query), 2);
+    assert_int_equal(b.kernel->old_variants(&b.query), 2);
     b.query.tf32 = true;
-    assert_int_equal(b.kernel->variants(&b.query), 3);
+    assert_int_equal(b.kernel->old_variants(&b.query), 3);
     bench_close(&b);
 }
 
@@ -44,10 +44,10 @@ static void test_knobs(void **state)
         struct kernel_state *made;
         size_t bytes;
         char text[ENGINE_TEXT] = "";
-        b.kernel->describe(&b.query, v, text, sizeof(text));
+        b.kernel->old_describe(&b.query, v, text, sizeof(text));
         assert_string_equal(text, texts[v]);
-        assert_int_equal(b.kernel->prepare(&b.query, v, &made, &bytes, &err), STATUS_OK);
-        b.kernel->launch(made, &b.query, &b.args);
+        assert_int_equal(b.kernel->old_prepare(&b.query, v, &made, &bytes, &err), STATUS_OK);
+        b.kernel->old_launch(made, &b.query, &b.args);
         assert_int_equal(fake_launch.configuration, 1 + v);
         b.kernel->release(made);
     }
@@ -73,7 +73,7 @@ static void test_one_answer_fails(void **state)
             if (status != STATUS_OK)
                 fail_msg("answer %d: %s", n, err.message);
             fake_reset(n);
-            assert_int_equal(b.kernel->variants(&b.query), 3);
+            assert_int_equal(b.kernel->old_variants(&b.query), 3);
             failed++;
         }
         forget_device();
@@ -96,16 +96,16 @@ static void test_shared_plan(void **state)
     for (int k = 0; k < STATES; k++) {
         struct bench *own = k == OTHER_NODE ? &wide : &b;
         assert_int_equal(
-            own->kernel->prepare(&own->query, k == OTHER_VARIANT, &made[k], &bytes, &err),
+            own->kernel->old_prepare(&own->query, k == OTHER_VARIANT, &made[k], &bytes, &err),
             STATUS_OK);
     }
     assert_int_equal(fake_launch.plans, 3);
     b.kernel->release(made[FIRST]);
-    b.kernel->launch(made[TWIN], &b.query, &b.args);
+    b.kernel->old_launch(made[TWIN], &b.query, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     for (int k = TWIN; k < STATES; k++)
         b.kernel->release(made[k]);
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made[0], &bytes, &err), STATUS_OK);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made[0], &bytes, &err), STATUS_OK);
     assert_int_equal(fake_launch.plans, 4);
     b.kernel->release(made[0]);
     bench_close(&b);
@@ -178,10 +178,10 @@ static void test_real_engines(void **state)
         b.query.tf32 = false;
         if (b.kernel->supports(&b.query, &err) != STATUS_OK)
             fail_msg("%s: %s", chip_name(c), err.message);
-        int exact = b.kernel->variants(&b.query);
+        int exact = b.kernel->old_variants(&b.query);
         b.query.tf32 = true;
-        int rounding = b.kernel->variants(&b.query);
-        b.kernel->describe(&b.query, 0, text, sizeof(text));
+        int rounding = b.kernel->old_variants(&b.query);
+        b.kernel->old_describe(&b.query, 0, text, sizeof(text));
         print_message("%s: %d engines in f32, %d with tf32, the first of them %s\n", chip_name(c),
                       exact, rounding, text);
         assert_true(exact > 0 && rounding > exact);

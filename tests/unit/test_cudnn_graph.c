@@ -41,10 +41,10 @@ static void test_kernels(void **state)
         assert_int_equal(fake_launch.packs,
                          s->tensors ? s->plans : 0); /* the same addresses: one list */
         assert_int_equal(fake_launch.tensor_count, s->tensors);
-        if (b.kernel->variants)
-            assert_int_equal(b.kernel->variants(&b.query), s->variants);
+        if (b.kernel->old_variants)
+            assert_int_equal(b.kernel->old_variants(&b.query), s->variants);
         if (s->text) {
-            b.kernel->describe(&b.query, 0, text, sizeof(text));
+            b.kernel->old_describe(&b.query, 0, text, sizeof(text));
             assert_string_equal(text, s->text);
         }
         bench_close(&b);
@@ -63,10 +63,10 @@ static void test_conv_memory(void **state)
     struct kernel_state *made;
     size_t bytes;
     bench_open(&b, subject("conv"));
-    assert_int_equal(b.kernel->workspace(&b.query, 0), FAKE_WORKSPACE);
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(b.kernel->old_workspace(&b.query, 0), FAKE_WORKSPACE);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
     assert_int_equal(bytes, 8 * 16 * 9 * sizeof(float));
-    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->old_launch(made, &b.query, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], b.in[0]);
     const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
@@ -80,7 +80,7 @@ static void test_conv_memory(void **state)
     assert_ptr_equal(fake_launch.workspace, b.memory[5]);
     assert_int_equal(fake_launch.packs, 1);
     b.in[0] = b.memory[6];
-    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->old_launch(made, &b.query, &b.args);
     assert_ptr_equal(fake_launch.memory[0], b.memory[6]);
     assert_int_equal(fake_launch.packs, 2);
     b.kernel->release(made);
@@ -96,10 +96,10 @@ static void test_depthwise(void **state)
     struct kernel_state *made;
     size_t bytes, convolved = 2 * 8 * 4 * 3 * sizeof(float);
     bench_open(&b, subject("depthwise"));
-    assert_int_equal(b.kernel->workspace(&b.query, 0), FAKE_WORKSPACE + convolved);
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(b.kernel->old_workspace(&b.query, 0), FAKE_WORKSPACE + convolved);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
     assert_int_equal(bytes, 8 * 9 * sizeof(float));
-    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->old_launch(made, &b.query, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], b.memory[5] + FAKE_WORKSPACE);
     assert_ptr_equal(fake_launch.memory[2], b.out[0]); /* behind the bias */
@@ -121,8 +121,8 @@ static void test_matmul_as_conv(void **state)
     struct kernel_state *made;
     size_t bytes;
     bench_open(&b, subject("matmul as a convolution"));
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
-    b.kernel->launch(made, &b.query, &b.args);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    b.kernel->old_launch(made, &b.query, &b.args);
     const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
     for (int n = 0; n < 16; n++)
         for (int k = 0; k < 8; k++)
@@ -141,8 +141,8 @@ static void test_batch_norm_factors(void **state)
     struct kernel_state *made;
     size_t bytes;
     bench_open(&b, subject("batch_norm"));
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
-    b.kernel->launch(made, &b.query, &b.args);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    b.kernel->old_launch(made, &b.query, &b.args);
     const float *factor = fake_launch.memory[1], *shift = fake_launch.memory[2];
     const float *scale = b.query.fixed[1], *bias = b.query.fixed[2];
     const float *mean = b.query.fixed[3], *variance = b.query.fixed[4];
@@ -168,9 +168,9 @@ static void test_lstm_weights(void **state)
     struct kernel_state *made;
     size_t bytes;
     bench_open(&b, subject("lstm"));
-    assert_int_equal(b.kernel->workspace(&b.query, 0), 1024 + 3 * 2 * 2 * H * sizeof(float));
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
-    b.kernel->launch(made, &b.query, &b.args);
+    assert_int_equal(b.kernel->old_workspace(&b.query, 0), 1024 + 3 * 2 * 2 * H * sizeof(float));
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    b.kernel->old_launch(made, &b.query, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], fake_launch.memory[1]);
     const float *packed = fake_launch.memory[2], *w = b.query.fixed[1], *r = b.query.fixed[2];
@@ -244,14 +244,14 @@ static void test_first_error_stays(void **state)
     struct kernel_state *made;
     size_t bytes;
     bench_open(&b, subject("softmax"));
-    assert_int_equal(b.kernel->prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
     b.err = (struct error){.code = STATUS_FAILED, .message = "earlier"};
     fake.fail_at = fake.calls + 1;
-    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->old_launch(made, &b.query, &b.args);
     assert_string_equal(b.err.message, "earlier");
     b.args.err = NULL;
     fake.fail_at = fake.calls + 1;
-    b.kernel->launch(made, &b.query, &b.args);
+    b.kernel->old_launch(made, &b.query, &b.args);
     b.kernel->release(made);
     bench_close(&b);
 }

@@ -35,7 +35,7 @@ static const char *refusal(const struct kernel_query *q, struct error *why)
         if (!kernel->device || strcmp(kernel->device, q->device->kind->name) != 0 ||
             !kernel_computes(kernel, q->node->op))
             continue;
-        if (kernel->supports(q, why) == STATUS_OK)
+        if (kernel_accepts(kernel, q, why) == STATUS_OK)
             return NULL;
     }
     return why->message;

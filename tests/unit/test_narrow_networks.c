@@ -47,7 +47,7 @@ static bool is_taken(const struct kernel_query *q, char *reason, size_t size)
         struct error why = {0};
         if (!kernel->device || !kernel_computes(kernel, q->node->op))
             continue;
-        if (kernel->supports(q, &why) == STATUS_OK)
+        if (kernel_accepts(kernel, q, &why) == STATUS_OK)
             return true;
         snprintf(reason, size, "%.60s: %.300s", kernel->name, why.message);
     }

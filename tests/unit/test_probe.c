@@ -246,18 +246,18 @@ static enum status probe_product(const struct kernel *kernel, struct product *p,
 
 static double run_product(const struct kernel *kernel, struct product *p)
 {
-    struct kernel_state *kernel_state = NULL;
-    size_t bytes = 0, scratch = kernel->workspace ? kernel->workspace(&p->q, 0) : 0;
+    struct kernel_state *kernel_state;
+    size_t bytes;
+    assert_int_equal(kernel_plan(kernel, &p->q, 0, &kernel_state, NULL), STATUS_OK);
+    size_t scratch = kernel_workspace(kernel, kernel_state);
     void *workspace = aligned_alloc(ALIGN_TENSOR, (scratch / ALIGN_TENSOR + 1) * ALIGN_TENSOR);
     const void *ins[] = {p->a, p->b};
     void *outs[] = {p->c};
     struct kernel_args args = {.in = ins, .out = outs, .workspace = workspace};
     double worst = 0;
-    if (kernel->prepare)
-        assert_int_equal(kernel->prepare(&p->q, 0, &kernel_state, &bytes, NULL), STATUS_OK);
-    kernel->launch(kernel_state, &p->q, &args);
-    if (kernel->release)
-        kernel->release(kernel_state);
+    assert_int_equal(kernel_prepare(kernel, &p->q, kernel_state, &bytes, NULL), STATUS_OK);
+    kernel_launch(kernel, kernel_state, &args);
+    kernel_release(kernel, kernel_state);
     free(workspace);
     for (int k = 0; k < SIDE * SIDE; k++)
         worst = fmax(worst, fabs((double)p->c[k] - p->want[k]));

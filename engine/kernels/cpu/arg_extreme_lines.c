@@ -3,8 +3,6 @@
  * ArgMax and ArgMin of f32. Along the last axis VL parts of a line run side by side and meet at the
  * end; along another axis VL neighbouring lines do.
  */
-#include <stdlib.h>
-
 #include "engine/kernels/lib/simd.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/op_args.h"
@@ -18,8 +16,10 @@ struct kernel_state {
     int64_t per_outer, steps, tiles; /* vectors per outer index; lines or vectors per tile */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (q->in[0].dtype != DTYPE_F32)
@@ -31,21 +31,6 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(args_axis(&args, &q->in[0].shape, 0, &axis, why));
     if (q->in[0].shape.dim[axis] > INT32_MAX - VL)
         return UNSUPPORTED(why, "a line longer than 2^31");
-    return STATUS_OK;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct op_args args = args_of_query(q);
-    int axis;
-    TRY(args_axis(&args, &q->in[0].shape, 0, &axis, err));
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *state = s;
-    *state_bytes = sizeof(*s);
     s->axis = axis_at(&q->in[0].shape, axis);
     s->sign = strcmp(q->node->op->name, "ArgMin") == 0 ? -1.0f : 1.0f;
     s->last = node_int(q->node, "select_last_index", 0) != 0;
@@ -155,21 +140,16 @@ static void tile_work(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {state, args->in[0], args->out[0]};
     pool_run(args->pool, state->tiles, tile_work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(arg_extreme_lines) = {
-    NATIVE(arg_extreme_lines), .ops = OPS("ArgMax", "ArgMin"),
-    .supports = supports,      .prepare = prepare,
-    .launch = launch,          .release = release,
+    NATIVE(arg_extreme_lines),
+    .ops = OPS("ArgMax", "ArgMin"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

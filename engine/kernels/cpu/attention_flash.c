@@ -378,6 +378,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(attention_flash) = {
-    NATIVE(attention_flash), .ops = OPS("Attention"), .supports = supports,
-    .workspace = workspace,  .launch = launch,
+    NATIVE(attention_flash),    .ops = OPS("Attention"), .supports = supports,
+    .old_workspace = workspace, .old_launch = launch,
 };

@@ -145,6 +145,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(attention_rows) = {
-    NATIVE(attention_rows), .ops = OPS("Attention"), .supports = supports,
-    .workspace = workspace, .launch = launch,
+    NATIVE(attention_rows),     .ops = OPS("Attention"), .supports = supports,
+    .old_workspace = workspace, .old_launch = launch,
 };

@@ -217,5 +217,5 @@ REGISTER_KERNEL(cast_flat) = {
     NATIVE(cast_flat),
     .ops = OPS("Cast", "CastLike"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

@@ -129,5 +129,5 @@ REGISTER_KERNEL(compare_rows) = {
     .ops = OPS("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or",
                "Xor"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

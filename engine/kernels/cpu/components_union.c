@@ -126,6 +126,6 @@ static void release(struct kernel_state *state)
 REGISTER_KERNEL(components_union) = {
     NATIVE(components_union), .ops = OPS("ConnectedComponents"),
     .supports = supports,     .packs = 1u << EDGES,
-    .prepare = prepare,       .launch = launch,
+    .old_prepare = prepare,   .old_launch = launch,
     .release = release,
 };

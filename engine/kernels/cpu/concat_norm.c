@@ -170,6 +170,6 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(concat_norm) = {
-    NATIVE(concat_norm), .ops = OPS("Concat"), .supports = supports,
-    .prepare = prepare,  .launch = launch,     .release = release,
+    NATIVE(concat_norm),    .ops = OPS("Concat"), .supports = supports,
+    .old_prepare = prepare, .old_launch = launch, .release = release,
 };

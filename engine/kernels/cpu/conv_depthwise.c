@@ -28,18 +28,16 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct conv_shape *s, struct error *why)
 {
-    struct conv_shape s;
-    TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
-    const struct window *w = &s.window;
+    const struct window *w = &s->window;
     if (w->group == 1)
         return UNSUPPORTED(why, "no groups");
-    if (s.group_in != s.group_out)
+    if (s->group_in != s->group_out)
         return UNSUPPORTED(why, "groups have different numbers of inputs and results");
-    if (s.group_in > VL || VL % s.group_in)
+    if (s->group_in > VL || VL % s->group_in)
         return UNSUPPORTED(why, "%lld channels a group do not divide a vector",
-                           (long long)s.group_in);
+                           (long long)s->group_in);
     if (w->kernel[0] != 1 || w->in[0] != 1)
         return UNSUPPORTED(why, "three spatial dimensions");
     int64_t columns =
@@ -50,65 +48,58 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 }
 
 /* Tasks are groups of output rows, and of channels as well where rows are few. */
-static struct kernel_state sized(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    struct kernel_state s = {.prefetch = variant == 1};
-    conv_shape_from(q, CONV_PLAIN, &s.shape, NULL);
-    s.post = s.shape.post;
-    s.weights_row = divide_up(s.shape.channels, VL) * VL;
-    int64_t rows = s.shape.images * s.shape.window.out[1], wanted = q->threads * TASKS_PER_THREAD;
-    s.row_group = rows > wanted ? divide_up(rows, wanted * divide_up(rows, wanted * 8)) : 1;
-    s.row_group += s.row_group % 2; /* pairs of rows share loads */
-    s.row_tasks = divide_up(rows, s.row_group);
-    int64_t split = q->threads > 1 ? divide_up(wanted, s.row_tasks) : 1;
-    int64_t vectors = s.weights_row / VL;
-    s.channel_group = divide_up(vectors, split < vectors ? split : vectors) * VL;
-    s.channel_tasks = divide_up(s.shape.channels, s.channel_group);
-    s.stream = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s.shape.channels % VL == 0 &&
-               s.shape.y_pixel % VL == 0 && s.shape.y_image % VL == 0 &&
-               s.post.light == s.post.count;
-    return s;
+    TRY(conv_shape_from(q, CONV_PLAIN, &s->shape, why));
+    TRY(check(&s->shape, why));
+    s->prefetch = variant == 1;
+    s->post = s->shape.post;
+    s->weights_row = divide_up(s->shape.channels, VL) * VL;
+    int64_t rows = s->shape.images * s->shape.window.out[1], wanted = q->threads * TASKS_PER_THREAD;
+    s->row_group = rows > wanted ? divide_up(rows, wanted * divide_up(rows, wanted * 8)) : 1;
+    s->row_group += s->row_group % 2; /* pairs of rows share loads */
+    s->row_tasks = divide_up(rows, s->row_group);
+    int64_t split = q->threads > 1 ? divide_up(wanted, s->row_tasks) : 1;
+    int64_t vectors = s->weights_row / VL;
+    s->channel_group = divide_up(vectors, split < vectors ? split : vectors) * VL;
+    s->channel_tasks = divide_up(s->shape.channels, s->channel_group);
+    s->stream = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s->shape.channels % VL == 0 &&
+                s->shape.y_pixel % VL == 0 && s->shape.y_image % VL == 0 &&
+                s->post.light == s->post.count;
+    return STATUS_OK;
 }
 
-static int variants(const struct kernel_query *q)
+static int variants(const struct kernel_state *s)
 {
-    return q->in[1].shape.dim[1] == 1 ? 2 : 1; /* prefetch is for depthwise alone */
+    return s->shape.group_in == 1 ? 2 : 1; /* prefetch is for depthwise alone */
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    struct kernel_state s = sized(q, variant);
-    snprintf(text, size, "tasks %lldx%lld%s%s", (long long)s.row_tasks, (long long)s.channel_tasks,
-             s.prefetch ? " prefetch" : "", s.stream ? " stream" : "");
+    snprintf(text, size, "tasks %lldx%lld%s%s", (long long)s->row_tasks,
+             (long long)s->channel_tasks, s->prefetch ? " prefetch" : "",
+             s->stream ? " stream" : "");
 }
 
 static void release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     free(state->weights);
     free(state->bias);
     free(state->zeros);
-    free(state);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
 {
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    *state = sized(q, variant);
     const struct conv_shape *s = &state->shape;
     int64_t taps = window_taps(&s->window), depth = s->group_in;
     size_t row_bytes = (size_t)state->weights_row * sizeof(float);
     state->weights = gemm_alloc(row_bytes * (size_t)(taps * depth));
     state->bias = gemm_alloc(row_bytes);
     state->zeros = gemm_alloc(row_bytes);
-    if (!state->weights || !state->bias || !state->zeros) {
-        release(state);
+    if (!state->weights || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
-    }
     const float *weights = q->fixed[1];
     memset(state->weights, 0, row_bytes * (size_t)(taps * depth));
     memset(state->bias, 0, row_bytes);
@@ -119,8 +110,7 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
                 state->weights[(j * taps + t) * state->weights_row + c] =
                     weights[c * s->w_out + j * s->w_in + t];
     gemm_post_take_bias(q, &state->post, state->bias, s->channels);
-    *state_bytes = row_bytes * (size_t)(taps * depth + 2);
-    *out = state;
+    *packed_bytes = row_bytes * (size_t)(taps * depth + 2);
     return STATUS_OK;
 }
 
@@ -268,16 +258,21 @@ static void run_task(void *context, int64_t task, int thread)
         simd_fence();
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {state, args};
     pool_run(args->pool, state->row_tasks * state->channel_tasks, run_task, &job);
 }
 
 REGISTER_KERNEL(conv_depthwise) = {
-    NATIVE(conv_depthwise), .ops = OPS("Conv"),   .packs = 1u << 1 | 1u << 2,
-    .supports = supports,   .variants = variants, .describe = describe,
-    .prepare = prepare,     .launch = launch,     .release = release,
+    NATIVE(conv_depthwise),
+    .ops = OPS("Conv"),
+    .packs = 1u << 1 | 1u << 2,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .prepare = prepare,
+    .launch = launch,
+    .release = release,
 };

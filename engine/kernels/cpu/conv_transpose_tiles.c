@@ -204,7 +204,7 @@ static void launch(const struct kernel_state *s, const struct kernel_query *q,
 
 REGISTER_KERNEL(conv_transpose_tiles) = {
     NATIVE(conv_transpose_tiles), .ops = OPS("ConvTranspose"), .packs = 1u << WEIGHTS | 1u << BIAS,
-    .supports = supports,         .variants = variants,        .describe = describe,
-    .workspace = workspace,       .prepare = prepare,          .launch = launch,
+    .supports = supports,         .old_variants = variants,    .old_describe = describe,
+    .old_workspace = workspace,   .old_prepare = prepare,      .old_launch = launch,
     .release = release,
 };

@@ -400,7 +400,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(conv_winograd) = {
-    NATIVE(conv_winograd), .ops = OPS("Conv"),   .packs = 1u << 1 | 1u << 2, .rel_error = 2e-5,
-    .supports = supports,  .variants = variants, .describe = describe,       .workspace = workspace,
-    .prepare = prepare,    .launch = launch,     .release = release,
+    NATIVE(conv_winograd),    .ops = OPS("Conv"),         .packs = 1u << 1 | 1u << 2,
+    .rel_error = 2e-5,        .supports = supports,       .old_variants = variants,
+    .old_describe = describe, .old_workspace = workspace, .old_prepare = prepare,
+    .old_launch = launch,     .release = release,
 };

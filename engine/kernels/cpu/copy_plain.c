@@ -10,8 +10,14 @@
 
 enum { TILE_BYTES = 128 << 10 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    int64_t bytes;
+};
+
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
+    (void)variant;
     const struct desc *in = &q->in[0], *out = &q->out[0];
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
@@ -20,6 +26,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     bool same = desc_is_dense(in) && desc_is_dense(out) && desc_same_memory(in, out);
     if (!same && !(desc_is_plain(in) && desc_is_plain(out)))
         return UNSUPPORTED(why, "input and output differ in memory order");
+    state->bytes = (int64_t)desc_bytes(out);
     return STATUS_OK;
 }
 
@@ -42,17 +49,16 @@ static void copy_tile(void *context, int64_t tile, int thread)
     simd_fence();
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct job job = {args->in[0], args->out[0], (int64_t)desc_bytes(&q->out[0])};
+    struct job job = {args->in[0], args->out[0], state->bytes};
     pool_run(args->pool, (job.bytes + TILE_BYTES - 1) / TILE_BYTES, copy_tile, &job);
 }
 
 REGISTER_KERNEL(copy_plain) = {
     NATIVE(copy_plain),
     .ops = OPS("Identity", "Reorder", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"),
-    .supports = supports,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
     .launch = launch,
 };

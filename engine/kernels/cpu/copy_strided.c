@@ -10,7 +10,7 @@ REGISTER_KERNEL(copy_strided) = {
     .ops = OPS("Reorder", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout",
                "Transpose", "Expand", "Slice", "Tile", "DepthToSpace", "SpaceToDepth"),
     .supports = copy_supports,
-    .prepare = copy_prepare,
-    .launch = copy_launch,
+    .old_prepare = copy_prepare,
+    .old_launch = copy_launch,
     .release = copy_release,
 };

@@ -197,9 +197,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(cross_entropy_lines) = {
-    NATIVE(cross_entropy_lines),
-    .ops = OPS("SoftmaxCrossEntropyLoss"),
-    .supports = supports,
-    .workspace = workspace,
-    .launch = launch,
+    NATIVE(cross_entropy_lines), .ops = OPS("SoftmaxCrossEntropyLoss"),
+    .supports = supports,        .old_workspace = workspace,
+    .old_launch = launch,
 };

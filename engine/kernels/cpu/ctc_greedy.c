@@ -82,5 +82,5 @@ REGISTER_KERNEL(ctc_greedy) = {
     NATIVE(ctc_greedy),
     .ops = OPS("CTCGreedyDecoder"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

@@ -443,8 +443,8 @@ REGISTER_KERNEL(decoder_loop) = {
     .packs = 1u << DECODER_QUERY | 1u << DECODER_WEIGHTS | 1u << DECODER_BIAS |
              1u << DECODER_OUTPUT,
     .supports = supports,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
+    .old_workspace = workspace,
+    .old_prepare = prepare,
+    .old_launch = launch,
     .release = release,
 };

@@ -190,8 +190,7 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(detection_rows) = {
-    NATIVE(detection_rows), .ops = OPS("DetectionOutput"),
-    .supports = supports,   .workspace = workspace,
-    .prepare = prepare,     .launch = launch,
+    NATIVE(detection_rows),     .ops = OPS("DetectionOutput"), .supports = supports,
+    .old_workspace = workspace, .old_prepare = prepare,        .old_launch = launch,
     .release = release,
 };

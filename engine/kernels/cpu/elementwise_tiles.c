@@ -59,8 +59,8 @@ REGISTER_KERNEL(elementwise_tiles) = {
                "Shrink", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum",
                "Tanh", "ThresholdedRelu"),
     .supports = supports,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
+    .old_workspace = workspace,
+    .old_prepare = prepare,
+    .old_launch = launch,
     .release = release,
 };

@@ -130,5 +130,5 @@ REGISTER_KERNEL(embedding_bag) = {
     NATIVE(embedding_bag),
     .ops = OPS("EmbeddingBag"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

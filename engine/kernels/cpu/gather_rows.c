@@ -151,6 +151,6 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(gather_rows) = {
-    NATIVE(gather_rows), .ops = OPS("Gather"), .supports = supports,
-    .prepare = prepare,  .launch = launch,     .release = release,
+    NATIVE(gather_rows),    .ops = OPS("Gather"), .supports = supports,
+    .old_prepare = prepare, .old_launch = launch, .release = release,
 };

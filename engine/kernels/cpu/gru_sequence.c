@@ -172,8 +172,8 @@ REGISTER_KERNEL(gru_sequence) = {
     .ops = OPS("GRU", "AUGRU"),
     .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,
     .supports = supports,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = rnn_launch,
+    .old_workspace = workspace,
+    .old_prepare = prepare,
+    .old_launch = rnn_launch,
     .release = rnn_release,
 };

@@ -71,5 +71,5 @@ REGISTER_KERNEL(integer_rows) = {
     NATIVE(integer_rows),
     .ops = OPS("Add", "Div", "Max", "Min", "Mul", "Sub"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

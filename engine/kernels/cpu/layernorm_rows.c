@@ -97,5 +97,5 @@ REGISTER_KERNEL(layernorm_rows) = {
     NATIVE(layernorm_rows),
     .ops = OPS("LayerNormalization", "RMSNormalization"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

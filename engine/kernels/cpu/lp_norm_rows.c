@@ -85,5 +85,5 @@ REGISTER_KERNEL(lp_norm_rows) = {
     NATIVE(lp_norm_rows),
     .ops = OPS("LpNormalization"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

@@ -100,6 +100,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(lrn_nhwc) = {
-    NATIVE(lrn_nhwc),       .ops = OPS("LRN"), .supports = supports,
-    .workspace = workspace, .launch = launch,
+    NATIVE(lrn_nhwc),           .ops = OPS("LRN"),    .supports = supports,
+    .old_workspace = workspace, .old_launch = launch,
 };

@@ -246,9 +246,7 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(matmul_dynamic) = {
-    NATIVE(matmul_dynamic), .ops = OPS("MatMul", "Gemm"),
-    .supports = supports,   .variants = variants,
-    .describe = describe,   .workspace = workspace,
-    .prepare = prepare,     .launch = launch,
-    .release = release,
+    NATIVE(matmul_dynamic),   .ops = OPS("MatMul", "Gemm"), .supports = supports,
+    .old_variants = variants, .old_describe = describe,     .old_workspace = workspace,
+    .old_prepare = prepare,   .old_launch = launch,         .release = release,
 };

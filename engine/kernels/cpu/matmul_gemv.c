@@ -285,6 +285,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(matmul_gemv) = {
-    NATIVE(matmul_gemv), .ops = OPS("MatMul", "Gemm"), .supports = supports, .prepare = prepare,
-    .launch = launch,    .release = release,
+    NATIVE(matmul_gemv),    .ops = OPS("MatMul", "Gemm"), .supports = supports,
+    .old_prepare = prepare, .old_launch = launch,         .release = release,
 };

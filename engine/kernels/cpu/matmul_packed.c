@@ -137,8 +137,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(matmul_packed) = {
-    NATIVE(matmul_packed),  .ops = OPS("MatMul", "Gemm"), .packs = 1u << 1,
-    .supports = supports,   .variants = variants,         .describe = describe,
-    .workspace = workspace, .prepare = prepare,           .launch = launch,
+    NATIVE(matmul_packed),      .ops = OPS("MatMul", "Gemm"), .packs = 1u << 1,
+    .supports = supports,       .old_variants = variants,     .old_describe = describe,
+    .old_workspace = workspace, .old_prepare = prepare,       .old_launch = launch,
     .release = release,
 };

@@ -172,8 +172,7 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(nms_greedy) = {
-    NATIVE(nms_greedy),   .ops = OPS("NonMaxSuppression"),
-    .supports = supports, .workspace = workspace,
-    .prepare = prepare,   .launch = launch,
+    NATIVE(nms_greedy),         .ops = OPS("NonMaxSuppression"), .supports = supports,
+    .old_workspace = workspace, .old_prepare = prepare,          .old_launch = launch,
     .release = release,
 };

@@ -119,6 +119,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 REGISTER_KERNEL(norm_batch) = {
     NATIVE(norm_batch),   .ops = OPS("BatchNormalization"),
-    .supports = supports, .workspace = workspace,
-    .launch = launch,
+    .supports = supports, .old_workspace = workspace,
+    .old_launch = launch,
 };

@@ -164,6 +164,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 REGISTER_KERNEL(norm_group) = {
     NATIVE(norm_group),   .ops = OPS("GroupNormalization", "InstanceNormalization"),
-    .supports = supports, .workspace = workspace,
-    .launch = launch,
+    .supports = supports, .old_workspace = workspace,
+    .old_launch = launch,
 };

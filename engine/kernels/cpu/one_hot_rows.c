@@ -95,6 +95,6 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(one_hot_rows) = {
-    NATIVE(one_hot_rows), .ops = OPS("OneHot"), .supports = supports,
-    .prepare = prepare,   .launch = launch,     .release = release,
+    NATIVE(one_hot_rows),   .ops = OPS("OneHot"), .supports = supports,
+    .old_prepare = prepare, .old_launch = launch, .release = release,
 };

@@ -201,6 +201,6 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(pad_constant) = {
-    NATIVE(pad_constant), .ops = OPS("Pad"), .supports = supports,
-    .prepare = prepare,   .launch = launch,  .release = release,
+    NATIVE(pad_constant),   .ops = OPS("Pad"),    .supports = supports,
+    .old_prepare = prepare, .old_launch = launch, .release = release,
 };

@@ -156,6 +156,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 REGISTER_KERNEL(pool_nhwc) = {
     NATIVE(pool_nhwc),    .ops = OPS("MaxPool", "AveragePool"),
-    .supports = supports, .workspace = workspace,
-    .launch = launch,
+    .supports = supports, .old_workspace = workspace,
+    .old_launch = launch,
 };

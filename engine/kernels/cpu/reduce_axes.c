@@ -390,5 +390,5 @@ REGISTER_KERNEL(reduce_axes) = {
                "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
                "ReduceSumSquare"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

@@ -255,8 +255,7 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(resize_rows) = {
-    NATIVE(resize_rows),  .ops = OPS("Resize", "Upsample"),
-    .supports = supports, .workspace = workspace,
-    .prepare = prepare,   .launch = launch,
+    NATIVE(resize_rows),        .ops = OPS("Resize", "Upsample"), .supports = supports,
+    .old_workspace = workspace, .old_prepare = prepare,           .old_launch = launch,
     .release = release,
 };

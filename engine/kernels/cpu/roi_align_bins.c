@@ -235,6 +235,7 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(roi_align_bins) = {
-    NATIVE(roi_align_bins), .ops = OPS("RoiAlign"), .supports = supports, .workspace = workspace,
-    .prepare = prepare,     .launch = launch,       .release = release,
+    NATIVE(roi_align_bins),     .ops = OPS("RoiAlign"), .supports = supports,
+    .old_workspace = workspace, .old_prepare = prepare, .old_launch = launch,
+    .release = release,
 };

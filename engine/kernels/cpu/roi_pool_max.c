@@ -176,6 +176,7 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(roi_pool_max) = {
-    NATIVE(roi_pool_max), .ops = OPS("MaxRoiPool"), .supports = supports, .workspace = workspace,
-    .prepare = prepare,   .launch = launch,         .release = release,
+    NATIVE(roi_pool_max),       .ops = OPS("MaxRoiPool"), .supports = supports,
+    .old_workspace = workspace, .old_prepare = prepare,   .old_launch = launch,
+    .release = release,
 };

@@ -133,7 +133,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(segments_merge) = {
-    NATIVE(segments_merge), .ops = OPS("MergeSegments"),
-    .supports = supports,   .workspace = workspace,
-    .launch = launch,
+    NATIVE(segments_merge),     .ops = OPS("MergeSegments"), .supports = supports,
+    .old_workspace = workspace, .old_launch = launch,
 };

@@ -75,5 +75,5 @@ REGISTER_KERNEL(softmax_columns) = {
     NATIVE(softmax_columns),
     .ops = OPS("Softmax", "LogSoftmax"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

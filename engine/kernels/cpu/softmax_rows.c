@@ -146,5 +146,5 @@ REGISTER_KERNEL(softmax_rows) = {
     NATIVE(softmax_rows),
     .ops = OPS("Softmax", "LogSoftmax"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

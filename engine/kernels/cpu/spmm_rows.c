@@ -129,5 +129,5 @@ REGISTER_KERNEL(spmm_rows) = {
     NATIVE(spmm_rows),
     .ops = OPS("SpMM"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

@@ -169,6 +169,6 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(top_k_lines) = {
-    NATIVE(top_k_lines), .ops = OPS("TopK"), .supports = supports, .workspace = workspace,
-    .prepare = prepare,  .launch = launch,   .release = release,
+    NATIVE(top_k_lines),    .ops = OPS("TopK"),   .supports = supports, .old_workspace = workspace,
+    .old_prepare = prepare, .old_launch = launch, .release = release,
 };

@@ -57,5 +57,5 @@ REGISTER_KERNEL(where_rows) = {
     NATIVE(where_rows),
     .ops = OPS("Where"),
     .supports = supports,
-    .launch = launch,
+    .old_launch = launch,
 };

@@ -215,4 +215,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"Attention", NULL};
 
-CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, .supports = supports,
+                          .old_launch = launch};

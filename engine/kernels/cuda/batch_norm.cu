@@ -106,4 +106,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"BatchNormalization", NULL};
 
 CUDA_KERNEL(batch_norm) = {CUDA_NAME(batch_norm), .ops = ops, .supports = supports,
-                           .launch = launch};
+                           .old_launch = launch};

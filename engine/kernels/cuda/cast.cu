@@ -176,4 +176,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"Cast", NULL};
 
-CUDA_KERNEL(cast) = {CUDA_NAME(cast), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(cast) = {CUDA_NAME(cast), .ops = ops, .supports = supports, .old_launch = launch};

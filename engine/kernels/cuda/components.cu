@@ -91,4 +91,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"ConnectedComponents", NULL};
 
 CUDA_KERNEL(components) = {CUDA_NAME(components), .ops = ops, .supports = supports,
-                           .workspace = workspace, .launch = launch};
+                           .old_workspace = workspace, .old_launch = launch};

@@ -151,4 +151,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"Concat", NULL};
 
 CUDA_KERNEL(concat_norm) = {CUDA_NAME(concat_norm), .ops = ops, .supports = supports,
-                            .launch = launch};
+                            .old_launch = launch};

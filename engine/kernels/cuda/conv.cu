@@ -275,5 +275,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"Conv", NULL};
 
-CUDA_KERNEL(conv) = {CUDA_NAME(conv),    .ops = ops,       .packs = 1u << 1,  .supports = supports,
-                     .prepare = prepare, .launch = launch, .release = release};
+CUDA_KERNEL(conv) = {
+    CUDA_NAME(conv),        .ops = ops,           .packs = 1u << 1,  .supports = supports,
+    .old_prepare = prepare, .old_launch = launch, .release = release};

@@ -244,6 +244,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"ConvTranspose", NULL};
 
-CUDA_KERNEL(conv_transpose) = {CUDA_NAME(conv_transpose), .ops = ops,         .packs = 1u << 1,
-                               .supports = supports,      .prepare = prepare, .launch = launch,
-                               .release = release};
+CUDA_KERNEL(conv_transpose) = {
+    CUDA_NAME(conv_transpose), .ops = ops,           .packs = 1u << 1,  .supports = supports,
+    .old_prepare = prepare,    .old_launch = launch, .release = release};

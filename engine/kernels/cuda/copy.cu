@@ -301,5 +301,5 @@ static const char *const ops[] = {
     "Concat", "DepthToSpace", "Dropout", "Expand",  "Flatten",   "Identity", "Reorder",   "Reshape",
     "Slice",  "SpaceToDepth", "Split",   "Squeeze", "Transpose", "Tile",     "Unsqueeze", NULL};
 
-CUDA_KERNEL(copy) = {CUDA_NAME(copy),    .ops = ops,       .supports = supports,
-                     .prepare = prepare, .launch = launch, .release = release};
+CUDA_KERNEL(copy) = {CUDA_NAME(copy),        .ops = ops,           .supports = supports,
+                     .old_prepare = prepare, .old_launch = launch, .release = release};

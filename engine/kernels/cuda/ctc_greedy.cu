@@ -86,4 +86,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"CTCGreedyDecoder", NULL};
 
 CUDA_KERNEL(ctc_greedy) = {CUDA_NAME(ctc_greedy), .ops = ops, .supports = supports,
-                           .workspace = workspace, .launch = launch};
+                           .old_workspace = workspace, .old_launch = launch};

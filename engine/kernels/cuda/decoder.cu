@@ -465,6 +465,8 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"AttentionDecoder", NULL};
 
-CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),   .ops = ops,           .supports = supports,
-                        .variants = variants, .describe = describe, .workspace = workspace,
-                        .prepare = prepare,   .launch = launch,     .release = release};
+CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),       .ops = ops,
+                        .supports = supports,     .old_variants = variants,
+                        .old_describe = describe, .old_workspace = workspace,
+                        .old_prepare = prepare,   .old_launch = launch,
+                        .release = release};

@@ -195,4 +195,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"DetectionOutput", NULL};
 
 CUDA_KERNEL(detection) = {CUDA_NAME(detection), .ops = ops, .supports = supports,
-                          .workspace = workspace, .launch = launch};
+                          .old_workspace = workspace, .old_launch = launch};

@@ -404,4 +404,4 @@ extern "C" enum status cuda_activate(const struct device *device, const struct p
 }
 
 CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .ops = ops,       .supports = supports,
-                            .prepare = prepare,     .launch = launch, .release = release};
+                            .old_prepare = prepare,     .old_launch = launch, .release = release};

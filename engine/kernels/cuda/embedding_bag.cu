@@ -190,4 +190,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"EmbeddingBag", NULL};
 
 CUDA_KERNEL(embedding_bag) = {CUDA_NAME(embedding_bag), .ops = ops, .supports = supports,
-                              .workspace = workspace, .launch = launch};
+                              .old_workspace = workspace, .old_launch = launch};

@@ -89,4 +89,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"Gather", NULL};
 
-CUDA_KERNEL(gather) = {CUDA_NAME(gather), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(gather) = {CUDA_NAME(gather), .ops = ops, .supports = supports, .old_launch = launch};

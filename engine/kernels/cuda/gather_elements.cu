@@ -68,4 +68,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"GatherElements", NULL};
 
 CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops,
-                                .supports = indices_supported, .launch = launch};
+                                .supports = indices_supported, .old_launch = launch};

@@ -69,4 +69,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"GatherND", NULL};
 
 CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, .supports = indices_supported,
-                          .launch = launch};
+                          .old_launch = launch};

@@ -138,4 +138,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         LAUNCH((integers_each<int64_t, uint64_t>), grid, block, 0, &k, args);
 }
 
-CUDA_KERNEL(integers) = {CUDA_NAME(integers), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(integers) = {CUDA_NAME(integers), .ops = ops, .supports = supports,
+                         .old_launch = launch};

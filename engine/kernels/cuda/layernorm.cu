@@ -294,4 +294,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"LayerNormalization", "RMSNormalization", NULL};
 
 CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, .supports = supports,
-                          .workspace = workspace, .launch = launch};
+                          .old_workspace = workspace, .old_launch = launch};

@@ -117,5 +117,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"SoftmaxCrossEntropyLoss", NULL};
 
-CUDA_KERNEL(loss) = {CUDA_NAME(loss), .ops = ops, .supports = supports, .workspace = workspace,
-                     .launch = launch};
+CUDA_KERNEL(loss) = {CUDA_NAME(loss), .ops = ops, .supports = supports, .old_workspace = workspace,
+                     .old_launch = launch};

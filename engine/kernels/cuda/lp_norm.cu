@@ -111,4 +111,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"LpNormalization", NULL};
 
-CUDA_KERNEL(lp_norm) = {CUDA_NAME(lp_norm), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(lp_norm) = {CUDA_NAME(lp_norm), .ops = ops, .supports = supports, .old_launch = launch};

@@ -80,4 +80,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"LRN", NULL};
 
-CUDA_KERNEL(lrn) = {CUDA_NAME(lrn), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(lrn) = {CUDA_NAME(lrn), .ops = ops, .supports = supports, .old_launch = launch};

@@ -143,6 +143,8 @@ static void release(struct kernel_state *state)
 
 static const char *const ops[] = {"MatMul", "Gemm", "MatMulF8", NULL};
 
-CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),    .ops = ops,           .supports = supports,
-                       .variants = variants, .describe = describe, .prepare = prepare,
-                       .launch = launch,     .release = release,   .unlike_variants = true};
+CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),        .ops = ops,
+                       .supports = supports,     .old_variants = variants,
+                       .old_describe = describe, .old_prepare = prepare,
+                       .old_launch = launch,     .release = release,
+                       .unlike_variants = true};

@@ -166,4 +166,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"MatMulInteger", NULL};
 
 CUDA_KERNEL(matmul_integer) = {CUDA_NAME(matmul_integer), .ops = ops, .supports = supports,
-                               .launch = launch};
+                               .old_launch = launch};

@@ -216,7 +216,8 @@ static void release(struct kernel_state *state)
 
 static const char *const ops[] = {"MatMul", "Gemm", NULL};
 
-CUDA_KERNEL(matmul_tensor) = {
-    CUDA_NAME(matmul_tensor), .ops = ops,           .supports = supports,
-    .variants = variants,     .describe = describe, .prepare = prepare,
-    .launch = launch,         .release = release,   .unlike_variants = true};
+CUDA_KERNEL(matmul_tensor) = {CUDA_NAME(matmul_tensor), .ops = ops,
+                              .supports = supports,     .old_variants = variants,
+                              .old_describe = describe, .old_prepare = prepare,
+                              .old_launch = launch,     .release = release,
+                              .unlike_variants = true};

@@ -144,5 +144,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"NonMaxSuppression", NULL};
 
-CUDA_KERNEL(nms) = {CUDA_NAME(nms), .ops = ops, .supports = supports, .workspace = workspace,
-                    .launch = launch};
+CUDA_KERNEL(nms) = {CUDA_NAME(nms), .ops = ops, .supports = supports, .old_workspace = workspace,
+                    .old_launch = launch};

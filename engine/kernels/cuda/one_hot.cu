@@ -67,4 +67,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"OneHot", NULL};
 
-CUDA_KERNEL(one_hot) = {CUDA_NAME(one_hot), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(one_hot) = {CUDA_NAME(one_hot), .ops = ops, .supports = supports, .old_launch = launch};

@@ -107,4 +107,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"Pad", NULL};
 
-CUDA_KERNEL(pad) = {CUDA_NAME(pad), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(pad) = {CUDA_NAME(pad), .ops = ops, .supports = supports, .old_launch = launch};

@@ -154,4 +154,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"MaxPool", "AveragePool", NULL};
 
-CUDA_KERNEL(pool) = {CUDA_NAME(pool), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(pool) = {CUDA_NAME(pool), .ops = ops, .supports = supports, .old_launch = launch};

@@ -514,6 +514,6 @@ static const char *const ops[] = {
     "ReduceLogSumExp",   "ReduceMax",       "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum",         "ReduceSumSquare", NULL};
 
-CUDA_KERNEL(reduce) = {CUDA_NAME(reduce),      .ops = ops,         .supports = supports,
-                       .workspace = workspace, .prepare = prepare, .launch = launch,
-                       .release = release};
+CUDA_KERNEL(reduce) = {
+    CUDA_NAME(reduce),      .ops = ops,           .supports = supports, .old_workspace = workspace,
+    .old_prepare = prepare, .old_launch = launch, .release = release};

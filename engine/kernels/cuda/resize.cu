@@ -241,5 +241,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"Resize", "Upsample", NULL};
 
-CUDA_KERNEL(resize) = {CUDA_NAME(resize),  .ops = ops,       .supports = supports,
-                       .prepare = prepare, .launch = launch, .release = release};
+CUDA_KERNEL(resize) = {CUDA_NAME(resize),      .ops = ops,           .supports = supports,
+                       .old_prepare = prepare, .old_launch = launch, .release = release};

@@ -428,8 +428,13 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};
 
-CUDA_KERNEL(rnn) = {
-    CUDA_NAME(rnn),         .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
-    .supports = supports,   .variants = variants, .describe = describe,
-    .workspace = workspace, .prepare = prepare,   .launch = launch,
-    .release = release};
+CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
+                    .ops = ops,
+                    .packs = 1u << W | 1u << R | 1u << BIAS,
+                    .supports = supports,
+                    .old_variants = variants,
+                    .old_describe = describe,
+                    .old_workspace = workspace,
+                    .old_prepare = prepare,
+                    .old_launch = launch,
+                    .release = release};

@@ -209,4 +209,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"RoiAlign", NULL};
 
-CUDA_KERNEL(roi_align) = {CUDA_NAME(roi_align), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(roi_align) = {CUDA_NAME(roi_align), .ops = ops, .supports = supports,
+                          .old_launch = launch};

@@ -108,4 +108,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"MaxRoiPool", NULL};
 
-CUDA_KERNEL(roi_pool) = {CUDA_NAME(roi_pool), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(roi_pool) = {CUDA_NAME(roi_pool), .ops = ops, .supports = supports,
+                         .old_launch = launch};

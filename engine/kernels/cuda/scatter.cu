@@ -269,4 +269,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"ScatterElements", "Scatter", "ScatterND", NULL};
 
 CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, .supports = supports,
-                        .workspace = workspace, .launch = launch};
+                        .old_workspace = workspace, .old_launch = launch};

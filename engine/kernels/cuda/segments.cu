@@ -185,4 +185,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"MergeSegments", NULL};
 
 CUDA_KERNEL(segments) = {CUDA_NAME(segments), .ops = ops, .supports = supports,
-                         .workspace = workspace, .launch = launch};
+                         .old_workspace = workspace, .old_launch = launch};

@@ -193,4 +193,4 @@ static const char *const ops[] = {"And",   "Equal",       "Greater", "GreaterOrE
                                   "Less",  "LessOrEqual", "Not",     "Or",
                                   "Where", "Xor",         NULL};
 
-CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, .supports = supports, .old_launch = launch};

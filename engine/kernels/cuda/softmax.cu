@@ -452,4 +452,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 static const char *const ops[] = {"Softmax", "LogSoftmax", NULL};
 
 CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, .supports = supports,
-                        .workspace = workspace, .launch = launch};
+                        .old_workspace = workspace, .old_launch = launch};

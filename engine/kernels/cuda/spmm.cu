@@ -108,4 +108,4 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"SpMM", NULL};
 
-CUDA_KERNEL(spmm) = {CUDA_NAME(spmm), .ops = ops, .supports = supports, .launch = launch};
+CUDA_KERNEL(spmm) = {CUDA_NAME(spmm), .ops = ops, .supports = supports, .old_launch = launch};

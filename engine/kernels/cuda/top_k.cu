@@ -141,5 +141,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"TopK", NULL};
 
-CUDA_KERNEL(top_k) = {CUDA_NAME(top_k), .ops = ops, .supports = supports, .workspace = workspace,
-                      .launch = launch};
+CUDA_KERNEL(top_k) = {CUDA_NAME(top_k), .ops = ops, .supports = supports,
+                      .old_workspace = workspace, .old_launch = launch};

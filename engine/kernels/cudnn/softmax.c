@@ -111,6 +111,6 @@ REGISTER(kernel, cudnn_softmax) = {.name = "cudnn_softmax",
                                    .device = "cuda",
                                    .ops = OPS("Softmax", "LogSoftmax"),
                                    .supports = supports,
-                                   .prepare = prepare,
-                                   .launch = launch,
+                                   .old_prepare = prepare,
+                                   .old_launch = launch,
                                    .release = release};

@@ -75,9 +75,9 @@ void words_release(struct kernel_state *state);
         return words_prepare(from, q, variant, state, state_bytes, err);                           \
     }                                                                                              \
     REGISTER_KERNEL(symbol) = {NATIVE(symbol),           .packs = 1u << 1,                         \
-                               .supports = supports,     .variants = variants,                     \
-                               .describe = describe,     .workspace = workspace,                   \
-                               .prepare = prepare,       .launch = words_launch,                   \
+                               .supports = supports,     .old_variants = variants,                 \
+                               .old_describe = describe, .old_workspace = workspace,               \
+                               .old_prepare = prepare,   .old_launch = words_launch,               \
                                .release = words_release, __VA_ARGS__}
 
 #endif

@@ -165,9 +165,9 @@ REGISTER(kernel, openblas_matmul) = {
     .own_threads = true,
     .distrusted = true,
     .supports = supports,
-    .variants = variants,
-    .describe = describe,
-    .prepare = prepare,
-    .launch = launch,
+    .old_variants = variants,
+    .old_describe = describe,
+    .old_prepare = prepare,
+    .old_launch = launch,
     .release = release,
 };

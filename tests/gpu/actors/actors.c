@@ -93,9 +93,9 @@ static void release(struct kernel_state *state)
                                                 .device = "cuda",                                  \
                                                 .ops = OPS("Relu"),                                \
                                                 .supports = supports_##index,                      \
-                                                .variants = variants_##index,                      \
-                                                .prepare = prepare_##index,                        \
-                                                .launch = launch,                                  \
+                                                .old_variants = variants_##index,                  \
+                                                .old_prepare = prepare_##index,                    \
+                                                .old_launch = launch,                              \
                                                 .release = release,                                \
                                                 __VA_ARGS__}
 

@@ -22,12 +22,12 @@ void cublaslt_release(struct kernel_state *state);
                                            .provider = "cublaslt",                                 \
                                            .device = "cuda",                                       \
                                            .supports = cublaslt_supports,                          \
-                                           .variants = cublaslt_variants,                          \
+                                           .old_variants = cublaslt_variants,                      \
                                            .ranked_variants = true,                                \
-                                           .describe = cublaslt_describe,                          \
-                                           .workspace = cublaslt_workspace,                        \
-                                           .prepare = cublaslt_prepare,                            \
-                                           .launch = cublaslt_launch,                              \
+                                           .old_describe = cublaslt_describe,                      \
+                                           .old_workspace = cublaslt_workspace,                    \
+                                           .old_prepare = cublaslt_prepare,                        \
+                                           .old_launch = cublaslt_launch,                          \
                                            .release = cublaslt_release,                            \
                                            __VA_ARGS__}
 

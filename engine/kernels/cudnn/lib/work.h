@@ -157,11 +157,11 @@ bool wants_output(const struct kernel_query *q, int output);
                                         .provider = "cudnn",                                       \
                                         .device = "cuda",                                          \
                                         .supports = symbol##_supports,                             \
-                                        .variants = symbol##_variants,                             \
-                                        .describe = symbol##_describe,                             \
-                                        .workspace = symbol##_workspace,                           \
-                                        .prepare = symbol##_prepare,                               \
-                                        .launch = work_launch,                                     \
+                                        .old_variants = symbol##_variants,                         \
+                                        .old_describe = symbol##_describe,                         \
+                                        .old_workspace = symbol##_workspace,                       \
+                                        .old_prepare = symbol##_prepare,                           \
+                                        .old_launch = work_launch,                                 \
                                         .release = work_release,                                   \
                                         .ranked_variants = true,                                   \
                                         __VA_ARGS__}

@@ -198,11 +198,11 @@ bool is_op(const struct kernel_query *q, const char *name);
                                          .own_threads = true,                                      \
                                          .distrusted = true,                                       \
                                          .supports = symbol##_supports,                            \
-                                         .variants = symbol##_variants,                            \
-                                         .describe = symbol##_describe,                            \
-                                         .workspace = symbol##_workspace,                          \
-                                         .prepare = symbol##_prepare,                              \
-                                         .launch = plan_launch,                                    \
+                                         .old_variants = symbol##_variants,                        \
+                                         .old_describe = symbol##_describe,                        \
+                                         .old_workspace = symbol##_workspace,                      \
+                                         .old_prepare = symbol##_prepare,                          \
+                                         .old_launch = plan_launch,                                \
                                          .release = plan_release,                                  \
                                          __VA_ARGS__}
 
