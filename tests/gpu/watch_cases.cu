@@ -233,15 +233,14 @@ __global__ void good_every_other(const __grid_constant__ struct numbers k)
     k.bytes[blockIdx.x * THREADS + threadIdx.x] = shared[threadIdx.x * 2 % THREADS] != 0;
 }
 
+/* clang-format off */
 #define EACH_CASE(X)                                                                               \
-    X(good_exchange)                                                                               \
-    X(unordered_exchange)                                                                          \
-    X(good_rounds)                                                                                 \
-    X(unordered_rounds) X(unordered_last_reader) X(good_lanes) X(unordered_lanes) X(good_sum)      \
-        X(good_volatile) X(unordered_blocks) X(unordered_blocks_read) X(unordered_atomic)          \
-            X(good_bytes) X(unordered_bytes) X(unordered_word_and_byte) X(unwritten_shared)        \
-                X(unwritten_device) X(good_copy) X(unordered_copy) X(unordered_early_copy)         \
-                    X(good_every_other)
+    X(good_exchange) X(unordered_exchange) X(good_rounds) X(unordered_rounds)                      \
+    X(unordered_last_reader) X(good_lanes) X(unordered_lanes) X(good_sum) X(good_volatile)         \
+    X(unordered_blocks) X(unordered_blocks_read) X(unordered_atomic) X(good_bytes)                 \
+    X(unordered_bytes) X(unordered_word_and_byte) X(unwritten_shared) X(unwritten_device)          \
+    X(good_copy) X(unordered_copy) X(unordered_early_copy) X(good_every_other)
+/* clang-format on */
 
 static const struct {
     const char *name;

@@ -104,20 +104,13 @@ operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
 }
 
 /* One branch for the whole group: the code is a constant in each case. */
+/* clang-format off */
 #define EACH_UNARY(X)                                                                              \
-    X(COPY)                                                                                        \
-    X(ABS)                                                                                         \
-    X(CEIL)                                                                                        \
-    X(CELU)                                                                                        \
-    X(CLIP)                                                                                        \
-    X(COS)                                                                                         \
-    X(CUBE)                                                                                        \
-    X(ELU)                                                                                         \
-    X(ERF)                                                                                         \
-    X(EXP)                                                                                         \
-    X(FLOOR) X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH)   \
-        X(NEG) X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU) X(SHRINK) X(SIGMOID) X(SIGN)        \
-            X(SILU) X(SIN) X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE) X(TANH) X(THRESHOLD)
+    X(COPY) X(ABS) X(CEIL) X(CELU) X(CLIP) X(COS) X(CUBE) X(ELU) X(ERF) X(EXP) X(FLOOR)            \
+    X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH) X(NEG)     \
+    X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU) X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN)    \
+    X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE) X(TANH) X(THRESHOLD)
+/* clang-format on */
 #define EACH_BINARY(X) X(ADD) X(DIV) X(MAX) X(MIN) X(MUL) X(POW) X(PRELU) X(SUB)
 
 #define UNARY(code)                                                                                \

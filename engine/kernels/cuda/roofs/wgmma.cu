@@ -40,14 +40,11 @@ static __device__ __forceinline__ uint64_t descriptor_of(const unsigned char *ti
     SUM_16(letter, n), SUM_16(letter, n + 16), SUM_16(letter, n + 32), SUM_16(letter, n + 48)
 #define ARG_10(t)                                                                                  \
     "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
+#define ARG_40(a, b, c, d) ARG_10(a) ARG_10(b) ARG_10(c) ARG_10(d)
 #define ARGS_128                                                                                   \
-    ARG_10("")                                                                                     \
-    ARG_10("1")                                                                                    \
-    ARG_10("2")                                                                                    \
-    ARG_10("3")                                                                                    \
-    ARG_10("4")                                                                                    \
-    ARG_10("5") ARG_10("6") ARG_10("7") ARG_10("8") ARG_10("9") ARG_10("10")                       \
-        ARG_10("11") "%120, %121, %122, %123, %124, %125, %126, %127"
+    ARG_40("", "1", "2", "3")                                                                      \
+    ARG_40("4", "5", "6", "7")                                                                     \
+    ARG_40("8", "9", "10", "11") "%120, %121, %122, %123, %124, %125, %126, %127"
 
 /* d += A B, without waiting. more: what the type wants behind the predicate that keeps d. */
 #define WGMMA(symbol, type, letter, depth, instruction, more)                                      \
