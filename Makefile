@@ -184,7 +184,7 @@ features: $(B)/gen/features.mk
 DIRS := base $(addprefix engine/,graph ops/lib ops reference run run/devices compile compile/passes) \
         $(addprefix workloads/,lib data onnx vision recommendation language micro synthetic) \
         workloads results results/formats profilers profilers/lib plots \
-        $(addprefix harness/,machine suite roofs watch measure campaign turns compare cli cmd)
+        $(addprefix harness/,machine suite watch roofs measure model cli campaign compare turns cmd)
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
                 plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))

@@ -73,8 +73,8 @@ static bool read_all(int fd, uint64_t end_ns, char *text, size_t size)
         got = read(fd, chunk, sizeof(chunk));
         if (got < 0 && errno != EINTR)
             return true;
-        size_t room = size - 1 - used;
-        size_t keep = got < 0 ? 0 : (size_t)got < room ? (size_t)got : room;
+        size_t left = size - 1 - used;
+        size_t keep = got < 0 ? 0 : (size_t)got < left ? (size_t)got : left;
         memcpy(text + used, chunk, keep);
         used += keep;
         text[used] = '\0';

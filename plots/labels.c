@@ -42,15 +42,15 @@ static bool line_meets_box(const struct box *line, const struct box *box)
 {
     double dx = line->x1 - line->x0, dy = line->y1 - line->y0, from = 0, to = 1;
     double along[4] = {-dx, dx, -dy, dy};
-    double room[4] = {line->x0 - box->x0, box->x1 - line->x0, line->y0 - box->y0,
-                      box->y1 - line->y0};
+    double distance[4] = {line->x0 - box->x0, box->x1 - line->x0, line->y0 - box->y0,
+                          box->y1 - line->y0};
     for (int k = 0; k < 4; k++) {
-        if (along[k] == 0 && room[k] <= 0)
+        if (along[k] == 0 && distance[k] <= 0)
             return false;
         if (along[k] < 0)
-            from = fmax(from, room[k] / along[k]);
+            from = fmax(from, distance[k] / along[k]);
         else if (along[k] > 0)
-            to = fmin(to, room[k] / along[k]);
+            to = fmin(to, distance[k] / along[k]);
     }
     return from < to;
 }

@@ -23,8 +23,9 @@ BEGIN {
     rank_all(17, "engine/compile/passes")
     rank_all(18, "engine/compile")
     rank_all(20, "workloads profilers collective plots")
-    rank_all(30, "harness")
-    rank_all(40, "tests")
+    n = split("machine suite watch roofs measure model cli campaign compare turns cmd", names, " ")
+    for (k = 1; k <= n; k++) rank["harness/" names[k]] = 30 + k
+    rank_all(50, "tests")
     # What a folder may see of those below it, where that is not everything.
     only["results"] = "base"
     only["plots"] = "base results"
@@ -56,6 +57,10 @@ function complaint_of(from, path,   to, words, n, k) {
     n = split(only[from], words, " ")
     for (k = 1; k <= n; k++) if (words[k] == to || words[k] == path) return ""
     return "is none of what " from "/ may include: " only[from]
+}
+FNR == 1 && room_of(FILENAME) == "" {
+    print FILENAME ": is in no room (tools/check_floors.sh lists them)"
+    bad = 1
 }
 /^[ \t]*#[ \t]*include[ \t]*"/ {
     path = $0; sub(/^[^"]*"/, "", path); sub(/".*/, "", path)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/campaign: a plan at work. It visits every point, round by round, turns what was measured
+ * into records, and stores them. A campaign is one run of a plan.
+ *
  * Runs a plan, in rounds: the first visit of a point opens, verifies, times, times the steps and
  * counts; later ones time again. A point that fails becomes a record with its reason, and the plan
  * goes on. Its record is on disk after every visit; a killed campaign goes on with `resume`.
@@ -7,8 +10,8 @@
 #ifndef HARNESS_CAMPAIGN_CAMPAIGN_H
 #define HARNESS_CAMPAIGN_CAMPAIGN_H
 
-#include "harness/campaign/model_options.h"
 #include "harness/campaign/progress.h"
+#include "harness/model/model_options.h"
 #include "harness/suite/plan.h"
 #include "results/record.h"
 

@@ -16,8 +16,8 @@
 #include "harness/campaign/plan_time.h"
 #include "harness/campaign/record.h"
 #include "harness/measure/visits.h"
+#include "harness/watch/free_memory.h"
 #include "harness/watch/interrupt.h"
-#include "harness/watch/memory_room.h"
 
 enum { KEEP_PART = 2, LEVELS_PART = 16, ATTEMPTS_MAX = 2, GOOD_VISITS = 2 };
 static const double make_up_share = 0.15; /* of the time until then */
@@ -214,7 +214,7 @@ static struct point_job job_of(struct rounds *r, int k, int round)
                               .levels = c->levels,
                               .progress = &c->progress,
                               .make_room = make_room,
-                              .room = r};
+                              .make_room_context = r};
 }
 
 static enum status take_visit(struct rounds *r, int k, int round, struct error *lost,
@@ -464,7 +464,7 @@ static enum status begin(struct rounds *r, struct error *err)
 {
     struct campaign *c = r->c;
     size_t count = (size_t)c->plan->count + 1;
-    double available = memory_room("").bytes;
+    double available = free_memory_find("").bytes;
     r->stops = calloc(count, sizeof(*r->stops));
     r->order = calloc(count, sizeof(*r->order));
     if (!r->stops || !r->order)

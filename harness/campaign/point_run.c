@@ -164,7 +164,8 @@ static enum status open_target(struct work *w, bool again, struct error *err)
     model.retune = model.retune && !again; /* what was chosen stays chosen */
     work_phase(w, "compiling");
     enum status status = target_open(w->job->point, &model, w->target, err);
-    if (status != STATUS_OK && status != STATUS_LOST && w->job->make_room(w->job->room))
+    if (status != STATUS_OK && status != STATUS_LOST &&
+        w->job->make_room(w->job->make_room_context))
         status = target_open(w->job->point, &model, w->target, err);
     state->open = status == STATUS_OK;
     return status;

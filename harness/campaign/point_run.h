@@ -7,12 +7,11 @@
 
 #include "base/arena.h"
 #include "engine/graph/cost.h"
-#include "harness/campaign/model_options.h"
 #include "harness/campaign/progress.h"
 #include "harness/campaign/target.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/pause.h"
-#include "harness/measure/placement.h"
+#include "harness/model/model_options.h"
 #include "harness/roofs/levels.h"
 #include "harness/roofs/peak.h"
 #include "harness/suite/plan.h"
@@ -38,10 +37,10 @@ struct point_job {
     bool wait_for_usual;              /* no visit is made where it does not come soon */
     const struct visits_taken *taken; /* instead of sampling; NULL: samples are taken here */
     struct error *lost; /* set when the point's device was lost, with what was done then */
-    /* Called with `room` when the point could not be compiled: gives back memory that others keep;
-     * true: it is worth another try. */
-    bool (*make_room)(void *room);
-    void *room;
+    /* Called when the point could not be compiled: releases memory that waiting points hold. True:
+     * another try is worthwhile. */
+    bool (*make_room)(void *context);
+    void *make_room_context;
 };
 
 /* What lies between two visits of a point. Zeroed: it was not visited. */

@@ -7,7 +7,7 @@
 #include "engine/graph/cost.h"
 #include "harness/campaign/point_run.h"
 #include "harness/campaign/record.h"
-#include "harness/campaign/verify.h"
+#include "harness/model/verify.h"
 
 enum { COUNTS_MAX = 12 };
 

@@ -17,9 +17,9 @@
 #define HARNESS_CAMPAIGN_TARGET_H
 
 #include "engine/run/exe.h"
-#include "harness/campaign/model_options.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/surroundings.h"
+#include "harness/model/model_options.h"
 
 struct target {
     struct graph *graph;

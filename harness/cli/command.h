@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/cli: what commands share: how one is declared, found and explained, exit codes, shell
+ * completion, the manual, and printed forms of a graph, a workload and a tensor. The commands
+ * themselves are harness/cmd/, one file each.
+ *
  * `ridge NAME ...` is harness/cmd/NAME.c, function main. Results go to stdout, chatter to stderr.
  * Exit codes: see enum exit_code. Adding a command is adding a file; the smallest example is
  * harness/cmd/version.c.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Completion for three shells: commands, their options, the values of those, and the words that a
- * usage names (harness/cli/words.h); a usage like "[ops|kernels]" gives its words. Runs and points
- * are asked of the database when they are wanted. Files are left to the shell.
+ * usage names (harness/cli/completion_words.h); a usage like "[ops|kernels]" gives its words. Runs
+ * and points are asked of the database when they are wanted. Files are left to the shell.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include "base/registry.h"
 #include "harness/cli/command.h"
-#include "harness/cli/reference.h"
-#include "harness/cli/words.h"
+#include "harness/cli/completion_words.h"
+#include "harness/cli/manual.h"
 
 /* ---- words that a command takes ---- */
 
@@ -287,7 +287,7 @@ static enum status fish(FILE *stream, struct error *err)
     return STATUS_OK;
 }
 
-enum status reference_completion(const char *shell, FILE *stream, struct error *err)
+enum status manual_completion(const char *shell, FILE *stream, struct error *err)
 {
     static const char *const names[] = {"bash", "zsh", "fish"};
     static enum status (*const writers[])(FILE *, struct error *) = {bash, zsh, fish};

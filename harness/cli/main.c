@@ -2,12 +2,30 @@
  *
  * ridge: a benchmark suite for deep-learning workloads. Commands are the files of harness/cmd/. */
 #include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "harness/cli/command.h"
-#include "harness/watch/process.h"
+#include "harness/cli/enough_stack.h"
+
+/* Part of the sanitizers' libraries, NULL without them: the check for leaks that exit() would make.
+ */
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+
+/* Ends the process once its output is written. Destructors of libraries do not run: one that waits
+ * for threads which cannot end would hold up a process whose work is done. */
+static _Noreturn void end_process(int code)
+{
+    fflush(stdout);
+    fflush(stderr);
+    if (__lsan_do_leak_check)
+        __lsan_do_leak_check();
+    _exit(code);
+}
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error that is reported, not a death */
-    process_end(process_run(commands_dispatch, argc - 1, argv + 1));
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file at its size limit is reported as an error; nothing is killed */
+    end_process(run_with_enough_stack(commands_dispatch, argc - 1, argv + 1));
 }

@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "harness/cli/command.h"
 #include "harness/compare/comparison.h"
-#include "harness/turns/kept_program.h"
+#include "harness/compare/kept_program.h"
 
 static const char default_db[] = "out/ridge.db";
 

@@ -17,11 +17,11 @@
 #include "base/table.h"
 #include "engine/graph/kernel.h"
 #include "engine/run/plugin.h"
-#include "harness/campaign/model_options.h"
 #include "harness/cli/command.h"
 #include "harness/machine/accelerators.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/environment_print.h"
+#include "harness/model/model_options.h"
 #include "profilers/lib/cupti_session.h"
 #include "profilers/lib/profiler.h"
 

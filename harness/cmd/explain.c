@@ -8,8 +8,8 @@
 
 #include "base/clean.h"
 #include "base/json.h"
-#include "harness/campaign/model_options.h"
 #include "harness/cli/command.h"
+#include "harness/model/model_options.h"
 #include "harness/roofs/peak.h"
 
 enum { REPEATS = 9 };

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/output.h"
-#include "harness/campaign/decisions.h"
-#include "harness/campaign/model_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/tensor_file.h"
+#include "harness/model/decisions.h"
+#include "harness/model/model_options.h"
 #include "results/format.h"
 #include "workloads/onnx/onnx.h"
 #include "workloads/workload.h"

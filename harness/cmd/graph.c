@@ -11,10 +11,10 @@
 #include "base/clean.h"
 #include "base/json.h"
 #include "engine/graph/cost.h"
-#include "harness/campaign/admission.h"
-#include "harness/campaign/model_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/graph_text.h"
+#include "harness/model/admission.h"
+#include "harness/model/model_options.h"
 #include "workloads/workload.h"
 
 struct graph_options {

@@ -5,8 +5,8 @@
 
 #include "base/options.h"
 #include "harness/cli/command.h"
-#include "harness/cli/reference.h"
-#include "harness/cli/words.h"
+#include "harness/cli/completion_words.h"
+#include "harness/cli/manual.h"
 #include "harness/cli/workload_page.h"
 #include "harness/suite/suite.h"
 #include "results/store.h"
@@ -37,7 +37,7 @@ static void print_commands(void)
         printf("  %-10s %s\n", command_at(k)->name, command_at(k)->summary);
     printf("\n`ridge COMMAND -h` explains one; `ridge help suite.toml` the files that say what to\n"
            "measure; `ridge help resnet50` a workload.\nExit codes: %s",
-           reference_exit_codes);
+           manual_exit_codes);
 }
 
 static int unknown_topic(const char *word)
@@ -98,12 +98,12 @@ static int help(int word_count, char **words, const void *values)
     if (v->words)
         return print_words(v);
     if (v->completion) {
-        if (reference_completion(v->completion, stdout, &err) != STATUS_OK)
+        if (manual_completion(v->completion, stdout, &err) != STATUS_OK)
             return command_fail(&err);
     } else if (v->man) {
-        reference_man(stdout);
+        manual_man(stdout);
     } else if (v->markdown) {
-        reference_markdown(stdout);
+        manual_markdown(stdout);
     } else {
         print_commands();
     }

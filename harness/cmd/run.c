@@ -15,9 +15,9 @@
 #include "harness/machine/procfs.h"
 #include "harness/measure/notes.h"
 #include "harness/measure/visits.h"
-#include "harness/turns/ab.h"
 #include "harness/turns/run_against.h"
-#include "harness/turns/serve.h"
+#include "harness/turns/run_interleaved.h"
+#include "harness/turns/sample_on_request.h"
 #include "harness/watch/interrupt.h"
 #include "plots/report.h"
 
@@ -335,8 +335,8 @@ static int run_main(int word_count, char **words, const void *values)
         return EXIT_USAGE;
     }
     if (o.interleave) {
-        struct ab_options ab = {o.repeat, &o.plan, &o.model, o.json};
-        return ab_main(words, word_count, &ab);
+        struct interleaved_options ab = {o.repeat, &o.plan, &o.model, o.json};
+        return run_interleaved(words, word_count, &ab);
     }
     if (o.on_request && word_count != 1) {
         fprintf(stderr, "ridge: --on-request takes one model\n");
@@ -363,7 +363,7 @@ static int run_main(int word_count, char **words, const void *values)
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
     char *command = command_line(&arena);
     int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))
-               : o.on_request ? serve_samples(&plan.points[0], &o.model)
+               : o.on_request ? sample_on_request(&plan.points[0], &o.model)
                : o.against    ? run_turns(&plan, &o, command)
                               : run_plan(&plan, &o, command);
     arena_release(&arena);

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "engine/run/device.h"
-#include "harness/campaign/model_options.h"
-#include "harness/campaign/verify.h"
 #include "harness/cli/command.h"
+#include "harness/model/model_options.h"
+#include "harness/model/verify.h"
 #include "workloads/workload.h"
 
 struct verify_options {

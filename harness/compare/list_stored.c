@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "base/registry.h"
 #include "base/table.h"
+#include "harness/compare/kept_program.h"
 #include "harness/suite/suite.h"
-#include "harness/turns/kept_program.h"
 #include "results/query.h"
 
 /* ---- runs ---- */

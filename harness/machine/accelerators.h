@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/machine: the machine and the program as they are found: facts of the environment, caches
+ * and CPUs, devices, the files of the build. Reads and describes; measures nothing. What says whose
+ * machine it is can be taken out again (redact).
+ *
  * What `ridge doctor` says of devices other than the CPU: those there are, and why others are not.
  */
 #ifndef HARNESS_MACHINE_ACCELERATORS_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/measure: how samples are taken and judged: the sampling loop, the stopping rule,
+ * scenarios, samples that are set apart, what surrounds a sample, the interval over several visits.
+ *
  * Takes samples. It does not know what it measures: a subject is a pair of functions. Unit tests
  * measure a scripted subject under a scripted clock, so every rule here is tested exactly.
  *

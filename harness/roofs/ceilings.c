@@ -13,8 +13,8 @@
 #include "engine/kernels/lib/roof.h"
 #include "harness/machine/procfs.h"
 #include "harness/machine/topology.h"
-#include "harness/roofs/lap.h"
-#include "harness/watch/memory_room.h"
+#include "harness/roofs/timed_pass.h"
+#include "harness/watch/free_memory.h"
 
 enum {
     REPEATS = 101,
@@ -63,14 +63,15 @@ static enum status add(struct session *s, struct ceiling_record record, struct e
 }
 
 /* Repeats a lap of `amount` operations or bytes per thread and round; fills value, min, max, n. */
-static void measure(const struct session *s, const struct lap *lap, double amount,
+static void measure(const struct session *s, const struct timed_pass *lap, double amount,
                     struct ceiling_record *record)
 {
     double rates[REPEATS];
     int repeats = s->options->quick ? REPEATS_QUICK : REPEATS;
-    int64_t rounds = lap_calibrate(lap, LAP_NS);
+    int64_t rounds = timed_pass_calibrate(lap, LAP_NS);
     for (int k = 0; k < repeats; k++)
-        rates[k] = amount * (double)rounds * lap->threads / (double)lap_run(lap, rounds) * 1e9;
+        rates[k] =
+            amount * (double)rounds * lap->threads / (double)timed_pass_run(lap, rounds) * 1e9;
     stats_sort(rates, repeats);
     record->value = stats_median(rates, repeats);
     record->min = rates[0];
@@ -166,7 +167,7 @@ static enum status measure_arithmetic(struct session *s, const struct arithmetic
     struct arithmetic_lap x = {row->run, arena_alloc(s->arena, (size_t)s->threads * 64)};
     if (!x.sink)
         return FAIL_NO_MEMORY(err);
-    struct lap lap = {s->pool, s->threads, work_arithmetic, &x};
+    struct timed_pass lap = {s->pool, s->threads, work_arithmetic, &x};
     float ignored;
     measure(s, &lap, row->run(1, &ignored), &record);
     return add(s, record, err);
@@ -258,8 +259,8 @@ static enum status field_new(struct session *s, int64_t set_bytes, struct field 
     madvise(block, f->mapped, MADV_HUGEPAGE); /* refused on some kernels: then small pages */
     f->block = block;
     f->first = f->block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE) % HUGE_PAGE;
-    struct lap lap = {s->pool, s->threads, work_touch, f};
-    lap_run(&lap, 1);
+    struct timed_pass lap = {s->pool, s->threads, work_touch, f};
+    timed_pass_run(&lap, 1);
     return STATUS_OK;
 }
 
@@ -311,7 +312,7 @@ static enum status measure_stream(struct session *s, struct field *f, int level,
     int64_t piece = f->count / f->pieces;
     double bytes = (double)piece * sizeof(float) * p->arrays;
     record.working_set_bytes = f->count * (int64_t)sizeof(float) * p->arrays * s->threads;
-    struct lap lap = {s->pool, s->threads, work_stream, f};
+    struct timed_pass lap = {s->pool, s->threads, work_stream, f};
     measure(s, &lap, bytes, &record);
     return add(s, record, err);
 }
@@ -321,9 +322,9 @@ static int64_t dram_set(const struct session *s, const char **reason)
 {
     int64_t caches = topology_last_level_bytes(s->topology, s->cpus, s->threads);
     int64_t limit = s->options->memory_bytes;
-    double room = limit ? 0 : memory_room("").bytes;
-    if (!limit && isfinite(room))
-        limit = (int64_t)(room / 4);
+    double available = limit ? 0 : free_memory_find("").bytes;
+    if (!limit && isfinite(available))
+        limit = (int64_t)(available / 4);
     int64_t want = caches ? 4 * caches : (int64_t)256 << 20;
     if (want < (int64_t)64 << 20)
         want = (int64_t)64 << 20;
@@ -371,12 +372,12 @@ enum status ceilings_measure(struct pool *pool, const struct ceiling_options *op
                              struct error *err)
 {
     int threads = pool_threads(pool);
-    threads = threads < LAP_THREADS_MAX ? threads : LAP_THREADS_MAX;
+    threads = threads < TIMED_PASS_THREADS_MAX ? threads : TIMED_PASS_THREADS_MAX;
     struct session s = {.pool = pool, .options = options, .arena = arena};
     s.cpus = arena_array(arena, (size_t)threads, sizeof(*s.cpus));
     if (!s.cpus)
         return FAIL_NO_MEMORY(err);
-    lap_run(&(struct lap){pool, threads, work_cpu, s.cpus}, 1);
+    timed_pass_run(&(struct timed_pass){pool, threads, work_cpu, s.cpus}, 1);
     TRY(topology_open(&s.topology, err));
     enum status status = measure_threads(&s, 1, err);
     for (int k = 2; k <= threads && status == STATUS_OK; k++)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/roofs: what the machine can do at most. Ceilings are measured once a run and are the
+ * roofs of the roofline; levels are quick readings of the same kind beside every visit, which tell
+ * when the machine itself changed.
+ *
  * What this machine can do at most: operations per second in registers, bytes per second from each
  * level of memory. The roofs of the roofline; docs/method.md says how they are obtained.
  *

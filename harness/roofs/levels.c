@@ -12,8 +12,8 @@
 #include "base/stats.h"
 #include "engine/kernels/lib/roof.h"
 #include "harness/machine/topology.h"
-#include "harness/roofs/lap.h"
 #include "harness/roofs/peak.h"
+#include "harness/roofs/timed_pass.h"
 
 enum {
     REGIONS = 101,       /* handed over */
@@ -139,7 +139,7 @@ struct walk {
     const float *block;
     int64_t region, from, count; /* floats: per thread, where in it, how many in a round */
     roof_stream *read;
-    float sink[LAP_THREADS_MAX];
+    float sink[TIMED_PASS_THREADS_MAX];
 };
 
 static void work_read(void *context, int thread, int64_t rounds)
@@ -157,9 +157,9 @@ static roof_stream *const readers[ISA_COUNT] = {roof_read_scalar, roof_read_scal
                                                 roof_read_scalar};
 #endif
 
-static double rate(const struct lap *lap, int64_t rounds, double bytes_each)
+static double rate(const struct timed_pass *lap, int64_t rounds, double bytes_each)
 {
-    return bytes_each * (double)rounds * lap->threads / (double)lap_run(lap, rounds) * 1e9;
+    return bytes_each * (double)rounds * lap->threads / (double)timed_pass_run(lap, rounds) * 1e9;
 }
 
 /* Floats of each thread that a lap may walk over. */
@@ -168,7 +168,7 @@ static int64_t in_steps(int64_t bytes)
     return bytes / (int64_t)sizeof(float) / ROOF_COUNT_STEP * ROOF_COUNT_STEP;
 }
 
-static double dram_read(struct levels *l, const struct lap *lap, struct walk *w)
+static double dram_read(struct levels *l, const struct timed_pass *lap, struct walk *w)
 {
     double rates[LAPS];
     w->count = in_steps(DRAM_LAP / lap->threads);
@@ -190,18 +190,18 @@ static void work_cpu(void *context, int thread, int64_t rounds)
 
 /* Half of a thread's share of the last cache, so that neighbours in it do not push all of it out.
  */
-static int64_t cache_set(const struct levels *l, const struct lap *lap)
+static int64_t cache_set(const struct levels *l, const struct timed_pass *lap)
 {
-    int cpus[LAP_THREADS_MAX];
+    int cpus[TIMED_PASS_THREADS_MAX];
     int64_t most = (int64_t)l->bytes / lap->threads, share = 0;
-    lap_run(&(struct lap){lap->pool, lap->threads, work_cpu, cpus}, 1);
+    timed_pass_run(&(struct timed_pass){lap->pool, lap->threads, work_cpu, cpus}, 1);
     for (int level = CACHE_LEVELS; level > 0 && share == 0; level--)
         share = topology_cache_share(l->topology, level, cpus, lap->threads) / 2;
     share = share < CACHE_LEAST ? CACHE_LEAST : share > CACHE_MOST ? CACHE_MOST : share;
     return share < most ? share : most;
 }
 
-static double cache_read(const struct levels *l, const struct lap *lap, struct walk *w)
+static double cache_read(const struct levels *l, const struct timed_pass *lap, struct walk *w)
 {
     double rates[LAPS];
     w->from = 0;
@@ -210,7 +210,7 @@ static double cache_read(const struct levels *l, const struct lap *lap, struct w
         return NAN;
     double bytes = (double)w->count * sizeof(float);
     int64_t rounds = (int64_t)ceil(CACHE_LAP / bytes);
-    lap_run(lap, 1); /* brings it there */
+    timed_pass_run(lap, 1); /* brings it there */
     for (int k = 0; k < LAPS; k++)
         rates[k] = rate(lap, rounds, bytes);
     stats_sort(rates, LAPS);
@@ -220,11 +220,12 @@ static double cache_read(const struct levels *l, const struct lap *lap, struct w
 void levels_read(struct levels *l, struct pool *pool, enum precision precision,
                  struct levels_now *out)
 {
-    int threads = pool_threads(pool) < LAP_THREADS_MAX ? pool_threads(pool) : LAP_THREADS_MAX;
+    int threads =
+        pool_threads(pool) < TIMED_PASS_THREADS_MAX ? pool_threads(pool) : TIMED_PASS_THREADS_MAX;
     struct walk walk = {.block = l->block,
                         .region = in_steps((int64_t)l->bytes / threads),
                         .read = readers[isa_detect()]};
-    struct lap lap = {pool, threads, work_read, &walk};
+    struct timed_pass lap = {pool, threads, work_read, &walk};
     *out = (struct levels_now){
         .reason = {[LEVEL_HAND_OVER] = "one thread hands nothing over",
                    [LEVEL_CACHE] = "no room for what the caches of all threads hold",

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/suite: what to measure. A suite file or a command line becomes a suite (suite.h), and a
+ * suite becomes a plan (plan.h): a flat list of points, each with a stable id, or with the reason
+ * why it is skipped. Nothing is compiled or run here.
+ *
  * Inside of harness/suite/plan.c: one entry of a suite becomes points. */
 #ifndef HARNESS_SUITE_EXPAND_H
 #define HARNESS_SUITE_EXPAND_H

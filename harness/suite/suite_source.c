@@ -46,13 +46,13 @@ bool suite_exists(const char *path)
     return locate(path, NULL, &source);
 }
 
-int suite_source_names(char text[][SUITE_NAME_BYTES], const char **names, int room)
+int suite_source_names(char text[][SUITE_NAME_BYTES], const char **names, int names_max)
 {
     static const char folder[] = "suites/";
     int count = 0;
-    if (room > SUITE_NAMES_MAX)
-        room = SUITE_NAMES_MAX;
-    for (const struct embedded *file = embedded_next(folder, NULL); file && count < room;
+    if (names_max > SUITE_NAMES_MAX)
+        names_max = SUITE_NAMES_MAX;
+    for (const struct embedded *file = embedded_next(folder, NULL); file && count < names_max;
          file = embedded_next(folder, file), count++) {
         const char *name = file->path + strlen(folder);
         snprintf(text[count], SUITE_NAME_BYTES, "%.*s", (int)strcspn(name, "."), name);

@@ -26,7 +26,7 @@ void suite_source_close(struct suite_source *source);
 
 enum { SUITE_NAMES_MAX = 32, SUITE_NAME_BYTES = 64 };
 
-/* Names of the embedded suites, at most `room`; names point into text. Returns how many. */
-int suite_source_names(char text[][SUITE_NAME_BYTES], const char **names, int room);
+/* Names of the embedded suites, at most `names_max`; names point into text. Returns how many. */
+int suite_source_names(char text[][SUITE_NAME_BYTES], const char **names, int names_max);
 
 #endif

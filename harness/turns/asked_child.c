@@ -304,8 +304,8 @@ static bool read_all(struct asked_child *child, double limit_s, char *text, size
         if (polled <= 0)
             return false;
         char *to = used + 1 < size ? text + used : child->buffer; /* more than asked for is lost */
-        size_t room = used + 1 < size ? size - 1 - used : sizeof(child->buffer);
-        ssize_t got = recv(child->socket, to, room, 0);
+        size_t left = used + 1 < size ? size - 1 - used : sizeof(child->buffer);
+        ssize_t got = recv(child->socket, to, left, 0);
         if (got <= 0)
             return true;
         used += to == child->buffer ? 0 : (size_t)got;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/turns: two programs measured in turns, sample by sample, each in processes of its own, so
+ * that a change of the machine meets both alike (`ridge run --against`, `--interleave`).
+ *
  * A child process that gives one sample per line it is sent (`ridge run MODEL --on-request`). Its
  * input and output are one socket, so that writing to a dead child is an error, not a signal. It
  * leads a process group of its own: Ctrl-C at the terminal reaches the caller alone, which then

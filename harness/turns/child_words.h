@@ -5,7 +5,7 @@
 #define HARNESS_TURNS_CHILD_WORDS_H
 
 #include "base/arena.h"
-#include "harness/campaign/model_options.h"
+#include "harness/model/model_options.h"
 #include "harness/suite/plan.h"
 
 enum { CHILD_WORDS_MAX = 40 };

@@ -5,7 +5,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/compare/comparison.h"
-#include "harness/turns/kept_program.h"
+#include "harness/compare/kept_program.h"
 #include "harness/turns/turns.h"
 #include "harness/watch/interrupt.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "harness/campaign/model_options.h"
+#include "harness/model/model_options.h"
 #include "harness/suite/plan.h"
 
 struct against_options {

@@ -15,8 +15,8 @@
 #include "harness/turns/child_words.h"
 #include "harness/turns/program_probe.h"
 #include "harness/turns/turns_point.h"
+#include "harness/watch/free_memory.h"
 #include "harness/watch/interrupt.h"
-#include "harness/watch/memory_room.h"
 #include "results/store.h"
 
 enum { PAIRS_LEAST = 8, LEVELS_PART = 16 };
@@ -317,9 +317,9 @@ static enum status begin(struct turns *t, struct error *err)
     TRY(program_probe(t->options->program, t->options->environment, &t->arena,
                       &t->build[TURNS_BASE], err));
     /* Without levels the runs are worth less, but are runs. */
-    double room = memory_room("").bytes;
-    room = isfinite(room) ? room : 0;
-    if (levels_open((int64_t)(room / LEVELS_PART), &t->levels, NULL) != STATUS_OK)
+    double available = free_memory_find("").bytes;
+    available = isfinite(available) ? available : 0;
+    if (levels_open((int64_t)(available / LEVELS_PART), &t->levels, NULL) != STATUS_OK)
         t->levels = NULL;
     TRY(store_open(t->options->db, STORE_WRITE, &t->store, err));
     TRY(begin_runs(t, err));

@@ -7,7 +7,7 @@
 #ifndef HARNESS_TURNS_TURNS_H
 #define HARNESS_TURNS_TURNS_H
 
-#include "harness/campaign/model_options.h"
+#include "harness/model/model_options.h"
 #include "harness/suite/plan.h"
 
 struct turns_options {

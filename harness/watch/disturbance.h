@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/watch: this process while it runs: who disturbed it, how long its threads waited for a
+ * CPU, how much memory it has and can still get, whether somebody asked it to stop.
+ *
  * What was done to this process by others during a phase of its work: begin, end, judge. The
  * evidence is the time that its own threads were ready and did not run (harness/watch/run_delay.h);
  * who had the CPU instead is looked up beside it (harness/watch/other_programs.h).

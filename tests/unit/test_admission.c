@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "engine/compile/compile.h"
-#include "harness/campaign/admission.h"
-#include "harness/campaign/verify.h"
+#include "harness/model/admission.h"
+#include "harness/model/verify.h"
 #include "harness/watch/resident.h"
 #include "tests/lib/made_results.h"
 #include "workloads/workload.h"
@@ -55,7 +55,7 @@ static char *machine(void)
 
 static void expect_room(char *root, double bytes, const char *where, bool is_address)
 {
-    struct memory_room room = memory_room(root);
+    struct free_memory room = free_memory_find(root);
     assert_true(room.bytes == bytes);
     assert_non_null(strstr(room.where, where));
     assert_int_equal(room.is_address, is_address);
@@ -71,7 +71,7 @@ static void a_machine_alone(void **state)
 static void nothing_known_is_no_limit(void **state)
 {
     (void)state;
-    struct memory_room room = memory_room("/nowhere");
+    struct free_memory room = free_memory_find("/nowhere");
     assert_true(isinf(room.bytes));
 }
 
@@ -238,7 +238,7 @@ static void the_reason_has_both_figures(void **state)
 {
     (void)state;
     const struct memory_need need = {.compile = 10e9, .run = 8e9, .reference = 22e9};
-    struct memory_room room = {.bytes = 40e9, .where = "on this machine"};
+    struct free_memory room = {.bytes = 40e9, .where = "on this machine"};
     struct error err = {0};
     assert_int_equal(admission_judge(&need, true, 2, &room, &err), STATUS_OK);
     room.bytes = 12e9;

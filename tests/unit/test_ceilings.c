@@ -12,8 +12,8 @@
 
 #include "engine/kernels/lib/roof.h"
 #include "harness/roofs/ceilings.h"
-#include "harness/roofs/lap.h"
 #include "harness/roofs/peak.h"
+#include "harness/roofs/timed_pass.h"
 
 static const struct ceiling_record *find(const struct ceiling_record *records, int count,
                                          const char *name, int threads)
@@ -128,8 +128,8 @@ static void laps_use_each_thread_once(void **state)
     assert_int_equal(pool_new(4, &pool, &err), STATUS_OK);
     struct visits v = {{0}};
     for (int k = 0; k < 200; k++)
-        assert_true(lap_run(&(struct lap){pool, 3, visit, &v}, 2) > 0);
-    lap_run(&(struct lap){pool, 1, visit, &v}, 5);
+        assert_true(timed_pass_run(&(struct timed_pass){pool, 3, visit, &v}, 2) > 0);
+    timed_pass_run(&(struct timed_pass){pool, 1, visit, &v}, 5);
     assert_true(v.rounds[0] == 405 && v.rounds[1] == 400 && v.rounds[2] == 400);
     assert_true(v.rounds[3] == 0);
     pool_free(pool);

@@ -13,8 +13,8 @@
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
 #include "engine/reference/reference.h"
-#include "harness/campaign/decisions.h"
-#include "harness/campaign/verify.h"
+#include "harness/model/decisions.h"
+#include "harness/model/verify.h"
 #include "workloads/lib/layers.h"
 
 static int input(struct graph *g, const char *name)

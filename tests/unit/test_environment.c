@@ -19,7 +19,7 @@
 #include "base/registry.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/procfs.h"
-#include "harness/watch/memory_room.h"
+#include "harness/watch/free_memory.h"
 
 struct machine {
     char root[64];
@@ -166,7 +166,7 @@ static void facts_are_read(void **state)
     assert_true(environment_number(&e, "permission", "perf_event_paranoid") == 4);
     assert_true(isnan(environment_number(&e, "cpu", "vendor")));
     assert_true(isnan(environment_number(&e, "cpu", "no_such_fact")));
-    assert_true(memory_room(m->root).bytes == 1000000000); /* of the control group */
+    assert_true(free_memory_find(m->root).bytes == 1000000000); /* of the control group */
     assert_true(procfs_cpu_quota(m->root) == 1.5);
 }
 

@@ -19,7 +19,7 @@
 #include "engine/reference/ref_odd.h"
 #include "engine/reference/reference.h"
 #include "engine/run/plugin.h"
-#include "harness/campaign/verify.h"
+#include "harness/model/verify.h"
 #include "tests/lib/sample_plugin.h"
 #include "workloads/lib/layers.h"
 

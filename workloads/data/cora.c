@@ -43,7 +43,7 @@ struct link {
 
 struct links {
     struct link *item;
-    size_t room;
+    size_t item_capacity;
     int32_t count;
 };
 
@@ -243,7 +243,7 @@ static enum status find_paper(const struct reader *r, const struct names *names,
 static enum status add_link(struct arena *arena, struct links *links, int32_t from, int32_t to,
                             struct error *err)
 {
-    links->item = arena_grow(arena, links->item, &links->room, (size_t)links->count + 1,
+    links->item = arena_grow(arena, links->item, &links->item_capacity, (size_t)links->count + 1,
                              sizeof(*links->item));
     if (!links->item)
         return FAIL_NO_MEMORY(err);

@@ -2,12 +2,12 @@
  *
  * How much more memory this process can have. `root` is put in front of every path, as in
  * harness/machine/procfs.h. */
-#ifndef HARNESS_WATCH_MEMORY_ROOM_H
-#define HARNESS_WATCH_MEMORY_ROOM_H
+#ifndef HARNESS_WATCH_FREE_MEMORY_H
+#define HARNESS_WATCH_FREE_MEMORY_H
 
 #include <stdbool.h>
 
-struct memory_room {
+struct free_memory {
     double bytes;    /* INFINITY: nothing says how much */
     char where[128]; /* "on this machine", "in this control group of 1.5 GB" */
     bool is_address; /* of the address space: what is reserved counts as well as what is used */
@@ -16,6 +16,6 @@ struct memory_room {
 /* The least of: MemAvailable; what each control group above this process grants and does not use
  * (versions 1 and 2; pages of files can be had back and count as free, swap does not count); what
  * `ulimit -v` and `ulimit -d` leave. */
-struct memory_room memory_room(const char *root);
+struct free_memory free_memory_find(const char *root);
 
 #endif

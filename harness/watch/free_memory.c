@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/watch/memory_room.h"
+#include "harness/watch/free_memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,13 +21,13 @@ static double number_in(const char *root, const char *path, const char *key)
     return status == FACT_OK && end != text ? number : NAN;
 }
 
-static void note(struct memory_room *room, double bytes, const char *where, bool is_address)
+static void note(struct free_memory *available, double bytes, const char *where, bool is_address)
 {
-    if (isnan(bytes) || bytes >= room->bytes)
+    if (isnan(bytes) || bytes >= available->bytes)
         return;
-    room->bytes = fmax(bytes, 0);
-    room->is_address = is_address;
-    snprintf(room->where, sizeof(room->where), "%s", where);
+    available->bytes = fmax(bytes, 0);
+    available->is_address = is_address;
+    snprintf(available->where, sizeof(available->where), "%s", where);
 }
 
 /* ---- control groups ---- */
@@ -55,8 +55,8 @@ static double group_number(const char *root, const char *folder, const char *fil
     return number_in(root, path, key);
 }
 
-static void note_group(struct memory_room *room, const char *root, const struct version *version,
-                       const char *folder)
+static void note_group(struct free_memory *available, const char *root,
+                       const struct version *version, const char *folder)
 {
     double limit = INFINITY, used = group_number(root, folder, version->used, NULL), cached = 0;
     for (int k = 0; k < 2 && version->limits[k]; k++)
@@ -67,7 +67,7 @@ static void note_group(struct memory_room *room, const char *root, const struct 
         return;
     char where[96];
     snprintf(where, sizeof(where), "in this control group of %.3g GB", limit * 1e-9);
-    note(room, limit - (isnan(used) ? 0 : fmax(0, used - cached)), where, false);
+    note(available, limit - (isnan(used) ? 0 : fmax(0, used - cached)), where, false);
 }
 
 /* The path of this process's group in the hierarchy that has the memory controller: "" at its top,
@@ -94,14 +94,14 @@ static void memory_group(const char *root, bool version_1, char *path, size_t si
 }
 
 /* Each group from the process's own to the top may be the one that is full. */
-static void note_groups(struct memory_room *room, const char *root)
+static void note_groups(struct free_memory *available, const char *root)
 {
     for (int k = 0; k < 2; k++) {
         char group[PATH_SIZE / 2], folder[PATH_SIZE];
         memory_group(root, k == 1, group, sizeof(group));
         for (;;) {
             snprintf(folder, sizeof(folder), "%s%s", versions[k].folder, group);
-            note_group(room, root, &versions[k], folder);
+            note_group(available, root, &versions[k], folder);
             char *slash = strrchr(group, '/');
             if (!slash)
                 break;
@@ -112,16 +112,18 @@ static void note_groups(struct memory_room *room, const char *root)
 
 /* ---- all of it ---- */
 
-struct memory_room memory_room(const char *root)
+struct free_memory free_memory_find(const char *root)
 {
     static const char limits[] = "/proc/self/limits", status[] = "/proc/self/status";
-    struct memory_room room = {.bytes = INFINITY, .where = ""};
-    note(&room, number_in(root, "/proc/meminfo", "MemAvailable") * 1024, "on this machine", false);
-    note_groups(&room, root);
-    note(&room,
+    struct free_memory available = {.bytes = INFINITY, .where = ""};
+    note(&available, number_in(root, "/proc/meminfo", "MemAvailable") * 1024, "on this machine",
+         false);
+    note_groups(&available, root);
+    note(&available,
          number_in(root, limits, "Max address space") - number_in(root, status, "VmSize") * 1024,
          "of the address space that `ulimit -v` grants", true);
-    note(&room, number_in(root, limits, "Max data size") - number_in(root, status, "VmData") * 1024,
+    note(&available,
+         number_in(root, limits, "Max data size") - number_in(root, status, "VmData") * 1024,
          "of the data size that `ulimit -d` grants", true);
-    return room;
+    return available;
 }

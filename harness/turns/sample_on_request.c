@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/turns/serve.h"
+#include "harness/turns/sample_on_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static enum status serve(const struct target *t, struct error *err)
     return STATUS_OK;
 }
 
-int serve_samples(const struct point *point, const struct model_options *model)
+int sample_on_request(const struct point *point, const struct model_options *model)
 {
     struct error err = {0};
     struct target target;

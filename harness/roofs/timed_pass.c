@@ -3,7 +3,7 @@
  * A region of as many tiles as threads, whose tiles wait for each other: then each thread of the
  * pool has exactly one, and the time that waking it cost is over before the clock starts. */
 #define _GNU_SOURCE
-#include "harness/roofs/lap.h"
+#include "harness/roofs/timed_pass.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,11 +13,11 @@
 enum { SPINS_BEFORE_YIELD = 1000, CALIBRATE_LAPS = 3 };
 
 struct stopwatch {
-    const struct lap *lap;
+    const struct timed_pass *lap;
     int64_t rounds;
     int tiles;
     _Atomic int arrived;
-    uint64_t begin[LAP_THREADS_MAX], end[LAP_THREADS_MAX];
+    uint64_t begin[TIMED_PASS_THREADS_MAX], end[TIMED_PASS_THREADS_MAX];
 };
 
 static void wait_for_all(struct stopwatch *watch)
@@ -40,7 +40,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     watch->end[thread] = clock_now_ns();
 }
 
-static void run(const struct lap *lap, int64_t rounds, struct stopwatch *watch)
+static void run(const struct timed_pass *lap, int64_t rounds, struct stopwatch *watch)
 {
     watch->lap = lap;
     watch->rounds = rounds;
@@ -54,7 +54,7 @@ static void run(const struct lap *lap, int64_t rounds, struct stopwatch *watch)
     }
 }
 
-uint64_t lap_run(const struct lap *lap, int64_t rounds)
+uint64_t timed_pass_run(const struct timed_pass *lap, int64_t rounds)
 {
     struct stopwatch watch;
     run(lap, rounds, &watch);
@@ -68,7 +68,7 @@ uint64_t lap_run(const struct lap *lap, int64_t rounds)
 
 /* Work is never shorter than itself, but longer when another program had the CPU: the shortest of a
  * thread in some laps. */
-static uint64_t shortest(const struct lap *lap, int64_t rounds)
+static uint64_t shortest(const struct timed_pass *lap, int64_t rounds)
 {
     struct stopwatch watch;
     uint64_t least = UINT64_MAX;
@@ -82,7 +82,7 @@ static uint64_t shortest(const struct lap *lap, int64_t rounds)
     return least > 0 ? least : 1;
 }
 
-int64_t lap_calibrate(const struct lap *lap, uint64_t target_ns)
+int64_t timed_pass_calibrate(const struct timed_pass *lap, uint64_t target_ns)
 {
     int64_t rounds = 1;
     for (;;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/cli/reference.h"
+#include "harness/cli/manual.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "harness/cli/command.h"
 #include "harness/suite/suite.h"
 
-const char reference_exit_codes[] =
+const char manual_exit_codes[] =
     "0 fine, 1 regression, 2 usage or unusable input, 3 a workload failed or is\n"
     "wrong, 4 inconclusive or invalid, 5 a required capability is missing.\n";
 
-void reference_markdown(FILE *stream)
+void manual_markdown(FILE *stream)
 {
     fprintf(stream, "# ridge: commands\n");
     for (int k = 0; k < command_count(); k++) {
@@ -104,7 +104,7 @@ static void man_suites(FILE *stream)
     free(text);
 }
 
-void reference_man(FILE *stream)
+void manual_man(FILE *stream)
 {
     fprintf(stream,
             ".TH RIDGE 1 \"\" \"ridge %s\" \"User Commands\"\n.SH NAME\n"
@@ -118,5 +118,5 @@ void reference_man(FILE *stream)
         man_command(stream, command_at(k));
     man_suites(stream);
     fputs(".SH EXIT STATUS\n", stream);
-    put_groff(stream, reference_exit_codes);
+    put_groff(stream, manual_exit_codes);
 }

@@ -3,8 +3,8 @@
  * Words that may be typed where a command line says RUN, POINT, PLOT or NAME: what completion
  * offers. Most are known when completion is installed; those of a database are asked for then.
  */
-#ifndef HARNESS_CLI_WORDS_H
-#define HARNESS_CLI_WORDS_H
+#ifndef HARNESS_CLI_COMPLETION_WORDS_H
+#define HARNESS_CLI_COMPLETION_WORDS_H
 
 #include <stdio.h>
 

@@ -2,16 +2,16 @@
  *
  * ridge run --interleave A B MODEL...: two programs take turns, sample by sample, so that a change
  * of the machine's speed meets both alike. */
-#ifndef HARNESS_TURNS_AB_H
-#define HARNESS_TURNS_AB_H
+#ifndef HARNESS_TURNS_RUN_INTERLEAVED_H
+#define HARNESS_TURNS_RUN_INTERLEAVED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "harness/campaign/model_options.h"
+#include "harness/model/model_options.h"
 #include "harness/suite/plan.h"
 
-struct ab_options {
+struct interleaved_options {
     int64_t repeats;                   /* fresh pairs of processes per model; 0: the default */
     const struct plan_overrides *plan; /* batch, threads, providers, samples, seconds; no others */
     const struct model_options *model; /* how both compile it; its batch and threads do not count */
@@ -19,6 +19,6 @@ struct ab_options {
 };
 
 /* words: A, B, models. An exit code. */
-int ab_main(char *const *words, int word_count, const struct ab_options *options);
+int run_interleaved(char *const *words, int word_count, const struct interleaved_options *options);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The compiled network against the float64 reference, on the same weights and inputs. */
-#ifndef HARNESS_CAMPAIGN_VERIFY_H
-#define HARNESS_CAMPAIGN_VERIFY_H
+#ifndef HARNESS_MODEL_VERIFY_H
+#define HARNESS_MODEL_VERIFY_H
 
 #include "engine/run/exe.h"
 
@@ -24,7 +24,7 @@ double verify_bound(const struct graph *compiled, enum precision precision);
 
 /* Runs the executable twice: nothing may depend on fresh memory. In low precision a network that
  * decides is verified by what it decides on; in f32, if it differs as a whole, by that and by what
- * follows from it (harness/campaign/decisions.h). */
+ * follows from it (harness/model/decisions.h). */
 enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
                        struct error *err);
 

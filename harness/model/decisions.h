@@ -4,8 +4,8 @@
  * another computation if that falls out otherwise. In low precision near ties do, rightly. So there
  * a network is verified by what its decisions are made on. In f32 a tie within its roundings is
  * rare: both halves are verified then, what decisions are made on and what follows from it. */
-#ifndef HARNESS_CAMPAIGN_DECISIONS_H
-#define HARNESS_CAMPAIGN_DECISIONS_H
+#ifndef HARNESS_MODEL_DECISIONS_H
+#define HARNESS_MODEL_DECISIONS_H
 
 #include "engine/run/exe.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "harness/turns/kept_program.h"
+#include "harness/compare/kept_program.h"
 
 #include <errno.h>
 #include <fcntl.h>

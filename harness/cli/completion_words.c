@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/cli/words.h"
+#include "harness/cli/completion_words.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/campaign/verify.h"
+#include "harness/model/verify.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "engine/ops/lib/narrow.h"
 #include "engine/reference/ref_odd.h"
 #include "engine/reference/reference.h"
-#include "harness/campaign/decisions.h"
+#include "harness/model/decisions.h"
 
 /* ---- bounds ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/campaign/decisions.h"
+#include "harness/model/decisions.h"
 
 #include <stdlib.h>
 #include <string.h>

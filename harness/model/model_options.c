@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/campaign/model_options.h"
+#include "harness/model/model_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "engine/compile/compile.h"
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
-#include "harness/campaign/admission.h"
+#include "harness/model/admission.h"
 #include "workloads/workload.h"
 
 const char *tuner_cache_path(char *path, size_t size)

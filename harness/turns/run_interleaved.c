@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/turns/ab.h"
+#include "harness/turns/run_interleaved.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ enum { WORDS_MAX = 32 };
 
 /* Words of a command; what a program of another version may not know is only said when asked. */
 static void fill_command(const char **out, const char *program, const char *model,
-                         const struct ab_options *o, char error_text[32])
+                         const struct interleaved_options *o, char error_text[32])
 {
     const struct model_options *m = o->model;
     const char *const pairs[][2] = {{"--batch", o->plan->batch},
@@ -111,7 +111,7 @@ static void print_json(struct json *json, const char *model, const struct compar
 }
 
 static enum status compare_pair(const char *a, const char *b, const char *model,
-                                const struct ab_options *o, struct comparison *out,
+                                const struct interleaved_options *o, struct comparison *out,
                                 struct error *err)
 {
     const char *first[WORDS_MAX], *second[WORDS_MAX];
@@ -141,7 +141,7 @@ static int worse(int code, enum verdict verdict)
     return known || code == EXIT_REGRESSION ? code : EXIT_INCONCLUSIVE;
 }
 
-int ab_main(char *const *words, int word_count, const struct ab_options *o)
+int run_interleaved(char *const *words, int word_count, const struct interleaved_options *o)
 {
     struct json json;
     int code = EXIT_FINE;

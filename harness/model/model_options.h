@@ -2,8 +2,8 @@
  *
  * Options that every command understands which compiles a model: put MODEL_OPTIONS(struct values)
  * into its option table and `struct model_options model` first into its values. */
-#ifndef HARNESS_CAMPAIGN_MODEL_OPTIONS_H
-#define HARNESS_CAMPAIGN_MODEL_OPTIONS_H
+#ifndef HARNESS_MODEL_MODEL_OPTIONS_H
+#define HARNESS_MODEL_MODEL_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,7 +67,7 @@ enum status model_graph_precision(const char *spec, const char *name, enum preci
                                   struct error *err);
 
 /* Opens the plug-ins, builds the graph and compiles it, if it fits into memory: UNSUPPORTED, with
- * the figures, if not (harness/campaign/admission.h). exe_free and graph_free when done. */
+ * the figures, if not (harness/model/admission.h). exe_free and graph_free when done. */
 enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
                        struct exe **exe, struct error *err);
 

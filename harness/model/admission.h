@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * harness/model: one model as a command line names it: the options with which it is compiled,
+ * whether it fits into memory, and its verification against the float64 reference.
+ *
  * Whether a graph may be compiled: what it needs (engine/compile/need.h) is held against what is
- * free (harness/watch/memory_room.h), so that a point that is too large is skipped with its figures
+ * free (harness/watch/free_memory.h), so that a point that is too large is skipped with its figures
  * instead of taking the whole run with it. */
-#ifndef HARNESS_CAMPAIGN_ADMISSION_H
-#define HARNESS_CAMPAIGN_ADMISSION_H
+#ifndef HARNESS_MODEL_ADMISSION_H
+#define HARNESS_MODEL_ADMISSION_H
 
 #include <stdbool.h>
 
 #include "engine/compile/need.h"
 #include "engine/run/exe.h"
-#include "harness/watch/memory_room.h"
+#include "harness/watch/free_memory.h"
 
 /* What is kept free beside the need: a share of it for what the estimate does not see (tables,
  * buffers of libraries), and a fixed part for the program's own pages. */
@@ -22,7 +25,7 @@ double admission_bytes(const struct memory_need *need, bool verify);
 
 /* UNSUPPORTED with "needs 31 GB of memory, 12 GB are free ..." when it does not fit. */
 enum status admission_judge(const struct memory_need *need, bool verify, int threads,
-                            const struct memory_room *room, struct error *err);
+                            const struct free_memory *available, struct error *err);
 /* The same, of this process and now. */
 enum status admission_check(const struct graph *graph, const struct exe_options *options,
                             bool verify, struct error *err);

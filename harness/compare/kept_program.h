@@ -3,8 +3,8 @@
  * Programs that are kept beside a database: DB.programs/UID/ holds the executable ("ridge") and its
  * plug-ins where it finds them, so that a later program can be measured against it in turns. What
  * is kept is never replaced: another program has another uid. */
-#ifndef HARNESS_TURNS_KEPT_PROGRAM_H
-#define HARNESS_TURNS_KEPT_PROGRAM_H
+#ifndef HARNESS_COMPARE_KEPT_PROGRAM_H
+#define HARNESS_COMPARE_KEPT_PROGRAM_H
 
 #include <stdbool.h>
 

@@ -4,27 +4,27 @@
  * end. The thread that is number k in one lap is number k, on the same CPU, in every lap: memory
  * that it touched first is its own.
  */
-#ifndef HARNESS_ROOFS_LAP_H
-#define HARNESS_ROOFS_LAP_H
+#ifndef HARNESS_ROOFS_TIMED_PASS_H
+#define HARNESS_ROOFS_TIMED_PASS_H
 
 #include <stdint.h>
 
 #include "base/pool.h"
 
-enum { LAP_THREADS_MAX = 1024 };
+enum { TIMED_PASS_THREADS_MAX = 1024 };
 
-typedef void lap_work(void *context, int thread, int64_t rounds);
+typedef void timed_pass_work(void *context, int thread, int64_t rounds);
 
-struct lap {
+struct timed_pass {
     struct pool *pool; /* NULL: one thread */
-    int threads;       /* how many work; at most those of the pool and LAP_THREADS_MAX */
-    lap_work *work;
+    int threads;       /* how many work; at most those of the pool and TIMED_PASS_THREADS_MAX */
+    timed_pass_work *work;
     void *context;
 };
 
 /* Every thread does `rounds` rounds; nanoseconds. */
-uint64_t lap_run(const struct lap *lap, int64_t rounds);
+uint64_t timed_pass_run(const struct timed_pass *lap, int64_t rounds);
 /* How many rounds take `target_ns`; warms up on the way. At least 1. */
-int64_t lap_calibrate(const struct lap *lap, uint64_t target_ns);
+int64_t timed_pass_calibrate(const struct timed_pass *lap, uint64_t target_ns);
 
 #endif

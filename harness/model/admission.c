@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/campaign/admission.h"
+#include "harness/model/admission.h"
 
 #include <math.h>
 #include <sys/resource.h>
@@ -23,27 +23,28 @@ static double with_margin(double bytes)
 }
 
 enum status admission_judge(const struct memory_need *need, bool verify, int threads,
-                            const struct memory_room *room, struct error *err)
+                            const struct free_memory *available, struct error *err)
 {
-    double more = room->is_address ? stacks(threads) : 0;
+    double more = available->is_address ? stacks(threads) : 0;
     double all = with_margin(admission_bytes(need, verify)) + more;
     double unverified = with_margin(admission_bytes(need, false)) + more;
-    if (all <= room->bytes)
+    if (all <= available->bytes)
         return STATUS_OK;
-    if (unverified <= room->bytes)
+    if (unverified <= available->bytes)
         return UNSUPPORTED(err,
                            "verifying needs %.3g GB of memory, %.3g GB are free %s: --no-verify "
                            "measures it with %.3g GB, or take a smaller batch",
-                           all * 1e-9, room->bytes * 1e-9, room->where, unverified * 1e-9);
+                           all * 1e-9, available->bytes * 1e-9, available->where,
+                           unverified * 1e-9);
     return UNSUPPORTED(err, "needs %.3g GB of memory, %.3g GB are free %s: take a smaller batch",
-                       all * 1e-9, room->bytes * 1e-9, room->where);
+                       all * 1e-9, available->bytes * 1e-9, available->where);
 }
 
 enum status admission_check(const struct graph *graph, const struct exe_options *options,
                             bool verify, struct error *err)
 {
     struct memory_need need;
-    struct memory_room room = memory_room("");
+    struct free_memory available = free_memory_find("");
     TRY(graph_need(graph, options, &need, err));
-    return admission_judge(&need, verify, options->threads, &room, err);
+    return admission_judge(&need, verify, options->threads, &available, err);
 }

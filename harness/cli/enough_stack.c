@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "harness/watch/process.h"
+#include "harness/cli/enough_stack.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 enum { STACK_LEAST = 1 << 20, STACK_OWN = 8 << 20 };
-
-/* Part of the sanitizers' libraries, NULL without them: the check for leaks that exit() would make.
- */
-extern void __lsan_do_leak_check(void) __attribute__((weak));
 
 struct call {
     int (*run)(int count, char **words);
@@ -36,20 +30,20 @@ static void enter(unsigned low, unsigned high)
     call->code = call->run(call->count, call->words);
 }
 
-/* The same thread on another stack: its number, mask and counters stay what they are. */
+/* The same thread on another stack: its id, signal mask and counters stay the same. */
 static bool run_on(void *stack, struct call *call)
 {
-    ucontext_t here, there;
-    if (getcontext(&there) != 0)
+    ucontext_t caller, larger;
+    if (getcontext(&larger) != 0)
         return false;
-    there.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_OWN};
-    there.uc_link = &here;
+    larger.uc_stack = (stack_t){.ss_sp = stack, .ss_size = STACK_OWN};
+    larger.uc_link = &caller;
     uintptr_t pointer = (uintptr_t)call;
-    makecontext(&there, (void (*)(void))enter, 2, (unsigned)pointer, (unsigned)(pointer >> 32));
-    return swapcontext(&here, &there) == 0;
+    makecontext(&larger, (void (*)(void))enter, 2, (unsigned)pointer, (unsigned)(pointer >> 32));
+    return swapcontext(&caller, &larger) == 0;
 }
 
-int process_run(int (*run)(int count, char **words), int count, char **words)
+int run_with_enough_stack(int (*run)(int count, char **words), int count, char **words)
 {
     struct call call = {.run = run, .count = count, .words = words};
     pthread_attr_t attributes;
@@ -63,13 +57,4 @@ int process_run(int (*run)(int count, char **words), int count, char **words)
     void *stack = mmap(NULL, STACK_OWN, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     return stack != MAP_FAILED && run_on(stack, &call) ? call.code : run(count, words);
-}
-
-_Noreturn void process_end(int code)
-{
-    fflush(stdout);
-    fflush(stderr);
-    if (__lsan_do_leak_check)
-        __lsan_do_leak_check();
-    _exit(code);
 }
