@@ -96,16 +96,16 @@ static enum status unknown_option(const struct option *table, const char *word, 
 }
 
 struct range {
-    double least, most;
+    double min, max;
 };
 
 static struct range range_of(enum option_kind kind)
 {
     switch (kind) {
     case OPTION_COUNT:
-        return (struct range){1, OPTION_COUNT_MOST};
+        return (struct range){1, OPTION_COUNT_MAX};
     case OPTION_THREADS:
-        return (struct range){1, OPTION_THREADS_MOST};
+        return (struct range){1, OPTION_THREADS_MAX};
     case OPTION_PERCENT:
         return (struct range){0, 1000};
     case OPTION_SHARE:
@@ -119,10 +119,10 @@ static enum status check_range(const struct option *option, double value, const 
                                struct error *err)
 {
     struct range range = range_of(option->kind);
-    if (value >= range.least && value <= range.most)
+    if (value >= range.min && value <= range.max)
         return STATUS_OK;
     return FAIL(err, STATUS_FAILED, "--%s wants a value from %.10g to %.10g, got \"%.100s\"",
-                option->name, range.least, range.most, text);
+                option->name, range.min, range.max, text);
 }
 
 static enum status store_int(const struct option *option, const char *text, void *field,

@@ -11,14 +11,14 @@
 #include "base/error.h"
 
 /* Ranges of numbers, which suite files share. */
-#define OPTION_COUNT_MOST   1e9
-#define OPTION_THREADS_MOST 65536
+#define OPTION_COUNT_MAX   1e9
+#define OPTION_THREADS_MAX 65536
 
 enum option_kind {
     OPTION_FLAG,
     OPTION_INT,     /* any integer of 64 bits; commands take one of the next two */
-    OPTION_COUNT,   /* integer from 1 to OPTION_COUNT_MOST */
-    OPTION_THREADS, /* integer from 1 to OPTION_THREADS_MOST */
+    OPTION_COUNT,   /* integer from 1 to OPTION_COUNT_MAX */
+    OPTION_THREADS, /* integer from 1 to OPTION_THREADS_MAX */
     OPTION_FLOAT,   /* any finite number; commands take one of the next two */
     OPTION_PERCENT, /* number from 0 to 1000 */
     OPTION_SHARE,   /* number from 1e-12 to 1 */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # title: Where the time goes
-# about: Share of each family of operators in the sum of the times of a workload's steps.
+# about: Share of each group of operators in the sum of the times of a workload's steps.
 # view: times = report_kinds(run)
 # shape: breakdown
 # size: 860 300

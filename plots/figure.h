@@ -19,7 +19,7 @@
 enum {
     FIGURE_GRIDS_MAX = 4,
     FIGURE_BOXES_MAX = 2000,
-    FIGURE_LEADS_MAX = 100,
+    FIGURE_LEADERS_MAX = 100,
     FIGURE_FONT_PX = 13,
     FIGURE_LINE_PX = 18
 };
@@ -52,8 +52,8 @@ struct figure {
     struct box taken[FIGURE_BOXES_MAX];
     bool is_text[FIGURE_BOXES_MAX]; /* of taken */
     int taken_count;
-    struct box leads[FIGURE_LEADS_MAX]; /* lines from markers to their names */
-    int lead_count;
+    struct box leaders[FIGURE_LEADERS_MAX]; /* lines from markers to their names */
+    int leader_count;
     struct figure_mark *marks; /* owned; for whom the plot is drawn takes them */
     int mark_count;
     bool marks_steps;  /* ids are steps of one result, not results */

@@ -10,14 +10,14 @@
 #include "plots/figure.h"
 
 /* A name further off than this is numbered. */
-enum { NEAR_PX = 24, LEAD_FROM_PX = 14, DIRECTIONS = 24 };
+enum { NEAR_PX = 24, LEADER_FROM_PX = 14, DIRECTIONS = 24 };
 
 #define TURN 6.283185307179586
 
 struct place {
     double x, y, align;
-    struct box box, lead;
-    bool has_lead;
+    struct box box, leader;
+    bool has_leader;
 };
 
 /* ---- geometry ---- */
@@ -58,24 +58,24 @@ static bool line_meets_box(const struct box *line, const struct box *box)
 /* ---- one label ---- */
 
 /* From the marker's edge to the nearest side of a label that stands apart. */
-static void set_lead(struct place *place, double x, double y, double radius)
+static void set_leader(struct place *place, double x, double y, double radius)
 {
     const struct box *box = &place->box;
     double to_x = fmax(box->x0, fmin(x, box->x1)), to_y = fmax(box->y0 + 3, fmin(y, box->y1 - 3));
     double distance = hypot(to_x - x, to_y - y), step = radius / distance;
-    place->has_lead = distance >= radius + LEAD_FROM_PX;
-    place->lead = (struct box){x + (to_x - x) * step, y + (to_y - y) * step, to_x, to_y};
+    place->has_leader = distance >= radius + LEADER_FROM_PX;
+    place->leader = (struct box){x + (to_x - x) * step, y + (to_y - y) * step, to_x, to_y};
 }
 
 /* No line runs through a text, and lines keep apart. */
 static bool is_clear(const struct figure *f, const struct place *place)
 {
-    for (int k = 0; k < f->lead_count; k++)
-        if (line_meets_box(&f->leads[k], &place->box) ||
-            (place->has_lead && lines_cross(&f->leads[k], &place->lead)))
+    for (int k = 0; k < f->leader_count; k++)
+        if (line_meets_box(&f->leaders[k], &place->box) ||
+            (place->has_leader && lines_cross(&f->leaders[k], &place->leader)))
             return false;
-    for (int k = 0; k < f->taken_count && place->has_lead; k++)
-        if (f->is_text[k] && line_meets_box(&place->lead, &f->taken[k]))
+    for (int k = 0; k < f->taken_count && place->has_leader; k++)
+        if (f->is_text[k] && line_meets_box(&place->leader, &f->taken[k]))
             return false;
     return true;
 }
@@ -96,7 +96,7 @@ static void turn_to(int direction, bool near, double *dx, double *dy)
 }
 
 static bool find_place(const struct figure *f, const struct label_point *point, const char *text,
-                       double most_px, struct place *place)
+                       double distance_max_px, struct place *place)
 {
     static const double steps[] = {5, 12, 22, 36, 54, 78, 110, 150, 200};
     enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
@@ -104,14 +104,14 @@ static bool find_place(const struct figure *f, const struct label_point *point, 
         int step = k / DIRECTIONS % STEPS, direction = k % DIRECTIONS;
         bool near = steps[step] <= NEAR_PX, second = k >= STEPS * DIRECTIONS;
         double dx, dy, reach = point->radius + steps[step];
-        if (steps[step] > most_px || (near && direction >= 8))
+        if (steps[step] > distance_max_px || (near && direction >= 8))
             continue;
         turn_to(direction, near, &dx, &dy);
         place->align = dx > 0.1 ? 0 : dx < -0.1 ? 1 : 0.5;
         place->x = point->x + dx * reach;
         place->y = point->y + dy * (reach + FIGURE_LINE_PX / 3.0);
         place->box = figure_text_box(place->x, place->y, text, place->align);
-        set_lead(place, point->x, point->y, point->radius);
+        set_leader(place, point->x, point->y, point->radius);
         if (figure_free(f, place->box) && (second || is_clear(f, place)))
             return true;
     }
@@ -123,17 +123,17 @@ static void take_place(struct figure *f, const struct place *place)
     figure_take(f, place->box);
     if (f->taken_count)
         f->is_text[f->taken_count - 1] = true;
-    if (place->has_lead && f->lead_count < FIGURE_LEADS_MAX)
-        f->leads[f->lead_count++] = place->lead;
+    if (place->has_leader && f->leader_count < FIGURE_LEADERS_MAX)
+        f->leaders[f->leader_count++] = place->leader;
 }
 
 static void draw_place(struct figure *f, const struct place *place, const char *text)
 {
     figure_label(f, place->x, place->y, place->align, text);
-    if (place->has_lead)
-        figure_line(f, place->lead, "lc rgb '#808080' lw 0.8");
-    if (place->has_lead && f->lead_count < FIGURE_LEADS_MAX)
-        f->leads[f->lead_count++] = place->lead;
+    if (place->has_leader)
+        figure_line(f, place->leader, "lc rgb '#808080' lw 0.8");
+    if (place->has_leader && f->leader_count < FIGURE_LEADERS_MAX)
+        f->leaders[f->leader_count++] = place->leader;
 }
 
 bool figure_label_beside(struct figure *f, double x, double y, double radius, const char *text)
@@ -179,7 +179,7 @@ static struct short_text text_of(const struct label_point *point)
  * their points become numbers, and their count is returned. */
 static int place_all(struct figure *f, struct label_point *points, int count, bool draws)
 {
-    int taken = f->taken_count, leads = f->lead_count, crowded = 0;
+    int taken = f->taken_count, leaders = f->leader_count, crowded = 0;
     for (int k = 0; k < 2 * count; k++) {
         struct label_point *point = &points[k % count];
         struct short_text text = text_of(point);
@@ -198,7 +198,7 @@ static int place_all(struct figure *f, struct label_point *points, int count, bo
     }
     if (!draws) {
         f->taken_count = taken;
-        f->lead_count = leads;
+        f->leader_count = leaders;
     }
     return crowded;
 }

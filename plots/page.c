@@ -148,13 +148,13 @@ static double loss_of(const struct grid *bounds, int64_t row)
 bool page_is_pictured(const struct page *page, int64_t result)
 {
     const struct grid *g = &page->bounds;
-    int64_t own = page_find(g, result);
+    int64_t this_row = page_find(g, result);
     int before = 0;
-    if (g->row_count <= PAGE_PICTURED_MAX || own < 0)
+    if (g->row_count <= PAGE_PICTURED_MAX || this_row < 0)
         return true;
     for (int64_t row = 0; row < g->row_count; row++)
-        before +=
-            loss_of(g, row) > loss_of(g, own) || (loss_of(g, row) == loss_of(g, own) && row < own);
+        before += loss_of(g, row) > loss_of(g, this_row) ||
+                  (loss_of(g, row) == loss_of(g, this_row) && row < this_row);
     return before < PAGE_PICTURED_MAX;
 }
 

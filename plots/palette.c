@@ -12,7 +12,7 @@ static const struct swatch swatches[PALETTE_COUNT] = {
     {"dark", 0x5F6B73, 9, 0xffffff},
 };
 
-static const char *const families[PALETTE_COUNT] = {
+static const char *const groups[PALETTE_COUNT] = {
     "convolution",        "matrix product",         "attention",
     "recurrent",          "normalisation, softmax", "element by element",
     "pooling, reduction", "memory movement",        "other",
@@ -20,7 +20,7 @@ static const char *const families[PALETTE_COUNT] = {
 
 struct rule {
     const char *word; /* found anywhere in the operator's name */
-    int family;
+    int group;
 };
 
 /* In order: the first word that is found decides. */
@@ -52,13 +52,13 @@ int palette_of_kind(const char *kind)
 {
     for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++)
         if (strstr(kind, rules[k].word))
-            return rules[k].family;
+            return rules[k].group;
     return PALETTE_COUNT - 1;
 }
 
-const char *palette_family(int index)
+const char *palette_group(int index)
 {
-    return families[index >= 0 && index < PALETTE_COUNT ? index : PALETTE_COUNT - 1];
+    return groups[index >= 0 && index < PALETTE_COUNT ? index : PALETTE_COUNT - 1];
 }
 
 int palette_of_domain(const char *domain)

@@ -16,9 +16,9 @@ struct swatch {
 };
 
 const struct swatch *palette_at(int index);
-/* Operators fall into families: convolution, matrix product ... the last one is "other". */
+/* Operators fall into groups: convolution, matrix product ... the last one is "other". */
 int palette_of_kind(const char *kind);
-const char *palette_family(int index);
+const char *palette_group(int index);
 /* Fields of work: vision, recommendation, language ... */
 int palette_of_domain(const char *domain);
 const char *palette_domain(int index);

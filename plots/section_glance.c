@@ -29,18 +29,18 @@ static void put_count(struct page *page, const char *fact, const char *one, cons
 static void put_threads(struct page *page)
 {
     const struct grid *g = &page->results;
-    double least = INFINITY, most = 0;
+    double threads_min = INFINITY, threads_max = 0;
     for (int64_t row = 0; row < g->row_count; row++)
         if (strcmp(grid_text(g, row, "device"), "cpu") == 0) {
-            least = fmin(least, grid_number(g, row, "threads"));
-            most = fmax(most, grid_number(g, row, "threads"));
+            threads_min = fmin(threads_min, grid_number(g, row, "threads"));
+            threads_max = fmax(threads_max, grid_number(g, row, "threads"));
         }
-    if (!(most > 0))
+    if (!(threads_max > 0))
         page_raw(page, "no point on the CPU");
-    else if (least < most)
-        page_raw(page, "%.0f to %.0f threads in use", least, most);
+    else if (threads_min < threads_max)
+        page_raw(page, "%.0f to %.0f threads in use", threads_min, threads_max);
     else
-        page_raw(page, "%.0f thread%s in use", most, most == 1 ? "" : "s");
+        page_raw(page, "%.0f thread%s in use", threads_max, threads_max == 1 ? "" : "s");
 }
 
 static void put_memory(struct page *page)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the time goes: a bar per workload, a part per family of operators, all bars equally long.
+ * Where the time goes: a bar per workload, a part per group of operators, all bars equally long.
  * Block times (result, label, kind, seconds), rows of a result together. Times of steps are each
  * measured alone: a bar shows shares of their sum, not of the workload's own time. */
 #include <math.h>
@@ -81,9 +81,9 @@ enum status shape_breakdown(struct figure *f, struct error *err)
     }
     f->left = widest + 14;
     f->right = 22, f->bottom = 46;
-    f->top = figure_legend_height(f, used, palette_family) + 4;
+    f->top = figure_legend_height(f, used, palette_group) + 4;
     f->height = f->top + f->bottom + bars * BAR_PX;
-    figure_legend(f, used, palette_family);
+    figure_legend(f, used, palette_group);
     f->x = (struct axis){0, 100, false};
     f->y = (struct axis){bars - 0.5, -0.5, false};
     figure_frame(f);

@@ -100,8 +100,8 @@ static double pick_scale(double median_s, const char **unit)
 static void set_time_axis(struct figure *f, const double *sorted, int64_t count)
 {
     double low = sorted[0], high = sorted[count - 1];
-    double most = 1.5 * stats_quantile(sorted, (int)count, 0.99);
-    high = high > 3 * low ? fmin(high, most) : high;
+    double high_max = 1.5 * stats_quantile(sorted, (int)count, 0.99);
+    high = high > 3 * low ? fmin(high, high_max) : high;
     double span = fmax(high - low, 0.02 * high);
     f->x = (struct axis){low - 0.04 * span, high + 0.06 * span, false};
 }

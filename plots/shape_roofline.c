@@ -40,14 +40,14 @@ static void collect(const struct grid *grid, struct roofs *roofs)
         bool compute = strcmp(grid_text(grid, row, "kind"), "compute") == 0;
         int *count = compute ? &roofs->compute_count : &roofs->memory_count;
         struct roof *list = compute ? roofs->compute : roofs->memory;
-        double *most = compute ? &roofs->top : &roofs->widest;
+        double *highest = compute ? &roofs->top : &roofs->widest;
         if (!(value > 0) || *count == ROOFS_MAX)
             continue;
         list[(*count)++] =
             (struct roof){.measured = strcmp(grid_text(grid, row, "how"), "measured") == 0,
                           .value = value,
                           .label = grid_text(grid, row, "label")};
-        *most = fmax(*most, value);
+        *highest = fmax(*highest, value);
         if (compute && list[*count - 1].measured)
             roofs->measured_top = fmax(roofs->measured_top, value);
     }
@@ -368,7 +368,7 @@ static void set_frame(struct figure *f, const struct grid *points, const struct 
                       const struct roofs *base)
 {
     const char *(*name)(int) =
-        grid_column_find(points, "kind") >= 0 ? palette_family : palette_domain;
+        grid_column_find(points, "kind") >= 0 ? palette_group : palette_domain;
     f->left = 74, f->right = 16, f->bottom = 54 + f->below;
     f->top = figure_legend_height(f, used_swatches(points), name);
     figure_legend(f, used_swatches(points), name);
@@ -387,7 +387,7 @@ static enum status draw(struct figure *f, const struct grid *points, struct name
     double *radius = arena_array(arena, (size_t)points->row_count, sizeof(*radius));
     if (!radius)
         return FAIL_NO_MEMORY(err);
-    f->taken_count = f->lead_count = f->mark_count = f->unnamed = 0;
+    f->taken_count = f->leader_count = f->mark_count = f->unnamed = 0;
     collect(figure_grid(f, "roofs"), &roofs);
     if (base_points)
         collect(figure_grid(f, "base_roofs"), &base);

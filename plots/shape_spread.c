@@ -48,7 +48,7 @@ static enum status read_all(struct figure *f, const struct grid *results, struct
  * beyond is written at the edge. */
 static void set_axes(struct figure *f, const struct grid *results, const struct spread *spreads)
 {
-    double widest = 0, low = 0.99, high = 1.01, most = 1.5;
+    double widest = 0, low = 0.99, high = 1.01, high_max = 1.5;
     int rows = 0;
     for (int64_t row = 0; row < results->row_count; row++) {
         if (!isfinite(spreads[row].max))
@@ -57,13 +57,13 @@ static void set_axes(struct figure *f, const struct grid *results, const struct 
         widest = fmax(widest, figure_text_width(name.s));
         low = fmin(low, spreads[row].q01);
         high = fmax(high, spreads[row].max);
-        most = fmax(most, 1.15 * spreads[row].q99);
+        high_max = fmax(high_max, 1.15 * spreads[row].q99);
         rows++;
     }
     f->left = widest + 14;
-    f->right = high > most ? BEYOND_PX : 24, f->top = 8, f->bottom = 46;
+    f->right = high > high_max ? BEYOND_PX : 24, f->top = 8, f->bottom = 46;
     f->height = f->top + f->bottom + rows * ROW_PX;
-    high = fmin(high, most);
+    high = fmin(high, high_max);
     f->x = high > 3 ? (struct axis){low * 0.97, high * 1.02, true}
                     : (struct axis){low - 0.02 * (high - low), high + 0.03 * (high - low), false};
     f->y = (struct axis){rows - 0.5, -0.5, false};

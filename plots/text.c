@@ -132,11 +132,11 @@ struct short_text text_fit(const char *text, double letters)
 {
     struct short_text fit = {""};
     size_t used = 0;
-    int count = 0, most = letters < 60 ? (int)letters : 60;
-    bool all = text_letters(text) <= most;
+    int count = 0, letters_max = letters < 60 ? (int)letters : 60;
+    bool all = text_letters(text) <= letters_max;
     while (*text && used < sizeof(fit.s) - 8) {
         bool begins = (*text & 0xc0) != 0x80;
-        if (begins && !all && count == most - 1)
+        if (begins && !all && count == letters_max - 1)
             break;
         count += begins;
         fit.s[used++] = *text++;

@@ -43,7 +43,7 @@ static bool spool_folder(const char *path, int place, char *folder)
 }
 
 /* A folder or file of somebody else, or a link to anywhere, is not trusted. */
-static bool is_own(const char *path, bool folder)
+static bool is_trusted(const char *path, bool folder)
 {
     struct stat info;
     return lstat(path, &info) == 0 && info.st_uid == geteuid() &&
@@ -58,7 +58,7 @@ static enum status open_in(const char *folder, const char *uuid, struct store **
     if (mkdir(folder, 0700) && errno != EEXIST)
         return FAIL(err, STATUS_FAILED, "%s: the folder cannot be made: %s", folder,
                     strerror(errno));
-    if (!is_own(folder, true))
+    if (!is_trusted(folder, true))
         return FAIL(err, STATUS_FAILED, "%s: belongs to another user or is no folder", folder);
     snprintf(file, sizeof(file), "%s/%s.db", folder, uuid);
     enum status status = store_open_how(file, &how, out, err);
@@ -96,7 +96,7 @@ static void take_in(struct store *store, const char *file)
     struct ingest_counts counts;
     char journal[PATH_BYTES + 320];
     struct stat info;
-    if (!is_own(file, false) || stat(file, &info) != 0)
+    if (!is_trusted(file, false) || stat(file, &info) != 0)
         return;
     if (info.st_size == 0) {
         if (time(NULL) - info.st_mtime > EMPTY_LEAST_S)
@@ -119,7 +119,7 @@ void spools_ingest(struct store *store)
     sqlite3_busy_timeout(store->db, 0);
     for (int place = 0; place < PLACES; place++) {
         DIR *entries = NULL;
-        if (spool_folder(store->path, place, folder) && is_own(folder, true))
+        if (spool_folder(store->path, place, folder) && is_trusted(folder, true))
             entries = opendir(folder);
         for (struct dirent *entry; entries && (entry = readdir(entries));) {
             size_t length = strlen(entry->d_name);

@@ -167,7 +167,7 @@ static enum status check_and_migrate(struct store *store, const struct open_how 
     return status;
 }
 
-static enum status must_be_there(const char *path, struct error *err)
+static enum status must_exist(const char *path, struct error *err)
 {
     struct stat info;
     if (stat(path, &info))
@@ -202,7 +202,7 @@ enum status store_open_how(const char *path, const struct open_how *how, struct 
 {
     bool old = false;
     *out = NULL;
-    TRY(how->write ? must_be_writable(path, err) : must_be_there(path, err));
+    TRY(how->write ? must_be_writable(path, err) : must_exist(path, err));
     if (how->write)
         TRY(make_folders(path, err));
     struct store *store = calloc(1, sizeof(*store));

@@ -154,7 +154,7 @@ enum status campaign_note_lost(struct campaign *c, const char *device, const cha
 
 /* ---- ceilings ---- */
 
-static bool is_first_there(const struct plan *plan, int k)
+static bool is_first_on_device(const struct plan *plan, int k)
 {
     const struct point *point = &plan->points[k];
     if (point->skip || strcmp(point->device, "cpu") == 0 || strcmp(point->device, "null") == 0)
@@ -181,7 +181,7 @@ static enum status join_ceilings(struct campaign *c, const struct ceiling_list *
 
 /* A ceiling that failed is a record with its reason; only the device itself tells that it is gone.
  */
-static enum status check_there(struct campaign *c, const char *name, struct error *err)
+static enum status check_device(struct campaign *c, const char *name, struct error *err)
 {
     struct device device;
     struct error how = {0};
@@ -198,7 +198,7 @@ static enum status measure_devices(struct campaign *c, struct error *err)
         struct ceiling_list more;
         struct error why = {0};
         const char *device = c->plan->points[k].device;
-        if (!is_first_there(c->plan, k))
+        if (!is_first_on_device(c->plan, k))
             continue;
         progress_show(&c->progress, device, NAN, NAN);
         if (device_ceilings_measure(device, true, &c->arena, &more.records, &more.count, &why) ==
@@ -207,7 +207,7 @@ static enum status measure_devices(struct campaign *c, struct error *err)
         else if (!c->result->note[0])
             snprintf(c->result->note, sizeof(c->result->note), "no ceilings of %s: %.400s", device,
                      why.message);
-        TRY(check_there(c, device, err));
+        TRY(check_device(c, device, err));
     }
     return STATUS_OK;
 }

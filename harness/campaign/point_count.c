@@ -44,8 +44,8 @@ static double seconds_each(const struct work *w)
 static int64_t executions_of(const struct work *w, const struct profiler *profiler)
 {
     double wanted = profiler->pass_s > 0 ? profiler->pass_s : COUNTED_S;
-    double most = profiler->executions_max ? (double)profiler->executions_max : COUNTED_MAX;
-    return (int64_t)fmax(1, fmin(wanted / seconds_each(w), most));
+    double limit = profiler->executions_max ? (double)profiler->executions_max : COUNTED_MAX;
+    return (int64_t)fmax(1, fmin(wanted / seconds_each(w), limit));
 }
 
 /* What the subject was started with is done, and was done well. */

@@ -322,7 +322,7 @@ static enum status join(struct work *w, struct measurement *out, double *spread,
 }
 
 /* That of the bursts around the samples, or of a ceiling of the run where there are none. */
-static void find_peak(const struct work *w, const struct point_record *own,
+static void find_peak(const struct work *w, const struct point_record *stored,
                       struct point_facts *facts)
 {
     facts->peak_reason = "";
@@ -334,13 +334,13 @@ static void find_peak(const struct work *w, const struct point_record *own,
                 fmax(w->peak, record_value(&w->state->record, "peak_flop_rate"));
         return;
     }
-    facts->peak_flop_rate = peak_of(own, w->job->ceilings, &facts->peak_reason);
+    facts->peak_flop_rate = peak_of(stored, w->job->ceilings, &facts->peak_reason);
 }
 
 static enum status make_record(struct work *w, struct point_facts *facts, struct error *err)
 {
     struct point_state *state = w->state;
-    struct point_record own = record_point(w->job->point);
+    struct point_record stored = record_point(w->job->point);
     const struct visits_taken *taken = w->job->taken;
     struct measurement joined;
     struct record record;
@@ -353,7 +353,7 @@ static enum status make_record(struct work *w, struct point_facts *facts, struct
         TRY(join(w, &joined, &facts->round_spread, err));
     }
     facts->measurement = w->measured ? &joined : NULL;
-    find_peak(w, &own, facts);
+    find_peak(w, &stored, facts);
     TRY(state->has_record ? record_again(facts, &state->record, w->arena, &record, err)
                           : record_make(facts, w->arena, &record, err));
     state->record = record;

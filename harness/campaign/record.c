@@ -264,19 +264,19 @@ static void add_steps(struct rows *rows, const struct point_facts *f)
 /* What was computed by the reference, which is made to be right and not to be fast. */
 static void add_reference(struct rows *rows, const struct point_facts *f)
 {
-    double all = 0, there = 0;
+    double all = 0, by_reference = 0;
     int steps = 0;
     for (int s = 0; s < exe_step_count(f->exe); s++) {
         double ns = f->step_ns ? f->step_ns[s] : NAN;
         bool is_reference = strcmp(exe_step_at(f->exe, s).kernel->provider, "reference") == 0;
         steps += is_reference;
         all += ns;
-        there += is_reference ? ns : 0;
+        by_reference += is_reference ? ns : 0;
     }
     struct metric_record *row = add(rows, -1, "reference_steps", "1", steps);
     row->source = "compiler";
     row->better = BETTER_LOWER;
-    row = add(rows, -1, "reference_time_share", "1", steps ? there / all : 0);
+    row = add(rows, -1, "reference_time_share", "1", steps ? by_reference / all : 0);
     row->source = "clock";
     row->better = BETTER_LOWER;
     row->formula = "time of steps on the reference kernel / time of all steps";

@@ -39,12 +39,12 @@ static bool is_slow(const struct step_time *s)
 static int next_slow(const struct step_time *steps, int count, double below)
 {
     int worst = -1;
-    double most = 0;
+    double worst_excess = 0;
     for (int k = 0; k < count; k++) {
         double excess = steps[k].took_s - steps[k].trial_s;
-        if (!is_slow(&steps[k]) || excess >= below || excess <= most)
+        if (!is_slow(&steps[k]) || excess >= below || excess <= worst_excess)
             continue;
-        most = excess;
+        worst_excess = excess;
         worst = k;
     }
     return worst;

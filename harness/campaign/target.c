@@ -44,10 +44,10 @@ static void flush_caches(void *context)
 
 static enum status open_evict(struct target *t, struct error *err)
 {
-    enum { LEAST = 64 << 20, MOST = 1 << 30 };
+    enum { EVICT_MIN = 64 << 20, EVICT_MAX = 1 << 30 };
     long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    size_t bytes = l3 > 0 ? 4 * (size_t)l3 : LEAST;
-    t->evict_bytes = bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+    size_t bytes = l3 > 0 ? 4 * (size_t)l3 : EVICT_MIN;
+    t->evict_bytes = bytes < EVICT_MIN ? EVICT_MIN : bytes > EVICT_MAX ? EVICT_MAX : bytes;
     t->evict = memory_alloc(t->evict_bytes);
     if (!t->evict)
         return FAIL_NO_MEMORY(err);

@@ -415,11 +415,11 @@ static void print_json(const struct report *r)
     json_open(&json, "profilers", '[');
     for (int k = 0; k < profiler_count(); k++) {
         char reason[400];
-        bool there = profiler_at(k)->available(reason, sizeof(reason));
+        bool available = profiler_at(k)->available(reason, sizeof(reason));
         json_open(&json, NULL, '{');
         json_text(&json, "name", profiler_at(k)->name);
-        json_bool(&json, "available", there);
-        json_text(&json, "reason", there ? NULL : reason);
+        json_bool(&json, "available", available);
+        json_text(&json, "reason", available ? NULL : reason);
         json_close(&json);
     }
     json_close(&json);

@@ -132,11 +132,11 @@ struct result {
 /* Counts of outputs of unknown size become outputs behind the model's own. */
 static int add_counts(struct graph *g)
 {
-    int own = g->output_count;
-    for (int k = 0; k < own; k++)
+    int of_model = g->output_count;
+    for (int k = 0; k < of_model; k++)
         if (g->values[g->outputs[k]].count != NONE)
             graph_output(g, g->values[g->outputs[k]].count);
-    return own;
+    return of_model;
 }
 
 /* Entries along the counted axis that are real; -1: all. */

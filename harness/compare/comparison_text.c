@@ -106,19 +106,19 @@ static void text_reasons(const struct comparison_set *set, FILE *stream)
 /* What BASE stands for, where it is more than what was named. */
 static void text_history(const struct comparison_set *set, FILE *stream)
 {
-    int least = 0, most = 0;
+    int runs_min = 0, runs_max = 0;
     for (size_t k = 0; k < set->count; k++) {
         int runs = set->verdicts[k].history_runs;
         if (runs > 0)
-            least = least == 0 || runs < least ? runs : least;
-        most = runs > most ? runs : most;
+            runs_min = runs_min == 0 || runs < runs_min ? runs : runs_min;
+        runs_max = runs > runs_max ? runs : runs_max;
     }
-    if (least < most)
-        fprintf(stream, "BASE counts with %d to %d earlier runs of its program here.\n", least,
-                most);
-    else if (most)
-        fprintf(stream, "BASE counts with %d earlier run%s of its program here.\n", most,
-                most == 1 ? "" : "s");
+    if (runs_min < runs_max)
+        fprintf(stream, "BASE counts with %d to %d earlier runs of its program here.\n", runs_min,
+                runs_max);
+    else if (runs_max)
+        fprintf(stream, "BASE counts with %d earlier run%s of its program here.\n", runs_max,
+                runs_max == 1 ? "" : "s");
 }
 
 static bool has_unjudged(const struct comparison_set *set)

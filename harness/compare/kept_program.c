@@ -175,7 +175,7 @@ enum status kept_program_keep(const char *db, const char *uid, struct arena *are
                               const char **path, bool *fresh, struct error *err)
 {
     struct build_files files;
-    char own[HASH64_TEXT], found[HASH64_TEXT];
+    char this_uid[HASH64_TEXT], found[HASH64_TEXT];
     *path = folder_of(db, uid, arena);
     if (!*path)
         return FAIL_NO_MEMORY(err);
@@ -189,13 +189,13 @@ enum status kept_program_keep(const char *db, const char *uid, struct arena *are
                           "Remove the folder",
                           *path, found);
     TRY(build_probe_files(&files, arena, err));
-    TRY(build_files_uid(&files, own, err));
-    if (strcmp(own, uid) != 0)
+    TRY(build_files_uid(&files, this_uid, err));
+    if (strcmp(this_uid, uid) != 0)
         return FAIL(
             err, STATUS_FAILED,
             "the program of this run cannot be kept: it was build %s, this program is build "
             "%s. Say the same with the program that made the run, in the same %s",
-            uid, own, named_variable);
+            uid, this_uid, named_variable);
     return keep_files(&files, *path, uid, arena, err);
 }
 

@@ -39,7 +39,7 @@ static int roundings_of(const struct graph *g, const struct node *node, enum pre
 /* The most roundings on a way through the network. */
 static int depth_of(const struct graph *g, enum precision precision)
 {
-    int *depth = calloc((size_t)g->value_count + 1, sizeof(*depth)), most = 0;
+    int *depth = calloc((size_t)g->value_count + 1, sizeof(*depth)), deepest = 0;
     for (int n = 0; depth && n < g->node_count; n++) {
         const struct node *node = &g->nodes[n];
         int at = 0;
@@ -47,13 +47,13 @@ static int depth_of(const struct graph *g, enum precision precision)
             if (node->inputs[k] != NONE && depth[node->inputs[k]] > at)
                 at = depth[node->inputs[k]];
         at += roundings_of(g, node, precision);
-        most = at > most ? at : most;
+        deepest = at > deepest ? at : deepest;
         for (int k = 0; k < node->output_count; k++)
             if (node->outputs[k] != NONE)
                 depth[node->outputs[k]] = at;
     }
     free(depth);
-    return most;
+    return deepest;
 }
 
 /* Half a unit of the narrowest results, be they asked for or those of a model file. */

@@ -113,7 +113,7 @@ static enum status lap_ns(struct session *s, const struct device_lap *lap, int64
 }
 
 /* The rounds that take a lap's time, after the device has worked long enough. */
-static enum status calibrate(struct session *s, const struct device_lap *lap, int64_t most,
+static enum status calibrate(struct session *s, const struct device_lap *lap, int64_t rounds_max,
                              int64_t *rounds, struct error *err)
 {
     double worked = 0, warm = s->warm ? WARM_NS : WARM_FIRST_NS, ns;
@@ -122,21 +122,21 @@ static enum status calibrate(struct session *s, const struct device_lap *lap, in
         TRY(lap_ns(s, lap, *rounds, &ns, err));
         worked += ns;
         double factor = LAP_NS / ns;
-        bool enough = factor <= 2 || *rounds == most;
+        bool enough = factor <= 2 || *rounds == rounds_max;
         if (enough && worked >= warm)
             break;
         double wanted = (double)*rounds * (factor > 16 ? 16 : factor);
-        *rounds = wanted < 1 ? 1 : wanted > (double)most ? most : (int64_t)wanted;
+        *rounds = wanted < 1 ? 1 : wanted > (double)rounds_max ? rounds_max : (int64_t)wanted;
     }
     s->warm = true;
     return STATUS_OK;
 }
 
-static enum status sample(struct session *s, const struct device_lap *lap, int64_t most,
+static enum status sample(struct session *s, const struct device_lap *lap, int64_t rounds_max,
                           double amount, double *values, int repeats, struct error *err)
 {
     int64_t rounds;
-    TRY(calibrate(s, lap, most, &rounds, err));
+    TRY(calibrate(s, lap, rounds_max, &rounds, err));
     for (int k = 0; k < repeats; k++) {
         double ns;
         TRY(lap_ns(s, lap, rounds, &ns, err));
@@ -156,13 +156,13 @@ static void summarise(struct ceiling_record *record, double *values, int repeats
 
 /* Fills value, min, max and n: amount per round over time, or time per round where that is what is
  * asked. A failure becomes the record's reason. */
-static enum status measure(struct session *s, const struct device_lap *lap, int64_t most,
+static enum status measure(struct session *s, const struct device_lap *lap, int64_t rounds_max,
                            double amount, struct ceiling_record *record, struct error *err)
 {
     double values[REPEATS];
     struct error why = {0};
     int repeats = s->quick ? REPEATS_QUICK : REPEATS;
-    if (sample(s, lap, most, amount, values, repeats, &why) != STATUS_OK)
+    if (sample(s, lap, rounds_max, amount, values, repeats, &why) != STATUS_OK)
         return add_failed(s, record, &why, err);
     for (int k = 0; k < repeats && record->kind == CEILING_LATENCY; k++)
         values[k] = 1 / values[k];

@@ -235,8 +235,8 @@ static enum status fill_stop(struct planner *planner, const struct selection *s,
 /* The search of a server is one, and a visit takes three samples at least. */
 static int visits_of(const struct protocol *p, int rounds)
 {
-    int64_t most = p->scenario == SCENARIO_SERVER ? 1 : p->samples_max / 3;
-    return most < 1 ? 1 : most < rounds ? (int)most : rounds;
+    int64_t rounds_max = p->scenario == SCENARIO_SERVER ? 1 : p->samples_max / 3;
+    return rounds_max < 1 ? 1 : rounds_max < rounds ? (int)rounds_max : rounds;
 }
 
 static enum status fill_protocol(struct planner *planner, const struct selection *s,
@@ -276,8 +276,8 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
                                int cpus)
 {
     struct error why;
-    bool there = strcmp(p->device, "null") != 0 && strcmp(p->device, "cpu") != 0;
-    if (there && device_check(p->device, &why) != STATUS_OK)
+    bool on_device = strcmp(p->device, "null") != 0 && strcmp(p->device, "cpu") != 0;
+    if (on_device && device_check(p->device, &why) != STATUS_OK)
         return arena_strdup(arena, why.message);
     if (providers_find(p->providers, &why) != STATUS_OK)
         return arena_strdup(arena, why.message);
@@ -285,9 +285,9 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
         return arena_printf(arena, "mode \"%s\": no operator has a gradient yet", p->mode);
     enum precision precision;
     if (precision_from_name(p->precision, &precision, &why) != STATUS_OK ||
-        !workload_has_precision(w, precision, !there))
+        !workload_has_precision(w, precision, !on_device))
         return arena_printf(arena, "precision \"%s\": %s cannot run in it on %s", p->precision,
-                            p->workload, there ? p->device : "the CPU");
+                            p->workload, on_device ? p->device : "the CPU");
     if (p->threads > cpus)
         return arena_printf(arena, "%d threads: this process may use %d CPU%s", p->threads, cpus,
                             cpus == 1 ? "" : "s");

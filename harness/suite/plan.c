@@ -34,10 +34,10 @@ static enum status add_override(struct planner *planner, const struct override_r
 
 static enum status read_overrides(struct planner *planner, const struct plan_overrides *o)
 {
-    char samples[32], seconds[32], most[32], budget[32];
+    char samples[32], seconds[32], seconds_max[32], budget[32];
     snprintf(samples, sizeof(samples), "%lld", (long long)o->samples);
     snprintf(seconds, sizeof(seconds), "%.10g", o->seconds);
-    snprintf(most, sizeof(most), "%.10g", o->seconds_max);
+    snprintf(seconds_max, sizeof(seconds_max), "%.10g", o->seconds_max);
     snprintf(budget, sizeof(budget), "%.10g", o->budget_s);
     const struct override_row rows[] = {
         {"--batch", KEY_BATCH, o->batch},
@@ -54,7 +54,7 @@ static enum status read_overrides(struct planner *planner, const struct plan_ove
         {"--quantile", KEY_QUANTILE, o->quantile},
         {"--samples", KEY_SAMPLES_MIN, o->samples ? samples : NULL},
         {"--seconds", KEY_SECONDS_MIN, o->seconds != 0 ? seconds : NULL},
-        {"--seconds-max", KEY_SECONDS_MAX, o->seconds_max != 0 ? most : NULL},
+        {"--seconds-max", KEY_SECONDS_MAX, o->seconds_max != 0 ? seconds_max : NULL},
         {"--budget", KEY_BUDGET, o->budget_s != 0 ? budget : NULL},
         {"--rounds", KEY_ROUNDS, o->rounds},
         {"--cold", KEY_COLD, o->cold ? "true" : NULL},

@@ -85,7 +85,7 @@ struct suite_key {
     bool sweeps;                /* a list makes a point of each value */
     const char *const *choices; /* NULL-terminated; NULL: anything */
     enum status (*check)(const char *text, struct error *err); /* instead of choices; or NULL */
-    double least, most;                                        /* of numbers */
+    double min, max;                                           /* of numbers */
     const char *usual; /* default as text; NULL: none, help says what then */
     const char *help;
 };

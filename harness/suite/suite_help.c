@@ -28,10 +28,10 @@ static void describe(const struct suite_key *key, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", gap, *choice);
     }
     if (used < size && (key->type == SUITE_INT || key->type == SUITE_NUMBER)) {
-        if (key->least > 0 && key->least < 1e-100)
-            used += (size_t)snprintf(text + used, size - used, ", above 0 to %g", key->most);
+        if (key->min > 0 && key->min < 1e-100)
+            used += (size_t)snprintf(text + used, size - used, ", above 0 to %g", key->max);
         else
-            used += (size_t)snprintf(text + used, size - used, ", %g to %g", key->least, key->most);
+            used += (size_t)snprintf(text + used, size - used, ", %g to %g", key->min, key->max);
     }
     if (used < size && key->type == SUITE_WORDS)
         used += (size_t)snprintf(text + used, size - used, "%s", "; a list is one value");

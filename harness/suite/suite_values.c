@@ -86,13 +86,11 @@ static enum status check_choice(const struct axis_reader *r, const char *text)
 static enum status check_range(const struct axis_reader *r, double number, const char *text)
 {
     const struct suite_key *key = r->key;
-    if (number >= key->least && number <= key->most)
+    if (number >= key->min && number <= key->max)
         return STATUS_OK;
-    if (key->least > 0 && key->least < 1e-100) /* above zero, however little */
-        return suite_complain(r->place, r->err, "%s is not above 0 and at most %g", text,
-                              key->most);
-    return suite_complain(r->place, r->err, "%s is not in %g to %.10g", text, key->least,
-                          key->most);
+    if (key->min > 0 && key->min < 1e-100) /* above zero, however little */
+        return suite_complain(r->place, r->err, "%s is not above 0 and at most %g", text, key->max);
+    return suite_complain(r->place, r->err, "%s is not in %g to %.10g", text, key->min, key->max);
 }
 
 static enum status append(struct axis_reader *r, struct suite_value value)
@@ -200,7 +198,7 @@ static enum status append_range(struct axis_reader *r, const struct toml_value *
     if (!given[0] || !given[1] || given[2] == given[3])
         return suite_complain(r->place, r->err,
                               "a range is { from = 1, to = 64, times = 2 } or { ..., plus = 8 }");
-    if (number[0] < 1 || number[1] < number[0] || (double)number[1] > r->key->most)
+    if (number[0] < 1 || number[1] < number[0] || (double)number[1] > r->key->max)
         return suite_complain(r->place, r->err, "the range from %lld to %lld is empty or too wide",
                               (long long)number[0], (long long)number[1]);
     if (given[2] ? number[2] < 2 : number[3] < 1)
@@ -283,8 +281,8 @@ struct suite_key suite_key_of_param(const struct param *param)
                               .type = param->choices ? SUITE_TEXT : SUITE_INT,
                               .sweeps = true,
                               .choices = param->choices == param_text ? NULL : param->choices,
-                              .least = 1,
-                              .most = 1 << 30,
+                              .min = 1,
+                              .max = 1 << 30,
                               .usual = param->value,
                               .help = param->help};
 }

@@ -22,7 +22,7 @@
 enum { PAIRS_LEAST = 8, LEVELS_PART = 16 };
 
 /* Of a visit, both programs together. */
-static const double seconds_least = 0.6, seconds_most_least = 1.6;
+static const double seconds_least = 0.6, seconds_max_least = 1.6;
 static const double start_limit_s = 900, sample_limit_s = 300;
 static const char self[] = "/proc/self/exe"; /* this program, were its file replaced meanwhile */
 
@@ -123,7 +123,7 @@ static struct turns_rules rules_of(const struct turns *t, const struct point *po
     const struct protocol *p = &point->protocol;
     bool host = strcmp(point->device, "cpu") == 0, null = strcmp(point->device, "null") == 0;
     int64_t pairs = (p->samples_min + t->rounds - 1) / t->rounds;
-    double most = 2 * p->seconds_max / t->rounds;
+    double share_s = 2 * p->seconds_max / t->rounds;
     struct turns_rules rules = {.pairs_min = pairs > PAIRS_LEAST
                                                  ? (int)fmin((double)pairs, TURNS_SAMPLES_MAX)
                                                  : PAIRS_LEAST,
@@ -135,7 +135,7 @@ static struct turns_rules rules_of(const struct turns *t, const struct point *po
                                 .levels = host ? t->levels : NULL,
                                 .host = host,
                                 .cpus = point->threads};
-    rules.seconds_max = fmax(fmax(most, rules.seconds_min), seconds_most_least);
+    rules.seconds_max = fmax(fmax(share_s, rules.seconds_min), seconds_max_least);
     if (null) /* its time does not pass */
         rules.seconds_min = 0;
     return rules;
@@ -196,14 +196,14 @@ static enum status visit_point(struct turns *t, struct turns_point *tp, int roun
     enum status status = take_visit(t, tp, round, &visit, &arena, &why);
     arena_release(&arena);
     *goes_on = !interrupt_requested();
-    bool own = status != STATUS_OK && visit.failed < 0;
+    bool no_side_at_fault = status != STATUS_OK && visit.failed < 0;
     if (status == STATUS_OK && visit.count < 2)
         *goes_on = false;
-    if (!own && (*goes_on || (status == STATUS_OK && visit.count >= 2))) {
+    if (!no_side_at_fault && (*goes_on || (status == STATUS_OK && visit.count >= 2))) {
         status = turns_point_add(tp, &visit, round, &why, &t->arena, err);
         if (status == STATUS_OK)
             status = put_both(t, tp, round, err);
-    } else if (own && *goes_on) {
+    } else if (no_side_at_fault && *goes_on) {
         *err = why;
     } else {
         status = STATUS_OK;

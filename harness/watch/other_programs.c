@@ -182,9 +182,9 @@ static double busy_of_cpus(const char *root, int *count)
     cpu_set_t cpus;
     double busy_s = NAN;
     char *text = malloc(TEXT_MAX);
-    bool there = own_cpus(&cpus) && text && read_file(root, "/proc/stat", text, TEXT_MAX) > 0;
+    bool readable = own_cpus(&cpus) && text && read_file(root, "/proc/stat", text, TEXT_MAX) > 0;
     *count = CPU_COUNT(&cpus);
-    for (char *line = text; there && line; line = strchr(line, '\n')) {
+    for (char *line = text; readable && line; line = strchr(line, '\n')) {
         line += *line == '\n';
         double busy = busy_of_line(line, &cpus);
         if (!isnan(busy))

@@ -84,13 +84,13 @@ static void text_cannot_leave_its_place(void **state)
 static void kinds_have_families(void **state)
 {
     (void)state;
-    assert_string_equal(palette_family(palette_of_kind("Conv")), "convolution");
+    assert_string_equal(palette_group(palette_of_kind("Conv")), "convolution");
     assert_int_equal(palette_of_kind("ConvInteger"), palette_of_kind("Conv"));
-    assert_string_equal(palette_family(palette_of_kind("MatMul")), "matrix product");
+    assert_string_equal(palette_group(palette_of_kind("MatMul")), "matrix product");
     assert_int_equal(palette_of_kind("Gemm"), palette_of_kind("MatMul"));
-    assert_string_equal(palette_family(palette_of_kind("ReduceMax")), "pooling, reduction");
-    assert_string_equal(palette_family(palette_of_kind("NonMaxSuppression")), "other");
-    assert_string_equal(palette_family(palette_of_kind("")), "other");
+    assert_string_equal(palette_group(palette_of_kind("ReduceMax")), "pooling, reduction");
+    assert_string_equal(palette_group(palette_of_kind("NonMaxSuppression")), "other");
+    assert_string_equal(palette_group(palette_of_kind("")), "other");
     assert_int_not_equal(palette_of_domain("vision"), palette_of_domain("language"));
 }
 

@@ -79,7 +79,7 @@ static const char *widened(struct parts *p, const char *x, int64_t rows, enum dt
                 ATTRS(attr_int("axis", 1)));
 }
 
-static const char *own_numbers(struct parts *p, int64_t nodes)
+static const char *numbers_from_zero(struct parts *p, int64_t nodes)
 {
     struct shape shape = shape_of(1, nodes);
     int64_t *numbers = arena_array(&p->form->x->arena, (size_t)nodes + 1, sizeof(*numbers));
@@ -238,7 +238,8 @@ enum status export_connected_components(const struct form *f, struct error *err)
     links = part(&p, "Gather", NAMES(links, edge), ATTRS(attr_int("axis", 1)));
     const char *usable = part(&p, "And", NAMES(on, links), NO_ATTRS);
     const char *none = part_i64(&p, n.nodes);
-    const char *labels = part(&p, "Where", NAMES(active, own_numbers(&p, n.nodes), none), NO_ATTRS);
+    const char *labels =
+        part(&p, "Where", NAMES(active, numbers_from_zero(&p, n.nodes), none), NO_ATTRS);
     struct links l = {shape->dim[0], n.nodes, n.width, usable, other};
     if (p.status == STATUS_OK)
         labels = repeat_rounds(&p, &l, labels);
