@@ -30,6 +30,7 @@ struct tune_entry {
     int variant;
     double time_ns;
     uint64_t build; /* the last that used it; 0: not known */
+    int losses;     /* in a row, of an entry that counts them (tune_record.c); else 0 */
 };
 
 /* Some program with its plug-ins, by providers_identity(). */

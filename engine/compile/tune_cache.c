@@ -2,7 +2,7 @@
  *
  * The tuner's memory between runs: a text file, one line per build that uses it and one per winner:
  *     # build seconds
- *     key kernel variant time_ns build
+ *     key kernel variant time_ns build [losses]
  * Keys contain what would run (provider_identity), so that builds share what is the same in both
  * and keep the rest apart; winners of builds that have long not been used are dropped. A line that
  * does not parse is skipped; files of earlier versions have no builds. The file is replaced as a
@@ -127,8 +127,8 @@ void tune_cache_load(struct tune_cache *cache, const char *path)
         struct tune_build build;
         if (sscanf(line, "# %" SCNx64 " %" SCNd64, &build.id, &build.used_s) == 2)
             note_build(cache, build.id, build.used_s);
-        else if (sscanf(line, "%" SCNx64 " %47s %d %lf %" SCNx64, &entry.key, entry.kernel,
-                        &entry.variant, &entry.time_ns, &entry.build) >= 4)
+        else if (sscanf(line, "%" SCNx64 " %47s %d %lf %" SCNx64 " %d", &entry.key, entry.kernel,
+                        &entry.variant, &entry.time_ns, &entry.build, &entry.losses) >= 4)
             insert(cache, &entry);
     }
     fclose(file);
@@ -158,8 +158,8 @@ static void write_entries(struct tune_cache *cache, FILE *file)
     for (int k = 0; k < cache->count; k++) {
         const struct tune_entry *e = &cache->entries[k];
         if (e->build ? find_build(cache, e->build) != NULL : cache->build_count < TUNE_BUILDS_MAX)
-            fprintf(file, "%016" PRIx64 " %s %d %.0f %016" PRIx64 "\n", e->key, e->kernel,
-                    e->variant, e->time_ns, e->build);
+            fprintf(file, "%016" PRIx64 " %s %d %.0f %016" PRIx64 " %d\n", e->key, e->kernel,
+                    e->variant, e->time_ns, e->build, e->losses);
     }
 }
 

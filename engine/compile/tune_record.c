@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What quick tunings know of a distrusted kernel from steps of the same family: how often in a row
- * it lost clearly, kept among the winners as `variant` of an entry of its own. Such a kernel is
- * dear to try, in a child and again here. Ours are cheap, and which of them wins is a question of
- * size: Winograd loses on small images only.
+ * Two records of past trials, kept in the tuner's cache beside the winners.
  *
- * And who was on trial when a device was lost: trying it again would lose the device again. */
+ * How often in a row a distrusted kernel lost clearly on steps of the same operator and window
+ * (LIKE_FAMILY): after CHANCES losses quick tunings no longer try it there, and a win sets the
+ * count back. Trying such a kernel is expensive: it runs in a child process first and then again
+ * here. Native kernels are cheap to try, and which of them wins depends on the size (Winograd loses
+ * only on small images), so they are not counted.
+ *
+ * And which candidate was on trial when a device was lost: trying it again would lose it again. */
 #include <math.h>
 #include <stdio.h>
 
@@ -25,7 +28,7 @@ bool record_is_hopeless(const struct trial *t, const struct kernel *kernel)
 {
     const struct tune_entry *entry =
         kernel->distrusted ? tune_cache_find(t->cache, key_of(t->family, kernel)) : NULL;
-    return entry && entry->variant >= CHANCES;
+    return entry && entry->losses >= CHANCES;
 }
 
 void record_outcome(const struct trial *t, const struct candidate *winner)
@@ -38,8 +41,8 @@ void record_outcome(const struct trial *t, const struct candidate *winner)
         uint64_t key = key_of(t->family, c->kernel);
         const struct tune_entry *known = tune_cache_find(t->cache, key);
         bool lost = c->time_ns > clear_loss * winner->time_ns;
-        struct tune_entry entry = {
-            .key = key, .variant = lost ? (known ? known->variant : 0) + 1 : 0, .time_ns = 0};
+        struct tune_entry entry = {.key = key,
+                                   .losses = lost ? (known ? known->losses : 0) + 1 : 0};
         snprintf(entry.kernel, sizeof(entry.kernel), "%s", c->kernel->name);
         tune_cache_put(t->cache, &entry);
     }

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
+#include "engine/compile/trial.h"
 #include "engine/run/plugin_files.h"
 #include "engine/run/provider.h"
 #include "tests/lib/sample_plugin.h"
@@ -174,6 +175,49 @@ static void files_of_earlier_versions_are_read(void **state)
     tune_cache_release(&cache);
 }
 
+/* One trial between a native kernel and a distrusted one, which takes `ns`. */
+static void hold_trial(const struct kernel *kernel, double ns)
+{
+    static const struct kernel native = {.name = "native", .provider = "native"};
+    struct candidate list[] = {{.kernel = &native, .time_ns = 100},
+                               {.kernel = kernel, .time_ns = ns}};
+    struct step step = {.candidates = list, .candidate_count = 2};
+    struct tune_cache cache;
+    tune_cache_load(&cache, path);
+    struct trial trial = {.step = &step, .cache = &cache, .family = 7};
+    record_outcome(&trial, &list[ns < 100]);
+    tune_cache_save(&cache, path);
+    tune_cache_release(&cache);
+}
+
+static bool is_hopeless(const struct kernel *kernel, uint64_t family)
+{
+    struct tune_cache cache;
+    tune_cache_load(&cache, path);
+    struct trial trial = {.cache = &cache, .family = family};
+    bool hopeless = record_is_hopeless(&trial, kernel);
+    tune_cache_release(&cache);
+    return hopeless;
+}
+
+static void three_clear_losses_in_a_row_are_enough(void **state)
+{
+    (void)state;
+    static const struct kernel kernel = {
+        .name = "child_first", .provider = "native", .distrusted = true};
+    for (int k = 0; k < 2; k++)
+        hold_trial(&kernel, 200);
+    hold_trial(&kernel, 120); /* lost, but not clearly */
+    for (int k = 0; k < 3; k++) {
+        assert_false(is_hopeless(&kernel, 7));
+        hold_trial(&kernel, 200);
+    }
+    assert_true(is_hopeless(&kernel, 7));
+    assert_false(is_hopeless(&kernel, 8));
+    hold_trial(&kernel, 50);
+    assert_false(is_hopeless(&kernel, 7));
+}
+
 /* ---- plug-ins ---- */
 
 static uint64_t code_of(const struct file *file, size_t size, size_t changed, const char *copy)
@@ -230,6 +274,7 @@ int main(void)
         CACHED(programs_that_take_turns_do_not_fight),
         CACHED(old_builds_are_forgotten),
         CACHED(files_of_earlier_versions_are_read),
+        CACHED(three_clear_losses_in_a_row_are_enough),
         CACHED(a_plugins_code_counts_and_what_is_behind_it_does_not),
         cmocka_unit_test(identities_differ),
     };
