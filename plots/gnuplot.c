@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* pipe2: an end that another gnuplot inherits would never be closed */
 #include "plots/gnuplot.h"
 
 #include <errno.h>
@@ -136,33 +137,43 @@ static void explain(int code, const char *folder, const char *script, char *said
         snprintf(reason, size, "gnuplot failed on %s/%s: %s", folder, script, last_line(said));
 }
 
-enum gnuplot_result gnuplot_run(const char *folder, const char *stem, const char *picture,
-                                char *reason, size_t size)
+void gnuplot_start(struct gnuplot *g, const char *folder, const char *stem, const char *picture)
 {
-    char script[300], place[PATH_MAX + 16], said[1024];
+    char place[PATH_MAX + 16];
     char program[] = "gnuplot", option[] = "-e";
-    char *words[] = {program, option, place, script, NULL};
+    char *words[] = {program, option, place, g->script, NULL};
     int ends[2];
     const char *slash = strrchr(picture, '/');
-    reason[0] = '\0';
-    snprintf(script, sizeof(script), "%s.gp", stem);
+    *g = (struct gnuplot){.folder = folder, .output = -1};
+    snprintf(g->script, sizeof(g->script), "%s.gp", stem);
     snprintf(place, sizeof(place), "PICTURE = '%s'", slash ? slash + 1 : picture);
-    if (pipe(ends) != 0) {
-        snprintf(reason, size, "no pipe to gnuplot: %s", strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        g->error = errno;
+        return;
+    }
+    g->end_ns = clock_now_ns() + (uint64_t)limit_s() * 1000000000;
+    g->child = fork();
+    if (g->child == 0)
+        become_gnuplot(folder, words, ends[1]);
+    g->error = g->child < 0 ? errno : 0;
+    g->child = g->child < 0 ? 0 : g->child;
+    close(ends[1]);
+    g->output = ends[0];
+}
+
+enum gnuplot_result gnuplot_finish(struct gnuplot *g, char *reason, size_t size)
+{
+    char said[1024];
+    reason[0] = '\0';
+    if (g->child)
+        read_all(g->output, g->end_ns, said, sizeof(said));
+    if (g->output >= 0)
+        close(g->output);
+    if (!g->child) {
+        snprintf(reason, size, "gnuplot cannot be started: %s", strerror(g->error));
         return GNUPLOT_FAILED;
     }
-    uint64_t end_ns = clock_now_ns() + (uint64_t)limit_s() * 1000000000;
-    pid_t child = fork();
-    if (child == 0)
-        become_gnuplot(folder, words, ends[1]);
-    if (child < 0)
-        snprintf(reason, size, "gnuplot cannot be started: %s", strerror(errno));
-    close(ends[1]);
-    if (child > 0)
-        read_all(ends[0], end_ns, said, sizeof(said));
-    close(ends[0]);
-    int code = child > 0 ? wait_for(child, end_ns) : -1;
-    if (child > 0)
-        explain(code, folder, script, said, reason, size);
+    int code = wait_for(g->child, g->end_ns);
+    explain(code, g->folder, g->script, said, reason, size);
     return code == 0 ? GNUPLOT_DREW : code == CODE_LATE ? GNUPLOT_HANGS : GNUPLOT_FAILED;
 }

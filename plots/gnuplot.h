@@ -6,7 +6,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* `set terminal` for svg, png or pdf; false for another kind. */
 bool gnuplot_terminal(FILE *script, const char *kind, double width, double height);
@@ -15,9 +17,19 @@ enum gnuplot_result {
     GNUPLOT_FAILED,
     GNUPLOT_HANGS /* it did not end in its time, 60 s or $RIDGE_GNUPLOT_LIMIT_S, and was killed */
 };
-/* Runs FOLDER/STEM.gp inside FOLDER and has it draw into the file `picture` there. reason: what
- * went wrong and what to do. */
-enum gnuplot_result gnuplot_run(const char *folder, const char *stem, const char *picture,
-                                char *reason, size_t size);
+/* One at work. */
+struct gnuplot {
+    const char *folder; /* borrowed */
+    char script[300];
+    pid_t child; /* 0: it could not be started, because of ... */
+    int output, error;
+    uint64_t end_ns; /* when its time is over */
+};
+
+/* Has it run FOLDER/STEM.gp inside FOLDER and draw into the file `picture` there. */
+void gnuplot_start(struct gnuplot *gnuplot, const char *folder, const char *stem,
+                   const char *picture);
+/* Once after each start. reason: what went wrong and what to do. */
+enum gnuplot_result gnuplot_finish(struct gnuplot *gnuplot, char *reason, size_t size);
 
 #endif

@@ -188,59 +188,55 @@ static void put_missing(struct page *page, const char *name, const char *reason)
     page_raw(page, "</p>\n");
 }
 
-/* Wide, and narrow where that can be drawn too. */
+/* Wide, and narrow where that could be drawn too. */
 static enum status put_figure(struct page *page, const struct plot *plot,
-                              struct plot_request *request, const struct plot_outcome *outcome,
-                              struct error *err)
+                              const struct plot_request *requests,
+                              const struct plot_outcome *outcomes, struct error *err)
 {
-    char stem[80], narrow[96];
-    struct plot_outcome small = {.drawn = false};
-    snprintf(stem, sizeof(stem), "%s", request->stem);
-    snprintf(narrow, sizeof(narrow), "%s_narrow", stem);
-    struct picture wide = {plot, outcome, stem, request->result, false};
-    struct picture phone = {plot, &small, narrow, request->result, true};
-    request->stem = narrow;
-    request->width = NARROW_PX;
+    struct picture wide = {plot, &outcomes[0], requests[0].stem, requests[0].result, false};
+    struct picture phone = {plot, &outcomes[1], requests[1].stem, requests[1].result, true};
     page->outcome->drawn++;
     page_raw(page, "<figure class=\"plot\">");
-    enum status status = put_picture(page, &wide, err);
-    if (status == STATUS_OK)
-        status = plot_draw(page->store, request, &small, err);
-    page->outcome->gnuplot_hangs = page->outcome->gnuplot_hangs || small.gnuplot_hangs;
-    if (status == STATUS_OK && small.drawn)
-        status = put_picture(page, &phone, err);
-    plot_outcome_release(&small);
-    put_caption(page, plot, stem, outcome);
-    return status;
+    TRY(put_picture(page, &wide, err));
+    if (outcomes[1].drawn)
+        TRY(put_picture(page, &phone, err));
+    put_caption(page, plot, requests[0].stem, &outcomes[0]);
+    return STATUS_OK;
 }
 
 enum status page_figure(struct page *page, const char *name, int64_t result, struct error *err)
 {
     struct plot plot;
-    struct plot_outcome outcome;
-    char stem[64];
+    struct plot_outcome outcomes[2];
+    char stem[80], narrow[96];
     if (result && !page_is_pictured(page, result))
         return STATUS_OK;
     if (result)
         snprintf(stem, sizeof(stem), "%s_%lld", name, (long long)result);
     else
         snprintf(stem, sizeof(stem), "%s", name);
-    struct plot_request request = {.name = name,
-                                   .run = page->run,
-                                   .result = result,
-                                   .base = page->against ? page->against->store : NULL,
-                                   .base_run = page->against ? page->against->run : 0,
-                                   .folder = page->folder,
-                                   .stem = stem,
-                                   .kind = "svg",
-                                   .gnuplot_hangs = page->outcome->gnuplot_hangs};
+    snprintf(narrow, sizeof(narrow), "%s_narrow", stem);
+    struct plot_request requests[2] = {{.name = name,
+                                        .run = page->run,
+                                        .result = result,
+                                        .base = page->against ? page->against->store : NULL,
+                                        .base_run = page->against ? page->against->run : 0,
+                                        .folder = page->folder,
+                                        .stem = stem,
+                                        .kind = "svg",
+                                        .gnuplot_hangs = page->outcome->gnuplot_hangs}};
+    requests[1] = requests[0];
+    requests[1].stem = narrow;
+    requests[1].width = NARROW_PX;
     TRY(plot_find(name, &plot, err));
-    enum status status = plot_draw(page->store, &request, &outcome, err);
-    page->outcome->gnuplot_hangs = page->outcome->gnuplot_hangs || outcome.gnuplot_hangs;
-    if (status == STATUS_OK && outcome.drawn)
-        status = put_figure(page, &plot, &request, &outcome, err);
+    enum status status = plot_draw(page->store, requests, 2, outcomes, err);
+    for (int k = 0; k < 2; k++)
+        page->outcome->gnuplot_hangs = page->outcome->gnuplot_hangs || outcomes[k].gnuplot_hangs;
+    if (status == STATUS_OK && outcomes[0].drawn)
+        status = put_figure(page, &plot, requests, outcomes, err);
     else if (status == STATUS_OK)
-        put_missing(page, name, outcome.reason);
-    plot_outcome_release(&outcome);
+        put_missing(page, name, outcomes[0].reason);
+    for (int k = 0; k < 2; k++)
+        plot_outcome_release(&outcomes[k]);
     return status;
 }

@@ -238,10 +238,20 @@ static enum status write_files(struct figure *figure, const struct plot *plot,
     return status;
 }
 
-static enum status draw_picture(const struct plot_request *r, struct plot_outcome *outcome,
-                                struct error *err)
-{
+/* ---- pictures, several at once ---- */
+
+struct drawing {
+    const struct plot_request *request;
+    struct plot_outcome *outcome;
     struct output picture;
+    struct gnuplot gnuplot;
+    bool started;
+};
+
+static enum status start_picture(struct drawing *d, struct error *err)
+{
+    const struct plot_request *r = d->request;
+    struct plot_outcome *outcome = d->outcome;
     outcome->gnuplot_hangs = r->gnuplot_hangs;
     if (r->gnuplot_hangs) {
         snprintf(outcome->reason, sizeof(outcome->reason),
@@ -249,29 +259,67 @@ static enum status draw_picture(const struct plot_request *r, struct plot_outcom
         return STATUS_OK;
     }
     TRY(make_path(outcome->file, r, r->kind, err));
-    TRY(output_open(&picture, outcome->file, OUTPUT_DERIVED, err));
-    enum gnuplot_result result = gnuplot_run(r->folder, r->stem ? r->stem : r->name, picture.part,
-                                             outcome->reason, sizeof(outcome->reason));
+    TRY(output_open(&d->picture, outcome->file, OUTPUT_DERIVED, err));
+    gnuplot_start(&d->gnuplot, r->folder, r->stem ? r->stem : r->name, d->picture.part);
+    d->started = true;
+    return STATUS_OK;
+}
+
+static enum status finish_picture(struct drawing *d, struct error *err)
+{
+    struct plot_outcome *outcome = d->outcome;
+    if (!d->started)
+        return STATUS_OK;
+    enum gnuplot_result result =
+        gnuplot_finish(&d->gnuplot, outcome->reason, sizeof(outcome->reason));
     outcome->drawn = result == GNUPLOT_DREW;
     outcome->gnuplot_hangs = result == GNUPLOT_HANGS;
     if (outcome->drawn)
-        return output_close(&picture, STATUS_OK, err);
-    output_close(&picture, STATUS_FAILED, NULL);
+        return output_close(&d->picture, STATUS_OK, err);
+    output_close(&d->picture, STATUS_FAILED, NULL);
     outcome->file[0] = '\0';
     return STATUS_OK;
 }
 
-static enum status draw(struct figure *figure, const struct plot *plot,
-                        const struct plot_request *r, struct plot_outcome *outcome,
-                        struct error *err)
+static enum status lay_out_request(struct drawing *d, struct figure *figure, struct store *store,
+                                   struct error *err)
 {
-    TRY(run_views(figure, plot, r, err));
-    TRY(write_files(figure, plot, r, err));
-    if (figure->empty[0]) {
-        snprintf(outcome->reason, sizeof(outcome->reason), "%s", figure->empty);
-        return STATUS_OK;
-    }
-    return draw_picture(r, outcome, err);
+    const struct plot_request *r = d->request;
+    struct plot plot;
+    TRY(plot_find(r->name, &plot, err));
+    if (plot.of_result && !r->result)
+        return FAIL(err, STATUS_FAILED, "plot \"%s\" shows one workload: say which by --result",
+                    plot.name);
+    if (plot.of_base && !r->base)
+        return FAIL(err, STATUS_FAILED, "plot \"%s\" shows two runs: name the other by --against",
+                    plot.name);
+    TRY(plot_make_folder(r->folder, err));
+    figure->store = store;
+    figure->width = r->width > 0 ? r->width : plot.width;
+    figure->height = fmin(plot.height, figure->width * 1.1);
+    TRY(run_views(figure, &plot, r, err));
+    TRY(write_files(figure, &plot, r, err));
+    if (!figure->empty[0])
+        return start_picture(d, err);
+    snprintf(d->outcome->reason, sizeof(d->outcome->reason), "%s", figure->empty);
+    return STATUS_OK;
+}
+
+static enum status begin_drawing(struct drawing *d, struct store *store, struct error *err)
+{
+    struct plot_outcome *outcome = d->outcome;
+    struct figure *figure = calloc(1, sizeof(*figure));
+    if (!figure)
+        return FAIL_NO_MEMORY(err);
+    enum status status = lay_out_request(d, figure, store, err);
+    outcome->marks = figure->marks;
+    outcome->mark_count = figure->mark_count;
+    outcome->marks_steps = figure->marks_steps;
+    outcome->unnamed = figure->unnamed;
+    for (int k = 0; k < figure->grid_count; k++)
+        grid_release(&figure->grids[k]);
+    free(figure);
+    return status;
 }
 
 void plot_outcome_release(struct plot_outcome *outcome)
@@ -281,32 +329,22 @@ void plot_outcome_release(struct plot_outcome *outcome)
     outcome->mark_count = 0;
 }
 
-enum status plot_draw(struct store *store, const struct plot_request *request,
-                      struct plot_outcome *outcome, struct error *err)
+enum status plot_draw(struct store *store, const struct plot_request *requests, int count,
+                      struct plot_outcome *outcomes, struct error *err)
 {
-    struct plot plot;
-    *outcome = (struct plot_outcome){.drawn = false};
-    TRY(plot_find(request->name, &plot, err));
-    if (plot.of_result && !request->result)
-        return FAIL(err, STATUS_FAILED, "plot \"%s\" shows one workload: say which by --result",
-                    plot.name);
-    if (plot.of_base && !request->base)
-        return FAIL(err, STATUS_FAILED, "plot \"%s\" shows two runs: name the other by --against",
-                    plot.name);
-    TRY(plot_make_folder(request->folder, err));
-    struct figure *figure = calloc(1, sizeof(*figure));
-    if (!figure)
-        return FAIL_NO_MEMORY(err);
-    figure->store = store;
-    figure->width = request->width > 0 ? request->width : plot.width;
-    figure->height = fmin(plot.height, figure->width * 1.1);
-    enum status status = draw(figure, &plot, request, outcome, err);
-    outcome->marks = figure->marks;
-    outcome->mark_count = figure->mark_count;
-    outcome->marks_steps = figure->marks_steps;
-    outcome->unnamed = figure->unnamed;
-    for (int k = 0; k < figure->grid_count; k++)
-        grid_release(&figure->grids[k]);
-    free(figure);
+    struct drawing drawings[PLOT_AT_ONCE];
+    enum status status = STATUS_OK;
+    int begun = 0;
+    for (int k = 0; k < count; k++)
+        outcomes[k] = (struct plot_outcome){.drawn = false};
+    for (; begun < count && status == STATUS_OK; begun++) {
+        drawings[begun] =
+            (struct drawing){.request = &requests[begun], .outcome = &outcomes[begun]};
+        status = begin_drawing(&drawings[begun], store, err);
+    }
+    for (int k = 0; k < begun; k++) {
+        enum status finished = finish_picture(&drawings[k], status == STATUS_OK ? err : NULL);
+        status = status == STATUS_OK ? finished : status;
+    }
     return status;
 }

@@ -22,7 +22,7 @@
 
 struct figure_mark;
 
-enum { PLOT_VIEWS_MAX = 4 };
+enum { PLOT_VIEWS_MAX = 4, PLOT_AT_ONCE = 4 };
 
 struct plot {
     char name[32], title[96], about[256], shape[32];
@@ -65,10 +65,11 @@ enum status plot_find(const char *name, struct plot *plot, struct error *err);
 
 void plot_outcome_release(struct plot_outcome *outcome);
 
-/* Nothing to draw, and no gnuplot, are no failures: outcome tells the reason. The caller releases
- * the outcome, whatever the status. */
-enum status plot_draw(struct store *store, const struct plot_request *request,
-                      struct plot_outcome *outcome, struct error *err);
+/* Up to PLOT_AT_ONCE, each by a gnuplot of its own at the same time. Nothing to draw, and no
+ * gnuplot, are no failures: the outcome has the reason. The caller releases the outcomes, whatever
+ * the status. */
+enum status plot_draw(struct store *store, const struct plot_request *requests, int count,
+                      struct plot_outcome *outcomes, struct error *err);
 
 /* Makes a folder and those above it. */
 enum status plot_make_folder(const char *path, struct error *err);

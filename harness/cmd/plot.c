@@ -111,7 +111,7 @@ static enum status draw(struct store *store, const char *name, const struct plot
     TRY(query_find_run(store, o->run ? o->run : "latest", &request.run, err));
     if (plot.of_result && !request.result)
         TRY(first_result(store, request.run, &request.result, err));
-    return plot_draw(store, &request, outcome, err);
+    return plot_draw(store, &request, 1, outcome, err);
 }
 
 /* Opens the other run too, where one is named. */
