@@ -74,9 +74,10 @@ static bool is_clear(const struct figure *f, const struct place *place)
         if (line_meets_box(&f->leaders[k], &place->box) ||
             (place->has_leader && lines_cross(&f->leaders[k], &place->leader)))
             return false;
-    for (int k = 0; k < f->taken_count && place->has_leader; k++)
-        if (f->is_text[k] && line_meets_box(&place->leader, &f->taken[k]))
-            return false;
+    if (place->has_leader)
+        for (int k = 0; k < f->taken_count; k++)
+            if (f->is_text[k] && line_meets_box(&place->leader, &f->taken[k]))
+                return false;
     return true;
 }
 
@@ -243,16 +244,17 @@ double figure_number_legend(struct figure *f, const struct label_point *points, 
     int columns = (int)fmax(1, floor((f->width - left) / column_px));
     int lines = (entries + columns - 1) / columns;
     double height = lines * FIGURE_LINE_PX + 8.0;
-    for (int k = 0; k < count && draws; k++) {
-        char number[16];
-        if (points[k].number <= 0)
-            continue;
-        double x = left + at / lines * column_px; /* down the columns */
-        double y = f->height - height + (at % lines + 0.5) * FIGURE_LINE_PX + 4;
-        snprintf(number, sizeof(number), "%d", points[k].number);
-        figure_label(f, x + number_px - 6, y, 1, number);
-        figure_label(f, x + number_px, y, 0, points[k].text);
-        at++;
-    }
+    if (draws)
+        for (int k = 0; k < count; k++) {
+            char number[16];
+            if (points[k].number <= 0)
+                continue;
+            double x = left + at / lines * column_px; /* down the columns */
+            double y = f->height - height + (at % lines + 0.5) * FIGURE_LINE_PX + 4;
+            snprintf(number, sizeof(number), "%d", points[k].number);
+            figure_label(f, x + number_px - 6, y, 1, number);
+            figure_label(f, x + number_px, y, 0, points[k].text);
+            at++;
+        }
     return height;
 }

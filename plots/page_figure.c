@@ -51,9 +51,10 @@ static struct short_text row_of_result(const struct page *page, const struct plo
         return name;
     snprintf(name.s, sizeof(name.s), "p%lld", (long long)id);
     const char *key = grid_text(&page->results, row, "key");
-    for (int k = 0; plot->of_base && k < page->against->change_count; k++)
-        if (strcmp(page->against->changes[k].key, key) == 0)
-            snprintf(name.s, sizeof(name.s), "c%d", k);
+    if (plot->of_base)
+        for (int k = 0; k < page->against->change_count; k++)
+            if (strcmp(page->against->changes[k].key, key) == 0)
+                snprintf(name.s, sizeof(name.s), "c%d", k);
     return name;
 }
 

@@ -38,20 +38,21 @@ static void put_bar(struct figure *f, const struct bar *bar, int index)
     double start = 0, plot_px = f->width - f->left - f->right;
     double y = f->top + (index + 0.5) * BAR_PX;
     figure_label(f, f->left - 8, y, 1, figure_row_name(f, bar->label).s);
-    for (int k = 0; k < PALETTE_COUNT && bar->total > 0; k++) {
-        double share = bar->seconds[k] / bar->total;
-        const struct swatch *swatch = palette_at(k);
-        char text[24];
-        if (!(share > 0))
-            continue;
-        figure_row(f, bar->label, "%d\t%.5f\t%.5f\t%u", index, start * 100, (start + share) * 100,
-                   swatch->rgb);
-        snprintf(text, sizeof(text), "%.0f %%", share * 100);
-        if (share * plot_px > figure_text_width(text) + 6)
-            figure_label_colour(f, f->left + (start + share / 2) * plot_px, y, 0.5, text,
-                                swatch->text);
-        start += share;
-    }
+    if (bar->total > 0)
+        for (int k = 0; k < PALETTE_COUNT; k++) {
+            double share = bar->seconds[k] / bar->total;
+            const struct swatch *swatch = palette_at(k);
+            char text[24];
+            if (!(share > 0))
+                continue;
+            figure_row(f, bar->label, "%d\t%.5f\t%.5f\t%u", index, start * 100,
+                       (start + share) * 100, swatch->rgb);
+            snprintf(text, sizeof(text), "%.0f %%", share * 100);
+            if (share * plot_px > figure_text_width(text) + 6)
+                figure_label_colour(f, f->left + (start + share / 2) * plot_px, y, 0.5, text,
+                                    swatch->text);
+            start += share;
+        }
 }
 
 static int survey(const struct figure *f, const struct grid *times, unsigned *used, double *widest)

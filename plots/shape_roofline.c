@@ -86,9 +86,10 @@ static void widen_axes(struct figure *f, const struct grid *points, const struct
             widen(&f->x, grid_number(points, row, "intensity"));
             widen(&f->y, grid_number(points, row, "flop_rate"));
         }
-    for (int k = 0; k < roofs->memory_count && roofs->top > 0; k++)
-        if (roofs->memory[k].measured)
-            widen(&f->x, roofs->top / roofs->memory[k].value);
+    if (roofs->top > 0)
+        for (int k = 0; k < roofs->memory_count; k++)
+            if (roofs->memory[k].measured)
+                widen(&f->x, roofs->top / roofs->memory[k].value);
     if (roofs->top > 0)
         widen(&f->y, roofs->top);
 }

@@ -18,8 +18,9 @@ struct embedded *migrate_files(void)
     while ((at = embedded_next(folder, at)))
         count++;
     struct embedded *files = calloc(count + 1, sizeof(*files));
-    for (size_t k = 0; files && k < count; k++)
-        files[k] = *(at = embedded_next(folder, at));
+    if (files)
+        for (size_t k = 0; k < count; k++)
+            files[k] = *(at = embedded_next(folder, at));
     return files;
 }
 

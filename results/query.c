@@ -87,7 +87,9 @@ static int bind_values(sqlite3_stmt *statement, const struct query_value *values
     int code = SQLITE_OK;
     for (int k = 1; k <= sqlite3_bind_parameter_count(statement) && code == SQLITE_OK; k++) {
         const char *name = sqlite3_bind_parameter_name(statement, k);
-        for (int i = 0; name && i < count; i++) {
+        if (!name)
+            continue;
+        for (int i = 0; i < count; i++) {
             if (strcmp(name + 1, values[i].name) != 0)
                 continue;
             double number = values[i].number;

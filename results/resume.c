@@ -85,9 +85,10 @@ static int64_t read_integer(struct reader *r, int column)
 static int read_name(struct reader *r, int column, const char *const *names, int count)
 {
     const char *text = (const char *)sqlite3_column_text(r->statement, column);
-    for (int k = 0; text && k < count; k++)
-        if (strcmp(text, names[k]) == 0)
-            return k;
+    if (text)
+        for (int k = 0; k < count; k++)
+            if (strcmp(text, names[k]) == 0)
+                return k;
     return 0;
 }
 

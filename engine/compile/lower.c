@@ -57,7 +57,8 @@ static enum status in_layout(struct lowering *l, int *value, enum layout wanted,
         return STATUS_OK;
     if (l->reordered[wanted][v] == NONE) {
         int copy = graph_node(l->g, "Reorder", NULL, INPUTS(v), NO_ATTRS);
-        TRY(l->g->failed ? (err ? (*err = l->g->err, err->code) : l->g->err.code) : STATUS_OK);
+        if (l->g->failed)
+            return graph_check(l->g, err);
         TRY(reserve(l, err));
         l->layout[copy] = wanted;
         l->reordered[wanted][v] = copy;

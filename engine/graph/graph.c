@@ -320,8 +320,9 @@ static bool copy_attr(struct arena *arena, struct attr *attr)
             fine && (attr->floats = arena_copy(arena, attr->floats, count * sizeof(*attr->floats)));
     if (attr->strings) {
         const char **strings = arena_array(arena, count ? count : 1, sizeof(*strings));
-        for (size_t k = 0; strings && k < count; k++)
-            fine = fine && (strings[k] = arena_strdup(arena, attr->strings[k]));
+        if (strings)
+            for (size_t k = 0; k < count; k++)
+                fine = fine && (strings[k] = arena_strdup(arena, attr->strings[k]));
         fine = fine && strings;
         attr->strings = strings;
     }
@@ -331,11 +332,12 @@ static bool copy_attr(struct arena *arena, struct attr *attr)
 static struct attr *copy_attrs(struct arena *arena, const struct attr *attrs, int count)
 {
     struct attr *copy = arena_array(arena, (size_t)count + 1, sizeof(*copy));
-    for (int k = 0; copy && k < count; k++) {
-        copy[k] = attrs[k];
-        if (!copy_attr(arena, &copy[k]))
-            return NULL;
-    }
+    if (copy)
+        for (int k = 0; k < count; k++) {
+            copy[k] = attrs[k];
+            if (!copy_attr(arena, &copy[k]))
+                return NULL;
+        }
     return copy;
 }
 

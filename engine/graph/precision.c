@@ -16,12 +16,13 @@ const char *precision_name(enum precision precision)
 enum status precision_from_name(const char *name, enum precision *out, struct error *err)
 {
     *out = PRECISION_F32;
-    for (int k = 0; name && k < PRECISION_COUNT; k++) {
-        if (strcmp(name, names[k]) != 0)
-            continue;
-        *out = (enum precision)k;
-        return STATUS_OK;
-    }
+    if (name)
+        for (int k = 0; k < PRECISION_COUNT; k++) {
+            if (strcmp(name, names[k]) != 0)
+                continue;
+            *out = (enum precision)k;
+            return STATUS_OK;
+        }
     return name ? FAIL(err, STATUS_FAILED, "precision \"%s\" is not f32, tf32, bf16, f16, i8 or f8",
                        name)
                 : STATUS_OK;

@@ -260,8 +260,9 @@ void floats_load(enum dtype dtype, const void *from, float *to, int64_t count)
 {
     if (dtype == DTYPE_F32)
         memcpy(to, from, (size_t)count * sizeof(*to));
-    for (int64_t k = 0; dtype != DTYPE_F32 && k < count; k++)
-        to[k] = float_at(dtype, from, k);
+    if (dtype != DTYPE_F32)
+        for (int64_t k = 0; k < count; k++)
+            to[k] = float_at(dtype, from, k);
 }
 
 void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
@@ -270,8 +271,10 @@ void floats_store(enum dtype dtype, const float *from, void *to, int64_t count)
     uint8_t *codes = to;
     if (dtype == DTYPE_F32)
         memcpy(to, from, (size_t)count * sizeof(*from));
-    for (int64_t k = 0; dtype == DTYPE_F8E4M3 && k < count; k++)
-        codes[k] = f8_from_float(from[k]);
-    for (int64_t k = 0; (dtype == DTYPE_F16 || dtype == DTYPE_BF16) && k < count; k++)
-        bits[k] = dtype == DTYPE_F16 ? half_from_float(from[k]) : bfloat_from_float(from[k]);
+    if (dtype == DTYPE_F8E4M3)
+        for (int64_t k = 0; k < count; k++)
+            codes[k] = f8_from_float(from[k]);
+    if (dtype == DTYPE_F16 || dtype == DTYPE_BF16)
+        for (int64_t k = 0; k < count; k++)
+            bits[k] = dtype == DTYPE_F16 ? half_from_float(from[k]) : bfloat_from_float(from[k]);
 }

@@ -44,11 +44,12 @@ static enum status fall_back(struct campaign *c, struct error *err)
 static enum status redact_head(struct campaign *c, struct run_head *head, struct error *err)
 {
     const char **texts[] = {&head->command, &head->suite, &head->suite_text};
-    for (size_t k = 0; c->options->redact && k < sizeof(texts) / sizeof(*texts); k++) {
-        *texts[k] = redact_lines(*texts[k], &c->arena);
-        if (!*texts[k])
-            return FAIL_NO_MEMORY(err);
-    }
+    if (c->options->redact)
+        for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++) {
+            *texts[k] = redact_lines(*texts[k], &c->arena);
+            if (!*texts[k])
+                return FAIL_NO_MEMORY(err);
+        }
     return STATUS_OK;
 }
 

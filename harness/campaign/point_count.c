@@ -103,7 +103,9 @@ static enum status read_steps(struct counting_of *c, int steps, struct counts *c
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     struct step_count *all = NULL;
     size_t capacity = 0;
-    for (int s = 0; s < steps && c->profiler->read_step; s++) {
+    if (!c->profiler->read_step)
+        return STATUS_OK;
+    for (int s = 0; s < steps; s++) {
         int count = c->profiler->read_step(c->session, s, metrics);
         for (int k = 0; k < count; k++) {
             all = arena_grow(c->w->arena, all, &capacity, (size_t)counts->step_count + 1,
@@ -132,8 +134,9 @@ static enum status find_host_steps(struct work *w, struct error *err)
 {
     int steps = w->target->exe ? exe_step_count(w->target->exe) : 0;
     w->on_host = arena_array(w->arena, (size_t)steps + 1, sizeof(*w->on_host));
-    for (int s = 0; s < steps && w->on_host; s++)
-        w->on_host[s] = exe_step_at(w->target->exe, s).on_host;
+    if (w->on_host)
+        for (int s = 0; s < steps; s++)
+            w->on_host[s] = exe_step_at(w->target->exe, s).on_host;
     return w->on_host ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 

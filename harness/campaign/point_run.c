@@ -192,16 +192,17 @@ static enum status check_kernels(const struct work *w, struct error *err)
 {
     const struct record *earlier = &w->state->record;
     const struct exe *exe = w->target->exe;
-    for (int s = 0; exe && s < exe_step_count(exe); s++) {
-        struct exe_step step = exe_step_at(exe, s);
-        if (s < earlier->op_count && strcmp(earlier->ops[s].kernel, step.kernel->name) == 0)
-            continue;
-        return FAIL(err, STATUS_FAILED,
-                    "step %d was computed by %s before, and by %s when compiled again: is the "
-                    "tuner's cache kept?",
-                    s, s < earlier->op_count ? earlier->ops[s].kernel : "nothing",
-                    step.kernel->name);
-    }
+    if (exe)
+        for (int s = 0; s < exe_step_count(exe); s++) {
+            struct exe_step step = exe_step_at(exe, s);
+            if (s < earlier->op_count && strcmp(earlier->ops[s].kernel, step.kernel->name) == 0)
+                continue;
+            return FAIL(err, STATUS_FAILED,
+                        "step %d was computed by %s before, and by %s when compiled again: is the "
+                        "tuner's cache kept?",
+                        s, s < earlier->op_count ? earlier->ops[s].kernel : "nothing",
+                        step.kernel->name);
+        }
     return STATUS_OK;
 }
 

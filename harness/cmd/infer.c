@@ -142,9 +142,10 @@ static int add_counts(struct graph *g)
 /* Entries along the counted axis that are real; -1: all. */
 static int64_t real_rows(const struct graph *g, const struct exe *exe, const struct value *value)
 {
-    for (int k = 0; value->count != NONE && k < g->output_count; k++)
-        if (g->outputs[k] == value->count)
-            return *(const int64_t *)exe_output(exe, k);
+    if (value->count != NONE)
+        for (int k = 0; k < g->output_count; k++)
+            if (g->outputs[k] == value->count)
+                return *(const int64_t *)exe_output(exe, k);
     return -1;
 }
 

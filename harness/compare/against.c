@@ -31,11 +31,12 @@ static void make_change(const struct comparison_set *set, size_t point, struct r
 static const char *(*rows_of(struct arena *arena, const struct difference *all, size_t count))[3]
 {
     const char *(*rows)[3] = arena_array(arena, count + 1, sizeof(*rows));
-    for (size_t k = 0; rows && k < count; k++) {
-        rows[k][0] = all[k].what;
-        rows[k][1] = all[k].base;
-        rows[k][2] = all[k].head;
-    }
+    if (rows)
+        for (size_t k = 0; k < count; k++) {
+            rows[k][0] = all[k].what;
+            rows[k][1] = all[k].base;
+            rows[k][2] = all[k].head;
+        }
     return rows;
 }
 

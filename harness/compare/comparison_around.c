@@ -139,10 +139,11 @@ enum status comparison_find_around(struct comparison_set *set, struct error *err
     TRY(load_text(&set->head, text[1], err));
     for (int k = -1; fine && k < AROUND_COUNT; k++) {
         struct difference *row = &rows[k + 1];
-        for (int side = 0; k >= 0 && side < 2; side++)
-            figure_text((enum around)k,
-                        middle(set->visits[side].values[k], set->visits[side].count[k]),
-                        text[side]);
+        if (k >= 0)
+            for (int side = 0; side < 2; side++)
+                figure_text((enum around)k,
+                            middle(set->visits[side].values[k], set->visits[side].count[k]),
+                            text[side]);
         row->what = k < 0 ? "load average (1 min)" : what[k];
         row->base = arena_strdup(&set->arena, text[0]);
         row->head = arena_strdup(&set->arena, text[1]);

@@ -96,14 +96,16 @@ static enum status note_program(struct comparison_set *set, const struct run_ref
     };
     const char *changed = "";
     set->same_program = strcmp(a->build, b->build) == 0;
-    for (size_t k = 0; !set->same_program && k < sizeof(parts) / sizeof(*parts); k++) {
-        if (strcmp(parts[k].base, parts[k].head) == 0)
-            continue;
-        TRY(comparison_note(set, parts[k].what, parts[k].base, parts[k].head, err));
-        changed = arena_printf(&set->arena, "%s%s%s", changed, *changed ? ", " : "", parts[k].what);
-        if (!changed)
-            return FAIL_NO_MEMORY(err);
-    }
+    if (!set->same_program)
+        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
+            if (strcmp(parts[k].base, parts[k].head) == 0)
+                continue;
+            TRY(comparison_note(set, parts[k].what, parts[k].base, parts[k].head, err));
+            changed =
+                arena_printf(&set->arena, "%s%s%s", changed, *changed ? ", " : "", parts[k].what);
+            if (!changed)
+                return FAIL_NO_MEMORY(err);
+        }
     /* Machine and time are the same in turns; a wrapper may still give each side its own settings.
      */
     set->attribution =

@@ -128,18 +128,19 @@ static void json_differences(struct json *json, const char *name, const struct d
 static void json_visits(struct json *json, const char *name, const struct compare_side *side)
 {
     json_open(json, name, '[');
-    for (int k = 0; side->state == SIDE_USABLE && k < side->visit_count; k++) {
-        const struct compare_visit *visit = &side->visits[k];
-        json_open(json, NULL, '{');
-        json_int(json, "run", visit->run);
-        json_int(json, "round", visit->round);
-        json_int(json, "samples", visit->count);
-        json_number(json, "median_s", compare_visit_median(visit));
-        for (int level = 0; level < COMPARE_LEVELS; level++)
-            json_number(json, compare_level_name((enum compare_level)level),
-                        visit->slow[level] > 0 ? visit->slow[level] : NAN);
-        json_close(json);
-    }
+    if (side->state == SIDE_USABLE)
+        for (int k = 0; k < side->visit_count; k++) {
+            const struct compare_visit *visit = &side->visits[k];
+            json_open(json, NULL, '{');
+            json_int(json, "run", visit->run);
+            json_int(json, "round", visit->round);
+            json_int(json, "samples", visit->count);
+            json_number(json, "median_s", compare_visit_median(visit));
+            for (int level = 0; level < COMPARE_LEVELS; level++)
+                json_number(json, compare_level_name((enum compare_level)level),
+                            visit->slow[level] > 0 ? visit->slow[level] : NAN);
+            json_close(json);
+        }
     json_close(json);
 }
 

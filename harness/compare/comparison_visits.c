@@ -32,10 +32,11 @@ void comparison_find_turns(struct comparison_set *set)
 
 static void read_levels(const struct grid *g, int64_t row, double slow[COMPARE_LEVELS])
 {
-    for (int level = 0; row >= 0 && level < COMPARE_LEVELS; level++) {
-        double value = grid_number(g, row, compare_level_name((enum compare_level)level));
-        slow[level] = value > 0 && isfinite(value) ? value : 0;
-    }
+    if (row >= 0)
+        for (int level = 0; level < COMPARE_LEVELS; level++) {
+            double value = grid_number(g, row, compare_level_name((enum compare_level)level));
+            slow[level] = value > 0 && isfinite(value) ? value : 0;
+        }
 }
 
 static int64_t visit_row(const struct grid *visits, int round)

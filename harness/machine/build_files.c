@@ -58,12 +58,14 @@ enum status build_files_at(const char *program, const char *named, struct arena 
         TRY(add_folder(out, arena, folder, place, err));
         at += length;
     }
-    for (size_t k = 0; slash && k < sizeof(folders) / sizeof(folders[0]); k++) {
-        char *folder = arena_printf(arena, "%.*s/%s", (int)(slash - program), program, folders[k]);
-        if (!folder)
-            return FAIL_NO_MEMORY(err);
-        TRY(add_folder(out, arena, folder, folders[k], err));
-    }
+    if (slash)
+        for (size_t k = 0; k < sizeof(folders) / sizeof(folders[0]); k++) {
+            char *folder =
+                arena_printf(arena, "%.*s/%s", (int)(slash - program), program, folders[k]);
+            if (!folder)
+                return FAIL_NO_MEMORY(err);
+            TRY(add_folder(out, arena, folder, folders[k], err));
+        }
     return STATUS_OK;
 }
 

@@ -132,8 +132,9 @@ static void read_variables(struct facts *facts)
     size_t size = 0;
     enum fact_status status;
     char *text = procfs_text(facts->root, "/proc/self/environ", facts->arena, &size, &status);
-    for (size_t at = 0; text && at < size; at += strlen(text + at) + 1)
-        read_variable(facts, text + at);
+    if (text)
+        for (size_t at = 0; at < size; at += strlen(text + at) + 1)
+            read_variable(facts, text + at);
 }
 
 /* ---- libraries ---- */

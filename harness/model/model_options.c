@@ -28,14 +28,16 @@ const char *tuner_cache_path(char *path, size_t size)
 static enum status isa_wanted(const char *name, enum isa *isa, struct error *err)
 {
     *isa = isa_detect();
-    for (int k = 0; name && k < ISA_COUNT; k++) {
-        if (strcmp(name, isa_name((enum isa)k)) != 0)
-            continue;
-        if (k > (int)*isa)
-            return FAIL(err, STATUS_FAILED, "this CPU has no %s, only %s", name, isa_name(*isa));
-        *isa = (enum isa)k;
-        return STATUS_OK;
-    }
+    if (name)
+        for (int k = 0; k < ISA_COUNT; k++) {
+            if (strcmp(name, isa_name((enum isa)k)) != 0)
+                continue;
+            if (k > (int)*isa)
+                return FAIL(err, STATUS_FAILED, "this CPU has no %s, only %s", name,
+                            isa_name(*isa));
+            *isa = (enum isa)k;
+            return STATUS_OK;
+        }
     return name ? FAIL(err, STATUS_FAILED, "--isa \"%s\" is not scalar, avx2 or avx512", name)
                 : STATUS_OK;
 }

@@ -40,7 +40,9 @@ static int roundings_of(const struct graph *g, const struct node *node, enum pre
 static int depth_of(const struct graph *g, enum precision precision)
 {
     int *depth = calloc((size_t)g->value_count + 1, sizeof(*depth)), deepest = 0;
-    for (int n = 0; depth && n < g->node_count; n++) {
+    if (!depth)
+        return 0;
+    for (int n = 0; n < g->node_count; n++) {
         const struct node *node = &g->nodes[n];
         int at = 0;
         for (int k = 0; k < node->input_count; k++)
@@ -201,9 +203,10 @@ static enum status verify_decisions(const struct graph *graph, const struct grap
 
 static bool has_odd(const struct ref_tensor *t)
 {
-    for (int64_t k = 0; t->f && k < t->count; k++)
-        if (!isfinite(t->f[k]))
-            return true;
+    if (t->f)
+        for (int64_t k = 0; k < t->count; k++)
+            if (!isfinite(t->f[k]))
+                return true;
     return false;
 }
 

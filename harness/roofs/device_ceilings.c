@@ -164,8 +164,9 @@ static enum status measure(struct session *s, const struct device_lap *lap, int6
     int repeats = s->quick ? REPEATS_QUICK : REPEATS;
     if (sample(s, lap, rounds_max, amount, values, repeats, &why) != STATUS_OK)
         return add_failed(s, record, &why, err);
-    for (int k = 0; k < repeats && record->kind == CEILING_LATENCY; k++)
-        values[k] = 1 / values[k];
+    if (record->kind == CEILING_LATENCY)
+        for (int k = 0; k < repeats; k++)
+            values[k] = 1 / values[k];
     summarise(record, values, repeats);
     return add(s, record, err);
 }

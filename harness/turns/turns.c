@@ -49,11 +49,12 @@ struct turns {
 static enum status redact_head(struct turns *t, struct run_head *head, struct error *err)
 {
     const char **texts[] = {&head->command, &head->suite, &head->suite_text};
-    for (size_t k = 0; t->options->redact && k < sizeof(texts) / sizeof(*texts); k++) {
-        *texts[k] = redact_lines(*texts[k], &t->arena);
-        if (!*texts[k])
-            return FAIL_NO_MEMORY(err);
-    }
+    if (t->options->redact)
+        for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++) {
+            *texts[k] = redact_lines(*texts[k], &t->arena);
+            if (!*texts[k])
+                return FAIL_NO_MEMORY(err);
+        }
     return STATUS_OK;
 }
 
@@ -345,8 +346,9 @@ enum status turns_run(const struct plan *plan, const struct turns_options *optio
         status = finish(&t, err);
     if (status == STATUS_OK)
         sum_up(&t);
-    for (int k = 0; t.points && k < plan->count; k++)
-        turns_point_close(&t.points[k]);
+    if (t.points)
+        for (int k = 0; k < plan->count; k++)
+            turns_point_close(&t.points[k]);
     levels_close(t.levels);
     store_close(t.store);
     arena_release(&t.arena);

@@ -184,12 +184,13 @@ static double busy_of_cpus(const char *root, int *count)
     char *text = malloc(TEXT_MAX);
     bool readable = own_cpus(&cpus) && text && read_file(root, "/proc/stat", text, TEXT_MAX) > 0;
     *count = CPU_COUNT(&cpus);
-    for (char *line = text; readable && line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        double busy = busy_of_line(line, &cpus);
-        if (!isnan(busy))
-            busy_s = isnan(busy_s) ? busy : busy_s + busy;
-    }
+    if (readable)
+        for (char *line = text; line; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            double busy = busy_of_line(line, &cpus);
+            if (!isnan(busy))
+                busy_s = isnan(busy_s) ? busy : busy_s + busy;
+        }
     free(text);
     return busy_s;
 }

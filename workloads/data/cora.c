@@ -101,10 +101,11 @@ static bool sort_names(struct arena *arena, const struct word *words, int32_t co
 {
     *names = (struct names){.count = count};
     names->sorted = arena_array(arena, (size_t)count + 1, sizeof(*words));
-    for (int32_t k = 0; names->sorted && k < count; k++) {
-        names->sorted[k] = words[k];
-        names->sorted[k].index = k;
-    }
+    if (names->sorted)
+        for (int32_t k = 0; k < count; k++) {
+            names->sorted[k] = words[k];
+            names->sorted[k].index = k;
+        }
     if (names->sorted)
         qsort(names->sorted, (size_t)count, sizeof(*words), by_text);
     return names->sorted;

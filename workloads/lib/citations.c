@@ -66,8 +66,9 @@ static bool urn_make(struct arena *arena, int32_t count, double shift, double ex
     double sum = 0;
     urn->count = count;
     urn->sums = arena_array(arena, (size_t)count + 1, sizeof(double));
-    for (int32_t k = 0; urn->sums && k < count; k++)
-        urn->sums[k] = sum += pow(k + shift, -exponent);
+    if (urn->sums)
+        for (int32_t k = 0; k < count; k++)
+            urn->sums[k] = sum += pow(k + shift, -exponent);
     return urn->sums;
 }
 
@@ -89,11 +90,12 @@ static int32_t urn_draw(const struct urn *urn, double uniform)
 static int32_t *shuffled(struct arena *arena, int32_t count)
 {
     int32_t *order = arena_array(arena, (size_t)count + 1, sizeof(*order));
-    for (int32_t k = 0; order && k < count; k++) {
-        int32_t other = (int32_t)(random_uniform(SEED_ORDER, (uint64_t)k) * (k + 1));
-        order[k] = order[other];
-        order[other] = k;
-    }
+    if (order)
+        for (int32_t k = 0; k < count; k++) {
+            int32_t other = (int32_t)(random_uniform(SEED_ORDER, (uint64_t)k) * (k + 1));
+            order[k] = order[other];
+            order[other] = k;
+        }
     return order;
 }
 

@@ -6,8 +6,9 @@
 int interest_mask(struct graph *g, int lengths, int64_t steps)
 {
     int32_t *number = malloc((size_t)(steps + 1) * sizeof(*number));
-    for (int64_t t = 0; number && t < steps; t++)
-        number[t] = (int32_t)t;
+    if (number)
+        for (int64_t t = 0; t < steps; t++)
+            number[t] = (int32_t)t;
     int step = number ? graph_const(g, "steps", DTYPE_I32, shape_of(steps), number) : NONE;
     free(number);
     int64_t axis = 1;

@@ -19,8 +19,9 @@ const struct param ssd_offsets[] = {
 void ssd_set_offsets(struct ssd *net, const struct workload_config *config)
 {
     bool centre = strcmp(config_text(config, "offsets"), "centre") == 0;
-    for (int k = 0; centre && k < net->maps; k++)
-        net->map[k].offset = 0.5;
+    if (centre)
+        for (int k = 0; k < net->maps; k++)
+            net->map[k].offset = 0.5;
 }
 
 static const struct shape *shape_at(const struct graph *g, int x)
@@ -39,8 +40,9 @@ static int conf_bias(struct graph *g, const char *name, int64_t out, int64_t cla
 {
     float *data = arena_array(&g->arena, (size_t)out, sizeof(*data));
     int bias = graph_param(g, name, DTYPE_F32, shape_of(out), (struct fill){.kind = FILL_CONST});
-    for (int64_t k = 0; data && k < out; k += classes)
-        data[k] = background_bias;
+    if (data)
+        for (int64_t k = 0; k < out; k += classes)
+            data[k] = background_bias;
     if (!g->failed)
         g->values[bias].data = data;
     return bias;
@@ -103,15 +105,17 @@ static int priors(struct graph *g, const struct ssd *net, const int *features)
         count += s->dim[2] * s->dim[3] * priors_per_cell(&net->map[k]);
     }
     float *data = arena_array(&g->arena, (size_t)count * 4, sizeof(*data)), *to = data;
-    for (int k = 0; data && k < net->maps; k++) {
-        const struct ssd_map *m = &net->map[k];
-        const struct shape *s = shape_at(g, features[k]);
-        for (int64_t cell = 0; cell < s->dim[2] * s->dim[3]; cell++) {
-            double column = (double)(cell % s->dim[3]), row = (double)(cell / s->dim[3]);
-            to = put_cell(to, net, m,
-                          (double[]){(column + m->offset) * m->step, (row + m->offset) * m->step});
+    if (data)
+        for (int k = 0; k < net->maps; k++) {
+            const struct ssd_map *m = &net->map[k];
+            const struct shape *s = shape_at(g, features[k]);
+            for (int64_t cell = 0; cell < s->dim[2] * s->dim[3]; cell++) {
+                double column = (double)(cell % s->dim[3]), row = (double)(cell / s->dim[3]);
+                to = put_cell(
+                    to, net, m,
+                    (double[]){(column + m->offset) * m->step, (row + m->offset) * m->step});
+            }
         }
-    }
     return data ? graph_const(g, "priors", DTYPE_F32, shape_of(count, 4), data) : NONE;
 }
 

@@ -255,11 +255,12 @@ static enum status goes_on(struct importer *im, struct loop *loop, int condition
 static enum status pass_gate(struct importer *im, struct loop *loop, struct error *err)
 {
     struct body *body = &loop->body;
-    for (size_t k = 0; loop->gate != NONE && k < loop->vars; k++) {
-        int now = body->in[k + 2], next = body->out[k + 1];
-        TRY(check_alike(im->g, next, now, "iterations", err));
-        body->out[k + 1] = add_node(im, "Where", INPUTS(loop->gate, next, now), NO_ATTRS);
-    }
+    if (loop->gate != NONE)
+        for (size_t k = 0; k < loop->vars; k++) {
+            int now = body->in[k + 2], next = body->out[k + 1];
+            TRY(check_alike(im->g, next, now, "iterations", err));
+            body->out[k + 1] = add_node(im, "Where", INPUTS(loop->gate, next, now), NO_ATTRS);
+        }
     return graph_status(im->g, err);
 }
 

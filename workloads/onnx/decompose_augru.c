@@ -56,8 +56,9 @@ static int alive(const struct augru *a, struct graph *g)
 {
     int64_t steps = a->s.steps, dim[] = {1, a->s.batch, 1};
     int32_t *number = malloc((size_t)(steps + 1) * sizeof(*number));
-    for (int64_t t = 0; number && t < steps; t++)
-        number[t] = (int32_t)t;
+    if (number)
+        for (int64_t t = 0; t < steps; t++)
+            number[t] = (int32_t)t;
     int step = number ? graph_const(g, NULL, DTYPE_I32, shape_of(steps, 1, 1), number) : NONE;
     free(number);
     int length = has(a, RNN_LENGTHS)

@@ -11,8 +11,9 @@ static const char *filled(struct parts *p, int64_t rows, int64_t columns)
 {
     struct shape shape = shape_of(rows, columns);
     int64_t *data = arena_array(&p->form->x->arena, (size_t)(rows * columns) + 1, sizeof(*data));
-    for (int64_t k = 0; data && k < rows * columns; k++)
-        data[k] = -1;
+    if (data)
+        for (int64_t k = 0; k < rows * columns; k++)
+            data[k] = -1;
     if (!data && p->status == STATUS_OK)
         p->status = FAIL_NO_MEMORY(p->err);
     return data ? part_const(p, DTYPE_I64, &shape, data) : "";

@@ -58,8 +58,9 @@ static int capture(const struct decoder *d, int input)
 static int counting(struct graph *g, int64_t count, int64_t each)
 {
     int64_t *data = calloc((size_t)count + 1, sizeof(*data));
-    for (int64_t k = 0; data && k < count; k++)
-        data[k] = k / each;
+    if (data)
+        for (int64_t k = 0; k < count; k++)
+            data[k] = k / each;
     int value = data ? graph_const_i64(g, (int)count, data) : NONE;
     free(data);
     return value;
@@ -248,8 +249,9 @@ static int divisor(struct graph *g, const struct decoder_shape *s, int length)
 static int by_word(struct graph *g, const struct decoder_shape *s, float last, float others)
 {
     float *data = malloc((size_t)(s->vocabulary + 1) * sizeof(*data));
-    for (int64_t w = 0; data && w < s->vocabulary; w++)
-        data[w] = w == s->end ? last : others;
+    if (data)
+        for (int64_t w = 0; w < s->vocabulary; w++)
+            data[w] = w == s->end ? last : others;
     int value = data ? graph_const(g, NULL, DTYPE_F32, shape_of(1, s->vocabulary), data) : NONE;
     free(data);
     return value;

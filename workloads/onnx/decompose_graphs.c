@@ -65,12 +65,13 @@ static const char *widened(struct parts *p, const char *x, int64_t rows, enum dt
     struct shape shape = shape_of(rows, 1);
     int64_t *column = arena_array(&p->form->x->arena, (size_t)rows + 1, sizeof(*column));
     uint8_t *flags = (uint8_t *)column;
-    for (int64_t k = 0; column && k < rows; k++) {
-        if (dtype == DTYPE_I64)
-            column[k] = value;
-        else
-            flags[k] = value != 0;
-    }
+    if (column)
+        for (int64_t k = 0; k < rows; k++) {
+            if (dtype == DTYPE_I64)
+                column[k] = value;
+            else
+                flags[k] = value != 0;
+        }
     if (!column && p->status == STATUS_OK)
         p->status = FAIL_NO_MEMORY(p->err);
     if (p->status != STATUS_OK)
@@ -83,8 +84,9 @@ static const char *numbers_from_zero(struct parts *p, int64_t nodes)
 {
     struct shape shape = shape_of(1, nodes);
     int64_t *numbers = arena_array(&p->form->x->arena, (size_t)nodes + 1, sizeof(*numbers));
-    for (int64_t k = 0; numbers && k < nodes; k++)
-        numbers[k] = k;
+    if (numbers)
+        for (int64_t k = 0; k < nodes; k++)
+            numbers[k] = k;
     if (!numbers && p->status == STATUS_OK)
         p->status = FAIL_NO_MEMORY(p->err);
     return numbers ? part_const(p, DTYPE_I64, &shape, numbers) : "";
@@ -106,8 +108,9 @@ static int elements_at(struct graph *g, int x, int index)
 static int numbers(struct graph *g, int64_t rows, int64_t count, int64_t from, int64_t step)
 {
     int64_t *data = malloc((size_t)(rows * count + 1) * sizeof(*data));
-    for (int64_t k = 0; data && k < rows * count; k++)
-        data[k] = from + k % count * step;
+    if (data)
+        for (int64_t k = 0; k < rows * count; k++)
+            data[k] = from + k % count * step;
     int value = data ? graph_const(g, NULL, DTYPE_I64, shape_of(rows, count), data) : NONE;
     free(data);
     return value;

@@ -24,8 +24,9 @@ static const char *filled(struct merge *m, int64_t columns, int64_t depth, float
     shape.rank = depth ? 3 : 2;
     int64_t count = m->images * columns * (depth ? depth : 1);
     float *data = arena_array(&m->p->form->x->arena, (size_t)count + 1, sizeof(*data));
-    for (int64_t k = 0; data && k < count; k++)
-        data[k] = value;
+    if (data)
+        for (int64_t k = 0; k < count; k++)
+            data[k] = value;
     if (!data && m->p->status == STATUS_OK)
         m->p->status = FAIL_NO_MEMORY(m->p->err);
     return data ? part_const(m->p, DTYPE_F32, &shape, data) : "";
@@ -120,8 +121,9 @@ static const char *numbers(struct merge *m)
     struct shape shape = shape_of(m->images, m->n);
     int64_t count = m->images * m->n;
     int64_t *data = arena_array(&m->p->form->x->arena, (size_t)count + 1, sizeof(*data));
-    for (int64_t k = 0; data && k < count; k++)
-        data[k] = k % m->n;
+    if (data)
+        for (int64_t k = 0; k < count; k++)
+            data[k] = k % m->n;
     if (!data && m->p->status == STATUS_OK)
         m->p->status = FAIL_NO_MEMORY(m->p->err);
     return data ? part_const(m->p, DTYPE_I64, &shape, data) : "";
@@ -139,8 +141,9 @@ static const char *ends(struct merge *m, const char *sorted, bool first)
 {
     struct shape shape = shape_of(m->images, 1);
     int64_t *data = arena_array(&m->p->form->x->arena, (size_t)m->images, sizeof(*data));
-    for (int64_t k = 0; data && k < m->images; k++)
-        data[k] = -1;
+    if (data)
+        for (int64_t k = 0; k < m->images; k++)
+            data[k] = -1;
     if (!data && m->p->status == STATUS_OK)
         m->p->status = FAIL_NO_MEMORY(m->p->err);
     const char *column = data ? part_const(m->p, DTYPE_I64, &shape, data) : "";

@@ -18,11 +18,13 @@ static int64_t offset_at(const struct value *offsets, int64_t row)
 static int rows_of(struct graph *g, const struct value *offsets, int64_t entries)
 {
     int64_t *row = calloc((size_t)entries + 1, sizeof(*row));
-    for (int64_t r = 0; row && r < shape_count(&offsets->shape) - 1; r++)
+    if (!row)
+        return NONE;
+    for (int64_t r = 0; r < shape_count(&offsets->shape) - 1; r++)
         for (int64_t z = offset_at(offsets, r); z < offset_at(offsets, r + 1); z++)
             if (z >= 0 && z < entries)
                 row[z] = r;
-    int value = row ? graph_const(g, NULL, DTYPE_I64, shape_of(entries, 1), row) : NONE;
+    int value = graph_const(g, NULL, DTYPE_I64, shape_of(entries, 1), row);
     free(row);
     return value;
 }

@@ -81,8 +81,9 @@ static const char *image_column(struct plan *p)
     int64_t count = p->d.images * p->d.keep;
     struct shape shape = shape_of(p->d.images, p->d.keep, 1);
     float *data = arena_array(&p->parts->form->x->arena, (size_t)count, sizeof(*data));
-    for (int64_t k = 0; data && k < count; k++)
-        data[k] = (float)(int64_t)(k / p->d.keep); /* the image of row k */
+    if (data)
+        for (int64_t k = 0; k < count; k++)
+            data[k] = (float)(int64_t)(k / p->d.keep); /* the image of row k */
     if (!data && p->parts->status == STATUS_OK)
         p->parts->status = FAIL_NO_MEMORY(p->parts->err);
     return data ? part_const(p->parts, DTYPE_F32, &shape, data) : "";

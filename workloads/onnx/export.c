@@ -91,9 +91,10 @@ static Onnx__ValueInfoProto *value_info(struct exporter *x, int v)
 static Onnx__ValueInfoProto **value_infos(struct exporter *x, const int *values, int count)
 {
     Onnx__ValueInfoProto **list = arena_array(&x->arena, (size_t)count + 1, sizeof(*list));
-    for (int k = 0; list && k < count; k++)
-        if (!(list[k] = value_info(x, values[k])))
-            return NULL;
+    if (list)
+        for (int k = 0; k < count; k++)
+            if (!(list[k] = value_info(x, values[k])))
+                return NULL;
     return list;
 }
 

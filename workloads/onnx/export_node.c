@@ -56,24 +56,27 @@ static bool attr_list(struct exporter *x, const struct attr *attr, Onnx__Attribu
         to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
         to->n_ints = count;
         to->ints = arena_array(&x->arena, count + 1, sizeof(int64_t));
-        for (size_t k = 0; to->ints && k < count; k++)
-            to->ints[k] = attr->ints[k];
+        if (to->ints)
+            for (size_t k = 0; k < count; k++)
+                to->ints[k] = attr->ints[k];
         return to->ints;
     }
     if (attr->kind == ATTR_FLOATS) {
         to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS;
         to->n_floats = count;
         to->floats = arena_array(&x->arena, count + 1, sizeof(float));
-        for (size_t k = 0; to->floats && k < count; k++)
-            to->floats[k] = (float)attr->floats[k];
+        if (to->floats)
+            for (size_t k = 0; k < count; k++)
+                to->floats[k] = (float)attr->floats[k];
         return to->floats;
     }
     to->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS;
     to->n_strings = count;
     to->strings = arena_array(&x->arena, count + 1, sizeof(*to->strings));
-    for (size_t k = 0; to->strings && k < count; k++)
-        to->strings[k] = (ProtobufCBinaryData){
-            strlen(attr->strings[k]), (uint8_t *)arena_strdup(&x->arena, attr->strings[k])};
+    if (to->strings)
+        for (size_t k = 0; k < count; k++)
+            to->strings[k] = (ProtobufCBinaryData){
+                strlen(attr->strings[k]), (uint8_t *)arena_strdup(&x->arena, attr->strings[k])};
     return to->strings;
 }
 
@@ -117,9 +120,10 @@ static bool fill_attr(struct exporter *x, const struct attr *attr, Onnx__Attribu
 static char **copy_names(struct exporter *x, const char *const *names, int count)
 {
     char **copy = arena_array(&x->arena, (size_t)count + 1, sizeof(*copy));
-    for (int k = 0; copy && k < count; k++)
-        if (!(copy[k] = arena_strdup(&x->arena, names[k])))
-            return NULL;
+    if (copy)
+        for (int k = 0; k < count; k++)
+            if (!(copy[k] = arena_strdup(&x->arena, names[k])))
+                return NULL;
     return copy;
 }
 

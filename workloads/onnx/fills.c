@@ -19,8 +19,9 @@ static int source_of(const struct graph *g, int value)
     for (int step = 0; step < CHAIN_STEPS_MAX; step++) {
         int producer = g->values[value].producer;
         bool passes = false;
-        for (int k = 0; producer != NONE && k < ARRAY_COUNT(through); k++)
-            passes = passes || strcmp(g->nodes[producer].op->name, through[k]) == 0;
+        if (producer != NONE)
+            for (int k = 0; k < ARRAY_COUNT(through); k++)
+                passes = passes || strcmp(g->nodes[producer].op->name, through[k]) == 0;
         if (!passes || g->nodes[producer].inputs[0] == NONE)
             break;
         value = g->nodes[producer].inputs[0];

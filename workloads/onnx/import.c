@@ -265,7 +265,9 @@ static bool has_symbol(const struct importer *im, const char *text)
     size_t length = strcspn(text, "=");
     for (size_t k = 0; k < graph->n_input; k++) {
         const Onnx__TensorShapeProto *shape = shape_of_input(graph->input[k]);
-        for (size_t d = 0; shape && d < shape->n_dim; d++) {
+        if (!shape)
+            continue;
+        for (size_t d = 0; d < shape->n_dim; d++) {
             const char *symbol = symbol_of(shape->dim[d]);
             if (strncmp(symbol, text, length) == 0 && !symbol[length])
                 return true;

@@ -67,9 +67,10 @@ enum status inner_inline(struct exporter *x, struct graph *inner, const char *co
 {
     Onnx__GraphProto proto;
     TRY(rename_values(x, inner, 0, err));
-    for (int k = 0; names && k < inner->output_count; k++)
-        if (names[k] && *names[k])
-            graph_rename(inner, inner->outputs[k], names[k]);
+    if (names)
+        for (int k = 0; k < inner->output_count; k++)
+            if (names[k] && *names[k])
+                graph_rename(inner, inner->outputs[k], names[k]);
     TRY(export_inner(x, inner, 0, &proto, err));
     Onnx__NodeProto **nodes =
         arena_grow(&x->arena, x->nodes, &x->node_cap, x->node_count + proto.n_node, sizeof(*nodes));

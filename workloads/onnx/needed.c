@@ -62,8 +62,9 @@ static enum status visit_subgraphs(const Onnx__NodeProto *node, struct needed *n
         const Onnx__GraphProto *graph = node->attribute[k]->g;
         if (!graph)
             continue;
-        for (size_t o = 0; gives_needed(needed, node) && o < graph->n_output; o++)
-            TRY(need(needed, graph->output[o]->name, err));
+        if (gives_needed(needed, node))
+            for (size_t o = 0; o < graph->n_output; o++)
+                TRY(need(needed, graph->output[o]->name, err));
         TRY(visit_graph(graph, needed, err));
         for (size_t i = 0; i < graph->n_input; i++)
             *inside = *inside || is_needed(needed, text_of(graph->input[i]->name));

@@ -33,14 +33,17 @@ static enum status check_attr(const struct attr *attr, struct error *err)
     if (attr->kind == ATTR_INT && !is_sane(attr->i, place))
         return FAIL(err, STATUS_FAILED, "attribute \"%s\" has the value %lld", attr->name,
                     (long long)attr->i);
-    for (int k = 0; attr->kind == ATTR_INTS && k < attr->count; k++)
-        if (!is_sane(attr->ints[k], place))
-            return FAIL(err, STATUS_FAILED, "attribute \"%s\" has the element %lld", attr->name,
-                        (long long)attr->ints[k]);
-    for (int k = 0; attr->kind == ATTR_FLOATS && k < attr->count; k++)
-        if (strcmp(attr->name, "scales") == 0 && !(fabs(attr->floats[k]) <= (double)ONNX_SIZE_MAX))
-            return FAIL(err, STATUS_FAILED, "attribute \"%s\" has the element %g", attr->name,
-                        attr->floats[k]);
+    if (attr->kind == ATTR_INTS)
+        for (int k = 0; k < attr->count; k++)
+            if (!is_sane(attr->ints[k], place))
+                return FAIL(err, STATUS_FAILED, "attribute \"%s\" has the element %lld", attr->name,
+                            (long long)attr->ints[k]);
+    if (attr->kind == ATTR_FLOATS)
+        for (int k = 0; k < attr->count; k++)
+            if (strcmp(attr->name, "scales") == 0 &&
+                !(fabs(attr->floats[k]) <= (double)ONNX_SIZE_MAX))
+                return FAIL(err, STATUS_FAILED, "attribute \"%s\" has the element %g", attr->name,
+                            attr->floats[k]);
     return STATUS_OK;
 }
 

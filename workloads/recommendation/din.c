@@ -25,8 +25,9 @@ static int category_list(struct graph *g, bool input)
 {
     struct shape shape = shape_of(ITEMS);
     int32_t *of = arena_array(&g->arena, ITEMS, sizeof(*of));
-    for (uint32_t item = 0; of && item < ITEMS; item++)
-        of[item] = (int32_t)((item * 2654435761u >> 8) % CATEGORIES); /* Knuth's hash */
+    if (of)
+        for (uint32_t item = 0; item < ITEMS; item++)
+            of[item] = (int32_t)((item * 2654435761u >> 8) % CATEGORIES); /* Knuth's hash */
     if (!of || !input)
         return of ? graph_const(g, "category_of", DTYPE_I32, shape, of) : NONE;
     int list = graph_input(g, "category_of", DTYPE_I32, shape, (struct fill){.kind = FILL_NONE});

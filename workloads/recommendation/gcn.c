@@ -107,8 +107,9 @@ static void judge(struct graph *g, int logits, const struct cora *c)
     int labels, mask;
     if (c->subjects) {
         int32_t *all = arena_array(&g->arena, (size_t)c->size.papers, sizeof(*all));
-        for (int32_t k = 0; all && k < c->size.papers; k++)
-            all[k] = 1;
+        if (all)
+            for (int32_t k = 0; k < c->size.papers; k++)
+                all[k] = 1;
         labels = input_of(g, "labels", shape_of(c->size.papers), DTYPE_I64, c->subjects);
         mask = input_of(g, "known", shape_of(c->size.papers), DTYPE_I32, all);
     } else {

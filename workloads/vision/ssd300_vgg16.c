@@ -35,10 +35,11 @@ static void build(struct graph *g, const struct workload_config *config)
 {
     struct ssd net = caffe;
     bool tensorflow = strcmp(config_text(config, "priors"), "tensorflow") == 0;
-    for (int k = 0; tensorflow && k < net.maps; k++) {
-        net.map[k].least = tensorflow_sides[k];
-        net.map[k].most = tensorflow_sides[k + 1];
-    }
+    if (tensorflow)
+        for (int k = 0; k < net.maps; k++) {
+            net.map[k].least = tensorflow_sides[k];
+            net.map[k].most = tensorflow_sides[k + 1];
+        }
     int map[6];
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 300, 300),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});

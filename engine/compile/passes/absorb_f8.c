@@ -82,7 +82,7 @@ enum status pass_absorb_f8(struct graph *g, struct error *err)
             continue;
         int fresh = product_of(g, &node, &a, &b);
         if (g->failed)
-            return *err = g->err, err->code;
+            return graph_check(g, err);
         rewrite_replace(g, node.outputs[0], fresh);
     }
     return STATUS_OK;

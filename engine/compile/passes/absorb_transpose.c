@@ -35,7 +35,7 @@ enum status pass_absorb_transpose(struct graph *g, struct error *err)
         int fresh = graph_node(g, "MatMulInteger", node.name, node.op_inputs, inputs,
                                ATTRS(attr_int("transB", 1)));
         if (g->failed)
-            return *err = g->err, err->code;
+            return graph_check(g, err);
         rewrite_replace(g, node.outputs[0], fresh);
     }
     return STATUS_OK;

@@ -153,7 +153,7 @@ enum status pass_find_attention(struct graph *g, struct error *err)
                                (const int[]){m.q, m.k, m.v, m.mask},
                                ATTRS(attr_int("heads", m.heads), attr_float("scale", m.scale)));
         if (g->failed)
-            return *err = g->err, err->code;
+            return graph_check(g, err);
         rewrite_replace(g, m.result, fresh);
     }
     return STATUS_OK;

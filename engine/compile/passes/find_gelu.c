@@ -35,11 +35,13 @@ static bool is_cube(const struct graph *g, int value, int x)
     if (pow)
         return pow->inputs[0] == x && rewrite_scalar(g, pow->inputs[1], &power) && near(power, 3);
     const struct node *outer = rewrite_producer(g, value, "Mul");
-    for (int k = 0; outer && k < 2; k++) {
-        const struct node *inner = rewrite_producer(g, outer->inputs[k], "Mul");
-        if (inner && outer->inputs[1 - k] == x && inner->inputs[0] == x && inner->inputs[1] == x)
-            return true;
-    }
+    if (outer)
+        for (int k = 0; k < 2; k++) {
+            const struct node *inner = rewrite_producer(g, outer->inputs[k], "Mul");
+            if (inner && outer->inputs[1 - k] == x && inner->inputs[0] == x &&
+                inner->inputs[1] == x)
+                return true;
+        }
     return false;
 }
 
@@ -50,10 +52,11 @@ static bool is_tanh_argument(const struct graph *g, int value, int x)
     if (!scaled(g, value, &scale, &sum) || !near(scale, 0.7978845608))
         return false;
     const struct node *add = rewrite_producer(g, sum, "Add");
-    for (int k = 0; add && k < 2; k++)
-        if (add->inputs[k] == x && scaled(g, add->inputs[1 - k], &cubic, &cube) &&
-            near(cubic, 0.044715) && is_cube(g, cube, x))
-            return true;
+    if (add)
+        for (int k = 0; k < 2; k++)
+            if (add->inputs[k] == x && scaled(g, add->inputs[1 - k], &cubic, &cube) &&
+                near(cubic, 0.044715) && is_cube(g, cube, x))
+                return true;
     return false;
 }
 
@@ -124,7 +127,7 @@ enum status pass_find_gelu(struct graph *g, struct error *err)
         int gelu = graph_node(g, "Gelu", NULL, INPUTS(x),
                               ATTRS(attr_string("approximate", tanh_form ? "tanh" : "none")));
         if (g->failed)
-            return *err = g->err, err->code;
+            return graph_check(g, err);
         rewrite_replace(g, old, gelu);
     }
     return STATUS_OK;

@@ -94,7 +94,7 @@ static enum status replace(struct graph *g, int x, int divided, double epsilon, 
                        (const int[]){x, scale, bias},
                        ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));
     if (g->failed)
-        return *err = g->err, err->code;
+        return graph_check(g, err);
     rewrite_replace(g, old, fresh);
     return STATUS_OK;
 }

@@ -20,8 +20,10 @@ enum status pass_fold_constants(struct graph *g, struct error *err)
         if (g->nodes[n].dead || !all_fixed(g, &g->nodes[n]))
             continue;
         enum status status = fold_node(g, n, &limits, &why);
-        if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
-            return *err = why, status; /* UNSUPPORTED: it stays and runs every time */
+        if (status == STATUS_OK || status == STATUS_UNSUPPORTED) /* the node stays and runs */
+            continue;
+        *err = why;
+        return status;
     }
     return STATUS_OK;
 }

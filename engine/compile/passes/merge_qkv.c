@@ -73,7 +73,7 @@ static enum status merge(struct graph *g, struct node *attention, const struct p
     int fresh = graph_node(g, "Attention", NULL, 4, (const int[]){packed, NONE, NONE, mask},
                            ATTRS(attr_int("heads", heads), attr_float("scale", scale)));
     if (g->failed)
-        return *err = g->err, err->code;
+        return graph_check(g, err);
     rewrite_replace(g, old, fresh);
     return STATUS_OK;
 }

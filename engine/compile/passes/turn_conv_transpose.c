@@ -77,7 +77,7 @@ static enum status turn_node(struct graph *g, int n, const struct window *w, str
                                  attr_ints("dilations", w->rank, w->dilation),
                                  attr_ints("pads", 2 * w->rank, pads)));
     if (g->failed)
-        return *err = g->err, err->code;
+        return graph_check(g, err);
     rewrite_replace(g, old, fresh);
     return STATUS_OK;
 }
