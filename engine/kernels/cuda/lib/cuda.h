@@ -24,7 +24,8 @@ struct cuda_launch {
     void *argument;
 };
 
-/* Puts it into args->stream; a refusal goes to args->err, unless an earlier one is there. */
+/* Puts it into args->stream, if its grid has blocks; a refusal goes to args->err, unless an earlier
+ * one is there. */
 void cuda_launch(const struct cuda_launch *launch, const struct kernel_args *args);
 
 /* The device's activate; elementwise.cu. */

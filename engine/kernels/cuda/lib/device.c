@@ -355,6 +355,8 @@ void cuda_launch(const struct cuda_launch *l, const struct kernel_args *args)
 {
     char what[MESSAGE];
     void *arguments[] = {l->argument};
+    if (l->grid.x == 0 || l->grid.y == 0 || l->grid.z == 0)
+        return;
     int error =
         cuda_api.launch(l->kernel, l->grid, l->block, arguments, l->shared_bytes, args->stream);
     if (error == CUDA_DONE || !args->err || args->err->code != STATUS_OK)

@@ -33,7 +33,8 @@ extern "C" {
     type *name = (type *)shared_memory_
 #endif
 
-/* LAUNCH(kernel<4>, grid, block, shared_bytes, &argument, args); argument is copied. */
+/* LAUNCH(kernel<4>, grid, block, shared_bytes, &argument, args); argument is copied. A grid of no
+ * blocks is not launched. */
 #define LAUNCH(kernel, grid_size, block_size, bytes, parameters, args)                             \
     do {                                                                                           \
         struct cuda_launch launch_ = {#kernel, KERNEL_ADDRESS(kernel), grid_size, block_size,      \
@@ -43,13 +44,15 @@ extern "C" {
 
 #define REFUSE(why, ...) cuda_host->refuse(why, STATUS_UNSUPPORTED, __VA_ARGS__)
 
-/* CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, ...}; the hooks in their order. */
+/* CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, CUDA_PLAN(plan), ...}; the hooks in their
+ * order. */
 #define CUDA_KERNEL(symbol)                                                                        \
     extern "C" {                                                                                   \
     extern const struct kernel kernel_cuda_##symbol;                                               \
     }                                                                                              \
     const struct kernel kernel_cuda_##symbol
 #define CUDA_NAME(symbol) .name = "cuda_" #symbol, .provider = "cuda", .device = "cuda"
+#define CUDA_PLAN(hook)   .state_size = sizeof(struct kernel_state), .plan = hook
 
 enum { WARP = 32, BLOCK = 256 };
 
@@ -67,15 +70,15 @@ static inline int64_t div_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Blocks for `work` items that loop with the grid's stride: enough to fill the device a few times
- * over, and no more, so that a block's start is paid for. 24 a multiprocessor are whole waves where
- * 8, 6, 4, 3 or 2 blocks share it: with 8 a kernel of 6 would leave it to 2 for a quarter of the
- * work. */
+/* Blocks for `work` items that loop with the grid's stride: none for none, else enough to fill the
+ * device a few times over, and no more, so that a block's start is paid for. 24 a multiprocessor
+ * are whole waves where 8, 6, 4, 3 or 2 blocks share it: with 8 a kernel of 6 would leave it to 2
+ * for a quarter of the work. */
 static inline struct cuda_grid grid_for(const struct kernel_query *q, int64_t work)
 {
     int64_t units = q->device->properties.units, most = 24 * (units > 0 ? units : 1);
     int64_t blocks = div_up(work, BLOCK);
-    return cuda_size((unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks));
+    return cuda_size((unsigned)(blocks < most ? blocks : most));
 }
 
 /* Indices are 32 bits wide in device code. */
@@ -86,7 +89,8 @@ static inline bool fits_index(const struct desc *desc)
 
 /* ---- division by what the launch knows ---- */
 
-/* n / d = (n m >> 32) + n >> shift for n < 2^31 (Granlund and Montgomery 1994). */
+/* n / d = (n m >> 32) + n >> shift for n < 2^31 (Granlund and Montgomery 1994). A divisor of 0 is
+ * that of an empty tensor, in which nobody divides. */
 struct divisor {
     unsigned d, m, shift;
 };
@@ -94,6 +98,8 @@ struct divisor {
 static inline struct divisor divisor_of(int64_t d)
 {
     struct divisor r = {(unsigned)d, 0, 0};
+    if (d == 0)
+        return r;
     while (r.shift < 31 && (UINT64_C(1) << r.shift) < (uint64_t)d)
         r.shift++;
     r.m =
