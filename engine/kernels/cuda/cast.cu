@@ -134,46 +134,56 @@ static bool lie_alike(const struct desc *a, struct desc b)
     return cuda_host->desc_same_memory(a, &b) && cuda_host->desc_is_dense(a);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct cast c; /* pointers are left open */
+    int width;     /* elements that a thread converts at a time */
+    bool f8, floats;
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    bool f8 = q->in[0].dtype == DTYPE_F8E4M3 && is_float(q->out[0].dtype);
-    if (!f8 && (!is_known(q->in[0].dtype) || !is_known(q->out[0].dtype)))
+    enum dtype from = q->in[0].dtype, to = q->out[0].dtype;
+    s->f8 = from == DTYPE_F8E4M3 && is_float(to);
+    if (!s->f8 && (!is_known(from) || !is_known(to)))
         return REFUSE(why, "only f32, f16, bf16, i32, i64, u8, bool, and f8 to floats");
     if (!lie_alike(&q->in[0], q->out[0]) || !fits_index(&q->in[0]))
         return REFUSE(why, "input and output lie differently");
-    return q->node->post_count ? REFUSE(why, "no fused epilogue") : STATUS_OK;
+    if (q->node->post_count)
+        return REFUSE(why, "no fused epilogue");
+    unsigned count = (unsigned)shape_count(&q->in[0].shape);
+    s->floats = s->f8 || (is_float(from) && is_float(to));
+    /* By four where one side has 32 bits: wider groups would leave gaps between its lanes. */
+    bool narrow = element_bytes(from) == 2 && element_bytes(to) == 2;
+    s->width = !s->floats || count % 4 ? 1 : narrow && count % 8 == 0 ? 8 : 4;
+    s->c.from = (int)from;
+    s->c.to = (int)to;
+    s->c.count = count / (unsigned)s->width;
+    s->grid = grid_for(q, s->floats ? s->c.count : div_up(count, AHEAD));
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct cast c = {args->in[0], args->out[0], (unsigned)shape_count(&q->in[0].shape),
-                     (int)q->in[0].dtype, (int)q->out[0].dtype};
-    bool f8 = q->in[0].dtype == DTYPE_F8E4M3, floats = is_float(q->in[0].dtype) || f8;
-    /* By four where one side has 32 bits: wider groups would leave gaps between its lanes. */
-    bool narrow = element_bytes(q->in[0].dtype) == 2 && element_bytes(q->out[0].dtype) == 2;
-    int width = !floats || !is_float(q->out[0].dtype) || c.count % 4 ? 1
-                : narrow && c.count % 8 == 0                         ? 8
-                                                                     : 4;
-    c.count /= (unsigned)width;
-    struct cuda_grid grid = grid_for(q, c.count), block = cuda_size(BLOCK);
-    if (c.count == 0)
-        return;
-    if (f8 && width == 4)
+    struct cast c = state->c;
+    struct cuda_grid grid = state->grid, block = cuda_size(BLOCK);
+    c.x = args->in[0];
+    c.y = args->out[0];
+    if (state->f8 && state->width == 4)
         LAUNCH(cast_f8<4>, grid, block, 0, &c, args);
-    else if (f8)
+    else if (state->f8)
         LAUNCH(cast_f8<1>, grid, block, 0, &c, args);
-    else if (width == 8)
+    else if (state->width == 8)
         LAUNCH(cast_floats<8>, grid, block, 0, &c, args);
-    else if (width == 4)
+    else if (state->width == 4)
         LAUNCH(cast_floats<4>, grid, block, 0, &c, args);
-    else if (floats && is_float(q->out[0].dtype))
+    else if (state->floats)
         LAUNCH(cast_floats<1>, grid, block, 0, &c, args);
     else
-        LAUNCH(cast_each, grid_for(q, div_up(c.count, AHEAD)), block, 0, &c, args);
+        LAUNCH(cast_each, grid, block, 0, &c, args);
 }
 
 static const char *const ops[] = {"Cast", NULL};
 
-CUDA_KERNEL(cast) = {CUDA_NAME(cast), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(cast) = {CUDA_NAME(cast), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -84,11 +84,7 @@ struct part {
     int input, output;
     int64_t in_start, out_start; /* bytes */
     bool squares;
-};
-
-struct kernel_state {
-    int count;
-    struct part parts[1]; /* count of them */
+    struct cuda_grid grid;
 };
 
 struct loop {
@@ -223,83 +219,72 @@ static enum status plan_part(const struct kernel_query *q, int index, struct par
         plan_squares(p, loops, count, row);
     else
         plan_units(p, loops, count, elem);
+    p->grid = grid_for(q, (int64_t)p->c.work * (p->squares ? (int)BLOCK : 1));
     return STATUS_OK;
 }
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    int count;
+    struct part *parts; /* made by prepare: how many there are is the node's to say */
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    int count = cuda_host->moves(q);
-    for (int k = 0; k < count; k++) {
-        struct part p = {};
-        TRY(plan_part(q, k, &p, why));
+    s->count = cuda_host->moves(q);
+    for (int k = 0; k < s->count; k++) {
+        struct part checked = {};
+        TRY(plan_part(q, k, &checked, why));
     }
+    return STATUS_OK;
+}
+
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
+{
+    *packed_bytes = 0;
+    s->parts = (struct part *)calloc((size_t)s->count + 1, sizeof(*s->parts));
+    if (!s->parts)
+        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    for (int k = 0; k < s->count; k++)
+        TRY(plan_part(q, k, &s->parts[k], err));
     return STATUS_OK;
 }
 
 static void release(struct kernel_state *state)
 {
-    free(state);
+    free(state->parts);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    int count = cuda_host->moves(q);
-    size_t bytes = sizeof(struct kernel_state) + (size_t)count * sizeof(struct part);
-    struct kernel_state *s = (struct kernel_state *)calloc(1, bytes);
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    enum status status = STATUS_OK;
-    for (; s->count < count && status == STATUS_OK; s->count++)
-        status = plan_part(q, s->count, &s->parts[s->count], err);
-    if (status != STATUS_OK) {
-        free(s);
-        return status;
-    }
-    *state = s;
-    *state_bytes = bytes;
-    return STATUS_OK;
-}
-
-static void launch_part(const struct part *p, const struct kernel_query *q,
-                        const struct kernel_args *args)
+static void launch_part(const struct part *p, const struct kernel_args *args)
 {
     struct copy c = p->c;
     if (c.work == 0)
         return;
     c.from = (const char *)args->in[p->input] + p->in_start;
     c.to = (char *)args->out[p->output] + p->out_start;
-    struct cuda_grid block = cuda_size(BLOCK);
-    struct cuda_grid grid = grid_for(q, p->squares ? (int64_t)c.work * BLOCK : (int64_t)c.work);
+    struct cuda_grid grid = p->grid, block = cuda_size(BLOCK);
     if (p->squares && c.unit == 4)
         LAUNCH(copy_squares<uint32_t>, grid, block, 0, &c, args);
     else if (p->squares)
         LAUNCH(copy_squares<uint16_t>, grid, block, 0, &c, args);
     else if (c.unit == 16)
         LAUNCH(copy_units<uint4>, grid, block, 0, &c, args);
-    else if (c.unit == 8)
-        LAUNCH(copy_units<uint64_t>, grid, block, 0, &c, args);
-    else if (c.unit == 4)
-        LAUNCH(copy_units<uint32_t>, grid, block, 0, &c, args);
-    else if (c.unit == 2)
-        LAUNCH(copy_units<uint16_t>, grid, block, 0, &c, args);
     else
-        LAUNCH(copy_units<uint8_t>, grid, block, 0, &c, args);
+        LAUNCH_WORDS(c.unit, copy_units<word>, grid, block, 0, &c, args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     for (int k = 0; k < state->count; k++)
-        launch_part(&state->parts[k], q, args);
+        launch_part(&state->parts[k], args);
 }
 
 static const char *const ops[] = {
     "Concat", "DepthToSpace", "Dropout", "Expand",  "Flatten",   "Identity", "Reorder",   "Reshape",
     "Slice",  "SpaceToDepth", "Split",   "Squeeze", "Transpose", "Tile",     "Unsqueeze", NULL};
 
-CUDA_KERNEL(copy) = {CUDA_NAME(copy),        .ops = ops,           .supports = supports,
-                     .old_prepare = prepare, .old_launch = launch, .release = release};
+CUDA_KERNEL(copy) = {CUDA_NAME(copy),    .ops = ops,       CUDA_PLAN(plan),
+                     .prepare = prepare, .launch = launch, .release = release};

@@ -114,7 +114,16 @@ __global__ void __launch_bounds__(BLOCK) embedding_join(const __grid_constant__ 
     }
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+/* ---- hooks ---- */
+
+struct kernel_state {
+    struct bags b; /* pointers are left open */
+    enum dtype type;
+    int width;
+    struct cuda_grid grid, join;
+};
+
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(floats_supported(q, 0, 1, why));
     if (!is_index(q->in[1].dtype))
@@ -129,65 +138,64 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-/* Who does what; pointers are left open. A thread keeps AHEAD indices at least. */
-static struct bags plan(const struct kernel_query *q, int *width)
+/* Who does what. A thread keeps AHEAD indices at least. */
+static void share(const struct kernel_query *q, struct bags *b)
 {
-    const struct shape *table = &q->in[0].shape, *index = &q->in[1].shape;
-    struct bags b = {};
-    *width = group_width(q->in[0].dtype, table->dim[1]);
-    b.bag = (unsigned)index->dim[1];
-    b.rows = (unsigned)table->dim[0];
-    b.work = (unsigned)(index->dim[0] * table->dim[1] / *width);
-    b.columns = divisor_of(table->dim[1] > 0 ? table->dim[1] / *width : 1);
-    b.factor = strcmp(cuda_host->node_string(q->node, "mode", "sum"), "mean") == 0
-                   ? 1.0f / (float)index->dim[1]
-                   : 1.0f;
-    b.wide = q->in[1].dtype == DTYPE_I64;
     unsigned sharers = 1;
     int64_t units = q->device->properties.units, threads = 12 * units * BLOCK;
-    while (sharers < BLOCK / 8 && (int64_t)b.work * sharers < threads &&
-           b.bag >= 2 * sharers * AHEAD)
+    while (sharers < BLOCK / 8 && (int64_t)b->work * sharers < threads &&
+           b->bag >= 2 * sharers * AHEAD)
         sharers *= 2;
-    b.lanes = BLOCK / sharers;
-    int64_t tiles = div_up(b.work, b.lanes), least = 4 * (int64_t)AHEAD * sharers;
-    unsigned splits = splits_for(q, tiles, b.bag / least);
-    b.chunk = (unsigned)(b.bag > 0 ? div_up(b.bag, splits) : 1);
-    b.splits = divisor_of(b.bag > 0 ? div_up(b.bag, b.chunk) : 1);
-    b.tasks = (unsigned)tiles * b.splits.d;
-    return b;
+    b->lanes = BLOCK / sharers;
+    int64_t tiles = div_up(b->work, b->lanes), least = 4 * (int64_t)AHEAD * sharers;
+    unsigned splits = splits_for(q, tiles, b->bag / least);
+    b->chunk = (unsigned)(b->bag > 0 ? div_up(b->bag, splits) : 1);
+    b->splits = divisor_of(b->bag > 0 ? div_up(b->bag, b->chunk) : 1);
+    b->tasks = (unsigned)tiles * b->splits.d;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    int width;
-    (void)variant;
-    struct bags b = plan(q, &width);
-    return b.splits.d > 1 ? padded_bytes((int64_t)b.work * width * b.splits.d, sizeof(float)) : 0;
+    TRY(check(q, why));
+    const struct shape *table = &q->in[0].shape, *index = &q->in[1].shape;
+    bool mean = strcmp(cuda_host->node_string(q->node, "mode", "sum"), "mean") == 0;
+    struct bags *b = &s->b;
+    s->type = q->in[0].dtype;
+    s->width = group_width(s->type, table->dim[1]);
+    b->bag = (unsigned)index->dim[1];
+    b->rows = (unsigned)table->dim[0];
+    b->work = (unsigned)(index->dim[0] * table->dim[1] / s->width);
+    b->columns = divisor_of(table->dim[1] / s->width);
+    b->factor = mean ? 1.0f / (float)index->dim[1] : 1.0f;
+    b->wide = q->in[1].dtype == DTYPE_I64;
+    share(q, b);
+    s->grid = grid_for(q, (int64_t)b->tasks * BLOCK);
+    s->join = grid_for(q, b->splits.d > 1 ? (int64_t)b->work * s->width * BLOCK : 0);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)state;
-    int width;
-    struct bags b = plan(q, &width);
-    enum dtype type = q->in[0].dtype;
+    const struct bags *b = &state->b;
+    int64_t parts = b->splits.d > 1 ? (int64_t)b->work * state->width * b->splits.d : 0;
+    return padded_bytes(parts, sizeof(float));
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct bags b = state->b;
     b.table = args->in[0];
     b.index = (const char *)args->in[1];
     b.y = args->out[0];
     b.parts = b.splits.d > 1 ? (float *)args->workspace : NULL;
-    if (b.work == 0)
-        return;
-    LAUNCH_GROUPS(type, width, (embedding_bags<width, element>),
-                  grid_for(q, (int64_t)b.tasks * BLOCK), cuda_size(BLOCK), 0, &b, args);
-    if (!b.parts)
-        return;
-    b.work *= (unsigned)width;
-    LAUNCH_FLOATS(type, embedding_join<element>, grid_for(q, (int64_t)b.work * BLOCK),
+    LAUNCH_GROUPS(state->type, state->width, (embedding_bags<width, element>), state->grid,
                   cuda_size(BLOCK), 0, &b, args);
+    b.work *= (unsigned)state->width;
+    LAUNCH_FLOATS(state->type, embedding_join<element>, state->join, cuda_size(BLOCK), 0, &b, args);
 }
 
 static const char *const ops[] = {"EmbeddingBag", NULL};
 
-CUDA_KERNEL(embedding_bag) = {CUDA_NAME(embedding_bag), .ops = ops, .supports = supports,
-                              .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(embedding_bag) = {CUDA_NAME(embedding_bag), .ops = ops, CUDA_PLAN(plan),
+                              .workspace = workspace, .launch = launch};

@@ -29,64 +29,52 @@ __global__ void __launch_bounds__(BLOCK) gather_rows(const __grid_constant__ str
 
 /* ---- hooks ---- */
 
-struct shape_of_gather {
-    int64_t outer, size, row_bytes, count;
+struct kernel_state {
+    struct gather g; /* pointers are left open */
+    int unit;        /* bytes that a thread copies */
+    struct cuda_grid grid;
 };
 
-static struct shape_of_gather shape_from(const struct kernel_query *q)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     const struct shape *x = &q->in[0].shape;
-    int64_t axis = cuda_host->node_int(q->node, "axis", 0);
-    struct shape_of_gather s = {1, 1, element_bytes(q->in[0].dtype), shape_count(&q->in[1].shape)};
-    axis += axis < 0 ? x->rank : 0;
-    for (int d = 0; d < x->rank; d++)
-        *(d < axis ? &s.outer : d == axis ? &s.size : &s.row_bytes) *= x->dim[d];
-    return s;
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
-    if (q->in[1].dtype != DTYPE_I32 && q->in[1].dtype != DTYPE_I64)
+    if (!is_index(q->in[1].dtype))
         return REFUSE(why, "indices are neither i32 nor i64");
     if (!cuda_host->desc_is_plain(&q->in[0]) || !cuda_host->desc_is_plain(&q->in[1]) ||
         !cuda_host->desc_is_plain(&q->out[0]))
         return REFUSE(why, "only plain tensors");
-    struct shape_of_gather s = shape_from(q);
-    if (s.outer * s.count * s.row_bytes >= INT32_MAX || s.size >= INT32_MAX)
+    struct axis axis = axis_of(x, axis_from(q, "axis", x->rank, 0));
+    int64_t row_bytes = axis.inner * element_bytes(q->in[0].dtype);
+    int64_t count = shape_count(&q->in[1].shape), bytes = axis.outer * count * row_bytes;
+    if (bytes >= INT32_MAX || axis.size >= INT32_MAX)
         return REFUSE(why, "more than 2^31 bytes of result");
+    for (s->unit = 16; row_bytes % s->unit;)
+        s->unit /= 2;
+    s->g.work = (unsigned)(bytes / s->unit);
+    s->g.rows = (unsigned)count;
+    s->g.size = (unsigned)axis.size;
+    s->g.by_units = divisor_of(row_bytes / s->unit);
+    s->g.by_rows = divisor_of(count);
+    s->g.wide = q->in[1].dtype == DTYPE_I64;
+    s->grid = grid_for(q, s->g.work);
     return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct shape_of_gather s = shape_from(q);
-    int64_t bytes = s.outer * s.count * s.row_bytes;
-    int unit = 16;
-    if (bytes == 0)
-        return;
-    while (s.row_bytes % unit)
-        unit /= 2;
-    struct gather g = {
-        (const char *)args->in[0],      (const char *)args->in[1], (char *)args->out[0],
-        (unsigned)(bytes / unit),       (unsigned)s.count,         (unsigned)s.size,
-        divisor_of(s.row_bytes / unit), divisor_of(s.count),       q->in[1].dtype == DTYPE_I64};
-    struct cuda_grid grid = grid_for(q, g.work), block = cuda_size(BLOCK);
-    if (unit == 16)
-        LAUNCH(gather_rows<uint4>, grid, block, 0, &g, args);
-    else if (unit == 8)
-        LAUNCH(gather_rows<uint64_t>, grid, block, 0, &g, args);
-    else if (unit == 4)
-        LAUNCH(gather_rows<uint32_t>, grid, block, 0, &g, args);
-    else if (unit == 2)
-        LAUNCH(gather_rows<uint16_t>, grid, block, 0, &g, args);
+    struct gather g = state->g;
+    g.table = (const char *)args->in[0];
+    g.index = (const char *)args->in[1];
+    g.to = (char *)args->out[0];
+    if (state->unit == 16)
+        LAUNCH(gather_rows<uint4>, state->grid, cuda_size(BLOCK), 0, &g, args);
     else
-        LAUNCH(gather_rows<uint8_t>, grid, block, 0, &g, args);
+        LAUNCH_WORDS(state->unit, gather_rows<word>, state->grid, cuda_size(BLOCK), 0, &g, args);
 }
 
 static const char *const ops[] = {"Gather", NULL};
 
-CUDA_KERNEL(gather) = {CUDA_NAME(gather), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(gather) = {CUDA_NAME(gather), .ops = ops, CUDA_PLAN(plan), .launch = launch};

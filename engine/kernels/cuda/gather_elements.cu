@@ -41,31 +41,42 @@ __global__ void __launch_bounds__(BLOCK)
 
 /* ---- hooks ---- */
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+struct kernel_state {
+    struct gather_elements k; /* pointers are left open */
+    int bytes;                /* of an element */
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
+    TRY(indices_supported(q, why));
     const struct shape *x = &q->in[0].shape, *y = &q->out[0].shape;
-    struct gather_elements k = {};
+    struct gather_elements *k = &s->k;
+    k->count = (unsigned)shape_count(y);
+    k->rank = x->rank;
+    k->axis = axis_from(q, "axis", x->rank, 0);
+    k->wide = q->in[1].dtype == DTYPE_I64;
+    k->size = x->dim[k->axis];
+    for (int d = x->rank - 1, stride = 1; d >= 0; stride *= (int)x->dim[d--]) {
+        k->dim[d] = divisor_of(y->dim[d]);
+        k->stride[d] = (unsigned)stride;
+    }
+    s->bytes = element_bytes(q->out[0].dtype);
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct gather_elements k = state->k;
     k.x = args->in[0];
     k.index = args->in[1];
     k.y = args->out[0];
-    k.count = (unsigned)shape_count(y);
-    if (k.count == 0)
-        return;
-    k.rank = x->rank;
-    k.axis = axis_from(q, "axis", x->rank, 0);
-    k.wide = q->in[1].dtype == DTYPE_I64;
-    k.size = x->dim[k.axis];
-    for (int d = x->rank - 1, stride = 1; d >= 0; stride *= (int)x->dim[d--]) {
-        k.dim[d] = divisor_of(y->dim[d]);
-        k.stride[d] = (unsigned)stride;
-    }
-    LAUNCH_WORDS(element_bytes(q->out[0].dtype), gather_each<word>, grid_for(q, k.count),
-                 cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_WORDS(state->bytes, gather_each<word>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"GatherElements", NULL};
 
-CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops,
-                                .supports = indices_supported, .old_launch = launch};
+CUDA_KERNEL(gather_elements) = {CUDA_NAME(gather_elements), .ops = ops, CUDA_PLAN(plan),
+                                .launch = launch};

@@ -37,36 +37,46 @@ __global__ void __launch_bounds__(BLOCK) gather_rows(const __grid_constant__ str
 
 /* ---- hooks ---- */
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+struct kernel_state {
+    struct gather_nd k; /* pointers are left open */
+    int bytes;          /* of an element */
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
+    TRY(indices_supported(q, why));
     const struct shape *x = &q->in[0].shape, *index = &q->in[1].shape;
     int batch = (int)cuda_host->node_int(q->node, "batch_dims", 0);
     int64_t inner = 1, rows = 1;
-    struct gather_nd k = {};
-    k.x = args->in[0];
-    k.index = args->in[1];
-    k.y = args->out[0];
-    k.count = (unsigned)shape_count(&q->out[0].shape);
-    if (k.count == 0)
-        return;
-    k.depth = (unsigned)index->dim[index->rank - 1];
-    k.wide = q->in[1].dtype == DTYPE_I64;
+    struct gather_nd *k = &s->k;
+    k->count = (unsigned)shape_count(&q->out[0].shape);
+    k->depth = (unsigned)index->dim[index->rank - 1];
+    k->wide = q->in[1].dtype == DTYPE_I64;
     for (int d = batch; d < x->rank; d++)
-        if (d < batch + (int)k.depth)
-            k.size[d - batch] = x->dim[d];
+        if (d < batch + (int)k->depth)
+            k->size[d - batch] = x->dim[d];
         else
             inner *= x->dim[d];
     for (int d = batch; d < index->rank - 1; d++)
         rows *= index->dim[d];
-    k.by_inner = divisor_of(inner);
-    k.by_batch = divisor_of(rows);
-    LAUNCH_WORDS(element_bytes(q->out[0].dtype), gather_rows<word>, grid_for(q, k.count),
-                 cuda_size(BLOCK), 0, &k, args);
+    k->by_inner = divisor_of(inner);
+    k->by_batch = divisor_of(rows);
+    s->bytes = element_bytes(q->out[0].dtype);
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct gather_nd k = state->k;
+    k.x = args->in[0];
+    k.index = args->in[1];
+    k.y = args->out[0];
+    LAUNCH_WORDS(state->bytes, gather_rows<word>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"GatherND", NULL};
 
-CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, .supports = indices_supported,
-                          .old_launch = launch};
+CUDA_KERNEL(gather_nd) = {CUDA_NAME(gather_nd), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -36,35 +36,39 @@ __global__ void __launch_bounds__(BLOCK) one_hot_elements(const __grid_constant_
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct one_hot k; /* pointers are left open */
+    int bytes;        /* of a result */
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
     if (!is_index(q->in[0].dtype) && q->in[0].dtype != DTYPE_F32)
         return REFUSE(why, "indices are neither i32, i64 nor f32");
+    const struct shape *y = &q->out[0].shape;
+    struct axis axis = axis_of(y, axis_from(q, "axis", y->rank, -1));
+    s->k.count = (unsigned)shape_count(y);
+    s->k.depth = (unsigned)axis.size;
+    s->k.dtype = q->in[0].dtype;
+    s->k.by_inner = divisor_of(axis.inner);
+    s->k.by_depth = divisor_of(axis.size);
+    s->bytes = element_bytes(q->out[0].dtype);
+    s->grid = grid_for(q, s->k.count);
     return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    const struct shape *y = &q->out[0].shape;
-    struct axis axis = axis_of(y, axis_from(q, "axis", y->rank, -1));
-    struct one_hot k = {};
+    struct one_hot k = state->k;
     k.index = args->in[0];
     k.values = args->in[2];
     k.y = args->out[0];
-    k.count = (unsigned)shape_count(y);
-    k.depth = (unsigned)axis.size;
-    k.dtype = q->in[0].dtype;
-    if (k.count == 0)
-        return;
-    k.by_inner = divisor_of(axis.inner);
-    k.by_depth = divisor_of(axis.size);
-    LAUNCH_WORDS(element_bytes(q->out[0].dtype), one_hot_elements<word>, grid_for(q, k.count),
-                 cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_WORDS(state->bytes, one_hot_elements<word>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"OneHot", NULL};
 
-CUDA_KERNEL(one_hot) = {CUDA_NAME(one_hot), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(one_hot) = {CUDA_NAME(one_hot), .ops = ops, CUDA_PLAN(plan), .launch = launch};

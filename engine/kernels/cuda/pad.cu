@@ -43,38 +43,15 @@ __global__ void __launch_bounds__(BLOCK) pad_elements(const __grid_constant__ st
 
 /* ---- hooks ---- */
 
-static enum status plan(const struct kernel_query *q, struct pad *k, struct error *why)
-{
-    struct move move;
-    struct flat_move flat;
-    const struct desc *x = &q->in[0], *y = &q->out[0];
-    int order[RANK_MAX];
-    TRY(cuda_host->move(q, 0, &move, &flat, why));
-    k->rank = y->shape.rank;
-    k->count = (unsigned)shape_count(&y->shape);
-    for (int d = 0; d < k->rank; d++) {
-        int at = d;
-        for (; at > 0 && y->stride[order[at - 1]] < y->stride[d]; at--)
-            order[at] = order[at - 1];
-        order[at] = d;
-    }
-    for (int d = 0; d < k->rank && k->count; d++) {
-        int axis = order[d];
-        k->dim[d] = divisor_of(y->shape.dim[axis]);
-        k->begin[d] = (int)move.out_start[axis];
-        k->size[d] = (int)move.loops[axis].extent;
-        k->stride[d] = (int)x->stride[axis];
-        k->start += move.in_start[axis] * x->stride[axis];
-    }
-    float value = (float)cuda_host->node_float(q->node, "value", 0);
-    if (x->dtype == DTYPE_F32)
-        memcpy(&k->bits, &value, sizeof(value));
-    return STATUS_OK;
-}
+struct kernel_state {
+    struct pad k; /* pointers are left open */
+    int bytes;    /* of an element */
+    bool given;   /* the value is an input */
+    struct cuda_grid grid;
+};
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
-    struct pad k = {};
     const struct desc *x = &q->in[0], *y = &q->out[0];
     bool given = input_given(q, 2);
     if (q->node->post_count)
@@ -87,24 +64,48 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "the value is not one element of the input's type");
     if (!given && x->dtype != DTYPE_F32 && cuda_host->node_float(q->node, "value", 0) != 0)
         return REFUSE(why, "a value attribute for another type than f32");
-    return plan(q, &k, why);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
-    struct pad k = {};
-    if (plan(q, &k, NULL) != STATUS_OK || k.count == 0)
-        return;
-    bool given = input_given(q, 2) && shape_count(&q->in[2].shape);
+    struct move move;
+    struct flat_move flat;
+    const struct desc *x = &q->in[0], *y = &q->out[0];
+    struct pad *k = &s->k;
+    int order[RANK_MAX];
+    TRY(check(q, why));
+    TRY(cuda_host->move(q, 0, &move, &flat, why));
+    memory_order(y, order);
+    k->rank = y->shape.rank;
+    k->count = (unsigned)shape_count(&y->shape);
+    for (int d = 0; d < k->rank && k->count; d++) {
+        int axis = order[d];
+        k->dim[d] = divisor_of(y->shape.dim[axis]);
+        k->begin[d] = (int)move.out_start[axis];
+        k->size[d] = (int)move.loops[axis].extent;
+        k->stride[d] = (int)x->stride[axis];
+        k->start += move.in_start[axis] * x->stride[axis];
+    }
+    float value = (float)cuda_host->node_float(q->node, "value", 0);
+    if (x->dtype == DTYPE_F32)
+        memcpy(&k->bits, &value, sizeof(value));
+    s->bytes = element_bytes(x->dtype);
+    s->given = input_given(q, 2) && shape_count(&q->in[2].shape);
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct pad k = state->k;
     k.x = args->in[0];
-    k.value = given ? args->in[2] : NULL;
+    k.value = state->given ? args->in[2] : NULL;
     k.y = args->out[0];
-    LAUNCH_WORDS(element_bytes(q->in[0].dtype), pad_elements<word>, grid_for(q, k.count),
-                 cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_WORDS(state->bytes, pad_elements<word>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"Pad", NULL};
 
-CUDA_KERNEL(pad) = {CUDA_NAME(pad), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(pad) = {CUDA_NAME(pad), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -4,7 +4,7 @@
  * input an element takes along an axis, and their weights, are the operator's business
  * (engine/ops/lib/resize.h) and tabulated once; a thread per element of the result, in the order of
  * its memory, adds the products up. */
-#include "engine/kernels/cuda/lib/query.h"
+#include "engine/kernels/cuda/lib/packed.h"
 
 extern "C" {
 #include "engine/ops/lib/resize.h"
@@ -84,9 +84,14 @@ __global__ void __launch_bounds__(BLOCK) resize_elements(const __grid_constant__
 /* ---- hooks ---- */
 
 struct kernel_state {
-    struct resizing k;
+    struct resizing k; /* pointers are left open */
     const struct device *device;
-    void *tables;
+    void *tables;            /* of the dimensions that are resized, one after the other */
+    int axis[RANK_MAX];      /* of the node, by dimension */
+    int64_t first[RANK_MAX]; /* element of the tables; NONE: the dimension is not resized */
+    int64_t elements;
+    enum dtype type;
+    struct cuda_grid grid;
 };
 
 static bool is_resized(const struct resize *r, int axis)
@@ -95,37 +100,46 @@ static bool is_resized(const struct resize *r, int axis)
     return a->in != a->out || a->scale != 1 || r->coordinate == RESIZE_TF_CROP_AND_RESIZE;
 }
 
-/* How many axes are resized, and how many tables' elements that takes. */
-static int count_axes(const struct resize *r, size_t *elements)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
-    int count = 0;
-    *elements = 0;
-    for (int d = 0; d < r->rank; d++) {
-        count += is_resized(r, d);
-        *elements += is_resized(r, d) ? (size_t)r->axes[d].out : 0;
-    }
-    return count;
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct resize r;
-    size_t elements;
-    const struct desc *x = &q->in[0], *y = &q->out[0];
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
     TRY(floats_supported(q, 0, 1, why));
-    if (!fits_index(x) || !fits_index(y))
+    if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
-    if (!cuda_host->desc_is_dense(y))
-        return REFUSE(why, "the output is not dense");
+    return cuda_host->desc_is_dense(&q->out[0]) ? STATUS_OK
+                                                : REFUSE(why, "the output is not dense");
+}
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
+{
+    struct resize r;
+    const struct desc *y = &q->out[0];
+    struct resizing *k = &s->k;
+    TRY(check(q, why));
     TRY(cuda_host->resize(q, &r, why));
-    for (int d = 0; d < r.rank; d++)
-        if (r.axes[d].in == 0)
+    memory_order(y, s->axis);
+    k->rank = r.rank;
+    k->count = (unsigned)shape_count(&y->shape);
+    k->extrapolation = (float)r.extrapolation;
+    for (int d = 0; d < r.rank; d++) {
+        int axis = s->axis[d];
+        if (r.axes[axis].in == 0)
             return REFUSE(why, "no elements");
-    return count_axes(&r, &elements) > AXES_MAX
-               ? REFUSE(why, "resized along more than %d axes", AXES_MAX)
-               : STATUS_OK;
+        bool resized = is_resized(&r, axis);
+        k->dim[d] = divisor_of(y->shape.dim[axis]);
+        k->stride[d] = resized ? 0 : (int)q->in[0].stride[axis];
+        k->axes += resized;
+        s->first[d] = resized ? s->elements : (int64_t)NONE;
+        s->elements += resized ? r.axes[axis].out : 0;
+    }
+    if (k->axes > AXES_MAX)
+        return REFUSE(why, "resized along more than %d axes", AXES_MAX);
+    s->device = q->device;
+    s->type = q->in[0].dtype;
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
 }
 
 static void tabulate(const struct resize *r, int axis, int64_t stride, struct taps *to)
@@ -142,104 +156,39 @@ static void tabulate(const struct resize *r, int axis, int64_t stride, struct ta
     }
 }
 
-/* Axes in the order of y's memory, outermost first. */
-static void memory_order(const struct desc *y, int *order)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
 {
-    for (int d = 0; d < y->shape.rank; d++) {
-        int at = d;
-        for (; at > 0 && y->stride[order[at - 1]] < y->stride[d]; at--)
-            order[at] = order[at - 1];
-        order[at] = d;
-    }
-}
-
-/* tables: of the host, to be filled; `device`: where they will be. */
-static void fill(const struct kernel_query *q, const struct resize *r, struct resizing *k,
-                 struct taps *tables, const struct taps *device)
-{
-    const struct desc *x = &q->in[0], *y = &q->out[0];
-    int order[RANK_MAX];
-    memory_order(y, order);
-    k->rank = r->rank;
-    k->count = (unsigned)shape_count(&y->shape);
-    k->extrapolation = (float)r->extrapolation;
-    size_t used = 0;
-    for (int d = 0; d < r->rank && k->count; d++) {
-        int axis = order[d];
-        k->dim[d] = divisor_of(y->shape.dim[axis]);
-        k->stride[d] = (int)x->stride[axis];
-        k->table[d] = NULL;
-        if (!is_resized(r, axis))
-            continue;
-        tabulate(r, axis, x->stride[axis], tables + used);
-        k->table[d] = device + used;
-        k->stride[d] = 0;
-        k->axes++;
-        used += (size_t)r->axes[axis].out;
-    }
+    struct resize r;
+    TRY(cuda_host->resize(q, &r, err));
+    struct taps *tables = (struct taps *)calloc((size_t)s->elements + 1, sizeof(*tables));
+    for (int d = 0; tables && d < r.rank; d++)
+        if (s->first[d] != NONE)
+            tabulate(&r, s->axis[d], q->in[0].stride[s->axis[d]], tables + s->first[d]);
+    *packed_bytes = (size_t)s->elements * sizeof(*tables);
+    TRY(upload_packed(q->device, tables, *packed_bytes, &s->tables, err));
+    for (int d = 0; d < r.rank; d++)
+        if (s->first[d] != NONE)
+            s->k.table[d] = (const struct taps *)s->tables + s->first[d];
+    return STATUS_OK;
 }
 
 static void release(struct kernel_state *state)
 {
     if (state->tables)
         state->device->kind->free(state->device, state->tables);
-    free(state);
 }
 
-static enum status upload(const struct kernel_query *q, const struct resize *r,
-                          struct kernel_state *s, size_t elements, struct error *err)
-{
-    const struct device_kind *kind = q->device->kind;
-    struct taps *tables = (struct taps *)calloc(elements + 1, sizeof(*tables));
-    if (!tables)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    size_t bytes = elements * sizeof(*tables);
-    enum status status = kind->alloc(q->device, bytes, &s->tables, err);
-    if (status == STATUS_OK) {
-        fill(q, r, &s->k, tables, (const struct taps *)s->tables);
-        if (bytes)
-            status = kind->copy(q->device, s->tables, tables, bytes, COPY_TO_DEVICE, NULL, err);
-        if (status == STATUS_OK)
-            status = kind->wait(q->device, NULL, err);
-    }
-    free(tables);
-    return status;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct resize r;
-    size_t elements;
-    TRY(cuda_host->resize(q, &r, err));
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    s->device = q->device;
-    count_axes(&r, &elements);
-    enum status status = upload(q, &r, s, elements, err);
-    if (status != STATUS_OK) {
-        release(s);
-        return status;
-    }
-    *state = s;
-    *state_bytes = elements * sizeof(struct taps);
-    return STATUS_OK;
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct resizing k = state->k;
     k.x = args->in[0];
     k.y = args->out[0];
-    if (k.count)
-        LAUNCH_FLOATS(q->in[0].dtype, resize_elements<element>, grid_for(q, k.count),
-                      cuda_size(BLOCK), 0, &k, args);
+    LAUNCH_FLOATS(state->type, resize_elements<element>, state->grid, cuda_size(BLOCK), 0, &k,
+                  args);
 }
 
 static const char *const ops[] = {"Resize", "Upsample", NULL};
 
-CUDA_KERNEL(resize) = {CUDA_NAME(resize),      .ops = ops,           .supports = supports,
-                       .old_prepare = prepare, .old_launch = launch, .release = release};
+CUDA_KERNEL(resize) = {CUDA_NAME(resize),  .ops = ops,       CUDA_PLAN(plan),
+                       .prepare = prepare, .launch = launch, .release = release};

@@ -188,30 +188,14 @@ static int reduction_of(const struct kernel_query *q)
     return NONE;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    enum dtype dtype = q->out[0].dtype;
-    TRY(plain_supported(q, why));
-    if (!is_index(q->in[1].dtype))
-        return REFUSE(why, "indices are neither i32 nor i64");
-    if (!is_float(dtype) && dtype != DTYPE_I32 && dtype != DTYPE_I64)
-        return REFUSE(why, "only f32, f16, bf16, i32 and i64");
-    return reduction_of(q) == NONE ? REFUSE(why, "unknown reduction") : STATUS_OK;
-}
+struct kernel_state {
+    struct scatter k; /* pointers are left open */
+    bool widened;     /* sums and the like are in f32, although memory is in 16 bits */
+    struct cuda_grid data, updates;
+};
 
-/* Whether sums and the like are in f32, although memory is in 16 bits. */
-static bool is_widened(const struct kernel_query *q)
-{
-    return element_bytes(q->out[0].dtype) == 2 && reduction_of(q) != REDUCE_NONE;
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    return is_widened(q) ? padded_bytes(shape_count(&q->out[0].shape), sizeof(float)) : 0;
-}
-
-static void fill(const struct kernel_query *q, struct scatter *k)
+/* Where updates go. */
+static void find_places(const struct kernel_query *q, struct scatter *k)
 {
     const struct shape *x = &q->in[0].shape, *index = &q->in[1].shape;
     bool runs = strcmp(cuda_host->node_op(q->node), "ScatterND") == 0;
@@ -224,49 +208,59 @@ static void fill(const struct kernel_query *q, struct scatter *k)
         if (!runs)
             k->dim[d] = divisor_of(index->dim[d]);
     }
-    if (runs)
+    if (k->depth > 0)
         k->by_inner = divisor_of(k->stride[k->depth - 1]);
 }
 
-static void launch_updates(const struct kernel_query *q, struct scatter *k,
-                           const struct kernel_args *args)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    if (k->count == 0)
-        return;
-    fill(q, k);
-    LAUNCH(scatter_updates, grid_for(q, k->count), cuda_size(BLOCK), 0, k, args);
+    enum dtype dtype = q->out[0].dtype;
+    struct scatter *k = &s->k;
+    TRY(plain_supported(q, why));
+    if (!is_index(q->in[1].dtype))
+        return REFUSE(why, "indices are neither i32 nor i64");
+    if (!is_float(dtype) && dtype != DTYPE_I32 && dtype != DTYPE_I64)
+        return REFUSE(why, "only f32, f16, bf16, i32 and i64");
+    k->reduction = reduction_of(q);
+    if (k->reduction == NONE)
+        return REFUSE(why, "unknown reduction");
+    k->size_x = (unsigned)shape_count(&q->in[0].shape);
+    k->count = k->size_x ? (unsigned)shape_count(&q->in[2].shape) : 0;
+    k->dtype = dtype;
+    k->wide = q->in[1].dtype == DTYPE_I64;
+    find_places(q, k);
+    s->widened = element_bytes(dtype) == 2 && k->reduction != REDUCE_NONE;
+    s->data = grid_for(q, k->size_x);
+    s->updates = grid_for(q, k->count);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)state;
-    struct scatter k = {};
-    enum dtype dtype = q->in[0].dtype;
+    return state->widened ? padded_bytes(state->k.size_x, sizeof(float)) : 0;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct scatter k = state->k;
+    enum dtype dtype = (enum dtype)k.dtype;
     struct cuda_grid block = cuda_size(BLOCK);
     k.x = args->in[0];
     k.index = args->in[1];
     k.updates = args->in[2];
-    k.y = is_widened(q) ? args->workspace : args->out[0];
+    k.y = state->widened ? args->workspace : args->out[0];
     k.rounded = args->out[0];
-    k.size_x = (unsigned)shape_count(&q->in[0].shape);
-    k.count = (unsigned)shape_count(&q->in[2].shape);
-    k.reduction = reduction_of(q);
-    k.dtype = dtype;
-    k.wide = q->in[1].dtype == DTYPE_I64;
-    if (k.size_x == 0)
-        return;
-    struct cuda_grid grid = grid_for(q, k.size_x);
-    if (is_widened(q))
-        LAUNCH_FLOATS(dtype, scatter_widen<element>, grid, block, 0, &k, args);
+    if (state->widened)
+        LAUNCH_FLOATS(dtype, scatter_widen<element>, state->data, block, 0, &k, args);
     else if (k.x != k.y)
-        LAUNCH_WORDS(element_bytes(dtype), scatter_copy<word>, grid, block, 0, &k, args);
-    launch_updates(q, &k, args);
-    if (is_widened(q))
-        LAUNCH_FLOATS(dtype, scatter_round<element>, grid, block, 0, &k, args);
+        LAUNCH_WORDS(element_bytes(dtype), scatter_copy<word>, state->data, block, 0, &k, args);
+    LAUNCH(scatter_updates, state->updates, block, 0, &k, args);
+    if (state->widened)
+        LAUNCH_FLOATS(dtype, scatter_round<element>, state->data, block, 0, &k, args);
 }
 
 static const char *const ops[] = {"ScatterElements", "Scatter", "ScatterND", NULL};
 
-CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, .supports = supports,
-                        .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(scatter) = {CUDA_NAME(scatter), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                        .launch = launch};

@@ -115,8 +115,16 @@ static bool compares(enum dtype type)
     return type == DTYPE_F32 || type == DTYPE_I32 || type == DTYPE_I64 || type == DTYPE_BOOL;
 }
 
-static enum status plan(const struct kernel_query *q, struct select *s, struct error *why)
+struct kernel_state {
+    struct select s; /* pointers are left open */
+    int bytes;       /* of a result */
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *state,
+                        struct error *why)
 {
+    struct select *s = &state->s;
     const struct desc *descs[OPERANDS + 1] = {&q->out[0]};
     struct strided space;
     for (int k = 0; k < ARRAY_COUNT(table); k++)
@@ -143,26 +151,15 @@ static enum status plan(const struct kernel_query *q, struct select *s, struct e
         for (int k = 0; k < s->operands; k++)
             s->stride[k][d] = (int)space.stride[k + 1][d];
     }
+    state->bytes = element_bytes(q->out[0].dtype);
+    state->grid = grid_for(q, s->count);
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct select s = {};
-    return plan(q, &s, why);
-}
-
-static void launch_where(const struct kernel_query *q, const struct select *s,
-                         const struct kernel_args *args)
-{
-    LAUNCH_WORDS(element_bytes(q->out[0].dtype), where_each<word>, grid_for(q, s->count),
-                 cuda_size(BLOCK), 0, s, args);
-}
-
-static void launch_compare(const struct kernel_query *q, const struct select *s,
+static void launch_compare(const struct select *s, struct cuda_grid grid,
                            const struct kernel_args *args)
 {
-    struct cuda_grid grid = grid_for(q, s->count), block = cuda_size(BLOCK);
+    struct cuda_grid block = cuda_size(BLOCK);
     if (s->type == DTYPE_F32)
         LAUNCH(compare_each<float>, grid, block, 0, s, args);
     else if (s->type == DTYPE_I32)
@@ -173,24 +170,20 @@ static void launch_compare(const struct kernel_query *q, const struct select *s,
         LAUNCH(compare_each<uint8_t>, grid, block, 0, s, args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct select s = {};
-    if (plan(q, &s, NULL) != STATUS_OK || s.count == 0)
-        return;
+    struct select s = state->s;
     for (int k = 0; k < s.operands; k++)
         s.in[k] = args->in[k];
     s.y = args->out[0];
     if (s.what == WHERE)
-        launch_where(q, &s, args);
+        LAUNCH_WORDS(state->bytes, where_each<word>, state->grid, cuda_size(BLOCK), 0, &s, args);
     else
-        launch_compare(q, &s, args);
+        launch_compare(&s, state->grid, args);
 }
 
 static const char *const ops[] = {"And",   "Equal",       "Greater", "GreaterOrEqual",
                                   "Less",  "LessOrEqual", "Not",     "Or",
                                   "Where", "Xor",         NULL};
 
-CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(select) = {CUDA_NAME(select), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -67,45 +67,52 @@ __global__ void __launch_bounds__(BLOCK) spmm_rows(const __grid_constant__ struc
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct spmm k; /* pointers are left open */
+    enum dtype type;
+    bool by_four;
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
     if (!is_index(q->in[COLUMNS].dtype) || !is_index(q->in[OFFSETS].dtype))
         return REFUSE(why, "columns or offsets are neither i32 nor i64");
     TRY(floats_supported(q, VALUES, VALUES + 1, why));
-    return floats_supported(q, DENSE, DENSE + 1, why);
+    TRY(floats_supported(q, DENSE, DENSE + 1, why));
+    const int64_t *dense = q->in[DENSE].shape.dim;
+    struct spmm *k = &s->k;
+    s->type = q->out[0].dtype;
+    s->by_four = dense[1] % 4 == 0;
+    k->rows = (unsigned)q->out[0].shape.dim[0];
+    k->entries = (unsigned)q->in[VALUES].shape.dim[0];
+    k->width = (unsigned)(dense[1] / (s->by_four ? 4 : 1));
+    k->inner = (unsigned)dense[0];
+    k->lanes = k->width < WARP ? power_of_two_from(k->width) : (unsigned)WARP;
+    k->wide_columns = q->in[COLUMNS].dtype == DTYPE_I64;
+    k->wide_offsets = q->in[OFFSETS].dtype == DTYPE_I64;
+    s->grid = grid_for(q, k->width ? (int64_t)k->rows * WARP : 0);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    const int64_t *dense = q->in[DENSE].shape.dim, rows = q->out[0].shape.dim[0];
-    if (rows == 0 || dense[1] == 0)
-        return;
-    bool by_four = dense[1] % 4 == 0;
-    struct spmm k = {args->in[VALUES],
-                     args->in[DENSE],
-                     args->in[COLUMNS],
-                     args->in[OFFSETS],
-                     args->out[0],
-                     (unsigned)rows,
-                     (unsigned)q->in[VALUES].shape.dim[0],
-                     (unsigned)(dense[1] / (by_four ? 4 : 1)),
-                     (unsigned)dense[0],
-                     0,
-                     q->in[COLUMNS].dtype == DTYPE_I64,
-                     q->in[OFFSETS].dtype == DTYPE_I64};
-    k.lanes = k.width < WARP ? power_of_two_from(k.width) : (unsigned)WARP;
-    struct cuda_grid grid = grid_for(q, rows * WARP);
-    if (by_four)
-        LAUNCH_FLOATS(q->out[0].dtype, (spmm_rows<4, element>), grid, cuda_size(BLOCK), 0, &k,
+    struct spmm k = state->k;
+    k.values = args->in[VALUES];
+    k.dense = args->in[DENSE];
+    k.columns = args->in[COLUMNS];
+    k.offsets = args->in[OFFSETS];
+    k.y = args->out[0];
+    if (state->by_four)
+        LAUNCH_FLOATS(state->type, (spmm_rows<4, element>), state->grid, cuda_size(BLOCK), 0, &k,
                       args);
     else
-        LAUNCH_FLOATS(q->out[0].dtype, (spmm_rows<1, element>), grid, cuda_size(BLOCK), 0, &k,
+        LAUNCH_FLOATS(state->type, (spmm_rows<1, element>), state->grid, cuda_size(BLOCK), 0, &k,
                       args);
 }
 
 static const char *const ops[] = {"SpMM", NULL};
 
-CUDA_KERNEL(spmm) = {CUDA_NAME(spmm), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(spmm) = {CUDA_NAME(spmm), .ops = ops, CUDA_PLAN(plan), .launch = launch};

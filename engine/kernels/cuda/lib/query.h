@@ -19,6 +19,35 @@ static inline bool output_wanted(const struct kernel_query *q, int k)
     return k < q->out_count && q->out[k].dtype != DTYPE_NONE;
 }
 
+/* Bit k: the operator's own input k is given. */
+static inline unsigned inputs_given(const struct kernel_query *q)
+{
+    unsigned given = 0;
+    for (int k = 0; k < q->node->op_inputs && k < 32; k++)
+        given |= (unsigned)input_given(q, k) << k;
+    return given;
+}
+
+/* Bit k: output k is wanted. */
+static inline unsigned outputs_wanted(const struct kernel_query *q)
+{
+    unsigned wanted = 0;
+    for (int k = 0; k < q->out_count && k < 32; k++)
+        wanted |= (unsigned)output_wanted(q, k) << k;
+    return wanted;
+}
+
+/* NULL: it is not among those that are given or wanted. */
+static inline const void *input_of(const struct kernel_args *args, unsigned given, int k)
+{
+    return given >> k & 1 ? args->in[k] : NULL;
+}
+
+static inline void *output_of(const struct kernel_args *args, unsigned wanted, int k)
+{
+    return wanted >> k & 1 ? args->out[k] : NULL;
+}
+
 static inline int element_bytes(enum dtype dtype)
 {
     switch (dtype) {
@@ -117,6 +146,17 @@ static inline int axis_from(const struct kernel_query *q, const char *name, int 
 {
     int axis = (int)cuda_host->node_int(q->node, name, fallback);
     return axis < 0 ? axis + rank : axis;
+}
+
+/* Dimensions in the order of their memory, outermost first. */
+static inline void memory_order(const struct desc *desc, int *order)
+{
+    for (int d = 0; d < desc->shape.rank; d++) {
+        int at = d;
+        for (; at > 0 && desc->stride[order[at - 1]] < desc->stride[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
 }
 
 static inline struct axis axis_of(const struct shape *shape, int axis)
