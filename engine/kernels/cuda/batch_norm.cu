@@ -51,7 +51,15 @@ static bool is_plain(const struct kernel_query *q)
     return cuda_host->desc_is_plain(&q->in[0]) && cuda_host->desc_is_plain(&q->out[0]);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct batch_norm k; /* pointers are left open */
+    enum dtype type;
+    int width;
+    bool along; /* channels lie together */
+    struct cuda_grid grid;
+};
+
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     const struct node *node = q->node;
     TRY(floats_supported(q, 0, 1, why));
@@ -67,43 +75,49 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return fits_index(&q->in[0]) ? STATUS_OK : REFUSE(why, "more than 2^31 elements");
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
+    TRY(check(q, why));
     const struct shape *x = &q->in[0].shape;
-    int64_t channels = x->rank > 1 ? x->dim[1] : 1, count = shape_count(x), plane = 1;
+    int64_t channels = x->rank > 1 ? x->dim[1] : 1, plane = 1;
     for (int d = x->rank > 1 ? 2 : 0; d < x->rank; d++)
         plane *= x->dim[d];
-    bool along = !is_plain(q) || plane == 1;
-    int by = group_width(q->in[0].dtype, along ? channels : plane);
-    const struct post *post = q->node->post_count ? &q->node->posts[0] : NULL;
-    if (count == 0)
-        return;
-    struct batch_norm k = {args->in[0],
-                           (const float *)args->in[1],
-                           (const float *)args->in[2],
-                           (const float *)args->in[3],
-                           (const float *)args->in[4],
-                           args->out[0],
-                           (unsigned)(count / by),
-                           divisor_of(along ? 1 : plane / by),
-                           divisor_of(along ? channels / by : channels),
-                           post ? post->act : ACT_NONE,
-                           post ? post->a : 0,
-                           post ? post->b : 0,
-                           (float)cuda_host->node_float(q->node, "epsilon", 1e-5)};
-    enum dtype type = q->in[0].dtype;
-    struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
-    if (along)
-        LAUNCH_GROUPS(type, by, (batch_norm_groups<width, true, element>), grid, block, 0, &k,
-                      args);
+    s->type = q->in[0].dtype;
+    s->along = !is_plain(q) || plane == 1;
+    s->width = group_width(s->type, s->along ? channels : plane);
+    struct batch_norm *k = &s->k;
+    k->count = (unsigned)(shape_count(x) / s->width);
+    k->by_plane = divisor_of(s->along ? 1 : plane / s->width);
+    k->by_channels = divisor_of(s->along ? channels / s->width : channels);
+    k->act = ACT_NONE;
+    if (q->node->post_count) {
+        k->act = q->node->posts[0].act;
+        k->a = q->node->posts[0].a;
+        k->b = q->node->posts[0].b;
+    }
+    k->epsilon = (float)cuda_host->node_float(q->node, "epsilon", 1e-5);
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct batch_norm k = state->k;
+    k.x = args->in[0];
+    k.scale = (const float *)args->in[1];
+    k.bias = (const float *)args->in[2];
+    k.mean = (const float *)args->in[3];
+    k.variance = (const float *)args->in[4];
+    k.y = args->out[0];
+    if (state->along)
+        LAUNCH_GROUPS(state->type, state->width, (batch_norm_groups<width, true, element>),
+                      state->grid, cuda_size(BLOCK), 0, &k, args);
     else
-        LAUNCH_GROUPS(type, by, (batch_norm_groups<width, false, element>), grid, block, 0, &k,
-                      args);
+        LAUNCH_GROUPS(state->type, state->width, (batch_norm_groups<width, false, element>),
+                      state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"BatchNormalization", NULL};
 
-CUDA_KERNEL(batch_norm) = {CUDA_NAME(batch_norm), .ops = ops, .supports = supports,
-                           .old_launch = launch};
+CUDA_KERNEL(batch_norm) = {CUDA_NAME(batch_norm), .ops = ops, CUDA_PLAN(plan), .launch = launch};

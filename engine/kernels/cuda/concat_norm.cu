@@ -61,6 +61,16 @@ __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constan
 
 /* ---- hooks ---- */
 
+struct kernel_state {
+    struct joined k; /* pointers are left open */
+    unsigned char piece[PIECES_MAX];
+    int factor, shift; /* inputs */
+    enum dtype type;
+    int width;
+    bool last; /* channels-last */
+    struct cuda_grid grid;
+};
+
 static bool per_channel(const struct kernel_query *q, int post, enum post_kind kind)
 {
     const struct post *p = &q->node->posts[post];
@@ -80,7 +90,7 @@ static bool all_lie(const struct kernel_query *q, bool (*lies)(const struct desc
     return lies(&q->out[0]);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     const struct node *node = q->node;
     int64_t axis = cuda_host->node_int(node, "axis", 1);
@@ -98,9 +108,9 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 }
 
 /* Pieces with channels; returns how many elements all of them begin at a multiple of. */
-static int fill_pieces(const struct kernel_query *q, const struct kernel_args *args,
-                       struct joined *k)
+static int find_pieces(const struct kernel_query *q, struct kernel_state *s)
 {
+    struct joined *k = &s->k;
     int by = group_width(q->out[0].dtype, 0);
     for (int i = 0; i < q->node->op_inputs; i++) {
         unsigned channels = (unsigned)q->in[i].shape.dim[1];
@@ -108,47 +118,54 @@ static int fill_pieces(const struct kernel_query *q, const struct kernel_args *a
         if (channels == 0)
             continue;
         by = own < by ? own : by;
-        k->in[k->pieces++] = args->in[i];
+        s->piece[k->pieces++] = (unsigned char)i;
         k->start[k->pieces] = k->start[k->pieces - 1] + channels;
     }
     return by;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
-    struct joined k = {};
-    const int64_t *y = q->out[0].shape.dim, count = shape_count(&q->out[0].shape);
+    TRY(check(q, why));
+    const int64_t *y = q->out[0].shape.dim;
     const struct post *posts = q->node->posts;
-    if (count == 0)
-        return;
-    bool last = !all_lie(q, cuda_host->desc_is_plain);
-    int whole = fill_pieces(q, args, &k);
-    k.plane = (unsigned)(y[2] * y[3]);
-    int by = last ? whole : group_width(q->out[0].dtype, k.plane);
-    k.factor = args->in[posts[MUL].input];
-    k.shift = args->in[posts[ADD].input];
-    k.y = args->out[0];
-    k.count = (unsigned)(count / by);
-    k.channels = divisor_of(last ? y[1] / by : y[1]);
-    k.by_plane = divisor_of(last ? 1 : k.plane / by);
+    struct joined *k = &s->k;
+    int whole = find_pieces(q, s);
+    s->factor = posts[MUL].input;
+    s->shift = posts[ADD].input;
+    s->type = q->out[0].dtype;
+    s->last = !all_lie(q, cuda_host->desc_is_plain);
+    k->plane = (unsigned)(y[2] * y[3]);
+    int by = s->width = s->last ? whole : group_width(s->type, k->plane);
+    k->count = (unsigned)(shape_count(&q->out[0].shape) / by);
+    k->channels = divisor_of(s->last ? y[1] / by : y[1]);
+    k->by_plane = divisor_of(s->last ? 1 : k->plane / by);
     if (q->node->post_count > ACT) {
-        k.act = posts[ACT].act;
-        k.a = posts[ACT].a;
-        k.b = posts[ACT].b;
+        k->act = posts[ACT].act;
+        k->a = posts[ACT].a;
+        k->b = posts[ACT].b;
     }
-    enum dtype type = q->out[0].dtype;
-    struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
-    if (last)
-        LAUNCH_GROUPS(type, by, (concat_norm_groups<width, true, element>), grid, block, 0, &k,
-                      args);
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct joined k = state->k;
+    for (unsigned i = 0; i < k.pieces; i++)
+        k.in[i] = args->in[state->piece[i]];
+    k.factor = args->in[state->factor];
+    k.shift = args->in[state->shift];
+    k.y = args->out[0];
+    if (state->last)
+        LAUNCH_GROUPS(state->type, state->width, (concat_norm_groups<width, true, element>),
+                      state->grid, cuda_size(BLOCK), 0, &k, args);
     else
-        LAUNCH_GROUPS(type, by, (concat_norm_groups<width, false, element>), grid, block, 0, &k,
-                      args);
+        LAUNCH_GROUPS(state->type, state->width, (concat_norm_groups<width, false, element>),
+                      state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"Concat", NULL};
 
-CUDA_KERNEL(concat_norm) = {CUDA_NAME(concat_norm), .ops = ops, .supports = supports,
-                            .old_launch = launch};
+CUDA_KERNEL(concat_norm) = {CUDA_NAME(concat_norm), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -43,8 +43,9 @@ struct elementwise {
 };
 
 struct kernel_state {
-    struct elementwise k;
+    struct elementwise k; /* pointers are left open */
     int width;
+    struct cuda_grid grid;
 };
 
 /* Element of input `in` that belongs to group g. */
@@ -292,7 +293,8 @@ static void place_inputs(const struct strided *space, struct kernel_state *s)
     }
 }
 
-static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     float numbers[CHAIN_INPUTS] = {};
     const float *scalars[CHAIN_INPUTS] = {};
@@ -315,52 +317,22 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
         return STATUS_OK; /* k.count stays 0 */
     cuda_host->strided(&space, descs, q->in_count + 1);
     place_inputs(&space, s);
+    s->grid = grid_for(q, s->k.count);
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct kernel_state s = {};
-    return plan(q, &s, why);
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    enum status status = plan(q, s, err);
-    if (status != STATUS_OK) {
-        free(s);
-        return status;
-    }
-    *state = s;
-    *state_bytes = sizeof(*s);
-    return STATUS_OK;
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct elementwise k = state->k;
-    if (k.count == 0)
-        return;
     k.y = args->out[0];
     for (int i = 0; i < k.inputs; i++)
         k.in[i].at = args->in[i];
     if (state->width == 8)
-        LAUNCH(elementwise_chain<8>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+        LAUNCH(elementwise_chain<8>, state->grid, cuda_size(BLOCK), 0, &k, args);
     else if (state->width == 4)
-        LAUNCH(elementwise_chain<4>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
+        LAUNCH(elementwise_chain<4>, state->grid, cuda_size(BLOCK), 0, &k, args);
     else
-        LAUNCH(elementwise_chain<1>, grid_for(q, k.count), cuda_size(BLOCK), 0, &k, args);
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
+        LAUNCH(elementwise_chain<1>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"Abs",        "Add",   "Ceil",  "Celu",        "Chain",
@@ -396,5 +368,4 @@ extern "C" enum status cuda_activate(const struct device *device, const struct p
     return refused.code;
 }
 
-CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .ops = ops,       .supports = supports,
-                            .old_prepare = prepare,     .old_launch = launch, .release = release};
+CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .ops = ops, CUDA_PLAN(plan), .launch = launch};

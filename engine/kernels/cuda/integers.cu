@@ -88,8 +88,16 @@ __global__ void __launch_bounds__(BLOCK) integers_each(const __grid_constant__ s
 /* As enum what. */
 static const char *const ops[] = {"Add", "Sub", "Mul", "Max", "Min", "Div", "Mod", NULL};
 
-static enum status plan(const struct kernel_query *q, struct integers *k, struct error *why)
+struct kernel_state {
+    struct integers k; /* pointers are left open */
+    bool wide;         /* i64 */
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
+    struct integers *k = &s->k;
     const struct desc *y = &q->out[0], *descs[] = {y, &q->in[0], &q->in[1]};
     struct strided space;
     if (q->node->post_count || q->in_count != 2)
@@ -112,31 +120,21 @@ static enum status plan(const struct kernel_query *q, struct integers *k, struct
         k->a_stride[d] = (int)space.stride[1][d];
         k->b_stride[d] = (int)space.stride[2][d];
     }
+    s->wide = y->dtype == DTYPE_I64;
+    s->grid = grid_for(q, k->count);
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    struct integers k = {};
-    return plan(q, &k, why);
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    (void)state;
-    struct integers k = {};
-    if (plan(q, &k, NULL) != STATUS_OK || k.count == 0)
-        return;
+    struct integers k = state->k;
     k.a = args->in[0];
     k.b = args->in[1];
     k.y = args->out[0];
-    struct cuda_grid grid = grid_for(q, k.count), block = cuda_size(BLOCK);
-    if (q->out[0].dtype == DTYPE_I32)
-        LAUNCH((integers_each<int32_t, uint32_t>), grid, block, 0, &k, args);
+    if (state->wide)
+        LAUNCH((integers_each<int64_t, uint64_t>), state->grid, cuda_size(BLOCK), 0, &k, args);
     else
-        LAUNCH((integers_each<int64_t, uint64_t>), grid, block, 0, &k, args);
+        LAUNCH((integers_each<int32_t, uint32_t>), state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
-CUDA_KERNEL(integers) = {CUDA_NAME(integers), .ops = ops, .supports = supports,
-                         .old_launch = launch};
+CUDA_KERNEL(integers) = {CUDA_NAME(integers), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -190,7 +190,7 @@ static int64_t line_size(const struct kernel_query *q)
     return size;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(lines_supported(q, why));
     for (int k = 1; k < q->in_count; k++)
@@ -202,96 +202,102 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-struct plan {
+struct kernel_state {
     struct layernorm k; /* pointers and phase are left open */
-    bool kept;
+    enum dtype type;
     int width;
+    bool kept, few; /* lines stay in registers, KEPT_FEW floats of a thread */
+    bool biased;
+    unsigned block, wanted;
+    struct cuda_grid grid;
 };
 
-static struct plan plan_of(const struct kernel_query *q)
+/* How lines are split, and what is launched. */
+static void share(const struct kernel_query *q, int64_t size, struct kernel_state *s)
 {
-    struct plan plan = {};
-    struct layernorm *k = &plan.k;
-    int64_t size = line_size(q), count = shape_count(&q->in[0].shape);
-    k->splits = divisor_of(1);
-    if (count == 0)
-        return plan; /* no lines */
-    plan.width = group_width(q->in[0].dtype, size);
-    plan.kept = size <= line_kept(plan.width);
-    k->lines = (unsigned)(count / size);
-    k->size = (unsigned)(size / plan.width);
-    k->lanes = keeping_of(size, plan.width).lanes;
-    k->count = (float)size;
-    k->epsilon = (float)cuda_host->node_float(q->node, "epsilon", 1e-5);
-    k->centred = strcmp(cuda_host->node_op(q->node), "LayerNormalization") == 0;
-    unsigned splits = plan.kept ? 1 : splits_for(q, k->lines, k->size / LEAST_PART);
+    struct layernorm *k = &s->k;
+    struct keeping keeping = keeping_of(size, s->width);
+    unsigned splits = s->kept ? 1 : splits_for(q, k->lines, k->size / LEAST_PART);
+    k->lanes = keeping.lanes;
     k->chunk = (unsigned)div_up(k->size, splits);
     k->splits = divisor_of(div_up(k->size, k->chunk));
     k->tasks = k->lines * k->splits.d;
-    return plan;
+    if (s->kept) {
+        s->few = keeping.few;
+        s->block = keeping.block;
+        s->grid = grid_for(q, (int64_t)k->lines * k->lanes * BLOCK / keeping.block);
+    } else {
+        s->block = k->splits.d > 1 ? (unsigned)BLOCK : (unsigned)LONG_BLOCK;
+        s->grid = grid_in_cache(q, k->tasks, (int64_t)k->chunk * s->width * element_bytes(s->type));
+    }
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)variant;
-    struct plan plan = plan_of(q);
-    return plan.k.splits.d > 1 ? padded_bytes(plan.k.tasks, sizeof(struct moments)) : 0;
+    TRY(check(q, why));
+    struct layernorm *k = &s->k;
+    int64_t size = line_size(q), count = shape_count(&q->in[0].shape);
+    if (count == 0)
+        return STATUS_OK; /* no lines */
+    s->type = q->in[0].dtype;
+    s->width = group_width(s->type, size);
+    s->kept = size <= line_kept(s->width);
+    s->biased = input_given(q, 2);
+    s->wanted = outputs_wanted(q);
+    k->lines = (unsigned)(count / size);
+    k->size = (unsigned)(size / s->width);
+    k->count = (float)size;
+    k->epsilon = (float)cuda_host->node_float(q->node, "epsilon", 1e-5);
+    k->centred = strcmp(cuda_host->node_op(q->node), "LayerNormalization") == 0;
+    share(q, size, s);
+    return STATUS_OK;
 }
 
-static void launch_kept(const struct plan *plan, const struct kernel_query *q,
+static size_t workspace(const struct kernel_state *state)
+{
+    const struct layernorm *k = &state->k;
+    return k->splits.d > 1 ? padded_bytes(k->tasks, sizeof(struct moments)) : 0;
+}
+
+static void launch_kept(const struct kernel_state *s, const struct layernorm *k,
                         const struct kernel_args *args)
 {
-    const struct layernorm *k = &plan->k;
-    enum dtype type = q->in[0].dtype;
-    struct keeping keeping = keeping_of((int64_t)k->size * plan->width, plan->width);
-    struct cuda_grid block = cuda_size(keeping.block);
-    struct cuda_grid grid = grid_for(q, (int64_t)k->lines * k->lanes * BLOCK / keeping.block);
-    if (keeping.few)
-        LAUNCH_GROUPS(type, plan->width, (layernorm_kept<width, KEPT_FEW, element>), grid, block, 0,
-                      k, args);
+    if (s->few)
+        LAUNCH_GROUPS(s->type, s->width, (layernorm_kept<width, KEPT_FEW, element>), s->grid,
+                      cuda_size(s->block), 0, k, args);
     else
-        LAUNCH_GROUPS(type, plan->width, (layernorm_kept<width, KEPT_MANY(width), element>), grid,
-                      block, 0, k, args);
+        LAUNCH_GROUPS(s->type, s->width, (layernorm_kept<width, KEPT_MANY(width), element>),
+                      s->grid, cuda_size(s->block), 0, k, args);
 }
 
 /* One launch for whole lines, else one for their parts and one that joins these and writes. */
-static void launch_long(const struct plan *plan, const struct kernel_query *q,
+static void launch_long(const struct kernel_state *s, struct layernorm *k,
                         const struct kernel_args *args)
 {
-    struct layernorm k = plan->k;
-    enum dtype type = q->in[0].dtype;
-    bool parts = k.splits.d > 1;
-    unsigned threads = BLOCK;
-    if (!parts)
-        threads = LONG_BLOCK;
-    int64_t bytes = (int64_t)k.chunk * plan->width * element_bytes(type);
-    for (k.phase = parts ? PARTS : WHOLE; k.phase <= (parts ? FROM_PARTS : WHOLE); k.phase++)
-        LAUNCH_GROUPS(type, plan->width, (layernorm_long<width, element>),
-                      grid_in_cache(q, k.tasks, bytes), cuda_size(threads), 0, &k, args);
+    bool parts = k->splits.d > 1;
+    for (k->phase = parts ? PARTS : WHOLE; k->phase <= (parts ? FROM_PARTS : WHOLE); k->phase++)
+        LAUNCH_GROUPS(s->type, s->width, (layernorm_long<width, element>), s->grid,
+                      cuda_size(s->block), 0, k, args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct plan plan = plan_of(q);
-    struct layernorm *k = &plan.k;
-    if (k->lines == 0)
-        return;
-    k->x = args->in[0];
-    k->scale = args->in[1];
-    k->bias = input_given(q, 2) ? args->in[2] : NULL;
-    k->y = args->out[0];
-    k->mean = output_wanted(q, 1) ? (float *)args->out[1] : NULL;
-    k->inverse = output_wanted(q, 2) ? (float *)args->out[2] : NULL;
-    k->parts = (struct moments *)args->workspace;
-    if (plan.kept)
-        launch_kept(&plan, q, args);
+    struct layernorm k = state->k;
+    k.x = args->in[0];
+    k.scale = args->in[1];
+    k.bias = state->biased ? args->in[2] : NULL;
+    k.y = args->out[0];
+    k.mean = (float *)output_of(args, state->wanted, 1);
+    k.inverse = (float *)output_of(args, state->wanted, 2);
+    k.parts = (struct moments *)args->workspace;
+    if (state->kept)
+        launch_kept(state, &k, args);
     else
-        launch_long(&plan, q, args);
+        launch_long(state, &k, args);
 }
 
 static const char *const ops[] = {"LayerNormalization", "RMSNormalization", NULL};
 
-CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, .supports = supports,
-                          .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(layernorm) = {CUDA_NAME(layernorm), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                          .launch = launch};

@@ -66,12 +66,15 @@ __global__ void __launch_bounds__(BLOCK) loss_sum(const __grid_constant__ struct
 
 /* ---- hooks ---- */
 
-static bool keeps_all(const struct kernel_query *q)
-{
-    return strcmp(cuda_host->node_string(q->node, "reduction", "mean"), "none") == 0;
-}
+struct kernel_state {
+    struct loss k; /* pointers are left open */
+    bool all;      /* losses are the result; else they are added up */
+    unsigned given, wanted;
+    struct cuda_grid grid;
+};
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
     if (q->in[SCORES].dtype != DTYPE_F32)
@@ -80,42 +83,44 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "labels are neither i32 nor i64");
     if (!output_wanted(q, 0) || shape_count(&q->in[SCORES].shape) == 0)
         return REFUSE(why, "no elements, or output 0 is not wanted");
+    const char *reduction = cuda_host->node_string(q->node, "reduction", "mean");
+    struct axis axis = axis_of(&q->in[SCORES].shape, 1);
+    struct loss *k = &s->k;
+    k->lines = (unsigned)(axis.outer * axis.inner);
+    k->classes = (unsigned)axis.size;
+    k->by_inner = divisor_of(axis.inner);
+    k->ignored = cuda_host->node_int(q->node, "ignore_index", 0);
+    k->ignores = cuda_host->node_attr(q->node, "ignore_index") != NULL;
+    k->wide = q->in[LABELS].dtype == DTYPE_I64;
+    k->mean = strcmp(reduction, "mean") == 0;
+    s->all = strcmp(reduction, "none") == 0;
+    s->given = inputs_given(q);
+    s->wanted = outputs_wanted(q);
+    s->grid = grid_for(q, (int64_t)k->lines * WARP);
     return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)variant;
-    return keeps_all(q) ? 0 : 2 * padded_bytes(shape_count(&q->in[LABELS].shape), sizeof(float));
+    return state->all ? 0 : 2 * padded_bytes(state->k.lines, sizeof(float));
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct axis axis = axis_of(&q->in[SCORES].shape, 1);
-    struct loss k = {};
-    bool all = keeps_all(q);
+    struct loss k = state->k;
     k.x = (const float *)args->in[SCORES];
     k.labels = args->in[LABELS];
-    k.weights = input_given(q, WEIGHTS) ? (const float *)args->in[WEIGHTS] : NULL;
+    k.weights = (const float *)input_of(args, state->given, WEIGHTS);
     k.y = (float *)args->out[0];
-    k.log_prob = output_wanted(q, 1) ? (float *)args->out[1] : NULL;
-    k.lines = (unsigned)(axis.outer * axis.inner);
-    k.classes = (unsigned)axis.size;
-    k.by_inner = divisor_of(axis.inner);
-    k.ignored = cuda_host->node_int(q->node, "ignore_index", 0);
-    k.ignores = cuda_host->node_attr(q->node, "ignore_index") != NULL;
-    k.wide = q->in[LABELS].dtype == DTYPE_I64;
-    k.mean = strcmp(cuda_host->node_string(q->node, "reduction", "mean"), "mean") == 0;
-    k.losses = all ? k.y : (float *)args->workspace;
-    k.totals = all ? NULL : k.losses + padded_bytes(k.lines, sizeof(float)) / sizeof(float);
-    LAUNCH(loss_lines, grid_for(q, (int64_t)k.lines * WARP), cuda_size(BLOCK), 0, &k, args);
-    if (!all)
+    k.log_prob = (float *)output_of(args, state->wanted, 1);
+    k.losses = state->all ? k.y : (float *)args->workspace;
+    k.totals = state->all ? NULL : k.losses + padded_bytes(k.lines, sizeof(float)) / sizeof(float);
+    LAUNCH(loss_lines, state->grid, cuda_size(BLOCK), 0, &k, args);
+    if (!state->all)
         LAUNCH(loss_sum, cuda_size(1), cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"SoftmaxCrossEntropyLoss", NULL};
 
-CUDA_KERNEL(loss) = {CUDA_NAME(loss), .ops = ops, .supports = supports, .old_workspace = workspace,
-                     .old_launch = launch};
+CUDA_KERNEL(loss) = {CUDA_NAME(loss), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                     .launch = launch};

@@ -63,15 +63,17 @@ __global__ void __launch_bounds__(BLOCK) lp_norm_columns(const __grid_constant__
 
 /* ---- hooks ---- */
 
-static int axis_of_line(const struct kernel_query *q)
-{
-    return axis_from(q, "axis", q->in[0].shape.rank, -1);
-}
+struct kernel_state {
+    struct lp_norm k; /* pointers are left open */
+    enum dtype type;
+    struct cuda_grid grid;
+};
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     const struct desc *x = &q->in[0];
-    int axis = axis_of_line(q);
+    int along = axis_from(q, "axis", x->shape.rank, -1);
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
     TRY(floats_supported(q, 0, 1, why));
@@ -79,36 +81,34 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return REFUSE(why, "more than 2^31 elements");
     if (!cuda_host->desc_is_dense(x) || !cuda_host->desc_same_memory(x, &q->out[0]))
         return REFUSE(why, "input and output differ in layout");
-    if (!cuda_host->desc_is_plain(x) && x->stride[axis] != 1)
+    bool plain = cuda_host->desc_is_plain(x);
+    if (!plain && x->stride[along] != 1)
         return REFUSE(why, "the axis is neither contiguous nor of plain memory");
+    struct axis axis = axis_of(&x->shape, along);
+    struct lp_norm *k = &s->k;
+    k->lines = (unsigned)(axis.outer * axis.inner);
+    k->size = (unsigned)axis.size;
+    k->lanes = lanes_for(axis.size);
+    k->by_inner = divisor_of(plain ? axis.inner : 1);
+    k->squares = cuda_host->node_int(q->node, "p", 2) == 2;
+    s->type = x->dtype;
+    s->grid = grid_for(q, (int64_t)k->lines * (k->by_inner.d == 1 ? k->lanes : 1));
     return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    const struct desc *x = &q->in[0];
-    struct axis axis = axis_of(&x->shape, axis_of_line(q));
-    int64_t count = shape_count(&x->shape);
-    if (count == 0)
-        return;
-    int64_t inner = cuda_host->desc_is_plain(x) ? axis.inner : 1;
-    struct lp_norm k = {args->in[0],
-                        args->out[0],
-                        (unsigned)(count / axis.size),
-                        (unsigned)axis.size,
-                        lanes_for(axis.size),
-                        divisor_of(inner),
-                        cuda_host->node_int(q->node, "p", 2) == 2};
-    if (inner == 1)
-        LAUNCH_FLOATS(x->dtype, lp_norm_lines<element>, grid_of_lines(q, k.lines, k.lanes),
-                      cuda_size(BLOCK), 0, &k, args);
+    struct lp_norm k = state->k;
+    k.x = args->in[0];
+    k.y = args->out[0];
+    if (k.by_inner.d == 1)
+        LAUNCH_FLOATS(state->type, lp_norm_lines<element>, state->grid, cuda_size(BLOCK), 0, &k,
+                      args);
     else
-        LAUNCH_FLOATS(x->dtype, lp_norm_columns<element>, grid_for(q, k.lines), cuda_size(BLOCK), 0,
-                      &k, args);
+        LAUNCH_FLOATS(state->type, lp_norm_columns<element>, state->grid, cuda_size(BLOCK), 0, &k,
+                      args);
 }
 
 static const char *const ops[] = {"LpNormalization", NULL};
 
-CUDA_KERNEL(lp_norm) = {CUDA_NAME(lp_norm), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(lp_norm) = {CUDA_NAME(lp_norm), .ops = ops, CUDA_PLAN(plan), .launch = launch};

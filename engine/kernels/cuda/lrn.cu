@@ -34,50 +34,49 @@ __global__ void __launch_bounds__(BLOCK) lrn_elements(const __grid_constant__ st
 
 /* ---- hooks ---- */
 
-static bool is_nhwc(const struct kernel_query *q)
-{
-    return cuda_host->desc_is_nhwc(&q->in[0]) && cuda_host->desc_is_nhwc(&q->out[0]);
-}
+struct kernel_state {
+    struct lrn k; /* pointers are left open */
+    enum dtype type;
+    struct cuda_grid grid;
+};
 
-static bool is_plain(const struct kernel_query *q)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    return cuda_host->desc_is_plain(&q->in[0]) && cuda_host->desc_is_plain(&q->out[0]);
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
+    const struct desc *x = &q->in[0], *y = &q->out[0];
+    bool plain = cuda_host->desc_is_plain(x) && cuda_host->desc_is_plain(y);
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
     TRY(floats_supported(q, 0, 1, why));
-    if (!fits_index(&q->in[0]))
+    if (!fits_index(x))
         return REFUSE(why, "more than 2^31 elements");
-    return is_plain(q) || is_nhwc(q) ? STATUS_OK : REFUSE(why, "input and output lie differently");
+    if (!plain && !(cuda_host->desc_is_nhwc(x) && cuda_host->desc_is_nhwc(y)))
+        return REFUSE(why, "input and output lie differently");
+    struct axis channels = axis_of(&x->shape, 1);
+    int size = (int)cuda_host->node_int(q->node, "size", 1);
+    size = size < INT32_MAX / 2 ? size : INT32_MAX / 2;
+    struct lrn *k = &s->k;
+    k->count = (unsigned)shape_count(&x->shape);
+    k->by_channel = divisor_of(plain ? channels.inner : 1);
+    k->by_channels = divisor_of(channels.size);
+    k->before = (size - 1) / 2;
+    k->after = size - 1 - k->before;
+    k->alpha = (float)(cuda_host->node_float(q->node, "alpha", 1e-4) / size);
+    k->beta = (float)cuda_host->node_float(q->node, "beta", 0.75);
+    k->bias = (float)cuda_host->node_float(q->node, "bias", 1);
+    s->type = x->dtype;
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    const struct shape *x = &q->in[0].shape;
-    int size = (int)cuda_host->node_int(q->node, "size", 1);
-    int64_t count = shape_count(x);
-    if (count == 0)
-        return;
-    size = size < INT32_MAX / 2 ? size : INT32_MAX / 2;
-    struct lrn k = {args->in[0],
-                    args->out[0],
-                    (unsigned)count,
-                    divisor_of(is_plain(q) ? count / (x->dim[0] * x->dim[1]) : 1),
-                    divisor_of(x->dim[1]),
-                    (size - 1) / 2,
-                    size - 1 - (size - 1) / 2,
-                    (float)(cuda_host->node_float(q->node, "alpha", 1e-4) / size),
-                    (float)cuda_host->node_float(q->node, "beta", 0.75),
-                    (float)cuda_host->node_float(q->node, "bias", 1)};
-    LAUNCH_FLOATS(q->in[0].dtype, lrn_elements<element>, grid_for(q, count), cuda_size(BLOCK), 0,
-                  &k, args);
+    struct lrn k = state->k;
+    k.x = args->in[0];
+    k.y = args->out[0];
+    LAUNCH_FLOATS(state->type, lrn_elements<element>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"LRN", NULL};
 
-CUDA_KERNEL(lrn) = {CUDA_NAME(lrn), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(lrn) = {CUDA_NAME(lrn), .ops = ops, CUDA_PLAN(plan), .launch = launch};

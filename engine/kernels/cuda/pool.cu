@@ -97,8 +97,16 @@ __global__ void __launch_bounds__(BLOCK) pool_each(const __grid_constant__ struc
 
 /* ---- hooks ---- */
 
-static enum status plan(const struct kernel_query *q, struct pool_window *p, struct error *why)
+struct kernel_state {
+    struct pool_window p; /* pointers are left open */
+    enum dtype type;
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
+    struct pool_window *p = &s->p;
     const struct desc *x = &q->in[0], *y = &q->out[0];
     struct window w;
     TRY(floats_supported(q, 0, 1, why));
@@ -125,33 +133,24 @@ static enum status plan(const struct kernel_query *q, struct pool_window *p, str
         p->x_at[d] = is ? x->stride[own + 2] : 0;
     }
     p->count = (unsigned)shape_count(&y->shape);
-    p->channels = divisor_of(x->shape.dim[1] > 0 ? x->shape.dim[1] : 1);
+    p->channels = divisor_of(x->shape.dim[1]);
     p->x_image = x->stride[0];
     p->x_channel = x->stride[1];
     p->average = strcmp(cuda_host->node_op(q->node), "AveragePool") == 0;
     p->count_pads = cuda_host->node_int(q->node, "count_include_pad", 0) != 0;
+    s->type = x->dtype;
+    s->grid = grid_for(q, p->count);
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    struct pool_window p = {};
-    return plan(q, &p, why);
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    (void)state;
-    struct pool_window p = {};
-    if (plan(q, &p, NULL) != STATUS_OK || p.count == 0)
-        return;
+    struct pool_window p = state->p;
     p.x = args->in[0];
     p.y = args->out[0];
-    LAUNCH_FLOATS(q->in[0].dtype, pool_each<element>, grid_for(q, p.count), cuda_size(BLOCK), 0, &p,
-                  args);
+    LAUNCH_FLOATS(state->type, pool_each<element>, state->grid, cuda_size(BLOCK), 0, &p, args);
 }
 
 static const char *const ops[] = {"MaxPool", "AveragePool", NULL};
 
-CUDA_KERNEL(pool) = {CUDA_NAME(pool), .ops = ops, .supports = supports, .old_launch = launch};
+CUDA_KERNEL(pool) = {CUDA_NAME(pool), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -263,11 +263,14 @@ __global__ void __launch_bounds__(BLOCK) reduce_join(const __grid_constant__ str
 /* ---- hooks ---- */
 
 struct kernel_state {
-    struct reduction r;
-    struct loops kept; /* of single results, with their strides in the result */
+    struct reduction r; /* pointers are left open */
+    struct loops kept;  /* of single results, with their strides in the result */
     unsigned out_stride[RANK_MAX], results;
+    enum dtype type;
     int width;
     bool rows;
+    unsigned join_lanes;
+    struct cuda_grid grid, join;
 };
 
 static const struct {
@@ -385,9 +388,13 @@ static void share(const struct kernel_query *q, struct kernel_state *state)
     splits = (unsigned)div_up(r->count, r->chunk);
     r->splits = divisor_of(splits);
     r->tasks *= splits;
+    state->join_lanes = splits > 4 * WARP ? (unsigned)BLOCK : (unsigned)WARP;
+    state->grid = grid_for(q, (int64_t)r->tasks * (state->rows ? r->lanes : (unsigned)BLOCK));
+    state->join = grid_for(q, splits > 1 ? (int64_t)state->results * state->join_lanes : 0);
 }
 
-static enum status plan(const struct kernel_query *q, struct kernel_state *state, struct error *why)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *state,
+                        struct error *why)
 {
     bool reduced[RANK_MAX];
     struct strided s;
@@ -404,6 +411,7 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *state
     struct desc kept = kept_desc(q, reduced);
     const struct desc *descs[2] = {x, &kept};
     cuda_host->strided(&s, descs, 2);
+    state->type = x->dtype;
     state->width = width_of(&s, x->dtype);
     fill_loops(&s, state);
     if (state->r.reduced.rank == 0)
@@ -417,78 +425,44 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *state
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static size_t workspace(const struct kernel_state *state)
 {
-    struct kernel_state s = {};
-    return plan(q, &s, why);
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    enum status status = plan(q, s, err);
-    if (status != STATUS_OK) {
-        free(s);
-        return status;
-    }
-    *state = s;
-    *state_bytes = sizeof(*s);
-    return STATUS_OK;
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    struct kernel_state s = {};
-    struct error why = {};
-    (void)variant;
-    if (plan(q, &s, &why) != STATUS_OK)
-        return 0;
-    size_t shift = s.r.fold == FOLD_EXP ? padded_bytes(s.results, sizeof(float)) : 0;
-    int64_t parts = s.r.splits.d > 1 ? (int64_t)s.results * s.r.splits.d : 0;
+    const struct reduction *r = &state->r;
+    size_t shift = r->fold == FOLD_EXP ? padded_bytes(state->results, sizeof(float)) : 0;
+    int64_t parts = r->splits.d > 1 ? (int64_t)state->results * r->splits.d : 0;
     return shift + padded_bytes(parts, sizeof(float));
 }
 
 static void launch_parts(const struct kernel_state *s, const struct reduction *r,
-                         const struct kernel_query *q, const struct kernel_args *args)
+                         const struct kernel_args *args)
 {
-    enum dtype type = q->in[0].dtype;
-    struct cuda_grid block = cuda_size(BLOCK);
-    struct cuda_grid grid = grid_for(q, (int64_t)r->tasks * (s->rows ? r->lanes : (unsigned)BLOCK));
+    struct cuda_grid grid = s->grid, block = cuda_size(BLOCK);
     if (s->rows && s->width > 1)
-        LAUNCH_FLOATS(type, (reduce_rows<WIDEST(element), element>), grid, block, 0, r, args);
+        LAUNCH_FLOATS(s->type, (reduce_rows<WIDEST(element), element>), grid, block, 0, r, args);
     else if (s->rows)
-        LAUNCH_FLOATS(type, (reduce_rows<1, element>), grid, block, 0, r, args);
+        LAUNCH_FLOATS(s->type, (reduce_rows<1, element>), grid, block, 0, r, args);
     else if (s->width > 1)
-        LAUNCH_FLOATS(type, (reduce_columns<WIDEST(element), element>), grid, block, 0, r, args);
+        LAUNCH_FLOATS(s->type, (reduce_columns<WIDEST(element), element>), grid, block, 0, r, args);
     else
-        LAUNCH_FLOATS(type, (reduce_columns<1, element>), grid, block, 0, r, args);
+        LAUNCH_FLOATS(s->type, (reduce_columns<1, element>), grid, block, 0, r, args);
 }
 
 /* One round; raw: where unfinished results go instead of y, or NULL. */
 static void launch_round(const struct kernel_state *s, struct reduction r, float *parts, float *raw,
-                         const struct kernel_query *q, const struct kernel_args *args)
+                         const struct kernel_args *args)
 {
-    bool split = r.splits.d > 1;
-    r.parts = split ? parts : raw;
-    launch_parts(s, &r, q, args);
-    if (!split)
-        return;
-    struct joining j = {r, parts, r.splits.d > 4 * WARP ? (unsigned)BLOCK : (unsigned)WARP};
+    r.parts = r.splits.d > 1 ? parts : raw;
+    launch_parts(s, &r, args);
+    struct joining j = {r, parts, s->join_lanes};
     j.r.parts = raw;
     j.r.kept = s->kept;
     j.r.results = s->results;
     memcpy(j.r.out_stride, s->out_stride, sizeof(j.r.out_stride));
-    LAUNCH_FLOATS(q->in[0].dtype, reduce_join<element>, grid_for(q, (int64_t)j.r.results * j.lanes),
-                  cuda_size(BLOCK), 0, &j, args);
+    LAUNCH_FLOATS(s->type, reduce_join<element>, s->join, cuda_size(BLOCK), 0, &j, args);
 }
 
 /* LogSumExp looks for the largest term first. */
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct reduction r = state->r;
     float *parts = (float *)args->workspace;
@@ -499,14 +473,9 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
         most.fold = FOLD_MAX;
         r.shift = parts;
         parts += padded_bytes(state->results, sizeof(float)) / sizeof(float);
-        launch_round(state, most, parts, (float *)args->workspace, q, args);
+        launch_round(state, most, parts, (float *)args->workspace, args);
     }
-    launch_round(state, r, parts, NULL, q, args);
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
+    launch_round(state, r, parts, NULL, args);
 }
 
 static const char *const ops[] = {
@@ -514,6 +483,5 @@ static const char *const ops[] = {
     "ReduceLogSumExp",   "ReduceMax",       "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum",         "ReduceSumSquare", NULL};
 
-CUDA_KERNEL(reduce) = {
-    CUDA_NAME(reduce),      .ops = ops,           .supports = supports, .old_workspace = workspace,
-    .old_prepare = prepare, .old_launch = launch, .release = release};
+CUDA_KERNEL(reduce) = {CUDA_NAME(reduce), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                       .launch = launch};

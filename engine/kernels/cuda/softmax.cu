@@ -328,18 +328,15 @@ __global__ void __launch_bounds__(BLOCK) softmax_columns(const __grid_constant__
 
 enum way { IN_REGISTERS, ALONG, ACROSS };
 
-struct plan {
+struct kernel_state {
     struct softmax k; /* pointers and phase are left open */
     enum way way;
+    enum dtype type;
     int width;
+    bool few; /* KEPT_FEW floats of a thread stay in registers */
+    unsigned block;
+    struct cuda_grid grid;
 };
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct axis axis;
-    TRY(lines_supported(q, why));
-    return cuda_host->softmax_axis(q->node, &q->in[0].shape, &axis, why);
-}
 
 /* Lines beside each other in a block: 128 bytes, more where the axis is short. */
 static unsigned lanes_across(const struct softmax *k, unsigned group_bytes)
@@ -359,97 +356,96 @@ static void split(const struct kernel_query *q, struct softmax *k, int64_t tasks
     k->tasks = (unsigned)tasks * k->splits.d;
 }
 
-static struct plan plan_of(const struct kernel_query *q)
+/* What is launched for the lines. */
+static void share(const struct kernel_query *q, int64_t size, struct kernel_state *s)
 {
-    struct axis axis = {};
-    struct plan plan = {};
-    struct softmax *k = &plan.k;
-    enum dtype type = q->in[0].dtype;
-    struct error why = {};
-    k->splits = divisor_of(1);
-    if (cuda_host->softmax_axis(q->node, &q->in[0].shape, &axis, &why) != STATUS_OK ||
-        axis.outer * axis.size * axis.inner == 0)
-        return plan; /* no lines */
-    plan.width = group_width(type, axis.inner > 1 ? axis.inner : axis.size);
-    plan.way = axis.inner > 1 ? ACROSS : axis.size > line_kept(plan.width) ? ALONG : IN_REGISTERS;
-    k->log = strcmp(cuda_host->node_op(q->node), "LogSoftmax") == 0;
-    k->inner = (unsigned)axis.inner;
-    k->lines = (unsigned)(axis.outer * axis.inner / (plan.way == ACROSS ? plan.width : 1));
-    k->size = (unsigned)(axis.size / (plan.way == ACROSS ? 1 : plan.width));
-    if (plan.way == ACROSS) {
-        k->by_inner = divisor_of(axis.inner / plan.width);
-        k->lanes = lanes_across(k, (unsigned)(plan.width * element_bytes(type)));
+    struct softmax *k = &s->k;
+    if (s->way == ACROSS) {
+        k->lanes = lanes_across(k, (unsigned)(s->width * element_bytes(s->type)));
         split(q, k, div_up(k->lines, k->lanes), (int64_t)k->size * k->lanes);
     } else {
-        k->lanes = keeping_of(axis.size, plan.width).lanes;
-        split(q, k, k->lines, plan.way == ALONG ? k->size : 1);
+        k->lanes = keeping_of(size, s->width).lanes;
+        split(q, k, k->lines, s->way == ALONG ? k->size : 1);
     }
-    return plan;
+    int64_t bytes = (int64_t)k->chunk * s->width * element_bytes(s->type);
+    if (s->way == IN_REGISTERS) {
+        struct keeping keeping = keeping_of(size, s->width);
+        s->few = keeping.few;
+        s->block = keeping.block;
+        s->grid = grid_for(q, (int64_t)k->lines * k->lanes * BLOCK / keeping.block);
+    } else {
+        s->block = s->way == ACROSS || k->splits.d > 1 ? (unsigned)BLOCK : (unsigned)LONG_BLOCK;
+        s->grid = grid_in_cache(q, k->tasks, bytes * (s->way == ACROSS ? k->lanes : 1));
+    }
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)variant;
-    struct plan plan = plan_of(q);
-    int64_t lines = (int64_t)plan.k.lines * (plan.way == ACROSS ? plan.width : 1);
-    return plan.k.splits.d > 1 ? padded_bytes(lines * plan.k.splits.d, 2 * sizeof(float)) : 0;
+    struct axis axis;
+    struct softmax *k = &s->k;
+    TRY(lines_supported(q, why));
+    TRY(cuda_host->softmax_axis(q->node, &q->in[0].shape, &axis, why));
+    if (axis.outer * axis.size * axis.inner == 0)
+        return STATUS_OK; /* no lines */
+    s->type = q->in[0].dtype;
+    s->width = group_width(s->type, axis.inner > 1 ? axis.inner : axis.size);
+    s->way = axis.inner > 1 ? ACROSS : axis.size > line_kept(s->width) ? ALONG : IN_REGISTERS;
+    k->log = strcmp(cuda_host->node_op(q->node), "LogSoftmax") == 0;
+    k->inner = (unsigned)axis.inner;
+    k->by_inner = divisor_of(axis.inner / s->width);
+    k->lines = (unsigned)(axis.outer * axis.inner / (s->way == ACROSS ? s->width : 1));
+    k->size = (unsigned)(axis.size / (s->way == ACROSS ? 1 : s->width));
+    share(q, axis.size, s);
+    return STATUS_OK;
 }
 
-static void launch_kept(const struct plan *plan, const struct kernel_query *q,
+static size_t workspace(const struct kernel_state *state)
+{
+    const struct softmax *k = &state->k;
+    int64_t lines = (int64_t)k->lines * (state->way == ACROSS ? state->width : 1);
+    return k->splits.d > 1 ? padded_bytes(lines * k->splits.d, 2 * sizeof(float)) : 0;
+}
+
+static void launch_kept(const struct kernel_state *s, const struct softmax *k,
                         const struct kernel_args *args)
 {
-    const struct softmax *k = &plan->k;
-    enum dtype type = q->in[0].dtype;
-    struct keeping keeping = keeping_of((int64_t)k->size * plan->width, plan->width);
-    struct cuda_grid block = cuda_size(keeping.block);
-    struct cuda_grid grid = grid_for(q, (int64_t)k->lines * k->lanes * BLOCK / keeping.block);
-    if (keeping.few)
-        LAUNCH_GROUPS(type, plan->width, (softmax_kept<width, KEPT_FEW, element>), grid, block, 0,
-                      k, args);
+    if (s->few)
+        LAUNCH_GROUPS(s->type, s->width, (softmax_kept<width, KEPT_FEW, element>), s->grid,
+                      cuda_size(s->block), 0, k, args);
     else
-        LAUNCH_GROUPS(type, plan->width, (softmax_kept<width, KEPT_MANY(width), element>), grid,
-                      block, 0, k, args);
+        LAUNCH_GROUPS(s->type, s->width, (softmax_kept<width, KEPT_MANY(width), element>), s->grid,
+                      cuda_size(s->block), 0, k, args);
 }
 
 /* One launch for whole lines, else one for their parts and one that joins these and writes. */
-static void launch_swept(const struct plan *plan, const struct kernel_query *q,
+static void launch_swept(const struct kernel_state *s, struct softmax *k,
                          const struct kernel_args *args)
 {
-    struct softmax k = plan->k;
-    enum dtype type = q->in[0].dtype;
-    bool parts = k.splits.d > 1;
-    unsigned threads = BLOCK;
-    if (!parts)
-        threads = LONG_BLOCK;
-    int64_t bytes = (int64_t)k.chunk * plan->width * element_bytes(type);
-    for (k.phase = parts ? PARTS : WHOLE; k.phase <= (parts ? FROM_PARTS : WHOLE); k.phase++) {
-        if (plan->way == ACROSS)
-            LAUNCH_GROUPS(type, plan->width, (softmax_columns<width, element>),
-                          grid_in_cache(q, k.tasks, bytes * k.lanes), cuda_size(BLOCK), 0, &k,
-                          args);
+    bool parts = k->splits.d > 1;
+    for (k->phase = parts ? PARTS : WHOLE; k->phase <= (parts ? FROM_PARTS : WHOLE); k->phase++) {
+        if (s->way == ACROSS)
+            LAUNCH_GROUPS(s->type, s->width, (softmax_columns<width, element>), s->grid,
+                          cuda_size(s->block), 0, k, args);
         else
-            LAUNCH_GROUPS(type, plan->width, (softmax_long<width, element>),
-                          grid_in_cache(q, k.tasks, bytes), cuda_size(threads), 0, &k, args);
+            LAUNCH_GROUPS(s->type, s->width, (softmax_long<width, element>), s->grid,
+                          cuda_size(s->block), 0, k, args);
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct plan plan = plan_of(q);
-    if (plan.k.lines == 0)
-        return;
-    plan.k.x = args->in[0];
-    plan.k.y = args->out[0];
-    plan.k.parts = (float *)args->workspace;
-    if (plan.way == IN_REGISTERS)
-        launch_kept(&plan, q, args);
+    struct softmax k = state->k;
+    k.x = args->in[0];
+    k.y = args->out[0];
+    k.parts = (float *)args->workspace;
+    if (state->way == IN_REGISTERS)
+        launch_kept(state, &k, args);
     else
-        launch_swept(&plan, q, args);
+        launch_swept(state, &k, args);
 }
 
 static const char *const ops[] = {"Softmax", "LogSoftmax", NULL};
 
-CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, .supports = supports,
-                        .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(softmax) = {CUDA_NAME(softmax), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                        .launch = launch};

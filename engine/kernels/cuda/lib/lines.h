@@ -64,12 +64,6 @@ static inline unsigned lanes_for(int64_t size)
     return size <= LINE_OF_WARP ? (unsigned)WARP : (unsigned)BLOCK;
 }
 
-static inline struct cuda_grid grid_of_lines(const struct kernel_query *q, int64_t lines,
-                                             unsigned lanes)
-{
-    return grid_for(q, lines * lanes);
-}
-
 /* Who keeps a line of `size` elements, in groups of `width`, in registers. */
 struct keeping {
     unsigned lanes, block; /* threads of a line; of a block */
