@@ -144,30 +144,18 @@ __global__ void __launch_bounds__(BLOCK)
 
 enum { COLUMNS_FEW = 8, COLUMNS_MANY = 16 };
 
+struct kernel_state {
+    struct attention a; /* pointers are left open */
+    int in[3];          /* inputs that hold q, k and v */
+    int64_t start[3];   /* bytes from their begin */
+    bool masked;
+    enum dtype type;
+    struct cuda_grid grid;
+};
+
 static const struct desc *input(const struct kernel_query *q, int k)
 {
     return k < q->in_count && q->in[k].dtype != DTYPE_NONE ? &q->in[k] : NULL;
-}
-
-static enum status shape_from(const struct kernel_query *q, struct attention_shape *s,
-                              struct error *why)
-{
-    const struct desc *k = input(q, 1), *v = input(q, 2);
-    return cuda_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
-                                      v ? &v->shape : NULL, s, why);
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct attention_shape s;
-    TRY(plain_supported(q, why));
-    TRY(floats_supported(q, 0, q->in_count, why));
-    TRY(shape_from(q, &s, why));
-    if (s.head_size > (int64_t)TEAM * COLUMNS_MANY)
-        return REFUSE(why, "heads of more than %d elements", (int)TEAM * COLUMNS_MANY);
-    if (s.heads > GRID_YZ || s.batch > GRID_YZ || s.keys == 0)
-        return REFUSE(why, "no keys, or more heads or batches than a grid has");
-    return STATUS_OK;
 }
 
 static void place_mask(const struct desc *mask, struct attention *a)
@@ -178,42 +166,57 @@ static void place_mask(const struct desc *mask, struct attention *a)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
-    struct attention_shape s;
-    const struct desc *mask = input(q, 3);
-    if (shape_from(q, &s, NULL) != STATUS_OK || shape_count(&q->out[0].shape) == 0)
-        return;
-    int size = element_bytes(q->in[0].dtype);
-    struct attention a = {(const char *)args->in[0] + s.q_start * size,
-                          (const char *)args->in[s.packed ? 0 : 1] + s.k_start * size,
-                          (const char *)args->in[s.packed ? 0 : 2] + s.v_start * size,
-                          mask ? args->in[3] : NULL,
-                          args->out[0],
-                          (unsigned)s.heads,
-                          (unsigned)s.head_size,
-                          (unsigned)s.queries,
-                          (unsigned)s.keys,
-                          s.q_row,
-                          s.k_row,
-                          s.v_row,
-                          {},
-                          (float)s.scale};
+    struct attention_shape of;
+    const struct desc *k = input(q, 1), *v = input(q, 2), *mask = input(q, 3);
+    TRY(plain_supported(q, why));
+    TRY(floats_supported(q, 0, q->in_count, why));
+    TRY(cuda_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
+                                   v ? &v->shape : NULL, &of, why));
+    if (of.head_size > (int64_t)TEAM * COLUMNS_MANY)
+        return REFUSE(why, "heads of more than %d elements", (int)TEAM * COLUMNS_MANY);
+    if (of.heads > GRID_YZ || of.batch > GRID_YZ || of.keys == 0)
+        return REFUSE(why, "no keys, or more heads or batches than a grid has");
+    const int64_t starts[] = {of.q_start, of.k_start, of.v_start};
+    s->type = q->in[0].dtype;
+    for (int i = 0; i < ARRAY_COUNT(starts); i++) {
+        s->in[i] = of.packed ? 0 : i;
+        s->start[i] = starts[i] * element_bytes(s->type);
+    }
+    s->masked = mask != NULL;
     if (mask)
-        place_mask(mask, &a);
-    struct cuda_grid grid =
-        cuda_size((unsigned)div_up(s.queries, QUERIES), (unsigned)s.heads, (unsigned)s.batch);
-    if (s.head_size <= (int64_t)TEAM * COLUMNS_FEW)
-        LAUNCH_FLOATS(q->in[0].dtype, (attention_blocks<COLUMNS_FEW, element>), grid,
+        place_mask(mask, &s->a);
+    s->a.heads = (unsigned)of.heads;
+    s->a.size = (unsigned)of.head_size;
+    s->a.queries = (unsigned)of.queries;
+    s->a.keys = (unsigned)of.keys;
+    s->a.q_row = of.q_row;
+    s->a.k_row = of.k_row;
+    s->a.v_row = of.v_row;
+    s->a.scale = (float)of.scale;
+    s->grid = cuda_size(of.head_size ? (unsigned)div_up(of.queries, QUERIES) : 0,
+                        (unsigned)of.heads, (unsigned)of.batch);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct attention a = state->a;
+    const void **to[] = {&a.q, &a.k, &a.v};
+    for (int i = 0; i < ARRAY_COUNT(to); i++)
+        *to[i] = (const char *)args->in[state->in[i]] + state->start[i];
+    a.mask = state->masked ? args->in[3] : NULL;
+    a.y = args->out[0];
+    if (a.size <= (unsigned)TEAM * COLUMNS_FEW)
+        LAUNCH_FLOATS(state->type, (attention_blocks<COLUMNS_FEW, element>), state->grid,
                       cuda_size(BLOCK), 0, &a, args);
     else
-        LAUNCH_FLOATS(q->in[0].dtype, (attention_blocks<COLUMNS_MANY, element>), grid,
+        LAUNCH_FLOATS(state->type, (attention_blocks<COLUMNS_MANY, element>), state->grid,
                       cuda_size(BLOCK), 0, &a, args);
 }
 
 static const char *const ops[] = {"Attention", NULL};
 
-CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, .supports = supports,
-                          .old_launch = launch};
+CUDA_KERNEL(attention) = {CUDA_NAME(attention), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -19,11 +19,12 @@ struct convolution {
 };
 
 struct kernel_state {
-    struct convolution c;
+    struct convolution c; /* pointers are left open */
     const struct device *device;
     void *weights;
+    enum dtype type;
     bool direct;
-    int each;
+    struct cuda_grid grid;
 };
 
 /* ---- on the device ---- */
@@ -176,8 +177,10 @@ static enum status fill_epilogue(const struct kernel_query *q, struct convolutio
     return epilogue_add_posts(q, 1, &c->epilogue, why);
 }
 
-static enum status plan(const struct kernel_query *q, struct convolution *c, struct error *why)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
+    struct convolution *c = &s->c;
     const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape, *y = &q->out[0].shape;
     struct window window;
     TRY(floats_supported(q, 0, q->node->op_inputs, why));
@@ -196,13 +199,14 @@ static enum status plan(const struct kernel_query *q, struct convolution *c, str
         return REFUSE(why, "no channels, or more groups than a grid has");
     c->by_channels = divisor_of(c->channels);
     c->by_outputs = divisor_of(c->outputs);
+    int side = (int)TILE_SIDE * EACH;
+    s->device = q->device;
+    s->type = q->out[0].dtype;
+    s->direct = c->outputs < DIRECT_OUTPUTS;
+    s->grid = s->direct ? grid_for(q, (int64_t)c->rows * c->groups * c->outputs)
+                        : cuda_size((unsigned)div_up(c->rows, side),
+                                    (unsigned)div_up(c->outputs, side), c->groups);
     return fill_epilogue(q, c, why);
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct convolution c = {};
-    return plan(q, &c, why);
 }
 
 /* [output channel, channel, taps] to [group, tap, channel, output channel of the group]. */
@@ -219,62 +223,38 @@ template <class word> static void *pack(const struct convolution *c, const void 
     return packed;
 }
 
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
+{
+    const struct convolution *c = &s->c;
+    int size = element_bytes(s->type);
+    *packed_bytes = (size_t)c->groups * c->depth * c->outputs * (size_t)size;
+    void *packed = size == 4 ? pack<float>(c, q->fixed[1]) : pack<uint16_t>(c, q->fixed[1]);
+    return upload_packed(q->device, packed, *packed_bytes, &s->weights, err);
+}
+
 static void release(struct kernel_state *state)
 {
     if (state->weights)
         state->device->kind->free(state->device, state->weights);
-    free(state);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    s->device = q->device;
-    enum status status = plan(q, &s->c, err);
-    int size = element_bytes(q->in[1].dtype);
-    size_t bytes = (size_t)s->c.groups * s->c.depth * s->c.outputs * (size_t)size;
-    if (status == STATUS_OK)
-        status = upload_packed(q->device,
-                               size == 4 ? pack<float>(&s->c, q->fixed[1])
-                                         : pack<uint16_t>(&s->c, q->fixed[1]),
-                               bytes, &s->weights, err);
-    if (status != STATUS_OK) {
-        release(s);
-        return status;
-    }
-    s->direct = s->c.outputs < DIRECT_OUTPUTS;
-    *state = s;
-    *state_bytes = bytes;
-    return STATUS_OK;
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct convolution c = state->c;
-    if (c.rows == 0)
-        return;
     c.x = args->in[0];
     c.w = state->weights;
     c.y = args->out[0];
     epilogue_resolve(&c.epilogue, args);
-    if (state->direct) {
-        struct cuda_grid grid = grid_for(q, (int64_t)c.rows * c.groups * c.outputs);
-        LAUNCH_FLOATS(q->out[0].dtype, conv_direct<element>, grid, cuda_size(BLOCK), 0, &c, args);
-        return;
-    }
-    int side = (int)TILE_SIDE * EACH;
-    struct cuda_grid grid =
-        cuda_size((unsigned)div_up(c.rows, side), (unsigned)div_up(c.outputs, side), c.groups);
-    LAUNCH_FLOATS(q->out[0].dtype, (conv_tile<EACH, element>), grid, cuda_size(BLOCK), 0, &c, args);
+    if (state->direct)
+        LAUNCH_FLOATS(state->type, conv_direct<element>, state->grid, cuda_size(BLOCK), 0, &c,
+                      args);
+    else
+        LAUNCH_FLOATS(state->type, (conv_tile<EACH, element>), state->grid, cuda_size(BLOCK), 0, &c,
+                      args);
 }
 
 static const char *const ops[] = {"Conv", NULL};
 
-CUDA_KERNEL(conv) = {
-    CUDA_NAME(conv),        .ops = ops,           .packs = 1u << 1,  .supports = supports,
-    .old_prepare = prepare, .old_launch = launch, .release = release};
+CUDA_KERNEL(conv) = {CUDA_NAME(conv),    .ops = ops,       .packs = 1u << 1,  CUDA_PLAN(plan),
+                     .prepare = prepare, .launch = launch, .release = release};

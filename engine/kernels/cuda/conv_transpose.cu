@@ -112,9 +112,12 @@ __global__ void __launch_bounds__(BLOCK)
 /* ---- hooks ---- */
 
 struct kernel_state {
-    struct transposed c;
+    struct transposed c; /* pointers are left open */
     const struct device *device;
     void *weights;
+    enum dtype type;
+    unsigned width; /* channels of a thread */
+    struct cuda_grid grid;
 };
 
 /* Fewer spatial dimensions become the last ones. */
@@ -140,13 +143,10 @@ static void fill_window(const struct kernel_query *q, const struct window *w, st
     c->y_channel = y->stride[1];
 }
 
-static unsigned width_of(const struct transposed *c)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    return c->outputs % 4 == 0 ? 4 : 1;
-}
-
-static enum status plan(const struct kernel_query *q, struct transposed *c, struct error *why)
-{
+    struct transposed *c = &s->c;
     const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape;
     struct window window;
     TRY(floats_supported(q, 0, q->node->op_inputs, why));
@@ -160,18 +160,16 @@ static enum status plan(const struct kernel_query *q, struct transposed *c, stru
     fill_window(q, &window, c);
     c->channels = (unsigned)(x->dim[1] / window.group);
     c->outputs = (unsigned)w->dim[1];
-    c->count = (unsigned)shape_count(&q->out[0].shape) / width_of(c);
+    s->device = q->device;
+    s->type = q->out[0].dtype;
+    s->width = c->outputs % 4 == 0 ? 4 : 1;
+    c->count = (unsigned)shape_count(&q->out[0].shape) / s->width;
     c->by_groups = divisor_of(window.group);
-    c->by_outputs = divisor_of(c->outputs / width_of(c));
+    c->by_outputs = divisor_of(c->outputs / s->width);
+    s->grid = grid_for(q, c->count);
     if (input_given(q, 2))
         c->epilogue.ops[c->epilogue.count++] = {POST_ADD, 0, OPERAND_COLUMN, 2, 1, 0, NULL};
     return epilogue_add_posts(q, 1, &c->epilogue, why);
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct transposed c = {};
-    return plan(q, &c, why);
 }
 
 static size_t weight_count(const struct transposed *c)
@@ -194,56 +192,39 @@ template <class word> static void *pack(const struct transposed *c, const void *
     return packed;
 }
 
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
+{
+    const struct transposed *c = &s->c;
+    int size = element_bytes(s->type);
+    *packed_bytes = weight_count(c) * (size_t)size;
+    void *packed = size == 4 ? pack<float>(c, q->fixed[1]) : pack<uint16_t>(c, q->fixed[1]);
+    return upload_packed(q->device, packed, *packed_bytes, &s->weights, err);
+}
+
 static void release(struct kernel_state *state)
 {
     if (state->weights)
         state->device->kind->free(state->device, state->weights);
-    free(state);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    s->device = q->device;
-    enum status status = plan(q, &s->c, err);
-    int size = element_bytes(q->in[1].dtype);
-    size_t bytes = status == STATUS_OK ? weight_count(&s->c) * (size_t)size : 0;
-    if (status == STATUS_OK)
-        status = upload_packed(q->device,
-                               size == 4 ? pack<float>(&s->c, q->fixed[1])
-                                         : pack<uint16_t>(&s->c, q->fixed[1]),
-                               bytes, &s->weights, err);
-    if (status != STATUS_OK) {
-        release(s);
-        return status;
-    }
-    *state = s;
-    *state_bytes = bytes;
-    return STATUS_OK;
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct transposed c = state->c;
     c.x = args->in[0];
     c.w = state->weights;
     c.y = args->out[0];
     epilogue_resolve(&c.epilogue, args);
-    if (width_of(&c) == 4)
-        LAUNCH_FLOATS(q->out[0].dtype, (conv_transpose_gather<4, element>), grid_for(q, c.count),
+    if (state->width == 4)
+        LAUNCH_FLOATS(state->type, (conv_transpose_gather<4, element>), state->grid,
                       cuda_size(BLOCK), 0, &c, args);
     else
-        LAUNCH_FLOATS(q->out[0].dtype, (conv_transpose_gather<1, element>), grid_for(q, c.count),
+        LAUNCH_FLOATS(state->type, (conv_transpose_gather<1, element>), state->grid,
                       cuda_size(BLOCK), 0, &c, args);
 }
 
 static const char *const ops[] = {"ConvTranspose", NULL};
 
-CUDA_KERNEL(conv_transpose) = {
-    CUDA_NAME(conv_transpose), .ops = ops,           .packs = 1u << 1,  .supports = supports,
-    .old_prepare = prepare,    .old_launch = launch, .release = release};
+CUDA_KERNEL(conv_transpose) = {CUDA_NAME(conv_transpose), .ops = ops,         .packs = 1u << 1,
+                               CUDA_PLAN(plan),           .prepare = prepare, .launch = launch,
+                               .release = release};

@@ -219,7 +219,12 @@ __global__ void __launch_bounds__(BLOCK) decoder_accept(const __grid_constant__ 
 /* ---- hooks ---- */
 
 struct kernel_state {
-    bool tensor;
+    struct decoder k; /* pointers are left open */
+    size_t workspace;
+    enum dtype type;
+    bool can_tensor, tensor;
+    unsigned wanted;
+    struct cuda_grid layers, all; /* over the states of all layers, or of one */
 };
 
 /* f32 weights are rounded to tf32. */
@@ -227,23 +232,6 @@ static bool can_tensor(const struct kernel_query *q)
 {
     bool is_f32 = q->in[DECODER_KEYS].dtype == DTYPE_F32;
     return q->device->properties.major >= 8 && (!is_f32 || q->tf32);
-}
-
-static int variants(const struct kernel_query *q)
-{
-    return can_tensor(q) ? 2 : 1;
-}
-
-/* From TENSOR_ROWS on tensor cores are the first choice. */
-static bool is_tensor(const struct kernel_query *q, int variant)
-{
-    int64_t rows = q->in[DECODER_KEYS].shape.dim[0] * cuda_host->node_int(q->node, "beam", 1);
-    return can_tensor(q) && (variant == 0) == (rows >= TENSOR_ROWS);
-}
-
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
-{
-    snprintf(text, size, is_tensor(q, variant) ? "tensor cores" : "CUDA cores");
 }
 
 static void read_lines(struct decoder *k, int size)
@@ -275,7 +263,6 @@ static void read_splits(const struct kernel_query *q, bool tensor, struct decode
 static void read_query(const struct kernel_query *q, bool tensor, struct decoder *k)
 {
     const int64_t *keys = q->in[DECODER_KEYS].shape.dim, *h = q->in[DECODER_H].shape.dim;
-    *k = (struct decoder){};
     struct beams *b = &k->beams;
     b->beam = (unsigned)cuda_host->node_int(q->node, "beam", 1);
     b->rows = k->rows = (unsigned)keys[0] * b->beam;
@@ -298,7 +285,7 @@ static void read_query(const struct kernel_query *q, bool tensor, struct decoder
     read_splits(q, tensor, k);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(plain_supported(q, why));
     enum dtype type = q->in[DECODER_KEYS].dtype;
@@ -347,28 +334,37 @@ static size_t lay_out(struct decoder *k, size_t size, char *memory)
     return at + beam_lay_out(&k->beams, memory + at);
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    struct decoder k;
-    read_query(q, is_tensor(q, variant), &k);
-    return lay_out(&k, (size_t)element_bytes(q->in[DECODER_KEYS].dtype), NULL);
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    s->tensor = is_tensor(q, variant);
-    *state = s;
-    *state_bytes = sizeof(*s);
+    TRY(check(q, why));
+    s->type = q->in[DECODER_KEYS].dtype;
+    int64_t rows = q->in[DECODER_KEYS].shape.dim[0] * cuda_host->node_int(q->node, "beam", 1);
+    s->can_tensor = can_tensor(q);
+    /* From TENSOR_ROWS on tensor cores are the first choice. */
+    s->tensor = s->can_tensor && (variant == 0) == (rows >= TENSOR_ROWS);
+    s->wanted = outputs_wanted(q);
+    read_query(q, s->tensor, &s->k);
+    s->workspace = lay_out(&s->k, (size_t)element_bytes(s->type), NULL);
+    int64_t wide = (int64_t)s->k.rows * s->k.hidden;
+    s->all = grid_for(q, wide);
+    s->layers = grid_for(q, s->k.layers * wide);
     return STATUS_OK;
 }
 
-static void release(struct kernel_state *state)
+static int variants(const struct kernel_state *state)
 {
-    free(state);
+    return state->can_tensor ? 2 : 1;
+}
+
+static void describe(const struct kernel_state *state, char *text, size_t size)
+{
+    snprintf(text, size, state->tensor ? "tensor cores" : "CUDA cores");
+}
+
+static size_t workspace(const struct kernel_state *state)
+{
+    return state->workspace;
 }
 
 /* As many rows per block as there are. */
@@ -442,22 +438,18 @@ static void launch_step(struct decoder *k, struct cuda_grid all, enum dtype type
     launch_choice(k, type, args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    struct decoder k;
-    enum dtype type = q->in[DECODER_KEYS].dtype;
-    read_query(q, state->tensor, &k);
+    struct decoder k = state->k;
+    enum dtype type = state->type;
     lay_out(&k, (size_t)element_bytes(type), (char *)args->workspace);
     for (int i = 0; i < DECODER_INPUTS; i++)
         k.in[i] = args->in[i];
-    k.beams.out = output_wanted(q, 0) ? (int *)args->out[0] : NULL;
-    k.beams.scores = output_wanted(q, 1) ? args->out[1] : NULL;
-    int64_t wide = (int64_t)k.rows * k.hidden;
-    LAUNCH_FLOATS(type, decoder_start<element>, grid_for(q, k.layers * wide), cuda_size(BLOCK), 0,
-                  &k, args);
+    k.beams.out = (int *)output_of(args, state->wanted, 0);
+    k.beams.scores = output_of(args, state->wanted, 1);
+    LAUNCH_FLOATS(type, decoder_start<element>, state->layers, cuda_size(BLOCK), 0, &k, args);
     for (k.step = 0; k.step < k.beams.steps; k.step++)
-        launch_step(&k, grid_for(q, wide), type, args);
+        launch_step(&k, state->all, type, args);
     if (k.beams.beam > 1)
         LAUNCH_FLOATS(type, beam_collect<element>, cuda_size((unsigned)div_up(k.rows, (int)BLOCK)),
                       cuda_size(BLOCK), 0, &k.beams, args);
@@ -465,8 +457,6 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"AttentionDecoder", NULL};
 
-CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),       .ops = ops,
-                        .supports = supports,     .old_variants = variants,
-                        .old_describe = describe, .old_workspace = workspace,
-                        .old_prepare = prepare,   .old_launch = launch,
-                        .release = release};
+CUDA_KERNEL(decoder) = {CUDA_NAME(decoder),   .ops = ops,           CUDA_PLAN(plan),
+                        .variants = variants, .describe = describe, .workspace = workspace,
+                        .launch = launch};

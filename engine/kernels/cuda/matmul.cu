@@ -5,11 +5,6 @@
 #include "engine/kernels/cuda/lib/product.h"
 #include "engine/kernels/cuda/lib/tile.h"
 
-struct kernel_state {
-    struct product p;
-    int each;
-};
-
 /* Threads go along the dimension that lies together in memory. */
 template <int each, class factor>
 static __device__ __forceinline__ void load_tiles(const struct product &p, const factor *a,
@@ -72,79 +67,60 @@ __global__ void __launch_bounds__(BLOCK) matmul_tile(const __grid_constant__ str
 
 enum { EACH_SMALL = 4, EACH_LARGE = 8 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct product p = {};
-    return product_plan(q, (int64_t)TILE_SIDE * EACH_SMALL, &p, why);
-}
+struct kernel_state {
+    struct product p; /* pointers are left open */
+    enum dtype type;
+    bool f8;
+    int each;
+    struct cuda_grid grid;
+};
 
-static int variants(const struct kernel_query *q)
+static int variants(const struct kernel_state *)
 {
-    (void)q;
     return 2;
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)q;
-    int side = (int)TILE_SIDE * (variant ? EACH_LARGE : EACH_SMALL);
-    snprintf(text, size, "%dx%d", side, side);
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    TRY(product_plan(q, (int64_t)TILE_SIDE * EACH_SMALL, &s->p, why));
+    s->type = q->out[0].dtype;
+    s->f8 = product_is_f8(q);
     s->each = variant ? EACH_LARGE : EACH_SMALL;
-    enum status status = product_plan(q, (int64_t)TILE_SIDE * EACH_SMALL, &s->p, err);
-    if (status != STATUS_OK) {
-        free(s);
-        return status;
-    }
-    *state = s;
-    *state_bytes = sizeof(*s);
+    s->grid = product_grid(&s->p, (int)TILE_SIDE * s->each);
     return STATUS_OK;
 }
 
+static void describe(const struct kernel_state *state, char *text, size_t size)
+{
+    int side = (int)TILE_SIDE * state->each;
+    snprintf(text, size, "%dx%d", side, side);
+}
+
 template <int each>
-static void launch_tiles(const struct kernel_query *q, struct cuda_grid grid, struct product &p,
+static void launch_tiles(const struct kernel_state *s, const struct product *p,
                          const struct kernel_args *args)
 {
-    struct cuda_grid block = cuda_size(BLOCK);
-    enum dtype type = q->out[0].dtype;
-    if (product_is_f8(q))
-        LAUNCH_FLOATS(type, (matmul_tile<each, struct float8, element>), grid, block, 0, &p, args);
+    if (s->f8)
+        LAUNCH_FLOATS(s->type, (matmul_tile<each, struct float8, element>), s->grid,
+                      cuda_size(BLOCK), 0, p, args);
     else
-        LAUNCH_FLOATS(type, (matmul_tile<each, element, element>), grid, block, 0, &p, args);
+        LAUNCH_FLOATS(s->type, (matmul_tile<each, element, element>), s->grid, cuda_size(BLOCK), 0,
+                      p, args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct product p = state->p;
-    int side = (int)TILE_SIDE * state->each;
-    if (p.m == 0 || p.n == 0 || p.batch == 0)
-        return;
     product_resolve(&p, args);
-    struct cuda_grid grid =
-        cuda_size((unsigned)div_up(p.n, side), (unsigned)div_up(p.m, side), p.batch);
     if (state->each == EACH_LARGE)
-        launch_tiles<EACH_LARGE>(q, grid, p, args);
+        launch_tiles<EACH_LARGE>(state, &p, args);
     else
-        launch_tiles<EACH_SMALL>(q, grid, p, args);
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
+        launch_tiles<EACH_SMALL>(state, &p, args);
 }
 
 static const char *const ops[] = {"MatMul", "Gemm", "MatMulF8", NULL};
 
-CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),        .ops = ops,
-                       .supports = supports,     .old_variants = variants,
-                       .old_describe = describe, .old_prepare = prepare,
-                       .old_launch = launch,     .release = release,
+CUDA_KERNEL(matmul) = {CUDA_NAME(matmul),      .ops = ops,           CUDA_PLAN(plan),
+                       .variants = variants,   .describe = describe, .launch = launch,
                        .unlike_variants = true};

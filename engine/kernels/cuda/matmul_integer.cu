@@ -125,8 +125,16 @@ static enum status zero_points_from(const struct kernel_query *q, int factor, un
     return STATUS_OK;
 }
 
-static enum status plan(const struct kernel_query *q, struct integer_product *k, struct error *why)
+struct kernel_state {
+    struct integer_product k; /* pointers are left open */
+    unsigned given;
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
+    struct integer_product *k = &s->k;
     if (q->node->post_count || !is_byte(q->in[0].dtype) || !is_byte(q->in[1].dtype))
         return REFUSE(why, "only bytes, and no epilogue");
     if (!fits_index(&q->out[0]))
@@ -135,35 +143,24 @@ static enum status plan(const struct kernel_query *q, struct integer_product *k,
     if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * SIDE)
         return REFUSE(why, "more batches or rows than a grid has");
     product_fill(&shape, &k->p);
+    s->given = inputs_given(q);
+    s->grid = product_grid(&k->p, SIDE);
     TRY(zero_points_from(q, 0, k->p.m, &k->a, why));
     return zero_points_from(q, 1, k->p.n, &k->b, why);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    struct integer_product k = {};
-    return plan(q, &k, why);
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    (void)state;
-    struct integer_product k = {};
-    if (plan(q, &k, NULL) != STATUS_OK || k.p.m == 0 || k.p.n == 0 || k.p.batch == 0)
-        return;
+    struct integer_product k = state->k;
     k.p.a = args->in[0];
     k.p.b = args->in[1];
     k.p.c = args->out[0];
-    k.a.values = input_given(q, A_ZERO) ? args->in[A_ZERO] : NULL;
-    k.b.values = input_given(q, B_ZERO) ? args->in[B_ZERO] : NULL;
-    int64_t side = SIDE;
-    struct cuda_grid grid =
-        cuda_size((unsigned)div_up(k.p.n, side), (unsigned)div_up(k.p.m, side), k.p.batch);
-    LAUNCH(matmul_bytes, grid, cuda_size(BLOCK), 0, &k, args);
+    k.a.values = input_of(args, state->given, A_ZERO);
+    k.b.values = input_of(args, state->given, B_ZERO);
+    LAUNCH(matmul_bytes, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"MatMulInteger", NULL};
 
-CUDA_KERNEL(matmul_integer) = {CUDA_NAME(matmul_integer), .ops = ops, .supports = supports,
-                               .old_launch = launch};
+CUDA_KERNEL(matmul_integer) = {CUDA_NAME(matmul_integer), .ops = ops, CUDA_PLAN(plan),
+                               .launch = launch};

@@ -99,9 +99,11 @@ __global__ void __launch_bounds__(BLOCK)
 /* ---- hooks ---- */
 
 struct kernel_state {
-    struct tensor_product k;
+    struct tensor_product k; /* pointers are left open */
+    enum dtype type;
     bool across;
     int each;
+    struct cuda_grid grid;
 };
 
 /* How the right factor lies; false: neither along the depth nor across it. */
@@ -114,7 +116,8 @@ static bool find_right(const struct product *p, bool *across)
     return *across || along;
 }
 
-static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
     struct product *p = &s->k.p;
     TRY(product_plan(q, (int64_t)MMA_SIDE * EACH_SMALL, p, why));
@@ -128,7 +131,10 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
         return REFUSE(why, "the left factor does not lie along the depth");
     if (!find_right(p, &s->across))
         return REFUSE(why, "the right factor lies neither along the depth nor across it");
-    int64_t size = element_bytes(q->out[0].dtype);
+    s->type = q->out[0].dtype;
+    s->each = variant ? EACH_LARGE : EACH_SMALL;
+    s->grid = product_grid(p, MMA_SIDE * s->each);
+    int64_t size = element_bytes(s->type);
     s->k.piece_a = mma_piece_of(p->m == 1 ? 0 : p->a_row * size, MMA_CHUNK);
     s->k.piece_b = mma_piece_of((s->across ? p->b_row : p->b_col) * size, MMA_CHUNK);
     s->k.pairs = p->c_col == 1 && p->c_row % 2 == 0 && p->n % 2 == 0;
@@ -140,84 +146,46 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct kernel_state s = {};
-    return plan(q, &s, why);
-}
-
 /* The larger blocks only where both sides fill more than half of one. */
-static int variants(const struct kernel_query *q)
+static int variants(const struct kernel_state *state)
 {
-    struct matmul_shape shape = cuda_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
-    int64_t small = (int64_t)MMA_SIDE * EACH_SMALL;
-    return shape.m > small && shape.n > small ? 2 : 1;
+    unsigned small = (unsigned)MMA_SIDE * EACH_SMALL;
+    return state->k.p.m > small && state->k.p.n > small ? 2 : 1;
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static void describe(const struct kernel_state *state, char *text, size_t size)
 {
-    (void)q;
-    int side = MMA_SIDE * (variant ? (int)EACH_LARGE : (int)EACH_SMALL);
+    int side = MMA_SIDE * state->each;
     snprintf(text, size, "%dx%d stages %d", side, side, (int)MMA_STAGES);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    s->each = variant ? EACH_LARGE : EACH_SMALL;
-    enum status status = plan(q, s, err);
-    if (status != STATUS_OK) {
-        free(s);
-        return status;
-    }
-    *state = s;
-    *state_bytes = sizeof(*s);
-    return STATUS_OK;
-}
-
 template <bool across, int each>
-static void launch_blocks(enum dtype type, const struct tensor_product *k,
+static void launch_blocks(const struct kernel_state *s, const struct tensor_product *k,
                           const struct kernel_args *args)
 {
-    const int side = MMA_SIDE * each;
-    struct cuda_grid grid =
-        cuda_size((unsigned)div_up(k->p.n, side), (unsigned)div_up(k->p.m, side), k->p.batch);
-    LAUNCH_FLOATS(type, (matmul_tensor<element, across, each>), grid, cuda_size(BLOCK), 0, k, args);
+    LAUNCH_FLOATS(s->type, (matmul_tensor<element, across, each>), s->grid, cuda_size(BLOCK), 0, k,
+                  args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct tensor_product k = state->k;
-    enum dtype type = q->out[0].dtype;
-    if (k.p.m == 0 || k.p.n == 0 || k.p.batch == 0)
-        return;
     product_resolve(&k.p, args);
     /* Tensors begin at multiples of 64 bytes; what a caller brings may not. */
     k.piece_a = mma_piece_of((int64_t)(uintptr_t)k.p.a, k.piece_a);
     k.piece_b = mma_piece_of((int64_t)(uintptr_t)k.p.b, k.piece_b);
     if (state->across && state->each == EACH_LARGE)
-        launch_blocks<true, EACH_LARGE>(type, &k, args);
+        launch_blocks<true, EACH_LARGE>(state, &k, args);
     else if (state->across)
-        launch_blocks<true, EACH_SMALL>(type, &k, args);
+        launch_blocks<true, EACH_SMALL>(state, &k, args);
     else if (state->each == EACH_LARGE)
-        launch_blocks<false, EACH_LARGE>(type, &k, args);
+        launch_blocks<false, EACH_LARGE>(state, &k, args);
     else
-        launch_blocks<false, EACH_SMALL>(type, &k, args);
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
+        launch_blocks<false, EACH_SMALL>(state, &k, args);
 }
 
 static const char *const ops[] = {"MatMul", "Gemm", NULL};
 
-CUDA_KERNEL(matmul_tensor) = {CUDA_NAME(matmul_tensor), .ops = ops,
-                              .supports = supports,     .old_variants = variants,
-                              .old_describe = describe, .old_prepare = prepare,
-                              .old_launch = launch,     .release = release,
+CUDA_KERNEL(matmul_tensor) = {CUDA_NAME(matmul_tensor), .ops = ops,           CUDA_PLAN(plan),
+                              .variants = variants,     .describe = describe, .launch = launch,
                               .unlike_variants = true};

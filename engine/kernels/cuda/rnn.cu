@@ -179,10 +179,14 @@ __global__ void __launch_bounds__(BLOCK) rnn_step_candidate(const __grid_constan
 /* ---- hooks ---- */
 
 struct kernel_state {
-    struct rnn k;
+    struct rnn k; /* pointers are left open, until prepare those to weights */
     const struct device *device;
     void *weights;
-    bool whole; /* all steps in one launch */
+    size_t workspace;
+    enum dtype type;
+    bool fits, whole; /* all steps can be, and are, in one launch */
+    unsigned given, wanted;
+    struct cuda_grid project, all; /* all: over the states of the batch */
 };
 
 static void read_query(const struct kernel_query *q, struct rnn *k)
@@ -220,7 +224,7 @@ static bool default_activations(const struct kernel_query *q)
     return true;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     bool is_lstm = strcmp(cuda_host->node_op(q->node), "LSTM") == 0;
     TRY(plain_supported(q, why));
@@ -256,37 +260,46 @@ static size_t lay_out(struct rnn *k, char *memory)
     return at + padded_bytes(state * k->gates * k->steps, sizeof(float));
 }
 
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
+{
+    TRY(check(q, why));
+    struct rnn *k = &s->k;
+    int64_t side = SIDE;
+    read_query(q, k);
+    s->device = q->device;
+    s->type = q->in[X].dtype;
+    s->fits = sequence_fits(k, q);
+    s->whole = variant == 0 && s->fits;
+    s->workspace = lay_out(k, NULL);
+    s->given = inputs_given(q);
+    s->wanted = outputs_wanted(q);
+    s->project = cuda_size((unsigned)div_up((int64_t)k->gates * k->hidden, side),
+                           (unsigned)div_up((int64_t)k->steps * k->batch, side), k->directions);
+    s->all = grid_for(q, (int64_t)k->directions * k->batch * k->hidden);
+    return STATUS_OK;
+}
+
 /* The first one makes all steps in one launch, where it can. */
-static int variants(const struct kernel_query *q)
+static int variants(const struct kernel_state *state)
 {
-    struct rnn k = {};
-    read_query(q, &k);
-    return sequence_fits(&k, q) ? 2 : 1;
+    return state->fits ? 2 : 1;
 }
 
-static bool is_whole(const struct kernel_query *q, int variant)
+static void describe(const struct kernel_state *state, char *text, size_t size)
 {
-    return variant == 0 && variants(q) == 2;
+    snprintf(text, size, state->whole ? "all steps in one launch" : "a launch per step");
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static size_t workspace(const struct kernel_state *state)
 {
-    snprintf(text, size, is_whole(q, variant) ? "all steps in one launch" : "a launch per step");
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    struct rnn k = {};
-    read_query(q, &k);
-    return lay_out(&k, NULL);
+    return state->workspace;
 }
 
 static void release(struct kernel_state *state)
 {
     if (state->weights)
         state->device->kind->free(state->device, state->weights);
-    free(state);
 }
 
 /* ---- all steps in one launch ---- */
@@ -313,11 +326,10 @@ static const void *sequence_kernel(int cell, enum dtype type)
 }
 
 /* As much as there is: the limit is the kernel's, not the node's. */
-static enum status allow_sequence(const struct rnn *k, const struct kernel_query *q,
-                                  struct error *err)
+static enum status allow_sequence(const struct kernel_state *s, struct error *err)
 {
-    return cuda_check(cuda_api.allow_shared(sequence_kernel(k->cell, q->in[X].dtype),
-                                            q->device->properties.shared_bytes),
+    return cuda_check(cuda_api.allow_shared(sequence_kernel(s->k.cell, s->type),
+                                            s->device->properties.shared_bytes),
                       "asking for shared memory", err);
 }
 
@@ -333,32 +345,19 @@ static void launch_sequence(struct rnn *k, enum dtype type, const struct kernel_
     cuda_launch(&launch, args);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
 {
-    struct kernel_state *s = (struct kernel_state *)calloc(1, sizeof(*s));
-    if (!s)
-        return cuda_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    s->device = q->device;
-    s->whole = is_whole(q, variant);
-    read_query(q, &s->k);
-    size_t size = (size_t)element_bytes(q->in[X].dtype);
-    struct rnn_parts p = rnn_parts_of(&s->k, size);
-    enum status status =
-        upload_packed(q->device, rnn_pack(q, &s->k, &p), p.count * sizeof(float), &s->weights, err);
-    if (status == STATUS_OK && s->whole)
-        status = allow_sequence(&s->k, q, err);
-    if (status != STATUS_OK) {
-        release(s);
-        return status;
-    }
-    s->k.bias = (const float *)s->weights;
-    s->k.apart = s->k.bias + p.bias;
-    s->k.w = s->k.apart + p.apart;
-    s->k.r = (const char *)s->k.w + p.w * size;
-    *state = s;
-    *state_bytes = p.count * sizeof(float);
-    return STATUS_OK;
+    struct rnn *k = &s->k;
+    size_t size = (size_t)element_bytes(s->type);
+    struct rnn_parts p = rnn_parts_of(k, size);
+    *packed_bytes = p.count * sizeof(float);
+    TRY(upload_packed(q->device, rnn_pack(q, k, &p), *packed_bytes, &s->weights, err));
+    k->bias = (const float *)s->weights;
+    k->apart = k->bias + p.bias;
+    k->w = k->apart + p.apart;
+    k->r = (const char *)k->w + p.w * size;
+    return s->whole ? allow_sequence(s, err) : STATUS_OK;
 }
 
 /* ---- a launch per step ---- */
@@ -388,11 +387,9 @@ static void launch_step(const struct rnn *k, enum dtype type, const struct kerne
         LAUNCH_STEP(rnn_step_candidate);
 }
 
-static void launch_steps(struct rnn *k, const struct kernel_query *q,
+static void launch_steps(struct rnn *k, struct cuda_grid all, enum dtype type,
                          const struct kernel_args *args)
 {
-    enum dtype type = q->in[X].dtype;
-    struct cuda_grid all = grid_for(q, (int64_t)k->directions * k->batch * k->hidden);
     LAUNCH_FLOATS(type, rnn_start<element>, all, cuda_size(BLOCK), 0, k, args);
     for (k->step = 0; k->step < k->steps; k->step++)
         launch_step(k, type, args);
@@ -400,41 +397,30 @@ static void launch_steps(struct rnn *k, const struct kernel_query *q,
         LAUNCH_FLOATS(type, rnn_finish<element>, all, cuda_size(BLOCK), 0, k, args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct rnn k = state->k;
     bool is_lstm = k.cell == CELL_LSTM;
-    enum dtype type = q->in[X].dtype;
-    int64_t side = SIDE;
     lay_out(&k, (char *)args->workspace);
     k.x = args->in[X];
-    k.lengths = input_given(q, LENGTHS) ? args->in[LENGTHS] : NULL;
-    k.initial_h = input_given(q, H) ? args->in[H] : NULL;
-    k.initial_c = is_lstm && input_given(q, C) ? args->in[C] : NULL;
-    k.attention = !is_lstm && input_given(q, ATTENTION) ? args->in[ATTENTION] : NULL;
-    k.y = output_wanted(q, 0) ? args->out[0] : NULL;
-    k.last_h = output_wanted(q, 1) ? args->out[1] : NULL;
-    k.last_c = output_wanted(q, 2) ? args->out[2] : NULL;
-    struct cuda_grid grid =
-        cuda_size((unsigned)div_up((int64_t)k.gates * k.hidden, side),
-                  (unsigned)div_up((int64_t)k.steps * k.batch, side), k.directions);
-    LAUNCH_FLOATS(type, rnn_project<element>, grid, cuda_size(BLOCK), 0, &k, args);
+    k.lengths = input_of(args, state->given, LENGTHS);
+    k.initial_h = input_of(args, state->given, H);
+    k.initial_c = is_lstm ? input_of(args, state->given, C) : NULL;
+    k.attention = is_lstm ? NULL : input_of(args, state->given, ATTENTION);
+    k.y = output_of(args, state->wanted, 0);
+    k.last_h = output_of(args, state->wanted, 1);
+    k.last_c = output_of(args, state->wanted, 2);
+    LAUNCH_FLOATS(state->type, rnn_project<element>, state->project, cuda_size(BLOCK), 0, &k, args);
     if (state->whole)
-        launch_sequence(&k, type, args);
+        launch_sequence(&k, state->type, args);
     else
-        launch_steps(&k, q, args);
+        launch_steps(&k, state->all, state->type, args);
 }
 
 static const char *const ops[] = {"LSTM", "GRU", "AUGRU", "RNN", NULL};
 
-CUDA_KERNEL(rnn) = {CUDA_NAME(rnn),
-                    .ops = ops,
-                    .packs = 1u << W | 1u << R | 1u << BIAS,
-                    .supports = supports,
-                    .old_variants = variants,
-                    .old_describe = describe,
-                    .old_workspace = workspace,
-                    .old_prepare = prepare,
-                    .old_launch = launch,
-                    .release = release};
+CUDA_KERNEL(rnn) = {
+    CUDA_NAME(rnn),         .ops = ops,           .packs = 1u << W | 1u << R | 1u << BIAS,
+    CUDA_PLAN(plan),        .variants = variants, .describe = describe,
+    .workspace = workspace, .prepare = prepare,   .launch = launch,
+    .release = release};

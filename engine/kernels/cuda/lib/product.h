@@ -103,6 +103,12 @@ static inline enum status product_plan(const struct kernel_query *q, int64_t row
     return STATUS_OK;
 }
 
+/* By tiles of so many results a side. */
+static inline struct cuda_grid product_grid(const struct product *p, int side)
+{
+    return cuda_size((unsigned)div_up(p->n, side), (unsigned)div_up(p->m, side), p->batch);
+}
+
 static inline void product_resolve(struct product *p, const struct kernel_args *args)
 {
     p->a = args->in[0];
