@@ -125,74 +125,77 @@ __global__ void __launch_bounds__(BLOCK)
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct arg_extreme k; /* pointers are left open */
+    struct cuda_grid grid, join;
+};
+
+/* Who does what. */
+static void share(const struct kernel_query *q, const struct axis *axis, struct arg_extreme *k)
+{
+    unsigned splits = 1;
+    if (k->inner == 1) {
+        k->lanes = axis->size > 32 * WARP ? (unsigned)BLOCK : (unsigned)WARP;
+        k->tasks = k->lines;
+        if (k->lanes == BLOCK)
+            splits = splits_for(q, k->tasks, axis->size / ((int64_t)BLOCK * AHEAD));
+    } else {
+        k->lanes = k->lines < WARP ? power_of_two_from(k->lines) : (unsigned)WARP;
+        while (k->lanes < BLOCK && k->lanes < k->lines &&
+               axis->size * k->lanes < (int64_t)BLOCK * AHEAD)
+            k->lanes *= 2;
+        k->tasks = (unsigned)div_up(k->lines, k->lanes);
+        splits = splits_for(q, k->tasks, axis->size * k->lanes / ((int64_t)BLOCK * AHEAD));
+    }
+    k->chunk = (unsigned)div_up(axis->size, splits);
+    k->splits = divisor_of(div_up(axis->size, k->chunk));
+    k->tasks *= k->splits.d;
+}
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
-    return can_rank(q->in[0].dtype) ? STATUS_OK : REFUSE(why, "only f32, i32 and u8");
-}
-
-/* Who does what; pointers are left open. */
-static struct arg_extreme plan(const struct kernel_query *q)
-{
+    if (!can_rank(q->in[0].dtype))
+        return REFUSE(why, "only f32, i32 and u8");
     const struct shape *x = &q->in[0].shape;
     struct axis axis = axis_of(x, axis_from(q, "axis", x->rank, 0));
-    struct arg_extreme k = {};
-    unsigned splits = 1;
-    k.from.dtype = q->in[0].dtype;
-    k.from.step = k.inner = (unsigned)axis.inner;
-    k.from.count = (unsigned)axis.size;
-    k.from.largest = strcmp(cuda_host->node_op(q->node), "ArgMax") == 0;
-    k.from.last = cuda_host->node_int(q->node, "select_last_index", 0) != 0;
-    k.lines = (unsigned)(axis.outer * axis.inner);
-    k.bytes = (unsigned)element_bytes(q->in[0].dtype);
-    if (k.inner == 1) {
-        k.lanes = axis.size > 32 * WARP ? (unsigned)BLOCK : (unsigned)WARP;
-        k.tasks = k.lines;
-        if (k.lanes == BLOCK)
-            splits = splits_for(q, k.tasks, axis.size / ((int64_t)BLOCK * AHEAD));
-    } else {
-        k.lanes = k.lines < WARP ? power_of_two_from(k.lines) : (unsigned)WARP;
-        while (k.lanes < BLOCK && k.lanes < k.lines && axis.size * k.lanes < (int64_t)BLOCK * AHEAD)
-            k.lanes *= 2;
-        k.tasks = (unsigned)div_up(k.lines, k.lanes);
-        splits = splits_for(q, k.tasks, axis.size * k.lanes / ((int64_t)BLOCK * AHEAD));
-    }
-    k.chunk = (unsigned)div_up(axis.size, splits);
-    splits = (unsigned)div_up(axis.size, k.chunk);
-    k.splits = divisor_of(splits);
-    k.tasks *= splits;
-    return k;
+    struct arg_extreme *k = &s->k;
+    k->from.dtype = q->in[0].dtype;
+    k->from.step = k->inner = (unsigned)axis.inner;
+    k->from.count = (unsigned)axis.size;
+    k->from.largest = strcmp(cuda_host->node_op(q->node), "ArgMax") == 0;
+    k->from.last = cuda_host->node_int(q->node, "select_last_index", 0) != 0;
+    k->lines = (unsigned)(axis.outer * axis.inner);
+    k->bytes = (unsigned)element_bytes(q->in[0].dtype);
+    if (k->lines == 0)
+        return STATUS_OK;
+    share(q, &axis, k);
+    s->grid = grid_for(q, (int64_t)k->tasks * (k->inner == 1 ? k->lanes : (unsigned)BLOCK));
+    s->join = grid_for(q, k->splits.d > 1 ? (int64_t)k->lines * WARP : 0);
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)variant;
-    struct arg_extreme k = plan(q);
-    return k.splits.d > 1 ? padded_bytes((int64_t)k.lines * k.splits.d, sizeof(rank_key)) : 0;
+    const struct arg_extreme *k = &state->k;
+    return k->splits.d > 1 ? padded_bytes((int64_t)k->lines * k->splits.d, sizeof(rank_key)) : 0;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct arg_extreme k = plan(q);
+    struct arg_extreme k = state->k;
     k.from.x = args->in[0];
     k.y = (int64_t *)args->out[0];
     k.keys = k.splits.d > 1 ? (rank_key *)args->workspace : NULL;
-    if (k.lines == 0)
-        return;
     if (k.inner == 1)
-        LAUNCH(arg_extreme_lines, grid_for(q, (int64_t)k.tasks * k.lanes), cuda_size(BLOCK), 0, &k,
-               args);
+        LAUNCH(arg_extreme_lines, state->grid, cuda_size(BLOCK), 0, &k, args);
     else
-        LAUNCH(arg_extreme_columns, grid_for(q, (int64_t)k.tasks * BLOCK), cuda_size(BLOCK), 0, &k,
-               args);
-    if (k.keys)
-        LAUNCH(arg_extreme_join, grid_for(q, (int64_t)k.lines * WARP), cuda_size(BLOCK), 0, &k,
-               args);
+        LAUNCH(arg_extreme_columns, state->grid, cuda_size(BLOCK), 0, &k, args);
+    LAUNCH(arg_extreme_join, state->join, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"ArgMax", "ArgMin", NULL};
 
-CUDA_KERNEL(arg_extreme) = {CUDA_NAME(arg_extreme), .ops = ops, .supports = supports,
-                            .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(arg_extreme) = {CUDA_NAME(arg_extreme), .ops = ops, CUDA_PLAN(plan),
+                            .workspace = workspace, .launch = launch};

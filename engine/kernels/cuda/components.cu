@@ -58,37 +58,43 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct components k; /* pointers are left open */
+    unsigned images;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
     if (q->in[ACTIVE].dtype != DTYPE_BOOL || q->in[LINKS].dtype != DTYPE_BOOL)
         return REFUSE(why, "flags are not bool");
-    return q->in[EDGES].dtype == DTYPE_I64 ? STATUS_OK : REFUSE(why, "edges are not i64");
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    return (size_t)shape_count(&q->in[ACTIVE].shape) * sizeof(int);
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    (void)state;
+    if (q->in[EDGES].dtype != DTYPE_I64)
+        return REFUSE(why, "edges are not i64");
     const int64_t *active = q->in[ACTIVE].shape.dim;
-    struct components k = {(const unsigned char *)args->in[ACTIVE],
-                           (const unsigned char *)args->in[LINKS],
-                           (const int64_t *)args->in[EDGES],
-                           (int64_t *)args->out[0],
-                           (int *)args->workspace,
-                           (int)active[1],
-                           (int)q->in[EDGES].shape.dim[0]};
-    if (active[0] && active[1])
-        LAUNCH(components_images, cuda_size((unsigned)active[0]), cuda_size(THREADS), 0, &k, args);
+    s->images = active[1] ? (unsigned)active[0] : 0;
+    s->k.nodes = (int)active[1];
+    s->k.count = (int)q->in[EDGES].shape.dim[0];
+    return STATUS_OK;
+}
+
+static size_t workspace(const struct kernel_state *state)
+{
+    return (size_t)state->images * (size_t)state->k.nodes * sizeof(int);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct components k = state->k;
+    k.active = (const unsigned char *)args->in[ACTIVE];
+    k.links = (const unsigned char *)args->in[LINKS];
+    k.edges = (const int64_t *)args->in[EDGES];
+    k.labels = (int64_t *)args->out[0];
+    k.parents = (int *)args->workspace;
+    LAUNCH(components_images, cuda_size(state->images), cuda_size(THREADS), 0, &k, args);
 }
 
 static const char *const ops[] = {"ConnectedComponents", NULL};
 
-CUDA_KERNEL(components) = {CUDA_NAME(components), .ops = ops, .supports = supports,
-                           .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(components) = {CUDA_NAME(components), .ops = ops, CUDA_PLAN(plan),
+                           .workspace = workspace, .launch = launch};

@@ -51,39 +51,43 @@ __global__ void __launch_bounds__(BLOCK) ctc_sequences(const __grid_constant__ s
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct ctc k; /* pointers are left open */
+    unsigned wanted;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
-    return q->in[0].dtype == DTYPE_F32 ? STATUS_OK : REFUSE(why, "only f32");
+    if (q->in[0].dtype != DTYPE_F32)
+        return REFUSE(why, "only f32");
+    const int64_t *x = q->in[0].shape.dim, blank = cuda_host->node_int(q->node, "blank", -1);
+    s->wanted = outputs_wanted(q);
+    s->k.steps = (unsigned)x[0];
+    s->k.sequences = (unsigned)x[1];
+    s->k.classes = (unsigned)x[2];
+    s->k.blank = (unsigned)(blank < 0 ? x[2] - 1 : blank);
+    s->k.merge = cuda_host->node_int(q->node, "merge_repeated", 1) != 0;
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)variant;
-    const int64_t *x = q->in[0].shape.dim;
-    return (size_t)(x[0] * x[1]) * sizeof(unsigned);
+    return (size_t)state->k.steps * state->k.sequences * sizeof(unsigned);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    const int64_t *x = q->in[0].shape.dim;
-    int64_t blank = cuda_host->node_int(q->node, "blank", -1);
-    struct ctc k = {(const float *)args->in[0],
-                    output_wanted(q, 0) ? (int64_t *)args->out[0] : NULL,
-                    output_wanted(q, 1) ? (int64_t *)args->out[1] : NULL,
-                    (unsigned *)args->workspace,
-                    (unsigned)x[0],
-                    (unsigned)x[1],
-                    (unsigned)x[2],
-                    (unsigned)(blank < 0 ? x[2] - 1 : blank),
-                    cuda_host->node_int(q->node, "merge_repeated", 1) != 0};
-    if (k.sequences)
-        LAUNCH(ctc_sequences, cuda_size(k.sequences), cuda_size(BLOCK), 0, &k, args);
+    struct ctc k = state->k;
+    k.x = (const float *)args->in[0];
+    k.labels = (int64_t *)output_of(args, state->wanted, 0);
+    k.lengths = (int64_t *)output_of(args, state->wanted, 1);
+    k.best = (unsigned *)args->workspace;
+    LAUNCH(ctc_sequences, cuda_size(k.sequences), cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"CTCGreedyDecoder", NULL};
 
-CUDA_KERNEL(ctc_greedy) = {CUDA_NAME(ctc_greedy), .ops = ops, .supports = supports,
-                           .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(ctc_greedy) = {CUDA_NAME(ctc_greedy), .ops = ops, CUDA_PLAN(plan),
+                           .workspace = workspace, .launch = launch};

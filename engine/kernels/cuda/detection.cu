@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(BLOCK) detection_rows(const __grid_constant__ 
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(plain_supported(q, why));
     for (int k = 0; k < q->in_count; k++)
@@ -96,7 +96,6 @@ static void read_query(const struct kernel_query *q, struct detection *k)
     const int64_t *scores = q->in[SCORES].shape.dim;
     const struct node *node = q->node;
     int64_t top_k = cuda_host->node_int(node, "top_k", 400);
-    *k = (struct detection){};
     k->images = (unsigned)scores[0];
     k->count = (unsigned)scores[1];
     k->classes = (unsigned)scores[2];
@@ -117,7 +116,6 @@ struct steps {
 
 static void plan_steps(const struct kernel_query *q, const struct detection *k, struct steps *s)
 {
-    *s = (struct steps){};
     struct rank_lists *lines = &s->lines.ranked;
     lines->first = {NULL, DTYPE_F32, k->classes, k->count, true, false, true, k->least};
     lines->lists = s->lines.lines = k->images * k->labels;
@@ -127,6 +125,7 @@ static void plan_steps(const struct kernel_query *q, const struct detection *k, 
     s->lines.boxes_each = k->count;
     s->lines.iou = k->iou;
     rank_plan(lines, q);
+    suppress_plan(&s->lines);
     unsigned all = k->labels * k->top_k;
     s->images.first = {NULL, DTYPE_F32, 1, all, true, false, true, k->least};
     s->images.lists = k->images;
@@ -155,37 +154,49 @@ static size_t lay_out(struct detection *k, struct steps *s, char *memory)
     return at + (lines > images ? lines : images);
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+struct kernel_state {
+    struct detection k; /* pointers are left open, also in steps */
+    struct steps steps;
+    size_t workspace;
+    unsigned wanted;
+    struct cuda_grid boxes, kept;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)variant;
-    struct detection k;
-    struct steps s;
-    read_query(q, &k);
-    plan_steps(q, &k, &s);
-    return lay_out(&k, &s, NULL);
+    TRY(check(q, why));
+    struct detection *k = &s->k;
+    read_query(q, k);
+    plan_steps(q, k, &s->steps);
+    s->workspace = lay_out(k, &s->steps, NULL);
+    s->wanted = outputs_wanted(q);
+    s->boxes = grid_for(q, (int64_t)k->images * k->count);
+    s->kept = grid_for(q, (int64_t)k->images * k->labels * k->top_k);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)state;
-    struct detection k;
-    struct steps s;
-    read_query(q, &k);
-    plan_steps(q, &k, &s);
+    return state->workspace;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct detection k = state->k;
+    struct steps s = state->steps;
     lay_out(&k, &s, (char *)args->workspace);
     k.locations = (const float *)args->in[LOCATIONS];
     k.scores = (const float *)args->in[SCORES];
     k.priors = (const float *)args->in[PRIORS];
     k.rows = (float *)args->out[0];
-    k.row_counts = output_wanted(q, 1) ? (int64_t *)args->out[1] : NULL;
+    k.row_counts = (int64_t *)output_of(args, state->wanted, 1);
     s.lines.ranked.first.x = k.scores + 1; /* class 0 is the background */
-    int64_t boxes = (int64_t)k.images * k.count, kept = (int64_t)k.images * k.labels * k.top_k;
-    LAUNCH(detection_boxes, grid_for(q, boxes), cuda_size(BLOCK), 0, &k, args);
-    rank_launch(&s.lines.ranked, q, args);
+    LAUNCH(detection_boxes, state->boxes, cuda_size(BLOCK), 0, &k, args);
+    rank_launch(&s.lines.ranked, args);
     suppress_launch(&s.lines, args);
-    LAUNCH(detection_kept, grid_for(q, kept), cuda_size(BLOCK), 0, &k, args);
-    rank_launch(&s.images, q, args);
+    LAUNCH(detection_kept, state->kept, cuda_size(BLOCK), 0, &k, args);
+    rank_launch(&s.images, args);
     k.best = s.images.keys;
     k.best_room = s.images.room;
     k.best_counts = s.images.lengths;
@@ -194,5 +205,5 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 
 static const char *const ops[] = {"DetectionOutput", NULL};
 
-CUDA_KERNEL(detection) = {CUDA_NAME(detection), .ops = ops, .supports = supports,
-                          .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(detection) = {CUDA_NAME(detection), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                          .launch = launch};

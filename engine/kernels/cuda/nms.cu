@@ -58,12 +58,21 @@ __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct
 
 /* ---- hooks ---- */
 
+struct kernel_state {
+    struct nms k; /* pointers are left open, also in s */
+    struct suppression s;
+    size_t workspace;
+    unsigned numbers, wanted; /* numbers: bit i: input i has one */
+    unsigned parts;           /* blocks that write the rows of a line */
+    struct cuda_grid corners;
+};
+
 static bool has_number(const struct kernel_query *q, int input)
 {
     return input_given(q, input) && shape_count(&q->in[input].shape) > 0;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(plain_supported(q, why));
     if (q->in[BOXES].dtype != DTYPE_F32 || q->in[SCORES].dtype != DTYPE_F32)
@@ -77,11 +86,9 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-static struct suppression read_query(const struct kernel_query *q, struct nms *k)
+static void read_query(const struct kernel_query *q, struct nms *k, struct suppression *s)
 {
     const int64_t *scores = q->in[SCORES].shape.dim;
-    struct suppression s = {};
-    *k = (struct nms){};
     k->classes = (unsigned)scores[1];
     k->lines = (unsigned)(scores[0] * scores[1]);
     k->count = (unsigned)scores[2];
@@ -89,15 +96,15 @@ static struct suppression read_query(const struct kernel_query *q, struct nms *k
     k->rows = (unsigned)q->out[0].shape.dim[0];
     k->most_max = k->rows / k->lines;
     k->center = cuda_host->node_int(q->node, "center_point_box", 0) != 0;
-    s.ranked.first = {NULL, DTYPE_F32, 1, k->count, true, false, has_number(q, LEAST_SCORE), 0.0f};
-    s.ranked.lists = s.lines = k->lines;
-    s.ranked.inner = 1;
-    s.ranked.outer_step = s.ranked.k = k->count;
-    s.count = s.boxes_each = k->count;
-    s.lines_each = k->classes;
-    s.most = k->most_max;
-    rank_plan(&s.ranked, q);
-    return s;
+    s->ranked.first = {NULL, DTYPE_F32, 1, k->count, true, false, has_number(q, LEAST_SCORE), 0.0f};
+    s->ranked.lists = s->lines = k->lines;
+    s->ranked.inner = 1;
+    s->ranked.outer_step = s->ranked.k = k->count;
+    s->count = s->boxes_each = k->count;
+    s->lines_each = k->classes;
+    s->most = k->most_max;
+    rank_plan(&s->ranked, q);
+    suppress_plan(s);
 }
 
 /* Puts the parts of the workspace into k and s; returns how long it is. */
@@ -113,36 +120,45 @@ static size_t lay_out(struct nms *k, struct suppression *s, char *memory)
     return at;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)variant;
-    struct nms k;
-    struct suppression s = read_query(q, &k);
-    return lay_out(&k, &s, NULL);
+    TRY(check(q, why));
+    read_query(q, &s->k, &s->s);
+    s->workspace = lay_out(&s->k, &s->s, NULL);
+    s->wanted = outputs_wanted(q);
+    for (int i = MOST; i <= LEAST_SCORE; i++)
+        s->numbers |= (unsigned)has_number(q, i) << i;
+    int64_t numbers = (int64_t)s->k.rows * 3 + 1; /* and how many rows were found */
+    s->parts = (unsigned)div_up(grid_for(q, numbers).x, s->k.lines);
+    s->corners = grid_for(q, s->k.all);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)state;
-    struct nms k;
-    struct suppression s = read_query(q, &k);
+    return state->workspace;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct nms k = state->k;
+    struct suppression s = state->s;
     lay_out(&k, &s, (char *)args->workspace);
     k.boxes = (const float *)args->in[BOXES];
     k.y = (int64_t *)args->out[0];
-    k.found = output_wanted(q, 1) ? (int64_t *)args->out[1] : NULL;
+    k.found = (int64_t *)output_of(args, state->wanted, 1);
     s.ranked.first.x = args->in[SCORES];
-    s.ranked.least = has_number(q, LEAST_SCORE) ? (const float *)args->in[LEAST_SCORE] : NULL;
-    s.wanted = has_number(q, MOST) ? (const int64_t *)args->in[MOST] : NULL;
-    s.iou_at = has_number(q, IOU) ? (const float *)args->in[IOU] : NULL;
-    LAUNCH(nms_corners, grid_for(q, k.all), cuda_size(BLOCK), 0, &k, args);
-    rank_launch(&s.ranked, q, args);
+    s.ranked.least = (const float *)input_of(args, state->numbers, LEAST_SCORE);
+    s.wanted = (const int64_t *)input_of(args, state->numbers, MOST);
+    s.iou_at = (const float *)input_of(args, state->numbers, IOU);
+    LAUNCH(nms_corners, state->corners, cuda_size(BLOCK), 0, &k, args);
+    rank_launch(&s.ranked, args);
     suppress_launch(&s, args);
-    unsigned parts = (unsigned)div_up(grid_for(q, (int64_t)k.rows * 3).x, k.lines);
-    LAUNCH(nms_rows, cuda_size(k.lines, parts), cuda_size(BLOCK), 0, &k, args);
+    LAUNCH(nms_rows, cuda_size(k.lines, state->parts), cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"NonMaxSuppression", NULL};
 
-CUDA_KERNEL(nms) = {CUDA_NAME(nms), .ops = ops, .supports = supports, .old_workspace = workspace,
-                    .old_launch = launch};
+CUDA_KERNEL(nms) = {CUDA_NAME(nms), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                    .launch = launch};

@@ -148,6 +148,12 @@ __global__ void __launch_bounds__(BLOCK) roi_align_bins(const __grid_constant__ 
 
 /* ---- hooks ---- */
 
+struct kernel_state {
+    struct roi_align k; /* pointers are left open */
+    enum dtype type;
+    struct cuda_grid grid;
+};
+
 static bool is_nhwc(const struct kernel_query *q)
 {
     return cuda_host->desc_is_nhwc(&q->in[0]) && cuda_host->desc_is_nhwc(&q->out[0]);
@@ -158,7 +164,7 @@ static bool is_plain(const struct kernel_query *q)
     return cuda_host->desc_is_plain(&q->in[0]) && cuda_host->desc_is_plain(&q->out[0]);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status check(const struct kernel_query *q, struct error *why)
 {
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
@@ -174,40 +180,44 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     return shape_count(&q->in[0].shape) ? STATUS_OK : REFUSE(why, "no elements");
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
+    TRY(check(q, why));
     const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
     const char *mode = cuda_host->node_string(q->node, "mode", "avg");
     const char *from =
         cuda_host->node_string(q->node, "coordinate_transformation_mode", "half_pixel");
-    struct roi_align k = {};
+    struct roi_align *k = &s->k;
+    k->roi_type = q->in[1].dtype;
+    k->count = (unsigned)shape_count(&q->out[0].shape);
+    k->max = strcmp(mode, "max") == 0;
+    k->half_pixel = strcmp(from, "half_pixel") == 0;
+    k->wide = q->in[2].dtype == DTYPE_I64;
+    k->nhwc = is_nhwc(q);
+    k->images = (int)x[0];
+    k->height = (int)x[2];
+    k->width = (int)x[3];
+    k->ratio = (int)cuda_host->node_int(q->node, "sampling_ratio", 0);
+    k->scale = (float)cuda_host->node_float(q->node, "spatial_scale", 1);
+    k->channels = divisor_of(x[1]);
+    k->out_h = divisor_of(y[2]);
+    k->out_w = divisor_of(y[3]);
+    s->type = q->out[0].dtype;
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct roi_align k = state->k;
     k.x = args->in[0];
     k.rois = args->in[1];
     k.image = args->in[2];
     k.y = args->out[0];
-    k.roi_type = q->in[1].dtype;
-    k.count = (unsigned)shape_count(&q->out[0].shape);
-    k.max = strcmp(mode, "max") == 0;
-    k.half_pixel = strcmp(from, "half_pixel") == 0;
-    k.wide = q->in[2].dtype == DTYPE_I64;
-    k.nhwc = is_nhwc(q);
-    k.images = (int)x[0];
-    k.height = (int)x[2];
-    k.width = (int)x[3];
-    k.ratio = (int)cuda_host->node_int(q->node, "sampling_ratio", 0);
-    k.scale = (float)cuda_host->node_float(q->node, "spatial_scale", 1);
-    if (k.count == 0)
-        return;
-    k.channels = divisor_of(x[1]);
-    k.out_h = divisor_of(y[2]);
-    k.out_w = divisor_of(y[3]);
-    LAUNCH_FLOATS(q->out[0].dtype, roi_align_bins<element>, grid_for(q, k.count), cuda_size(BLOCK),
-                  0, &k, args);
+    LAUNCH_FLOATS(state->type, roi_align_bins<element>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"RoiAlign", NULL};
 
-CUDA_KERNEL(roi_align) = {CUDA_NAME(roi_align), .ops = ops, .supports = supports,
-                          .old_launch = launch};
+CUDA_KERNEL(roi_align) = {CUDA_NAME(roi_align), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -74,39 +74,44 @@ __global__ void __launch_bounds__(BLOCK) roi_pool_bins(const __grid_constant__ s
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct roi_pool k; /* pointers are left open */
+    enum dtype type;
+    struct cuda_grid grid;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
     TRY(floats_supported(q, 0, 1, why));
-    return is_float(q->in[1].dtype) ? STATUS_OK
-                                    : REFUSE(why, "regions are neither f32, f16 nor bf16");
+    if (!is_float(q->in[1].dtype))
+        return REFUSE(why, "regions are neither f32, f16 nor bf16");
+    const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
+    struct roi_pool *k = &s->k;
+    k->roi_type = q->in[1].dtype;
+    k->count = (unsigned)shape_count(&q->out[0].shape);
+    k->images = (int)x[0];
+    k->height = (int)x[2];
+    k->width = (int)x[3];
+    k->scale = (float)cuda_host->node_float(q->node, "spatial_scale", 1);
+    k->channels = divisor_of(x[1]);
+    k->out_h = divisor_of(y[2]);
+    k->out_w = divisor_of(y[3]);
+    s->type = q->out[0].dtype;
+    s->grid = grid_for(q, k->count);
+    return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
-    struct roi_pool k = {};
+    struct roi_pool k = state->k;
     k.x = args->in[0];
     k.rois = args->in[1];
     k.y = args->out[0];
-    k.roi_type = q->in[1].dtype;
-    k.count = (unsigned)shape_count(&q->out[0].shape);
-    k.images = (int)x[0];
-    k.height = (int)x[2];
-    k.width = (int)x[3];
-    k.scale = (float)cuda_host->node_float(q->node, "spatial_scale", 1);
-    if (k.count == 0)
-        return;
-    k.channels = divisor_of(x[1]);
-    k.out_h = divisor_of(y[2]);
-    k.out_w = divisor_of(y[3]);
-    LAUNCH_FLOATS(q->out[0].dtype, roi_pool_bins<element>, grid_for(q, k.count), cuda_size(BLOCK),
-                  0, &k, args);
+    LAUNCH_FLOATS(state->type, roi_pool_bins<element>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
 static const char *const ops[] = {"MaxRoiPool", NULL};
 
-CUDA_KERNEL(roi_pool) = {CUDA_NAME(roi_pool), .ops = ops, .supports = supports,
-                         .old_launch = launch};
+CUDA_KERNEL(roi_pool) = {CUDA_NAME(roi_pool), .ops = ops, CUDA_PLAN(plan), .launch = launch};

@@ -153,36 +153,42 @@ __global__ void __launch_bounds__(THREADS) segments_images(const __grid_constant
 
 /* ---- hooks ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    struct merge k; /* pointers are left open */
+    unsigned images, wanted;
+};
+
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
     if (q->in[SEGMENTS].dtype != DTYPE_F32 || q->in[LABELS].dtype != DTYPE_I64)
         return REFUSE(why, "only f32 with i64 labels");
-    return output_wanted(q, 0) ? STATUS_OK : REFUSE(why, "boxes are not wanted");
+    if (!output_wanted(q, 0))
+        return REFUSE(why, "boxes are not wanted");
+    s->images = (unsigned)q->in[LABELS].shape.dim[0];
+    s->wanted = outputs_wanted(q);
+    s->k.n = (int)q->in[LABELS].shape.dim[1];
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)variant;
-    return 2 * (size_t)shape_count(&q->in[LABELS].shape) * sizeof(int);
+    return 2 * (size_t)state->images * (size_t)state->k.n * sizeof(int);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    const int64_t *labels = q->in[LABELS].shape.dim;
-    struct merge k = {(const float *)args->in[SEGMENTS],
-                      (const int64_t *)args->in[LABELS],
-                      (float *)args->out[0],
-                      output_wanted(q, 1) ? (int64_t *)args->out[1] : NULL,
-                      (int *)args->workspace,
-                      (int)labels[1]};
-    if (labels[0])
-        LAUNCH(segments_images, cuda_size((unsigned)labels[0]), cuda_size(THREADS), 0, &k, args);
+    struct merge k = state->k;
+    k.segments = (const float *)args->in[SEGMENTS];
+    k.labels = (const int64_t *)args->in[LABELS];
+    k.boxes = (float *)args->out[0];
+    k.counts = (int64_t *)output_of(args, state->wanted, 1);
+    k.places = (int *)args->workspace;
+    LAUNCH(segments_images, cuda_size(state->images), cuda_size(THREADS), 0, &k, args);
 }
 
 static const char *const ops[] = {"MergeSegments", NULL};
 
-CUDA_KERNEL(segments) = {CUDA_NAME(segments), .ops = ops, .supports = supports,
-                         .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(segments) = {CUDA_NAME(segments), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                         .launch = launch};

@@ -54,92 +54,79 @@ __global__ void __launch_bounds__(BLOCK) top_k_write(const __grid_constant__ str
 
 /* ---- hooks ---- */
 
-static int axis_of_line(const struct kernel_query *q)
-{
-    return axis_from(q, "axis", q->in[0].shape.rank, -1);
-}
+struct kernel_state {
+    struct top_k t;      /* pointers are left open, also in r */
+    struct rank_lists r; /* parts 0: top_k_lines ranks, a block per line */
+    unsigned wanted;
+    struct cuda_grid grid;
+};
 
-static unsigned count_of_best(const struct kernel_query *q)
-{
-    int output = !output_wanted(q, 0);
-    return (unsigned)q->out[output].shape.dim[axis_of_line(q)];
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
+                        struct error *why)
 {
     TRY(plain_supported(q, why));
     if (q->in[0].dtype != DTYPE_F32 && q->in[0].dtype != DTYPE_I32)
         return REFUSE(why, "only f32 and i32");
-    return STATUS_OK;
-}
-
-static struct cuda_grid grid_of(const struct kernel_query *q, const struct top_k *t)
-{
-    return grid_for(q, (int64_t)t->lines * BLOCK);
-}
-
-/* How lines are ranked; parts 0: top_k_lines does. */
-static struct rank_lists read_query(const struct kernel_query *q, struct top_k *t)
-{
-    struct axis axis = axis_of(&q->in[0].shape, axis_of_line(q));
-    struct rank_lists r = {};
-    *t = (struct top_k){};
+    const struct shape *x = &q->in[0].shape;
+    int along = axis_from(q, "axis", x->rank, -1);
+    struct axis axis = axis_of(x, along);
+    struct top_k *t = &s->t;
+    struct rank_lists *r = &s->r;
     t->from.dtype = q->in[0].dtype;
     t->from.step = t->inner = (unsigned)axis.inner;
     t->from.count = (unsigned)axis.size;
     t->from.largest = cuda_host->node_int(q->node, "largest", 1) != 0;
     t->lines = (unsigned)(axis.outer * axis.inner);
-    t->k = count_of_best(q);
+    t->k = (unsigned)q->out[!output_wanted(q, 0)].shape.dim[along];
     t->room = power_of_two_from(t->k);
-    r.first = t->from;
-    r.lists = t->lines;
-    r.inner = t->inner;
-    r.outer_step = t->from.count * t->inner;
-    r.k = t->k;
-    rank_plan(&r, q);
-    return r;
+    r->first = t->from;
+    r->lists = t->lines;
+    r->inner = t->inner;
+    r->outer_step = t->from.count * t->inner;
+    r->k = t->k;
+    rank_plan(r, q);
+    s->wanted = outputs_wanted(q);
+    if (t->lines && t->k)
+        s->grid = r->parts ? cuda_size(grid_for(q, t->k).x, t->lines)
+                           : grid_for(q, (int64_t)t->lines * BLOCK);
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)variant;
-    struct top_k t;
-    struct rank_lists r = read_query(q, &t);
+    const struct top_k *t = &state->t;
+    struct rank_lists r = state->r;
     if (r.parts)
         return rank_lay_out(&r, NULL);
-    return t.room <= RANK_SHARED ? 0 : (size_t)grid_of(q, &t).x * t.room * sizeof(rank_key);
+    return t->room <= RANK_SHARED ? 0 : (size_t)state->grid.x * t->room * sizeof(rank_key);
 }
 
-static void launch_spread(struct rank_lists *r, struct top_k *t, const struct kernel_query *q,
+static void launch_spread(const struct kernel_state *s, struct top_k *t,
                           const struct kernel_args *args)
 {
-    rank_lay_out(r, (char *)args->workspace);
-    r->first.x = args->in[0];
-    rank_launch(r, q, args);
-    t->keys = r->keys;
-    t->room = r->room;
-    LAUNCH(top_k_write, cuda_size(grid_for(q, t->k).x, t->lines), cuda_size(BLOCK), 0, t, args);
+    struct rank_lists r = s->r;
+    rank_lay_out(&r, (char *)args->workspace);
+    r.first.x = args->in[0];
+    rank_launch(&r, args);
+    t->keys = r.keys;
+    t->room = r.room;
+    LAUNCH(top_k_write, s->grid, cuda_size(BLOCK), 0, t, args);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct top_k t;
-    struct rank_lists r = read_query(q, &t);
+    struct top_k t = state->t;
     t.from.x = args->in[0];
-    t.value = output_wanted(q, 0) ? args->out[0] : NULL;
-    t.place = output_wanted(q, 1) ? (int64_t *)args->out[1] : NULL;
+    t.value = output_of(args, state->wanted, 0);
+    t.place = (int64_t *)output_of(args, state->wanted, 1);
     t.keys = t.room <= RANK_SHARED ? NULL : (rank_key *)args->workspace;
-    if (t.lines == 0 || t.k == 0)
-        return;
-    if (r.parts)
-        launch_spread(&r, &t, q, args);
+    if (state->r.parts)
+        launch_spread(state, &t, args);
     else
-        LAUNCH(top_k_lines, grid_of(q, &t), rank_threads(t.from.count), 0, &t, args);
+        LAUNCH(top_k_lines, state->grid, rank_threads(t.from.count), 0, &t, args);
 }
 
 static const char *const ops[] = {"TopK", NULL};
 
-CUDA_KERNEL(top_k) = {CUDA_NAME(top_k), .ops = ops, .supports = supports,
-                      .old_workspace = workspace, .old_launch = launch};
+CUDA_KERNEL(top_k) = {CUDA_NAME(top_k), .ops = ops, CUDA_PLAN(plan), .workspace = workspace,
+                      .launch = launch};

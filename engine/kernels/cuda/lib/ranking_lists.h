@@ -41,6 +41,7 @@ static inline void rank_plan(struct rank_lists *r, const struct kernel_query *q)
         places++;
     rank_digit(r, 32, 64);
     rank_digit(r, 0, places);
+    r->clearing = grid_for(q, (int64_t)r->digits * r->lists * SPREAD_BINS).x;
 }
 
 /* Puts the parts of the workspace into r; returns how long it is. */
@@ -77,13 +78,11 @@ static inline void rank_turn(struct rank_lists *r)
     r->after = lengths;
 }
 
-static inline void rank_launch_spread(struct rank_lists *r, const struct kernel_query *q,
-                                      const struct kernel_args *args)
+static inline void rank_launch_spread(struct rank_lists *r, const struct kernel_args *args)
 {
     struct cuda_grid all = cuda_size(r->parts, r->lists), block = cuda_size(BLOCK);
     if (r->digits) {
-        LAUNCH(rank_clear, grid_for(q, (int64_t)r->digits * r->lists * SPREAD_BINS), block, 0, r,
-               args);
+        LAUNCH(rank_clear, cuda_size(r->clearing), block, 0, r, args);
         for (r->digit = 0; r->digit < r->digits; r->digit++)
             LAUNCH(rank_digits, all, block, 0, r, args);
         LAUNCH(rank_gather, all, block, 0, r, args);
@@ -99,11 +98,10 @@ static inline void rank_launch_spread(struct rank_lists *r, const struct kernel_
 }
 
 /* Afterwards r->keys has each list's keys, `room` apart, and r->lengths how many they are. */
-static inline void rank_launch(struct rank_lists *r, const struct kernel_query *q,
-                               const struct kernel_args *args)
+static inline void rank_launch(struct rank_lists *r, const struct kernel_args *args)
 {
     if (r->parts)
-        rank_launch_spread(r, q, args);
+        rank_launch_spread(r, args);
     else
         LAUNCH(rank_alone, cuda_size(r->lists), rank_threads(r->first.count), 0, r, args);
 }

@@ -33,6 +33,7 @@ struct rank_lists {
     unsigned parts;      /* blocks that count and gather a list; 0: a block ranks it alone */
     unsigned digits;     /* to be counted; 0: all are wanted */
     unsigned room, runs; /* keys and runs of a list */
+    unsigned clearing;   /* blocks that clear the bins */
     unsigned char shift[SPREAD_DIGITS], bits[SPREAD_DIGITS];
     /* rank_lay_out: */
     rank_key *keys, *other;    /* [lists, room]: keys go from here to there, and back */

@@ -165,6 +165,7 @@ __global__ void __launch_bounds__(RANK_THREADS)
 
 /* ---- host ---- */
 
+/* From the sizes of s. */
 static inline void suppress_plan(struct suppression *s)
 {
     int64_t most = SUPPRESS_TILES, tiles = div_up(s->count, SUPPRESS_TILE);
@@ -174,11 +175,10 @@ static inline void suppress_plan(struct suppression *s)
     s->tiles = (unsigned)tiles;
 }
 
-/* Puts the parts of the workspace into s, which has its sizes; returns how long it is. */
+/* Puts the parts of the workspace into s, which is planned; returns how long it is. */
 static inline size_t suppress_lay_out(struct suppression *s, char *memory)
 {
     size_t at = 0;
-    suppress_plan(s);
     int64_t words = (int64_t)s->lines * s->tiles;
     s->overlaps = (box_bits *)memory;
     at += padded_bytes(words * s->tiles * SUPPRESS_TILE, sizeof(box_bits));
