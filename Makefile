@@ -200,7 +200,7 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
-PLUGIN_TEST_LIB := $(B)/tests/gpu/chips.o $(B)/tests/gpu/one_node.o $(B)/tests/gpu/fake_device.o
+PLUGIN_TEST_LIB := $(patsubst %,$(B)/tests/gpu/%.o,chips fake_device hooks one_node)
 FAKE_CUDNN    := tests/gpu/fake_cudnn tests/gpu/bench_cudnn
 FAKE_CUBLASLT := tests/gpu/fake_cublaslt tests/gpu/bench_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))

@@ -100,18 +100,8 @@ void bench_close(struct bench *b)
 
 enum status run_through(struct bench *b, struct error *err)
 {
-    const struct kernel *kernel = b->kernel;
-    struct kernel_state *state;
-    size_t bytes;
-    char text[128] = "";
     b->err = (struct error){0};
-    TRY(kernel->supports(&b->query, err));
-    int variants = kernel->old_variants(&b->query);
-    kernel->old_describe(&b->query, variants - 1, text, sizeof(text));
-    kernel->old_workspace(&b->query, variants - 1);
-    TRY(kernel->old_prepare(&b->query, variants - 1, &state, &bytes, err));
-    kernel->old_launch(state, &b->query, &b->args);
-    kernel->release(state);
+    TRY(hooks_run(b->kernel, &b->query, &b->args, 1, err));
     *err = b->err;
     return b->err.code;
 }

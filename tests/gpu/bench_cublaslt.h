@@ -6,6 +6,7 @@
 
 #include "tests/gpu/fake_cublaslt.h"
 #include "tests/gpu/fake_device.h"
+#include "tests/gpu/hooks.h"
 #include "tests/lib/subject.h"
 
 enum { OPERANDS_MAX = 8 };

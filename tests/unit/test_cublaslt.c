@@ -103,13 +103,13 @@ static void test_requests(void **state)
     char text[128];
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
     const struct kernel *kernel = b.kernel;
-    assert_int_equal(kernel->old_variants(&b.query), 2); /* one of three is refused */
-    kernel->old_describe(&b.query, 1, text, sizeof(text));
+    assert_int_equal(hooks_variants(kernel, &b.query), 2); /* one of three is refused */
+    hooks_describe(kernel, &b.query, 1, text, sizeof(text));
     assert_string_equal(text,
                         "algorithm 2 tile 1 stages 6 split 2 sums 4 cluster 8 inner 7 custom 5");
-    kernel->old_describe(&b.query, 1, text, 48);
+    hooks_describe(kernel, &b.query, 1, text, 48);
     assert_string_equal(text, "algorithm 2 tile 1 stages 6 split 2 sums 4");
-    assert_int_equal(kernel->old_workspace(&b.query, 0), FAKE_LT_WORKSPACE);
+    assert_int_equal(hooks_workspace(kernel, &b.query, 0), FAKE_LT_WORKSPACE);
     assert_int_equal(fake_products.workspace_limit, 32 << 20);
     assert_int_equal(run_through(&b, &err), STATUS_OK);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);
@@ -129,7 +129,7 @@ static void test_requests(void **state)
 static void expect_refusal(struct bench *b, const char *words)
 {
     struct error why = {0};
-    assert_int_equal(b->kernel->supports(&b->query, &why), STATUS_UNSUPPORTED);
+    assert_int_equal(kernel_accepts(b->kernel, &b->query, &why), STATUS_UNSUPPORTED);
     if (!strstr(why.message, words))
         fail_msg("\"%s\" is not \"%s\"", why.message, words);
 }
@@ -138,22 +138,20 @@ static void test_requests_of_bytes(void **state)
 {
     (void)state;
     static struct bench b;
-    struct error err = {0};
-    struct kernel_state *made;
     size_t bytes;
     bench_open(&b, "MatMulF8", "constant", NONE);
     assert_int_equal(b.kernel->packs, 1 << 1);
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, 80 * 32);
     b.in[1] = (free((void *)(uintptr_t)b.in[1]), NULL); /* launch must not need it */
-    b.kernel->old_launch(made, &b.query, &b.args);
-    b.kernel->release(made);
+    kernel_launch(b.kernel, made, &b.args);
+    kernel_release(b.kernel, made);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);
     b.device.properties.major = 8;
     expect_refusal(&b, "need sm_89 or newer (L40, H100); this is sm_80");
     b.device.properties.minor = 9;
-    assert_int_equal(b.kernel->supports(&b.query, NULL), STATUS_OK);
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, NULL), STATUS_OK);
     b.fixed[1] = NULL;
     expect_refusal(&b, "both factors must lie along the length of the sums");
     bench_close(&b);
@@ -295,7 +293,7 @@ static int fail_op(const char *op)
         static struct bench b;
         const char *name = any_op(op)->cases[k].name;
         bench_open(&b, op, name, NONE);
-        bool accepted = b.kernel->supports(&b.query, NULL) == STATUS_OK;
+        bool accepted = kernel_accepts(b.kernel, &b.query, NULL) == STATUS_OK;
         bench_close(&b);
         if (accepted)
             fail_everywhere(op, name, NONE, &calls);

@@ -79,7 +79,6 @@ static void test_turned_words(void **state)
     static struct bench b;
     struct error err = {0};
     struct product p;
-    struct kernel_state *made;
     size_t bytes;
     uint16_t expected[2 * 5];
     struct shape left = shape_of(2, 16), right = shape_of(16, 5), result = shape_of(2, 5);
@@ -94,10 +93,10 @@ static void test_turned_words(void **state)
     assert_int_equal(product_from(&b.query, &p, &err), STATUS_OK);
     assert_true(p.turn);
     assert_int_equal(p.operand[LEFT].ld, 16);
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, sizeof(uint16_t) * 16 * 5);
-    b.kernel->old_launch(made, &b.query, &b.args);
-    b.kernel->release(made);
+    kernel_launch(b.kernel, made, &b.args);
+    kernel_release(b.kernel, made);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_memory_equal(b.out[0], expected, sizeof(expected));
     bench_close(&b);

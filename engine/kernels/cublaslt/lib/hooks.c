@@ -11,21 +11,9 @@
 
 enum { ALGORITHMS_MAX = 20, WORKSPACE = 32 << 20, WORKSPACE_BLACKWELL = 64 << 20 };
 
-struct choice {
-    struct product product;
-    struct matmul matmul;
+struct choices {
     cublasLtMatmulHeuristicResult_t results[ALGORITHMS_MAX];
     int count;
-};
-
-struct kernel_state {
-    const struct device *device;
-    struct product product;
-    struct matmul matmul;
-    cublasLtMatmulAlgo_t algorithm;
-    size_t workspace;
-    void *packed; /* of the device; NULL: the right operand comes with each launch */
-    void *spread; /* there, too; NULL: what is added comes with each launch */
 };
 
 /* ---- choosing ---- */
@@ -64,66 +52,76 @@ static enum status set_reduction(const struct product *p, cublasLtMatmulPreferen
                       CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, why);
 }
 
-static enum status ask(const struct kernel_query *q, struct choice *choice,
-                       cublasLtMatmulPreference_t preference, struct error *why)
+static enum status ask(const struct kernel_query *q, const struct product *p,
+                       const struct matmul *m, cublasLtMatmulPreference_t preference,
+                       struct choices *choices, struct error *why)
 {
     cublasLtHandle_t handle;
     uint64_t most = q->device->properties.major >= 10 ? WORKSPACE_BLACKWELL : WORKSPACE;
-    const struct matmul *m = &choice->matmul;
     TRY(cublaslt_handle(q->device, &handle, why));
     CUBLASLT_TRY(cublaslt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                          &most, sizeof(most)),
                  why);
-    TRY(set_alignment(&choice->product, preference, why));
-    TRY(set_reduction(&choice->product, preference, why));
+    TRY(set_alignment(p, preference, why));
+    TRY(set_reduction(p, preference, why));
     CUBLASLT_TRY(cublaslt.heuristic(handle, m->desc, m->layout[LEFT], m->layout[RIGHT],
                                     m->layout[ADDEND], m->layout[RESULT], preference,
-                                    ALGORITHMS_MAX, choice->results, &choice->count),
+                                    ALGORITHMS_MAX, choices->results, &choices->count),
                  why);
     int kept = 0;
-    for (int k = 0; k < choice->count; k++)
-        if (choice->results[k].state == CUBLAS_STATUS_SUCCESS)
-            choice->results[kept++] = choice->results[k];
-    choice->count = kept;
+    for (int k = 0; k < choices->count; k++)
+        if (choices->results[k].state == CUBLAS_STATUS_SUCCESS)
+            choices->results[kept++] = choices->results[k];
+    choices->count = kept;
     return kept ? STATUS_OK : REFUSE(why, "cuBLASLt has no algorithm for this");
 }
 
-/* matmul_free choice->matmul when this is OK. */
-static enum status choose(const struct kernel_query *q, struct choice *choice, struct error *why)
+static enum status choose(const struct kernel_query *q, const struct product *p,
+                          struct choices *choices, struct error *why)
 {
     cublasLtMatmulPreference_t preference = NULL;
-    memset(choice, 0, sizeof(*choice));
-    TRY(product_from(q, &choice->product, why));
-    enum status status = matmul_make(q, &choice->product, &choice->matmul, why);
+    struct matmul matmul;
+    enum status status = matmul_make(p, &matmul, why);
     if (status == STATUS_OK) {
         cublasStatus_t made = cublaslt.preference_new(&preference);
         status = made == CUBLAS_STATUS_SUCCESS
-                     ? ask(q, choice, preference, why)
+                     ? ask(q, p, &matmul, preference, choices, why)
                      : cublaslt_refuse(why, made, "cublaslt.preference_new(");
     }
     if (preference)
         cublaslt.preference_free(preference);
-    if (status != STATUS_OK)
-        matmul_free(&choice->matmul);
+    matmul_free(&matmul);
     return status;
 }
 
-enum status cublaslt_supports(const struct kernel_query *q, struct error *why)
+enum status cublaslt_plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                          struct error *why)
 {
-    struct choice choice;
-    TRY(choose(q, &choice, why));
-    matmul_free(&choice.matmul);
+    struct choices choices;
+    TRY(product_from(q, &state->product, why));
+    TRY(choose(q, &state->product, &choices, why));
+    if (variant >= choices.count)
+        return REFUSE(why, "cuBLASLt names %d algorithms, none of number %d", choices.count,
+                      variant);
+    state->device = q->device;
+    state->choices = choices.count;
+    state->algorithm = choices.results[variant].algo;
+    state->workspace = choices.results[variant].workspaceSize;
+    state->count = shape_count(&q->out[0].shape);
     return STATUS_OK;
 }
 
-int cublaslt_variants(const struct kernel_query *q)
+int cublaslt_variants(const struct kernel_state *state)
 {
-    struct choice choice;
-    if (choose(q, &choice, NULL) != STATUS_OK)
-        return 1;
-    matmul_free(&choice.matmul);
-    return choice.count;
+    return state->choices;
 }
+
+size_t cublaslt_workspace(const struct kernel_state *state)
+{
+    return state->workspace;
+}
+
+/* ---- describing ---- */
 
 struct setting {
     const char *name;
@@ -155,13 +153,12 @@ static int value_of(const cublasLtMatmulAlgo_t *algorithm, const struct setting 
     return value;
 }
 
-/* Each setting is told whole or not at all. */
-static void describe(const cublasLtMatmulAlgo_t *algorithm, char *text, size_t size)
+/* Each setting is named whole or not at all. */
+void cublaslt_describe(const struct kernel_state *state, char *text, size_t size)
 {
     size_t used = 0;
-    text[0] = 0;
     for (int k = 0; k < ARRAY_COUNT(settings); k++) {
-        int value = value_of(algorithm, &settings[k]);
+        int value = value_of(&state->algorithm, &settings[k]);
         if (!value && !settings[k].always)
             continue;
         int length =
@@ -174,38 +171,15 @@ static void describe(const cublasLtMatmulAlgo_t *algorithm, char *text, size_t s
     }
 }
 
-void cublaslt_describe(const struct kernel_query *q, int variant, char *text, size_t size)
-{
-    struct choice choice;
-    if (!size || choose(q, &choice, NULL) != STATUS_OK)
-        return;
-    if (variant < choice.count)
-        describe(&choice.results[variant].algo, text, size);
-    matmul_free(&choice.matmul);
-}
-
-size_t cublaslt_workspace(const struct kernel_query *q, int variant)
-{
-    struct choice choice;
-    if (choose(q, &choice, NULL) != STATUS_OK)
-        return 0;
-    size_t bytes = variant < choice.count ? choice.results[variant].workspaceSize : 0;
-    matmul_free(&choice.matmul);
-    return bytes;
-}
-
 /* ---- running ---- */
 
 void cublaslt_release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     matmul_free(&state->matmul);
     if (state->packed)
         state->device->kind->free(state->device, state->packed);
     if (state->spread)
         state->device->kind->free(state->device, state->spread);
-    free(state);
 }
 
 static size_t packed_bytes(const struct product *p)
@@ -255,50 +229,29 @@ static enum status spread(const struct kernel_query *q, struct kernel_state *sta
     return status;
 }
 
-enum status cublaslt_prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                             size_t *state_bytes, struct error *err)
+enum status cublaslt_prepare(const struct kernel_query *q, struct kernel_state *state,
+                             size_t *packed, struct error *err)
 {
-    struct choice choice;
-    *state = NULL;
-    *state_bytes = 0;
-    TRY(choose(q, &choice, err));
-    struct kernel_state *made = variant < choice.count ? calloc(1, sizeof(*made)) : NULL;
-    if (!made) {
-        matmul_free(&choice.matmul);
-        return variant < choice.count
-                   ? cublaslt_host->refuse(err, STATUS_NO_MEMORY, "out of memory")
-                   : REFUSE(err, "cuBLASLt names %d algorithms, none of number %d", choice.count,
-                            variant);
-    }
-    *made = (struct kernel_state){.device = q->device,
-                                  .product = choice.product,
-                                  .matmul = choice.matmul,
-                                  .algorithm = choice.results[variant].algo,
-                                  .workspace = choice.results[variant].workspaceSize};
-    enum status status = made->product.packs ? pack(q, made, err) : STATUS_OK;
-    if (status == STATUS_OK && made->product.spread)
-        status = spread(q, made, err);
-    *state_bytes = packed_bytes(&made->product) + spread_bytes(&made->product);
-    if (status == STATUS_OK)
-        *state = made;
-    else
-        cublaslt_release(made);
-    return status;
+    const struct product *p = &state->product;
+    *packed = packed_bytes(p) + spread_bytes(p);
+    TRY(matmul_make(p, &state->matmul, err));
+    if (p->packs)
+        TRY(pack(q, state, err));
+    return p->spread ? spread(q, state, err) : STATUS_OK;
 }
 
 static enum status enqueue_activation(const struct kernel_state *state,
-                                      const struct kernel_query *q, const struct kernel_args *args,
-                                      struct error *err)
+                                      const struct kernel_args *args, struct error *err)
 {
     const struct product *p = &state->product;
     if (!p->activates)
         return STATUS_OK;
     return state->device->kind->activate(state->device, &p->after, p->type.result, args->out[0],
-                                         shape_count(&q->out[0].shape), args->stream, err);
+                                         state->count, args->stream, err);
 }
 
-static enum status enqueue(const struct kernel_state *state, const struct kernel_query *q,
-                           const struct kernel_args *args, struct error *err)
+static enum status enqueue(const struct kernel_state *state, const struct kernel_args *args,
+                           struct error *err)
 {
     const struct product *p = &state->product;
     const struct matmul *m = &state->matmul;
@@ -324,12 +277,11 @@ static enum status enqueue(const struct kernel_state *state, const struct kernel
                                      state->workspace, args->stream),
                      err);
     }
-    return enqueue_activation(state, q, args, err);
+    return enqueue_activation(state, args, err);
 }
 
-void cublaslt_launch(const struct kernel_state *state, const struct kernel_query *q,
-                     const struct kernel_args *args)
+void cublaslt_launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct error *err = args->err;
-    enqueue(state, q, args, err && err->code == STATUS_OK ? err : NULL);
+    enqueue(state, args, err && err->code == STATUS_OK ? err : NULL);
 }

@@ -6,14 +6,27 @@
 
 #include "engine/kernels/cublaslt/lib/product.h"
 
-enum status cublaslt_supports(const struct kernel_query *q, struct error *why);
-int cublaslt_variants(const struct kernel_query *q);
-void cublaslt_describe(const struct kernel_query *q, int variant, char *text, size_t size);
-size_t cublaslt_workspace(const struct kernel_query *q, int variant);
-enum status cublaslt_prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                             size_t *state_bytes, struct error *err);
-void cublaslt_launch(const struct kernel_state *state, const struct kernel_query *q,
-                     const struct kernel_args *args);
+struct kernel_state {
+    const struct device *device;
+    struct product product;
+    cublasLtMatmulAlgo_t algorithm;
+    int choices; /* algorithms that the library names for the product */
+    size_t workspace;
+    int64_t count; /* elements of the result */
+    /* prepare: */
+    struct matmul matmul;
+    void *packed; /* of the device; NULL: the right operand comes with each launch */
+    void *spread; /* there, too; NULL: what is added comes with each launch */
+};
+
+enum status cublaslt_plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                          struct error *why);
+int cublaslt_variants(const struct kernel_state *state);
+void cublaslt_describe(const struct kernel_state *state, char *text, size_t size);
+size_t cublaslt_workspace(const struct kernel_state *state);
+enum status cublaslt_prepare(const struct kernel_query *q, struct kernel_state *state,
+                             size_t *packed, struct error *err);
+void cublaslt_launch(const struct kernel_state *state, const struct kernel_args *args);
 void cublaslt_release(struct kernel_state *state);
 
 /* Use as: CUBLASLT_KERNEL(matmul, .ops = OPS("MatMul"), ...); */
@@ -21,13 +34,14 @@ void cublaslt_release(struct kernel_state *state);
     REGISTER(kernel, cublaslt_##symbol) = {.name = "cublaslt_" #symbol,                            \
                                            .provider = "cublaslt",                                 \
                                            .device = "cuda",                                       \
-                                           .supports = cublaslt_supports,                          \
-                                           .old_variants = cublaslt_variants,                      \
+                                           .state_size = sizeof(struct kernel_state),              \
+                                           .plan = cublaslt_plan,                                  \
+                                           .variants = cublaslt_variants,                          \
                                            .ranked_variants = true,                                \
-                                           .old_describe = cublaslt_describe,                      \
-                                           .old_workspace = cublaslt_workspace,                    \
-                                           .old_prepare = cublaslt_prepare,                        \
-                                           .old_launch = cublaslt_launch,                          \
+                                           .describe = cublaslt_describe,                          \
+                                           .workspace = cublaslt_workspace,                        \
+                                           .prepare = cublaslt_prepare,                            \
+                                           .launch = cublaslt_launch,                              \
                                            .release = cublaslt_release,                            \
                                            __VA_ARGS__}
 

@@ -367,12 +367,10 @@ static enum status layout(const struct product *p, int which, struct matmul *mat
     return STATUS_OK;
 }
 
-enum status matmul_make(const struct kernel_query *q, const struct product *p,
-                        struct matmul *matmul, struct error *why)
+enum status matmul_make(const struct product *p, struct matmul *matmul, struct error *why)
 {
     cublasOperation_t left = p->operand[LEFT].transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t right = p->operand[RIGHT].transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    (void)q;
     *matmul = (struct matmul){.desc = NULL};
     if (p->batch > INT32_MAX)
         return REFUSE(why, "more than 2^31 products");

@@ -70,8 +70,7 @@ struct matmul {
 };
 
 /* matmul_free it whatever the status. */
-enum status matmul_make(const struct kernel_query *q, const struct product *product,
-                        struct matmul *matmul, struct error *why);
+enum status matmul_make(const struct product *product, struct matmul *matmul, struct error *why);
 void matmul_free(struct matmul *matmul);
 
 #endif
