@@ -99,20 +99,8 @@ void bench_close(struct bench *b)
 
 enum status run_through(struct bench *b, struct error *err)
 {
-    struct kernel_state *state = NULL;
-    size_t bytes;
-    char text[ENGINE_TEXT] = "";
     b->err = (struct error){0};
-    TRY(b->kernel->supports(&b->query, err));
-    int variants = b->kernel->old_variants ? b->kernel->old_variants(&b->query) : 1;
-    if (b->kernel->old_describe)
-        b->kernel->old_describe(&b->query, variants - 1, text, sizeof(text));
-    if (b->kernel->old_workspace)
-        b->kernel->old_workspace(&b->query, variants - 1);
-    TRY(b->kernel->old_prepare(&b->query, variants - 1, &state, &bytes, err));
-    b->kernel->old_launch(state, &b->query, &b->args);
-    b->kernel->old_launch(state, &b->query, &b->args);
-    b->kernel->release(state);
+    TRY(hooks_run(b->kernel, &b->query, &b->args, 2, err));
     *err = b->err;
     return b->err.code;
 }

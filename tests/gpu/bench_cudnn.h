@@ -7,6 +7,7 @@
 #include "engine/kernels/cudnn/lib/device.h"
 #include "tests/gpu/fake_cudnn.h"
 #include "tests/gpu/fake_device.h"
+#include "tests/gpu/hooks.h"
 #include "tests/gpu/one_node.h"
 #include "tests/lib/lowered.h"
 

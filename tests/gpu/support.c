@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "engine/kernels/cudnn/lib/work.h"
+#include "engine/kernels/cudnn/lib/state.h"
 #include "tests/gpu/chips.h"
+#include "tests/gpu/hooks.h"
 #include "tests/lib/lowered.h"
 #include "tests/lib/op_case.h"
 #include "workloads/workload.h"
@@ -115,11 +116,11 @@ static const struct option table[] = {
 static enum status first_plan(const struct kernel *kernel, const struct kernel_query *q,
                               struct error *why)
 {
-    struct kernel_state *state = NULL;
-    size_t bytes = 0;
-    enum status status = kernel->old_prepare(q, 0, &state, &bytes, why);
-    if (status == STATUS_OK)
-        kernel->release(state);
+    struct kernel_state *state;
+    size_t bytes;
+    TRY(kernel_plan(kernel, q, 0, &state, why));
+    enum status status = kernel_prepare(kernel, q, state, &bytes, why);
+    kernel_release(kernel, state);
     bool compiled = strstr(why->message, "cuLibraryLoadData") != NULL;
     bool no_device = strstr(why->message, "cudnnCreate") || strstr(why->message, NO_MEMORY_HERE);
     return compiled || no_device ? STATUS_OK : status;
@@ -132,11 +133,11 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
         struct error why = {0};
         if (!kernel_computes(kernels[k], q->node->op))
             continue;
-        enum status status = kernels[k]->supports(q, &why);
+        enum status status = kernel_accepts(kernels[k], q, &why);
         if (status == STATUS_OK && survey->settings.plans)
             status = first_plan(kernels[k], q, &why);
         if (status == STATUS_OK) {
-            answer->engines += survey->settings.verbose ? kernels[k]->old_variants(q) : 1;
+            answer->engines += survey->settings.verbose ? hooks_variants(kernels[k], q) : 1;
             continue;
         }
         answer->ill_formed = answer->ill_formed || strstr(why.message, "CUDNN_STATUS_BAD_PARAM");
@@ -152,10 +153,10 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
 static int alike(const struct kernel *kernel, const struct kernel_query *q)
 {
     static char texts[ENGINES_MAX][ENGINE_TEXT];
-    int count = kernel->old_variants(q), most = 0;
+    int count = hooks_variants(kernel, q), most = 0;
     for (int v = 0; v < count && v < ENGINES_MAX; v++) {
         int same = 1;
-        kernel->old_describe(q, v, texts[v], ENGINE_TEXT);
+        hooks_describe(kernel, q, v, texts[v], ENGINE_TEXT);
         size_t id = strlen("engine ") + strspn(texts[v] + strlen("engine "), "0123456789");
         for (int w = 0; w < v; w++)
             same += texts[v][id] == ' ' && strncmp(texts[w], texts[v], id + 1) == 0 &&

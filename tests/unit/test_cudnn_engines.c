@@ -25,9 +25,9 @@ static void test_precision(void **state)
     (void)state;
     struct bench b;
     bench_open(&b, subject("conv"));
-    assert_int_equal(b.kernel->old_variants(&b.query), 2);
+    assert_int_equal(hooks_variants(b.kernel, &b.query), 2);
     b.query.tf32 = true;
-    assert_int_equal(b.kernel->old_variants(&b.query), 3);
+    assert_int_equal(hooks_variants(b.kernel, &b.query), 3);
     bench_close(&b);
 }
 
@@ -40,16 +40,13 @@ static void test_knobs(void **state)
     struct bench b;
     bench_open(&b, subject("conv"));
     for (int v = 0; v < ARRAY_COUNT(texts); v++) {
-        struct error err = {0};
-        struct kernel_state *made;
-        size_t bytes;
         char text[ENGINE_TEXT] = "";
-        b.kernel->old_describe(&b.query, v, text, sizeof(text));
+        hooks_describe(b.kernel, &b.query, v, text, sizeof(text));
         assert_string_equal(text, texts[v]);
-        assert_int_equal(b.kernel->old_prepare(&b.query, v, &made, &bytes, &err), STATUS_OK);
-        b.kernel->old_launch(made, &b.query, &b.args);
+        struct kernel_state *made = hooks_prepare(b.kernel, &b.query, v, NULL);
+        kernel_launch(b.kernel, made, &b.args);
         assert_int_equal(fake_launch.configuration, 1 + v);
-        b.kernel->release(made);
+        kernel_release(b.kernel, made);
     }
     bench_close(&b);
 }
@@ -64,8 +61,9 @@ static void test_one_answer_fails(void **state)
     b.query.tf32 = true;
     for (int n = 1; n < CALLS_MAX; n++) {
         struct error err = {0};
+        struct kernel_state *planned;
         fake_reset(n);
-        enum status status = b.kernel->supports(&b.query, &err);
+        enum status status = kernel_plan(b.kernel, &b.query, 0, &planned, &err);
         const char *call = fake.failed;
         if (!call)
             break;
@@ -73,9 +71,10 @@ static void test_one_answer_fails(void **state)
             if (status != STATUS_OK)
                 fail_msg("answer %d: %s", n, err.message);
             fake_reset(n);
-            assert_int_equal(b.kernel->old_variants(&b.query), 3);
+            assert_int_equal(kernel_variants(b.kernel, planned), 3);
             failed++;
         }
+        kernel_release(b.kernel, planned);
         forget_device();
     }
     assert_true(failed > 10);
@@ -88,26 +87,22 @@ static void test_shared_plan(void **state)
     (void)state;
     enum { FIRST, TWIN, OTHER_VARIANT, OTHER_NODE, STATES };
     struct bench b, wide;
-    struct error err = {0};
     struct kernel_state *made[STATES];
-    size_t bytes;
     bench_open(&b, subject("conv"));
     bench_open(&wide, subject("conv of one dimension"));
     for (int k = 0; k < STATES; k++) {
         struct bench *own = k == OTHER_NODE ? &wide : &b;
-        assert_int_equal(
-            own->kernel->old_prepare(&own->query, k == OTHER_VARIANT, &made[k], &bytes, &err),
-            STATUS_OK);
+        made[k] = hooks_prepare(own->kernel, &own->query, k == OTHER_VARIANT, NULL);
     }
     assert_int_equal(fake_launch.plans, 3);
-    b.kernel->release(made[FIRST]);
-    b.kernel->old_launch(made[TWIN], &b.query, &b.args);
+    kernel_release(b.kernel, made[FIRST]);
+    kernel_launch(b.kernel, made[TWIN], &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     for (int k = TWIN; k < STATES; k++)
-        b.kernel->release(made[k]);
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made[0], &bytes, &err), STATUS_OK);
+        kernel_release(b.kernel, made[k]);
+    made[0] = hooks_prepare(b.kernel, &b.query, 0, NULL);
     assert_int_equal(fake_launch.plans, 4);
-    b.kernel->release(made[0]);
+    kernel_release(b.kernel, made[0]);
     bench_close(&b);
     bench_close(&wide);
     forget_device();
@@ -176,12 +171,12 @@ static void test_real_engines(void **state)
             fail_msg("%s", err.message);
         b.query.device = &chips[c];
         b.query.tf32 = false;
-        if (b.kernel->supports(&b.query, &err) != STATUS_OK)
+        if (kernel_accepts(b.kernel, &b.query, &err) != STATUS_OK)
             fail_msg("%s: %s", chip_name(c), err.message);
-        int exact = b.kernel->old_variants(&b.query);
+        int exact = hooks_variants(b.kernel, &b.query);
         b.query.tf32 = true;
-        int rounding = b.kernel->old_variants(&b.query);
-        b.kernel->old_describe(&b.query, 0, text, sizeof(text));
+        int rounding = hooks_variants(b.kernel, &b.query);
+        hooks_describe(b.kernel, &b.query, 0, text, sizeof(text));
         print_message("%s: %d engines in f32, %d with tf32, the first of them %s\n", chip_name(c),
                       exact, rounding, text);
         assert_true(exact > 0 && rounding > exact);

@@ -41,10 +41,10 @@ static void test_kernels(void **state)
         assert_int_equal(fake_launch.packs,
                          s->tensors ? s->plans : 0); /* the same addresses: one list */
         assert_int_equal(fake_launch.tensor_count, s->tensors);
-        if (b.kernel->old_variants)
-            assert_int_equal(b.kernel->old_variants(&b.query), s->variants);
+        if (b.kernel->variants)
+            assert_int_equal(hooks_variants(b.kernel, &b.query), s->variants);
         if (s->text) {
-            b.kernel->old_describe(&b.query, 0, text, sizeof(text));
+            hooks_describe(b.kernel, &b.query, 0, text, sizeof(text));
             assert_string_equal(text, s->text);
         }
         bench_close(&b);
@@ -59,14 +59,12 @@ static void test_conv_memory(void **state)
 {
     (void)state;
     struct bench b;
-    struct error err = {0};
-    struct kernel_state *made;
     size_t bytes;
     bench_open(&b, subject("conv"));
-    assert_int_equal(b.kernel->old_workspace(&b.query, 0), FAKE_WORKSPACE);
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(hooks_workspace(b.kernel, &b.query, 0), FAKE_WORKSPACE);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, 8 * 16 * 9 * sizeof(float));
-    b.kernel->old_launch(made, &b.query, &b.args);
+    kernel_launch(b.kernel, made, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], b.in[0]);
     const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
@@ -80,10 +78,10 @@ static void test_conv_memory(void **state)
     assert_ptr_equal(fake_launch.workspace, b.memory[5]);
     assert_int_equal(fake_launch.packs, 1);
     b.in[0] = b.memory[6];
-    b.kernel->old_launch(made, &b.query, &b.args);
+    kernel_launch(b.kernel, made, &b.args);
     assert_ptr_equal(fake_launch.memory[0], b.memory[6]);
     assert_int_equal(fake_launch.packs, 2);
-    b.kernel->release(made);
+    kernel_release(b.kernel, made);
     bench_close(&b);
 }
 
@@ -93,21 +91,20 @@ static void test_depthwise(void **state)
     (void)state;
     struct bench b;
     struct error err = {0};
-    struct kernel_state *made;
     size_t bytes, convolved = 2 * 8 * 4 * 3 * sizeof(float);
     bench_open(&b, subject("depthwise"));
-    assert_int_equal(b.kernel->old_workspace(&b.query, 0), FAKE_WORKSPACE + convolved);
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    assert_int_equal(hooks_workspace(b.kernel, &b.query, 0), FAKE_WORKSPACE + convolved);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, 8 * 9 * sizeof(float));
-    b.kernel->old_launch(made, &b.query, &b.args);
+    kernel_launch(b.kernel, made, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], b.memory[5] + FAKE_WORKSPACE);
     assert_ptr_equal(fake_launch.memory[2], b.out[0]); /* behind the bias */
-    b.kernel->release(made);
+    kernel_release(b.kernel, made);
     bench_close(&b);
     bench_open(&b, subject("conv"));
     b.kernel = &kernel_cudnn_conv_depthwise;
-    assert_int_equal(b.kernel->supports(&b.query, &err), STATUS_UNSUPPORTED);
+    assert_int_equal(kernel_accepts(b.kernel, &b.query, &err), STATUS_UNSUPPORTED);
     assert_string_equal(err.message, "not depthwise");
     bench_close(&b);
 }
@@ -117,19 +114,16 @@ static void test_matmul_as_conv(void **state)
 {
     (void)state;
     struct bench b;
-    struct error err = {0};
-    struct kernel_state *made;
-    size_t bytes;
     bench_open(&b, subject("matmul as a convolution"));
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
-    b.kernel->old_launch(made, &b.query, &b.args);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
+    kernel_launch(b.kernel, made, &b.args);
     const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
     for (int n = 0; n < 16; n++)
         for (int k = 0; k < 8; k++)
             assert_true(packed[n * 8 + k] == plain[k * 16 + n]);
     assert_ptr_equal(fake_launch.memory[2], b.in[3]);
     assert_ptr_equal(fake_launch.memory[4], b.in[2]); /* behind the result, which ends the chain */
-    b.kernel->release(made);
+    kernel_release(b.kernel, made);
     bench_close(&b);
 }
 
@@ -137,12 +131,9 @@ static void test_batch_norm_factors(void **state)
 {
     (void)state;
     struct bench b;
-    struct error err = {0};
-    struct kernel_state *made;
-    size_t bytes;
     bench_open(&b, subject("batch_norm"));
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
-    b.kernel->old_launch(made, &b.query, &b.args);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
+    kernel_launch(b.kernel, made, &b.args);
     const float *factor = fake_launch.memory[1], *shift = fake_launch.memory[2];
     const float *scale = b.query.fixed[1], *bias = b.query.fixed[2];
     const float *mean = b.query.fixed[3], *variance = b.query.fixed[4];
@@ -152,7 +143,7 @@ static void test_batch_norm_factors(void **state)
         assert_true(root * root * ((double)variance[c] + 1e-5) - 1 < 1e-5);
         assert_true((double)(y - 2.0f * factor[c] - bias[c] + mean[c] * factor[c]) < 1e-5);
     }
-    b.kernel->release(made);
+    kernel_release(b.kernel, made);
     bench_close(&b);
 }
 
@@ -164,13 +155,10 @@ static void test_lstm_weights(void **state)
     static const int order[] = {0, 2, 3, 1};
     enum { H = 4, I = 5, GATES = 4 };
     struct bench b;
-    struct error err = {0};
-    struct kernel_state *made;
-    size_t bytes;
     bench_open(&b, subject("lstm"));
-    assert_int_equal(b.kernel->old_workspace(&b.query, 0), 1024 + 3 * 2 * 2 * H * sizeof(float));
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
-    b.kernel->old_launch(made, &b.query, &b.args);
+    assert_int_equal(hooks_workspace(b.kernel, &b.query, 0), 1024 + 3 * 2 * 2 * H * sizeof(float));
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
+    kernel_launch(b.kernel, made, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], fake_launch.memory[1]);
     const float *packed = fake_launch.memory[2], *w = b.query.fixed[1], *r = b.query.fixed[2];
@@ -190,7 +178,7 @@ static void test_lstm_weights(void **state)
                                 bias + (d * 2 * GATES + GATES + (size_t)order[g]) * H,
                                 H * sizeof(float));
         }
-    b.kernel->release(made);
+    kernel_release(b.kernel, made);
     bench_close(&b);
 }
 
@@ -240,19 +228,16 @@ static void test_first_error_stays(void **state)
 {
     (void)state;
     struct bench b;
-    struct error err = {0};
-    struct kernel_state *made;
-    size_t bytes;
     bench_open(&b, subject("softmax"));
-    assert_int_equal(b.kernel->old_prepare(&b.query, 0, &made, &bytes, &err), STATUS_OK);
+    struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
     b.err = (struct error){.code = STATUS_FAILED, .message = "earlier"};
     fake.fail_at = fake.calls + 1;
-    b.kernel->old_launch(made, &b.query, &b.args);
+    kernel_launch(b.kernel, made, &b.args);
     assert_string_equal(b.err.message, "earlier");
     b.args.err = NULL;
     fake.fail_at = fake.calls + 1;
-    b.kernel->old_launch(made, &b.query, &b.args);
-    b.kernel->release(made);
+    kernel_launch(b.kernel, made, &b.args);
+    kernel_release(b.kernel, made);
     bench_close(&b);
 }
 

@@ -2,7 +2,7 @@
  *
  * Attention in f16 and bf16: one operation without a mask; with one the same spelled out, as
  * cuDNN's flash engines recognise it: product, scale, mask, softmax by maximum and sum, product. */
-#include "engine/kernels/cudnn/lib/work.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 struct heads {
     struct attention_shape shape;

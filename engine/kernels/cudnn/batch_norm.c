@@ -4,7 +4,7 @@
  * (cuDNN's own operation knows training only.) */
 #include <math.h>
 
-#include "engine/kernels/cudnn/lib/work.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 /* factor = scale / sqrt(variance + epsilon), shift = bias - mean factor; both in one array. */
 static enum status factors(const struct kernel_query *q, struct work *work, int64_t channels,

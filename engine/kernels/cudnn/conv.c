@@ -2,6 +2,7 @@
  *
  * Convolution with its bias and epilogue. */
 #include "engine/kernels/cudnn/lib/conv.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 static enum status build(const struct kernel_query *q, struct work *work, struct error *why)
 {

@@ -3,18 +3,25 @@
  * A depthwise convolution and its epilogue as two plans. The engines that cuDNN has for such
  * convolutions (9.26: 5 and 57) take no epilogue; with one, only general engines are offered. What
  * is convolved waits in the workspace, in the type of the output. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/kernels/cudnn/lib/conv.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 enum { INPUTS_MAX = 8 };
 
-/* What the hooks call a kernel_state: two of lib/state.c. */
+/* What the hooks call a kernel_state: two of lib/state.h. */
 struct pair {
-    struct kernel_state *product, *posts;
+    struct kernel_state product, posts;
+    int inputs;
     size_t middle; /* bytes from the start of the workspace to what is convolved */
+    size_t workspace;
 };
+
+static const struct pair *pair_of(const struct kernel_state *state)
+{
+    return (const struct pair *)state;
+}
 
 static enum status build_product(const struct kernel_query *q, struct work *work, struct error *why)
 {
@@ -50,80 +57,64 @@ static enum status check(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
+    struct pair *pair = (struct pair *)state;
     TRY(check(q, why));
-    TRY(work_supports(build_product, q, why));
-    return work_supports(build_posts, q, why);
-}
-
-static int variants(const struct kernel_query *q)
-{
-    return work_variants(build_product, q);
-}
-
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
-{
-    work_describe(build_product, q, variant, text, size);
-}
-
-static size_t middle_of(const struct kernel_query *q, int variant)
-{
-    size_t product = work_workspace(build_product, q, variant);
-    size_t posts = work_workspace(build_posts, q, 0);
+    TRY(work_plan(build_product, q, variant, &pair->product, why));
+    TRY(work_plan(build_posts, q, 0, &pair->posts, why));
+    size_t product = work_workspace(&pair->product), posts = work_workspace(&pair->posts);
     size_t most = product > posts ? product : posts;
-    return (most + ALIGN_DEVICE - 1) / ALIGN_DEVICE * ALIGN_DEVICE;
+    size_t element = q->out[0].dtype == DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
+    pair->inputs = q->in_count;
+    pair->middle = (most + ALIGN_DEVICE - 1) / ALIGN_DEVICE * ALIGN_DEVICE;
+    pair->workspace = pair->middle + (size_t)shape_count(&q->out[0].shape) * element;
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static int variants(const struct kernel_state *state)
 {
-    size_t element = q->out[0].dtype == DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
-    return middle_of(q, variant) + (size_t)shape_count(&q->out[0].shape) * element;
+    return work_variants(&pair_of(state)->product);
+}
+
+static void describe(const struct kernel_state *state, char *text, size_t size)
+{
+    work_describe(&pair_of(state)->product, text, size);
+}
+
+static size_t workspace(const struct kernel_state *state)
+{
+    return pair_of(state)->workspace;
+}
+
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
+{
+    struct pair *pair = (struct pair *)state;
+    TRY(work_prepare(q, &pair->product, packed_bytes, err));
+    return work_prepare(q, &pair->posts, packed_bytes, err);
 }
 
 static void release(struct kernel_state *state)
 {
     struct pair *pair = (struct pair *)state;
-    if (!pair)
-        return;
-    work_release(pair->product);
-    work_release(pair->posts);
-    free(pair);
+    work_release(&pair->product);
+    work_release(&pair->posts);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    size_t product = 0, posts = 0;
-    struct pair *pair = calloc(1, sizeof(*pair));
-    *state = NULL;
-    if (!pair)
-        return cudnn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    pair->middle = middle_of(q, variant);
-    enum status status = work_prepare(build_product, q, variant, &pair->product, &product, err);
-    if (status == STATUS_OK)
-        status = work_prepare(build_posts, q, 0, &pair->posts, &posts, err);
-    if (status == STATUS_OK)
-        *state = (struct kernel_state *)pair;
-    else
-        release((struct kernel_state *)pair);
-    *state_bytes = product + posts;
-    return status;
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    const struct pair *pair = (const struct pair *)state;
+    const struct pair *pair = pair_of(state);
     struct kernel_args product = *args, posts = *args;
     void *middle = (char *)args->workspace + pair->middle;
     const void *in[INPUTS_MAX];
-    memcpy(in, args->in, (size_t)q->in_count * sizeof(*in));
-    in[q->in_count] = middle;
+    memcpy(in, args->in, (size_t)pair->inputs * sizeof(*in));
+    in[pair->inputs] = middle;
     product.out = &middle;
     posts.in = in;
-    work_launch(pair->product, q, &product);
-    work_launch(pair->posts, q, &posts);
+    work_launch(&pair->product, &product);
+    work_launch(&pair->posts, &posts);
 }
 
 REGISTER(kernel, cudnn_conv_depthwise) = {.name = "cudnn_conv_depthwise",
@@ -131,11 +122,12 @@ REGISTER(kernel, cudnn_conv_depthwise) = {.name = "cudnn_conv_depthwise",
                                           .device = "cuda",
                                           .ops = OPS("Conv"),
                                           .packs = 1u << 1,
-                                          .supports = supports,
-                                          .old_variants = variants,
-                                          .old_describe = describe,
-                                          .old_workspace = workspace,
-                                          .old_prepare = prepare,
-                                          .old_launch = launch,
+                                          .state_size = sizeof(struct pair),
+                                          .plan = plan,
+                                          .variants = variants,
+                                          .describe = describe,
+                                          .workspace = workspace,
+                                          .prepare = prepare,
+                                          .launch = launch,
                                           .release = release,
                                           .ranked_variants = true};

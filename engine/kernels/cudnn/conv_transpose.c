@@ -4,6 +4,7 @@
  * gradient that comes in, its weights [C, M / group, taps] are those of the convolution from M to C
  * channels, and the pads, which cut off its output, are that convolution's padding. */
 #include "engine/kernels/cudnn/lib/conv.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 static enum status build(const struct kernel_query *q, struct work *work, struct error *why)
 {

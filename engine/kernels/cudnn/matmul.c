@@ -4,6 +4,7 @@
  * cuBLASLt (engine/kernels/cublaslt/) is the better home of plain products, and of the epilogues it
  * has. */
 #include "engine/kernels/cudnn/lib/matmul.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 struct matrix {
     int64_t rows, cols, row, col; /* sizes and strides */

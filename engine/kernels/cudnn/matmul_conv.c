@@ -5,6 +5,7 @@
  * epilogue, which cuBLASLt does not. */
 #include "engine/kernels/cudnn/lib/conv.h"
 #include "engine/kernels/cudnn/lib/matmul.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 static enum status operand(const struct kernel_query *q, int input, const struct tensor *y,
                            struct tensor *made, struct error *why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * LayerNormalization and RMSNormalization over trailing dimensions, seen as rows of one length. */
-#include "engine/kernels/cudnn/lib/work.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 static enum status check(const struct kernel_query *q, struct error *why)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Maximum and average pooling, windowed or global. */
-#include "engine/kernels/cudnn/lib/work.h"
+#include "engine/kernels/cudnn/lib/state.h"
 
 static void whole_image(const struct tensor *x, struct resample_op *op)
 {

@@ -21,52 +21,53 @@ static const struct {
 
 struct kernel_state {
     const struct device *device;
-    struct rnn_plan plan;
-    void *weights; /* on the device */
-    void *lengths; /* there, too */
+    int variant;
+    struct rnn_plan plan; /* its form; the rest is made by prepare */
+    void *weights;        /* on the device */
+    void *lengths;        /* there, too */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
-    struct rnn_form form;
-    return rnn_form_from(q, &form, why);
+    state->device = q->device;
+    state->variant = variant;
+    return rnn_form_from(q, &state->plan.form, why);
 }
 
-static int variants(const struct kernel_query *q)
+static int variants(const struct kernel_state *state)
 {
-    (void)q;
+    (void)state;
     return ARRAY_COUNT(variant_rows);
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static void describe(const struct kernel_state *state, char *text, size_t size)
 {
-    (void)q;
-    snprintf(text, size, "%s", variant_rows[variant].name);
+    snprintf(text, size, "%s", variant_rows[state->variant].name);
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+/* What the library wants, it says of a finished plan only. */
+static size_t workspace(const struct kernel_state *state)
 {
-    struct rnn_plan plan = {.work_bytes = 0};
+    struct rnn_plan made = {.form = state->plan.form};
     cudnnHandle_t handle;
     size_t bytes = 0;
-    if (device_handle(q->device, &handle, NULL) == STATUS_OK &&
-        rnn_plan_make(q, variant_rows[variant].algorithm, handle, &plan, NULL) == STATUS_OK)
-        bytes = plan.work_bytes + plan.y_bytes;
-    rnn_plan_free(&plan);
+    if (device_handle(state->device, &handle, NULL) == STATUS_OK &&
+        rnn_plan_make(&made, variant_rows[state->variant].algorithm, handle, NULL) == STATUS_OK)
+        bytes = made.work_bytes + made.y_bytes;
+    rnn_plan_free(&made);
     return bytes;
 }
 
 static void release(struct kernel_state *state)
 {
-    if (!state)
-        return;
-    device_handle_rest(state->device);
+    if (state->plan.rnn)
+        device_handle_rest(state->device);
     if (state->weights)
         state->device->kind->free(state->device, state->weights);
     if (state->lengths)
         state->device->kind->free(state->device, state->lengths);
     rnn_plan_free(&state->plan);
-    free(state);
 }
 
 /* The lengths once more, for the device. */
@@ -84,74 +85,49 @@ static enum status upload_lengths(struct kernel_state *state, struct error *err)
     return status;
 }
 
-static enum status fill(struct kernel_state *state, const struct kernel_query *q, int variant,
-                        struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
 {
     const struct device *device = q->device;
+    struct rnn_plan *p = &state->plan;
     cudnnHandle_t handle;
     TRY(device_handle(device, &handle, err));
-    TRY(rnn_plan_make(q, variant_rows[variant].algorithm, handle, &state->plan, err));
-    TRY(device->kind->alloc(device, state->plan.weight_bytes, &state->weights, err));
-    TRY(rnn_pack(q, &state->plan, handle, state->weights, err));
+    TRY(rnn_plan_make(p, variant_rows[state->variant].algorithm, handle, err));
+    *packed_bytes = p->weight_bytes;
+    TRY(device->kind->alloc(device, p->weight_bytes, &state->weights, err));
+    TRY(rnn_pack(q, p, handle, state->weights, err));
     return upload_lengths(state, err);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    *state = NULL;
-    *state_bytes = 0;
-    struct kernel_state *made = calloc(1, sizeof(*made));
-    if (!made)
-        return cudnn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    made->device = q->device;
-    enum status status = fill(made, q, variant, err);
-    if (status != STATUS_OK) {
-        release(made);
-        return status;
-    }
-    *state_bytes = made->plan.weight_bytes;
-    *state = made;
-    return STATUS_OK;
-}
-
-static const void *input(const struct kernel_query *q, const struct kernel_args *args, int k)
-{
-    return query_in(q, k) ? args->in[k] : NULL;
-}
-
-static void *output(const struct kernel_query *q, const struct kernel_args *args, int k)
-{
-    return wants_output(q, k) ? args->out[k] : NULL;
-}
-
-static enum status enqueue(const struct kernel_state *state, const struct kernel_query *q,
-                           const struct kernel_args *args, struct error *err)
+static enum status enqueue(const struct kernel_state *state, const struct kernel_args *args,
+                           struct error *err)
 {
     const struct rnn_plan *p = &state->plan;
     const float one = 1, zero = 0;
     cudnnHandle_t handle;
+    const struct rnn_form *f = &p->form;
     char *copy = (char *)args->workspace + p->work_bytes;
     void *y = p->y_bytes ? copy : args->out[0];
-    bool lstm = p->form.lstm;
+    const void *h = f->starts ? args->in[RNN_H] : NULL;
+    const void *c = f->starts && f->lstm ? args->in[RNN_C] : NULL;
+    void *last_h = f->wants[1] ? args->out[1] : NULL;
+    void *last_c = f->lstm && f->wants[2] ? args->out[2] : NULL;
     TRY(device_handle(state->device, &handle, err));
     CUDNN_TRY(cudnn.set_stream(handle, args->stream), err);
     CUDNN_TRY(cudnn.rnn_forward(handle, p->rnn, CUDNN_FWD_MODE_INFERENCE, state->lengths, p->x,
-                                args->in[RNN_X], p->y, y, p->state, input(q, args, RNN_H),
-                                output(q, args, 1), p->state, lstm ? input(q, args, RNN_C) : NULL,
-                                lstm ? output(q, args, 2) : NULL, p->weight_bytes, state->weights,
-                                p->work_bytes, args->workspace, 0, NULL),
+                                args->in[RNN_X], p->y, y, p->state, h, last_h, p->state, c, last_c,
+                                p->weight_bytes, state->weights, p->work_bytes, args->workspace, 0,
+                                NULL),
               err);
     if (p->to)
         CUDNN_TRY(cudnn.transform(handle, &one, p->from, y, &zero, p->to, args->out[0]), err);
     return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct error *err = args->err;
-    enqueue(state, q, args, err && err->code == STATUS_OK ? err : NULL);
+    enqueue(state, args, err && err->code == STATUS_OK ? err : NULL);
 }
 
 REGISTER(kernel, cudnn_rnn) = {.name = "cudnn_rnn",
@@ -159,11 +135,12 @@ REGISTER(kernel, cudnn_rnn) = {.name = "cudnn_rnn",
                                .device = "cuda",
                                .ops = OPS("LSTM", "GRU"),
                                .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_B,
-                               .supports = supports,
-                               .old_variants = variants,
-                               .old_describe = describe,
-                               .old_workspace = workspace,
-                               .old_prepare = prepare,
-                               .old_launch = launch,
+                               .state_size = sizeof(struct kernel_state),
+                               .plan = plan,
+                               .variants = variants,
+                               .describe = describe,
+                               .workspace = workspace,
+                               .prepare = prepare,
+                               .launch = launch,
                                .release = release,
                                .unlike_variants = true};

@@ -2,14 +2,13 @@
  *
  * Softmax and LogSoftmax along one axis of plain data, by cudnnSoftmaxForward: the graph API takes
  * neither. */
-#include <stdlib.h>
-
 #include "engine/kernels/cudnn/lib/work.h"
 
 struct kernel_state {
     const struct device *device;
-    cudnnTensorDescriptor_t tensor; /* [before the axis, axis, behind it, 1] */
+    struct tensor shape; /* [before the axis, axis, behind it, 1] */
     cudnnSoftmaxAlgorithm_t algorithm;
+    cudnnTensorDescriptor_t tensor; /* prepare: of that shape */
 };
 
 static enum status shape_of_query(const struct kernel_query *q, struct tensor *t, struct error *why)
@@ -34,55 +33,37 @@ static enum status shape_of_query(const struct kernel_query *q, struct tensor *t
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
-    struct tensor tensor;
-    return shape_of_query(q, &tensor, why);
+    (void)variant;
+    state->device = q->device;
+    state->algorithm = is_op(q, "Softmax") ? CUDNN_SOFTMAX_ACCURATE : CUDNN_SOFTMAX_LOG;
+    return shape_of_query(q, &state->shape, why);
+}
+
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
+{
+    int dims[4], strides[4];
+    cudnnHandle_t handle;
+    (void)packed_bytes;
+    for (int k = 0; k < 4; k++) {
+        dims[k] = (int)state->shape.dim[k];
+        strides[k] = (int)state->shape.stride[k];
+    }
+    TRY(device_handle(q->device, &handle, err)); /* rather here than in the first launch */
+    CUDNN_TRY(cudnn.tensor_new(&state->tensor), err);
+    CUDNN_TRY(cudnn.tensor_set(state->tensor, state->shape.type, 4, dims, strides), err);
+    return STATUS_OK;
 }
 
 static void release(struct kernel_state *state)
 {
-    if (state)
-        device_handle_rest(state->device);
-    if (state && state->tensor)
-        cudnn.tensor_free(state->tensor);
-    free(state);
-}
-
-static enum status fill(struct kernel_state *state, const struct kernel_query *q, struct error *err)
-{
-    struct tensor t;
-    int dims[4], strides[4];
-    cudnnHandle_t handle;
-    TRY(shape_of_query(q, &t, err));
-    for (int k = 0; k < 4; k++) {
-        dims[k] = (int)t.dim[k];
-        strides[k] = (int)t.stride[k];
-    }
-    TRY(device_handle(q->device, &handle, err));
-    CUDNN_TRY(cudnn.tensor_new(&state->tensor), err);
-    CUDNN_TRY(cudnn.tensor_set(state->tensor, t.type, 4, dims, strides), err);
-    return STATUS_OK;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    *state = NULL;
-    *state_bytes = 0;
-    struct kernel_state *made = calloc(1, sizeof(*made));
-    if (!made)
-        return cudnn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    made->device = q->device;
-    made->algorithm = is_op(q, "Softmax") ? CUDNN_SOFTMAX_ACCURATE : CUDNN_SOFTMAX_LOG;
-    enum status status = fill(made, q, err);
-    if (status != STATUS_OK) {
-        release(made);
-        return status;
-    }
-    *state = made;
-    return STATUS_OK;
+    if (!state->tensor)
+        return;
+    device_handle_rest(state->device);
+    cudnn.tensor_free(state->tensor);
 }
 
 static enum status enqueue(const struct kernel_state *state, const struct kernel_args *args,
@@ -98,10 +79,8 @@ static enum status enqueue(const struct kernel_state *state, const struct kernel
     return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct error *err = args->err;
     enqueue(state, args, err && err->code == STATUS_OK ? err : NULL);
 }
@@ -110,7 +89,8 @@ REGISTER(kernel, cudnn_softmax) = {.name = "cudnn_softmax",
                                    .provider = "cudnn",
                                    .device = "cuda",
                                    .ops = OPS("Softmax", "LogSoftmax"),
-                                   .supports = supports,
-                                   .old_prepare = prepare,
-                                   .old_launch = launch,
+                                   .state_size = sizeof(struct kernel_state),
+                                   .plan = plan,
+                                   .prepare = prepare,
+                                   .launch = launch,
                                    .release = release};

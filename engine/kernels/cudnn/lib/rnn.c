@@ -67,11 +67,14 @@ enum status rnn_form_from(const struct kernel_query *q, struct rnn_form *form, s
                           .hidden = (int)r->dim[2],
                           .type = x.type,
                           .element = x.type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t),
-                          .exact = x.type == CUDNN_DATA_FLOAT && !q->tf32};
+                          .exact = x.type == CUDNN_DATA_FLOAT && !q->tf32,
+                          .starts = query_in(q, RNN_H) != NULL};
     /* ONNX orders the gates i, o, f, c and z, r, h; cuDNN i, f, c, o and r, z, h. */
     const int orders[2][RNN_GATES_MAX] = {{1, 0, 2}, {0, 2, 3, 1}};
     form->gates = form->lstm ? 4 : 3;
     memcpy(form->order, orders[form->lstm], sizeof(form->order));
+    for (int k = 0; k < RNN_RESULTS; k++)
+        form->wants[k] = wants_output(q, k);
     if (batch_first && form->batch > 1)
         return REFUSE(why, "batch-first states");
     if (form->lstm && (query_in(q, RNN_H) != NULL) != (query_in(q, RNN_C) != NULL))
@@ -132,11 +135,11 @@ static enum status set_rnn(struct rnn_plan *p, cudnnRNNAlgo_t algorithm, cudnnHa
 }
 
 /* cuDNN's Y is [T, B, D H], the node's [T, D, B, H]: the same but for two directions of a batch. */
-static enum status set_result(const struct kernel_query *q, struct rnn_plan *p, struct error *why)
+static enum status set_result(struct rnn_plan *p, struct error *why)
 {
     const struct rnn_form *f = &p->form;
     int t = f->steps, b = f->batch, h = f->hidden, d = 1 + f->bidirectional;
-    bool wanted = wants_output(q, 0), same = d == 1 || b == 1;
+    bool wanted = f->wants[0], same = d == 1 || b == 1;
     if (!wanted || !same)
         p->y_bytes = (size_t)t * (size_t)b * (size_t)d * (size_t)h * f->element;
     if (!wanted || same)
@@ -146,13 +149,11 @@ static enum status set_result(const struct kernel_query *q, struct rnn_plan *p, 
     return set_tensor(&p->to, f->type, 4, dims, to, why);
 }
 
-enum status rnn_plan_make(const struct kernel_query *q, cudnnRNNAlgo_t algorithm,
-                          cudnnHandle_t handle, struct rnn_plan *plan, struct error *why)
+enum status rnn_plan_make(struct rnn_plan *plan, cudnnRNNAlgo_t algorithm, cudnnHandle_t handle,
+                          struct error *why)
 {
     enum { UNIT = 256 };
     size_t reserve;
-    *plan = (struct rnn_plan){.work_bytes = 0};
-    TRY(rnn_form_from(q, &plan->form, why));
     const struct rnn_form *f = &plan->form;
     int directions = 1 + f->bidirectional;
     int dims[] = {directions, f->batch, f->hidden};
@@ -161,7 +162,7 @@ enum status rnn_plan_make(const struct kernel_query *q, cudnnRNNAlgo_t algorithm
     TRY(set_data(&plan->x, f, f->inputs, why));
     TRY(set_data(&plan->y, f, directions * f->hidden, why));
     TRY(set_tensor(&plan->state, f->type, 3, dims, strides, why));
-    TRY(set_result(q, plan, why));
+    TRY(set_result(plan, why));
     CUDNN_TRY(cudnn.rnn_weight_size(handle, plan->rnn, &plan->weight_bytes), why);
     CUDNN_TRY(cudnn.rnn_temp_sizes(handle, plan->rnn, CUDNN_FWD_MODE_INFERENCE, plan->x,
                                    &plan->work_bytes, &reserve),

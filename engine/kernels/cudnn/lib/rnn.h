@@ -7,7 +7,7 @@
 
 #include "engine/kernels/cudnn/lib/device.h"
 
-enum { RNN_GATES_MAX = 4 };
+enum { RNN_GATES_MAX = 4, RNN_RESULTS = 3 };
 
 struct rnn_form {
     bool lstm;
@@ -17,7 +17,9 @@ struct rnn_form {
     int steps, batch, inputs, hidden; /* T, B, I, H */
     cudnnDataType_t type;
     size_t element;
-    bool exact; /* f32 without tensor cores */
+    bool exact;              /* f32 without tensor cores */
+    bool starts;             /* with given states */
+    bool wants[RNN_RESULTS]; /* outputs */
 };
 
 struct rnn_plan {
@@ -35,9 +37,9 @@ struct rnn_plan {
 enum { RNN_X, RNN_W, RNN_R, RNN_B, RNN_LENGTHS, RNN_H, RNN_C, RNN_PEEPHOLES };
 
 enum status rnn_form_from(const struct kernel_query *q, struct rnn_form *form, struct error *why);
-/* rnn_plan_free it whatever the status. */
-enum status rnn_plan_make(const struct kernel_query *q, cudnnRNNAlgo_t algorithm,
-                          cudnnHandle_t handle, struct rnn_plan *plan, struct error *why);
+/* plan: cleared, but for its form. rnn_plan_free it whatever the status. */
+enum status rnn_plan_make(struct rnn_plan *plan, cudnnRNNAlgo_t algorithm, cudnnHandle_t handle,
+                          struct error *why);
 void rnn_plan_free(struct rnn_plan *plan);
 /* The node's weights as cuDNN wants them, into device memory of plan->weight_bytes. */
 enum status rnn_pack(const struct kernel_query *q, const struct rnn_plan *plan,

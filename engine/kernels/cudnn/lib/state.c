@@ -11,15 +11,6 @@ struct addresses {
     cudnn_desc pack; /* NULL: not made yet */
 };
 
-struct kernel_state {
-    const struct device *device;
-    struct plan *plan; /* shared */
-    struct binding bindings[WORK_TENSORS];
-    int binding_count;
-    void *packed[WORK_TENSORS]; /* device memory, owned */
-    struct addresses *addresses;
-};
-
 /* ---- constants ---- */
 
 static void pack(const struct packing *p, char *to)
@@ -43,7 +34,7 @@ static void pack(const struct packing *p, char *to)
 
 static enum status upload(struct kernel_state *state, int tensor, size_t *bytes, struct error *err)
 {
-    const struct packing *packing = &state->bindings[tensor].packing;
+    struct packing *packing = &state->bindings[tensor].packing;
     size_t size = packing->element;
     for (int k = 0; k < packing->rank; k++)
         size *= (size_t)packing->dim[k];
@@ -51,55 +42,39 @@ static enum status upload(struct kernel_state *state, int tensor, size_t *bytes,
     if (!data)
         return cudnn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
     pack(packing, data);
-    enum status status = device_upload(state->device, data, size, &state->packed[tensor], err);
+    enum status status = device_upload(state->q->device, data, size, &state->packed[tensor], err);
     free(data);
+    packing->data = NULL; /* may be gone from now on */
     *bytes += size;
     return status;
 }
 
-enum status state_new(const struct kernel_query *q, const struct work *work, struct plan *plan,
-                      struct kernel_state **out, size_t *state_bytes, struct error *err)
+enum status state_bind(struct kernel_state *state, const struct work *work, size_t *packed_bytes,
+                       struct error *err)
 {
-    cudnnHandle_t handle;
-    enum status status = STATUS_OK;
-    *state_bytes = 0;
-    TRY(device_handle(q->device, &handle, err)); /* rather here than in the first launch */
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    if (state)
-        state->addresses = calloc(1, sizeof(*state->addresses));
-    if (!state || !state->addresses) {
-        free(state);
+    state->addresses = calloc(1, sizeof(*state->addresses));
+    if (!state->addresses)
         return cudnn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    }
-    state->device = q->device;
     state->binding_count = work->binding_count;
     memcpy(state->bindings, work->bindings, sizeof(work->bindings));
-    for (int k = 0; k < work->binding_count && status == STATUS_OK; k++)
-        if (work->bindings[k].source == SOURCE_PACKED)
-            status = upload(state, k, state_bytes, err);
     for (int k = 0; k < work->binding_count; k++)
-        state->bindings[k].packing.data = NULL; /* no longer there */
-    if (status == STATUS_OK)
-        state->plan = plan;
-    if (status == STATUS_OK)
-        *out = state;
-    else
-        work_release(state);
-    return status;
+        if (work->bindings[k].source == SOURCE_PACKED)
+            TRY(upload(state, k, packed_bytes, err));
+    return STATUS_OK;
 }
 
 void work_release(struct kernel_state *state)
 {
-    if (!state)
+    if (!state->plan)
         return;
-    device_handle_rest(state->device);
+    device_handle_rest(state->q->device);
     for (int k = 0; k < state->binding_count; k++)
         if (state->packed[k])
-            state->device->kind->free(state->device, state->packed[k]);
-    desc_free(&state->addresses->pack);
-    plan_give_back(state->plan);
+            state->q->device->kind->free(state->q->device, state->packed[k]);
+    if (state->addresses)
+        desc_free(&state->addresses->pack);
     free(state->addresses);
-    free(state);
+    plan_give_back(state->plan);
 }
 
 /* ---- launching ---- */
@@ -171,16 +146,14 @@ static enum status launch(const struct kernel_state *state, const struct kernel_
 {
     cudnnHandle_t handle;
     TRY(use_addresses(state, args, err));
-    TRY(device_handle(state->device, &handle, err));
+    TRY(device_handle(state->q->device, &handle, err));
     CUDNN_TRY(cudnn.set_stream(handle, args->stream), err);
     CUDNN_TRY(cudnn.execute(handle, state->plan->desc, state->addresses->pack), err);
     return STATUS_OK;
 }
 
-void work_launch(const struct kernel_state *state, const struct kernel_query *q,
-                 const struct kernel_args *args)
+void work_launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct error *err = args->err;
     launch(state, args, err && err->code == STATUS_OK ? err : NULL);
 }

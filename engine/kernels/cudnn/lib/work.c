@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a description to the hooks of a kernel: supports, variants, prepare. */
+ * From a description to the hooks of a kernel: plan, variants, prepare. */
 #include "engine/kernels/cudnn/lib/work.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,86 +119,69 @@ static enum status make_variant(work_build *build, const struct kernel_query *q,
 
 /* ---- hooks ---- */
 
-enum status work_supports(work_build *build, const struct kernel_query *q, struct error *why)
+enum status work_plan(work_build *build, const struct kernel_query *q, int variant,
+                      struct kernel_state *state, struct error *why)
 {
     struct made made;
-    TRY(make(build, q, TO_ASK, 1, &made, why));
+    TRY(make_variant(build, q, variant, TO_ASK, &made, why));
+    state->build = build;
+    state->q = q;
+    state->variant = variant;
+    state->info = made.engines.info[variant];
     made_free(&made);
     return STATUS_OK;
 }
 
-int work_variants(work_build *build, const struct kernel_query *q)
+/* All are asked for here only: plan is content with those up to its own. */
+int work_variants(const struct kernel_state *state)
 {
     struct made made;
-    if (make(build, q, TO_ASK, ENGINES_MAX, &made, NULL) != STATUS_OK)
+    if (make(state->build, state->q, TO_ASK, ENGINES_MAX, &made, NULL) != STATUS_OK)
         return 1;
     int count = made.engines.count;
     made_free(&made);
     return count;
 }
 
-static bool variant_info(work_build *build, const struct kernel_query *q, int variant,
-                         struct engine_info *info)
+void work_describe(const struct kernel_state *state, char *text, size_t size)
 {
-    struct made made;
-    if (make_variant(build, q, variant, TO_ASK, &made, NULL) != STATUS_OK)
-        return false;
-    *info = made.engines.info[variant];
-    made_free(&made);
-    return true;
+    snprintf(text, size, "%s", state->info.text);
 }
 
-void work_describe(work_build *build, const struct kernel_query *q, int variant, char *text,
-                   size_t size)
+/* Known without making cuDNN's plan; prepare compares. */
+size_t work_workspace(const struct kernel_state *state)
 {
-    struct engine_info info = {.text = ""};
-    if (size && variant_info(build, q, variant, &info)) {
-        size_t length = strlen(info.text) < size ? strlen(info.text) : size - 1;
-        memcpy(text, info.text, length);
-        text[length] = 0;
-    }
+    return state->info.workspace;
 }
 
-/* Known without making the plan, which for some engines takes seconds; prepare compares. */
-size_t work_workspace(work_build *build, const struct kernel_query *q, int variant)
+static enum status make_plan(const struct made *made, struct kernel_state *state, struct error *why)
 {
-    struct engine_info info = {.workspace = 0};
-    return variant_info(build, q, variant, &info) ? info.workspace : 0;
-}
-
-static enum status plan_of(const struct made *made, const struct kernel_query *q, int variant,
-                           struct plan **plan, struct error *why)
-{
-    const struct engine_info *info = &made->engines.info[variant];
+    const struct engine_info *info = &state->info;
+    const struct device *device = state->q->device;
     struct plan_wish wish = {.graph = &made->work.graph,
-                             .config = made->engines.config[variant],
+                             .config = made->engines.config[state->variant],
                              .engine = info->hash,
                              .chip = made->chip,
-                             .device = q->device->index};
-    if (!device_is_described(q->device))
-        TRY(device_handle(q->device, &wish.handle, why));
-    TRY(plan_take(&wish, plan, why));
-    size_t bytes = (*plan)->workspace;
-    if (bytes <= info->workspace)
-        return STATUS_OK;
-    plan_give_back(*plan);
-    *plan = NULL;
-    return REFUSE(why, "the plan of %s wants %zu bytes of workspace, its configuration said %zu",
-                  info->text, bytes, info->workspace);
+                             .device = device->index};
+    if (!device_is_described(device))
+        TRY(device_handle(device, &wish.handle, why)); /* rather here than in the first launch */
+    TRY(plan_take(&wish, &state->plan, why));
+    size_t bytes = state->plan->workspace;
+    return bytes <= info->workspace
+               ? STATUS_OK
+               : REFUSE(why,
+                        "the plan of %s wants %zu bytes of workspace, its configuration said %zu",
+                        info->text, bytes, info->workspace);
 }
 
-enum status work_prepare(work_build *build, const struct kernel_query *q, int variant,
-                         struct kernel_state **state, size_t *state_bytes, struct error *err)
+enum status work_prepare(const struct kernel_query *q, struct kernel_state *state,
+                         size_t *packed_bytes, struct error *err)
 {
     struct made made;
-    struct plan *plan = NULL;
-    *state = NULL;
-    TRY(make_variant(build, q, variant, TO_PREPARE, &made, err));
-    enum status status = plan_of(&made, q, variant, &plan, err);
+    TRY(make_variant(state->build, q, state->variant, TO_PREPARE, &made, err));
+    enum status status = make_plan(&made, state, err);
     if (status == STATUS_OK)
-        status = state_new(q, &made.work, plan, state, state_bytes, err);
-    if (status != STATUS_OK)
-        plan_give_back(plan);
+        status = state_bind(state, &made.work, packed_bytes, err);
     made_free(&made);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A node as cuDNN computes it. A kernel file describes its node as an operation graph and says
- * where each tensor's memory is; everything else is the same for all kernels and lives here.
+ * where each tensor's memory is; everything else is the same for all kernels (lib/state.h).
  *
  *   static enum status build(const struct kernel_query *q, struct work *work, struct error *why)
  *   {
@@ -13,10 +13,6 @@
  *       return STATUS_OK;
  *   }
  *   CUDNN_KERNEL(tanh, build, .ops = OPS("Tanh"));
- *
- * Variant v of a kernel is the v-th configuration of lib/engines.h. prepare makes the plan and puts
- * packed constants into the device's memory; launch executes it on the given stream. The list of
- * addresses that cuDNN wants is made at the first launch, and again when they change.
  */
 #ifndef ENGINE_KERNELS_CUDNN_LIB_WORK_H
 #define ENGINE_KERNELS_CUDNN_LIB_WORK_H
@@ -70,18 +66,6 @@ cudnn_desc work_value(struct work *work, int rank, float value);
 /* Memory that lives as long as the work, once per work; NULL: none. */
 void *work_temporary(struct work *work, size_t bytes);
 
-/* The hooks of every kernel. */
-enum status work_supports(work_build *build, const struct kernel_query *q, struct error *why);
-int work_variants(work_build *build, const struct kernel_query *q);
-void work_describe(work_build *build, const struct kernel_query *q, int variant, char *text,
-                   size_t size);
-size_t work_workspace(work_build *build, const struct kernel_query *q, int variant);
-enum status work_prepare(work_build *build, const struct kernel_query *q, int variant,
-                         struct kernel_state **state, size_t *state_bytes, struct error *err);
-void work_launch(const struct kernel_state *state, const struct kernel_query *q,
-                 const struct kernel_args *args);
-void work_release(struct kernel_state *state);
-
 /* ---- tensors and epilogues: lib/tensor.c ---- */
 
 /* Logical shape and strides as they are; at least four dimensions, with sizes of 1 in front of the
@@ -127,43 +111,5 @@ cudnn_desc epilogue_start(const struct epilogue *epilogue, struct work *work,
 
 bool is_op(const struct kernel_query *q, const char *name);
 bool wants_output(const struct kernel_query *q, int output);
-
-/* Defines kernel `cudnn_<symbol>` from its build function. */
-#define CUDNN_KERNEL(symbol, build, ...)                                                           \
-    static enum status symbol##_supports(const struct kernel_query *q, struct error *why)          \
-    {                                                                                              \
-        return work_supports(build, q, why);                                                       \
-    }                                                                                              \
-    static int symbol##_variants(const struct kernel_query *q)                                     \
-    {                                                                                              \
-        return work_variants(build, q);                                                            \
-    }                                                                                              \
-    static void symbol##_describe(const struct kernel_query *q, int variant, char *text,           \
-                                  size_t size)                                                     \
-    {                                                                                              \
-        work_describe(build, q, variant, text, size);                                              \
-    }                                                                                              \
-    static size_t symbol##_workspace(const struct kernel_query *q, int variant)                    \
-    {                                                                                              \
-        return work_workspace(build, q, variant);                                                  \
-    }                                                                                              \
-    static enum status symbol##_prepare(const struct kernel_query *q, int variant,                 \
-                                        struct kernel_state **state, size_t *state_bytes,          \
-                                        struct error *err)                                         \
-    {                                                                                              \
-        return work_prepare(build, q, variant, state, state_bytes, err);                           \
-    }                                                                                              \
-    REGISTER(kernel, cudnn_##symbol) = {.name = "cudnn_" #symbol,                                  \
-                                        .provider = "cudnn",                                       \
-                                        .device = "cuda",                                          \
-                                        .supports = symbol##_supports,                             \
-                                        .old_variants = symbol##_variants,                         \
-                                        .old_describe = symbol##_describe,                         \
-                                        .old_workspace = symbol##_workspace,                       \
-                                        .old_prepare = symbol##_prepare,                           \
-                                        .old_launch = work_launch,                                 \
-                                        .release = work_release,                                   \
-                                        .ranked_variants = true,                                   \
-                                        __VA_ARGS__}
 
 #endif
