@@ -4,8 +4,6 @@
  * break its rules as a test wants (actors.h). They only use the device's own functions. */
 #include "tests/gpu/actors/actors.h"
 
-#include <stdlib.h>
-
 #include "engine/run/plugin.h"
 
 enum { LARGE = 4096 }; /* larger inputs have no negative numbers */
@@ -13,6 +11,7 @@ enum { LARGE = 4096 }; /* larger inputs have no negative numbers */
 struct kernel_state {
     int actor, variant;
     const struct device *device;
+    int64_t count;
 };
 
 static const struct plugin_host *host;
@@ -23,35 +22,37 @@ __attribute__((visibility("default"))) struct actor *actors(void)
     return cast;
 }
 
-static enum status supports_as(int actor, const struct kernel_query *q, struct error *why)
+static enum status plan_as(int actor, const struct kernel_query *q, int variant,
+                           struct kernel_state *state, struct error *why)
 {
     if (cast[actor].variants == 0 || q->in[0].dtype != DTYPE_F32)
         return host->refuse(why, STATUS_UNSUPPORTED, "does not play");
+    *state = (struct kernel_state){actor, variant, q->device, shape_count(&q->out[0].shape)};
     return STATUS_OK;
 }
 
-static enum status prepare_as(int actor, const struct kernel_query *q, int variant,
-                              struct kernel_state **state, size_t *state_bytes, struct error *err)
+static int variants(const struct kernel_state *s)
 {
-    *state = NULL;
-    *state_bytes = 0;
-    if (cast[actor].plays[variant].refuses)
-        return host->refuse(err, STATUS_FAILED, "does not want to be prepared");
-    *state = malloc(sizeof(**state));
-    if (!*state)
-        return host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    **state = (struct kernel_state){actor, variant, q->device};
-    return STATUS_OK;
+    return cast[s->actor].variants;
 }
 
-static void launch(const struct kernel_state *s, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
+{
+    (void)q;
+    (void)packed_bytes;
+    return cast[s->actor].plays[s->variant].refuses
+               ? host->refuse(err, STATUS_FAILED, "does not want to be prepared")
+               : STATUS_OK;
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     struct act_of_variant *play = &cast[s->actor].plays[s->variant];
     struct error *err = args->err && args->err->code == STATUS_OK ? args->err : NULL;
     const struct device_kind *kind = s->device->kind;
     struct post relu = {.kind = POST_ACT, .act = ACT_RELU};
-    int64_t count = shape_count(&q->out[0].shape);
+    int64_t count = s->count;
     enum status status = STATUS_OK;
     play->launches++;
     for (int k = 0; k <= play->copies && status == STATUS_OK; k++)
@@ -67,36 +68,21 @@ static void launch(const struct kernel_state *s, const struct kernel_query *q,
         kind->wait(s->device, args->stream, play->silent ? NULL : err);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 #define ACTOR(index, ...)                                                                          \
-    static enum status supports_##index(const struct kernel_query *q, struct error *why)           \
+    static enum status plan_##index(const struct kernel_query *q, int variant,                     \
+                                    struct kernel_state *state, struct error *why)                 \
     {                                                                                              \
-        return supports_as(index, q, why);                                                         \
-    }                                                                                              \
-    static int variants_##index(const struct kernel_query *q)                                      \
-    {                                                                                              \
-        (void)q;                                                                                   \
-        return cast[index].variants;                                                               \
-    }                                                                                              \
-    static enum status prepare_##index(const struct kernel_query *q, int variant,                  \
-                                       struct kernel_state **state, size_t *bytes,                 \
-                                       struct error *err)                                          \
-    {                                                                                              \
-        return prepare_as(index, q, variant, state, bytes, err);                                   \
+        return plan_as(index, q, variant, state, why);                                             \
     }                                                                                              \
     static const struct kernel actor_##index = {.name = "actor_" #index,                           \
                                                 .provider = "actors",                              \
                                                 .device = "cuda",                                  \
                                                 .ops = OPS("Relu"),                                \
-                                                .supports = supports_##index,                      \
-                                                .old_variants = variants_##index,                  \
-                                                .old_prepare = prepare_##index,                    \
-                                                .old_launch = launch,                              \
-                                                .release = release,                                \
+                                                .state_size = sizeof(struct kernel_state),         \
+                                                .plan = plan_##index,                              \
+                                                .variants = variants,                              \
+                                                .prepare = prepare,                                \
+                                                .launch = launch,                                  \
                                                 __VA_ARGS__}
 
 ACTOR(0, .unlike_variants = false);
