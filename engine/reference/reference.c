@@ -26,33 +26,35 @@ void ref_posts(const struct node *node, const struct ref_tensor *const *in,
 
 /* ---- the reference as a kernel ---- */
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    (void)q;
-    (void)why;
-    return STATUS_OK;
-}
+struct kernel_state {
+    const struct kernel_query *q;
+    size_t head_bytes, bytes; /* of the workspace: the tensors and pointers to them; all */
+};
 
 static size_t slot_bytes(const struct desc *desc)
 {
     return ((size_t)shape_count(&desc->shape) * 8 + 63) & ~(size_t)63;
 }
 
-static size_t head_bytes(const struct kernel_query *q)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
     size_t count = (size_t)(q->in_count + q->out_count);
-    return (count * (sizeof(struct ref_tensor) + sizeof(void *)) + 63) & ~(size_t)63;
+    (void)variant;
+    (void)why;
+    state->q = q;
+    state->head_bytes = (count * (sizeof(struct ref_tensor) + sizeof(void *)) + 63) & ~(size_t)63;
+    state->bytes = state->head_bytes;
+    for (int k = 0; k < q->in_count; k++)
+        state->bytes += slot_bytes(&q->in[k]);
+    for (int k = 0; k < q->out_count; k++)
+        state->bytes += slot_bytes(&q->out[k]);
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *state)
 {
-    (void)variant;
-    size_t bytes = head_bytes(q);
-    for (int k = 0; k < q->in_count; k++)
-        bytes += slot_bytes(&q->in[k]);
-    for (int k = 0; k < q->out_count; k++)
-        bytes += slot_bytes(&q->out[k]);
-    return bytes;
+    return state->bytes;
 }
 
 static char *place_all(const struct desc *descs, int count, struct ref_tensor *tensors,
@@ -69,15 +71,14 @@ static char *place_all(const struct desc *descs, int count, struct ref_tensor *t
     return memory;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
+    const struct kernel_query *q = state->q;
     int total = q->in_count + q->out_count;
     struct ref_tensor *tensors = args->workspace;
     struct ref_tensor **pointers = (void *)(tensors + total);
     struct ref_tensor **in = pointers, **out = pointers + q->in_count;
-    char *memory = (char *)args->workspace + head_bytes(q);
+    char *memory = (char *)args->workspace + state->head_bytes;
     memory = place_all(q->in, q->in_count, tensors, in, memory);
     place_all(q->out, q->out_count, tensors + q->in_count, out, memory);
     for (int k = 0; k < q->in_count; k++)
@@ -108,9 +109,10 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 const struct kernel kernel_reference = {
     .name = "reference",
     .provider = "reference",
-    .supports = supports,
-    .old_workspace = workspace,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .launch = launch,
 };
 
 /* ---- whole graphs in double ---- */

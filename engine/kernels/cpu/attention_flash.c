@@ -24,16 +24,20 @@ enum {
     ITEMS_PER_THREAD = 4,
 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     struct attention_shape s;
     const float *q, *k, *v, *mask; /* mask may be NULL */
     int64_t mask_stride[4];        /* batch, head, query, key */
     float *y;
+    bool masked;
     int64_t width;  /* head size rounded up to whole panels */
     int64_t blocks; /* of MR queries */
     int64_t items_per_head;
     char *workspace;
     size_t thread_bytes;
+    int64_t heads; /* of all batches */
+    int threads;
 };
 
 /* The workspace of a thread. */
@@ -55,17 +59,6 @@ static enum status shape_of_query(const struct kernel_query *q, struct attention
     const struct desc *k = query_in(q, 1), *v = query_in(q, 2);
     return attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL,
                                 v ? &v->shape : NULL, s, why);
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct attention_shape s;
-    TRY(query_plain_f32(q, why));
-    TRY(shape_of_query(q, &s, why));
-    if (s.head_size > HEAD_MAX)
-        return UNSUPPORTED(why, "head size %lld is above %d", (long long)s.head_size,
-                           (int)HEAD_MAX);
-    return STATUS_OK;
 }
 
 static int64_t round_up(int64_t n, int64_t unit)
@@ -99,13 +92,43 @@ static size_t lay_out(const struct attention_shape *s, char *base, struct scratc
     return at;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+/* Strides of the mask seen as [batch, heads, queries, keys]; 0 where it is broadcast. */
+static void mask_strides(const struct desc *mask, int64_t stride[4])
+{
+    for (int d = 0; d < 4; d++) {
+        int own = d - (4 - mask->shape.rank);
+        stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
+    }
+}
+
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *p,
+                        struct error *why)
 {
     (void)variant;
-    struct attention_shape s;
-    if (shape_of_query(q, &s, NULL) != STATUS_OK)
-        return 0;
-    return (size_t)q->threads * lay_out(&s, NULL, NULL);
+    struct attention_shape *s = &p->s;
+    TRY(query_plain_f32(q, why));
+    TRY(shape_of_query(q, s, why));
+    if (s->head_size > HEAD_MAX)
+        return UNSUPPORTED(why, "head size %lld is above %d", (long long)s->head_size,
+                           (int)HEAD_MAX);
+    p->masked = query_in(q, 3);
+    if (p->masked)
+        mask_strides(&q->in[3], p->mask_stride);
+    p->width = round_up(s->head_size, NR);
+    p->blocks = (s->queries + MR - 1) / MR;
+    p->thread_bytes = lay_out(s, NULL, NULL);
+    p->threads = q->threads;
+    p->heads = s->batch * s->heads;
+    int64_t wanted = p->threads * ITEMS_PER_THREAD;
+    p->items_per_head = p->threads > 1 && p->heads ? (wanted + p->heads - 1) / p->heads : 1;
+    if (p->items_per_head > p->blocks)
+        p->items_per_head = p->blocks;
+    return STATUS_OK;
+}
+
+static size_t workspace(const struct kernel_state *p)
+{
+    return (size_t)p->threads * p->thread_bytes;
 }
 
 /* ---- packing ---- */
@@ -130,7 +153,7 @@ static void pack_values(const float *v, int64_t row, int64_t keys, int64_t size,
 }
 
 /* A vector may reach over the MR queries into the next line, which is written after it. */
-static void pack_queries(const struct job *job, const float *q, int64_t rows, float *to)
+static void pack_queries(const struct kernel_state *job, const float *q, int64_t rows, float *to)
 {
     for (int64_t r = 0; r < MR; r += VL) {
         struct turn turn = {q + r * job->s.q_row, job->s.q_row, to + r, MR};
@@ -157,7 +180,7 @@ SIMD_INLINE void multiply(const float *left, int64_t left_step, int64_t left_row
 }
 
 /* Scores of `rows` queries from row `first` of the block, against a chunk of keys. */
-SIMD_INLINE void score_rows(const struct job *job, const struct scratch *s, int64_t key,
+SIMD_INLINE void score_rows(const struct kernel_state *job, const struct scratch *s, int64_t key,
                             int64_t count, int first, int rows)
 {
     int64_t size = job->s.head_size;
@@ -172,7 +195,7 @@ SIMD_INLINE void score_rows(const struct job *job, const struct scratch *s, int6
 }
 
 /* sums = shrink sums + weights V */
-SIMD_INLINE void weigh_rows(const struct job *job, const struct scratch *s, int64_t key,
+SIMD_INLINE void weigh_rows(const struct kernel_state *job, const struct scratch *s, int64_t key,
                             int64_t count, const float *shrink, int first, int rows)
 {
     vf sums[MR][2];
@@ -204,16 +227,16 @@ SIMD_INLINE void weigh_rows(const struct job *job, const struct scratch *s, int6
             call(1);                                                                               \
     } while (0)
 
-static void score_block(const struct job *job, const struct scratch *s, int64_t key, int64_t count,
-                        int rows)
+static void score_block(const struct kernel_state *job, const struct scratch *s, int64_t key,
+                        int64_t count, int rows)
 {
 #define PIECE(n) score_rows(job, s, key, count, first, n)
     BY_PIECES(PIECE);
 #undef PIECE
 }
 
-static void weigh_block(const struct job *job, const struct scratch *s, int64_t key, int64_t count,
-                        const float *shrink, int rows)
+static void weigh_block(const struct kernel_state *job, const struct scratch *s, int64_t key,
+                        int64_t count, const float *shrink, int rows)
 {
 #define PIECE(n) weigh_rows(job, s, key, count, shrink, first, n)
     BY_PIECES(PIECE);
@@ -276,7 +299,7 @@ static void soften_row(struct scratch *s, int r, int64_t count, const float *mas
 
 /* ---- blocks ---- */
 
-static void store_rows(const struct job *job, const struct scratch *s, float *y, int rows)
+static void store_rows(const struct kernel_state *job, const struct scratch *s, float *y, int rows)
 {
     int64_t size = job->s.head_size;
     for (int r = 0; r < rows; r++, y += job->s.heads * size) {
@@ -287,7 +310,8 @@ static void store_rows(const struct job *job, const struct scratch *s, float *y,
     }
 }
 
-static void run_block(const struct job *job, struct scratch *s, int64_t head, int64_t block)
+static void run_block(const struct kernel_state *job, struct scratch *s, int64_t head,
+                      int64_t block)
 {
     const struct attention_shape *a = &job->s;
     int64_t b = head / a->heads, h = head % a->heads, query = block * MR;
@@ -319,7 +343,7 @@ static void run_block(const struct job *job, struct scratch *s, int64_t head, in
 
 static void run_item(void *context, int64_t item, int thread)
 {
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     const struct attention_shape *a = &job->s;
     struct scratch s;
     lay_out(a, job->workspace + (size_t)thread * job->thread_bytes, &s);
@@ -338,46 +362,28 @@ static void run_item(void *context, int64_t item, int thread)
         run_block(job, &s, head, block);
 }
 
-/* Strides of the mask seen as [batch, heads, queries, keys]; 0 where it is broadcast. */
-static void mask_strides(const struct desc *mask, int64_t stride[4])
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    for (int d = 0; d < 4; d++) {
-        int own = d - (4 - mask->shape.rank);
-        stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
-    }
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    (void)state;
-    struct job job = {.q = args->in[0], .y = args->out[0], .workspace = args->workspace};
-    if (shape_of_query(q, &job.s, NULL) != STATUS_OK)
-        return;
+    struct kernel_state job = *plan;
+    job.q = args->in[0];
     job.k = job.s.packed ? job.q : args->in[1];
     job.v = job.s.packed ? job.q : args->in[2];
-    if (query_in(q, 3)) {
-        job.mask = args->in[3];
-        mask_strides(&q->in[3], job.mask_stride);
-    }
-    job.width = round_up(job.s.head_size, NR);
-    job.blocks = (job.s.queries + MR - 1) / MR;
-    job.thread_bytes = lay_out(&job.s, NULL, NULL);
-    int64_t heads = job.s.batch * job.s.heads, threads = pool_threads(args->pool);
-    job.items_per_head = heads ? (threads * ITEMS_PER_THREAD + heads - 1) / heads : 1;
-    if (threads == 1 || job.items_per_head < 1)
-        job.items_per_head = 1;
-    if (job.items_per_head > job.blocks)
-        job.items_per_head = job.blocks;
-    for (int64_t t = 0; t < threads; t++) {
+    job.mask = job.masked ? args->in[3] : NULL;
+    job.y = args->out[0];
+    job.workspace = args->workspace;
+    for (int t = 0; t < job.threads; t++) {
         struct scratch s;
         lay_out(&job.s, job.workspace + (size_t)t * job.thread_bytes, &s);
         *s.packed_head = -1;
     }
-    pool_run(args->pool, heads * job.items_per_head, run_item, &job);
+    pool_run(args->pool, job.heads * job.items_per_head, run_item, &job);
 }
 
 REGISTER_KERNEL(attention_flash) = {
-    NATIVE(attention_flash),    .ops = OPS("Attention"), .supports = supports,
-    .old_workspace = workspace, .old_launch = launch,
+    NATIVE(attention_flash),
+    .ops = OPS("Attention"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .launch = launch,
 };

@@ -11,12 +11,15 @@
 
 enum { QUERIES_MAX = 16 }; /* beyond, attention_flash wins by far */
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     struct attention_shape s;
     const float *q, *k, *v, *mask; /* mask may be NULL */
     int64_t mask_stride[4];        /* batch, head, query, key */
     float *y, *scores;             /* scores: per thread `stride` floats */
     int64_t stride;
+    bool masked;
+    int threads;
 };
 
 static enum status shape_of_query(const struct kernel_query *q, struct attention_shape *s,
@@ -27,29 +30,30 @@ static enum status shape_of_query(const struct kernel_query *q, struct attention
                                 v ? &v->shape : NULL, s, why);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *p,
+                        struct error *why)
 {
-    struct attention_shape s;
+    (void)variant;
+    struct attention_shape *s = &p->s;
     TRY(query_plain_f32(q, why));
-    TRY(shape_of_query(q, &s, why));
-    if (s.queries > QUERIES_MAX)
-        return UNSUPPORTED(why, "%lld queries, more than %d", (long long)s.queries,
+    TRY(shape_of_query(q, s, why));
+    if (s->queries > QUERIES_MAX)
+        return UNSUPPORTED(why, "%lld queries, more than %d", (long long)s->queries,
                            (int)QUERIES_MAX);
+    p->stride = (s->keys + 15) / 16 * 16;
+    p->threads = q->threads;
+    const struct desc *mask = query_in(q, 3);
+    p->masked = mask;
+    for (int d = 0; mask && d < 4; d++) {
+        int own = d - (4 - mask->shape.rank);
+        p->mask_stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
+    }
     return STATUS_OK;
 }
 
-static int64_t stride_of(const struct attention_shape *s)
+static size_t workspace(const struct kernel_state *p)
 {
-    return (s->keys + 15) / 16 * 16;
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    struct attention_shape s;
-    if (shape_of_query(q, &s, NULL) != STATUS_OK)
-        return 0;
-    return (size_t)(q->threads * stride_of(&s)) * sizeof(float);
+    return (size_t)(p->threads * p->stride) * sizeof(float);
 }
 
 SIMD_INLINE vf part_of(const float *row, int64_t d, int64_t size)
@@ -58,8 +62,8 @@ SIMD_INLINE vf part_of(const float *row, int64_t d, int64_t size)
 }
 
 /* scores[j] = scale q . k_j + mask_j; returns the largest. */
-static float score_keys(const struct job *job, const float *q, const float *k, const float *mask,
-                        float *scores)
+static float score_keys(const struct kernel_state *job, const float *q, const float *k,
+                        const float *mask, float *scores)
 {
     const struct attention_shape *s = &job->s;
     float scale = (float)s->scale, most = -INFINITY;
@@ -87,7 +91,7 @@ static float exp_scores(float *scores, int64_t n, float most)
 }
 
 /* y = factor * sum of scores[j] v_j, columns [first, first + vectors VL); vectors is a constant. */
-SIMD_INLINE void weigh_values(const struct job *job, const float *scores, const float *v,
+SIMD_INLINE void weigh_values(const struct kernel_state *job, const float *scores, const float *v,
                               int64_t first, int vectors, float factor, float *y)
 {
     const struct attention_shape *s = &job->s;
@@ -104,7 +108,7 @@ SIMD_INLINE void weigh_values(const struct job *job, const float *scores, const 
 
 static void run_line(void *context, int64_t line, int thread)
 {
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     const struct attention_shape *s = &job->s;
     int64_t query = line % s->queries, h = line / s->queries % s->heads;
     int64_t b = line / s->queries / s->heads, head = h * s->head_size;
@@ -125,26 +129,19 @@ static void run_line(void *context, int64_t line, int thread)
         weigh_values(job, scores, v, d, 1, factor, y);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct job job = {.q = args->in[0], .y = args->out[0], .scores = args->workspace};
-    if (shape_of_query(q, &job.s, NULL) != STATUS_OK)
-        return;
+    struct kernel_state job = *plan;
+    job.q = args->in[0];
     job.k = job.s.packed ? job.q : args->in[1];
     job.v = job.s.packed ? job.q : args->in[2];
-    job.stride = stride_of(&job.s);
-    const struct desc *mask = query_in(q, 3);
-    for (int d = 0; mask && d < 4; d++) {
-        int own = d - (4 - mask->shape.rank);
-        job.mask_stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
-    }
-    job.mask = mask ? args->in[3] : NULL;
+    job.mask = job.masked ? args->in[3] : NULL;
+    job.y = args->out[0];
+    job.scores = args->workspace;
     pool_run(args->pool, job.s.batch * job.s.heads * job.s.queries, run_line, &job);
 }
 
 REGISTER_KERNEL(attention_rows) = {
-    NATIVE(attention_rows),     .ops = OPS("Attention"), .supports = supports,
-    .old_workspace = workspace, .old_launch = launch,
+    NATIVE(attention_rows), .ops = OPS("Attention"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,           .workspace = workspace,  .launch = launch,
 };

@@ -170,7 +170,8 @@ static cast_fn *const casts[DTYPE_COUNT][DTYPE_COUNT] = {
     [DTYPE_F8E4M3] = {[DTYPE_F32] = f8_to_f32, [DTYPE_BF16] = f8_to_bf16},
 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const char *from;
     char *to;
     int64_t count;
@@ -179,8 +180,10 @@ struct job {
 };
 
 /* The second input of CastLike lends its type only. */
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     const struct desc *in = &q->in[0], *out = &q->out[0];
     if (!casts[in->dtype][out->dtype])
         return UNSUPPORTED(why, "%s to %s", dtype_name(in->dtype), dtype_name(out->dtype));
@@ -188,34 +191,34 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "no fused epilogue");
     if (!desc_is_dense(in) || !desc_is_dense(out) || !desc_same_memory(in, out))
         return UNSUPPORTED(why, "input and output lie differently");
+    s->count = shape_count(&out->shape);
+    s->from_size = dtype_size(in->dtype);
+    s->to_size = dtype_size(out->dtype);
+    s->cast = casts[in->dtype][out->dtype];
     return STATUS_OK;
 }
 
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile * TILE_ELEMENTS, left = job->count - first;
     job->cast(job->from + first * (int64_t)job->from_size, job->to + first * (int64_t)job->to_size,
               left < TILE_ELEMENTS ? left : TILE_ELEMENTS);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct job job = {.from = args->in[0],
-                      .to = args->out[0],
-                      .count = shape_count(&q->out[0].shape),
-                      .from_size = dtype_size(q->in[0].dtype),
-                      .to_size = dtype_size(q->out[0].dtype),
-                      .cast = casts[q->in[0].dtype][q->out[0].dtype]};
+    struct kernel_state job = *plan;
+    job.from = args->in[0];
+    job.to = args->out[0];
     pool_run(args->pool, (job.count + TILE_ELEMENTS - 1) / TILE_ELEMENTS, run_tile, &job);
 }
 
 REGISTER_KERNEL(cast_flat) = {
     NATIVE(cast_flat),
     .ops = OPS("Cast", "CastLike"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

@@ -110,24 +110,21 @@ static row_fn *find(const struct kernel_query *q)
     return NULL;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    if (!find(q))
+    (void)variant;
+    row_fn *run = find(q);
+    if (!run)
         return UNSUPPORTED(why, "%s of %s", q->node->op->name, dtype_name(q->in[0].dtype));
-    return row_loop_supports(q, why);
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    (void)state;
-    row_loop_run(q, args, find(q));
+    return row_loop_plan(q, run, s, why);
 }
 
 REGISTER_KERNEL(compare_rows) = {
     NATIVE(compare_rows),
     .ops = OPS("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or",
                "Xor"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = row_loop_launch,
 };

@@ -12,12 +12,14 @@
 enum { ACTIVE, LINKS, EDGES };
 
 struct kernel_state {
-    int64_t nodes, edges;
-    int32_t ends[]; /* pairs; both 0 where there is no edge */
+    int64_t images, nodes, edges;
+    int32_t *ends; /* pairs; both 0 where there is no edge */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     for (int k = 0; k < 3; k++)
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
@@ -27,25 +29,25 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "edges are not constant i64");
     if (q->in[ACTIVE].shape.dim[1] > INT32_MAX)
         return UNSUPPORTED(why, "more than 2^31 nodes");
-    return q->node->post_count ? UNSUPPORTED(why, "no fused epilogue") : STATUS_OK;
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    s->images = q->in[ACTIVE].shape.dim[0];
+    s->nodes = q->in[ACTIVE].shape.dim[1];
+    s->edges = q->in[EDGES].shape.dim[0];
+    return STATUS_OK;
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
 {
-    (void)variant;
-    int64_t edges = q->in[EDGES].shape.dim[0], nodes = q->in[ACTIVE].shape.dim[1];
     const int64_t *ends = q->fixed[EDGES];
-    *state_bytes = sizeof(struct kernel_state) + (size_t)edges * 2 * sizeof(int32_t);
-    struct kernel_state *s = calloc(1, *state_bytes);
-    if (!s)
+    *packed_bytes = (size_t)s->edges * 2 * sizeof(*s->ends);
+    s->ends = calloc(1, *packed_bytes + 1);
+    if (!s->ends)
         return FAIL_NO_MEMORY(err);
-    *state = s;
-    s->nodes = nodes;
-    s->edges = edges;
-    for (int64_t e = 0; e < edges; e++) {
+    for (int64_t e = 0; e < s->edges; e++) {
         const int64_t *end = ends + 2 * e;
-        if (end[0] < 0 || end[1] < 0 || end[0] >= nodes || end[1] >= nodes)
+        if (end[0] < 0 || end[1] < 0 || end[0] >= s->nodes || end[1] >= s->nodes)
             continue;
         s->ends[2 * e] = (int32_t)end[0];
         s->ends[2 * e + 1] = (int32_t)end[1];
@@ -108,24 +110,27 @@ static void image(void *context, int64_t i, int thread)
             parent[k] = parent[parent[k]];
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void release(struct kernel_state *s)
+{
+    free(s->ends);
+}
+
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct job job = {.state = state,
                       .active = args->in[ACTIVE],
                       .links = args->in[LINKS],
                       .labels = args->out[0]};
-    pool_run(args->pool, q->in[ACTIVE].shape.dim[0], image, &job);
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
+    pool_run(args->pool, state->images, image, &job);
 }
 
 REGISTER_KERNEL(components_union) = {
-    NATIVE(components_union), .ops = OPS("ConnectedComponents"),
-    .supports = supports,     .packs = 1u << EDGES,
-    .old_prepare = prepare,   .old_launch = launch,
+    NATIVE(components_union),
+    .ops = OPS("ConnectedComponents"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .packs = 1u << EDGES,
+    .prepare = prepare,
+    .launch = launch,
     .release = release,
 };

@@ -7,6 +7,7 @@
 #include "engine/kernels/lib/copy_plan.h"
 
 REGISTER_KERNEL(concat_copy) = {
-    NATIVE(concat_copy),         .ops = OPS("Concat"),      .supports = copy_supports,
-    .old_prepare = copy_prepare, .old_launch = copy_launch, .release = copy_release,
+    NATIVE(concat_copy),
+    .ops = OPS("Concat"),
+    COPY_HOOKS,
 };

@@ -13,11 +13,12 @@
 enum { TILE_ELEMENTS = 16384, MUL = 0, ADD, ACT };
 
 struct kernel_state {
-    int pieces;
+    int pieces, factor, shift; /* inputs: how many are joined, and those of MUL and ADD */
+    struct post act;
     bool channels_last;
     int64_t images, plane, channels;
     int64_t rows, rows_per_tile; /* channels-last: positions; plain: images x channels */
-    int64_t starts[];            /* first channel of each piece, and behind the last */
+    int64_t *starts;             /* first channel of each piece, and behind the last */
 };
 
 struct job {
@@ -25,8 +26,6 @@ struct job {
     const void *const *in;
     const float *factor, *shift;
     float *y;
-    enum act act;
-    float a, b;
 };
 
 static bool per_channel(const struct kernel_query *q, int post, enum post_kind kind)
@@ -47,8 +46,10 @@ static bool all_lie(const struct kernel_query *q, bool (*lies)(const struct desc
     return lies(&q->out[0]);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     const struct node *node = q->node;
     int64_t axis = node_int(node, "axis", 1);
     if (!query_all_dtype(q, DTYPE_F32) || q->out[0].shape.rank != 4 || (axis != 1 && axis != -3))
@@ -60,21 +61,12 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "only an activation may follow factor and shift");
     if (!all_lie(q, desc_is_plain) && !all_lie(q, desc_is_nhwc))
         return UNSUPPORTED(why, "inputs and output lie differently");
-    return STATUS_OK;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    int pieces = q->node->op_inputs;
     const struct shape *y = &q->out[0].shape;
-    *state_bytes = sizeof(struct kernel_state) + ((size_t)pieces + 1) * sizeof(int64_t);
-    struct kernel_state *s = calloc(1, *state_bytes);
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *state = s;
-    s->pieces = pieces;
+    s->pieces = node->op_inputs;
+    s->factor = node->posts[MUL].input;
+    s->shift = node->posts[ADD].input;
+    if (node->post_count > 2)
+        s->act = node->posts[ACT];
     s->channels_last = all_lie(q, desc_is_nhwc);
     s->images = y->dim[0];
     s->channels = y->dim[1];
@@ -82,7 +74,17 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
     s->rows = s->images * (s->channels_last ? s->plane : s->channels);
     int64_t row = s->channels_last ? s->channels : s->plane;
     s->rows_per_tile = row && row < TILE_ELEMENTS ? TILE_ELEMENTS / row : 1;
-    for (int k = 0; k < pieces; k++)
+    return STATUS_OK;
+}
+
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
+{
+    *packed_bytes = ((size_t)s->pieces + 1) * sizeof(*s->starts);
+    s->starts = calloc(1, *packed_bytes);
+    if (!s->starts)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < s->pieces; k++)
         s->starts[k + 1] = s->starts[k] + q->in[k].shape.dim[1];
     return STATUS_OK;
 }
@@ -90,17 +92,18 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
 /* n neighbours; factors and shifts step with x. */
 static void span(const struct job *job, const float *x, float *y, int64_t start, int64_t n)
 {
+    const struct kernel_state *s = job->state;
     const float *factor = job->factor + start, *shift = job->shift + start;
     int64_t i = 0;
     for (; i + VL <= n; i += VL) {
         vf value = vf_fma(vf_load(x + i), vf_load(factor + i), vf_load(shift + i));
-        vf_store(y + i, vf_act(value, job->act, job->a, job->b));
+        vf_store(y + i, vf_act(value, s->act.act, s->act.a, s->act.b));
     }
     if (i < n) {
         vm lanes = vm_first(n - i);
         vf value = vf_fma(vf_load_m(x + i, lanes), vf_load_m(factor + i, lanes),
                           vf_load_m(shift + i, lanes));
-        vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+        vf_store_m(y + i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b));
     }
 }
 
@@ -128,7 +131,7 @@ static void plane(const struct job *job, int64_t row)
     for (int64_t i = 0; i < s->plane; i += VL) {
         vm lanes = vm_first(s->plane - i);
         vf value = vf_fma(vf_load_m(x + i, lanes), factor, shift);
-        vf_store_m(y + i, lanes, vf_act(value, job->act, job->a, job->b));
+        vf_store_m(y + i, lanes, vf_act(value, s->act.act, s->act.a, s->act.b));
     }
 }
 
@@ -147,29 +150,23 @@ static void run_tile(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *s, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void release(struct kernel_state *s)
 {
-    const struct post *posts = q->node->posts;
+    free(s->starts);
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
+{
     struct job job = {.state = s,
                       .in = args->in,
-                      .factor = args->in[posts[MUL].input],
-                      .shift = args->in[posts[ADD].input],
+                      .factor = args->in[s->factor],
+                      .shift = args->in[s->shift],
                       .y = args->out[0]};
-    if (q->node->post_count > 2) {
-        job.act = posts[ACT].act;
-        job.a = posts[ACT].a;
-        job.b = posts[ACT].b;
-    }
     pool_run(args->pool, (s->rows + s->rows_per_tile - 1) / s->rows_per_tile, run_tile, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(concat_norm) = {
-    NATIVE(concat_norm),    .ops = OPS("Concat"), .supports = supports,
-    .old_prepare = prepare, .old_launch = launch, .release = release,
+    NATIVE(concat_norm), .ops = OPS("Concat"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,        .prepare = prepare,   .launch = launch,
+    .release = release,
 };

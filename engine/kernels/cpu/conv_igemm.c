@@ -20,17 +20,9 @@ struct kernel_state {
     float *packed, *bias, *zeros;
     int64_t merged, groups;           /* groups taken together, and how many of those */
     int64_t batch_dim[2], c_batch[2]; /* images (unless folded), groups */
+    bool large;                       /* the result may be written past the caches */
     bool linear;                      /* row m of A is m pixels from the start */
 };
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct conv_shape s;
-    TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
-    if (s.window.group > 1 && s.group_in == 1 && s.group_out == 1 && s.window.in[0] == 1)
-        return UNSUPPORTED(why, "depthwise");
-    return STATUS_OK;
-}
 
 /* How many groups to take together: the least divisor that fills a vector. */
 static int64_t merge_groups(const struct conv_shape *s)
@@ -58,52 +50,6 @@ static struct gemm_size size_of(const struct kernel_query *q, const struct conv_
 static int64_t row_floats(const struct conv_shape *s)
 {
     return s->x_at[SPATIAL_MAX - 1] * s->window.stride[SPATIAL_MAX - 1];
-}
-
-static bool is_large(const struct kernel_query *q)
-{
-    return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
-}
-
-static struct gemm_plan plan_of(const struct kernel_query *q, const struct conv_shape *s,
-                                int variant)
-{
-    struct gemm_size size = size_of(q, s);
-    return gemm_variant(&size, row_floats(s), is_large(q), variant);
-}
-
-static int variants(const struct kernel_query *q)
-{
-    struct conv_shape s;
-    conv_shape_from(q, CONV_PLAIN, &s, NULL);
-    struct gemm_size size = size_of(q, &s);
-    return gemm_variant_count(&size, row_floats(&s), is_large(q));
-}
-
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
-{
-    struct conv_shape s;
-    conv_shape_from(q, CONV_PLAIN, &s, NULL);
-    struct gemm_plan plan = plan_of(q, &s, variant);
-    gemm_describe(&plan, text, size);
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    struct conv_shape s;
-    conv_shape_from(q, CONV_PLAIN, &s, NULL);
-    struct gemm_plan plan = plan_of(q, &s, variant);
-    return gemm_workspace(&plan);
-}
-
-static void release(struct kernel_state *state)
-{
-    if (!state)
-        return;
-    free(state->packed);
-    free(state->bias);
-    free(state->zeros);
-    free(state);
 }
 
 /* Weights [M, C, taps] of merged groups from `first` on as B[tap][c][m]; zero between groups. */
@@ -180,37 +126,57 @@ static void set_batches(struct kernel_state *state)
     state->c_batch[1] = columns;
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    conv_shape_from(q, CONV_PLAIN, &state->shape, NULL);
-    state->plan = plan_of(q, &state->shape, variant);
-    state->post = state->shape.post;
-    state->linear = is_linear(&state->shape);
+    struct conv_shape *s = &state->shape;
+    TRY(conv_shape_from(q, CONV_PLAIN, s, why));
+    if (s->window.group > 1 && s->group_in == 1 && s->group_out == 1 && s->window.in[0] == 1)
+        return UNSUPPORTED(why, "depthwise");
+    struct gemm_size size = size_of(q, s);
+    state->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
+    state->plan = gemm_variant(&size, row_floats(s), state->large, variant);
+    state->post = s->post;
+    state->linear = is_linear(s);
     set_batches(state);
-    size_t packed_bytes =
+    return STATUS_OK;
+}
+
+static int variants(const struct kernel_state *s)
+{
+    return gemm_variant_count(&s->plan.size, row_floats(&s->shape), s->large);
+}
+
+static void describe(const struct kernel_state *s, char *text, size_t size)
+{
+    gemm_describe(&s->plan, text, size);
+}
+
+static size_t workspace(const struct kernel_state *s)
+{
+    return gemm_workspace(&s->plan);
+}
+
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
+{
+    size_t weight_bytes =
         (size_t)(gemm_packed_floats(&state->plan) * state->groups) * sizeof(float);
     size_t bias_bytes =
         (size_t)(state->shape.out_channels + gemm_bias_floats(&state->plan)) * sizeof(float);
     size_t zero_bytes = (size_t)(state->shape.channels + VL) * sizeof(float);
-    state->packed = gemm_alloc(packed_bytes);
+    state->packed = gemm_alloc(weight_bytes);
     state->bias = gemm_alloc(bias_bytes);
     state->zeros = gemm_alloc(zero_bytes);
-    if (!state->packed || !state->bias || !state->zeros ||
-        pack_weights(state, q->fixed[1], err) != STATUS_OK) {
-        release(state);
+    if (!state->packed || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
-    }
+    TRY(pack_weights(state, q->fixed[1], err));
     memset(state->zeros, 0, zero_bytes);
     memset(state->bias, 0, bias_bytes);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
     for (int k = 0; k < state->post.count; k++)
         state->post.steps[k].batch[1] = state->c_batch[1] * state->post.steps[k].column;
-    *state_bytes = packed_bytes + bias_bytes + zero_bytes;
-    *out = state;
+    *packed_bytes = weight_bytes + bias_bytes + zero_bytes;
     return STATUS_OK;
 }
 
@@ -317,10 +283,8 @@ static void rows(const struct gemm_rows *wanted, const float **to, int64_t step)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     const struct conv_shape *s = &state->shape;
     struct rows_source source = {state, args->in[0]};
     struct gemm_call call = {.rows = rows,
@@ -341,9 +305,23 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
     gemm_run(&state->plan, &call, args->pool);
 }
 
+static void release(struct kernel_state *state)
+{
+    free(state->packed);
+    free(state->bias);
+    free(state->zeros);
+}
+
 REGISTER_KERNEL(conv_igemm) = {
-    NATIVE(conv_igemm),         .ops = OPS("Conv"),       .packs = 1u << 1 | 1u << 2,
-    .supports = supports,       .old_variants = variants, .old_describe = describe,
-    .old_workspace = workspace, .old_prepare = prepare,   .old_launch = launch,
+    NATIVE(conv_igemm),
+    .ops = OPS("Conv"),
+    .packs = 1u << 1 | 1u << 2,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
     .release = release,
 };

@@ -36,34 +36,12 @@ static const struct tuning tunings[] = {{2, 6}, {3, 4}};
 static const struct tuning tunings[] = {{4, 4}, {4, 3}};
 #endif
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct conv_shape s;
-    TRY(conv_shape_from(q, CONV_PLANES | CONV_BY_IMAGE, &s, why));
-    const struct window *w = &s.window;
-    if (w->group > 1)
-        return UNSUPPORTED(why, "groups");
-    if (s.channels > CHANNELS_MAX)
-        return UNSUPPORTED(why, "more than %d input channels", CHANNELS_MAX);
-    if (w->in[0] != 1 || w->kernel[0] != 1)
-        return UNSUPPORTED(why, "three spatial dimensions");
-    if (w->dilation[2] != 1)
-        return UNSUPPORTED(why, "dilation along lines");
-    if (s.x_at[2] != 1 && s.x_channel != 1)
-        return UNSUPPORTED(why, "neither lines nor channels of the input are dense");
-    return STATUS_OK;
-}
-
 /* Large results are streamed, but for the last two variants. */
-static bool is_large(const struct kernel_query *q)
-{
-    return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
-}
-
 static struct gemm_plan plan_of(const struct kernel_query *q, const struct conv_shape *s,
                                 int variant)
 {
     const struct tuning *t = &tunings[variant % ARRAY_COUNT(tunings)];
+    bool large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
     struct gemm_size size = {.batch = s->images,
                              .m = s->pixels,
                              .n = s->out_channels,
@@ -72,7 +50,7 @@ static struct gemm_plan plan_of(const struct kernel_query *q, const struct conv_
                              .vectors = t->vectors,
                              .rows = t->rows,
                              .threads = q->threads,
-                             .stream = is_large(q) && variant < ARRAY_COUNT(tunings)};
+                             .stream = large && variant < ARRAY_COUNT(tunings)};
     return gemm_plan_for(&size);
 }
 
@@ -191,42 +169,52 @@ static void point_rows(const struct gemm_rows *rows, const float **to, int64_t s
 
 /* ---- hooks ---- */
 
-static int variants(const struct kernel_query *q)
+static enum status fits(const struct conv_shape *s, struct error *why)
 {
-    return ARRAY_COUNT(tunings) + (is_large(q) ? 2 : 0);
+    const struct window *w = &s->window;
+    if (w->group > 1)
+        return UNSUPPORTED(why, "groups");
+    if (s->channels > CHANNELS_MAX)
+        return UNSUPPORTED(why, "more than %d input channels", CHANNELS_MAX);
+    if (w->in[0] != 1 || w->kernel[0] != 1)
+        return UNSUPPORTED(why, "three spatial dimensions");
+    if (w->dilation[2] != 1)
+        return UNSUPPORTED(why, "dilation along lines");
+    if (s->x_at[2] != 1 && s->x_channel != 1)
+        return UNSUPPORTED(why, "neither lines nor channels of the input are dense");
+    return STATUS_OK;
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
-    struct conv_shape s;
-    conv_shape_from(q, CONV_PLANES | CONV_BY_IMAGE, &s, NULL);
-    struct gemm_plan plan = plan_of(q, &s, variant);
-    gemm_describe(&plan, text, size);
+    TRY(conv_shape_from(q, CONV_PLANES | CONV_BY_IMAGE, &state->shape, why));
+    TRY(fits(&state->shape, why));
+    state->plan = plan_of(q, &state->shape, variant);
+    state->post = state->shape.post;
+    measure_band(state);
+    return STATUS_OK;
 }
 
-static struct kernel_state measured(const struct kernel_query *q, int variant)
+static int variants(const struct kernel_state *s)
 {
-    struct kernel_state state = {0};
-    conv_shape_from(q, CONV_PLANES | CONV_BY_IMAGE, &state.shape, NULL);
-    state.plan = plan_of(q, &state.shape, variant);
-    state.post = state.shape.post;
-    measure_band(&state);
-    return state;
+    return ARRAY_COUNT(tunings) + (s->plan.size.stream ? 2 : 0);
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    struct kernel_state state = measured(q, variant);
-    return gemm_workspace(&state.plan) + (band_bytes(&state) + ALIGN_TENSOR) * (size_t)q->threads;
+    gemm_describe(&s->plan, text, size);
+}
+
+static size_t workspace(const struct kernel_state *s)
+{
+    return gemm_workspace(&s->plan) + (band_bytes(s) + ALIGN_TENSOR) * (size_t)s->plan.size.threads;
 }
 
 static void release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     free(state->packed);
     free(state->bias);
-    free(state);
 }
 
 /* Weights [M, C, y, x] in the order of the reduction: [M, y, x, C]. */
@@ -251,32 +239,24 @@ static enum status pack_weights(struct kernel_state *state, const float *weights
     return STATUS_OK;
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
 {
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    *state = measured(q, variant);
-    size_t packed_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
+    size_t weight_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
     size_t bias_bytes = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
-    state->packed = gemm_alloc(packed_bytes);
+    state->packed = gemm_alloc(weight_bytes);
     state->bias = gemm_alloc(bias_bytes);
-    if (!state->packed || !state->bias || pack_weights(state, q->fixed[1], err) != STATUS_OK) {
-        release(state);
+    if (!state->packed || !state->bias)
         return FAIL_NO_MEMORY(err);
-    }
+    TRY(pack_weights(state, q->fixed[1], err));
     memset(state->bias, 0, bias_bytes);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
-    *state_bytes = packed_bytes + bias_bytes;
-    *out = state;
+    *packed_bytes = weight_bytes + bias_bytes;
     return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     const struct conv_shape *s = &state->shape;
     struct source source = {state, args->in[0]};
     struct gemm_call call = {.rows = point_rows,
@@ -298,8 +278,15 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(conv_stem) = {
-    NATIVE(conv_stem),          .ops = OPS("Conv"),       .packs = 1u << 1 | 1u << 2,
-    .supports = supports,       .old_variants = variants, .old_describe = describe,
-    .old_workspace = workspace, .old_prepare = prepare,   .old_launch = launch,
+    NATIVE(conv_stem),
+    .ops = OPS("Conv"),
+    .packs = 1u << 1 | 1u << 2,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
     .release = release,
 };

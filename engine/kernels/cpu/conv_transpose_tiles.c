@@ -48,7 +48,8 @@ static bool tiles_fit(const struct kernel_query *q)
            all_are(q->node, "dilations", 1) && !node_attr(q->node, "auto_pad");
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
     if (!query_all_dtype(q, DTYPE_F32))
         return UNSUPPORTED(why, "only f32");
@@ -62,51 +63,43 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "groups");
     if (!tiles_fit(q) || shape_count(&q->out[0].shape) == 0)
         return UNSUPPORTED(why, "windows overlap, or are padded or dilated");
+    const int64_t *x = q->in[X].shape.dim, *w = q->in[WEIGHTS].shape.dim;
+    struct gemm_size size = {.batch = x[0] * x[2],
+                             .m = x[3],
+                             .n = w[3] * w[1],
+                             .taps = 1,
+                             .k = x[1],
+                             .threads = q->threads};
+    *s = (struct kernel_state){.plan = gemm_variant(&size, size.k, false, variant),
+                               .rows = x[0] * x[2],
+                               .width = x[3],
+                               .in_channels = x[1],
+                               .out_channels = w[1],
+                               .kernel_h = w[2],
+                               .kernel_w = w[3]};
+    s->packed_floats = gemm_packed_floats(&s->plan);
     return STATUS_OK;
 }
 
-static struct gemm_size size_of(const struct kernel_query *q)
+static int variants(const struct kernel_state *s)
 {
-    const int64_t *x = q->in[X].shape.dim, *w = q->in[WEIGHTS].shape.dim;
-    return (struct gemm_size){.batch = x[0] * x[2],
-                              .m = x[3],
-                              .n = w[3] * w[1],
-                              .taps = 1,
-                              .k = x[1],
-                              .threads = q->threads};
+    return gemm_variant_count(&s->plan.size, s->in_channels, false);
 }
 
-static int variants(const struct kernel_query *q)
+static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    struct gemm_size size = size_of(q);
-    return gemm_variant_count(&size, size.k, false);
+    gemm_describe(&s->plan, text, size);
 }
 
-static struct gemm_plan plan_of(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    struct gemm_size size = size_of(q);
-    return gemm_variant(&size, size.k, false, variant);
-}
-
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
-{
-    struct gemm_plan plan = plan_of(q, variant);
-    gemm_describe(&plan, text, size);
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    struct gemm_plan plan = plan_of(q, variant);
-    return gemm_workspace(&plan);
+    return gemm_workspace(&s->plan);
 }
 
 static void release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     free(state->packed);
     free(state->bias);
-    free(state);
 }
 
 /* Weights [K, C, kh, kw] -> [K, kw C] of kernel row i, packed. */
@@ -128,38 +121,23 @@ static bool pack_row(const struct kernel_query *q, const struct kernel_state *s,
     return true;
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
 {
-    const int64_t *x = q->in[X].shape.dim, *w = q->in[WEIGHTS].shape.dim;
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *s = (struct kernel_state){.plan = plan_of(q, variant),
-                               .rows = x[0] * x[2],
-                               .width = x[3],
-                               .in_channels = x[1],
-                               .out_channels = w[1],
-                               .kernel_h = w[2],
-                               .kernel_w = w[3]};
-    s->packed_floats = gemm_packed_floats(&s->plan);
-    size_t packed_bytes = (size_t)(s->packed_floats * s->kernel_h) * sizeof(float);
+    size_t weight_bytes = (size_t)(s->packed_floats * s->kernel_h) * sizeof(float);
     size_t bias_bytes = has_bias(q) ? (size_t)gemm_bias_floats(&s->plan) * sizeof(float) : 0;
-    s->packed = gemm_alloc(packed_bytes);
+    s->packed = gemm_alloc(weight_bytes);
     s->bias = bias_bytes ? gemm_alloc(bias_bytes) : NULL;
     bool fine = s->packed && (s->bias || !bias_bytes);
     for (int64_t i = 0; fine && i < s->kernel_h; i++)
         fine = pack_row(q, s, i);
-    if (!fine) {
-        release(s);
+    if (!fine)
         return FAIL_NO_MEMORY(err);
-    }
     if (s->bias)
         memset(s->bias, 0, bias_bytes);
     for (int64_t n = 0; s->bias && n < s->kernel_w * s->out_channels; n++)
         s->bias[n] = ((const float *)q->fixed[BIAS])[n % s->out_channels];
-    *state_bytes = packed_bytes + bias_bytes;
-    *out = s;
+    *packed_bytes = weight_bytes + bias_bytes;
     return STATUS_OK;
 }
 
@@ -177,10 +155,8 @@ static void pixel_rows(const struct gemm_rows *wanted, const float **to, int64_t
         to[m] = first + m * p->channels;
 }
 
-static void launch(const struct kernel_state *s, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
-    (void)q;
     struct pixels pixels = {args->in[X], s->width, s->in_channels};
     struct gemm_post none = {0};
     int64_t tile = s->kernel_w * s->out_channels, row = s->width * tile;
@@ -203,8 +179,15 @@ static void launch(const struct kernel_state *s, const struct kernel_query *q,
 }
 
 REGISTER_KERNEL(conv_transpose_tiles) = {
-    NATIVE(conv_transpose_tiles), .ops = OPS("ConvTranspose"), .packs = 1u << WEIGHTS | 1u << BIAS,
-    .supports = supports,         .old_variants = variants,    .old_describe = describe,
-    .old_workspace = workspace,   .old_prepare = prepare,      .old_launch = launch,
+    NATIVE(conv_transpose_tiles),
+    .ops = OPS("ConvTranspose"),
+    .packs = 1u << WEIGHTS | 1u << BIAS,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
     .release = release,
 };

@@ -28,6 +28,7 @@ struct kernel_state {
     bool shared, large; /* large: the result is written past the caches if it is aligned */
     int64_t v_row, v_step, m_row, m_step; /* floats between tiles and between points */
     int64_t packed_step;
+    int threads;
     size_t block_bytes; /* V and M of one block */
     float *packed, *bias, *zeros;
 };
@@ -53,18 +54,16 @@ static const struct tuning tunings[] = {
 static const struct tuning tunings[] = {{4, 4, 4, false, 640}, {2, 4, 4, false, 640}};
 #endif
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status fits(const struct conv_shape *s, struct error *why)
 {
-    struct conv_shape s;
-    TRY(conv_shape_from(q, CONV_PLAIN, &s, why));
-    const struct window *w = &s.window;
+    const struct window *w = &s->window;
     if (w->group > 1)
         return UNSUPPORTED(why, "groups");
     if (w->kernel[0] != 1 || w->in[0] != 1 || w->kernel[1] != 3 || w->kernel[2] != 3)
         return UNSUPPORTED(why, "the kernel is not 3x3");
     if (w->stride[1] != 1 || w->stride[2] != 1 || w->dilation[1] != 1 || w->dilation[2] != 1)
         return UNSUPPORTED(why, "stride or dilation is not 1");
-    if (s.channels < CHANNELS_MIN || s.out_channels < CHANNELS_MIN)
+    if (s->channels < CHANNELS_MIN || s->out_channels < CHANNELS_MIN)
         return UNSUPPORTED(why, "fewer than %d channels", CHANNELS_MIN);
     return STATUS_OK;
 }
@@ -97,39 +96,43 @@ static struct gemm_plan plan_of(const struct kernel_state *state, const struct t
     return gemm_plan_for(&size);
 }
 
-static struct kernel_state sized(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
     const struct tuning *t = &tunings[variant];
-    struct kernel_state s = {.out = t->out, .shared = t->shared};
-    conv_shape_from(q, CONV_PLAIN, &s.shape, NULL);
-    s.post = s.shape.post;
-    s.points = (t->out + 2) * (t->out + 2);
-    s.tiles_y = divide_up(s.shape.window.out[1], t->out);
-    s.tiles_x = divide_up(s.shape.window.out[2], t->out);
-    s.tiles = s.shape.images * s.tiles_y * s.tiles_x;
-    s.v_row = padded(s.shape.channels);
-    s.m_row = padded(s.shape.out_channels);
-    int64_t tile_bytes = s.points * (s.v_row + s.m_row) * (int64_t)sizeof(float);
+    TRY(conv_shape_from(q, CONV_PLAIN, &s->shape, why));
+    TRY(fits(&s->shape, why));
+    s->out = t->out;
+    s->shared = t->shared;
+    s->threads = q->threads;
+    s->post = s->shape.post;
+    s->points = (t->out + 2) * (t->out + 2);
+    s->tiles_y = divide_up(s->shape.window.out[1], t->out);
+    s->tiles_x = divide_up(s->shape.window.out[2], t->out);
+    s->tiles = s->shape.images * s->tiles_y * s->tiles_x;
+    s->v_row = padded(s->shape.channels);
+    s->m_row = padded(s->shape.out_channels);
+    int64_t tile_bytes = s->points * (s->v_row + s->m_row) * (int64_t)sizeof(float);
     int64_t fit = t->block_kib * 1024 / tile_bytes;
     fit = fit < t->rows ? t->rows : fit;
     /* Every thread shall have a block, as long as a block fills a tile of the micro-kernel. */
-    int64_t blocks = divide_up(s.tiles, fit);
+    int64_t blocks = divide_up(s->tiles, fit);
     if (!t->shared)
         blocks = divide_up(blocks, q->threads) * q->threads;
-    s.block = divide_up(s.tiles, blocks);
-    if (s.block < t->rows)
-        s.block = t->rows < s.tiles ? t->rows : s.tiles;
-    s.blocks = divide_up(s.tiles, s.block);
-    s.plan[0] = plan_of(&s, t, s.block, q->threads);
-    s.plan[1] = plan_of(&s, t, s.tiles - (s.blocks - 1) * s.block, q->threads);
-    s.v_step = s.block * s.v_row;
-    s.m_step = s.block * s.m_row;
-    s.block_bytes = (size_t)(s.points * (s.v_step + s.m_step)) * sizeof(float);
-    s.large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s.shape.out_channels % VL == 0 &&
-              s.shape.y_pixel % VL == 0 && s.shape.y_image % VL == 0 &&
-              s.post.light == s.post.count;
-    s.packed_step = gemm_packed_floats(&s.plan[0]);
-    return s;
+    s->block = divide_up(s->tiles, blocks);
+    if (s->block < t->rows)
+        s->block = t->rows < s->tiles ? t->rows : s->tiles;
+    s->blocks = divide_up(s->tiles, s->block);
+    s->plan[0] = plan_of(s, t, s->block, q->threads);
+    s->plan[1] = plan_of(s, t, s->tiles - (s->blocks - 1) * s->block, q->threads);
+    s->v_step = s->block * s->v_row;
+    s->m_step = s->block * s->m_row;
+    s->block_bytes = (size_t)(s->points * (s->v_step + s->m_step)) * sizeof(float);
+    s->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES && s->shape.out_channels % VL == 0 &&
+               s->shape.y_pixel % VL == 0 && s->shape.y_image % VL == 0 &&
+               s->post.light == s->post.count;
+    s->packed_step = gemm_packed_floats(&s->plan[0]);
+    return STATUS_OK;
 }
 
 static size_t gemm_bytes(const struct kernel_state *s)
@@ -145,34 +148,29 @@ static size_t task_bytes(const struct kernel_state *s)
 
 /* ---- hooks of preparation ---- */
 
-static int variants(const struct kernel_query *q)
+static int variants(const struct kernel_state *s)
 {
-    (void)q;
+    (void)s;
     return ARRAY_COUNT(tunings);
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    struct kernel_state s = sized(q, variant);
-    const struct gemm_size *g = &s.plan[0].size;
-    snprintf(text, size, "F%d %dx%d %s %lldx%lld", s.out, g->rows, g->vectors * VL,
-             s.shared ? "shared" : "own", (long long)s.blocks, (long long)s.block);
+    const struct gemm_size *g = &s->plan[0].size;
+    snprintf(text, size, "F%d %dx%d %s %lldx%lld", s->out, g->rows, g->vectors * VL,
+             s->shared ? "shared" : "own", (long long)s->blocks, (long long)s->block);
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    struct kernel_state s = sized(q, variant);
-    return task_bytes(&s) * (s.shared ? 1 : (size_t)q->threads);
+    return task_bytes(s) * (s->shared ? 1 : (size_t)s->threads);
 }
 
 static void release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     free(state->packed);
     free(state->bias);
     free(state->zeros);
-    free(state);
 }
 
 static enum status pack_weights(struct kernel_state *state, const float *weights, struct error *err)
@@ -193,29 +191,22 @@ static enum status pack_weights(struct kernel_state *state, const float *weights
     return STATUS_OK;
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
 {
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    *state = sized(q, variant);
-    size_t packed_bytes = (size_t)(state->packed_step * state->points) * sizeof(float);
+    size_t weight_bytes = (size_t)(state->packed_step * state->points) * sizeof(float);
     size_t bias_bytes = (size_t)padded(state->shape.out_channels) * sizeof(float);
     size_t zero_bytes = (size_t)padded(state->shape.channels) * sizeof(float);
-    state->packed = gemm_alloc(packed_bytes);
+    state->packed = gemm_alloc(weight_bytes);
     state->bias = gemm_alloc(bias_bytes);
     state->zeros = gemm_alloc(zero_bytes);
-    if (!state->packed || !state->bias || !state->zeros ||
-        pack_weights(state, q->fixed[1], err) != STATUS_OK) {
-        release(state);
+    if (!state->packed || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
-    }
+    TRY(pack_weights(state, q->fixed[1], err));
     memset(state->zeros, 0, zero_bytes);
     memset(state->bias, 0, bias_bytes);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
-    *state_bytes = packed_bytes + bias_bytes + zero_bytes;
-    *out = state;
+    *packed_bytes = weight_bytes + bias_bytes + zero_bytes;
     return STATUS_OK;
 }
 
@@ -386,10 +377,8 @@ static void shared_block(const struct kernel_state *s, const struct kernel_args 
     pool_run(args->pool, groups, output_group, &b);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     if (!state->shared) {
         struct job job = {state, args};
         pool_run(args->pool, state->blocks, own_block, &job);
@@ -400,8 +389,16 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(conv_winograd) = {
-    NATIVE(conv_winograd),    .ops = OPS("Conv"),         .packs = 1u << 1 | 1u << 2,
-    .rel_error = 2e-5,        .supports = supports,       .old_variants = variants,
-    .old_describe = describe, .old_workspace = workspace, .old_prepare = prepare,
-    .old_launch = launch,     .release = release,
+    NATIVE(conv_winograd),
+    .ops = OPS("Conv"),
+    .packs = 1u << 1 | 1u << 2,
+    .rel_error = 2e-5,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
+    .release = release,
 };

@@ -9,8 +9,5 @@ REGISTER_KERNEL(copy_strided) = {
     NATIVE(copy_strided),
     .ops = OPS("Reorder", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout",
                "Transpose", "Expand", "Slice", "Tile", "DepthToSpace", "SpaceToDepth"),
-    .supports = copy_supports,
-    .old_prepare = copy_prepare,
-    .old_launch = copy_launch,
-    .release = copy_release,
+    COPY_HOOKS,
 };

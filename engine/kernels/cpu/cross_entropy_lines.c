@@ -14,7 +14,8 @@
 
 enum { TURNED_MAX = 64, TILE_FLOATS = 8192 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x, *weights; /* weights may be NULL */
     const void *labels;
     bool wide;                       /* labels are i64 */
@@ -22,10 +23,15 @@ struct job {
     struct axis axis;
     int64_t ignored, per_tile; /* positions */
     bool ignores;
+    bool weighted, kept, mean; /* kept: the losses themselves are wanted */
+    bool log_probs;            /* are wanted, too */
+    int64_t positions;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     const struct desc *weights = query_in(q, 2);
@@ -41,24 +47,28 @@ static enum status supports(const struct kernel_query *q, struct error *why)
             return UNSUPPORTED(why, "output %d is not plain", k);
     if (shape_count(&q->in[0].shape) == 0)
         return UNSUPPORTED(why, "nothing to compute");
+    const char *reduction = node_string(q->node, "reduction", "mean");
+    s->weighted = weights;
+    s->kept = strcmp(reduction, "none") == 0;
+    s->mean = strcmp(reduction, "mean") == 0;
+    s->log_probs = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
+    s->wide = q->in[1].dtype == DTYPE_I64;
+    s->axis = axis_at(&q->in[0].shape, 1);
+    s->ignores = node_attr(q->node, "ignore_index") != NULL;
+    s->ignored = node_int(q->node, "ignore_index", 0);
+    s->positions = s->axis.outer * s->axis.inner;
+    s->per_tile = (TILE_FLOATS / s->axis.size / VL + 1) * VL;
     return STATUS_OK;
 }
 
-static bool is_kept(const struct kernel_query *q)
+static size_t workspace(const struct kernel_state *s)
 {
-    return strcmp(node_string(q->node, "reduction", "mean"), "none") == 0;
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    size_t positions = (size_t)shape_count(&q->in[1].shape);
-    return is_kept(q) ? 0 : 2 * positions * sizeof(float);
+    return s->kept ? 0 : 2 * (size_t)s->positions * sizeof(float);
 }
 
 /* Loss of one position, from the logarithm of the sum of exponentials. `at` is the place of its
  * class 0. A label that cannot be is NAN: the reference fails there. */
-static void put_loss(const struct job *job, int64_t position, int64_t at, float shift)
+static void put_loss(const struct kernel_state *job, int64_t position, int64_t at, float shift)
 {
     int64_t label = job->wide ? ((const int64_t *)job->labels)[position]
                               : ((const int32_t *)job->labels)[position];
@@ -89,7 +99,7 @@ SIMD_INLINE vf lanes_shift(const float *x, int64_t classes, int64_t step, vm lan
 }
 
 /* Positions [first, first + count) of one outer index, count <= VL; inner > 1. */
-static void run_columns(const struct job *job, int64_t outer, int64_t first, int64_t count)
+static void run_columns(const struct kernel_state *job, int64_t outer, int64_t first, int64_t count)
 {
     int64_t classes = job->axis.size, inner = job->axis.inner;
     int64_t start = outer * classes * inner + first;
@@ -104,7 +114,7 @@ static void run_columns(const struct job *job, int64_t outer, int64_t first, int
         put_loss(job, outer * inner + first + k, start + k, shifts[k]);
 }
 
-static void put_row(const struct job *job, int64_t row, float shift)
+static void put_row(const struct kernel_state *job, int64_t row, float shift)
 {
     int64_t classes = job->axis.size, at = row * classes;
     for (int64_t k = 0; job->log_prob && k < classes; k++)
@@ -113,7 +123,7 @@ static void put_row(const struct job *job, int64_t row, float shift)
 }
 
 /* VL rows of few classes, turned round. */
-static void run_turned(const struct job *job, int64_t first, int64_t count)
+static void run_turned(const struct kernel_state *job, int64_t first, int64_t count)
 {
     float turned[TURNED_MAX * VL] = {0}, shifts[VL];
     int64_t classes = job->axis.size;
@@ -145,8 +155,8 @@ static float row_shift(const float *x, int64_t n)
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
-    int64_t inner = job->axis.inner, all = job->axis.outer * inner;
+    const struct kernel_state *job = context;
+    int64_t inner = job->axis.inner, all = job->positions;
     int64_t end = (tile + 1) * job->per_tile < all ? (tile + 1) * job->per_tile : all;
     for (int64_t at = tile * job->per_tile, count; at < end; at += count) {
         count = end - at < VL ? end - at : VL;
@@ -163,41 +173,35 @@ static void run_tile(void *context, int64_t tile, int thread)
     }
 }
 
-static void reduce(const struct job *job, bool mean, float *y)
+static void reduce(const struct kernel_state *job, float *y)
 {
     double sum = 0, total = 0;
-    for (int64_t k = 0; k < job->axis.outer * job->axis.inner; k++) {
+    for (int64_t k = 0; k < job->positions; k++) {
         sum += (double)job->loss[k];
         total += (double)job->weight[k];
     }
-    *y = (float)(mean ? sum / total : sum);
+    *y = (float)(job->mean ? sum / total : sum);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    bool kept = is_kept(q);
-    struct job job = {.x = args->in[0],
-                      .labels = args->in[1],
-                      .weights = query_in(q, 2) ? args->in[2] : NULL,
-                      .wide = q->in[1].dtype == DTYPE_I64,
-                      .axis = axis_at(&q->in[0].shape, 1),
-                      .ignores = node_attr(q->node, "ignore_index") != NULL,
-                      .ignored = node_int(q->node, "ignore_index", 0)};
-    int64_t positions = job.axis.outer * job.axis.inner;
-    job.loss = kept ? args->out[0] : args->workspace;
-    job.weight = kept ? NULL : job.loss + positions;
-    if (q->out_count > 1 && q->out[1].dtype != DTYPE_NONE)
-        job.log_prob = args->out[1];
-    job.per_tile = (TILE_FLOATS / job.axis.size / VL + 1) * VL;
-    pool_run(args->pool, (positions + job.per_tile - 1) / job.per_tile, run_tile, &job);
-    if (!kept)
-        reduce(&job, strcmp(node_string(q->node, "reduction", "mean"), "mean") == 0, args->out[0]);
+    struct kernel_state job = *plan;
+    job.x = args->in[0];
+    job.labels = args->in[1];
+    job.weights = job.weighted ? args->in[2] : NULL;
+    job.loss = job.kept ? args->out[0] : args->workspace;
+    job.weight = job.kept ? NULL : job.loss + job.positions;
+    job.log_prob = job.log_probs ? args->out[1] : NULL;
+    pool_run(args->pool, (job.positions + job.per_tile - 1) / job.per_tile, run_tile, &job);
+    if (!job.kept)
+        reduce(&job, args->out[0]);
 }
 
 REGISTER_KERNEL(cross_entropy_lines) = {
-    NATIVE(cross_entropy_lines), .ops = OPS("SoftmaxCrossEntropyLoss"),
-    .supports = supports,        .old_workspace = workspace,
-    .old_launch = launch,
+    NATIVE(cross_entropy_lines),
+    .ops = OPS("SoftmaxCrossEntropyLoss"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .launch = launch,
 };

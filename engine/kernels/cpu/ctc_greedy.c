@@ -6,19 +6,32 @@
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/simd.h"
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x;
     int64_t *labels, *lengths; /* NULL: not wanted */
     int64_t steps, n, classes, blank;
     bool merge;
+    bool wants_labels, wants_lengths;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (q->in[0].dtype != DTYPE_F32 || !desc_is_plain(&q->in[0]))
         return UNSUPPORTED(why, "only plain f32");
+    const struct shape *x = &q->in[0].shape;
+    int64_t blank = node_int(q->node, "blank", -1);
+    s->wants_labels = q->out[0].dtype != DTYPE_NONE;
+    s->wants_lengths = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
+    s->steps = x->dim[0];
+    s->n = x->dim[1];
+    s->classes = x->dim[2];
+    s->blank = blank < 0 ? x->dim[2] - 1 : blank;
+    s->merge = node_int(q->node, "merge_repeated", 1) != 0;
     return STATUS_OK;
 }
 
@@ -42,7 +55,7 @@ static int64_t best_class(const float *x, int64_t classes)
 static void sequence(void *context, int64_t i, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t count = 0, before = -1;
     int64_t *labels = job->labels ? job->labels + i * job->steps : NULL;
     for (int64_t t = 0; t < job->steps; t++) {
@@ -60,27 +73,19 @@ static void sequence(void *context, int64_t i, int thread)
         labels[count] = -1;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    const struct shape *x = &q->in[0].shape;
-    int64_t blank = node_int(q->node, "blank", -1);
-    bool lengths = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
-    struct job job = {.x = args->in[0],
-                      .labels = q->out[0].dtype != DTYPE_NONE ? args->out[0] : NULL,
-                      .lengths = lengths ? args->out[1] : NULL,
-                      .steps = x->dim[0],
-                      .n = x->dim[1],
-                      .classes = x->dim[2],
-                      .blank = blank < 0 ? x->dim[2] - 1 : blank,
-                      .merge = node_int(q->node, "merge_repeated", 1) != 0};
+    struct kernel_state job = *plan;
+    job.x = args->in[0];
+    job.labels = job.wants_labels ? args->out[0] : NULL;
+    job.lengths = job.wants_lengths ? args->out[1] : NULL;
     pool_run(args->pool, job.n, sequence, &job);
 }
 
 REGISTER_KERNEL(ctc_greedy) = {
     NATIVE(ctc_greedy),
     .ops = OPS("CTCGreedyDecoder"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

@@ -22,8 +22,11 @@ struct product {
 
 struct kernel_state {
     struct decoder_shape s;
+    struct product layer;   /* of every layer, but for the weights */
     struct product *layers; /* [L] */
     struct product query, output;
+    size_t gemm_bytes, workspace;
+    bool wants_words, wants_scores;
 };
 
 /* The workspace. Two buffers of what follows the hypotheses: now and next. */
@@ -55,15 +58,17 @@ static struct gemm_plan plan_of(const struct decoder_shape *s, int64_t n, int64_
     return gemm_variant(&size, k, false, 0);
 }
 
-static size_t gemm_bytes(const struct decoder_shape *s, int threads)
+static void plan_products(struct kernel_state *state, int threads)
 {
-    int64_t d = s->hidden;
-    struct gemm_plan layer = plan_of(s, 4 * d, 3 * d, threads);
-    struct gemm_plan query = plan_of(s, s->attention, d, threads);
-    struct gemm_plan output = plan_of(s, s->vocabulary, d, threads);
-    size_t most = gemm_workspace(&layer), of_query = gemm_workspace(&query);
-    most = of_query > most ? of_query : most;
-    return gemm_workspace(&output) > most ? gemm_workspace(&output) : most;
+    const struct decoder_shape *s = &state->s;
+    struct product *products[] = {&state->layer, &state->query, &state->output};
+    state->layer.plan = plan_of(s, 4 * s->hidden, 3 * s->hidden, threads);
+    state->query.plan = plan_of(s, s->attention, s->hidden, threads);
+    state->output.plan = plan_of(s, s->vocabulary, s->hidden, threads);
+    for (int k = 0; k < ARRAY_COUNT(products); k++) {
+        size_t bytes = gemm_workspace(&products[k]->plan);
+        state->gemm_bytes = bytes > state->gemm_bytes ? bytes : state->gemm_bytes;
+    }
 }
 
 static void *take(char *base, size_t *at, size_t bytes)
@@ -78,8 +83,9 @@ static float *floats(char *base, size_t *at, int64_t count)
     return take(base, at, (size_t)count * sizeof(float));
 }
 
-static struct scratch lay_out(const struct decoder_shape *s, int threads, void *base)
+static struct scratch lay_out(const struct kernel_state *state, void *base)
 {
+    const struct decoder_shape *s = &state->s;
     struct scratch m = {0};
     struct decoder_beams beams;
     int64_t d = s->hidden, rows = s->rows;
@@ -98,7 +104,7 @@ static struct scratch lay_out(const struct decoder_shape *s, int threads, void *
     m.candidates = take(base, at, (size_t)(rows * (s->beam + 1)) * sizeof(*m.candidates));
     m.counts = take(base, at, (size_t)rows * sizeof(*m.counts));
     m.beams = take(base, at, decoder_beams_place(&beams, s, NULL));
-    m.gemm = take(base, at, gemm_bytes(s, threads));
+    m.gemm = take(base, at, state->gemm_bytes);
     return m;
 }
 
@@ -117,9 +123,11 @@ static bool is_weight(int input)
            input == DECODER_OUTPUT;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
-    struct decoder_shape s;
+    (void)variant;
+    struct decoder_shape *s = &state->s;
     for (int k = 0; k < DECODER_INPUTS; k++) {
         enum dtype want = k == DECODER_LENGTHS ? DTYPE_I32 : DTYPE_F32;
         if (q->in[k].dtype != want || !desc_is_plain(&q->in[k]))
@@ -129,33 +137,32 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     }
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
-    TRY(shape_of_query(q, &s, why));
-    if (s.rows * s.source * s.hidden * s.attention * s.layers == 0)
+    TRY(shape_of_query(q, s, why));
+    if (s->rows * s->source * s->hidden * s->attention * s->layers == 0)
         return UNSUPPORTED(why, "nothing to decode");
+    state->wants_words = q->out[0].dtype != DTYPE_NONE;
+    state->wants_scores = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
+    plan_products(state, q->threads);
+    state->workspace = lay_out(state, NULL).bytes;
     return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *state)
 {
-    struct decoder_shape s;
-    (void)variant;
-    return shape_of_query(q, &s, NULL) == STATUS_OK ? lay_out(&s, q->threads, NULL).bytes : 0;
+    return state->workspace;
 }
 
 /* ---- weights ---- */
 
 static void release(struct kernel_state *state)
 {
-    for (int64_t k = 0; state && state->layers && k < state->s.layers; k++) {
+    for (int64_t k = 0; state->layers && k < state->s.layers; k++) {
         free(state->layers[k].packed);
         free(state->layers[k].bias);
     }
-    if (state) {
-        free(state->query.packed);
-        free(state->output.packed);
-        free(state->layers);
-    }
-    free(state);
+    free(state->query.packed);
+    free(state->output.packed);
+    free(state->layers);
 }
 
 static bool pack(struct product *p, const float *weights, int64_t n, size_t *bytes)
@@ -175,7 +182,7 @@ static bool pack_layer(const struct kernel_query *q, struct kernel_state *state,
     int64_t d = state->s.hidden;
     struct product *p = &state->layers[layer];
     const float *bias = (const float *)q->fixed[DECODER_BIAS] + layer * 4 * d;
-    p->plan = plan_of(&state->s, 4 * d, 3 * d, q->threads);
+    *p = state->layer;
     size_t size = (size_t)gemm_bias_floats(&p->plan) * sizeof(float);
     p->bias = gemm_alloc(size);
     *bytes += size;
@@ -187,26 +194,16 @@ static bool pack_layer(const struct kernel_query *q, struct kernel_state *state,
     return pack(p, (const float *)q->fixed[DECODER_WEIGHTS] + layer * 12 * d * d, 4 * d, bytes);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
 {
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    size_t bytes = sizeof(*state);
-    (void)variant;
-    *out = state;
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    TRY(shape_of_query(q, &state->s, err));
     const struct decoder_shape *s = &state->s;
     state->layers = calloc((size_t)s->layers, sizeof(*state->layers));
-    state->query.plan = plan_of(s, s->attention, s->hidden, q->threads);
-    state->output.plan = plan_of(s, s->vocabulary, s->hidden, q->threads);
     bool fine = state->layers &&
-                pack(&state->query, q->fixed[DECODER_QUERY], s->attention, &bytes) &&
-                pack(&state->output, q->fixed[DECODER_OUTPUT], s->vocabulary, &bytes);
+                pack(&state->query, q->fixed[DECODER_QUERY], s->attention, packed_bytes) &&
+                pack(&state->output, q->fixed[DECODER_OUTPUT], s->vocabulary, packed_bytes);
     for (int64_t k = 0; fine && k < s->layers; k++)
-        fine = pack_layer(q, state, k, &bytes);
-    *state_bytes = bytes;
+        fine = pack_layer(q, state, k, packed_bytes);
     return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
@@ -420,20 +417,19 @@ static void begin(struct run *r)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     const struct decoder_shape *s = &state->s;
     struct run r = {.state = state, .args = args};
-    bool scores = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE, more = true;
-    r.m = lay_out(s, q->threads, args->workspace);
+    bool more = true;
+    r.m = lay_out(state, args->workspace);
     decoder_beams_place(&r.beams, s, r.m.beams);
     begin(&r);
     for (int64_t step = 0; more && step < s->steps; step++)
         more = run_step(&r, step);
-    if (q->out[0].dtype != DTYPE_NONE)
+    if (state->wants_words)
         memcpy(args->out[0], r.beams.now.tokens, (size_t)(s->rows * s->steps) * sizeof(int32_t));
-    for (int64_t row = 0; scores && row < s->rows; row++)
+    for (int64_t row = 0; state->wants_scores && row < s->rows; row++)
         ((float *)args->out[1])[row] = (float)decoder_score(&r.beams, row);
 }
 
@@ -442,9 +438,10 @@ REGISTER_KERNEL(decoder_loop) = {
     .ops = OPS("AttentionDecoder"),
     .packs = 1u << DECODER_QUERY | 1u << DECODER_WEIGHTS | 1u << DECODER_BIAS |
              1u << DECODER_OUTPUT,
-    .supports = supports,
-    .old_workspace = workspace,
-    .old_prepare = prepare,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
     .release = release,
 };

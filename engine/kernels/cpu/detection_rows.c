@@ -4,8 +4,6 @@
  * the threshold are decoded), then every image: the best rows of all classes. No array of decoded
  * boxes or of transposed scores is ever written.
  */
-#include <stdlib.h>
-
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/nms.h"
 #include "engine/ops/lib/detection.h"
@@ -14,10 +12,14 @@ struct kernel_state {
     struct detection d;
     int64_t labels, lines; /* classes but the background; images x labels */
     size_t thread_bytes;
+    int threads;
+    bool wants_counts;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     for (int k = 0; k < q->in_count; k++)
@@ -27,41 +29,23 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "output 0 is not wanted");
     if (q->in[DETECTION_SCORES].shape.dim[1] > INT32_MAX / 4)
         return UNSUPPORTED(why, "more than 2^29 priors");
+    s->d = detection_of(q->node, &q->in[DETECTION_SCORES].shape);
+    s->labels = s->d.classes - 1;
+    s->lines = s->d.images * s->labels;
+    size_t line = nms_room_bytes(s->d.priors, s->d.top_k);
+    size_t image = nms_room_bytes(s->labels * s->d.top_k, 0);
+    s->thread_bytes = line > image ? line : image;
+    s->threads = q->threads;
+    s->wants_counts = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
     return STATUS_OK;
-}
-
-static struct kernel_state state_of(const struct kernel_query *q)
-{
-    struct kernel_state s = {.d = detection_of(q->node, &q->in[DETECTION_SCORES].shape)};
-    s.labels = s.d.classes - 1;
-    s.lines = s.d.images * s.labels;
-    size_t line = nms_room_bytes(s.d.priors, s.d.top_k);
-    size_t image = nms_room_bytes(s.labels * s.d.top_k, 0);
-    s.thread_bytes = line > image ? line : image;
-    return s;
 }
 
 /* Kept by each line: number, and up to top_k keys and priors. */
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    (void)variant;
-    struct kernel_state s = state_of(q);
-    return nms_padded(s.lines, sizeof(int64_t)) +
-           2 * nms_padded(s.lines * s.d.top_k, sizeof(int32_t)) +
-           s.thread_bytes * (size_t)q->threads;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = malloc(sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *s = state_of(q);
-    *state = s;
-    *state_bytes = sizeof(*s);
-    return STATUS_OK;
+    return nms_padded(s->lines, sizeof(int64_t)) +
+           2 * nms_padded(s->lines * s->d.top_k, sizeof(int32_t)) +
+           s->thread_bytes * (size_t)s->threads;
 }
 
 struct job {
@@ -163,13 +147,11 @@ static void image_work(void *context, int64_t image, int thread)
         job->row_counts[image] = count;
 }
 
-static void launch(const struct kernel_state *s, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     char *memory = args->workspace;
     size_t counts = nms_padded(s->lines, sizeof(int64_t));
     size_t kept = nms_padded(s->lines * s->d.top_k, sizeof(int32_t));
-    bool count_rows = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
     struct job job = {.state = s,
                       .locations = args->in[DETECTION_LOCATIONS],
                       .scores = args->in[DETECTION_SCORES],
@@ -179,18 +161,16 @@ static void launch(const struct kernel_state *s, const struct kernel_query *q,
                       .kept = (int32_t *)(void *)(memory + counts + kept),
                       .thread_rooms = memory + counts + 2 * kept,
                       .rows = args->out[0],
-                      .row_counts = count_rows ? args->out[1] : NULL};
+                      .row_counts = s->wants_counts ? args->out[1] : NULL};
     pool_run(args->pool, s->lines, line_work, &job);
     pool_run(args->pool, s->d.images, image_work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(detection_rows) = {
-    NATIVE(detection_rows),     .ops = OPS("DetectionOutput"), .supports = supports,
-    .old_workspace = workspace, .old_prepare = prepare,        .old_launch = launch,
-    .release = release,
+    NATIVE(detection_rows),
+    .ops = OPS("DetectionOutput"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .launch = launch,
 };

@@ -16,7 +16,8 @@ enum {
     TILE_ROWS = 2048, /* rows that a thread sums at a time */
 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *table;
     const void *indices;
     bool wide; /* i64 indices */
@@ -25,26 +26,37 @@ struct job {
     float factor;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->in[0].dtype != DTYPE_F32 || (q->in[1].dtype != DTYPE_I32 && q->in[1].dtype != DTYPE_I64))
         return UNSUPPORTED(why, "only an f32 table and i32 or i64 indices");
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->in[1]) || !desc_is_plain(&q->out[0]))
         return UNSUPPORTED(why, "only plain tensors");
+    const struct shape *table = &q->in[0].shape, *indices = &q->in[1].shape;
+    bool mean = strcmp(node_string(q->node, "mode", "sum"), "mean") == 0;
+    s->wide = q->in[1].dtype == DTYPE_I64;
+    s->bags = indices->dim[0];
+    s->bag = indices->dim[1];
+    s->width = table->dim[1];
+    s->rows = table->dim[0];
+    s->factor = mean ? 1.0f / (float)s->bag : 1.0f;
+    s->bags_per_tile = s->bag && s->bag < TILE_ROWS ? TILE_ROWS / s->bag : 1;
     return STATUS_OK;
 }
 
 /* Out of range reads row 0: the reference, which ran before, has refused such a table. */
-SIMD_INLINE const float *row_at(const struct job *job, int64_t i, int64_t width)
+SIMD_INLINE const float *row_at(const struct kernel_state *job, int64_t i, int64_t width)
 {
     int64_t row =
         job->wide ? ((const int64_t *)job->indices)[i] : ((const int32_t *)job->indices)[i];
     return job->table + (row >= 0 && row < job->rows ? row : 0) * width;
 }
 
-SIMD_INLINE void prefetch_row(const struct job *job, int64_t i, int64_t width)
+SIMD_INLINE void prefetch_row(const struct kernel_state *job, int64_t i, int64_t width)
 {
     if (i >= job->bags * job->bag)
         return;
@@ -54,7 +66,7 @@ SIMD_INLINE void prefetch_row(const struct job *job, int64_t i, int64_t width)
 }
 
 /* Constant width: at most 8 vectors of sums, which the compiler keeps in registers. */
-SIMD_INLINE void sum_bag(const struct job *job, int64_t bag, int64_t width)
+SIMD_INLINE void sum_bag(const struct kernel_state *job, int64_t bag, int64_t width)
 {
     enum { MOST = 128 / VL > 8 ? 8 : 128 / VL };
     int64_t first = bag * job->bag, last = first + job->bag;
@@ -79,7 +91,7 @@ SIMD_INLINE void sum_bag(const struct job *job, int64_t bag, int64_t width)
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile * job->bags_per_tile, last = first + job->bags_per_tile;
     last = last < job->bags ? last : job->bags;
     for (int64_t bag = first; bag < last; bag++) {
@@ -105,30 +117,16 @@ static void run_tile(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    const struct shape *table = &q->in[0].shape, *indices = &q->in[1].shape;
-    bool mean = strcmp(node_string(q->node, "mode", "sum"), "mean") == 0;
-    struct job job = {
-        .table = args->in[0],
-        .indices = args->in[1],
-        .wide = q->in[1].dtype == DTYPE_I64,
-        .y = args->out[0],
-        .bags = indices->dim[0],
-        .bag = indices->dim[1],
-        .width = table->dim[1],
-        .rows = table->dim[0],
-    };
-    job.factor = mean ? 1.0f / (float)job.bag : 1.0f;
-    job.bags_per_tile = job.bag && job.bag < TILE_ROWS ? TILE_ROWS / job.bag : 1;
+    struct kernel_state job = *plan;
+    job.table = args->in[0];
+    job.indices = args->in[1];
+    job.y = args->out[0];
     pool_run(args->pool, (job.bags + job.bags_per_tile - 1) / job.bags_per_tile, run_tile, &job);
 }
 
 REGISTER_KERNEL(embedding_bag) = {
-    NATIVE(embedding_bag),
-    .ops = OPS("EmbeddingBag"),
-    .supports = supports,
-    .old_launch = launch,
+    NATIVE(embedding_bag), .ops = OPS("EmbeddingBag"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,          .launch = launch,
 };

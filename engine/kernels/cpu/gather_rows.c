@@ -5,8 +5,6 @@
  * twice the bandwidth at 64 to 256 bytes a row. An index outside the table gives a row of zeros;
  * the reference reports it as an error.
  */
-#include <stdlib.h>
-
 #include "engine/kernels/lib/copy_bytes.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/op_args.h"
@@ -24,8 +22,10 @@ struct kernel_state {
     bool wide, far; /* 64-bit indices; a table that needs prefetching */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (q->in[1].dtype != DTYPE_I32 && q->in[1].dtype != DTYPE_I64)
@@ -33,21 +33,11 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     for (int k = 0; k < 2; k++)
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
-    return desc_is_plain(&q->out[0]) ? STATUS_OK : UNSUPPORTED(why, "output 0 is not plain");
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
+    if (!desc_is_plain(&q->out[0]))
+        return UNSUPPORTED(why, "output 0 is not plain");
     struct op_args args = args_of_query(q);
     int which;
-    TRY(args_axis(&args, &q->in[0].shape, 0, &which, err));
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *state = s;
-    *state_bytes = sizeof(*s);
+    TRY(args_axis(&args, &q->in[0].shape, 0, &which, why));
     struct axis axis = axis_at(&q->in[0].shape, which);
     s->outer = axis.outer;
     s->size = axis.size;
@@ -137,20 +127,13 @@ static void tile_work(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {state, args->in[0], args->in[1], args->out[0]};
     pool_run(args->pool, state->tiles, tile_work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(gather_rows) = {
-    NATIVE(gather_rows),    .ops = OPS("Gather"), .supports = supports,
-    .old_prepare = prepare, .old_launch = launch, .release = release,
+    NATIVE(gather_rows), .ops = OPS("Gather"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,        .launch = launch,
 };

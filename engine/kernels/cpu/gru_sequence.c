@@ -149,31 +149,12 @@ static const struct rnn_kernel *kernel_for(const struct kernel_query *q)
     return node_int(q->node, "linear_before_reset", 0) ? &linear_gru : &reset_gru;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    return rnn_supports(q, kernel_for(q), why);
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
     (void)variant;
-    return rnn_workspace(q, kernel_for(q));
+    return rnn_plan(q, kernel_for(q), state, why);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    return rnn_prepare(q, kernel_for(q), state, state_bytes, err);
-}
-
-REGISTER_KERNEL(gru_sequence) = {
-    NATIVE(gru_sequence),
-    .ops = OPS("GRU", "AUGRU"),
-    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,
-    .supports = supports,
-    .old_workspace = workspace,
-    .old_prepare = prepare,
-    .old_launch = rnn_launch,
-    .release = rnn_release,
-};
+REGISTER_KERNEL(gru_sequence) = {NATIVE(gru_sequence), .ops = OPS("GRU", "AUGRU"), .plan = plan,
+                                 RNN_HOOKS};

@@ -51,25 +51,21 @@ static row_fn *find(const struct kernel_query *q)
     return NULL;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (!query_all_dtype(q, DTYPE_I32) && !query_all_dtype(q, DTYPE_I64))
         return UNSUPPORTED(why, "only i32 and i64");
     if (q->in_count != 2)
         return UNSUPPORTED(why, "%d inputs, not 2", q->in_count);
-    return row_loop_supports(q, why);
-}
-
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
-{
-    (void)state;
-    row_loop_run(q, args, find(q));
+    return row_loop_plan(q, find(q), s, why);
 }
 
 REGISTER_KERNEL(integer_rows) = {
     NATIVE(integer_rows),
     .ops = OPS("Add", "Div", "Max", "Min", "Mul", "Sub"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = row_loop_launch,
 };

@@ -12,17 +12,21 @@
 
 enum { TILE_ELEMENTS = 8192 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x, *scale, *bias; /* bias may be NULL */
     float *y, *mean, *inverse;     /* mean and inverse deviation may be NULL */
     int64_t rows, size, rows_per_tile;
     float epsilon;
     bool centred; /* the mean is taken off */
+    bool biased, wants_mean, wants_inverse;
 };
 
 /* scale and bias must have one element per element of a row. */
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     TRY(query_plain_f32(q, why));
     const struct shape *x = &q->in[0].shape;
     int axis = shape_axis(x, node_int(q->node, "axis", -1));
@@ -31,10 +35,19 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         if (in && shape_count(&in->shape) != shape_span(x, axis, x->rank))
             return UNSUPPORTED(why, "input %d is broadcast within a row", k);
     }
+    s->rows = shape_span(x, 0, axis);
+    s->size = shape_span(x, axis, x->rank);
+    s->rows_per_tile = s->size && s->size < TILE_ELEMENTS ? TILE_ELEMENTS / s->size : 1;
+    s->epsilon = (float)node_float(q->node, "epsilon", 1e-5);
+    s->centred = strcmp(q->node->op->name, "LayerNormalization") == 0;
+    s->biased = query_in(q, 2);
+    s->wants_mean = q->out_count > 1;
+    s->wants_inverse = q->out_count > 2;
     return STATUS_OK;
 }
 
-static void row_scale(const struct job *job, const float *x, float *y, float mean, float inverse)
+static void row_scale(const struct kernel_state *job, const float *x, float *y, float mean,
+                      float inverse)
 {
     vf m = vf_set1(mean), f = vf_set1(inverse);
     int64_t n = job->size, i = 0;
@@ -54,7 +67,7 @@ static void row_scale(const struct job *job, const float *x, float *y, float mea
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
     last = last < job->rows ? last : job->rows;
     for (int64_t row = first; row < last; row++) {
@@ -69,33 +82,24 @@ static void run_tile(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    const struct shape *x = &q->in[0].shape;
-    int axis = shape_axis(x, node_int(q->node, "axis", -1));
-    struct job job = {
-        .x = args->in[0],
-        .scale = args->in[1],
-        .bias = query_in(q, 2) ? args->in[2] : NULL,
-        .y = args->out[0],
-        .mean = q->out_count > 1 ? args->out[1] : NULL,
-        .inverse = q->out_count > 2 ? args->out[2] : NULL,
-        .rows = shape_span(x, 0, axis),
-        .size = shape_span(x, axis, x->rank),
-        .epsilon = (float)node_float(q->node, "epsilon", 1e-5),
-        .centred = strcmp(q->node->op->name, "LayerNormalization") == 0,
-    };
+    struct kernel_state job = *plan;
     if (job.size == 0)
         return;
-    job.rows_per_tile = job.size < TILE_ELEMENTS ? TILE_ELEMENTS / job.size : 1;
+    job.x = args->in[0];
+    job.scale = args->in[1];
+    job.bias = job.biased ? args->in[2] : NULL;
+    job.y = args->out[0];
+    job.mean = job.wants_mean ? args->out[1] : NULL;
+    job.inverse = job.wants_inverse ? args->out[2] : NULL;
     pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
 }
 
 REGISTER_KERNEL(layernorm_rows) = {
     NATIVE(layernorm_rows),
     .ops = OPS("LayerNormalization", "RMSNormalization"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

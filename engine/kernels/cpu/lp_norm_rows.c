@@ -9,29 +9,32 @@
 
 enum { TILE_ELEMENTS = 8192 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x;
     float *y;
     int64_t rows, size, rows_per_tile;
     bool squares; /* p is 2 */
 };
 
-static int axis_of(const struct kernel_query *q)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    return shape_axis(&q->in[0].shape, node_int(q->node, "axis", -1));
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
+    (void)variant;
     const struct desc *x = &q->in[0];
+    int axis = shape_axis(&x->shape, node_int(q->node, "axis", -1));
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (x->dtype != DTYPE_F32)
         return UNSUPPORTED(why, "only f32");
     if (!desc_is_dense(x) || !desc_same_memory(x, &q->out[0]))
         return UNSUPPORTED(why, "input and output differ in layout");
-    if (x->shape.dim[axis_of(q)] > 1 && x->stride[axis_of(q)] != 1)
+    if (x->shape.dim[axis] > 1 && x->stride[axis] != 1)
         return UNSUPPORTED(why, "the axis is not contiguous");
+    s->size = x->shape.dim[axis];
+    s->rows = s->size ? shape_count(&x->shape) / s->size : 0;
+    s->rows_per_tile = s->size && s->size < TILE_ELEMENTS ? TILE_ELEMENTS / s->size : 1;
+    s->squares = node_int(q->node, "p", 2) == 2;
     return STATUS_OK;
 }
 
@@ -51,7 +54,7 @@ static float length_of(const float *x, int64_t size, bool squares)
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
     last = last < job->rows ? last : job->rows;
     for (int64_t row = first; row < last; row++) {
@@ -65,25 +68,18 @@ static void run_tile(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    const struct shape *shape = &q->in[0].shape;
-    struct job job = {.x = args->in[0],
-                      .y = args->out[0],
-                      .size = shape->dim[axis_of(q)],
-                      .squares = node_int(q->node, "p", 2) == 2};
-    if (shape_count(shape) == 0)
-        return;
-    job.rows = shape_count(shape) / job.size;
-    job.rows_per_tile = job.size < TILE_ELEMENTS ? TILE_ELEMENTS / job.size : 1;
+    struct kernel_state job = *plan;
+    job.x = args->in[0];
+    job.y = args->out[0];
     pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
 }
 
 REGISTER_KERNEL(lp_norm_rows) = {
     NATIVE(lp_norm_rows),
     .ops = OPS("LpNormalization"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

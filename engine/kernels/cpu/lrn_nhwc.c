@@ -8,33 +8,41 @@
 
 enum { TILE_ELEMENTS = 8192 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x;
     float *y, *squares; /* squares: per thread `stride` floats */
     int64_t positions, channels, size, before, stride, positions_per_tile;
     float alpha, beta, bias;
+    int threads;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (!query_all_dtype(q, DTYPE_F32) || q->node->post_count)
         return UNSUPPORTED(why, "only f32 without a fused epilogue");
     if (!desc_is_nhwc(&q->in[0]) || !desc_is_nhwc(&q->out[0]))
         return UNSUPPORTED(why, "only channels-last");
+    s->channels = q->in[0].shape.dim[1];
+    s->positions = s->channels ? shape_count(&q->in[0].shape) / s->channels : 0;
+    s->positions_per_tile =
+        s->channels && s->channels < TILE_ELEMENTS ? TILE_ELEMENTS / s->channels : 1;
+    s->size = node_int(q->node, "size", 1);
+    s->before = (s->size - 1) / 2;
+    /* Squares with room for the window and for the tail of a vector. */
+    s->stride = (s->channels + s->size + VL + 15) / 16 * 16;
+    s->alpha = (float)(node_float(q->node, "alpha", 1e-4) / (double)s->size);
+    s->beta = (float)node_float(q->node, "beta", 0.75);
+    s->bias = (float)node_float(q->node, "bias", 1);
+    s->threads = q->threads;
     return STATUS_OK;
 }
 
-/* Squares with room for the window and for the tail of a vector. */
-static int64_t stride_of(const struct kernel_query *q)
+static size_t workspace(const struct kernel_state *s)
 {
-    int64_t floats = q->in[0].shape.dim[1] + node_int(q->node, "size", 1) + VL;
-    return (floats + 15) / 16 * 16;
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    return (size_t)(q->threads * stride_of(q)) * sizeof(float);
+    return (size_t)(s->threads * s->stride) * sizeof(float);
 }
 
 /* base^-beta, base > 0; 3/4 and 1/2 are what networks use. */
@@ -48,7 +56,7 @@ SIMD_INLINE vf inverse_power(vf base, float beta)
     return vf_exp(vf_mul(vf_set1(-beta), vf_log(base)));
 }
 
-static void normalise(const struct job *job, const float *x, float *y, float *squares)
+static void normalise(const struct kernel_state *job, const float *x, float *y, float *squares)
 {
     int64_t n = job->channels;
     for (int64_t c = 0; c < n; c += VL) {
@@ -68,7 +76,7 @@ static void normalise(const struct job *job, const float *x, float *y, float *sq
 
 static void run_tile(void *context, int64_t tile, int thread)
 {
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile * job->positions_per_tile, last = first + job->positions_per_tile;
     float *squares = job->squares + thread * job->stride;
     memset(squares, 0, (size_t)job->stride * sizeof(float));
@@ -76,30 +84,17 @@ static void run_tile(void *context, int64_t tile, int thread)
         normalise(job, job->x + p * job->channels, job->y + p * job->channels, squares);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    int64_t channels = q->in[0].shape.dim[1], size = node_int(q->node, "size", 1);
-    struct job job = {
-        .x = args->in[0],
-        .y = args->out[0],
-        .squares = args->workspace,
-        .positions = channels ? shape_count(&q->in[0].shape) / channels : 0,
-        .channels = channels,
-        .size = size,
-        .before = (size - 1) / 2,
-        .stride = stride_of(q),
-        .positions_per_tile = channels && channels < TILE_ELEMENTS ? TILE_ELEMENTS / channels : 1,
-        .alpha = (float)(node_float(q->node, "alpha", 1e-4) / (double)size),
-        .beta = (float)node_float(q->node, "beta", 0.75),
-        .bias = (float)node_float(q->node, "bias", 1),
-    };
+    struct kernel_state job = *plan;
+    job.x = args->in[0];
+    job.y = args->out[0];
+    job.squares = args->workspace;
     pool_run(args->pool, (job.positions + job.positions_per_tile - 1) / job.positions_per_tile,
              run_tile, &job);
 }
 
 REGISTER_KERNEL(lrn_nhwc) = {
-    NATIVE(lrn_nhwc),           .ops = OPS("LRN"),    .supports = supports,
-    .old_workspace = workspace, .old_launch = launch,
+    NATIVE(lrn_nhwc), .ops = OPS("LRN"),      .state_size = sizeof(struct kernel_state),
+    .plan = plan,     .workspace = workspace, .launch = launch,
 };

@@ -54,31 +54,12 @@ static const struct rnn_kernel lstm = {.gates = GATES,
                                        .memory = true,
                                        .activations = activations};
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    return rnn_supports(q, &lstm, why);
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
     (void)variant;
-    return rnn_workspace(q, &lstm);
+    return rnn_plan(q, &lstm, state, why);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    return rnn_prepare(q, &lstm, state, state_bytes, err);
-}
-
-REGISTER_KERNEL(lstm_sequence) = {
-    NATIVE(lstm_sequence),
-    .ops = OPS("LSTM"),
-    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,
-    .supports = supports,
-    .old_workspace = workspace,
-    .old_prepare = prepare,
-    .old_launch = rnn_launch,
-    .release = rnn_release,
-};
+REGISTER_KERNEL(lstm_sequence) = {NATIVE(lstm_sequence), .ops = OPS("LSTM"), .plan = plan,
+                                  RNN_HOOKS};

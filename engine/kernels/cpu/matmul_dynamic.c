@@ -6,7 +6,6 @@
  * together and then multiply together. A left operand whose rows are not dense (transposed) is
  * turned chunk by chunk on the way. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/kernels/lib/gemm.h"
@@ -38,32 +37,26 @@ static const struct tuning tunings[] = {{2, 6}, {3, 4}};
 static const struct tuning tunings[] = {{4, 4}};
 #endif
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct matmul_product p;
-    TRY(matmul_product_from(q, &p, why));
-    bool same = q->fixed[1] != NULL;
-    for (int d = 0; d < p.shape.batch_rank; d++)
-        same = same && !p.shape.b_batch[d];
-    if (same && (p.shape.a_col == 1 || p.shape.k == 1))
-        return UNSUPPORTED(why, "the right operand is constant: matmul_packed");
-    return STATUS_OK;
-}
-
 static size_t whole_lines(size_t bytes)
 {
     return (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
 }
 
-static struct kernel_state sized(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
     const struct tuning *t = &tunings[variant];
-    struct kernel_state s = {.threads = q->threads};
-    matmul_product_from(q, &s.product, NULL);
-    const struct matmul_shape *shape = &s.product.shape;
-    s.turn = shape->a_col != 1 && shape->k > 1;
-    s.alone = shape->batch >= (int64_t)q->threads * BATCHES_PER_THREAD;
-    struct gemm_size size = {.batch = s.alone ? 1 : shape->batch,
+    TRY(matmul_product_from(q, &s->product, why));
+    const struct matmul_shape *shape = &s->product.shape;
+    bool same = q->fixed[1] != NULL;
+    for (int d = 0; d < shape->batch_rank; d++)
+        same = same && !shape->b_batch[d];
+    if (same && (shape->a_col == 1 || shape->k == 1))
+        return UNSUPPORTED(why, "the right operand is constant: matmul_packed");
+    s->threads = q->threads;
+    s->turn = shape->a_col != 1 && shape->k > 1;
+    s->alone = shape->batch >= (int64_t)q->threads * BATCHES_PER_THREAD;
+    struct gemm_size size = {.batch = s->alone ? 1 : shape->batch,
                              .m = shape->m,
                              .n = shape->n,
                              .taps = 1,
@@ -71,15 +64,15 @@ static struct kernel_state sized(const struct kernel_query *q, int variant)
                              .vectors = t->vectors,
                              .rows = t->rows,
                              .block_k = 512,
-                             .threads = s.alone ? 1 : q->threads};
-    size.copy = !s.turn && shape->m >= t->rows && shape->k >= 64 &&
+                             .threads = s->alone ? 1 : q->threads};
+    size.copy = !s->turn && shape->m >= t->rows && shape->k >= 64 &&
                 gemm_rows_collide(shape->a_row, t->rows);
-    s.plan = gemm_plan_for(&size);
-    s.packed = gemm_packed_floats(&s.plan);
-    s.turned = (shape->k + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS + LINE_FLOATS;
-    int64_t rows = s.plan.row_tiles * (s.plan.rows_even + 1);
-    s.turn_bytes = s.turn ? (size_t)(rows * s.turned) * sizeof(float) : 0;
-    return s;
+    s->plan = gemm_plan_for(&size);
+    s->packed = gemm_packed_floats(&s->plan);
+    s->turned = (shape->k + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS + LINE_FLOATS;
+    int64_t rows = s->plan.row_tiles * (s->plan.rows_even + 1);
+    s->turn_bytes = s->turn ? (size_t)(rows * s->turned) * sizeof(float) : 0;
+    return STATUS_OK;
 }
 
 /* Workspace: per thread (alone) or once: packed B; then the turned rows; then gemm's own. */
@@ -94,44 +87,25 @@ static size_t alone_bytes(const struct kernel_state *s)
     return packed_bytes(s) + whole_lines(s->turn_bytes) + whole_lines(gemm_workspace(&s->plan));
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    struct kernel_state s = sized(q, variant);
-    if (s.alone)
-        return alone_bytes(&s) * (size_t)q->threads;
-    return packed_bytes(&s) + whole_lines(s.turn_bytes) * (size_t)q->threads +
-           gemm_workspace(&s.plan);
+    if (s->alone)
+        return alone_bytes(s) * (size_t)s->threads;
+    return packed_bytes(s) + whole_lines(s->turn_bytes) * (size_t)s->threads +
+           gemm_workspace(&s->plan);
 }
 
-static int variants(const struct kernel_query *q)
+static int variants(const struct kernel_state *s)
 {
-    (void)q;
+    (void)s;
     return ARRAY_COUNT(tunings);
 }
 
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
+static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    struct kernel_state s = sized(q, variant);
-    char plan[40];
-    gemm_describe(&s.plan, plan, sizeof(plan));
-    snprintf(text, size, "%s%s", s.alone ? "per batch " : "", plan);
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
-{
-    struct kernel_state *state = malloc(sizeof(*state));
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    *state = sized(q, variant);
-    *state_bytes = 0;
-    *out = state;
-    return STATUS_OK;
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
+    char cut[40];
+    gemm_describe(&s->plan, cut, sizeof(cut));
+    snprintf(text, size, "%s%s", s->alone ? "per batch " : "", cut);
 }
 
 /* ---- launch ---- */
@@ -230,10 +204,8 @@ static void pack_one(void *context, int64_t task, int thread)
     pack_panels(job, batch, panel, panel + 1, (float *)job->args->workspace + batch * s->packed);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {state, args};
     if (state->alone) {
         pool_run(args->pool, state->product.shape.batch, one_batch, &job);
@@ -246,7 +218,12 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(matmul_dynamic) = {
-    NATIVE(matmul_dynamic),   .ops = OPS("MatMul", "Gemm"), .supports = supports,
-    .old_variants = variants, .old_describe = describe,     .old_workspace = workspace,
-    .old_prepare = prepare,   .old_launch = launch,         .release = release,
+    NATIVE(matmul_dynamic),
+    .ops = OPS("MatMul", "Gemm"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .launch = launch,
 };

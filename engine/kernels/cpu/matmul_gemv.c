@@ -5,8 +5,6 @@
  * rows against one column), in the "sum" form across it ([K, N]). Both run at the speed at which
  * the matrix arrives; constant weights are packed better still (matmul_packed), which the tuner
  * finds out, but packing what comes at run time would cost more than the product. */
-#include <stdlib.h>
-
 #include "engine/kernels/lib/gemm_steps.h"
 #include "engine/kernels/lib/matmul_product.h"
 
@@ -27,58 +25,33 @@ struct kernel_state {
     int64_t chunk, chunks; /* lines per task, tasks per batch */
 };
 
-static struct kernel_state sized(const struct kernel_query *q, struct error *why)
-{
-    struct kernel_state s = {.few = 0};
-    if (matmul_product_from(q, &s.product, why) != STATUS_OK)
-        return s;
-    const struct matmul_shape *m = &s.product.shape;
-    bool a_dense = m->a_col == 1 || m->k == 1;
-    if (a_dense && m->n <= FEW_MAX && m->n < m->m && (m->b_row == 1 || m->k == 1)) {
-        s.dot = s.columns = true;
-        s.few = m->n;
-        s.lines = m->m;
-    } else if (a_dense && m->m <= FEW_MAX) {
-        s.dot = m->b_row == 1 && (m->b_col != 1 || m->n == 1);
-        s.few = s.dot || m->b_col == 1 ? m->m : 0;
-        s.lines = m->n;
-    }
-    if (!s.few) {
-        UNSUPPORTED(why, "more than %d rows and columns, or not dense", FEW_MAX);
-        return s;
-    }
-    int64_t unit = s.dot ? LINES : WIDE * VL, bytes = m->k * (int64_t)sizeof(float);
-    int64_t least = TASK_BYTES / bytes / unit + 1; /* units in a task */
-    int64_t units = (s.lines + unit - 1) / unit, wanted = (int64_t)q->threads * TASKS_PER_THREAD;
-    int64_t even = (units * m->batch + wanted - 1) / wanted;
-    even = even > least ? even : least;
-    s.chunk = (even < units ? even : units) * unit;
-    s.chunks = (s.lines + s.chunk - 1) / s.chunk;
-    return s;
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    return sized(q, why).few ? STATUS_OK : STATUS_UNSUPPORTED;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
     (void)variant;
-    struct kernel_state *state = malloc(sizeof(*state));
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    *state = sized(q, err);
-    state->product.post.light = 0; /* all steps run over what was stored */
-    *state_bytes = 0;
-    *out = state;
+    TRY(matmul_product_from(q, &s->product, why));
+    const struct matmul_shape *m = &s->product.shape;
+    bool a_dense = m->a_col == 1 || m->k == 1;
+    if (a_dense && m->n <= FEW_MAX && m->n < m->m && (m->b_row == 1 || m->k == 1)) {
+        s->dot = s->columns = true;
+        s->few = m->n;
+        s->lines = m->m;
+    } else if (a_dense && m->m <= FEW_MAX) {
+        s->dot = m->b_row == 1 && (m->b_col != 1 || m->n == 1);
+        s->few = s->dot || m->b_col == 1 ? m->m : 0;
+        s->lines = m->n;
+    }
+    if (!s->few)
+        return UNSUPPORTED(why, "more than %d rows and columns, or not dense", FEW_MAX);
+    int64_t unit = s->dot ? LINES : WIDE * VL, bytes = m->k * (int64_t)sizeof(float);
+    int64_t least = TASK_BYTES / bytes / unit + 1; /* units in a task */
+    int64_t units = (s->lines + unit - 1) / unit, wanted = (int64_t)q->threads * TASKS_PER_THREAD;
+    int64_t even = (units * m->batch + wanted - 1) / wanted;
+    even = even > least ? even : least;
+    s->chunk = (even < units ? even : units) * unit;
+    s->chunks = (s->lines + s->chunk - 1) / s->chunk;
+    s->product.post.light = 0; /* all steps run over what was stored */
     return STATUS_OK;
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
 }
 
 /* ---- the two forms ---- */
@@ -276,15 +249,16 @@ static void run_task(void *context, int64_t task, int thread)
         run_steps(job, batch, c, corner, size);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {state, args};
     pool_run(args->pool, state->product.shape.batch * state->chunks, run_task, &job);
 }
 
 REGISTER_KERNEL(matmul_gemv) = {
-    NATIVE(matmul_gemv),    .ops = OPS("MatMul", "Gemm"), .supports = supports,
-    .old_prepare = prepare, .old_launch = launch,         .release = release,
+    NATIVE(matmul_gemv),
+    .ops = OPS("MatMul", "Gemm"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

@@ -13,132 +13,99 @@
 struct kernel_state {
     struct gemm_plan plan;
     struct gemm_post post;
-    struct matmul_shape shape;
+    struct matmul_product product;
+    bool large;           /* the result may be written past the caches */
     float *packed, *bias; /* bias NULL: none known at preparation */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
-    struct matmul_product p;
     if (!q->fixed[1])
         return UNSUPPORTED(why, "the right operand is not constant");
-    TRY(matmul_product_from(q, &p, why));
-    const struct matmul_shape *s = &p.shape;
+    TRY(matmul_product_from(q, &state->product, why));
+    const struct matmul_shape *s = &state->product.shape;
     if (s->a_col != 1 && s->k > 1)
         return UNSUPPORTED(why, "rows of the left operand are not dense");
     for (int d = 0; d < s->batch_rank; d++)
         if (s->b_batch[d])
             return UNSUPPORTED(why, "every batch has weights of its own");
+    struct gemm_size size = {
+        .batch = s->batch, .m = s->m, .n = s->n, .taps = 1, .k = s->k, .threads = q->threads};
+    state->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
+    state->plan = gemm_variant(&size, s->a_row, state->large, variant);
+    state->post = state->product.post;
     return STATUS_OK;
 }
 
-static struct gemm_size size_of(const struct kernel_query *q, const struct matmul_shape *s)
+static int variants(const struct kernel_state *s)
 {
-    return (struct gemm_size){
-        .batch = s->batch, .m = s->m, .n = s->n, .taps = 1, .k = s->k, .threads = q->threads};
+    return gemm_variant_count(&s->plan.size, s->product.shape.a_row, s->large);
 }
 
-static bool is_large(const struct kernel_query *q)
+static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    return desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
+    gemm_describe(&s->plan, text, size);
 }
 
-static struct gemm_plan plan_of(const struct kernel_query *q, const struct matmul_shape *s,
-                                int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    struct gemm_size size = size_of(q, s);
-    return gemm_variant(&size, s->a_row, is_large(q), variant);
-}
-
-static int variants(const struct kernel_query *q)
-{
-    struct matmul_product p;
-    matmul_product_from(q, &p, NULL);
-    struct gemm_size size = size_of(q, &p.shape);
-    return gemm_variant_count(&size, p.shape.a_row, is_large(q));
-}
-
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
-{
-    struct matmul_product p;
-    matmul_product_from(q, &p, NULL);
-    struct gemm_plan plan = plan_of(q, &p.shape, variant);
-    gemm_describe(&plan, text, size);
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    struct matmul_product p;
-    matmul_product_from(q, &p, NULL);
-    struct gemm_plan plan = plan_of(q, &p.shape, variant);
-    return gemm_workspace(&plan);
+    return gemm_workspace(&s->plan);
 }
 
 static void release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     free(state->packed);
     free(state->bias);
-    free(state);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **out,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
+                           size_t *packed_bytes, struct error *err)
 {
-    struct matmul_product p;
-    TRY(matmul_product_from(q, &p, err));
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    state->plan = plan_of(q, &p.shape, variant);
-    state->post = p.post;
-    state->shape = p.shape;
-    size_t packed_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
+    const struct matmul_product *p = &state->product;
+    size_t weight_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
     size_t bias_bytes = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
-    state->packed = gemm_alloc(packed_bytes);
+    state->packed = gemm_alloc(weight_bytes);
     state->bias = gemm_alloc(bias_bytes);
-    if (!state->packed || !state->bias) {
-        release(state);
+    if (!state->packed || !state->bias)
         return FAIL_NO_MEMORY(err);
-    }
     struct gemm_source_b from = {
-        .b = q->fixed[1], .row = p.shape.b_row, .column = p.shape.b_col, .scale = p.alpha};
+        .b = q->fixed[1], .row = p->shape.b_row, .column = p->shape.b_col, .scale = p->alpha};
     gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
     memset(state->bias, 0, bias_bytes);
-    if (!gemm_post_take_bias(q, &state->post, state->bias, p.shape.n)) {
+    if (!gemm_post_take_bias(q, &state->post, state->bias, p->shape.n)) {
         free(state->bias);
         state->bias = NULL;
         bias_bytes = 0;
     }
-    *state_bytes = packed_bytes + bias_bytes;
-    *out = state;
+    *packed_bytes = weight_bytes + bias_bytes;
     return STATUS_OK;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
-    struct matmul_rows_source source = {args->in[0], &state->shape};
+    const struct matmul_shape *shape = &state->product.shape;
+    struct matmul_rows_source source = {args->in[0], shape};
     struct gemm_call call = {.rows = matmul_rows,
                              .source = &source,
                              .b = state->packed,
                              .bias = state->bias,
                              .c = args->out[0],
-                             .c_row = state->shape.c_row,
+                             .c_row = shape->c_row,
                              .post = &state->post,
                              .in = args->in,
-                             .batch_rank = state->shape.batch_rank,
-                             .batch_dim = state->shape.batch_dim,
-                             .c_batch = state->shape.c_batch,
+                             .batch_rank = shape->batch_rank,
+                             .batch_dim = shape->batch_dim,
+                             .c_batch = shape->c_batch,
                              .workspace = args->workspace};
     gemm_run(&state->plan, &call, args->pool);
 }
 
 REGISTER_KERNEL(matmul_packed) = {
-    NATIVE(matmul_packed),      .ops = OPS("MatMul", "Gemm"), .packs = 1u << 1,
-    .supports = supports,       .old_variants = variants,     .old_describe = describe,
-    .old_workspace = workspace, .old_prepare = prepare,       .old_launch = launch,
+    NATIVE(matmul_packed), .ops = OPS("MatMul", "Gemm"),
+    .packs = 1u << 1,      .state_size = sizeof(struct kernel_state),
+    .plan = plan,          .variants = variants,
+    .describe = describe,  .workspace = workspace,
+    .prepare = prepare,    .launch = launch,
     .release = release,
 };

@@ -3,8 +3,6 @@
  * NonMaxSuppression of f32: images and classes run side by side (lib/nms.h); the rows of the result
  * are put together at the end.
  */
-#include <stdlib.h>
-
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/nms.h"
@@ -15,8 +13,9 @@ struct kernel_state {
     int64_t lines, classes, boxes; /* lines: images x classes */
     int64_t rows;                  /* of the result */
     int64_t most_max;              /* boxes that a line can keep */
-    bool center;
+    bool center, has_iou, has_least, wants_count;
     size_t thread_bytes, shared_bytes;
+    int threads;
 };
 
 static bool is_given(const struct kernel_query *q, int input)
@@ -24,8 +23,10 @@ static bool is_given(const struct kernel_query *q, int input)
     return input < q->node->op_inputs && query_in(q, input) && shape_count(&q->in[input].shape);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (q->in[BOXES].dtype != DTYPE_F32 || q->in[SCORES].dtype != DTYPE_F32)
@@ -39,42 +40,26 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "output 0 is not wanted");
     if (q->in[BOXES].shape.dim[1] > INT32_MAX)
         return UNSUPPORTED(why, "more than 2^31 boxes");
-    return STATUS_OK;
-}
-
-/* What a line keeps is at most what the result has room for. */
-static void read_query(const struct kernel_query *q, struct kernel_state *s)
-{
     const struct shape *scores = &q->in[SCORES].shape;
     s->classes = scores->dim[1];
     s->lines = scores->dim[0] * s->classes;
     s->boxes = scores->dim[2];
     s->rows = q->out[0].shape.dim[0];
+    /* What a line keeps is at most what the result has room for. */
     s->most_max = s->lines ? s->rows / s->lines : 0;
     s->center = node_int(q->node, "center_point_box", 0) != 0;
     s->thread_bytes = nms_room_bytes(s->boxes, s->most_max);
     s->shared_bytes = nms_padded(s->lines, sizeof(int64_t)) + nms_padded(s->rows, sizeof(int32_t));
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    struct kernel_state s;
-    read_query(q, &s);
-    return s.shared_bytes + s.thread_bytes * (size_t)q->threads;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *state = s;
-    *state_bytes = sizeof(*s);
-    read_query(q, s);
+    s->has_iou = is_given(q, IOU);
+    s->has_least = is_given(q, LEAST_SCORE);
+    s->wants_count = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
+    s->threads = q->threads;
     return STATUS_OK;
+}
+
+static size_t workspace(const struct kernel_state *s)
+{
+    return s->shared_bytes + s->thread_bytes * (size_t)s->threads;
 }
 
 struct job {
@@ -82,7 +67,6 @@ struct job {
     const float *boxes, *scores;
     int64_t most;
     float iou, least;
-    bool has_least;
     int64_t *counts;    /* per line */
     int32_t *kept;      /* most_max per line */
     char *thread_rooms; /* thread_bytes each */
@@ -95,7 +79,7 @@ static int64_t collect(const struct job *job, const float *scores, struct nms_ro
     for (int64_t k = 0; k < job->state->boxes; k++) {
         r->key[0][count] = nms_key(scores[k]);
         r->place[0][count] = (int32_t)k;
-        count += !job->has_least || scores[k] > job->least;
+        count += !job->state->has_least || scores[k] > job->least;
     }
     return count;
 }
@@ -133,13 +117,7 @@ static void line_work(void *context, int64_t line, int thread)
     job->counts[line] = kept;
 }
 
-static float scalar(const struct kernel_query *q, const struct kernel_args *args, int input)
-{
-    return is_given(q, input) ? *(const float *)args->in[input] : 0;
-}
-
-static void launch(const struct kernel_state *s, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     char *shared = args->workspace;
     int64_t most = *(const int64_t *)args->in[MOST], row = 0, *y = args->out[0];
@@ -147,9 +125,8 @@ static void launch(const struct kernel_state *s, const struct kernel_query *q,
                       .boxes = args->in[BOXES],
                       .scores = args->in[SCORES],
                       .most = most < s->most_max ? most : s->most_max,
-                      .iou = scalar(q, args, IOU),
-                      .least = scalar(q, args, LEAST_SCORE),
-                      .has_least = is_given(q, LEAST_SCORE),
+                      .iou = s->has_iou ? *(const float *)args->in[IOU] : 0,
+                      .least = s->has_least ? *(const float *)args->in[LEAST_SCORE] : 0,
                       .counts = (int64_t *)(void *)shared,
                       .kept = (int32_t *)(void *)(shared + nms_padded(s->lines, sizeof(int64_t))),
                       .thread_rooms = shared + s->shared_bytes};
@@ -162,17 +139,11 @@ static void launch(const struct kernel_state *s, const struct kernel_query *q,
         }
     }
     memset(y + row * 3, 0, (size_t)(s->rows - row) * 3 * sizeof(*y));
-    if (q->out_count > 1 && q->out[1].dtype != DTYPE_NONE)
+    if (s->wants_count)
         *(int64_t *)args->out[1] = row;
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(nms_greedy) = {
-    NATIVE(nms_greedy),         .ops = OPS("NonMaxSuppression"), .supports = supports,
-    .old_workspace = workspace, .old_prepare = prepare,          .old_launch = launch,
-    .release = release,
+    NATIVE(nms_greedy), .ops = OPS("NonMaxSuppression"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,       .workspace = workspace,          .launch = launch,
 };

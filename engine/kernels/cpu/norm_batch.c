@@ -8,9 +8,10 @@
 
 enum { TILE_ELEMENTS = 16384 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x, *factor, *shift;
-    float *y;
+    float *y, epsilon;
     int64_t channels, plane; /* plane: elements per channel and image */
     int64_t rows, rows_per_tile;
     enum act act;
@@ -26,8 +27,10 @@ static enum status check_posts(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (!query_all_dtype(q, DTYPE_F32))
         return UNSUPPORTED(why, "only f32");
     if (node_int(q->node, "training_mode", 0) || q->out_count > 1)
@@ -35,17 +38,31 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(check_posts(q, why));
     bool plain = desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0]);
     bool last = desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
-    return plain || last ? STATUS_OK : UNSUPPORTED(why, "input and output lie differently");
+    if (!plain && !last)
+        return UNSUPPORTED(why, "input and output lie differently");
+    const struct shape *x = &q->in[0].shape;
+    s->epsilon = (float)node_float(q->node, "epsilon", 1e-5);
+    s->channels = x->rank > 1 ? x->dim[1] : 1;
+    s->plane = x->rank > 2 ? shape_span(x, 2, x->rank) : x->rank > 1 ? 1 : shape_count(x);
+    if (q->node->post_count) {
+        s->act = q->node->posts[0].act;
+        s->a = q->node->posts[0].a;
+        s->b = q->node->posts[0].b;
+    }
+    s->channels_last = x->rank > 1 && last;
+    int64_t row = s->channels_last ? s->channels : s->plane;
+    s->rows = row ? shape_count(x) / row : 0;
+    s->rows_per_tile = row && row < TILE_ELEMENTS ? TILE_ELEMENTS / row : 1;
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    (void)variant;
-    return 2 * (size_t)shape_count(&q->in[1].shape) * sizeof(float);
+    return 2 * (size_t)s->channels * sizeof(float);
 }
 
 /* Rows of all channels: factor and shift step with x. */
-static void channel_rows(const struct job *job, int64_t first, int64_t last)
+static void channel_rows(const struct kernel_state *job, int64_t first, int64_t last)
 {
     int64_t n = job->channels;
     for (int64_t row = first; row < last; row++) {
@@ -61,7 +78,7 @@ static void channel_rows(const struct job *job, int64_t first, int64_t last)
 }
 
 /* Rows of one channel. */
-static void plane_rows(const struct job *job, int64_t first, int64_t last)
+static void plane_rows(const struct kernel_state *job, int64_t first, int64_t last)
 {
     int64_t n = job->plane;
     for (int64_t row = first; row < last; row++) {
@@ -80,7 +97,7 @@ static void plane_rows(const struct job *job, int64_t first, int64_t last)
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
     last = last < job->rows ? last : job->rows;
     if (job->channels_last)
@@ -89,36 +106,24 @@ static void run_tile(void *context, int64_t tile, int thread)
         plane_rows(job, first, last);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    const struct shape *x = &q->in[0].shape;
     const float *scale = args->in[1], *bias = args->in[2], *mean = args->in[3];
     const float *variance = args->in[4];
-    float *factor = args->workspace, *shift = factor + shape_count(&q->in[1].shape);
-    float epsilon = (float)node_float(q->node, "epsilon", 1e-5);
-    struct job job = {.x = args->in[0], .factor = factor, .shift = shift, .y = args->out[0]};
-    job.channels = x->rank > 1 ? x->dim[1] : 1;
-    job.plane = x->rank > 2 ? shape_span(x, 2, x->rank) : x->rank > 1 ? 1 : shape_count(x);
-    if (q->node->post_count) {
-        job.act = q->node->posts[0].act;
-        job.a = q->node->posts[0].a;
-        job.b = q->node->posts[0].b;
-    }
+    float *factor = args->workspace, *shift = factor + plan->channels;
+    struct kernel_state job = *plan;
+    job.x = args->in[0];
+    job.y = args->out[0];
+    job.factor = factor;
+    job.shift = shift;
     for (int64_t c = 0; c < job.channels; c++) {
-        factor[c] = scale[c] / sqrtf(variance[c] + epsilon);
+        factor[c] = scale[c] / sqrtf(variance[c] + job.epsilon);
         shift[c] = bias[c] - mean[c] * factor[c];
     }
-    job.channels_last = x->rank > 1 && desc_is_nhwc(&q->out[0]) && desc_is_nhwc(&q->in[0]);
-    int64_t row = job.channels_last ? job.channels : job.plane;
-    job.rows = row ? shape_count(x) / row : 0;
-    job.rows_per_tile = row && row < TILE_ELEMENTS ? TILE_ELEMENTS / row : 1;
     pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
 }
 
 REGISTER_KERNEL(norm_batch) = {
-    NATIVE(norm_batch),   .ops = OPS("BatchNormalization"),
-    .supports = supports, .old_workspace = workspace,
-    .old_launch = launch,
+    NATIVE(norm_batch), .ops = OPS("BatchNormalization"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,       .workspace = workspace,           .launch = launch,
 };

@@ -12,47 +12,50 @@
 
 enum { PIECE = 128 }; /* terms per lane before a sum joins the total */
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x, *scale, *bias;
     float *y, *scratch; /* scratch: per thread 3 values per channel of a tile */
     int64_t images, channels, plane, groups, group_channels;
     int64_t scale_channels, bias_channels; /* channels that share a parameter */
     int64_t tile_groups;                   /* channels-last: groups that a thread takes at a time */
     float epsilon;
+    bool plain, empty;
+    int threads;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (!query_all_dtype(q, DTYPE_F32) || q->node->post_count)
         return UNSUPPORTED(why, "only f32 without a fused epilogue");
     bool plain = desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0]);
     bool last = desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
-    return plain || last ? STATUS_OK : UNSUPPORTED(why, "input and output lie differently");
-}
-
-static struct job job_of(const struct kernel_query *q)
-{
+    if (!plain && !last)
+        return UNSUPPORTED(why, "input and output lie differently");
     const struct shape *x = &q->in[0].shape;
-    struct job job = {.images = x->dim[0],
-                      .channels = x->dim[1],
-                      .plane = shape_span(x, 2, x->rank),
-                      .epsilon = (float)node_float(q->node, "epsilon", 1e-5)};
-    job.groups = node_int(q->node, "num_groups", job.channels);
-    job.group_channels = job.groups ? job.channels / job.groups : 0;
+    s->images = x->dim[0];
+    s->channels = x->dim[1];
+    s->plane = shape_span(x, 2, x->rank);
+    s->epsilon = (float)node_float(q->node, "epsilon", 1e-5);
+    s->groups = node_int(q->node, "num_groups", s->channels);
+    s->group_channels = s->groups ? s->channels / s->groups : 0;
     int64_t scales = shape_count(&q->in[1].shape), biases = shape_count(&q->in[2].shape);
-    job.scale_channels = scales ? job.channels / scales : 1;
-    job.bias_channels = biases ? job.channels / biases : 1;
-    job.tile_groups = 1;
-    if (job.group_channels && job.group_channels < 16)
-        job.tile_groups = (16 + job.group_channels - 1) / job.group_channels;
-    return job;
+    s->scale_channels = scales ? s->channels / scales : 1;
+    s->bias_channels = biases ? s->channels / biases : 1;
+    s->tile_groups = 1;
+    if (s->group_channels && s->group_channels < 16)
+        s->tile_groups = (16 + s->group_channels - 1) / s->group_channels;
+    s->plain = plain;
+    s->empty = shape_count(x) == 0;
+    s->threads = q->threads;
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    (void)variant;
-    struct job job = job_of(q);
-    return (size_t)(q->threads * 3 * job.tile_groups * job.group_channels) * sizeof(float);
+    return (size_t)(s->threads * 3 * s->tile_groups * s->group_channels) * sizeof(float);
 }
 
 /* ---- plain ---- */
@@ -60,7 +63,7 @@ static size_t workspace(const struct kernel_query *q, int variant)
 static void run_group(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t size = job->group_channels * job->plane, first = tile % job->groups;
     const float *x = job->x + tile * size;
     float *y = job->y + tile * size;
@@ -81,8 +84,8 @@ static void run_group(void *context, int64_t tile, int thread)
 /* ---- channels last ---- */
 
 /* sums[c] = sum over all positions of (x - centre[c])^power; centre NULL: zero. */
-static void channel_sums(const struct job *job, const float *x, int64_t count, const float *centre,
-                         float *sums)
+static void channel_sums(const struct kernel_state *job, const float *x, int64_t count,
+                         const float *centre, float *sums)
 {
     for (int64_t c = 0; c < count; c += VL) {
         vm lanes = vm_first(count - c);
@@ -101,7 +104,8 @@ static void channel_sums(const struct job *job, const float *x, int64_t count, c
 }
 
 /* Each group's mean of the sums, to all its channels. */
-static void spread_mean(const struct job *job, int64_t count, const float *sums, float *mean)
+static void spread_mean(const struct kernel_state *job, int64_t count, const float *sums,
+                        float *mean)
 {
     double elements = (double)(job->group_channels * job->plane);
     for (int64_t c = 0; c < count; c += job->group_channels) {
@@ -115,7 +119,7 @@ static void spread_mean(const struct job *job, int64_t count, const float *sums,
 
 static void run_channels(void *context, int64_t tile, int thread)
 {
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t tiles = (job->groups + job->tile_groups - 1) / job->tile_groups;
     int64_t channel = tile % tiles * job->tile_groups * job->group_channels;
     int64_t most = job->tile_groups * job->group_channels, count = job->channels - channel;
@@ -143,19 +147,17 @@ static void run_channels(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct job job = job_of(q);
+    struct kernel_state job = *plan;
     job.x = args->in[0];
     job.scale = args->in[1];
     job.bias = args->in[2];
     job.y = args->out[0];
     job.scratch = args->workspace;
-    if (shape_count(&q->in[0].shape) == 0)
+    if (job.empty)
         return;
-    if (desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0]))
+    if (job.plain)
         pool_run(args->pool, job.images * job.groups, run_group, &job);
     else
         pool_run(args->pool, job.images * ((job.groups + job.tile_groups - 1) / job.tile_groups),
@@ -163,7 +165,10 @@ static void launch(const struct kernel_state *state, const struct kernel_query *
 }
 
 REGISTER_KERNEL(norm_group) = {
-    NATIVE(norm_group),   .ops = OPS("GroupNormalization", "InstanceNormalization"),
-    .supports = supports, .old_workspace = workspace,
-    .old_launch = launch,
+    NATIVE(norm_group),
+    .ops = OPS("GroupNormalization", "InstanceNormalization"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .launch = launch,
 };

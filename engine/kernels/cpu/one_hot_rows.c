@@ -2,7 +2,6 @@
  *
  * OneHot along a new last axis, four-byte elements: every row is filled with "off" and gets its one
  * "on". A row of thousands of zeros is written at memory speed, short rows at a few cycles each. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/graph/kernel.h"
@@ -14,8 +13,10 @@ struct kernel_state {
     bool wide; /* 64-bit indices */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     int64_t axis = node_int(q->node, "axis", -1);
     if (axis != -1 && axis != q->out[0].shape.rank - 1)
         return UNSUPPORTED(why, "the new axis is not the last");
@@ -25,23 +26,13 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "indices of type %s", dtype_name(q->in[0].dtype));
     if (!desc_is_plain(&q->in[0]) || !desc_is_plain(&q->out[0]))
         return UNSUPPORTED(why, "only plain memory");
-    return q->node->post_count ? UNSUPPORTED(why, "no fused epilogue") : STATUS_OK;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
     s->rows = shape_count(&q->in[0].shape);
     s->depth = q->out[0].shape.dim[q->out[0].shape.rank - 1];
     s->wide = q->in[0].dtype == DTYPE_I64;
     s->rows_per_tile = TILE_BYTES / (s->depth * 4 + 16) + 1;
     s->tiles = (s->rows + s->rows_per_tile - 1) / s->rows_per_tile;
-    *state = s;
-    *state_bytes = sizeof(*s);
     return STATUS_OK;
 }
 
@@ -79,22 +70,15 @@ static void work(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *s, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {.s = s, .index = args->in[0], .dst = args->out[0]};
     memcpy(&job.off, args->in[2], 4);
     memcpy(&job.on, (const char *)args->in[2] + 4, 4);
     pool_run(args->pool, s->tiles, work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(one_hot_rows) = {
-    NATIVE(one_hot_rows),   .ops = OPS("OneHot"), .supports = supports,
-    .old_prepare = prepare, .old_launch = launch, .release = release,
+    NATIVE(one_hot_rows), .ops = OPS("OneHot"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,         .launch = launch,
 };

@@ -4,8 +4,6 @@
  * value. Dimensions are taken in memory order and merged where nothing is padded between them, so
  * that a line of a channels-last image is W x C long.
  */
-#include <stdlib.h>
-
 #include "engine/kernels/lib/copy_bytes.h"
 #include "engine/ops/lib/move.h"
 
@@ -55,7 +53,8 @@ static int merge(struct side *sides, int count)
     return kept;
 }
 
-static enum status plan(const struct kernel_query *q, struct kernel_state *s, struct error *why)
+static enum status read_sides(const struct kernel_query *q, struct kernel_state *s,
+                              struct error *why)
 {
     struct op_args args = args_of_query(q);
     struct move move;
@@ -85,9 +84,10 @@ static enum status plan(const struct kernel_query *q, struct kernel_state *s, st
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    struct kernel_state s = {0};
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     const struct desc *value = q->node->op_inputs > 2 ? query_in(q, 2) : NULL;
@@ -95,23 +95,11 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "the value is not one element of the input's type");
     if (!value && q->in[0].dtype != DTYPE_F32 && node_float(q->node, "value", 0) != 0)
         return UNSUPPORTED(why, "a value attribute for type %s", dtype_name(q->in[0].dtype));
-    return plan(q, &s, why);
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *state = s;
-    *state_bytes = sizeof(*s);
     float attribute = (float)node_float(q->node, "value", 0);
-    s->value_given = q->node->op_inputs > 2 && query_in(q, 2) && shape_count(&q->in[2].shape);
+    s->value_given = value && shape_count(&value->shape);
     if (q->in[0].dtype == DTYPE_F32)
         memcpy(s->value, &attribute, sizeof(attribute));
-    return plan(q, s, err);
+    return read_sides(q, s, why);
 }
 
 struct job {
@@ -186,21 +174,14 @@ static void tile_work(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {.state = state, .src = args->in[0], .dst = args->out[0]};
     copy_pattern(job.value, state->value_given ? args->in[2] : state->value, state->elem);
     pool_run(args->pool, state->tiles, tile_work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(pad_constant) = {
-    NATIVE(pad_constant),   .ops = OPS("Pad"),    .supports = supports,
-    .old_prepare = prepare, .old_launch = launch, .release = release,
+    NATIVE(pad_constant), .ops = OPS("Pad"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,         .launch = launch,
 };

@@ -17,23 +17,34 @@ struct span {
     int64_t at; /* input position of tap 0 */
 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x;
     float *y;
     struct window w; /* rank 3 */
+    int64_t images;
     int64_t channels;
     bool average, count_pads;
     const struct span *columns; /* of each output column */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (!query_all_dtype(q, DTYPE_F32) || q->out_count != 1)
         return UNSUPPORTED(why, "only f32, without indices");
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (!desc_is_nhwc(&q->in[0]) || !desc_is_nhwc(&q->out[0]))
         return UNSUPPORTED(why, "only channels-last");
+    struct window window;
+    TRY(window_from_node(q->node, &q->in[0].shape, NULL, &window, why));
+    s->w = window_to_3d(&window);
+    s->images = q->in[0].shape.dim[0];
+    s->channels = q->in[0].shape.dim[1];
+    s->average = strcmp(q->node->op->name, "AveragePool") == 0;
+    s->count_pads = node_int(q->node, "count_include_pad", 0) != 0;
     return STATUS_OK;
 }
 
@@ -57,8 +68,9 @@ SIMD_INLINE vf join(vf sum, vf x, bool average)
 }
 
 /* `count` vectors of channels (a constant) from x (of tap 0, 0, 0) to y; the last one masked. */
-SIMD_INLINE void pool_block(const struct job *job, const struct span *const s[3], const float *x,
-                            float *y, int count, vm last, float factor, bool average)
+SIMD_INLINE void pool_block(const struct kernel_state *job, const struct span *const s[3],
+                            const float *x, float *y, int count, vm last, float factor,
+                            bool average)
 {
     const struct window *w = &job->w;
     int64_t column = w->dilation[2] * job->channels, columns = s[2]->last - s[2]->first;
@@ -86,8 +98,8 @@ SIMD_INLINE void pool_block(const struct job *job, const struct span *const s[3]
     }
 }
 
-SIMD_INLINE void pool_position(const struct job *job, const struct span *const s[3], const float *x,
-                               float *y, bool average)
+SIMD_INLINE void pool_position(const struct kernel_state *job, const struct span *const s[3],
+                               const float *x, float *y, bool average)
 {
     int64_t c = 0, n = job->channels, counted = 1;
     for (int d = 0; average && d < 3; d++)
@@ -109,7 +121,7 @@ SIMD_INLINE void pool_position(const struct job *job, const struct span *const s
 static void run_row(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     const struct window *w = &job->w;
     int64_t h = tile % w->out[1], d = tile / w->out[1] % w->out[0];
     int64_t image = tile / (w->out[1] * w->out[0]);
@@ -126,36 +138,28 @@ static void run_row(void *context, int64_t tile, int thread)
     }
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    (void)variant;
-    const struct shape *y = &q->out[0].shape;
-    return (size_t)y->dim[y->rank - 1] * sizeof(struct span);
+    return (size_t)s->w.out[2] * sizeof(struct span);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct window window;
-    const struct shape *x = &q->in[0].shape;
-    if (window_from_node(q->node, x, NULL, &window, NULL) != STATUS_OK)
-        return;
-    struct job job = {.x = args->in[0],
-                      .y = args->out[0],
-                      .w = window_to_3d(&window),
-                      .channels = x->dim[1],
-                      .average = strcmp(q->node->op->name, "AveragePool") == 0,
-                      .count_pads = node_int(q->node, "count_include_pad", 0) != 0};
+    struct kernel_state job = *plan;
     struct span *columns = args->workspace;
+    job.x = args->in[0];
+    job.y = args->out[0];
+    job.columns = columns;
     for (int64_t o = 0; o < job.w.out[2]; o++)
         columns[o] = span_of(&job.w, 2, o);
-    job.columns = columns;
-    pool_run(args->pool, x->dim[0] * job.w.out[0] * job.w.out[1], run_row, &job);
+    pool_run(args->pool, job.images * job.w.out[0] * job.w.out[1], run_row, &job);
 }
 
 REGISTER_KERNEL(pool_nhwc) = {
-    NATIVE(pool_nhwc),    .ops = OPS("MaxPool", "AveragePool"),
-    .supports = supports, .old_workspace = workspace,
-    .old_launch = launch,
+    NATIVE(pool_nhwc),
+    .ops = OPS("MaxPool", "AveragePool"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .launch = launch,
 };

@@ -41,7 +41,8 @@ struct loops {
     int64_t dim[RANK_MAX], stride[RANK_MAX];
 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     struct strided space; /* operand 0: input; operand 1: output, stride 0 where reduced */
     struct reduction reduction;
     struct loops kept, reduced;   /* without the innermost group */
@@ -95,10 +96,11 @@ static void add_loop(struct loops *loops, int64_t dim, int64_t stride)
     loops->stride[loops->rank++] = stride;
 }
 
-static enum status make_job(const struct kernel_query *q, struct job *job, struct error *why)
+static enum status read_loops(const struct kernel_query *q, struct kernel_state *job,
+                              struct error *why)
 {
     bool reduced[RANK_MAX];
-    *job = (struct job){.count = 1, .results = 1};
+    job->count = job->results = 1;
     TRY(reduced_axes(q, reduced, why));
     struct desc kept = kept_desc(q, reduced);
     const struct desc *descs[2] = {&q->in[0], &kept};
@@ -123,19 +125,24 @@ static enum status make_job(const struct kernel_query *q, struct job *job, struc
     return STATUS_OK;
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *job,
+                        struct error *why)
 {
-    struct job job;
+    (void)variant;
     if (q->in[0].dtype != DTYPE_F32 || q->node->post_count)
         return UNSUPPORTED(why, "only f32 without a fused epilogue");
     if (!desc_is_dense(&q->in[0]) || !desc_is_dense(&q->out[0]) ||
         (q->in[0].layout != q->out[0].layout && !desc_is_plain(&q->in[0])))
         return UNSUPPORTED(why, "input and output lie differently");
-    TRY(make_job(q, &job, why));
-    if (job.count == 0 || shape_count(&q->in[0].shape) == 0)
+    TRY(read_loops(q, job, why));
+    if (job->count == 0 || shape_count(&q->in[0].shape) == 0)
         return UNSUPPORTED(why, "nothing to reduce");
-    if (job.reduced.rank == 0 && !job.inner_reduced)
+    if (job->reduced.rank == 0 && !job->inner_reduced)
         return UNSUPPORTED(why, "no axis is reduced");
+    int64_t width = BLOCK * VL;
+    job->blocks = job->inner_reduced ? 1 : (job->inner + width - 1) / width;
+    int64_t elements = job->count * (job->inner_reduced ? 1 : width);
+    job->results_per_tile = elements < TILE_ELEMENTS ? TILE_ELEMENTS / elements : 1;
     return STATUS_OK;
 }
 
@@ -180,7 +187,7 @@ static double merge_scalar(double a, double b, enum fold fold)
     return fold == FOLD_PROD ? a * b : a + b;
 }
 
-static float finish(double value, const struct job *job)
+static float finish(double value, const struct kernel_state *job)
 {
     switch (job->reduction.finish) {
     case FINISH_MEAN:
@@ -195,7 +202,7 @@ static float finish(double value, const struct job *job)
     return (float)value;
 }
 
-SIMD_INLINE vf finish_vector(vf value, const struct job *job)
+SIMD_INLINE vf finish_vector(vf value, const struct kernel_state *job)
 {
     switch (job->reduction.finish) {
     case FINISH_MEAN:
@@ -255,7 +262,8 @@ SIMD_INLINE bool advance(const struct loops *loops, int rank, int64_t *index, co
     return false;
 }
 
-SIMD_INLINE void reduce_lines(const struct job *job, const float *x, float *y, enum fold fold)
+SIMD_INLINE void reduce_lines(const struct kernel_state *job, const float *x, float *y,
+                              enum fold fold)
 {
     int64_t index[RANK_MAX] = {0};
     double value = fold_line(x, job->inner, fold);
@@ -265,8 +273,8 @@ SIMD_INLINE void reduce_lines(const struct job *job, const float *x, float *y, e
 }
 
 /* `vectors` (a constant) of results from x on; the last one masked. */
-SIMD_INLINE void reduce_block(const struct job *job, const float *x, float *y, int vectors, vm last,
-                              enum fold fold)
+SIMD_INLINE void reduce_block(const struct kernel_state *job, const float *x, float *y, int vectors,
+                              vm last, enum fold fold)
 {
     const struct loops *loops = &job->reduced;
     int64_t inner_dim = loops->dim[loops->rank - 1], step = loops->stride[loops->rank - 1];
@@ -295,8 +303,8 @@ SIMD_INLINE void reduce_block(const struct job *job, const float *x, float *y, i
                    finish_vector(total[v], job));
 }
 
-SIMD_INLINE void reduce_columns(const struct job *job, const float *x, float *y, int64_t block,
-                                enum fold fold)
+SIMD_INLINE void reduce_columns(const struct kernel_state *job, const float *x, float *y,
+                                int64_t block, enum fold fold)
 {
     int64_t first = block * BLOCK * VL, n = job->inner - first;
     x += first;
@@ -321,7 +329,7 @@ SIMD_INLINE void reduce_columns(const struct job *job, const float *x, float *y,
         reduce_block(job, x, y, 1, vm_first(n), fold);
 }
 
-SIMD_INLINE void reduce_tile(const struct job *job, int64_t tile, enum fold fold)
+SIMD_INLINE void reduce_tile(const struct kernel_state *job, int64_t tile, enum fold fold)
 {
     int64_t units = job->results * job->blocks;
     int64_t first = tile * job->results_per_tile, last = first + job->results_per_tile;
@@ -344,7 +352,7 @@ SIMD_INLINE void reduce_tile(const struct job *job, int64_t tile, enum fold fold
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     switch (job->reduction.fold) {
     case FOLD_SUM:
         reduce_tile(job, tile, FOLD_SUM);
@@ -367,19 +375,11 @@ static void run_tile(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct job job;
-    if (make_job(q, &job, NULL) != STATUS_OK)
-        return;
+    struct kernel_state job = *plan;
     job.x = args->in[0];
     job.y = args->out[0];
-    int64_t width = BLOCK * VL;
-    job.blocks = job.inner_reduced ? 1 : (job.inner + width - 1) / width;
-    int64_t elements = job.count * (job.inner_reduced ? 1 : width);
-    job.results_per_tile = elements < TILE_ELEMENTS ? TILE_ELEMENTS / elements : 1;
     int64_t units = job.results * job.blocks;
     pool_run(args->pool, (units + job.results_per_tile - 1) / job.results_per_tile, run_tile, &job);
 }
@@ -389,6 +389,7 @@ REGISTER_KERNEL(reduce_axes) = {
     .ops = OPS("GlobalAveragePool", "GlobalMaxPool", "ReduceL1", "ReduceL2", "ReduceLogSum",
                "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
                "ReduceSumSquare"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

@@ -26,8 +26,8 @@ struct kernel_state {
     int64_t width;     /* floats of an element: channels, or 1 */
     int64_t in_h, in_w, out_h, out_w;
     int64_t rows_per_tile, tiles;
-    const struct pick *y, *x;
-    struct pick picks[]; /* y, then x */
+    int threads;
+    struct pick *y, *x; /* tables, of one piece of memory */
 };
 
 static enum status check_axes(const struct resize *r, struct error *why)
@@ -50,8 +50,10 @@ static bool is_nhwc(const struct kernel_query *q)
     return desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     struct op_args args = args_of_query(q);
     struct resize r;
     if (q->node->post_count)
@@ -62,23 +64,28 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(check_axes(&r, why));
     if (!is_nhwc(q) && !(desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0])))
         return UNSUPPORTED(why, "input and output are neither both plain nor both channels-last");
+    const struct resize_axis *last = &r.axes[r.rank - 1], *first = &r.axes[2];
+    bool flat = r.rank == 3; /* one row */
+    s->linear = r.mode == RESIZE_LINEAR;
+    s->nhwc = is_nhwc(q);
+    s->width = s->nhwc ? r.axes[1].in : 1;
+    s->planes = r.axes[0].in * (s->nhwc ? 1 : r.axes[1].in);
+    s->in_h = flat ? 1 : first->in;
+    s->out_h = flat ? 1 : first->out;
+    s->in_w = last->in;
+    s->out_w = last->out;
+    bool blended = !s->nhwc || s->out_w >= s->in_w;
+    s->row_floats = blended ? (size_t)(s->in_w * s->width + 31) / 16 * 16 : 0;
+    int64_t row_bytes = s->out_w * s->width * (int64_t)sizeof(float) + 1;
+    s->rows_per_tile = TILE_BYTES / row_bytes + 1;
+    s->tiles = (s->planes * s->out_h + s->rows_per_tile - 1) / s->rows_per_tile;
+    s->threads = q->threads;
     return STATUS_OK;
 }
 
-/* Room for the blend of two rows; 0: none is made. */
-static size_t row_floats(const struct kernel_query *q)
+static size_t workspace(const struct kernel_state *s)
 {
-    int last = q->in[0].shape.rank - 1;
-    int64_t in_w = q->in[0].shape.dim[last], width = is_nhwc(q) ? q->in[0].shape.dim[1] : 1;
-    if (is_nhwc(q) && q->out[0].shape.dim[last] < in_w)
-        return 0;
-    return (size_t)(in_w * width + 31) / 16 * 16;
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    return row_floats(q) * sizeof(float) * (size_t)q->threads;
+    return s->row_floats * sizeof(float) * (size_t)s->threads;
 }
 
 static void tabulate(const struct resize *r, int axis, struct pick *picks)
@@ -92,39 +99,26 @@ static void tabulate(const struct resize *r, int axis, struct pick *picks)
     }
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
+static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
+                           size_t *packed_bytes, struct error *err)
 {
-    (void)variant;
     struct op_args args = args_of_query(q);
     struct resize r;
     TRY(resize_of_node(&args, &r, err));
-    const struct resize_axis *last = &r.axes[r.rank - 1], *first = &r.axes[2];
-    bool flat = r.rank == 3; /* one row */
-    int64_t out_h = flat ? 1 : first->out;
-    *state_bytes = sizeof(struct kernel_state) + (size_t)(out_h + last->out) * sizeof(struct pick);
-    struct kernel_state *s = calloc(1, *state_bytes);
-    if (!s)
+    *packed_bytes = (size_t)(s->out_h + s->out_w) * sizeof(*s->y);
+    s->y = calloc(1, *packed_bytes + 1);
+    if (!s->y)
         return FAIL_NO_MEMORY(err);
-    *state = s;
-    s->linear = r.mode == RESIZE_LINEAR;
-    s->nhwc = is_nhwc(q);
-    s->row_floats = row_floats(q);
-    s->width = s->nhwc ? r.axes[1].in : 1;
-    s->planes = r.axes[0].in * (s->nhwc ? 1 : r.axes[1].in);
-    s->in_h = flat ? 1 : first->in;
-    s->out_h = out_h;
-    s->in_w = last->in;
-    s->out_w = last->out;
-    if (!flat)
-        tabulate(&r, 2, s->picks);
-    tabulate(&r, r.rank - 1, s->picks + out_h);
-    s->y = s->picks;
-    s->x = s->picks + out_h;
-    int64_t row_bytes = s->out_w * s->width * (int64_t)sizeof(float) + 1;
-    s->rows_per_tile = TILE_BYTES / row_bytes + 1;
-    s->tiles = (s->planes * s->out_h + s->rows_per_tile - 1) / s->rows_per_tile;
+    s->x = s->y + s->out_h;
+    if (r.rank > 3)
+        tabulate(&r, 2, s->y);
+    tabulate(&r, r.rank - 1, s->x);
     return STATUS_OK;
+}
+
+static void release(struct kernel_state *s)
+{
+    free(s->y);
 }
 
 /* y = a + t (b - a) */
@@ -241,21 +235,19 @@ static void tile_work(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {state, args->in[0], args->out[0], args->workspace};
     pool_run(args->pool, state->tiles, tile_work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(resize_rows) = {
-    NATIVE(resize_rows),        .ops = OPS("Resize", "Upsample"), .supports = supports,
-    .old_workspace = workspace, .old_prepare = prepare,           .old_launch = launch,
+    NATIVE(resize_rows),
+    .ops = OPS("Resize", "Upsample"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .workspace = workspace,
+    .prepare = prepare,
+    .launch = launch,
     .release = release,
 };

@@ -41,31 +41,11 @@ static const char *const activations[] = {"Tanh", NULL};
 static const struct rnn_kernel plain = {
     .gates = 1, .phases = 1, .phase_gates = {{0, 1}}, .phase = {phase}, .activations = activations};
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    return rnn_supports(q, &plain, why);
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
     (void)variant;
-    return rnn_workspace(q, &plain);
+    return rnn_plan(q, &plain, state, why);
 }
 
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    return rnn_prepare(q, &plain, state, state_bytes, err);
-}
-
-REGISTER_KERNEL(rnn_sequence) = {
-    NATIVE(rnn_sequence),
-    .ops = OPS("RNN"),
-    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,
-    .supports = supports,
-    .old_workspace = workspace,
-    .old_prepare = prepare,
-    .old_launch = rnn_launch,
-    .release = rnn_release,
-};
+REGISTER_KERNEL(rnn_sequence) = {NATIVE(rnn_sequence), .ops = OPS("RNN"), .plan = plan, RNN_HOOKS};

@@ -6,7 +6,6 @@
  * the image weigh nothing, per axis.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
@@ -16,6 +15,8 @@ struct kernel_state {
     bool nhwc, half_pixel, wide; /* wide: image numbers are i64 */
     int64_t rois, images, channels, height, width, out_h, out_w, ratio;
     float scale;
+    size_t slot; /* parts per thread: the rows of one bin and the columns of another */
+    int threads;
 };
 
 static bool is_nhwc(const struct kernel_query *q)
@@ -23,8 +24,10 @@ static bool is_nhwc(const struct kernel_query *q)
     return desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
@@ -35,37 +38,6 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "only mode avg");
     if (!is_nhwc(q) && !(desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0])))
         return UNSUPPORTED(why, "input and output are neither both plain nor both channels-last");
-    return STATUS_OK;
-}
-
-/* Elements of an axis that a bin takes part of; different ones, at most all. */
-struct part {
-    int32_t at;
-    float weight;
-};
-
-/* Per thread: the rows of one bin and the columns of another. */
-static size_t slot_parts(const struct kernel_query *q)
-{
-    const struct shape *x = &q->in[0].shape;
-    return (size_t)(x->dim[2] + x->dim[3] + 15) / 8 * 8;
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
-{
-    (void)variant;
-    return slot_parts(q) * sizeof(struct part) * (size_t)q->threads;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *state = s;
-    *state_bytes = sizeof(*s);
     const struct shape *x = &q->in[0].shape, *y = &q->out[0].shape;
     const char *mode = node_string(q->node, "coordinate_transformation_mode", "half_pixel");
     *s = (struct kernel_state){.nhwc = is_nhwc(q),
@@ -79,8 +51,21 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
                                .out_h = y->dim[2],
                                .out_w = y->dim[3],
                                .ratio = node_int(q->node, "sampling_ratio", 0),
-                               .scale = (float)node_float(q->node, "spatial_scale", 1)};
+                               .scale = (float)node_float(q->node, "spatial_scale", 1),
+                               .slot = (size_t)(x->dim[2] + x->dim[3] + 15) / 8 * 8,
+                               .threads = q->threads};
     return STATUS_OK;
+}
+
+/* Elements of an axis that a bin takes part of; different ones, at most all. */
+struct part {
+    int32_t at;
+    float weight;
+};
+
+static size_t workspace(const struct kernel_state *s)
+{
+    return s->slot * sizeof(struct part) * (size_t)s->threads;
 }
 
 /* One region along one axis of `size` elements, cut into `bins`. */
@@ -182,7 +167,6 @@ struct job {
     const void *image;
     float *y;
     struct part *workspace;
-    size_t slot;
 };
 
 /* A row of bins of region n. image NULL: there is none of that number, the result is zero. */
@@ -218,24 +202,16 @@ static void tile_work(void *context, int64_t tile, int thread)
     int64_t at = s->wide ? ((const int64_t *)job->image)[n] : ((const int32_t *)job->image)[n];
     bool exists = at >= 0 && at < s->images && s->height && s->width;
     const float *image = exists ? job->x + at * s->channels * s->height * s->width : NULL;
-    row_of_bins(job, n, tile % s->out_h, image, job->workspace + (size_t)thread * job->slot);
+    row_of_bins(job, n, tile % s->out_h, image, job->workspace + (size_t)thread * s->slot);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    struct job job = {state,        args->in[0],     args->in[1],  args->in[2],
-                      args->out[0], args->workspace, slot_parts(q)};
+    struct job job = {state, args->in[0], args->in[1], args->in[2], args->out[0], args->workspace};
     pool_run(args->pool, state->rois * state->out_h, tile_work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(roi_align_bins) = {
-    NATIVE(roi_align_bins),     .ops = OPS("RoiAlign"), .supports = supports,
-    .old_workspace = workspace, .old_prepare = prepare, .old_launch = launch,
-    .release = release,
+    NATIVE(roi_align_bins), .ops = OPS("RoiAlign"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,           .workspace = workspace, .launch = launch,
 };

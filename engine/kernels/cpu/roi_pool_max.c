@@ -5,7 +5,6 @@
  * A task is a region and a block of channels, whose bins are gathered and written back plain.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
@@ -16,44 +15,23 @@ enum { BLOCK = 4 * VL, BINS_MAX = 196 };
 struct kernel_state {
     int64_t images, channels, height, width, regions, rows, columns;
     float scale;
+    int64_t map_floats; /* of all maps, channels-last in whole blocks of channels */
+    int threads;
 };
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    const struct shape *y = &q->out[0].shape;
-    TRY(query_plain_f32(q, why));
-    if (y->dim[2] * y->dim[3] > BINS_MAX)
-        return UNSUPPORTED(why, "more than %d bins", BINS_MAX);
-    return STATUS_OK;
-}
 
 static int64_t blocks_of(int64_t channels)
 {
     return (channels + BLOCK - 1) / BLOCK;
 }
 
-/* Channels-last maps, whole blocks of channels; per thread: the bins of a block. */
-static size_t map_floats(const struct shape *x)
-{
-    int64_t places = x->dim[0] * x->dim[2] * x->dim[3];
-    return (size_t)(places * blocks_of(x->dim[1]) * BLOCK);
-}
-
-static size_t workspace(const struct kernel_query *q, int variant)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
     (void)variant;
-    size_t bins = (size_t)BINS_MAX * BLOCK * (size_t)q->threads;
-    return (map_floats(&q->in[0].shape) + bins) * sizeof(float);
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
     const int64_t *x = q->in[0].shape.dim, *y = q->out[0].shape.dim;
+    TRY(query_plain_f32(q, why));
+    if (y[2] * y[3] > BINS_MAX)
+        return UNSUPPORTED(why, "more than %d bins", BINS_MAX);
     *s = (struct kernel_state){.images = x[0],
                                .channels = x[1],
                                .height = x[2],
@@ -61,10 +39,16 @@ static enum status prepare(const struct kernel_query *q, int variant, struct ker
                                .regions = y[0],
                                .rows = y[2],
                                .columns = y[3],
-                               .scale = (float)node_float(q->node, "spatial_scale", 1)};
-    *state = s;
-    *state_bytes = sizeof(*s);
+                               .scale = (float)node_float(q->node, "spatial_scale", 1),
+                               .map_floats = x[0] * x[2] * x[3] * blocks_of(x[1]) * BLOCK,
+                               .threads = q->threads};
     return STATUS_OK;
+}
+
+/* The maps; per thread the bins of a block. */
+static size_t workspace(const struct kernel_state *s)
+{
+    return (size_t)(s->map_floats + (int64_t)BINS_MAX * BLOCK * s->threads) * sizeof(float);
 }
 
 struct job {
@@ -161,22 +145,15 @@ static void pool_task(void *context, int64_t task, int thread)
             y[c * bins + k] = bin[k * BLOCK + c];
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct job job = {state, args->in[0], args->in[1], args->out[0], args->workspace, NULL};
-    job.bins = job.maps + map_floats(&q->in[0].shape);
+    job.bins = job.maps + state->map_floats;
     pool_run(args->pool, state->images * state->height, turn_row, &job);
     pool_run(args->pool, state->regions * blocks_of(state->channels), pool_task, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(roi_pool_max) = {
-    NATIVE(roi_pool_max),       .ops = OPS("MaxRoiPool"), .supports = supports,
-    .old_workspace = workspace, .old_prepare = prepare,   .old_launch = launch,
-    .release = release,
+    NATIVE(roi_pool_max), .ops = OPS("MaxRoiPool"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,         .workspace = workspace,   .launch = launch,
 };

@@ -15,31 +15,39 @@ struct group {
     double count, sum[FIELDS], ux, uy, low, high, low_width, high_width;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
+    const float *segments;
+    const int64_t *labels;
+    struct group *groups; /* S per image */
+    float *boxes;
+    int64_t *counts; /* NULL: not wanted */
+    int64_t images, n;
+    bool wants_counts;
+};
+
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (q->in[SEGMENTS].dtype != DTYPE_F32 || q->in[LABELS].dtype != DTYPE_I64)
         return UNSUPPORTED(why, "only f32 with i64 labels");
     if (!desc_is_plain(&q->in[SEGMENTS]) || !desc_is_plain(&q->in[LABELS]))
         return UNSUPPORTED(why, "inputs are not plain");
-    return q->out[0].dtype == DTYPE_NONE ? UNSUPPORTED(why, "boxes are not wanted") : STATUS_OK;
+    if (q->out[0].dtype == DTYPE_NONE)
+        return UNSUPPORTED(why, "boxes are not wanted");
+    s->images = q->in[LABELS].shape.dim[0];
+    s->n = q->in[LABELS].shape.dim[1];
+    s->wants_counts = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
+    return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    (void)variant;
-    return (size_t)shape_count(&q->in[LABELS].shape) * sizeof(struct group) + 64;
+    return (size_t)(s->images * s->n) * sizeof(struct group) + 64;
 }
-
-struct job {
-    const float *segments;
-    const int64_t *labels;
-    struct group *groups; /* S per image */
-    float *boxes;
-    int64_t *counts; /* NULL: not wanted */
-    int64_t n;
-};
 
 static void direct(struct group *g)
 {
@@ -76,7 +84,7 @@ static void write_box(const struct group *g, float *box)
     box[4] = (float)asin(g->uy);
 }
 
-static void gather(const struct job *job, const float *segments, const int64_t *labels,
+static void gather(const struct kernel_state *job, const float *segments, const int64_t *labels,
                    struct group *groups)
 {
     int64_t n = job->n;
@@ -97,7 +105,7 @@ static void gather(const struct job *job, const float *segments, const int64_t *
 static void image(void *context, int64_t i, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t n = job->n, found = 0;
     const float *segments = job->segments + i * n * FIELDS;
     const int64_t *labels = job->labels + i * n;
@@ -118,21 +126,18 @@ static void image(void *context, int64_t i, int thread)
         job->counts[i] = found;
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    bool counts = q->out_count > 1 && q->out[1].dtype != DTYPE_NONE;
-    struct job job = {.segments = args->in[SEGMENTS],
-                      .labels = args->in[LABELS],
-                      .groups = args->workspace,
-                      .boxes = args->out[0],
-                      .counts = counts ? args->out[1] : NULL,
-                      .n = q->in[LABELS].shape.dim[1]};
-    pool_run(args->pool, q->in[LABELS].shape.dim[0], image, &job);
+    struct kernel_state job = *plan;
+    job.segments = args->in[SEGMENTS];
+    job.labels = args->in[LABELS];
+    job.groups = args->workspace;
+    job.boxes = args->out[0];
+    job.counts = job.wants_counts ? args->out[1] : NULL;
+    pool_run(args->pool, job.images, image, &job);
 }
 
 REGISTER_KERNEL(segments_merge) = {
-    NATIVE(segments_merge),     .ops = OPS("MergeSegments"), .supports = supports,
-    .old_workspace = workspace, .old_launch = launch,
+    NATIVE(segments_merge), .ops = OPS("MergeSegments"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,           .workspace = workspace,      .launch = launch,
 };

@@ -9,7 +9,8 @@
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/ops/lib/axis.h"
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x;
     float *y;
     struct axis axis;
@@ -17,18 +18,16 @@ struct job {
     bool log;
 };
 
-static enum status axis_of(const struct kernel_query *q, struct axis *axis, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     TRY(query_plain_f32(q, why));
-    return axis_of_softmax(q->node, &q->in[0].shape, axis, why);
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    struct axis axis;
-    TRY(axis_of(q, &axis, why));
-    if (axis.inner == 1)
+    TRY(axis_of_softmax(q->node, &q->in[0].shape, &s->axis, why));
+    if (s->axis.inner == 1)
         return UNSUPPORTED(why, "the axis is the last one");
+    s->blocks = (s->axis.inner + VL - 1) / VL;
+    s->log = strcmp(q->node->op->name, "LogSoftmax") == 0;
     return STATUS_OK;
 }
 
@@ -36,7 +35,7 @@ static enum status supports(const struct kernel_query *q, struct error *why)
 static void run_block(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t size = job->axis.size, step = job->axis.inner, column = tile % job->blocks * VL;
     int64_t start = tile / job->blocks * size * step + column;
     const float *x = job->x + start;
@@ -59,21 +58,18 @@ static void run_block(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct job job = {.x = args->in[0], .y = args->out[0]};
-    if (axis_of(q, &job.axis, NULL) != STATUS_OK)
-        return;
-    job.blocks = (job.axis.inner + VL - 1) / VL;
-    job.log = strcmp(q->node->op->name, "LogSoftmax") == 0;
+    struct kernel_state job = *plan;
+    job.x = args->in[0];
+    job.y = args->out[0];
     pool_run(args->pool, job.axis.outer * job.blocks, run_block, &job);
 }
 
 REGISTER_KERNEL(softmax_columns) = {
     NATIVE(softmax_columns),
     .ops = OPS("Softmax", "LogSoftmax"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

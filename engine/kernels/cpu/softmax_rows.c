@@ -11,25 +11,27 @@
 
 enum { TILE_ELEMENTS = 8192, PIECE = 4096 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *x;
     float *y;
     int64_t rows, size, rows_per_tile;
     bool log;
 };
 
-static enum status axis_of(const struct kernel_query *q, struct axis *axis, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    TRY(query_plain_f32(q, why));
-    return axis_of_softmax(q->node, &q->in[0].shape, axis, why);
-}
-
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
+    (void)variant;
     struct axis axis;
-    TRY(axis_of(q, &axis, why));
+    TRY(query_plain_f32(q, why));
+    TRY(axis_of_softmax(q->node, &q->in[0].shape, &axis, why));
     if (axis.inner != 1)
         return UNSUPPORTED(why, "the axis is not the last one");
+    s->rows = axis.size ? axis.outer : 0;
+    s->size = axis.size;
+    s->rows_per_tile = axis.size && axis.size < TILE_ELEMENTS ? TILE_ELEMENTS / axis.size : 1;
+    s->log = strcmp(q->node->op->name, "LogSoftmax") == 0;
     return STATUS_OK;
 }
 
@@ -114,7 +116,7 @@ static void log_softmax_line(const float *x, float *y, int64_t n)
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile * job->rows_per_tile, last = first + job->rows_per_tile;
     last = last < job->rows ? last : job->rows;
     for (int64_t row = first; row < last; row++) {
@@ -127,24 +129,18 @@ static void run_tile(void *context, int64_t tile, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct axis axis;
-    struct job job = {.x = args->in[0], .y = args->out[0]};
-    if (axis_of(q, &axis, NULL) != STATUS_OK || axis.size == 0)
-        return;
-    job.rows = axis.outer;
-    job.size = axis.size;
-    job.rows_per_tile = axis.size < TILE_ELEMENTS ? TILE_ELEMENTS / axis.size : 1;
-    job.log = strcmp(q->node->op->name, "LogSoftmax") == 0;
+    struct kernel_state job = *plan;
+    job.x = args->in[0];
+    job.y = args->out[0];
     pool_run(args->pool, (job.rows + job.rows_per_tile - 1) / job.rows_per_tile, run_tile, &job);
 }
 
 REGISTER_KERNEL(softmax_rows) = {
     NATIVE(softmax_rows),
     .ops = OPS("Softmax", "LogSoftmax"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };

@@ -3,6 +3,7 @@
 #include "engine/kernels/lib/copy_plan.h"
 
 REGISTER_KERNEL(split_copy) = {
-    NATIVE(split_copy),          .ops = OPS("Split"),       .supports = copy_supports,
-    .old_prepare = copy_prepare, .old_launch = copy_launch, .release = copy_release,
+    NATIVE(split_copy),
+    .ops = OPS("Split"),
+    COPY_HOOKS,
 };

@@ -13,7 +13,8 @@ enum {
     VECTORS = 4,
 };
 
-struct job {
+/* The plan; a launch completes a copy of it with its addresses. */
+struct kernel_state {
     const float *values, *dense;
     const void *columns, *offsets;
     bool wide_columns, wide_offsets; /* i64 */
@@ -21,8 +22,10 @@ struct job {
     int64_t rows, entries, width, inner, tiles; /* inner: rows of dense */
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     for (int k = 0; k < 4; k++)
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
@@ -33,7 +36,16 @@ static enum status supports(const struct kernel_query *q, struct error *why)
         return UNSUPPORTED(why, "only f32");
     if (!desc_is_plain(&q->out[0]))
         return UNSUPPORTED(why, "the output is not plain");
-    return q->node->post_count ? UNSUPPORTED(why, "no fused epilogue") : STATUS_OK;
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
+    s->wide_columns = q->in[COLUMNS].dtype == DTYPE_I64;
+    s->wide_offsets = q->in[OFFSETS].dtype == DTYPE_I64;
+    s->rows = q->out[0].shape.dim[0];
+    s->entries = q->in[VALUES].shape.dim[0];
+    s->width = q->in[DENSE].shape.dim[1];
+    s->inner = q->in[DENSE].shape.dim[0];
+    s->tiles = s->entries * s->width / TILE_WORK + 1;
+    return STATUS_OK;
 }
 
 SIMD_INLINE int64_t index_at(const void *list, bool wide, int64_t i)
@@ -42,14 +54,15 @@ SIMD_INLINE int64_t index_at(const void *list, bool wide, int64_t i)
 }
 
 /* Offsets and columns out of range read what is there: the reference has refused such a matrix. */
-static int64_t offset_at(const struct job *job, int64_t row)
+static int64_t offset_at(const struct kernel_state *job, int64_t row)
 {
     int64_t at = index_at(job->offsets, job->wide_offsets, row);
     return at < 0 ? 0 : at > job->entries ? job->entries : at;
 }
 
 /* `count` vectors of one row from column `part` on, the last with only the lanes of `rest`. */
-SIMD_INLINE void sum_part(const struct job *job, int64_t row, int64_t part, int count, vm rest)
+SIMD_INLINE void sum_part(const struct kernel_state *job, int64_t row, int64_t part, int count,
+                          vm rest)
 {
     int64_t first = offset_at(job, row), last = offset_at(job, row + 1);
     vf sum[VECTORS];
@@ -70,7 +83,7 @@ SIMD_INLINE void sum_part(const struct job *job, int64_t row, int64_t part, int 
     vf_store_m(to + (count - 1) * VL, rest, sum[count - 1]);
 }
 
-static void sum_row(const struct job *job, int64_t row)
+static void sum_row(const struct kernel_state *job, int64_t row)
 {
     int64_t part = 0;
     for (; part + VECTORS * VL <= job->width; part += VECTORS * VL)
@@ -80,7 +93,7 @@ static void sum_row(const struct job *job, int64_t row)
 }
 
 /* The first row that begins at or behind the entry. */
-static int64_t row_from(const struct job *job, int64_t entry)
+static int64_t row_from(const struct kernel_state *job, int64_t entry)
 {
     int64_t low = 0, high = job->rows;
     while (low < high) {
@@ -96,7 +109,7 @@ static int64_t row_from(const struct job *job, int64_t entry)
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     int64_t first = tile ? row_from(job, job->entries * tile / job->tiles) : 0;
     int64_t last =
         tile + 1 < job->tiles ? row_from(job, job->entries * (tile + 1) / job->tiles) : job->rows;
@@ -104,30 +117,18 @@ static void run_tile(void *context, int64_t tile, int thread)
         sum_row(job, row);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
-    (void)state;
-    struct job job = {
-        .values = args->in[VALUES],
-        .columns = args->in[COLUMNS],
-        .offsets = args->in[OFFSETS],
-        .dense = args->in[DENSE],
-        .wide_columns = q->in[COLUMNS].dtype == DTYPE_I64,
-        .wide_offsets = q->in[OFFSETS].dtype == DTYPE_I64,
-        .y = args->out[0],
-        .rows = q->out[0].shape.dim[0],
-        .entries = q->in[VALUES].shape.dim[0],
-        .width = q->in[DENSE].shape.dim[1],
-        .inner = q->in[DENSE].shape.dim[0],
-    };
-    job.tiles = job.entries * job.width / TILE_WORK + 1;
+    struct kernel_state job = *plan;
+    job.values = args->in[VALUES];
+    job.columns = args->in[COLUMNS];
+    job.offsets = args->in[OFFSETS];
+    job.dense = args->in[DENSE];
+    job.y = args->out[0];
     pool_run(args->pool, job.tiles, run_tile, &job);
 }
 
 REGISTER_KERNEL(spmm_rows) = {
-    NATIVE(spmm_rows),
-    .ops = OPS("SpMM"),
-    .supports = supports,
-    .old_launch = launch,
+    NATIVE(spmm_rows), .ops = OPS("SpMM"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,      .launch = launch,
 };

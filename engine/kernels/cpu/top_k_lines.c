@@ -4,8 +4,6 @@
  * worst of them, and only the few elements that beat it are put in place. On random data that is
  * k (1 + ln(n / k)) insertions for n elements.
  */
-#include <stdlib.h>
-
 #include "engine/kernels/lib/simd.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/op_args.h"
@@ -15,11 +13,17 @@ enum { LINE_BYTES_MIN = 64 };
 struct kernel_state {
     struct axis axis;
     int64_t k;
-    float sign; /* -1: the smallest are wanted */
+    float sign;        /* -1: the smallest are wanted */
+    size_t slot_bytes; /* per thread: k values, k places and, when the axis is not the last one, the
+                          line */
+    bool wants_places;
+    int threads;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
+    (void)variant;
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
     if (q->in[0].dtype != DTYPE_F32)
@@ -34,48 +38,20 @@ static enum status supports(const struct kernel_query *q, struct error *why)
     TRY(args_axis(&args, &q->in[0].shape, -1, &axis, why));
     if (q->in[0].shape.dim[axis] > INT32_MAX)
         return UNSUPPORTED(why, "a line longer than 2^31");
-    return STATUS_OK;
-}
-
-/* Per thread: k values, k places and, when the axis is not the last one, the line. */
-static size_t slot_bytes(const struct axis *axis, int64_t k)
-{
-    size_t floats = (size_t)(2 * k + (axis->inner > 1 ? axis->size : 0)) + VL;
-    return (floats * sizeof(float) + LINE_BYTES_MIN - 1) / LINE_BYTES_MIN * LINE_BYTES_MIN;
-}
-
-static enum status read_query(const struct kernel_query *q, struct kernel_state *s,
-                              struct error *err)
-{
-    struct op_args args = args_of_query(q);
-    int axis;
-    TRY(args_axis(&args, &q->in[0].shape, -1, &axis, err));
     int output = q->out[0].dtype == DTYPE_NONE;
     s->axis = axis_at(&q->in[0].shape, axis);
     s->k = q->out[output].shape.dim[axis];
     s->sign = node_int(q->node, "largest", 1) ? 1.0f : -1.0f;
+    size_t floats = (size_t)(2 * s->k + (s->axis.inner > 1 ? s->axis.size : 0)) + VL;
+    s->slot_bytes = (floats * sizeof(float) + LINE_BYTES_MIN - 1) / LINE_BYTES_MIN * LINE_BYTES_MIN;
+    s->wants_places = q->out_count > 1;
+    s->threads = q->threads;
     return STATUS_OK;
 }
 
-static size_t workspace(const struct kernel_query *q, int variant)
+static size_t workspace(const struct kernel_state *s)
 {
-    (void)variant;
-    struct kernel_state s;
-    if (read_query(q, &s, NULL) != STATUS_OK)
-        return 0;
-    return slot_bytes(&s.axis, s.k) * (size_t)q->threads;
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    (void)variant;
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *state = s;
-    *state_bytes = sizeof(*s);
-    return read_query(q, s, err);
+    return s->slot_bytes * (size_t)s->threads;
 }
 
 /* The best so far, best first; equal ones in the order of their places. */
@@ -135,7 +111,7 @@ static void line_work(void *context, int64_t line, int thread)
     const struct job *job = context;
     const struct kernel_state *s = job->state;
     int64_t inner = s->axis.inner, outer = line / inner, at = line % inner;
-    float *slot = (float *)(void *)(job->workspace + (size_t)thread * slot_bytes(&s->axis, s->k));
+    float *slot = (float *)(void *)(job->workspace + (size_t)thread * s->slot_bytes);
     struct best best = {.value = slot, .place = (int32_t *)(void *)(slot + s->k), .k = s->k};
     const float *x = job->x + outer * s->axis.size * inner + at;
     if (inner > 1) {
@@ -154,21 +130,15 @@ static void line_work(void *context, int64_t line, int thread)
     }
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct job job = {state, args->in[0], args->out[0], NULL, args->workspace};
-    if (q->out_count > 1)
+    if (state->wants_places)
         job.place = args->out[1];
     pool_run(args->pool, state->axis.outer * state->axis.inner, line_work, &job);
 }
 
-static void release(struct kernel_state *state)
-{
-    free(state);
-}
-
 REGISTER_KERNEL(top_k_lines) = {
-    NATIVE(top_k_lines),    .ops = OPS("TopK"),   .supports = supports, .old_workspace = workspace,
-    .old_prepare = prepare, .old_launch = launch, .release = release,
+    NATIVE(top_k_lines), .ops = OPS("TopK"),     .state_size = sizeof(struct kernel_state),
+    .plan = plan,        .workspace = workspace, .launch = launch,
 };

@@ -4,14 +4,6 @@
  */
 #include "engine/kernels/lib/row_loop.h"
 
-static enum status supports(const struct kernel_query *q, struct error *why)
-{
-    size_t size = dtype_size(q->out[0].dtype);
-    if (size != 1 && size != 4 && size != 8)
-        return UNSUPPORTED(why, "elements of %zu bytes", size);
-    return row_loop_supports(q, why);
-}
-
 #define SELECT(name, type)                                                                         \
     SIMD_INLINE void name##_loop(const struct row *row, int64_t yes, int64_t no)                   \
     {                                                                                              \
@@ -45,17 +37,17 @@ SELECT(select_1, uint8_t)
 SELECT(select_4, uint32_t)
 SELECT(select_8, uint64_t)
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
 {
-    (void)state;
+    (void)variant;
     size_t size = dtype_size(q->out[0].dtype);
-    row_loop_run(q, args, size == 1 ? select_1 : size == 4 ? select_4 : select_8);
+    if (size != 1 && size != 4 && size != 8)
+        return UNSUPPORTED(why, "elements of %zu bytes", size);
+    return row_loop_plan(q, size == 1 ? select_1 : size == 4 ? select_4 : select_8, s, why);
 }
 
 REGISTER_KERNEL(where_rows) = {
-    NATIVE(where_rows),
-    .ops = OPS("Where"),
-    .supports = supports,
-    .old_launch = launch,
+    NATIVE(where_rows), .ops = OPS("Where"),       .state_size = sizeof(struct kernel_state),
+    .plan = plan,       .launch = row_loop_launch,
 };

@@ -212,8 +212,11 @@ static enum status plan_part(const struct kernel_query *q, int part, struct copy
     return STATUS_OK;
 }
 
-enum status copy_supports(const struct kernel_query *q, struct error *why)
+enum status copy_plan_hook(const struct kernel_query *q, int variant, struct kernel_state *state,
+                           struct error *why)
 {
+    (void)variant;
+    (void)state;
     struct op_args args = args_of_query(q);
     struct copy_plan plan;
     if (q->node->post_count)
@@ -260,26 +263,24 @@ static void cut_tiles(struct kernel_state *s, int threads)
     s->tiles = (s->units + s->units_per_tile - 1) / s->units_per_tile;
 }
 
-enum status copy_prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                         size_t *state_bytes, struct error *err)
+enum status copy_prepare(const struct kernel_query *q, struct kernel_state *state,
+                         size_t *packed_bytes, struct error *err)
 {
-    (void)variant;
     struct op_args args = args_of_query(q);
     int parts = move_parts(&args);
-    *state_bytes = sizeof(struct kernel_state) + (size_t)parts * sizeof(struct copy_plan);
-    struct kernel_state *made = calloc(1, *state_bytes);
-    if (!made)
+    *packed_bytes = (size_t)parts * sizeof(*state->plans);
+    state->plans = calloc(1, *packed_bytes + 1);
+    if (!state->plans)
         return FAIL_NO_MEMORY(err);
-    *state = made;
     for (int part = 0; part < parts; part++) {
-        TRY(plan_part(q, part, &made->plans[made->count], err));
-        made->count += made->plans[made->count].units > 0;
+        TRY(plan_part(q, part, &state->plans[state->count], err));
+        state->count += state->plans[state->count].units > 0;
     }
-    cut_tiles(made, q->threads);
+    cut_tiles(state, q->threads);
     return STATUS_OK;
 }
 
 void copy_release(struct kernel_state *state)
 {
-    free(state);
+    free(state->plans);
 }

@@ -49,24 +49,27 @@ struct kernel_state {
     int count;
     bool together; /* the same unit of all copies is done in one go */
     int64_t units, units_per_tile, tiles;
-    struct copy_plan plans[];
+    struct copy_plan *plans; /* made by prepare: a node may have any number of parts */
 };
 
-#define copy_supports SIMD_FN(copy_supports)
-#define copy_prepare  SIMD_FN(copy_prepare)
-#define copy_launch   SIMD_FN(copy_launch)
-#define copy_release  SIMD_FN(copy_release)
-#define copy_plan_for SIMD_FN(copy_plan_for)
-#define copy_units    SIMD_FN(copy_units)
+#define copy_plan_hook SIMD_FN(copy_plan_hook)
+#define copy_prepare   SIMD_FN(copy_prepare)
+#define copy_launch    SIMD_FN(copy_launch)
+#define copy_release   SIMD_FN(copy_release)
+#define copy_plan_for  SIMD_FN(copy_plan_for)
+#define copy_units     SIMD_FN(copy_units)
 
 /* The hooks of a kernel for operators with .move, or whose output 0 is input 0 under another
  * shape. */
-enum status copy_supports(const struct kernel_query *q, struct error *why);
-enum status copy_prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                         size_t *state_bytes, struct error *err);
-void copy_launch(const struct kernel_state *state, const struct kernel_query *q,
-                 const struct kernel_args *args);
+enum status copy_plan_hook(const struct kernel_query *q, int variant, struct kernel_state *state,
+                           struct error *why);
+enum status copy_prepare(const struct kernel_query *q, struct kernel_state *state,
+                         size_t *packed_bytes, struct error *err);
+void copy_launch(const struct kernel_state *state, const struct kernel_args *args);
 void copy_release(struct kernel_state *state);
+#define COPY_HOOKS                                                                                 \
+    .state_size = sizeof(struct kernel_state), .plan = copy_plan_hook, .prepare = copy_prepare,    \
+    .launch = copy_launch, .release = copy_release
 
 /* A plan from strides; stream: the result is too large for the caches. */
 void copy_plan_for(const struct flat_move *move, int elem, bool stream, struct copy_plan *plan);

@@ -179,10 +179,8 @@ static void tile_work(void *context, int64_t tile, int thread)
     simd_fence();
 }
 
-void copy_launch(const struct kernel_state *state, const struct kernel_query *q,
-                 const struct kernel_args *args)
+void copy_launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)q;
     struct job job = {state, args};
     pool_run(args->pool, state->tiles, tile_work, &job);
 }

@@ -9,31 +9,6 @@
 
 enum { WORD = 4, LINE_WORDS = 16, ROWS_PER_TASK = 64, A = 0, B = 1, SIGN = 128 };
 
-/* Memory of a launch: bytes from the start of the workspace. */
-struct room {
-    size_t packed;       /* B, unless it is fixed */
-    size_t columns;      /* per column of all batches: a bias in f32, or the sums of B */
-    size_t shift_by;     /* per column: zero points of B */
-    size_t scale, shift; /* per row of all batches */
-    size_t turned;       /* per thread: rows of A that were columns */
-    size_t gemm, bytes;
-};
-
-struct kernel_state {
-    struct matmul_words words;
-    struct gemm_plan plan;
-    struct room room;
-    bool is_bytes, shifts; /* shifts: B has zero points, or is unsigned */
-    bool turn;
-    int64_t line;          /* words between turned rows */
-    size_t turned_bytes;   /* per thread */
-    int64_t packed_floats; /* of one batch */
-    int64_t columns;       /* of one batch, padded */
-    bool shared;           /* all batches have the same B */
-    float *packed;         /* fixed B; NULL: comes with each launch */
-    int32_t *sums;         /* with it */
-};
-
 struct tuning {
     enum gemm_math math;
     int vectors, rows;
@@ -152,52 +127,56 @@ static void make_room(const struct kernel_query *q, struct kernel_state *s)
     room->gemm = take(room, gemm_workspace(&s->plan));
 }
 
-static struct kernel_state sized(matmul_words_from *from, const struct kernel_query *q, int variant)
+static bool is_list(const struct kernel_query *q, int input)
 {
-    struct kernel_state s = {.shared = true};
+    return input != NONE && shape_count(&q->in[input].shape) != 1;
+}
+
+enum status words_plan(matmul_words_from *from, const struct kernel_query *q, int variant,
+                       struct kernel_state *s, struct error *why)
+{
     const struct tuning *t;
-    from(q, &s.words, NULL);
-    find_tuning(&s.words, variant, &t);
-    const struct matmul_shape *shape = &s.words.shape;
-    s.is_bytes = s.words.element == 1;
-    s.shifts = s.is_bytes && (!s.words.signed_b || s.words.zero_b != NONE);
-    s.turn = shape->a_col != 1 && shape->k > 1;
-    int64_t words = (shape->k * s.words.element + WORD - 1) / WORD;
-    s.line = (words + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS + LINE_WORDS;
+    TRY(from(q, &s->words, why));
+    find_tuning(&s->words, variant, &t);
+    s->zero_per_row = is_list(q, s->words.zero_a);
+    s->zero_per_column = is_list(q, s->words.zero_b);
+    s->shared = true;
+    const struct matmul_shape *shape = &s->words.shape;
+    s->is_bytes = s->words.element == 1;
+    s->shifts = s->is_bytes && (!s->words.signed_b || s->words.zero_b != NONE);
+    s->turn = shape->a_col != 1 && shape->k > 1;
+    int64_t words = (shape->k * s->words.element + WORD - 1) / WORD;
+    s->line = (words + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS + LINE_WORDS;
     for (int d = 0; d < shape->batch_rank; d++)
-        s.shared = s.shared && !shape->b_batch[d];
-    size_product(q, t, &s);
-    s.turned_bytes =
-        s.turn ? (size_t)(s.plan.row_tiles * (s.plan.rows_even + 1) * s.line) * WORD : 0;
-    s.packed_floats = gemm_packed_floats(&s.plan);
-    s.columns = gemm_bias_floats(&s.plan);
-    make_room(q, &s);
-    return s;
+        s->shared = s->shared && !shape->b_batch[d];
+    size_product(q, t, s);
+    s->turned_bytes =
+        s->turn ? (size_t)(s->plan.row_tiles * (s->plan.rows_even + 1) * s->line) * WORD : 0;
+    s->packed_floats = gemm_packed_floats(&s->plan);
+    s->columns = gemm_bias_floats(&s->plan);
+    make_room(q, s);
+    return STATUS_OK;
 }
 
-int words_variants(matmul_words_from *from, const struct kernel_query *q)
+int words_variants(const struct kernel_state *s)
 {
-    struct matmul_words words;
     const struct tuning *none;
-    from(q, &words, NULL);
-    return find_tuning(&words, TUNINGS, &none);
+    return find_tuning(&s->words, TUNINGS, &none);
 }
 
-void words_describe(matmul_words_from *from, const struct kernel_query *q, int variant, char *text,
-                    size_t size)
+void words_describe(const struct kernel_state *s, char *text, size_t size)
 {
     static const char *const names[GEMM_MATH_COUNT] = {
         [GEMM_BF16] = "widened ", [GEMM_BYTES] = "widened "};
-    struct kernel_state s = sized(from, q, variant);
-    const char *name = names[s.plan.size.math];
+    const char *name = names[s->plan.size.math];
     char plan[48];
-    gemm_describe(&s.plan, plan, sizeof(plan));
+    gemm_describe(&s->plan, plan, sizeof(plan));
     snprintf(text, size, "%s%s", name ? name : "", plan);
 }
 
-size_t words_workspace(matmul_words_from *from, const struct kernel_query *q, int variant)
+size_t words_workspace(const struct kernel_state *s)
 {
-    return sized(from, q, variant).room.bytes;
+    return s->room.bytes;
 }
 
 /* ---- packing ---- */
@@ -217,15 +196,9 @@ static void pack_panels(const struct kernel_state *s, const void *b, int64_t bat
                     s->is_bytes ? sums + batch * s->columns : NULL);
 }
 
-enum status words_prepare(matmul_words_from *from, const struct kernel_query *q, int variant,
-                          struct kernel_state **out, size_t *state_bytes, struct error *err)
+enum status words_prepare(const struct kernel_query *q, struct kernel_state *s,
+                          size_t *packed_bytes, struct error *err)
 {
-    struct kernel_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return FAIL_NO_MEMORY(err);
-    *s = sized(from, q, variant);
-    *state_bytes = 0;
-    *out = s;
     if (!q->fixed[B])
         return STATUS_OK;
     int64_t matrices = s->shared ? 1 : s->words.shape.batch;
@@ -233,31 +206,24 @@ enum status words_prepare(matmul_words_from *from, const struct kernel_query *q,
     size_t sums = s->is_bytes ? (size_t)(matrices * s->columns) * WORD : 0;
     s->packed = gemm_alloc(packed);
     s->sums = gemm_alloc(sums);
-    if (!s->packed || !s->sums) {
-        words_release(s);
-        *out = NULL;
+    if (!s->packed || !s->sums)
         return FAIL_NO_MEMORY(err);
-    }
     for (int64_t k = 0; k < matrices; k++)
         pack_panels(s, q->fixed[B], k, 0, s->plan.panels, s->packed, s->sums);
-    *state_bytes = packed + sums;
+    *packed_bytes = packed + sums;
     return STATUS_OK;
 }
 
 void words_release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     free(state->packed);
     free(state->sums);
-    free(state);
 }
 
 /* ---- what zero points bring about ---- */
 
 struct job {
     const struct kernel_state *state;
-    const struct kernel_query *q;
     const struct kernel_args *args;
     int64_t panels, panel_tasks; /* tasks beyond pack nothing but sum up rows */
 };
@@ -267,13 +233,13 @@ static void *room_at(const struct job *job, size_t offset)
     return (char *)job->args->workspace + offset;
 }
 
-/* Zero point `at` of an input, of its unsigned (A) or signed (B) bytes. */
+/* Zero point `at` of an input (0: its only one), of its unsigned (A) or signed (B) bytes. */
 static int32_t zero_point(const struct job *job, int input, bool is_signed, int moved, int64_t at)
 {
     if (input == NONE)
         return moved;
     const unsigned char *zeros = job->args->in[input];
-    unsigned char zero = zeros[shape_count(&job->q->in[input].shape) == 1 ? 0 : at];
+    unsigned char zero = zeros[at];
     return (is_signed ? (int32_t)(int8_t)zero : (int32_t)zero) + moved;
 }
 
@@ -283,7 +249,8 @@ static void shift_columns(const struct job *job)
     int32_t *to = room_at(job, job->state->room.shift_by);
     memset(to, 0, (size_t)job->state->columns * WORD);
     for (int64_t n = 0; n < w->shape.n; n++)
-        to[n] = zero_point(job, w->zero_b, w->signed_b, w->signed_b ? 0 : -SIGN, n);
+        to[n] = zero_point(job, w->zero_b, w->signed_b, w->signed_b ? 0 : -SIGN,
+                           job->state->zero_per_column ? n : 0);
 }
 
 static int32_t sum_of_row(const struct job *job, int64_t batch, int64_t row)
@@ -307,7 +274,8 @@ static void weigh_row(const struct job *job, int64_t at)
     const struct kernel_state *s = job->state;
     const struct matmul_words *w = &s->words;
     int64_t batch = at / w->shape.m, row = at % w->shape.m;
-    uint32_t zero = (uint32_t)zero_point(job, w->zero_a, w->signed_a, w->signed_a ? SIGN : 0, row);
+    uint32_t zero = (uint32_t)zero_point(job, w->zero_a, w->signed_a, w->signed_a ? SIGN : 0,
+                                         s->zero_per_row ? row : 0);
     ((int32_t *)room_at(job, s->room.scale))[at] = (int32_t)(0 - zero);
     if (s->shifts)
         ((int32_t *)room_at(job, s->room.shift))[at] =
@@ -402,11 +370,10 @@ static void rows_turned(const struct gemm_rows *wanted, const float **to, int64_
         to[m] = (const float *)wanted->scratch + (wanted->row - wanted->first + m) * line;
 }
 
-void words_launch(const struct kernel_state *s, const struct kernel_query *q,
-                  const struct kernel_args *args)
+void words_launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     const struct matmul_shape *shape = &s->words.shape;
-    struct job job = {.state = s, .q = q, .args = args};
+    struct job job = {.state = s, .args = args};
     begin(&job);
     const void *columns = s->sums && s->is_bytes ? s->sums : room_at(&job, s->room.columns);
     bool starts = s->is_bytes || s->words.bias != NONE;

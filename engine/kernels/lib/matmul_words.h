@@ -25,6 +25,32 @@ struct matmul_words {
     struct gemm_post post;     /* light steps without operands */
 };
 
+/* Memory of a launch: bytes from the start of the workspace. */
+struct room {
+    size_t packed;       /* B, unless it is fixed */
+    size_t columns;      /* per column of all batches: a bias in f32, or the sums of B */
+    size_t shift_by;     /* per column: zero points of B */
+    size_t scale, shift; /* per row of all batches */
+    size_t turned;       /* per thread: rows of A that were columns */
+    size_t gemm, bytes;
+};
+
+struct kernel_state {
+    struct matmul_words words;
+    struct gemm_plan plan;
+    struct room room;
+    bool is_bytes, shifts;              /* shifts: B has zero points, or is unsigned */
+    bool zero_per_row, zero_per_column; /* not one for all */
+    bool turn;
+    int64_t line;          /* words between turned rows */
+    size_t turned_bytes;   /* per thread */
+    int64_t packed_floats; /* of one batch */
+    int64_t columns;       /* of one batch, padded */
+    bool shared;           /* all batches have the same B */
+    float *packed;         /* fixed B; NULL: comes with each launch */
+    int32_t *sums;         /* with it */
+};
+
 typedef enum status matmul_words_from(const struct kernel_query *q, struct matmul_words *words,
                                       struct error *why);
 
@@ -33,51 +59,40 @@ typedef enum status matmul_words_from(const struct kernel_query *q, struct matmu
 enum status matmul_words_check(const struct matmul_words *words, struct error *why);
 
 /* The hooks of a kernel. */
+#define words_plan      SIMD_FN(words_plan)
 #define words_variants  SIMD_FN(words_variants)
 #define words_describe  SIMD_FN(words_describe)
 #define words_workspace SIMD_FN(words_workspace)
 #define words_prepare   SIMD_FN(words_prepare)
 #define words_launch    SIMD_FN(words_launch)
 #define words_release   SIMD_FN(words_release)
-int words_variants(matmul_words_from *from, const struct kernel_query *q);
-void words_describe(matmul_words_from *from, const struct kernel_query *q, int variant, char *text,
-                    size_t size);
-size_t words_workspace(matmul_words_from *from, const struct kernel_query *q, int variant);
-enum status words_prepare(matmul_words_from *from, const struct kernel_query *q, int variant,
-                          struct kernel_state **state, size_t *state_bytes, struct error *err);
-void words_launch(const struct kernel_state *state, const struct kernel_query *q,
-                  const struct kernel_args *args);
+enum status words_plan(matmul_words_from *from, const struct kernel_query *q, int variant,
+                       struct kernel_state *state, struct error *why);
+int words_variants(const struct kernel_state *state);
+void words_describe(const struct kernel_state *state, char *text, size_t size);
+size_t words_workspace(const struct kernel_state *state);
+enum status words_prepare(const struct kernel_query *q, struct kernel_state *state,
+                          size_t *packed_bytes, struct error *err);
+void words_launch(const struct kernel_state *state, const struct kernel_args *args);
 void words_release(struct kernel_state *state);
 
 /* Defines kernel `symbol`, which reads its nodes with `from`. */
 #define MATMUL_WORDS_KERNEL(symbol, from, ...)                                                     \
-    static enum status supports(const struct kernel_query *q, struct error *why)                   \
+    static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state, \
+                            struct error *why)                                                     \
     {                                                                                              \
-        struct matmul_words words;                                                                 \
-        return from(q, &words, why);                                                               \
+        return words_plan(from, q, variant, state, why);                                           \
     }                                                                                              \
-    static int variants(const struct kernel_query *q)                                              \
-    {                                                                                              \
-        return words_variants(from, q);                                                            \
-    }                                                                                              \
-    static void describe(const struct kernel_query *q, int variant, char *text, size_t size)       \
-    {                                                                                              \
-        words_describe(from, q, variant, text, size);                                              \
-    }                                                                                              \
-    static size_t workspace(const struct kernel_query *q, int variant)                             \
-    {                                                                                              \
-        return words_workspace(from, q, variant);                                                  \
-    }                                                                                              \
-    static enum status prepare(const struct kernel_query *q, int variant,                          \
-                               struct kernel_state **state, size_t *state_bytes,                   \
-                               struct error *err)                                                  \
-    {                                                                                              \
-        return words_prepare(from, q, variant, state, state_bytes, err);                           \
-    }                                                                                              \
-    REGISTER_KERNEL(symbol) = {NATIVE(symbol),           .packs = 1u << 1,                         \
-                               .supports = supports,     .old_variants = variants,                 \
-                               .old_describe = describe, .old_workspace = workspace,               \
-                               .old_prepare = prepare,   .old_launch = words_launch,               \
-                               .release = words_release, __VA_ARGS__}
+    REGISTER_KERNEL(symbol) = {NATIVE(symbol),                                                     \
+                               .packs = 1u << 1,                                                   \
+                               .state_size = sizeof(struct kernel_state),                          \
+                               .plan = plan,                                                       \
+                               .variants = words_variants,                                         \
+                               .describe = words_describe,                                         \
+                               .workspace = words_workspace,                                       \
+                               .prepare = words_prepare,                                           \
+                               .launch = words_launch,                                             \
+                               .release = words_release,                                           \
+                               __VA_ARGS__}
 
 #endif

@@ -21,12 +21,10 @@ struct scratch {
 /* One direction of one launch. */
 struct walk {
     const struct kernel_state *state;
-    const struct kernel_query *q;
     const struct kernel_args *args;
     struct scratch scratch;
     int direction;
     bool backward;
-    int64_t parts; /* of the batch that run by themselves */
 };
 
 /* ---- workspace ---- */
@@ -68,21 +66,6 @@ static struct gemm_plan projection_of(const struct rnn_shape *s, int threads)
     return gemm_plan_for(&size);
 }
 
-static enum status shape_of_query(const struct kernel_query *q, int gates, struct rnn_shape *shape,
-                                  struct error *why)
-{
-    return rnn_shape_from(q->node, gates, &q->in[RNN_X].shape, &q->in[RNN_R].shape, shape, why);
-}
-
-size_t rnn_workspace(const struct kernel_query *q, const struct rnn_kernel *kernel)
-{
-    struct rnn_shape shape;
-    if (shape_of_query(q, kernel->gates, &shape, NULL) != STATUS_OK)
-        return 0;
-    struct gemm_plan projection = projection_of(&shape, q->threads);
-    return lay_out(&shape, &projection, NULL).bytes;
-}
-
 /* ---- what is supported ---- */
 
 static bool usual_activations(const struct node *node, const struct rnn_kernel *kernel)
@@ -116,10 +99,20 @@ static enum status check_tensors(const struct kernel_query *q, struct error *why
     return STATUS_OK;
 }
 
-enum status rnn_supports(const struct kernel_query *q, const struct rnn_kernel *kernel,
-                         struct error *why)
+static int64_t parts_of(const struct kernel_state *state, int64_t threads)
 {
-    struct rnn_shape shape;
+    const struct rnn_shape *s = &state->shape;
+    int64_t bytes = s->gates * s->hidden * s->hidden * (int64_t)sizeof(float);
+    if (threads == 1 || bytes > PART_BYTES || s->batch < threads * PART_LINES)
+        return 1;
+    int64_t parts = s->batch / PART_LINES;
+    return parts < 4 * threads ? parts : 4 * threads;
+}
+
+enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kernel,
+                     struct kernel_state *state, struct error *why)
+{
+    struct rnn_shape *s = &state->shape;
     if (q->node->post_count || query_in(q, RNN_PEEPHOLE))
         return UNSUPPORTED(why, "no fused epilogue and no peepholes");
     if (node_attr(q->node, "clip") || node_int(q->node, "input_forget", 0))
@@ -127,10 +120,24 @@ enum status rnn_supports(const struct kernel_query *q, const struct rnn_kernel *
     if (!usual_activations(q->node, kernel))
         return UNSUPPORTED(why, "activations other than the usual ones");
     TRY(check_tensors(q, why));
-    TRY(shape_of_query(q, kernel->gates, &shape, why));
-    if (shape.steps * shape.batch * shape.input * shape.hidden == 0)
+    TRY(rnn_shape_from(q->node, kernel->gates, &q->in[RNN_X].shape, &q->in[RNN_R].shape, s, why));
+    if (s->steps * s->batch * s->input * s->hidden == 0)
         return UNSUPPORTED(why, "an empty sequence");
+    state->kernel = kernel;
+    state->projection = projection_of(s, q->threads);
+    state->blocks = (s->hidden + VL - 1) / VL;
+    state->parts = parts_of(state, q->threads);
+    state->workspace = lay_out(s, &state->projection, NULL).bytes;
+    for (int k = 0; k < q->in_count; k++)
+        state->given |= query_in(q, k) ? 1u << k : 0;
+    for (int k = 0; k < q->out_count; k++)
+        state->wanted |= q->out[k].dtype != DTYPE_NONE ? 1u << k : 0;
     return STATUS_OK;
+}
+
+size_t rnn_workspace(const struct kernel_state *state)
+{
+    return state->workspace;
 }
 
 /* ---- packing ---- */
@@ -201,32 +208,21 @@ static bool pack_direction(const struct kernel_query *q, struct kernel_state *st
 
 void rnn_release(struct kernel_state *state)
 {
-    for (int d = 0; state && d < RNN_DIRECTIONS; d++) {
+    for (int d = 0; d < RNN_DIRECTIONS; d++) {
         free(state->weights[d].w);
         free(state->weights[d].bias);
         free(state->weights[d].apart);
         for (int p = 0; p < RNN_PHASES; p++)
             free(state->weights[d].r[p]);
     }
-    free(state);
 }
 
-enum status rnn_prepare(const struct kernel_query *q, const struct rnn_kernel *kernel,
-                        struct kernel_state **out, size_t *state_bytes, struct error *err)
+enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
+                        size_t *packed_bytes, struct error *err)
 {
-    struct kernel_state *state = calloc(1, sizeof(*state));
-    size_t bytes = sizeof(*state);
-    if (!state)
-        return FAIL_NO_MEMORY(err);
-    *out = state;
-    state->kernel = kernel;
-    TRY(shape_of_query(q, kernel->gates, &state->shape, err));
-    state->projection = projection_of(&state->shape, q->threads);
-    state->blocks = (state->shape.hidden + VL - 1) / VL;
     for (int d = 0; d < state->shape.directions; d++)
-        if (!pack_direction(q, state, d, &bytes))
+        if (!pack_direction(q, state, d, packed_bytes))
             return FAIL_NO_MEMORY(err);
-    *state_bytes = bytes;
     return STATUS_OK;
 }
 
@@ -271,7 +267,7 @@ static int64_t state_at(const struct walk *w, int64_t b)
 static void load_state(const struct walk *w, int input, float *to)
 {
     int64_t hidden = w->state->shape.hidden;
-    const float *given = query_in(w->q, input) ? w->args->in[input] : NULL;
+    const float *given = w->state->given >> input & 1 ? w->args->in[input] : NULL;
     for (int64_t b = 0; b < w->state->shape.batch; b++)
         if (given)
             memcpy(to + b * hidden, given + state_at(w, b), (size_t)hidden * sizeof(float));
@@ -281,8 +277,7 @@ static void load_state(const struct walk *w, int input, float *to)
 
 static float *output(const struct walk *w, int index)
 {
-    bool wanted = index < w->q->out_count && w->q->out[index].dtype != DTYPE_NONE;
-    return wanted ? w->args->out[index] : NULL;
+    return w->state->wanted >> index & 1 ? w->args->out[index] : NULL;
 }
 
 static void store_state(const struct walk *w, int index, const float *from)
@@ -296,7 +291,7 @@ static void store_state(const struct walk *w, int index, const float *from)
 static int64_t length_of(const struct walk *w, int64_t b)
 {
     int64_t steps = w->state->shape.steps;
-    const int32_t *lengths = query_in(w->q, RNN_LENGTHS) ? w->args->in[RNN_LENGTHS] : NULL;
+    const int32_t *lengths = w->state->given >> RNN_LENGTHS & 1 ? w->args->in[RNN_LENGTHS] : NULL;
     return lengths && lengths[b] < steps ? lengths[b] : steps;
 }
 
@@ -376,26 +371,14 @@ static void run_part(void *context, int64_t part, int thread)
 {
     (void)thread;
     const struct walk *w = context;
-    int64_t batch = w->state->shape.batch;
-    run_steps(w, batch * part / w->parts, batch * (part + 1) / w->parts, NULL);
+    int64_t batch = w->state->shape.batch, parts = w->state->parts;
+    run_steps(w, batch * part / parts, batch * (part + 1) / parts, NULL);
 }
 
-static int64_t parts_of(const struct kernel_state *state, int64_t threads)
+void rnn_launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    const struct rnn_shape *s = &state->shape;
-    int64_t bytes = s->gates * s->hidden * s->hidden * (int64_t)sizeof(float);
-    if (threads == 1 || bytes > PART_BYTES || s->batch < threads * PART_LINES)
-        return 1;
-    int64_t parts = s->batch / PART_LINES;
-    return parts < 4 * threads ? parts : 4 * threads;
-}
-
-void rnn_launch(const struct kernel_state *state, const struct kernel_query *q,
-                const struct kernel_args *args)
-{
-    struct walk w = {.state = state, .q = q, .args = args};
+    struct walk w = {.state = state, .args = args};
     w.scratch = lay_out(&state->shape, &state->projection, args->workspace);
-    w.parts = parts_of(state, pool_threads(args->pool));
     for (int d = 0; d < state->shape.directions; d++) {
         w.direction = d;
         w.backward = state->shape.backward || d == 1;
@@ -403,8 +386,8 @@ void rnn_launch(const struct kernel_state *state, const struct kernel_query *q,
         load_state(&w, RNN_H, w.scratch.h[0]);
         if (state->kernel->memory)
             load_state(&w, RNN_C, w.scratch.c);
-        if (w.parts > 1)
-            pool_run(args->pool, w.parts, run_part, &w);
+        if (state->parts > 1)
+            pool_run(args->pool, state->parts, run_part, &w);
         else
             run_steps(&w, 0, state->shape.batch, args->pool);
         store_state(&w, 1, w.scratch.h[state->shape.steps % 2]);

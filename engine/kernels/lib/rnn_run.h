@@ -50,6 +50,9 @@ struct kernel_state {
     struct rnn_shape shape;
     struct gemm_plan projection; /* of one direction, all steps */
     int64_t blocks;              /* of VL hidden units */
+    int64_t parts;               /* of the batch that run by themselves */
+    size_t workspace;
+    unsigned given, wanted; /* bit k: there is input k; output k is asked for */
     struct rnn_weights weights[RNN_DIRECTIONS];
 };
 
@@ -88,18 +91,23 @@ SIMD_INLINE void rnn_multiply(const float *const *left, const float *panel, int6
     }
 }
 
-#define rnn_supports SIMD_FN(rnn_supports)
-enum status rnn_supports(const struct kernel_query *q, const struct rnn_kernel *kernel,
-                         struct error *why);
+#define rnn_plan SIMD_FN(rnn_plan)
+enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kernel,
+                     struct kernel_state *state, struct error *why);
 #define rnn_workspace SIMD_FN(rnn_workspace)
-size_t rnn_workspace(const struct kernel_query *q, const struct rnn_kernel *kernel);
+size_t rnn_workspace(const struct kernel_state *state);
 #define rnn_prepare SIMD_FN(rnn_prepare)
-enum status rnn_prepare(const struct kernel_query *q, const struct rnn_kernel *kernel,
-                        struct kernel_state **state, size_t *state_bytes, struct error *err);
+enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
+                        size_t *packed_bytes, struct error *err);
 #define rnn_launch SIMD_FN(rnn_launch)
-void rnn_launch(const struct kernel_state *state, const struct kernel_query *q,
-                const struct kernel_args *args);
+void rnn_launch(const struct kernel_state *state, const struct kernel_args *args);
 #define rnn_release SIMD_FN(rnn_release)
 void rnn_release(struct kernel_state *state);
+
+/* All hooks but plan. */
+#define RNN_HOOKS                                                                                  \
+    .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,                                           \
+    .state_size = sizeof(struct kernel_state), .workspace = rnn_workspace, .prepare = rnn_prepare, \
+    .launch = rnn_launch, .release = rnn_release
 
 #endif

@@ -3,25 +3,7 @@
 
 enum { TILE_ELEMENTS = 16384 };
 
-struct job {
-    struct strided space;
-    struct row row; /* the whole tensors */
-    size_t size[ROW_OPERANDS];
-    int operands;
-    int64_t rows_per_tile, parts; /* parts: tiles per row when rows are long */
-    row_fn *run;
-};
-
-enum status row_loop_supports(const struct kernel_query *q, struct error *why)
-{
-    if (q->in_count >= ROW_OPERANDS || q->out_count != 1 || q->node->post_count)
-        return UNSUPPORTED(why, "at most 3 inputs and no fused epilogue");
-    if (!desc_is_dense(&q->out[0]))
-        return UNSUPPORTED(why, "the output has gaps");
-    return STATUS_OK;
-}
-
-static void run_row(const struct job *job, int64_t index, int64_t column, int64_t count)
+static void run_row(const struct kernel_state *job, int64_t index, int64_t column, int64_t count)
 {
     struct row row = job->row;
     row.count = count;
@@ -35,7 +17,7 @@ static void run_row(const struct job *job, int64_t index, int64_t column, int64_
 static void run_tile(void *context, int64_t tile, int thread)
 {
     (void)thread;
-    const struct job *job = context;
+    const struct kernel_state *job = context;
     const struct strided *s = &job->space;
     if (job->parts > 1) {
         int64_t column = tile % job->parts * TILE_ELEMENTS, left = s->row - column;
@@ -47,26 +29,39 @@ static void run_tile(void *context, int64_t tile, int thread)
         run_row(job, row, 0, s->row);
 }
 
-void row_loop_run(const struct kernel_query *q, const struct kernel_args *args, row_fn *run)
+enum status row_loop_plan(const struct kernel_query *q, row_fn *run, struct kernel_state *state,
+                          struct error *why)
 {
     const struct desc *descs[ROW_OPERANDS] = {&q->out[0]};
-    struct job job = {.operands = q->in_count + 1, .run = run};
-    job.row.at[0] = args->out[0];
-    job.size[0] = dtype_size(q->out[0].dtype);
+    if (q->in_count >= ROW_OPERANDS || q->out_count != 1 || q->node->post_count)
+        return UNSUPPORTED(why, "at most 3 inputs and no fused epilogue");
+    if (!desc_is_dense(&q->out[0]))
+        return UNSUPPORTED(why, "the output has gaps");
+    state->operands = q->in_count + 1;
+    state->run = run;
+    state->size[0] = dtype_size(q->out[0].dtype);
     for (int k = 0; k < q->in_count; k++) {
         descs[k + 1] = query_in(q, k);
-        job.row.at[k + 1] = (char *)(uintptr_t)args->in[k]; /* read only, whatever the type says */
-        job.size[k + 1] = dtype_size(q->in[k].dtype);
+        state->size[k + 1] = dtype_size(q->in[k].dtype);
     }
-    strided_init(&job.space, descs, job.operands);
-    const struct strided *s = &job.space;
-    for (int k = 0; k < job.operands; k++)
-        job.row.step[k] = s->stride[k][s->rank - 1];
+    struct strided *s = &state->space;
+    strided_init(s, descs, state->operands);
+    for (int k = 0; k < state->operands; k++)
+        state->row.step[k] = s->stride[k][s->rank - 1];
     if (s->row == 0)
-        return;
-    job.parts = (s->row + TILE_ELEMENTS - 1) / TILE_ELEMENTS;
-    job.rows_per_tile = s->row < TILE_ELEMENTS ? TILE_ELEMENTS / s->row : 1;
-    int64_t tiles =
-        job.parts > 1 ? s->rows * job.parts : (s->rows + job.rows_per_tile - 1) / job.rows_per_tile;
-    pool_run(args->pool, tiles, run_tile, &job);
+        return STATUS_OK;
+    state->parts = (s->row + TILE_ELEMENTS - 1) / TILE_ELEMENTS;
+    state->rows_per_tile = s->row < TILE_ELEMENTS ? TILE_ELEMENTS / s->row : 1;
+    state->tiles = state->parts > 1 ? s->rows * state->parts
+                                    : (s->rows + state->rows_per_tile - 1) / state->rows_per_tile;
+    return STATUS_OK;
+}
+
+void row_loop_launch(const struct kernel_state *state, const struct kernel_args *args)
+{
+    struct kernel_state job = *state;
+    job.row.at[0] = args->out[0];
+    for (int k = 1; k < job.operands; k++)
+        job.row.at[k] = (char *)(uintptr_t)args->in[k - 1]; /* read only, whatever the type says */
+    pool_run(args->pool, job.tiles, run_tile, &job);
 }

@@ -22,11 +22,23 @@ struct row {
 
 typedef void row_fn(const struct row *row);
 
-/* Refuses unless the node has at most 3 inputs, one dense output and no posts. */
-#define row_loop_supports SIMD_FN(row_loop_supports)
-enum status row_loop_supports(const struct kernel_query *q, struct error *why);
-#define row_loop_run SIMD_FN(row_loop_run)
-void row_loop_run(const struct kernel_query *q, const struct kernel_args *args, row_fn *run);
+/* The state of the kernels: a launch completes a copy of it with its addresses. */
+struct kernel_state {
+    struct strided space;
+    struct row row; /* the whole tensors */
+    size_t size[ROW_OPERANDS];
+    int operands;
+    int64_t rows_per_tile, parts, tiles; /* parts: tiles per row when rows are long */
+    row_fn *run;
+};
+
+/* Plans to run over the query's tensors. Refuses unless the node has at most 3 inputs, one dense
+ * output and no posts. */
+#define row_loop_plan SIMD_FN(row_loop_plan)
+enum status row_loop_plan(const struct kernel_query *q, row_fn *run, struct kernel_state *state,
+                          struct error *why);
+#define row_loop_launch SIMD_FN(row_loop_launch)
+void row_loop_launch(const struct kernel_state *state, const struct kernel_args *args);
 
 /* Calls `loop(row, ...)`, a function that is inlined, with constant steps where they are 0 and 1:
  * that is what lets the compiler make vectors of it. */
