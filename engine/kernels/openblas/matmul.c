@@ -4,7 +4,6 @@
  * Nothing is packed beforehand: BLAS does that in every call. */
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/kernels/openblas/lib/openblas.h"
@@ -22,7 +21,7 @@ struct kernel_state {
     struct operand a, b;
     blasint ldc;
     float alpha;
-    int variant;
+    int variant, threads;
     struct epilogue epilogue;
 };
 
@@ -58,11 +57,12 @@ static enum status check_sizes(const struct kernel_query *q, const struct matmul
     return STATUS_OK;
 }
 
-static enum status describe_query(const struct kernel_query *q, struct kernel_state *state,
-                                  struct error *why)
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
     struct matmul_shape s = openblas.host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
-    *state = (struct kernel_state){.s = s, .ldc = (blasint)s.n, .alpha = 1};
+    *state = (struct kernel_state){
+        .s = s, .ldc = (blasint)s.n, .alpha = 1, .variant = variant, .threads = q->threads};
     TRY(check_sizes(q, &s, why));
     TRY(operand_from(s.m, s.k, s.a_row, s.a_col, &state->a, why));
     TRY(operand_from(s.k, s.n, s.b_row, s.b_col, &state->b, why));
@@ -71,47 +71,14 @@ static enum status describe_query(const struct kernel_query *q, struct kernel_st
     return epilogue_from_query(q, &state->epilogue, why);
 }
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+static int variants(const struct kernel_state *state)
 {
-    struct kernel_state state;
-    return describe_query(q, &state, why);
+    return state->s.m == 1 || state->s.n == 1 ? 2 : 1;
 }
 
-static int variants(const struct kernel_query *q)
+static void describe(const struct kernel_state *state, char *text, size_t size)
 {
-    struct kernel_state state;
-    if (describe_query(q, &state, NULL) != STATUS_OK)
-        return 1;
-    return state.s.m == 1 || state.s.n == 1 ? 2 : 1;
-}
-
-static void describe(const struct kernel_query *q, int variant, char *text, size_t size)
-{
-    (void)q;
-    snprintf(text, size, "%s", variant == VARIANT_GEMV ? "sgemv" : "sgemm");
-}
-
-static enum status prepare(const struct kernel_query *q, int variant, struct kernel_state **state,
-                           size_t *state_bytes, struct error *err)
-{
-    struct kernel_state *made = malloc(sizeof(*made));
-    if (!made)
-        return openblas.host->refuse(err, STATUS_NO_MEMORY, "out of memory");
-    enum status status = describe_query(q, made, err);
-    if (status != STATUS_OK) {
-        free(made);
-        return status;
-    }
-    made->variant = variant;
-    openblas_threads(q->threads);
-    *state = made;
-    *state_bytes = sizeof(*made);
-    return STATUS_OK;
-}
-
-static void release(struct kernel_state *state)
-{
-    free(state);
+    snprintf(text, size, "%s", state->variant == VARIANT_GEMV ? "sgemv" : "sgemm");
 }
 
 static struct operand flipped(struct operand m)
@@ -145,12 +112,11 @@ static void multiply(const struct kernel_state *state, const float *a, const flo
         gemv(state->alpha, state->a, s, a, b, c);
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     const float *a = args->in[0], *b = args->in[1];
     float *c = args->out[0];
-    openblas_threads(q->threads);
+    openblas_threads(state->threads);
     for (int64_t k = 0; k < state->s.batch; k++) {
         struct matmul_offset at = openblas.host->matmul_offset(&state->s, k);
         multiply(state, a + at.a, b + at.b, c + at.c);
@@ -164,10 +130,9 @@ REGISTER(kernel, openblas_matmul) = {
     .ops = OPS("MatMul", "Gemm"),
     .own_threads = true,
     .distrusted = true,
-    .supports = supports,
-    .old_variants = variants,
-    .old_describe = describe,
-    .old_prepare = prepare,
-    .old_launch = launch,
-    .release = release,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .launch = launch,
 };

@@ -123,16 +123,44 @@ enum status plan_make(plan_build *build, const struct kernel_query *q, struct pl
                       struct error *why);
 void plan_free(struct plan *plan);
 
+/* A plan made ready to run. */
+struct ready_arg {
+    enum source source;
+    size_t index;
+    void *packed;
+};
+
+struct ready_step {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t exec[STEP_ARGS];
+    struct ready_arg args[STEP_ARGS];
+    int arg_count;
+};
+
+/* A plan is made of objects that oneDNN allocates. The hook `plan` therefore keeps only what was
+ * found out with one; prepare makes it again, for good. */
+struct kernel_state {
+    plan_build *build;
+    const struct kernel_query *q;
+    int variant, most; /* most: how many variants are looked for */
+    char text[96];     /* the implementation, and how many conversions */
+    size_t work_bytes;
+    int threads;
+    size_t out_bytes; /* of output 0 */
+    dnnl_stream_t stream;
+    struct ready_step steps[PLAN_STEPS];
+    int step_count;
+};
+
 /* The hooks of every kernel. */
-enum status plan_supports(plan_build *build, const struct kernel_query *q, struct error *why);
-int plan_variants(plan_build *build, const struct kernel_query *q, int max);
-void plan_describe(plan_build *build, const struct kernel_query *q, int variant, char *text,
-                   size_t size);
-size_t plan_workspace(plan_build *build, const struct kernel_query *q, int variant);
-enum status plan_prepare(plan_build *build, const struct kernel_query *q, int variant,
-                         struct kernel_state **state, size_t *state_bytes, struct error *err);
-void plan_launch(const struct kernel_state *state, const struct kernel_query *q,
-                 const struct kernel_args *args);
+enum status plan_query(plan_build *build, int most, const struct kernel_query *q, int variant,
+                       struct kernel_state *state, struct error *why);
+int plan_variants(const struct kernel_state *state);
+void plan_describe(const struct kernel_state *state, char *text, size_t size);
+size_t plan_workspace(const struct kernel_state *state);
+enum status plan_prepare(const struct kernel_query *q, struct kernel_state *state,
+                         size_t *packed_bytes, struct error *err);
+void plan_launch(const struct kernel_state *state, const struct kernel_args *args);
 void plan_release(struct kernel_state *state);
 
 /* ---- tensors and epilogues: lib/tensor.c ---- */
@@ -170,39 +198,22 @@ bool is_op(const struct kernel_query *q, const char *name);
 
 /* Defines kernel `onednn_<symbol>` from its build function. */
 #define ONEDNN_KERNEL(symbol, build, most_variants, ...)                                           \
-    static enum status symbol##_supports(const struct kernel_query *q, struct error *why)          \
+    static enum status symbol##_plan(const struct kernel_query *q, int variant,                    \
+                                     struct kernel_state *state, struct error *why)                \
     {                                                                                              \
-        return plan_supports(build, q, why);                                                       \
-    }                                                                                              \
-    static int symbol##_variants(const struct kernel_query *q)                                     \
-    {                                                                                              \
-        return plan_variants(build, q, most_variants);                                             \
-    }                                                                                              \
-    static void symbol##_describe(const struct kernel_query *q, int variant, char *text,           \
-                                  size_t size)                                                     \
-    {                                                                                              \
-        plan_describe(build, q, variant, text, size);                                              \
-    }                                                                                              \
-    static size_t symbol##_workspace(const struct kernel_query *q, int variant)                    \
-    {                                                                                              \
-        return plan_workspace(build, q, variant);                                                  \
-    }                                                                                              \
-    static enum status symbol##_prepare(const struct kernel_query *q, int variant,                 \
-                                        struct kernel_state **state, size_t *state_bytes,          \
-                                        struct error *err)                                         \
-    {                                                                                              \
-        return plan_prepare(build, q, variant, state, state_bytes, err);                           \
+        return plan_query(build, most_variants, q, variant, state, why);                           \
     }                                                                                              \
     REGISTER(kernel, onednn_##symbol) = {.name = "onednn_" #symbol,                                \
                                          .provider = "onednn",                                     \
                                          .own_threads = true,                                      \
                                          .distrusted = true,                                       \
-                                         .supports = symbol##_supports,                            \
-                                         .old_variants = symbol##_variants,                        \
-                                         .old_describe = symbol##_describe,                        \
-                                         .old_workspace = symbol##_workspace,                      \
-                                         .old_prepare = symbol##_prepare,                          \
-                                         .old_launch = plan_launch,                                \
+                                         .state_size = sizeof(struct kernel_state),                \
+                                         .plan = symbol##_plan,                                    \
+                                         .variants = plan_variants,                                \
+                                         .describe = plan_describe,                                \
+                                         .workspace = plan_workspace,                              \
+                                         .prepare = plan_prepare,                                  \
+                                         .launch = plan_launch,                                    \
                                          .release = plan_release,                                  \
                                          __VA_ARGS__}
 

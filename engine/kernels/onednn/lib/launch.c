@@ -10,25 +10,6 @@
 
 enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
-struct ready_arg {
-    enum source source;
-    size_t index;
-    void *packed;
-};
-
-struct ready_step {
-    dnnl_primitive_t primitive;
-    dnnl_exec_arg_t exec[STEP_ARGS];
-    struct ready_arg args[STEP_ARGS];
-    int arg_count;
-};
-
-struct kernel_state {
-    dnnl_stream_t stream;
-    struct ready_step steps[PLAN_STEPS];
-    int step_count;
-};
-
 static enum status pack(struct kernel_state *state, const struct step_arg *arg, void *packed,
                         struct error *err)
 {
@@ -106,28 +87,19 @@ static enum status make_ready(struct kernel_state *state, const struct plan *pla
     return STATUS_OK;
 }
 
-enum status plan_prepare(plan_build *build, const struct kernel_query *q, int variant,
-                         struct kernel_state **state, size_t *state_bytes, struct error *err)
+enum status plan_prepare(const struct kernel_query *q, struct kernel_state *state,
+                         size_t *packed_bytes, struct error *err)
 {
-    struct plan plan = {.variant = variant, .packing = true};
+    struct plan plan = {.variant = state->variant, .packing = true};
     team_ready(q->threads);
-    TRY(plan_make(build, q, &plan, err));
-    *state = calloc(1, sizeof(**state));
-    *state_bytes = sizeof(**state);
-    enum status status = *state ? make_ready(*state, &plan, state_bytes, err)
-                                : onednn_host->refuse(err, STATUS_NO_MEMORY, "out of memory");
+    TRY(plan_make(state->build, q, &plan, err));
+    enum status status = make_ready(state, &plan, packed_bytes, err);
     plan_free(&plan);
-    if (status != STATUS_OK) {
-        plan_release(*state);
-        *state = NULL;
-    }
     return status;
 }
 
 void plan_release(struct kernel_state *state)
 {
-    if (!state)
-        return;
     for (int s = 0; s < state->step_count; s++) {
         struct ready_step *step = &state->steps[s];
         dnnl_primitive_destroy(step->primitive);
@@ -137,7 +109,6 @@ void plan_release(struct kernel_state *state)
         }
     }
     dnnl_stream_destroy(state->stream);
-    free(state);
 }
 
 /* ---- the timed path ---- */
@@ -167,26 +138,15 @@ static dnnl_status_t launch_step(const struct ready_step *step, dnnl_stream_t st
 }
 
 /* A launch cannot fail by contract; one that does leaves NaN for verification to find. */
-static void poison(const struct kernel_query *q, const struct kernel_args *args)
-{
-    int64_t count = 1;
-    const struct desc *out = &q->out[0];
-    for (int k = 0; k < out->shape.rank; k++)
-        count *= out->shape.dim[k];
-    if (args->out[0])
-        memset(args->out[0], 0xff, (size_t)count * sizeof(float));
-}
-
-void plan_launch(const struct kernel_state *state, const struct kernel_query *q,
-                 const struct kernel_args *args)
+void plan_launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     dnnl_status_t status = dnnl_success;
-    team_begin(q->threads);
+    team_begin(state->threads);
     for (int k = 0; k < state->step_count && status == dnnl_success; k++)
         status = launch_step(&state->steps[k], state->stream, args);
     if (status == dnnl_success)
         status = dnnl_stream_wait(state->stream);
-    team_end(q->threads);
-    if (status != dnnl_success)
-        poison(q, args);
+    team_end(state->threads);
+    if (status != dnnl_success && args->out[0])
+        memset(args->out[0], 0xff, state->out_bytes);
 }

@@ -184,56 +184,60 @@ enum status plan_make(plan_build *build, const struct kernel_query *q, struct pl
     return status;
 }
 
-enum status plan_supports(plan_build *build, const struct kernel_query *q, struct error *why)
+static void name_steps(const struct plan *plan, char *text, size_t size)
 {
-    struct plan plan = {0};
+    const char *name = "";
+    int conversions = 0;
+    for (int k = 0; k < plan->step_count; k++) {
+        conversions += plan->steps[k].conversion;
+        name = plan->steps[k].conversion ? name : implementation(plan->steps[k].pd);
+    }
+    if (conversions)
+        snprintf(text, size, "%s, %d conversions", name, conversions);
+    else
+        snprintf(text, size, "%s", name);
+}
+
+enum status plan_query(plan_build *build, int most, const struct kernel_query *q, int variant,
+                       struct kernel_state *state, struct error *why)
+{
+    struct plan plan = {.variant = variant};
+    const struct desc *out = &q->out[0];
     team_threads(q->threads);
     TRY(plan_make(build, q, &plan, why));
+    state->build = build;
+    state->q = q;
+    state->variant = variant;
+    state->most = most;
+    state->work_bytes = plan.work_bytes;
+    state->threads = q->threads;
+    state->out_bytes = sizeof(float);
+    for (int k = 0; k < out->shape.rank; k++)
+        state->out_bytes *= (size_t)out->shape.dim[k];
+    name_steps(&plan, state->text, sizeof(state->text));
     plan_free(&plan);
     return STATUS_OK;
 }
 
-int plan_variants(plan_build *build, const struct kernel_query *q, int max)
+int plan_variants(const struct kernel_state *state)
 {
     int count = 1;
-    team_threads(q->threads);
-    for (; count < max; count++) {
+    team_threads(state->threads);
+    for (; count < state->most; count++) {
         struct plan plan = {.variant = count};
-        if (plan_make(build, q, &plan, NULL) != STATUS_OK)
+        if (plan_make(state->build, state->q, &plan, NULL) != STATUS_OK)
             return count;
         plan_free(&plan);
     }
     return count;
 }
 
-void plan_describe(plan_build *build, const struct kernel_query *q, int variant, char *text,
-                   size_t size)
+void plan_describe(const struct kernel_state *state, char *text, size_t size)
 {
-    struct plan plan = {.variant = variant};
-    const char *name = "";
-    int conversions = 0;
-    text[0] = '\0';
-    team_threads(q->threads);
-    if (plan_make(build, q, &plan, NULL) != STATUS_OK)
-        return;
-    for (int k = 0; k < plan.step_count; k++) {
-        conversions += plan.steps[k].conversion;
-        name = plan.steps[k].conversion ? name : implementation(plan.steps[k].pd);
-    }
-    if (conversions)
-        snprintf(text, size, "%s, %d conversions", name, conversions);
-    else
-        snprintf(text, size, "%s", name);
-    plan_free(&plan);
+    snprintf(text, size, "%s", state->text);
 }
 
-size_t plan_workspace(plan_build *build, const struct kernel_query *q, int variant)
+size_t plan_workspace(const struct kernel_state *state)
 {
-    struct plan plan = {.variant = variant};
-    team_threads(q->threads);
-    if (plan_make(build, q, &plan, NULL) != STATUS_OK)
-        return 0;
-    size_t bytes = plan.work_bytes;
-    plan_free(&plan);
-    return bytes;
+    return state->work_bytes;
 }
