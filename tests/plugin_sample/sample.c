@@ -46,14 +46,21 @@ struct relu {
     int64_t count;
 };
 
-static enum status supports(const struct kernel_query *q, struct error *why)
+struct kernel_state {
+    int64_t count;
+};
+
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
+                        struct error *why)
 {
+    (void)variant;
     if (q->in[0].dtype != DTYPE_F32)
         return host->refuse(why, STATUS_UNSUPPORTED, "only f32");
     if (q->node->post_count)
         return host->refuse(why, STATUS_UNSUPPORTED, "no fused epilogue");
     if (!host->desc_is_dense(&q->in[0]) || !host->desc_same_memory(&q->in[0], &q->out[0]))
         return host->refuse(why, STATUS_UNSUPPORTED, "input and output differ in layout");
+    state->count = shape_count(&q->in[0].shape);
     return STATUS_OK;
 }
 
@@ -67,11 +74,9 @@ static void relu_chunk(void *context, int64_t tile, int thread)
         relu->y[k] = relu->x[k] < 0 ? 0 : relu->x[k]; /* keeps NaN */
 }
 
-static void launch(const struct kernel_state *state, const struct kernel_query *q,
-                   const struct kernel_args *args)
+static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    (void)state;
-    struct relu relu = {args->in[0], args->out[0], shape_count(&q->in[0].shape)};
+    struct relu relu = {args->in[0], args->out[0], state->count};
     if (left && --left == 0)
         raise(SIGKILL);
     for (long k = 1; k < repeat; k++)
@@ -83,98 +88,91 @@ static const struct kernel relu_kernel = {
     .name = "sample_relu",
     .provider = "sample",
     .ops = OPS("Relu"),
-    .supports = supports,
-    .old_launch = launch,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };
 
 /* ---- kernels that misbehave ---- */
 
-static void launch_crash(const struct kernel_state *state, const struct kernel_query *q,
-                         const struct kernel_args *args)
+static void launch_crash(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
+    launch(state, args);
     raise(SIGSEGV);
 }
 
-static void launch_hang(const struct kernel_state *state, const struct kernel_query *q,
-                        const struct kernel_args *args)
+static void launch_hang(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
+    launch(state, args);
     for (;;)
         pause();
 }
 
-static void launch_wrong(const struct kernel_state *state, const struct kernel_query *q,
-                         const struct kernel_args *args)
+static void launch_wrong(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
+    launch(state, args);
     float *y = args->out[0];
-    for (int64_t k = 0; k < shape_count(&q->in[0].shape); k++)
+    for (int64_t k = 0; k < state->count; k++)
         y[k] *= 1.03125f;
 }
 
-static void launch_bounds(const struct kernel_state *state, const struct kernel_query *q,
-                          const struct kernel_args *args)
+static void launch_bounds(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
+    launch(state, args);
     float *y = args->out[0];
-    y[shape_count(&q->in[0].shape)] = 1;
+    y[state->count] = 1;
 }
 
-static void launch_exit(const struct kernel_state *state, const struct kernel_query *q,
-                        const struct kernel_args *args)
+static void launch_exit(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
+    launch(state, args);
     fprintf(stderr, "first line\nlicence expired\n");
     _exit(3);
 }
 
-static void launch_slow(const struct kernel_state *state, const struct kernel_query *q,
-                        const struct kernel_args *args)
+static void launch_slow(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct timespec start, now;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    launch(state, q, args);
+    launch(state, args);
     do
         clock_gettime(CLOCK_MONOTONIC, &now);
     while ((now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 < delay_us);
 }
 
 /* Every fifth element from the third on. */
-static void put_every_fifth(const struct kernel_query *q, const struct kernel_args *args, float x)
+static void put_every_fifth(const struct kernel_state *state, const struct kernel_args *args,
+                            float x)
 {
     float *y = args->out[0];
-    for (int64_t k = 2; k < shape_count(&q->in[0].shape); k += 5)
+    for (int64_t k = 2; k < state->count; k += 5)
         y[k] = x;
 }
 
-static void launch_nan(const struct kernel_state *state, const struct kernel_query *q,
-                       const struct kernel_args *args)
+static void launch_nan(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
-    put_every_fifth(q, args, NAN);
+    launch(state, args);
+    put_every_fifth(state, args, NAN);
 }
 
-static void launch_infinite(const struct kernel_state *state, const struct kernel_query *q,
-                            const struct kernel_args *args)
+static void launch_infinite(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
-    put_every_fifth(q, args, -INFINITY);
+    launch(state, args);
+    put_every_fifth(state, args, -INFINITY);
 }
 
-static void launch_number(const struct kernel_state *state, const struct kernel_query *q,
-                          const struct kernel_args *args)
+static void launch_number(const struct kernel_state *state, const struct kernel_args *args)
 {
-    launch(state, q, args);
+    launch(state, args);
     float *y = args->out[0];
-    for (int64_t k = 0; k < shape_count(&q->in[0].shape); k++)
+    for (int64_t k = 0; k < state->count; k++)
         y[k] = y[k] == y[k] ? y[k] : 0; /* what max(0, NaN) gives on many a processor */
 }
 
 #define MISBEHAVING(how)                                                                           \
     {                                                                                              \
         .name = "sample_" #how, .provider = "sample", .distrusted = true, .ops = OPS("Relu"),      \
-        .supports = supports, .old_launch = launch_##how                                           \
+        .state_size = sizeof(struct kernel_state), .plan = plan, .launch = launch_##how            \
     }
 
 static const struct kernel misbehaving[] = {
@@ -185,11 +183,9 @@ static const struct kernel misbehaving[] = {
 
 /* ---- a kernel on another plug-in's device: it computes nothing ---- */
 
-static void launch_idle(const struct kernel_state *state, const struct kernel_query *q,
-                        const struct kernel_args *args)
+static void launch_idle(const struct kernel_state *state, const struct kernel_args *args)
 {
     (void)state;
-    (void)q;
     (void)args;
 }
 
@@ -198,8 +194,9 @@ static const struct kernel idle_kernel = {
     .provider = "sample",
     .device = "cuda",
     .ops = OPS("Relu"),
-    .supports = supports,
-    .old_launch = launch_idle,
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch_idle,
 };
 
 /* ---- a roof of another plug-in's device: it only sleeps ---- */
