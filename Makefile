@@ -189,6 +189,9 @@ SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
                 plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
+# What knows a node's geometry and nothing of running it: plug-ins link it, too.
+PLUGIN_LIB := $(addprefix base/,error.c clean.c memory.c) \
+              $(addprefix engine/graph/,tensor.c node.c infer.c ref_tensor.c) $(sort $(wildcard engine/ops/lib/*.c))
 MAIN_OBJ   := $(B)/harness/cli/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
@@ -284,9 +287,14 @@ $(B)/libridge.a: $(OBJ)
 $(B)/gen/%.o: $(B)/gen/%.c $(B)/gen/flags
 	@$(CC) -I. -I$(B)/gen $(OPT) -fPIE -c -o $@ $<
 
+$(B)/libplugin.a: $(PLUGIN_LIB:%.c=$(B)/%.o)
+	@rm -f $@; ar rcs $@ $^
+$(PLUGIN_LIB:%.c=$(B)/%.o): private CODE := -fPIC -fvisibility=hidden
+
+CODE := -fPIE
 $(B)/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $<"
-	@$(COMPILE) $(CFLAGS_TEST) -fPIE -c -o $@ $<
+	@$(COMPILE) $(CFLAGS_TEST) $(CODE) -c -o $@ $<
 
 # The only C++: toml++ behind a C interface. Its header costs what the C warnings would complain of,
 # and these two checks need the C++ half of a sanitizer's library, which a C link does not have.
@@ -303,11 +311,11 @@ $(B)/%.$(1).o: %.c $(B)/gen/flags | $(GEN)
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rule,$i)))
 
-# A plug-in sees nothing of ridge but its header: what it leaves undefined must be in its library.
+# A plug-in sees nothing of ridge but its header and libplugin.a: what it leaves undefined must be in its library.
 # As needed: the OpenBLAS plug-in opens its library itself, after choosing its kernels.
 define plugin_rule
 $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib/*.c)) \
-    $$(patsubst %.cu,$(B)/pic/%.o,$$(wildcard $(2)/*.cu $(2)/roofs/*.cu))
+    $$(patsubst %.cu,$(B)/pic/%.o,$$(wildcard $(2)/*.cu $(2)/roofs/*.cu)) $(B)/libplugin.a
 	@mkdir -p $$(@D); echo "LINK $$@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
@@ -315,9 +323,8 @@ $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(
 $(eval $(call plugin_rule,profilers/papi,profilers/plugins/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/plugins/cupti,-ldl))
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
-    tests/gpu/fake_device.c base/error.c base/clean.c engine/graph/tensor.c engine/kernels/cublaslt/lib/api.c \
-    engine/kernels/cublaslt/lib/product.c engine/reference/ref_act.c \
-    engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c))
+    tests/gpu/fake_device.c engine/kernels/cublaslt/lib/api.c engine/kernels/cublaslt/lib/product.c engine/reference/ref_act.c \
+    engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c)) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
 $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
@@ -349,11 +356,11 @@ $(B)/cuda_usage.txt: $(CUDA_KERNELS:%.cu=$(B)/pic/%.o)
 $(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
 
 $(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
-    engine/graph/tensor.c $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c))
+    $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c)) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
-$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/clock.c engine/graph/tensor.c \
-    $(filter-out %/api.c,$(wildcard tests/gpu/host/*.c)))
+$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
+    $(filter-out %/api.c,$(wildcard tests/gpu/host/*.c))) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -o $@ $^ -pthread -lm
 # Each access to memory is a call of tests/gpu/host/watch.c, which stands where the sanitizer's library would.

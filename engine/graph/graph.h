@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * The room engine/graph/ says what is to be computed: values, nodes, shapes and tensors, what an
+ * operator (op.h) and a kernel (kernel.h) are, and what a graph costs (cost.h). Nothing in it runs.
+ *
  * A graph: values (tensors) and the nodes that compute them, in execution order.
  *
  * Every value has one producer (static single assignment), a static shape and ONNX semantics, so
@@ -211,7 +214,10 @@ void graph_cut(struct graph *g, int v);
 void graph_make_input(struct graph *g, int v, struct fill fill);
 int graph_find_value(const struct graph *g, const char *name); /* NONE when there is none */
 int graph_uses(const struct graph *g, int value); /* how many inputs and graph outputs read it */
-bool value_is_fixed(const struct value *value);   /* param or const */
+static inline bool value_is_fixed(const struct value *value)
+{
+    return value->kind == VALUE_PARAM || value->kind == VALUE_CONST;
+}
 
 enum { MATERIALISE_TILE = 1 << 14 };
 

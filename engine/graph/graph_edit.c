@@ -18,11 +18,6 @@ int graph_uses(const struct graph *g, int value)
     return uses;
 }
 
-bool value_is_fixed(const struct value *value)
-{
-    return value->kind == VALUE_PARAM || value->kind == VALUE_CONST;
-}
-
 static enum status check_node(const struct graph *g, int n, struct error *err)
 {
     const struct node *node = &g->nodes[n];

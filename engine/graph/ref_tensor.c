@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/graph/ref_tensor.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -167,6 +168,22 @@ enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const str
 void ref_to_data(const struct ref_tensor *tensor, void *data)
 {
     store_row(tensor, 0, tensor->count, data, 0, 1);
+}
+
+int64_t cast_to_integer(double x, enum dtype dtype)
+{
+    int bits = (int)dtype_size(dtype) * 8;
+    bool is_unsigned = dtype_is_unsigned(dtype);
+    if (dtype == DTYPE_BOOL)
+        return x != 0;
+    if (isnan(x))
+        return 0;
+    double end = ldexp(1, is_unsigned ? bits : bits - 1); /* the first value too large */
+    if (x >= end)
+        return (int64_t)(is_unsigned ? UINT64_MAX >> (64 - bits) : UINT64_MAX >> (65 - bits));
+    if (is_unsigned)
+        return x <= 0 ? 0 : (int64_t)(uint64_t)x;
+    return x <= -end ? (int64_t)(~UINT64_C(0) << (bits - 1)) : (int64_t)x;
 }
 
 void ref_wrap(const struct ref_tensor *t)

@@ -38,6 +38,9 @@ void ref_load_part(const struct ref_tensor *tensor, int64_t first, int64_t count
 enum status ref_from_data(struct ref_tensor *tensor, enum dtype dtype, const struct shape *shape,
                           const void *data, struct error *err);
 void ref_to_data(const struct ref_tensor *tensor, void *data);
+/* A number as an integer of the type, towards zero. What the type cannot hold is open in ONNX: here
+ * the nearest bound; NaN gives 0. */
+int64_t cast_to_integer(double x, enum dtype dtype);
 /* Integers wrap to the width of their type, as the hardware would. */
 void ref_wrap(const struct ref_tensor *tensor);
 

@@ -15,9 +15,6 @@
 
 #include "base/arena.h"
 #include "engine/graph/op.h"
-#include "engine/ops/lib/attention.h"
-#include "engine/ops/lib/reduce.h"
-#include "engine/ops/lib/resize.h"
 #include "engine/run/plugin_files.h"
 #include "engine/run/provider.h"
 
@@ -69,13 +66,6 @@ __attribute__((format(printf, 3, 4))) static enum status refuse(struct error *wh
     return code;
 }
 
-static enum status resize_of_query(const struct kernel_query *q, struct resize *resize,
-                                   struct error *why)
-{
-    struct op_args args = args_of_query(q);
-    return resize_of_node(&args, resize, why);
-}
-
 static const struct plugin_host host = {
     .abi = PLUGIN_ABI,
     .size = sizeof(struct plugin_host),
@@ -92,20 +82,6 @@ static const struct plugin_host host = {
     .pool_run = pool_run,
     .pool_threads = pool_threads,
     .refuse = refuse,
-    .matmul_shape = matmul_shape_from,
-    .matmul_offset = matmul_offset_of,
-    .window = window_from_node,
-    .window_transposed = window_transposed_from_node,
-    .attention_shape = attention_shape_from,
-    .chain = chain_from_node,
-    .strided = strided_init,
-    .softmax_axis = axis_of_softmax,
-    .floats = floats_load,
-    .reduced_axes = reduce_axes,
-    .moves = move_count_of_query,
-    .move = move_of_query,
-    .resize = resize_of_query,
-    .resize_taps = resize_taps_at,
 };
 
 const struct plugin_host *plugin_host(void)

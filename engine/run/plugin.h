@@ -15,7 +15,9 @@
  * never closed: libraries with threads of their own do not survive that.
  *
  * The whole contract is this file's first half, the inline data of engine/graph/kernel.h, and what
- * those include; no other symbol of ridge can be reached. Structs grow at their end only, and
+ * those include; no other symbol of ridge can be reached. What knows a node's geometry and nothing
+ * of running it (windows, axes, products, moves, expressions: engine/ops/lib/) is linked into a
+ * plug-in instead: build/release/libplugin.a has it. Structs grow at their end only, and
  * `size` says how much of one the other side has: a plug-in built before a field existed has it
  * zeroed. Any other change raises PLUGIN_ABI, and the other number is refused. A complete plug-in
  * that lives outside the tree: tests/plugin_sample/. How to write one: docs/plugins.md.
@@ -24,21 +26,10 @@
 #define ENGINE_RUN_PLUGIN_H
 
 #include "engine/graph/kernel.h"
-#include "engine/ops/lib/attention.h"
-#include "engine/ops/lib/axis.h"
-#include "engine/ops/lib/chain.h"
-#include "engine/ops/lib/matmul_shape.h"
-#include "engine/ops/lib/move.h"
-#include "engine/ops/lib/strided.h"
-#include "engine/ops/lib/window.h"
 #include "engine/run/device.h"
 #include "engine/run/device_roof.h"
 
 enum { PLUGIN_ABI = 2 };
-
-struct attention_shape;
-struct resize;
-struct resize_taps;
 
 /* What a plug-in may call. Valid until the program ends. */
 struct plugin_host {
@@ -62,40 +53,6 @@ struct plugin_host {
     /* Fills why (which may be NULL) and returns code: `return host->refuse(why, ...)`. */
     __attribute__((format(printf, 3, 4))) enum status (*refuse)(struct error *why, enum status code,
                                                                 const char *format, ...);
-    /* Geometry that many kernels need: engine/{matmul_shape,window,attention}.h. The window of a
-     * transposed convolution is of its output; k and v of attention: NULL when packed. */
-    struct matmul_shape (*matmul_shape)(const struct node *node, const struct desc *a,
-                                        const struct desc *b, const struct desc *c);
-    struct matmul_offset (*matmul_offset)(const struct matmul_shape *shape, int64_t index);
-    enum status (*window)(const struct node *node, const struct shape *x, const int64_t *kernel,
-                          struct window *window, struct error *why);
-    enum status (*window_transposed)(const struct node *node, const struct shape *x,
-                                     const int64_t *kernel, struct window *window,
-                                     struct error *why);
-    enum status (*attention_shape)(const struct node *node, const struct shape *q,
-                                   const struct shape *k, const struct shape *v,
-                                   struct attention_shape *shape, struct error *why);
-    /* Elementwise expressions and broadcasting: engine/ops/lib/chain.h, engine/ops/lib/strided.h.
-     */
-    enum status (*chain)(const struct node *node, const float *const *scalars, struct chain *chain,
-                         struct error *why);
-    void (*strided)(struct strided *s, const struct desc *const *descs, int operands);
-    /* Which part of a tensor an operator works along: engine/ops/lib/axis.h,
-     * engine/ops/lib/reduce.h. */
-    enum status (*softmax_axis)(const struct node *node, const struct shape *shape,
-                                struct axis *axis, struct error *why);
-    enum status (*reduced_axes)(const struct node *node, const struct shape *x, int axis_count,
-                                const int64_t *axes, bool reduced[RANK_MAX], struct error *why);
-    /* Operators that only move elements: engine/ops/lib/move.h. */
-    int (*moves)(const struct kernel_query *q);
-    enum status (*move)(const struct kernel_query *q, int part, struct move *move,
-                        struct flat_move *flat, struct error *why);
-    /* Resize and Upsample: engine/ops/lib/resize.h. */
-    enum status (*resize)(const struct kernel_query *q, struct resize *resize, struct error *why);
-    void (*resize_taps)(const struct resize *resize, int axis, int64_t out,
-                        struct resize_taps *taps);
-    /* Elements of f32, f16, bf16 or f8 as f32: engine/graph/tensor.h. */
-    void (*floats)(enum dtype dtype, const void *from, float *to, int64_t count);
 };
 
 /* What a plug-in answers with. */

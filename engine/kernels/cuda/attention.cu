@@ -173,8 +173,8 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     const struct desc *k = input(q, 1), *v = input(q, 2), *mask = input(q, 3);
     TRY(plain_supported(q, why));
     TRY(floats_supported(q, 0, q->in_count, why));
-    TRY(cuda_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
-                                   v ? &v->shape : NULL, &of, why));
+    TRY(attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL, v ? &v->shape : NULL,
+                             &of, why));
     if (of.head_size > (int64_t)TEAM * COLUMNS_MANY)
         return REFUSE(why, "heads of more than %d elements", (int)TEAM * COLUMNS_MANY);
     if (of.heads > GRID_YZ || of.batch > GRID_YZ || of.keys == 0)

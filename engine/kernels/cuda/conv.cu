@@ -188,7 +188,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         return REFUSE(why, "weights come at run time");
     if (!fits_index(&q->in[0]) || !fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
-    TRY(cuda_host->window(q->node, x, w->dim + 2, &window, why));
+    TRY(window_from_node(q->node, x, w->dim + 2, &window, why));
     fill_window(q, &window, c);
     c->groups = (unsigned)window.group;
     c->channels = (unsigned)w->dim[1];

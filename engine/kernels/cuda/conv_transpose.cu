@@ -156,7 +156,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         return REFUSE(why, "more than 2^31 elements");
     if (shape_count(&q->out[0].shape) == 0 || shape_count(x) == 0)
         return REFUSE(why, "no elements");
-    TRY(cuda_host->window_transposed(q->node, x, w->dim + 2, &window, why));
+    TRY(window_transposed_from_node(q->node, x, w->dim + 2, &window, why));
     fill_window(q, &window, c);
     c->channels = (unsigned)(x->dim[1] / window.group);
     c->outputs = (unsigned)w->dim[1];

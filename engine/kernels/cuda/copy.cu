@@ -197,7 +197,7 @@ static enum status plan_part(const struct kernel_query *q, int index, struct par
     struct move move;
     struct flat_move flat;
     struct loop loops[LOOPS];
-    TRY(cuda_host->move(q, index, &move, &flat, why));
+    TRY(move_of_query(q, index, &move, &flat, why));
     p->input = move.input;
     p->output = move.output;
     if (flat.loop_count < 0)
@@ -233,7 +233,7 @@ struct kernel_state {
 static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
                         struct error *why)
 {
-    s->count = cuda_host->moves(q);
+    s->count = move_count_of_query(q);
     for (int k = 0; k < s->count; k++) {
         struct part checked = {};
         TRY(plan_part(q, k, &checked, why));

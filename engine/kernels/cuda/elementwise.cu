@@ -306,16 +306,16 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         bool one = q->in[k].dtype != DTYPE_NONE && shape_count(&q->in[k].shape) == 1;
         scalars[k] = one && q->fixed[k] ? &numbers[k] : NULL;
         if (scalars[k])
-            cuda_host->floats(q->in[k].dtype, q->fixed[k], &numbers[k], 1);
+            floats_load(q->in[k].dtype, q->fixed[k], &numbers[k], 1);
         descs[k + 1] = q->in[k].dtype == DTYPE_NONE ? NULL : &q->in[k];
     }
-    TRY(cuda_host->chain(q->node, scalars, &chain, why));
+    TRY(chain_from_node(q->node, scalars, &chain, why));
     TRY(translate(&chain, &s->k, why));
     s->k.inputs = q->in_count;
     s->k.type = q->out[0].dtype;
     if (shape_count(&q->out[0].shape) == 0)
         return STATUS_OK; /* k.count stays 0 */
-    cuda_host->strided(&space, descs, q->in_count + 1);
+    strided_init(&space, descs, q->in_count + 1);
     place_inputs(&space, s);
     s->grid = grid_for(q, s->k.count);
     return STATUS_OK;

@@ -113,7 +113,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     k->count = (unsigned)shape_count(&y->shape);
     if (k->count == 0)
         return STATUS_OK;
-    cuda_host->strided(&space, descs, ARRAY_COUNT(descs));
+    strided_init(&space, descs, ARRAY_COUNT(descs));
     k->rank = space.rank;
     for (int d = 0; d < space.rank; d++) {
         k->dim[d] = divisor_of(space.dim[d]);

@@ -76,7 +76,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     struct pad *k = &s->k;
     int order[RANK_MAX];
     TRY(check(q, why));
-    TRY(cuda_host->move(q, 0, &move, &flat, why));
+    TRY(move_of_query(q, 0, &move, &flat, why));
     memory_order(y, order);
     k->rank = y->shape.rank;
     k->count = (unsigned)shape_count(&y->shape);

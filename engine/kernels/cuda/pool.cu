@@ -119,7 +119,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         return REFUSE(why, "the result is neither channels-last nor plain");
     if (!fits_index(x) || !fits_index(y))
         return REFUSE(why, "more than 2^31 elements");
-    TRY(cuda_host->window(q->node, &x->shape, NULL, &w, why));
+    TRY(window_from_node(q->node, &x->shape, NULL, &w, why));
     for (int d = 0; d < SPATIAL_MAX; d++) {
         int own = d - (SPATIAL_MAX - w.rank);
         bool is = own >= 0;

@@ -296,9 +296,8 @@ static enum status axes_of(const struct kernel_query *q, bool reduced[RANK_MAX],
     }
     if (axes && !q->fixed[1])
         return REFUSE(why, "axes come at run time");
-    return cuda_host->reduced_axes(q->node, &q->in[0].shape,
-                                   axes ? (int)shape_count(&q->in[1].shape) : 0,
-                                   axes ? (const int64_t *)q->fixed[1] : NULL, reduced, why);
+    return reduce_axes(q->node, &q->in[0].shape, axes ? (int)shape_count(&q->in[1].shape) : 0,
+                       axes ? (const int64_t *)q->fixed[1] : NULL, reduced, why);
 }
 
 /* The output as if all dimensions were kept. */
@@ -410,7 +409,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     TRY(axes_of(q, reduced, why));
     struct desc kept = kept_desc(q, reduced);
     const struct desc *descs[2] = {x, &kept};
-    cuda_host->strided(&s, descs, 2);
+    strided_init(&s, descs, 2);
     state->type = x->dtype;
     state->width = width_of(&s, x->dtype);
     fill_loops(&s, state);

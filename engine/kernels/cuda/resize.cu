@@ -6,10 +6,6 @@
  * its memory, adds the products up. */
 #include "engine/kernels/cuda/lib/packed.h"
 
-extern "C" {
-#include "engine/ops/lib/resize.h"
-}
-
 enum { AXES_MAX = 3 };
 
 struct taps {
@@ -118,7 +114,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     const struct desc *y = &q->out[0];
     struct resizing *k = &s->k;
     TRY(check(q, why));
-    TRY(cuda_host->resize(q, &r, why));
+    TRY(resize_of_query(q, &r, why));
     memory_order(y, s->axis);
     k->rank = r.rank;
     k->count = (unsigned)shape_count(&y->shape);
@@ -146,7 +142,7 @@ static void tabulate(const struct resize *r, int axis, int64_t stride, struct ta
 {
     for (int64_t i = 0; i < r->axes[axis].out; i++) {
         struct resize_taps from;
-        cuda_host->resize_taps(r, axis, i, &from);
+        resize_taps_at(r, axis, i, &from);
         to[i].count = from.count;
         to[i].outside = from.outside;
         for (int t = 0; t < from.count; t++) {
@@ -160,7 +156,7 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *s,
                            size_t *packed_bytes, struct error *err)
 {
     struct resize r;
-    TRY(cuda_host->resize(q, &r, err));
+    TRY(resize_of_query(q, &r, err));
     struct taps *tables = (struct taps *)calloc((size_t)s->elements + 1, sizeof(*tables));
     for (int d = 0; tables && d < r.rank; d++)
         if (s->first[d] != NONE)

@@ -144,7 +144,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
         return STATUS_OK;
     for (int k = 0; k < s->operands; k++)
         descs[k + 1] = &q->in[k];
-    cuda_host->strided(&space, descs, s->operands + 1);
+    strided_init(&space, descs, s->operands + 1);
     s->rank = space.rank;
     for (int d = 0; d < space.rank; d++) {
         s->dim[d] = divisor_of(space.dim[d]);

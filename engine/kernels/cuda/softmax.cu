@@ -385,7 +385,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     struct axis axis;
     struct softmax *k = &s->k;
     TRY(lines_supported(q, why));
-    TRY(cuda_host->softmax_axis(q->node, &q->in[0].shape, &axis, why));
+    TRY(axis_of_softmax(q->node, &q->in[0].shape, &axis, why));
     if (axis.outer * axis.size * axis.inner == 0)
         return STATUS_OK; /* no lines */
     s->type = q->in[0].dtype;

@@ -2,6 +2,7 @@
  *
  * Attention in f16 and bf16: one operation without a mask; with one the same spelled out, as
  * cuDNN's flash engines recognise it: product, scale, mask, softmax by maximum and sum, product. */
+#include "engine/ops/lib/attention.h"
 #include "engine/kernels/cudnn/lib/state.h"
 
 struct heads {
@@ -46,8 +47,8 @@ static enum status from_query(const struct kernel_query *q, struct heads *h, str
         if (query_in(q, i) && !cudnn_host->desc_is_plain(&q->in[i]))
             return REFUSE(why, "input %d is not plain", i);
     TRY(tensor_from(&q->in[0], &checked, why));
-    TRY(cudnn_host->attention_shape(q->node, &q->in[0].shape, k ? &k->shape : NULL,
-                                    v ? &v->shape : NULL, &h->shape, why));
+    TRY(attention_shape_from(q->node, &q->in[0].shape, k ? &k->shape : NULL, v ? &v->shape : NULL,
+                             &h->shape, why));
     h->type = checked.type;
     h->element = checked.type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t);
     if (h->shape.head_size % 8)

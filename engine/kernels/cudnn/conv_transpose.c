@@ -12,8 +12,8 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     struct conv_op op = {.x = NULL};
     struct epilogue epilogue;
     struct tensor x, y;
-    TRY(cudnn_host->window_transposed(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window,
-                                      why));
+    TRY(window_transposed_from_node(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window,
+                                    why));
     TRY(tensor_from(&q->in[0], &x, why));
     TRY(tensor_from(&q->out[0], &y, why));
     epilogue_from(q, q->node->op_inputs > 2 && query_in(q, 2) ? 2 : NONE, &epilogue);

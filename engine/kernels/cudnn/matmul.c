@@ -5,6 +5,7 @@
  * has. */
 #include "engine/kernels/cudnn/lib/matmul.h"
 #include "engine/kernels/cudnn/lib/state.h"
+#include "engine/ops/lib/matmul_shape.h"
 
 struct matrix {
     int64_t rows, cols, row, col; /* sizes and strides */
@@ -42,7 +43,7 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     struct epilogue epilogue;
     TRY(tensor_from(&q->in[0], &checked, why));
     TRY(matmul_epilogue(q, operand, &epilogue, why));
-    struct matmul_shape s = cudnn_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    struct matmul_shape s = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     struct tensor a =
         tensor_of(&s, &(struct matrix){s.m, s.k, s.a_row, s.a_col, s.a_batch}, checked.type);
     struct tensor b =

@@ -6,6 +6,7 @@
 #include "engine/kernels/cudnn/lib/conv.h"
 #include "engine/kernels/cudnn/lib/matmul.h"
 #include "engine/kernels/cudnn/lib/state.h"
+#include "engine/ops/lib/matmul_shape.h"
 
 static enum status operand(const struct kernel_query *q, int input, const struct tensor *y,
                            struct tensor *made, struct error *why)
@@ -33,7 +34,7 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     struct tensor x;
     struct epilogue epilogue;
     struct conv_op op = {.spatial = 2, .stride = {1, 1}, .dilation = {1, 1}};
-    struct matmul_shape s = cudnn_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    struct matmul_shape s = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     TRY(check(q, &s, why));
     TRY(tensor_from(&q->in[0], &x, why));
     TRY(matmul_epilogue(q, operand, &epilogue, why));

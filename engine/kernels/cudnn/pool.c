@@ -2,6 +2,7 @@
  *
  * Maximum and average pooling, windowed or global. */
 #include "engine/kernels/cudnn/lib/state.h"
+#include "engine/ops/lib/window.h"
 
 static void whole_image(const struct tensor *x, struct resample_op *op)
 {
@@ -16,7 +17,7 @@ static void whole_image(const struct tensor *x, struct resample_op *op)
 static enum status windowed(const struct kernel_query *q, struct resample_op *op, struct error *why)
 {
     struct window w;
-    TRY(cudnn_host->window(q->node, &q->in[0].shape, NULL, &w, why));
+    TRY(window_from_node(q->node, &q->in[0].shape, NULL, &w, why));
     int shift = w.rank == 1;
     if (shift)
         op->window[0] = op->stride[0] = 1;

@@ -3,6 +3,7 @@
  * Softmax and LogSoftmax along one axis of plain data, by cudnnSoftmaxForward: the graph API takes
  * neither. */
 #include "engine/kernels/cudnn/lib/work.h"
+#include "engine/ops/lib/axis.h"
 
 struct kernel_state {
     const struct device *device;
@@ -13,23 +14,20 @@ struct kernel_state {
 
 static enum status shape_of_query(const struct kernel_query *q, struct tensor *t, struct error *why)
 {
+    struct axis axis;
     const struct desc *x = &q->in[0];
     if (q->node->post_count)
         return REFUSE(why, "no fused epilogue");
     if (!cudnn_host->desc_is_plain(x) || !cudnn_host->desc_is_plain(&q->out[0]))
         return REFUSE(why, "only plain data");
     TRY(tensor_from(x, t, why));
-    bool flat = cudnn_host->node_int(q->node, "flatten", 0) != 0;
-    int64_t axis = cudnn_host->node_int(q->node, "axis", flat ? 1 : -1), dims[3] = {1, 1, 1};
-    axis += axis < 0 ? x->shape.rank : 0;
-    for (int k = 0; k < x->shape.rank; k++)
-        dims[k < axis ? 0 : k == axis || flat ? 1 : 2] *= x->shape.dim[k];
-    if (dims[0] > INT32_MAX || dims[1] * dims[2] > INT32_MAX)
+    TRY(axis_of_softmax(q->node, &x->shape, &axis, why));
+    if (axis.outer > INT32_MAX || axis.size * axis.inner > INT32_MAX)
         return REFUSE(why, "more than 2^31 rows, or elements of one");
     *t = (struct tensor){.type = t->type,
                          .rank = 4,
-                         .dim = {dims[0], dims[1], dims[2], 1},
-                         .stride = {dims[1] * dims[2], dims[2], 1, 1}};
+                         .dim = {axis.outer, axis.size, axis.inner, 1},
+                         .stride = {axis.size * axis.inner, axis.inner, 1, 1}};
     return STATUS_OK;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * The room engine/kernels/lib/ holds what the CPU's own kernels share: vectors (this header), GEMM
+ * blocking, convolution tiles, copies. All of it is compiled once per instruction set.
+ *
  * One vector of floats, as wide as the instruction set this file is compiled for: VL = 16 with
  * AVX-512, 8 with AVX2 + FMA, 1 otherwise. Kernels are written once against these names; another
  * instruction set (NEON) is one more block here. vm is a mask of VL lanes.

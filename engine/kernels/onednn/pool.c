@@ -2,6 +2,7 @@
  *
  * Maximum and average pooling, windowed or global. */
 #include "engine/kernels/onednn/lib/adapter.h"
+#include "engine/ops/lib/window.h"
 
 struct pooling {
     dnnl_alg_kind_t kind;
@@ -22,7 +23,7 @@ static void whole_image(const struct desc *x, struct pooling *p)
 static enum status windowed(const struct kernel_query *q, struct pooling *p, struct error *why)
 {
     struct window w;
-    TRY(onednn_host->window(q->node, &q->in[0].shape, NULL, &w, why));
+    TRY(window_from_node(q->node, &q->in[0].shape, NULL, &w, why));
     for (int k = 0; k < p->spatial; k++) {
         p->kernel[k] = w.kernel[k];
         p->stride[k] = w.stride[k];

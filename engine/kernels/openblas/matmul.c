@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/kernels/openblas/lib/openblas.h"
+#include "engine/ops/lib/matmul_shape.h"
 
 enum { VARIANT_GEMM, VARIANT_GEMV };
 
@@ -60,7 +61,7 @@ static enum status check_sizes(const struct kernel_query *q, const struct matmul
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
                         struct error *why)
 {
-    struct matmul_shape s = openblas.host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    struct matmul_shape s = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     *state = (struct kernel_state){
         .s = s, .ldc = (blasint)s.n, .alpha = 1, .variant = variant, .threads = q->threads};
     TRY(check_sizes(q, &s, why));
@@ -118,7 +119,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     float *c = args->out[0];
     openblas_threads(state->threads);
     for (int64_t k = 0; k < state->s.batch; k++) {
-        struct matmul_offset at = openblas.host->matmul_offset(&state->s, k);
+        struct matmul_offset at = matmul_offset_of(&state->s, k);
         multiply(state, a + at.a, b + at.b, c + at.c);
     }
     epilogue_run(&state->epilogue, args);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * The room engine/ops/lib/ holds what operators share with each other and with kernels: windows,
+ * axes, products, moves, elementwise expressions. It computes no graph, and plug-ins link it.
+ *
  * What a node is given, wherever it comes from: shape inference (values of the graph), the
  * reference (its tensors) or a kernel query (descs). A rule written against op_args, such as where
  * a Slice starts, is written once and holds in all three places.

@@ -90,23 +90,6 @@ static double cast_to_float(double x, enum dtype dtype)
     return dtype == DTYPE_F32 ? (double)(float)x : x;
 }
 
-/* Towards zero. What the type cannot hold is open in ONNX: here the nearest bound, NaN gives 0. */
-int64_t cast_to_integer(double x, enum dtype dtype)
-{
-    int bits = (int)dtype_size(dtype) * 8;
-    bool is_unsigned = dtype_is_unsigned(dtype);
-    if (dtype == DTYPE_BOOL)
-        return x != 0;
-    if (isnan(x))
-        return 0;
-    double end = ldexp(1, is_unsigned ? bits : bits - 1); /* the first value too large */
-    if (x >= end)
-        return (int64_t)(is_unsigned ? UINT64_MAX >> (64 - bits) : UINT64_MAX >> (65 - bits));
-    if (is_unsigned)
-        return x <= 0 ? 0 : (int64_t)(uint64_t)x;
-    return x <= -end ? (int64_t)(~UINT64_C(0) << (bits - 1)) : (int64_t)x;
-}
-
 void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y)
 {
     for (int64_t k = 0; k < x->count; k++) {

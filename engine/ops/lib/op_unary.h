@@ -47,7 +47,6 @@ enum status unary_reference(const struct ref_call *call, const struct unary *una
 
 /* x in the type of y (same shape): floats are rounded, truncated towards zero, or tested for 0. */
 /* Saturates; NaN becomes 0. */
-int64_t cast_to_integer(double x, enum dtype dtype);
 void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
 
 #define UNARY_OP(symbol, onnx, function, ...)                                                      \

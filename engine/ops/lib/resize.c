@@ -126,6 +126,12 @@ enum status resize_of_node(const struct op_args *args, struct resize *r, struct 
     return STATUS_OK;
 }
 
+enum status resize_of_query(const struct kernel_query *q, struct resize *resize, struct error *err)
+{
+    struct op_args args = args_of_query(q);
+    return resize_of_node(&args, resize, err);
+}
+
 /* ---- coordinates ---- */
 
 static float original(const struct resize *r, const struct resize_axis *axis, int64_t out)

@@ -58,6 +58,7 @@ struct resize_taps {
 
 /* Everything about the node, the sizes of the result included. */
 enum status resize_of_node(const struct op_args *args, struct resize *resize, struct error *err);
+enum status resize_of_query(const struct kernel_query *q, struct resize *resize, struct error *err);
 void resize_taps_at(const struct resize *r, int axis, int64_t out, struct resize_taps *taps);
 
 enum status resize_infer(const struct infer *c, struct error *err);

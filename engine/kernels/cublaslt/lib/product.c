@@ -172,7 +172,7 @@ static enum status bytes(const struct kernel_query *q, struct product *p, struct
 
 static enum status operands(const struct kernel_query *q, struct product *p, struct error *why)
 {
-    p->shape = cublaslt_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    p->shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     const struct matmul_shape *s = &p->shape;
     struct view a = {s->m, s->k, s->a_row, s->a_col, s->a_batch};
     struct view b = {s->k, s->n, s->b_row, s->b_col, s->b_batch};

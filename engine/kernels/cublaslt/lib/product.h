@@ -14,6 +14,7 @@
 #define ENGINE_KERNELS_CUBLASLT_LIB_PRODUCT_H
 
 #include "engine/kernels/cublaslt/lib/api.h"
+#include "engine/ops/lib/matmul_shape.h"
 
 enum { LEFT, RIGHT, ADDEND, RESULT, OPERANDS };
 

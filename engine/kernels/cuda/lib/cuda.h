@@ -5,6 +5,15 @@
 #define ENGINE_KERNELS_CUDA_LIB_CUDA_H
 
 #include "engine/kernels/cuda/lib/api.h"
+#include "engine/ops/lib/attention.h"
+#include "engine/ops/lib/axis.h"
+#include "engine/ops/lib/chain.h"
+#include "engine/ops/lib/matmul_shape.h"
+#include "engine/ops/lib/move.h"
+#include "engine/ops/lib/reduce.h"
+#include "engine/ops/lib/resize.h"
+#include "engine/ops/lib/strided.h"
+#include "engine/ops/lib/window.h"
 #include "engine/run/plugin.h"
 
 /* Set once, at the entry. */

@@ -88,7 +88,7 @@ static inline enum status product_plan(const struct kernel_query *q, int64_t row
         TRY(floats_supported(q, 0, 2, why));
     if (!fits_index(&q->out[0]))
         return REFUSE(why, "more than 2^31 elements");
-    struct matmul_shape shape = cuda_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    struct matmul_shape shape = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     p->alpha = (float)cuda_host->node_float(q->node, "alpha", 1); /* MatMul has none */
     product_fill(&shape, p);
     if (shape.batch > GRID_YZ || shape.m > (int64_t)GRID_YZ * rows)

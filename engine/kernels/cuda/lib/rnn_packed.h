@@ -51,7 +51,7 @@ static inline bool rnn_pack_biases(const struct kernel_query *q, const struct rn
     float *given = (float *)malloc(count * sizeof(*given)), *apart = packed + count / 2;
     if (!given)
         return false;
-    cuda_host->floats(q->in[BIAS].dtype, q->fixed[BIAS], given, (int64_t)count);
+    floats_load(q->in[BIAS].dtype, q->fixed[BIAS], given, (int64_t)count);
     for (size_t d = 0; d < k->directions; d++)
         rnn_add_bias(k, given + d * 2 * width, packed + d * width, apart + d * k->hidden);
     free(given);

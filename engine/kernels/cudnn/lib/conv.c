@@ -56,7 +56,7 @@ enum status conv_from(const struct kernel_query *q, struct work *work, struct co
     struct window window;
     struct tensor x;
     *op = (struct conv_op){.x = NULL};
-    TRY(cudnn_host->window(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window, why));
+    TRY(window_from_node(q->node, &q->in[0].shape, &q->in[1].shape.dim[2], &window, why));
     TRY(tensor_from(&q->in[0], &x, why));
     TRY(tensor_from(&q->out[0], y, why));
     conv_window(&window, op);

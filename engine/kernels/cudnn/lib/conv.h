@@ -5,6 +5,7 @@
 #define ENGINE_KERNELS_CUDNN_LIB_CONV_H
 
 #include "engine/kernels/cudnn/lib/work.h"
+#include "engine/ops/lib/window.h"
 
 /* The window in cuDNN's terms: one dimension becomes two. */
 void conv_window(const struct window *window, struct conv_op *op);

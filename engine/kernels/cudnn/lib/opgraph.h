@@ -11,6 +11,7 @@
 #define ENGINE_KERNELS_CUDNN_LIB_OPGRAPH_H
 
 #include "engine/kernels/cudnn/lib/api.h"
+#include "engine/ops/lib/window.h"
 
 enum { OPGRAPH_OWNED = 64, OPGRAPH_OPS = 16, TENSOR_ALIGN = 16 };
 

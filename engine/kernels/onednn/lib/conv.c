@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/onednn/lib/conv.h"
+#include "engine/ops/lib/window.h"
 
 /* Weights [O, I / G, k...] as oneDNN wants them for groups: [G, O / G, I / G, k...]. */
 static void set_weights(const struct desc *w, int64_t group, struct conv *conv)
@@ -28,7 +29,7 @@ enum status conv_from_query(const struct kernel_query *q, struct conv *conv, str
     if (conv->spatial < 1 || conv->spatial > SPATIAL_MAX)
         return REFUSE(why, "rank %d", x->shape.rank);
     struct window window;
-    TRY(onednn_host->window(q->node, &x->shape, &w->shape.dim[2], &window, why));
+    TRY(window_from_node(q->node, &x->shape, &w->shape.dim[2], &window, why));
     TRY(md_from_desc(x, &conv->src, why));
     TRY(md_from_desc(&q->out[0], &conv->dst, why));
     TRY(md_from_desc(w, &conv->weights, why));

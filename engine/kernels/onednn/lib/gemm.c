@@ -110,7 +110,7 @@ enum status gemm_from_query(const struct kernel_query *q, const struct gemm_type
     TRY(check(&q->in[0], types->a, why));
     TRY(check(&q->in[1], types->b, why));
     TRY(check(&q->out[0], types->c, why));
-    struct matmul_shape s = onednn_host->matmul_shape(q->node, &q->in[0], &q->in[1], &q->out[0]);
+    struct matmul_shape s = matmul_shape_from(q->node, &q->in[0], &q->in[1], &q->out[0]);
     *gemm = (struct gemm){.shape = s, .b_data = query_fixed(q, 1), .grouping = group_output(q, &s)};
     struct matrix a = {types->a, s.m, s.k, s.a_row, s.a_col, s.a_batch};
     struct matrix b = {types->b, s.k, s.n, s.b_row, s.b_col, s.b_batch};

@@ -5,6 +5,7 @@
 #define ENGINE_KERNELS_ONEDNN_LIB_GEMM_H
 
 #include "engine/kernels/onednn/lib/adapter.h"
+#include "engine/ops/lib/matmul_shape.h"
 
 /* Of the elements of A, B and C. */
 struct gemm_types {
