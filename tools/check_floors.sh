@@ -35,7 +35,7 @@ BEGIN {
     n = split("onednn openblas cublaslt cudnn cuda", plugins, " ")
     for (k = 1; k <= n; k++) only["engine/kernels/" plugins[k]] = "base engine/graph engine/ops/lib engine/run/plugin.h"
     # Headers that only their own floor may see, and tests.
-    n = split("run/exe_internal run/plugin_files run/probe compile/stages compile/trial " \
+    n = split("run/exe_internal run/probe compile/stages compile/trial " \
               "compile/passes/rewrite", names, " ")
     for (k = 1; k <= n; k++) private["engine/" names[k] ".h"] = 1
     generated = "^(([a-z_]+_list|absent_plugins)\\.inc|onnx\\.pb-c\\.h)$"

@@ -2,35 +2,18 @@
  *
  * Finds, opens and checks plug-ins. What was found is kept for the life of the process in one
  * table, because kernels are listed by functions without a handle (engine/graph/kernel.h). */
-#define _GNU_SOURCE
 #include "engine/run/plugin.h"
 
-#include <dlfcn.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/arena.h"
+#include "base/library.h"
+#include "base/plugin_files.h"
 #include "engine/graph/op.h"
-#include "engine/run/plugin_files.h"
 #include "engine/run/provider.h"
-
-/* Plug-ins that the build left out: ABSENT("onednn", "dnnl.h not found: apt-get ...") each. */
-struct left_out {
-    const char *name, *reason;
-};
-
-static const struct left_out left_out[] = {
-#if __has_include("absent_plugins.inc")
-#define ABSENT(name, reason) {name, reason},
-#include "absent_plugins.inc"
-#undef ABSENT
-#endif
-    {NULL, NULL},
-};
 
 struct plugin_table {
     struct arena arena;
@@ -297,7 +280,7 @@ static enum status check_plugin(const struct plugin *plugin, const char *name, s
 static enum status take_plugin(void *library, const char *name, const char **version,
                                struct error *why)
 {
-    void *symbol = dlsym(library, "ridge_plugin");
+    void *symbol = library_symbol(library, "ridge_plugin");
     if (!symbol)
         return UNSUPPORTED(why, "does not export ridge_plugin: not a plug-in of ridge");
     ridge_plugin_entry *entry;
@@ -316,27 +299,13 @@ static enum status take_plugin(void *library, const char *name, const char **ver
     return STATUS_OK;
 }
 
-/* Some libraries pin the thread that loads them (OpenMP under OMP_PROC_BIND): undone here, because
- * the thread pool spreads over the mask it finds. */
-static void *open_library(const char *path)
-{
-    cpu_set_t mask;
-    bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (known)
-        sched_setaffinity(0, sizeof(mask), &mask);
-    return library;
-}
-
 static void load_file(const char *path, const char *name)
 {
     struct plugin_info info = {.name = name, .path = path, .state = PLUGIN_ABSENT};
     struct error why = {.message = "it gave no reason"};
-    struct stat file;
-    bool openable = stat(path, &file) == 0 && S_ISREG(file.st_mode); /* opening a pipe would wait */
-    void *library = openable ? open_library(path) : NULL;
-    if (!library) {
-        info.reason = openable ? dlerror() : "it is no regular file";
+    void *library;
+    if (library_open_one(path, &library, &why) != STATUS_OK) {
+        info.reason = why.message;
         add_info(info);
         return;
     }
@@ -369,22 +338,15 @@ static void load_folder(const char *folder, bool named, void *context)
                                                 "such folder"});
 }
 
-const char *plugin_left_out(const char *name)
-{
-    for (const struct left_out *absent = left_out; absent->name; absent++)
-        if (strcmp(absent->name, name) == 0)
-            return absent->reason;
-    return NULL;
-}
-
 void plugins_load(const char *wanted)
 {
     /* OpenMP's threads spin for 3 to 15 ms after a region by default, on the CPUs that the next
      * kernel's threads want. 20000 rounds are about 0.2 ms to 1 ms; read when libgomp is loaded. */
     setenv("GOMP_SPINCOUNT", "20000", 0);
     plugin_folders_each(load_folder, &wanted);
-    for (const struct left_out *absent = left_out; absent->name; absent++)
-        if ((!wanted || provider_named(wanted, absent->name)) && !info_of(absent->name))
+    const char *name;
+    for (int k = 0; (name = plugin_left_out_at(k)) != NULL; k++)
+        if ((!wanted || provider_named(wanted, name)) && !info_of(name))
             add_info((struct plugin_info){
-                .name = absent->name, .state = PLUGIN_ABSENT, .reason = absent->reason});
+                .name = name, .state = PLUGIN_ABSENT, .reason = plugin_left_out(name)});
 }

@@ -89,7 +89,7 @@ struct plugin_info {
     const char *path; /* NULL: not built */
     enum plugin_state state;
     const char *version; /* LOADED */
-    uint64_t code;       /* LOADED: plugin_code() of the file, engine/run/plugin_files.h */
+    uint64_t code;       /* LOADED: plugin_code() of the file, base/plugin_files.h */
     const char *reason;  /* REFUSED, ABSENT */
 };
 
@@ -103,8 +103,6 @@ int plugin_info_count(void);
 const struct plugin_info *plugin_info_at(int index);
 /* Version of a loaded plug-in; NULL when there is none of that name. */
 const char *plugin_version(const char *name);
-/* Why the build left the plug-in out and what it would need; NULL: it did not. */
-const char *plugin_left_out(const char *name);
 
 /* What plug-ins are given, for tests that link a plug-in's parts. */
 const struct plugin_host *plugin_host(void);

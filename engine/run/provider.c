@@ -6,9 +6,9 @@
 
 #include "base/hash.h"
 #include "base/options.h"
+#include "base/plugin_files.h"
 #include "base/registry.h"
 #include "engine/run/plugin.h"
-#include "engine/run/plugin_files.h"
 
 enum { NAME_BYTES = 64 };
 

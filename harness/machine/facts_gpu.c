@@ -3,13 +3,13 @@
  * NVIDIA GPUs through NVML, which comes with the driver and is opened at run time: no header, no
  * link. The prototypes and numbers below are those of NVML's stable interface (nvml.h, API
  * version 12); functions that an older driver lacks are left out one by one. */
-#include "base/registry.h"
-#include "harness/machine/facts.h"
-
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/library.h"
+#include "base/registry.h"
+#include "harness/machine/facts.h"
 
 typedef void *nvml_device;
 typedef int nvml_plain(void);
@@ -70,7 +70,7 @@ static const struct gpu_source {
 
 static union nvml_call find(void *library, const char *name)
 {
-    return (union nvml_call){.address = dlsym(library, name)};
+    return (union nvml_call){.address = library_symbol(library, name)};
 }
 
 /* The reasons of a clock had another name before driver 535. */
@@ -162,9 +162,9 @@ void facts_gpu(struct facts *facts)
 {
     const char *named = getenv("RIDGE_NVML");
     const char *name = named && named[0] ? named : "libnvidia-ml.so.1";
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *library;
     union nvml_call init = {NULL}, shutdown = {NULL};
-    if (library) {
+    if (library_open_one(name, &library, NULL) == STATUS_OK) {
         init = find(library, "nvmlInit_v2");
         shutdown = find(library, "nvmlShutdown");
     }
@@ -176,5 +176,5 @@ void facts_gpu(struct facts *facts)
         facts_add(facts, (struct fact){"gpu", "driver", "", "", name, FACT_IDENTITY, FACT_ABSENT});
     }
     if (library)
-        dlclose(library);
+        library_close(library);
 }

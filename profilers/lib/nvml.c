@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "profilers/lib/nvml.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/registry.h"
 
 enum { LOOK_MS = 20, BUS_SIZE = 32 };
@@ -47,49 +47,29 @@ struct nvml_watch {
 
 /* ---- the library ---- */
 
-struct symbol {
-    const char *name;
-    size_t offset;
-};
-
 #define SYMBOL(name, symbol, type, arguments) {symbol, offsetof(struct nvml_api, name)},
-
-/* The old name is deprecated since driver 535 and may go. */
-static void *find_symbol(void *library, const char *name)
-{
-    void *address = dlsym(library, name);
-    if (!address && strcmp(name, "nvmlDeviceGetCurrentClocksThrottleReasons") == 0)
-        address = dlsym(library, "nvmlDeviceGetCurrentClocksEventReasons");
-    return address;
-}
-
-static const char *fill(void *library, const struct symbol *symbols, int count,
-                        struct nvml_api *api)
-{
-    for (int k = 0; k < count; k++) {
-        void *address = find_symbol(library, symbols[k].name);
-        if (!address)
-            return symbols[k].name;
-        memcpy((char *)api + symbols[k].offset, &address, sizeof(address));
-    }
-    return NULL;
-}
 
 enum status nvml_load(const char *file, const char *driver, struct nvml_api *api, struct error *err)
 {
-    static const struct symbol symbols[] = {NVML_CALLS(SYMBOL)};
-    static const struct symbol driver_symbols[] = {NVML_DRIVER_CALLS(SYMBOL)};
-    static const char usual[] = "libnvidia-ml.so.1";
-    void *library = dlopen(file ? file : usual, RTLD_NOW | RTLD_LOCAL);
+    static const struct library_symbol symbols[] = {NVML_CALLS(SYMBOL)};
+    static const struct library_symbol driver_symbols[] = {NVML_DRIVER_CALLS(SYMBOL)};
+    /* The older name is deprecated since driver 535 and may go. */
+    static const struct library_symbol reasons[] = {
+        {"nvmlDeviceGetCurrentClocksEventReasons", offsetof(struct nvml_api, reasons)},
+        {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml_api, reasons)}};
+    const char *name = file ? file : "libnvidia-ml.so.1";
+    void *library;
     *api = (struct nvml_api){.has_cuda = false};
-    if (!library)
-        return UNSUPPORTED(err, "no NVIDIA driver (%.200s): install NVIDIA's driver",
-                           file ? file : usual);
-    const char *missing = fill(library, symbols, ARRAY_COUNT(symbols), api);
+    if (library_open_one(name, &library, NULL) != STATUS_OK)
+        return UNSUPPORTED(err, "no NVIDIA driver (%.200s): install NVIDIA's driver", name);
+    const char *missing = library_fill(library, symbols, ARRAY_COUNT(symbols), api);
+    if (!missing && library_fill(library, &reasons[0], 1, api))
+        missing = library_fill(library, &reasons[1], 1, api);
     if (missing)
         return UNSUPPORTED(err, "NVML has no %s: install a newer driver", missing);
-    library = dlopen(driver ? driver : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    api->has_cuda = library && !fill(library, driver_symbols, ARRAY_COUNT(driver_symbols), api);
+    api->has_cuda =
+        library_open_one(driver ? driver : "libcuda.so.1", &library, NULL) == STATUS_OK &&
+        !library_fill(library, driver_symbols, ARRAY_COUNT(driver_symbols), api);
     return STATUS_OK;
 }
 

@@ -85,8 +85,6 @@ enum {
     X(clock, "nvmlDeviceGetClockInfo", int, (nvml_device device, int kind, unsigned *megahertz))   \
     X(temperature, "nvmlDeviceGetTemperature", int,                                                \
       (nvml_device device, int sensor, unsigned *celsius))                                         \
-    X(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons", int,                                   \
-      (nvml_device device, unsigned long long *bits))                                              \
     X(fields, "nvmlDeviceGetFieldValues", int,                                                     \
       (nvml_device device, int count, struct nvml_field *fields))
 
@@ -99,7 +97,8 @@ enum {
 #define NVML_FIELD(name, symbol, type, arguments) type(*name) arguments;
 struct nvml_api {
     NVML_CALLS(NVML_FIELD)
-    bool has_cuda; /* the next three are there */
+    int (*reasons)(nvml_device device, unsigned long long *bits); /* of slow clocks */
+    bool has_cuda;                                                /* the next three are there */
     NVML_DRIVER_CALLS(NVML_FIELD)
 };
 

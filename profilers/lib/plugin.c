@@ -1,87 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profilers/lib/plugin.h"
 
-#include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/registry.h"
+#include "base/library.h"
+#include "base/plugin_files.h"
 
 enum { PATH_SIZE = 4096 };
 
-/* Why the build left the plug-in out: ABSENT(name, reason) each. */
-static const struct left_out {
-    const char *name, *reason;
-} left_out[] = {
-#if __has_include("absent_plugins.inc")
-#define ABSENT(name, reason) {name, reason},
-#include "absent_plugins.inc"
-#undef ABSENT
-#endif
-    {"", ""},
+struct search {
+    const char *name;
+    void *library;
+    bool exists; /* one of the files; `why` says what is wrong with it */
+    struct error why;
+    char path[PATH_SIZE]; /* the last that was tried */
 };
 
-static void *open_in(const char *name, const char *folder, size_t length, char *path)
+static void open_in(const char *folder, bool named, void *context)
 {
-    snprintf(path, PATH_SIZE, "%.*s/profilers/%s.so", (int)length, folder, name);
-    struct stat file; /* opening a pipe would wait */
-    bool openable = stat(path, &file) == 0 && S_ISREG(file.st_mode);
-    return openable ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-}
-
-/* *path: the last that was tried. */
-static void *open_library(const char *name, char *path)
-{
-    char program[PATH_SIZE - 128];
-    const char *named = getenv("RIDGE_PLUGIN_PATH");
-    void *library = NULL;
-    for (const char *at = named ? named : ""; *at && !library;) {
-        size_t length = strcspn(at, ":");
-        library = open_in(name, at, length, path);
-        at += length + (at[length] == ':');
-    }
-    ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (library || size <= 0)
-        return library;
-    program[size] = '\0';
-    char *slash = strrchr(program, '/');
-    static const char *const folders[] = {"/plugins", "/build/release/plugins"};
-    for (int k = 0; slash && k < ARRAY_COUNT(folders) && !library; k++) {
-        char folder[PATH_SIZE - 96];
-        snprintf(folder, sizeof(folder), "%.*s%s", (int)(slash - program), program, folders[k]);
-        library = open_in(name, folder, strlen(folder), path);
-    }
-    return library;
-}
-
-static void say_absent(const char *name, char *reason, size_t size)
-{
-    for (int k = 0; k < ARRAY_COUNT(left_out); k++)
-        if (strcmp(left_out[k].name, name) == 0) {
-            snprintf(reason, size, "%s", left_out[k].reason);
-            return;
-        }
-    snprintf(reason, size, "plugins/profilers/%s.so is not beside the program: make", name);
+    struct search *s = context;
+    struct error why;
+    (void)named;
+    if (s->library)
+        return;
+    snprintf(s->path, sizeof(s->path), "%s/profilers/%s.so", folder, s->name);
+    if (library_open_one(s->path, &s->library, &why) == STATUS_OK || access(s->path, F_OK) != 0)
+        return;
+    s->exists = true;
+    s->why = why;
 }
 
 void *profiler_plugin_open(const struct profiler_plugin *plugin, char *reason, size_t size)
 {
-    char path[PATH_SIZE] = "";
-    void *library = open_library(plugin->name, path);
-    const char *why = !library && path[0] && access(path, F_OK) == 0 ? dlerror() : NULL;
-    void *symbol = library ? dlsym(library, plugin->symbol) : NULL;
+    struct search s = {.name = plugin->name};
+    plugin_folders_each(open_in, &s);
+    void *symbol = s.library ? library_symbol(s.library, plugin->symbol) : NULL;
     if (symbol)
         return symbol;
-    if (library)
-        snprintf(reason, size, "%.400s is no plug-in of this ridge: make", path);
-    else if (!why)
-        say_absent(plugin->name, reason, size);
+    const char *left_out = plugin_left_out(plugin->name);
+    bool missing = strstr(s.why.message, plugin->library) != NULL; /* the library behind it */
+    if (s.library)
+        snprintf(reason, size, "%.400s is no plug-in of this ridge: make", s.path);
+    else if (s.exists)
+        snprintf(reason, size, "%s%s%s", s.why.message, missing ? ": " : "",
+                 missing ? plugin->fix : "");
+    else if (left_out)
+        snprintf(reason, size, "%s", left_out);
     else
-        snprintf(reason, size, "%s%s%s", why, strstr(why, plugin->library) ? ": " : "",
-                 strstr(why, plugin->library) ? plugin->fix : "");
+        snprintf(reason, size, "plugins/profilers/%s.so is not beside the program: make",
+                 plugin->name);
     return NULL;
 }

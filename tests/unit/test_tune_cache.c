@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/plugin_files.h"
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
 #include "engine/compile/trial.h"
-#include "engine/run/plugin_files.h"
 #include "engine/run/provider.h"
 #include "tests/lib/sample_plugin.h"
 

@@ -4,10 +4,12 @@
  * the second comes with the driver. Never closed: both have threads and a state per process. */
 #include "profilers/plugins/cupti/api.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/library.h"
+#include "base/registry.h"
 
 /* Records and parameters are those of the headers that this was compiled with. */
 enum { MAJOR = CUPTI_API_VERSION / 10000, OLDEST = 10, PATH_SIZE = 512 };
@@ -15,55 +17,34 @@ enum { MAJOR = CUPTI_API_VERSION / 10000, OLDEST = 10, PATH_SIZE = 512 };
 #define QUOTE_(x) #x
 #define QUOTE(x)  QUOTE_(x)
 
-struct symbol {
-    const char *name;
-    size_t offset;
-};
-
 #define CUPTI_SYMBOL(name)  {#name, offsetof(struct cupti_api, name)},
 #define DRIVER_SYMBOL(name) {QUOTE(name), offsetof(struct driver_api, name)},
 
-static const struct symbol cupti_symbols[] = {CUPTI_CALLS(CUPTI_SYMBOL)};
-static const struct symbol driver_symbols[] = {DRIVER_CALLS(DRIVER_SYMBOL)};
-
-/* Fills a table of functions; the first symbol that is missing, or NULL. */
-static const char *fill(void *library, const struct symbol *symbols, size_t count, void *table)
-{
-    for (size_t k = 0; k < count; k++) {
-        void *address = dlsym(library, symbols[k].name);
-        if (!address)
-            return symbols[k].name;
-        memcpy((char *)table + symbols[k].offset, &address, sizeof(address));
-    }
-    return NULL;
-}
-
-static void *open_major(const char *folder, int major)
-{
-    char path[PATH_SIZE];
-    snprintf(path, sizeof(path), "%s%slibcupti.so.%d", folder, folder[0] ? "/" : "", major);
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
+static const struct library_symbol cupti_symbols[] = {CUPTI_CALLS(CUPTI_SYMBOL)};
+static const struct library_symbol driver_symbols[] = {DRIVER_CALLS(DRIVER_SYMBOL)};
 
 /* Where the linker looks; where it was when building; where the toolkit usually is. */
-static void *open_usual(int major)
+static enum status open_usual(int major, void **library)
 {
-    static const char *const folders[] = {"", CUPTI_FOLDER "/lib64", CUPTI_FOLDER "/lib",
-                                          "/usr/local/cuda/lib64",
-                                          "/usr/local/cuda/extras/CUPTI/lib64"};
-    void *library = NULL;
-    for (size_t k = 0; k < sizeof(folders) / sizeof(folders[0]) && !library; k++)
-        library = open_major(folders[k], major);
-    return library;
+    static const char *const folders[] = {"", CUPTI_FOLDER "/lib64/", CUPTI_FOLDER "/lib/",
+                                          "/usr/local/cuda/lib64/",
+                                          "/usr/local/cuda/extras/CUPTI/lib64/"};
+    char paths[ARRAY_COUNT(folders)][PATH_SIZE];
+    const char *candidates[ARRAY_COUNT(folders)];
+    for (int k = 0; k < ARRAY_COUNT(folders); k++) {
+        snprintf(paths[k], PATH_SIZE, "%slibcupti.so.%d", folders[k], major);
+        candidates[k] = paths[k];
+    }
+    return library_open(candidates, ARRAY_COUNT(candidates), library, NULL);
 }
 
 static void say_missing(char *reason)
 {
     for (int major = MAJOR + 3; major >= OLDEST; major--) {
-        void *other = major == MAJOR ? NULL : open_usual(major);
-        if (!other)
+        void *other;
+        if (major == MAJOR || open_usual(major, &other) != STATUS_OK)
             continue;
-        dlclose(other);
+        library_close(other);
         cupti_say(reason,
                   "only libcupti.so.%d is there, and this ridge was built for libcupti.so.%d: "
                   "install CUPTI of CUDA %d (pip install nvidia-cuda-cupti), or make again with "
@@ -79,15 +60,16 @@ static void say_missing(char *reason)
 
 static bool load(struct cupti *cupti, const char *file, char *reason)
 {
-    void *library = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : open_usual(MAJOR);
-    if (!library && file)
-        return cupti_say(reason, "%s: RIDGE_CUPTI must name libcupti.so.%d", dlerror(), MAJOR);
-    if (!library) {
+    struct error why;
+    void *library;
+    if (file && library_open_one(file, &library, &why) != STATUS_OK)
+        return cupti_say(reason, "%s: RIDGE_CUPTI must name libcupti.so.%d", why.message, MAJOR);
+    if (!file && open_usual(MAJOR, &library) != STATUS_OK) {
         say_missing(reason);
         return false;
     }
     const char *missing =
-        fill(library, cupti_symbols, sizeof(cupti_symbols) / sizeof(cupti_symbols[0]), &cupti->api);
+        library_fill(library, cupti_symbols, ARRAY_COUNT(cupti_symbols), &cupti->api);
     if (missing)
         return cupti_say(reason, "libcupti has no %s: install CUPTI of CUDA %d", missing, MAJOR);
     if (!CUPTI_OK(cupti, reason, cuptiGetVersion, &cupti->version))
@@ -126,12 +108,12 @@ bool cupti_load_driver(struct cupti *cupti, char *reason)
 {
     if (cupti->has_driver)
         return true;
-    void *library = dlopen(cupti->driver_file, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
+    void *library;
+    if (library_open_one(cupti->driver_file, &library, NULL) != STATUS_OK)
         return cupti_say(reason, "no CUDA driver (%s): install NVIDIA's driver, or --device cpu",
                          cupti->driver_file);
-    const char *missing = fill(library, driver_symbols,
-                               sizeof(driver_symbols) / sizeof(driver_symbols[0]), &cupti->driver);
+    const char *missing =
+        library_fill(library, driver_symbols, ARRAY_COUNT(driver_symbols), &cupti->driver);
     if (missing)
         return cupti_say(reason, "%s has no %s: install a newer driver", cupti->driver_file,
                          missing);

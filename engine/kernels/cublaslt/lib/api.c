@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/cublaslt/lib/api.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/library.h"
 
 enum { DEVICES_MAX = 16 };
 
@@ -11,31 +12,30 @@ struct cublaslt_api cublaslt;
 const struct plugin_host *cublaslt_host;
 static _Thread_local cublasLtHandle_t handles[DEVICES_MAX];
 
-struct call_name {
-    const char *field, *symbol;
-};
-
-static const struct call_name names[] = {
-#define X(field, symbol) {#field, #symbol},
+static const struct library_symbol symbols[] = {
+#define X(field, symbol) {#symbol, offsetof(struct cublaslt_api, field)},
     CUBLASLT_CALLS(X)
 #undef X
 };
 
-/* All members of the table are pointers to functions, in the order of the names. */
+static const char *const fields[] = {
+#define X(field, symbol) #field,
+    CUBLASLT_CALLS(X)
+#undef X
+};
+
 enum status cublaslt_api_open(struct cublaslt_api *api, struct error *why)
 {
-    char *table = (char *)api, file[32];
+    struct error absent;
+    void *library;
+    char file[32];
     snprintf(file, sizeof(file), "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
+    if (library_open_one(file, &library, &absent) != STATUS_OK)
         return REFUSE(why, "%s: install cuBLAS %d, or put its folder into LD_LIBRARY_PATH",
-                      dlerror(), CUBLAS_VER_MAJOR);
-    for (int k = 0; k < ARRAY_COUNT(names); k++) {
-        void *symbol = dlsym(library, names[k].symbol);
-        if (!symbol)
-            return REFUSE(why, "%s has no %s: a newer one is needed", file, names[k].symbol);
-        memcpy(table + (size_t)k * sizeof(symbol), &symbol, sizeof(symbol));
-    }
+                      absent.message, CUBLAS_VER_MAJOR);
+    const char *missing = library_fill(library, symbols, ARRAY_COUNT(symbols), api);
+    if (missing)
+        return REFUSE(why, "%s has no %s: a newer one is needed", file, missing);
     return STATUS_OK;
 }
 
@@ -47,9 +47,9 @@ static const char *symbol_of(const char *call)
         return call;
     call += sizeof(prefix) - 1;
     size_t length = strcspn(call, "(");
-    for (int k = 0; k < ARRAY_COUNT(names); k++)
-        if (strlen(names[k].field) == length && strncmp(names[k].field, call, length) == 0)
-            return names[k].symbol;
+    for (int k = 0; k < ARRAY_COUNT(fields); k++)
+        if (strlen(fields[k]) == length && strncmp(fields[k], call, length) == 0)
+            return symbols[k].name;
     return call;
 }
 

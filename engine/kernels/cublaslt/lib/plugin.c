@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The entry of the plug-in and its table: one kernel per file of engine/kernels/cublaslt/. */
-#include <dlfcn.h>
 #include <stdio.h>
 
+#include "base/library.h"
 #include "engine/kernels/cublaslt/lib/api.h"
 #include "engine/kernels/cublaslt/lib/gemm_roof.h"
 
@@ -39,8 +39,11 @@ const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *
         return &table; /* the host compares both numbers */
     cublaslt_host = host;
     /* Before cuBLASLt, which has 500 MB: without a driver it is of no use. */
-    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-        REFUSE(why, "no CUDA driver (%s): install NVIDIA's driver, or use --device cpu", dlerror());
+    struct error absent;
+    void *driver;
+    if (library_open_one("libcuda.so.1", &driver, &absent) != STATUS_OK) {
+        REFUSE(why, "no CUDA driver (%s): install NVIDIA's driver, or use --device cpu",
+               absent.message);
         return NULL;
     }
     if (cublaslt_api_open(&cublaslt, why) != STATUS_OK)

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/kernels/cudnn/lib/api.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
+
 struct cudnn_api cudnn;
 const struct plugin_host *cudnn_host;
 
-struct call_name {
-    const char *field, *symbol;
-};
-
-static const struct call_name names[] = {
-#define X(field, symbol) {#field, #symbol},
+static const struct library_symbol symbols[] = {
+#define X(field, symbol) {#symbol, offsetof(struct cudnn_api, field)},
     CUDNN_CALLS(X)
 #undef X
 };
 
-/* All members of the table are pointers to functions, in the order of the names. */
+static const char *const fields[] = {
+#define X(field, symbol) #field,
+    CUDNN_CALLS(X)
+#undef X
+};
+
 enum status cudnn_api_open(struct cudnn_api *api, struct error *why)
 {
-    char *table = (char *)api;
-    void *library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
+    struct error absent;
+    void *library;
+    if (library_open_one("libcudnn.so.9", &library, &absent) != STATUS_OK)
         return REFUSE(why, "%s: install cuDNN 9, or put its folder into LD_LIBRARY_PATH",
-                      dlerror());
-    for (int k = 0; k < ARRAY_COUNT(names); k++) {
-        void *symbol = dlsym(library, names[k].symbol);
-        if (!symbol)
-            return REFUSE(why, "libcudnn.so.9 has no %s: a newer one is needed (built for %d.%d)",
-                          names[k].symbol, CUDNN_MAJOR, CUDNN_MINOR);
-        memcpy(table + (size_t)k * sizeof(symbol), &symbol, sizeof(symbol));
-    }
+                      absent.message);
+    const char *missing = library_fill(library, symbols, ARRAY_COUNT(symbols), api);
+    if (missing)
+        return REFUSE(why, "libcudnn.so.9 has no %s: a newer one is needed (built for %d.%d)",
+                      missing, CUDNN_MAJOR, CUDNN_MINOR);
     return cudnn_version_check(api->version(), why);
 }
 
@@ -51,7 +50,8 @@ void cudnn_version_text(const struct cudnn_api *api, char *text, size_t size)
     char compiler[32];
     size_t version = api->version();
     snprintf(compiler, sizeof(compiler), "libnvrtc.so.%zu", api->cudart_version() / 1000);
-    bool there = dlopen(elsewhere ? elsewhere : compiler, RTLD_LAZY | RTLD_LOCAL) != NULL;
+    void *library;
+    bool there = library_open_one(elsewhere ? elsewhere : compiler, &library, NULL) == STATUS_OK;
     snprintf(text, size, "%zu.%zu.%zu%s%s", version / 10000, version / 100 % 100, version % 100,
              there ? "" : " without ", there ? "" : compiler);
 }
@@ -65,9 +65,9 @@ static const char *symbol_of(const char *call)
         return call;
     call += sizeof(prefix) - 1;
     length -= sizeof(prefix) - 1;
-    for (int k = 0; k < ARRAY_COUNT(names); k++)
-        if (strlen(names[k].field) == length && strncmp(names[k].field, call, length) == 0)
-            return names[k].symbol;
+    for (int k = 0; k < ARRAY_COUNT(fields); k++)
+        if (strlen(fields[k]) == length && strncmp(fields[k], call, length) == 0)
+            return symbols[k].name;
     return call;
 }
 

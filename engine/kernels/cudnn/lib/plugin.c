@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The entry of the plug-in and its table: one kernel per file of engine/kernels/cudnn/. */
-#include <dlfcn.h>
-
+#include "base/library.h"
 #include "engine/kernels/cudnn/lib/api.h"
 
 #define X(name) extern const struct kernel kernel_cudnn_##name;
@@ -33,8 +32,11 @@ const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *
         return &table; /* the host compares both numbers */
     cudnn_host = host;
     /* Before cuDNN, whose parts are some 500 MB: without a driver they are of no use. */
-    if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-        REFUSE(why, "no CUDA driver (%s): install NVIDIA's driver, or use --device cpu", dlerror());
+    struct error absent;
+    void *driver;
+    if (library_open_one("libcuda.so.1", &driver, &absent) != STATUS_OK) {
+        REFUSE(why, "no CUDA driver (%s): install NVIDIA's driver, or use --device cpu",
+               absent.message);
         return NULL;
     }
     if (cudnn_api_open(&cudnn, why) != STATUS_OK)

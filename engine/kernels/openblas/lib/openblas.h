@@ -15,6 +15,9 @@ struct openblas {
     __typeof__(cblas_sgemm) *sgemm;
     __typeof__(cblas_sgemv) *sgemv;
     __typeof__(openblas_set_num_threads) *set_num_threads;
+    __typeof__(openblas_get_config) *get_config;
+    __typeof__(openblas_get_corename) *get_corename;
+    __typeof__(openblas_get_parallel) *get_parallel;
 };
 
 extern struct openblas openblas;

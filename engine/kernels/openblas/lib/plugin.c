@@ -3,7 +3,6 @@
  * The entry of the plug-in: opens OpenBLAS with the best kernels for this CPU, and keeps its
  * threads where they belong. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "engine/kernels/openblas/lib/openblas.h"
 
 #define X(name) extern const struct kernel kernel_openblas_##name;
@@ -131,32 +131,25 @@ static void choose_settings(void)
     setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);
 }
 
-/* POSIX's way round ISO C's rule on casts from object to function pointers. */
-static bool find(void *library, const char *name, void *function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof(symbol));
-    return symbol != NULL;
-}
-
 static enum status find_functions(void *library, struct error *why)
 {
-    __typeof__(openblas_get_config) *get_config;
-    __typeof__(openblas_get_corename) *get_corename;
-    __typeof__(openblas_get_parallel) *get_parallel;
-    if (!find(library, "cblas_sgemm", &openblas.sgemm) ||
-        !find(library, "cblas_sgemv", &openblas.sgemv) ||
-        !find(library, "openblas_set_num_threads", &openblas.set_num_threads) ||
-        !find(library, "openblas_get_config", &get_config) ||
-        !find(library, "openblas_get_corename", &get_corename) ||
-        !find(library, "openblas_get_parallel", &get_parallel))
-        return REFUSE(why, "libopenblas.so.0 lacks functions: %s", dlerror());
-    if (get_parallel() != THREADED_BY_PTHREADS)
+    static const struct library_symbol symbols[] = {
+        {"cblas_sgemm", offsetof(struct openblas, sgemm)},
+        {"cblas_sgemv", offsetof(struct openblas, sgemv)},
+        {"openblas_set_num_threads", offsetof(struct openblas, set_num_threads)},
+        {"openblas_get_config", offsetof(struct openblas, get_config)},
+        {"openblas_get_corename", offsetof(struct openblas, get_corename)},
+        {"openblas_get_parallel", offsetof(struct openblas, get_parallel)},
+    };
+    const char *missing = library_fill(library, symbols, ARRAY_COUNT(symbols), &openblas);
+    if (missing)
+        return REFUSE(why, "libopenblas.so.0 has no %s", missing);
+    if (openblas.get_parallel() != THREADED_BY_PTHREADS)
         return REFUSE(why, "this OpenBLAS is not threaded by pthreads: "
                            "apt-get install libopenblas0-pthread");
     char number[32] = "";
-    sscanf(get_config(), "OpenBLAS %31s", number);
-    snprintf(version, sizeof(version), "%s %s", number, get_corename());
+    sscanf(openblas.get_config(), "OpenBLAS %31s", number);
+    snprintf(version, sizeof(version), "%s %s", number, openblas.get_corename());
     return STATUS_OK;
 }
 
@@ -170,9 +163,10 @@ const struct plugin *ridge_plugin(const struct plugin_host *host, struct error *
     if (check_room(why) != STATUS_OK)
         return NULL;
     choose_settings();
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        REFUSE(why, "%s: apt-get install libopenblas0-pthread", dlerror());
+    struct error absent;
+    void *library;
+    if (library_open_one("libopenblas.so.0", &library, &absent) != STATUS_OK) {
+        REFUSE(why, "%s: apt-get install libopenblas0-pthread", absent.message);
         return NULL;
     }
     if (find_functions(library, why) != STATUS_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "engine/run/plugin_files.h"
+#include "base/plugin_files.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -15,6 +15,18 @@
 #include "base/registry.h"
 
 enum { PATH_BYTES = 4096 };
+
+/* Plug-ins that the build left out: ABSENT("onednn", "dnnl.h not found: apt-get ...") each. */
+static const struct left_out {
+    const char *name, *reason;
+} left_out[] = {
+#if __has_include("absent_plugins.inc")
+#define ABSENT(name, reason) {name, reason},
+#include "absent_plugins.inc"
+#undef ABSENT
+#endif
+    {NULL, NULL},
+};
 
 static int is_library(const struct dirent *entry)
 {
@@ -67,6 +79,19 @@ void plugin_folders_each(plugin_folder_visit *visit, void *context)
         snprintf(folder, sizeof(folder), "%s/%s", program, folders[k]);
         visit(folder, false, context);
     }
+}
+
+const char *plugin_left_out_at(int index)
+{
+    return left_out[index].name;
+}
+
+const char *plugin_left_out(const char *name)
+{
+    for (const struct left_out *absent = left_out; absent->name; absent++)
+        if (strcmp(absent->name, name) == 0)
+            return absent->reason;
+    return NULL;
 }
 
 /* ---- what is in one ---- */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening shared libraries: which candidate is taken, what is said where there is none, and what
+ * becomes of a table of functions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/library.h"
+#include "base/registry.h"
+
+struct maths {
+    double (*square_root)(double);
+    double (*cube_root)(double);
+};
+
+static const struct library_symbol symbols[] = {
+    {"sqrt", offsetof(struct maths, square_root)},
+    {"cbrt", offsetof(struct maths, cube_root)},
+};
+
+static void the_first_candidate_that_opens_is_taken(void **state)
+{
+    (void)state;
+    static const char *const candidates[] = {"libno_such_library.so.1", "/nonexistent/libm.so.6",
+                                             "libm.so.6"};
+    struct maths maths = {NULL, NULL};
+    struct error why;
+    void *library;
+    assert_int_equal(library_open(candidates, ARRAY_COUNT(candidates), &library, &why), STATUS_OK);
+    assert_null(library_fill(library, symbols, ARRAY_COUNT(symbols), &maths));
+    assert_true(maths.square_root(49) == 7 && maths.cube_root(27) == 3);
+    assert_null(library_symbol(library, "no_such_function"));
+    library_close(library);
+}
+
+static void a_missing_function_is_named(void **state)
+{
+    (void)state;
+    static const struct library_symbol wanted[] = {
+        {"sqrt", offsetof(struct maths, square_root)},
+        {"no_such_function", offsetof(struct maths, cube_root)}};
+    struct maths maths = {NULL, NULL};
+    void *library;
+    assert_int_equal(library_open_one("libm.so.6", &library, NULL), STATUS_OK);
+    assert_string_equal(library_fill(library, wanted, ARRAY_COUNT(wanted), &maths),
+                        "no_such_function");
+    library_close(library);
+}
+
+/* A file that is there and cannot be used says more than those that are not there. */
+static void the_reason_is_that_of_a_file_that_exists(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/ridge_library_XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, "no library", 10) == 10);
+    close(file);
+    const char *const candidates[] = {"libno_such_library.so.1", path, "/nonexistent/last.so"};
+    struct error why;
+    void *library;
+    assert_int_equal(library_open(candidates, 3, &library, &why), STATUS_UNSUPPORTED);
+    assert_null(library);
+    assert_non_null(strstr(why.message, path));
+    unlink(path);
+    assert_int_equal(library_open(candidates, 3, &library, &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.message, "/nonexistent/last.so"));
+    assert_int_equal(library_open(candidates, 1, &library, &why), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(why.message, "libno_such_library.so.1"));
+}
+
+static void a_folder_is_no_library(void **state)
+{
+    (void)state;
+    struct error why;
+    void *library;
+    assert_int_equal(library_open_one("/tmp", &library, &why), STATUS_UNSUPPORTED);
+    assert_string_equal(why.message, "it is no regular file");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_candidate_that_opens_is_taken),
+        cmocka_unit_test(a_missing_function_is_named),
+        cmocka_unit_test(the_reason_is_that_of_a_file_that_exists),
+        cmocka_unit_test(a_folder_is_no_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
