@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What Softmax, LogSoftmax and Hardmax share: attributes, shape rule and test cases. */
+#ifndef ENGINE_OPS_LIB_SOFTMAX_H
+#define ENGINE_OPS_LIB_SOFTMAX_H
+
+#include "engine/ops/lib/axis.h"
+
+static const char *const softmax_attrs[] = {"axis", "flatten", NULL};
+
+static inline enum status softmax_infer(const struct infer *c, struct error *err)
+{
+    struct axis axis;
+    TRY(axis_of_softmax(c->node, &c->in[0]->shape, &axis, err));
+    return infer_same(c, err);
+}
+
+static const struct op_case softmax_cases[] = {
+    {.name = "rows", .inputs = "f32[9,67]{-5:5}"},
+    {.name = "long_rows", .inputs = "f32[3,1000]{-5:5}"},
+    {.name = "short_rows", .inputs = "f32[40,3]{-5:5}"},
+    {.name = "large_values", .inputs = "f32[4,33]{-300:300}"},
+    {.name = "one_element", .inputs = "f32[5,1]"},
+    {.name = "vector", .inputs = "f32[31]"},
+    {.name = "scores", .inputs = "f32[2,4,16,16]{-5:5}"},
+    {.name = "axis_1", .inputs = "f32[2,21,5,7]{-5:5}", .attrs = "axis=1"},
+    {.name = "axis_0", .inputs = "f32[19,6]{-5:5}", .attrs = "axis=0"},
+    {.name = "axis_m2", .inputs = "f32[2,9,12]{-5:5}", .attrs = "axis=-2"},
+    {.name = "flattened", .inputs = "f32[3,4,5]{-5:5}", .attrs = "flatten=1"},
+    {.name = "flattened_axis_2", .inputs = "f32[3,4,5,2]{-5:5}", .attrs = "flatten=1 axis=2"},
+    /* Lines that devices keep in registers of a block, or split over blocks. */
+    {.name = "rows_of_a_block", .inputs = "f32[2,1500]{-5:5}"},
+    {.name = "rows_of_a_large_block", .inputs = "f32[2,2600]{-5:5}"},
+    {.name = "odd_rows_of_the_largest_block", .inputs = "f32[1,9001]{-5:5}"},
+    {.name = "rows_of_the_largest_block", .inputs = "f32[1,9000]{-5:5}"},
+    {.name = "longest_row", .inputs = "f32[1,66000]{-9:9}"},
+    {.name = "longest_odd_rows", .inputs = "f32[2,33001]{-9:9}"},
+    {.name = "long_columns", .inputs = "f32[2,1100,24]{-9:9}", .attrs = "axis=1"},
+    {.name = "long_odd_columns", .inputs = "f32[4200,6]{-9:9}", .attrs = "axis=0"},
+    {.name = "ties", .inputs = "f32[2,4]=3,1,3,0,0,2,1,2"},
+};
+
+#endif
