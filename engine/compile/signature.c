@@ -101,8 +101,9 @@ static void put_step(FILE *out, const struct exe *exe, const struct step *step, 
     for (int k = 0; k < node->attr_count; k++)
         put_attr(out, &node->attrs[k]);
     for (int k = 0; k < node->post_count; k++)
-        fprintf(out, " post%d:%d(%g,%g)@%d", node->posts[k].kind, node->posts[k].act,
-                (double)node->posts[k].a, (double)node->posts[k].b, node->posts[k].input);
+        fprintf(out, " post%d:%s(%g,%g)@%d", node->posts[k].kind,
+                function_info(node->posts[k].act)->name, (double)node->posts[k].a,
+                (double)node->posts[k].b, node->posts[k].input);
     for (int k = 0; k < step->query.in_count; k++)
         put_desc(out, &step->query.in[k],
                  node->inputs[k] != NONE && value_is_fixed(&exe->g->values[node->inputs[k]]), kin);

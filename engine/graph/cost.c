@@ -23,45 +23,16 @@ static bool moves(const struct op *op)
     return op->alias || op->moves_in_passing;
 }
 
-/* A fused activation costs what the operator costs that it stands for. */
-static const char *const act_ops[ACT_COUNT] = {
-    [ACT_RELU] = "Relu",
-    [ACT_CLIP] = "Clip",
-    [ACT_LEAKY_RELU] = "LeakyRelu",
-    [ACT_SIGMOID] = "Sigmoid",
-    [ACT_TANH] = "Tanh",
-    [ACT_GELU_ERF] = "Gelu",
-    [ACT_GELU_TANH] = "Gelu",
-    [ACT_SILU] = "Sigmoid", /* and a multiplication */
-    [ACT_HARD_SIGMOID] = "HardSigmoid",
-    [ACT_HARD_SWISH] = "HardSwish",
-    [ACT_ELU] = "Elu",
-};
-
-static void add_act(struct value *out, enum act act, struct cost *work)
-{
-    const struct op *op = act_ops[act] ? op_find(act_ops[act], NULL) : NULL;
-    if (!op || !op->cost)
-        return;
-    struct attr form = attr_string("approximate", act == ACT_GELU_TANH ? "tanh" : "none");
-    struct node node = {.op = op, .attr_count = 1, .attrs = &form};
-    const struct value *in[] = {out};
-    struct infer c = {.node = &node, .in = in, .out = &out, .in_count = 1, .out_count = 1};
-    struct cost price = {0};
-    op->cost(&c, &price);
-    work->elementwise += price.elementwise;
-    work->transcendentals += price.transcendentals;
-}
-
 static void add_posts(const struct graph *g, const struct node *node, struct cost *work)
 {
-    struct value *out = &g->values[node->outputs[0]];
+    double count = (double)shape_count(&g->values[node->outputs[0]].shape);
     for (int k = 0; k < node->post_count; k++) {
         const struct post *post = &node->posts[k];
-        if (post->kind == POST_ACT)
-            add_act(out, post->act, work);
-        if (post->kind != POST_ACT || post->act == ACT_SILU)
-            work->elementwise += (double)shape_count(&out->shape);
+        enum function function = post->kind == POST_ACT   ? post->act
+                                 : post->kind == POST_ADD ? FN_ADD
+                                                          : FN_MUL;
+        work->elementwise += function_info(function)->flops * count;
+        work->transcendentals += function_info(function)->calls * count;
     }
 }
 

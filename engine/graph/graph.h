@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "engine/graph/function.h"
 #include "engine/graph/tensor.h"
 
 enum { NONE = -1, POST_MAX = 4 };
@@ -91,31 +92,14 @@ struct attr {
     const struct graph *graph;
 };
 
-/* Activations that a kernel may apply to its result before it is stored. */
-enum act {
-    ACT_NONE,
-    ACT_RELU,
-    ACT_CLIP,       /* min(max(x, a), b) */
-    ACT_LEAKY_RELU, /* x < 0 ? a x : x */
-    ACT_SIGMOID,
-    ACT_TANH,
-    ACT_GELU_ERF,
-    ACT_GELU_TANH,
-    ACT_SILU,
-    ACT_HARD_SIGMOID, /* min(max(a x + b, 0), 1) */
-    ACT_HARD_SWISH,
-    ACT_ELU, /* x < 0 ? a (exp x - 1) : x */
-    ACT_COUNT
-};
-
 enum post_kind { POST_ACT, POST_ADD, POST_MUL };
 
 /* One step of a fused epilogue, applied in order to the node's first output. */
 struct post {
     enum post_kind kind;
-    enum act act; /* POST_ACT */
-    float a, b;   /* POST_ACT: parameters of the activation */
-    int input;    /* POST_ADD, POST_MUL: index into node->inputs, broadcast to the output */
+    enum function act; /* POST_ACT */
+    float a, b;        /* POST_ACT: its parameters p and q */
+    int input;         /* POST_ADD, POST_MUL: index into node->inputs, broadcast to the output */
 };
 
 struct node {

@@ -11,6 +11,8 @@
 
 bool kernel_computes(const struct kernel *kernel, const struct op *op)
 {
+    if (kernel->elementwise)
+        return op_is_expression(op);
     for (const char *const *name = kernel->ops; name && *name; name++)
         if (strcmp(*name, op->name) == 0)
             return true;

@@ -96,6 +96,7 @@ struct kernel {
     const char *provider;   /* "native", "onednn", "openblas", "reference" */
     const char *device;     /* NULL: "cpu" */
     const char *const *ops; /* operators it computes, NULL-terminated; NULL: all */
+    bool elementwise;       /* instead of ops: those whose value is an expression (op.h) */
     enum isa isa;           /* least instruction set */
     double rel_error;       /* own bound if larger than the operator's (Winograd: 1e-3); 0: none */
     unsigned packs;         /* bit i: when the operator's own input i is fixed, launch does not read

@@ -42,3 +42,13 @@ int node_ints(const struct node *node, const char *name, int64_t *values, int ma
         values[k] = attr->ints[k];
     return attr->count;
 }
+
+void node_parameters(const struct node *node, double *parameters)
+{
+    const struct op *op = node->op;
+    bool more = op->attrs != NULL;
+    for (int k = 0; k < 2; k++) {
+        more = more && op->attrs[k];
+        parameters[k] = more ? node_float(node, op->attrs[k], op->defaults[k]) : 0;
+    }
+}

@@ -107,14 +107,19 @@ enum op_reads {
 
 struct move;
 struct op_args;
+struct chain;
 
 struct op {
     const char *name;                                     /* ONNX name: "LayerNormalization" */
     const char *domain;                                   /* NULL: ONNX; "ridge": ours */
     int inputs_min, inputs_max, outputs_min, outputs_max; /* *_max -1: any number */
     const char *const *attrs; /* names it understands, NULL-terminated; NULL: none */
-    unsigned const_inputs;    /* bit i: the contents of input i decide a shape */
-    unsigned int_inputs;      /* bit i: input i holds indices or flags: never floats */
+    /* Its value on floats: a function of x, whose parameters p and q are the first attributes with
+     * these defaults, or of all inputs from the left. FN_COPY: none, or what .expression says. */
+    enum function function;
+    double defaults[2];
+    unsigned const_inputs; /* bit i: the contents of input i decide a shape */
+    unsigned int_inputs;   /* bit i: input i holds indices or flags: never floats */
     enum layout_rule layout;
     enum op_reads reads;
     bool moves_in_passing;    /* puts elements elsewhere, which a neighbour's kernel can do while it
@@ -122,19 +127,22 @@ struct op {
     bool reorders;            /* output 0 shows all elements of input 0 in another order */
     bool per_element;         /* can be done where its operand is made, as elementwise work can */
     unsigned buffers;         /* bit i: input i is a statistic that is kept beside the weights */
-    enum narrow_class narrow; /* NARROW_NEVER where .move or an elementwise expression
-                                 (engine/ops/lib/chain.h) says it already */
+    enum narrow_class narrow; /* NARROW_NEVER where .move, .function or .expression says it */
     unsigned narrow_inputs;   /* bit i: input i becomes narrow; 0: all that do not decide a shape */
     int narrow_roundings; /* how often libraries round on the way through; 0: once, the result */
-    bool alias;           /* output 0 is input 0 with another shape: no work when plain */
-    bool epilogue;        /* its kernels can apply node->posts: passes fuse into it */
-    bool epilogue_act;    /* only an activation, right behind it */
-    bool random;          /* not a function of its inputs: never folded */
-    unsigned row_sets;    /* bit i: rows of output i are a set: near ties may change their order */
+    bool alias;        /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue;     /* its kernels can apply node->posts: passes fuse into it */
+    bool epilogue_act; /* only an activation, right behind it */
+    bool random;       /* not a function of its inputs: never folded */
+    unsigned row_sets; /* bit i: rows of output i are a set: near ties may change their order */
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);
     enum status (*reference)(const struct ref_call *call, struct error *err);
     enum status (*gradient)(struct graph *g, int node, const int *out_grads, int *in_grads);
+    /* Its value on floats as steps (engine/ops/lib/chain.h), where .function alone cannot say it.
+     */
+    enum status (*expression)(const struct node *node, const float *const *scalars,
+                              struct chain *chain, struct error *err);
     double tolerance; /* norm-wise relative error that a f32 kernel may have; 0: 1e-5 */
     const struct op_case *cases;
     int case_count;
@@ -149,6 +157,14 @@ struct op {
 };
 
 #define OP_CASES(array) .cases = (array), .case_count = ARRAY_COUNT(array)
+
+static inline bool op_is_expression(const struct op *op)
+{
+    return op->function || op->expression;
+}
+
+/* The parameters p and q of the operator's function. */
+void node_parameters(const struct node *node, double *parameters);
 
 const struct op *op_find(const char *name, const char *domain); /* domain NULL: ONNX */
 int op_count(void);

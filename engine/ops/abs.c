@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ops/lib/op_unary.h"
 
-#include <math.h>
-
-static double value(double x, const struct node *node)
-{
-    (void)node;
-    return fabs(x);
-}
-
 static int64_t integer(int64_t x, enum dtype dtype)
 {
     return dtype_is_unsigned(dtype) || x >= 0 ? x : (int64_t)(0 - (uint64_t)x);
 }
 
 static const struct op_case cases[] = {
-    {.name = "vector", .inputs = "f32[67]{-3:3}"},
-    {.name = "image", .inputs = "f32[2,5,3,7]{-3:3}"},
-    {.name = "double", .inputs = "f64[3,5]"},
-    {.name = "half", .inputs = "f16[19]"},
-    {.name = "special", .inputs = "f32[5]=nan,inf,-inf,0,-0"},
+    UNARY_CASES("{-3:3}", "f32[5]=nan,inf,-inf,0,-0"),
     {.name = "signed", .inputs = "i8[5]=-128,-1,0,1,127"},
     {.name = "signed_wide", .inputs = "i64[4]=-9223372036854775807,-5,0,7"},
     {.name = "unsigned", .inputs = "u64[3]=18446744073709551615,0,3"},
 };
 
-UNARY_OP_CASES(abs, "Abs", value, cases, .integer = integer, .types = OP_NUMBER, .elementwise = 1);
+FUNCTION_OP_INTEGER(abs, "Abs", FN_ABS, cases, .integer = integer, .types = OP_NUMBER);

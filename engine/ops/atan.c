@@ -10,11 +10,7 @@ static double value(double x, const struct node *node)
 }
 
 static const struct op_case cases[] = {
-    {.name = "vector", .inputs = "f32[67]{-9:9}"},
-    {.name = "image", .inputs = "f32[2,5,3,7]{-9:9}"},
-    {.name = "double", .inputs = "f64[3,5]{-9:9}"},
-    {.name = "half", .inputs = "f16[19]{-9:9}"},
-    {.name = "special", .inputs = "f32[5]=nan,0,inf,-inf,1e20"},
+    UNARY_CASES("{-9:9}", "f32[5]=nan,0,inf,-inf,1e20"),
 };
 
-UNARY_OP_CASES(atan, "Atan", value, cases, .elementwise = 1, .transcendentals = 1);
+UNARY_OP(atan, "Atan", value, cases, .elementwise = 1, .transcendentals = 1);

@@ -5,7 +5,6 @@
  *
  * Inputs as GRU's, then attention, shaped like the first two dimensions of x. One direction, reset
  * before the product. Beyond the length of a sequence its state stays. */
-#include <string.h>
 
 #include "engine/ops/lib/rnn.h"
 

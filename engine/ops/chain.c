@@ -8,6 +8,39 @@ enum { TILE = 1 << 12 }; /* elements that a thread takes at a time */
 
 static const char *const attrs[] = {"code", "params", NULL};
 
+static enum status decode_step(const struct node *node, int s, const struct attr *code,
+                               const struct attr *params, struct chain *chain, struct error *err)
+{
+    int64_t id = code->ints[3 * s], a = code->ints[3 * s + 1], b = code->ints[3 * s + 2];
+    int operands = node->op_inputs + s; /* what has been computed so far */
+    if (id < 0 || id >= FN_COUNT || a < 0 || a >= operands || b < 0 || b >= operands)
+        return FAIL(err, STATUS_FAILED, "step %d of Chain \"%s\" is %lld of operands %lld, %lld", s,
+                    node->name, (long long)id, (long long)a, (long long)b);
+    /* Operands of posts stand between the node's inputs and the results. */
+    int shift = node->input_count - node->op_inputs;
+    struct chain_step step = {(enum function)id, (int)a, (int)b, (float)params->floats[2 * s],
+                              (float)params->floats[2 * s + 1]};
+    step.a += step.a >= node->op_inputs ? shift : 0;
+    step.b += step.b >= node->op_inputs ? shift : 0;
+    chain_push(chain, step);
+    return STATUS_OK;
+}
+
+static enum status expression(const struct node *node, const float *const *scalars,
+                              struct chain *chain, struct error *err)
+{
+    (void)scalars;
+    const struct attr *code = node_attr(node, "code"), *params = node_attr(node, "params");
+    if (!code || code->kind != ATTR_INTS || code->count == 0 || code->count % 3 != 0 || !params ||
+        params->kind != ATTR_FLOATS || params->count * 3 != code->count * 2)
+        return FAIL(err, STATUS_FAILED,
+                    "Chain \"%s\" needs code (3 ints per step) and params (2 floats per step)",
+                    node->name);
+    for (int s = 0; s < code->count / 3; s++)
+        TRY(decode_step(node, s, code, params, chain, err));
+    return STATUS_OK;
+}
+
 /* The node's own steps, without the posts. */
 static enum status own_chain(const struct node *node, struct chain *chain, struct error *err)
 {
@@ -35,8 +68,8 @@ static void cost(const struct infer *c, struct cost *cost)
     if (own_chain(c->node, &chain, NULL) != STATUS_OK)
         return;
     for (int s = 0; s < chain.count; s++) {
-        const struct chain_info *info = chain_info(chain.steps[s].code);
-        op_cost_each(c, info->elementwise, info->transcendentals, cost);
+        const struct function_info *info = function_info(chain.steps[s].code);
+        op_cost_each(c, info->flops, info->calls, cost);
     }
 }
 
@@ -63,7 +96,8 @@ static void run_tile(void *context, int64_t tile, int thread)
         }
         for (int s = 0; s < chain->count; s++) {
             const struct chain_step *step = &chain->steps[s];
-            values[chain->inputs + s] = chain_value(step, values[step->a], values[step->b]);
+            values[chain->inputs + s] = function_value(step->code, (double)step->p, (double)step->q,
+                                                       values[step->a], values[step->b]);
         }
         out->f[i] = values[chain->inputs + chain->count - 1];
     }
@@ -77,7 +111,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
-/* Codes as in enum chain_code: 14 hard swish, 20 relu, 25 sigmoid, 27 silu, 33 tanh, 35 add,
+/* Codes as in enum function: 14 hard swish, 20 relu, 25 sigmoid, 27 silu, 33 tanh, 35 add,
  * 36 div, 39 mul, 42 sub. */
 static const struct op_case cases[] = {
     {.name = "one step", .inputs = "f32[3,40]", .attrs = "code=[20,0,0] params=[0.0,0.0]"},
@@ -120,6 +154,7 @@ REGISTER(op, chain) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
+    .expression = expression,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -2,6 +2,7 @@
  *
  * Bounds are attributes before opset 11, inputs from then on; a node that has inputs 1 or 2 goes by
  * them. NaN stays NaN; low above high gives high, as min(max(x, low), high) does. 2 FLOPs. */
+#include "engine/ops/lib/chain.h"
 #include "engine/ops/lib/op_unary.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ static enum status infer(const struct infer *c, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    op_cost_each(c, 2, 0, cost);
+    op_cost_each(c, function_info(FN_CLIP)->flops, 0, cost);
 }
 
 static const struct ref_tensor *bound(const struct ref_call *call, int k)
@@ -36,11 +37,8 @@ static void clip_floats(const struct ref_call *call, const struct ref_tensor *lo
 {
     double min = low ? low->f[0] : node_float(call->node, "min", (double)-INFINITY);
     double max = high ? high->f[0] : node_float(call->node, "max", (double)INFINITY);
-    for (int64_t k = 0; k < call->in[0]->count; k++) {
-        double x = call->in[0]->f[k];
-        x = x < min ? min : x;
-        call->out[0]->f[k] = x > max ? max : x;
-    }
+    for (int64_t k = 0; k < call->in[0]->count; k++)
+        call->out[0]->f[k] = function_value(FN_CLIP, min, max, call->in[0]->f[k], 0);
 }
 
 static bool less(int64_t a, int64_t b, enum dtype dtype)
@@ -61,6 +59,35 @@ static enum status reference(const struct ref_call *call, struct error *err)
         x = low && less(x, low->i[0], in->dtype) ? low->i[0] : x;
         call->out[0]->i[k] = high && less(high->i[0], x, in->dtype) ? high->i[0] : x;
     }
+    return STATUS_OK;
+}
+
+/* Bounds that are not known now are operands. */
+static enum status expression(const struct node *node, const float *const *scalars,
+                              struct chain *chain, struct error *err)
+{
+    (void)err;
+    float bound[2] = {(float)node_float(node, "min", (double)-INFINITY),
+                      (float)node_float(node, "max", (double)INFINITY)};
+    bool known[2] = {true, true};
+    for (int k = 0; k < 2; k++) {
+        int input = k + 1;
+        if (input >= node->op_inputs || node->inputs[input] == NONE)
+            continue;
+        known[k] = scalars && scalars[input];
+        if (known[k])
+            bound[k] = *scalars[input];
+    }
+    if (known[0] && known[1]) {
+        chain_push(chain, (struct chain_step){FN_CLIP, 0, 0, bound[0], bound[1]});
+        return STATUS_OK;
+    }
+    int x = known[0] ? chain_push(chain, (struct chain_step){FN_CLIP, 0, 0, bound[0], INFINITY})
+                     : chain_push(chain, (struct chain_step){FN_MAX, 0, 1, 0, 0});
+    if (known[1])
+        chain_push(chain, (struct chain_step){FN_CLIP, x, 0, -INFINITY, bound[1]});
+    else
+        chain_push(chain, (struct chain_step){FN_MIN, x, 2, 0, 0});
     return STATUS_OK;
 }
 
@@ -90,6 +117,7 @@ REGISTER(op, clip) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
+    .expression = expression,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -3,11 +3,6 @@
  * Integers are divided towards zero, as C does. */
 #include "engine/ops/lib/op_binary.h"
 
-static double value(double a, double b)
-{
-    return a / b;
-}
-
 static int64_t integer(int64_t a, int64_t b, enum dtype dtype)
 {
     if (b == 0)
@@ -18,19 +13,8 @@ static int64_t integer(int64_t a, int64_t b, enum dtype dtype)
 }
 
 static const struct op_case cases[] = {
-    {.name = "same", .inputs = "f32[2,3,4] f32[2,3,4]{0.5:2}"},
-    {.name = "image", .inputs = "f32[2,5,3,7] f32[2,5,3,7]{0.5:2}"},
-    {.name = "channels", .inputs = "f32[2,5,3,7] f32[5,1,1]{0.5:2}!"},
-    {.name = "row", .inputs = "f32[6,33] f32[33]{0.5:2}!"},
-    {.name = "scalar", .inputs = "f32[2,5,3,7] f32[]=0.5"},
-    {.name = "left", .inputs = "f32[5] f32[3,1]{0.5:2}"},
-    {.name = "both", .inputs = "f32[2,1,3,1] f32[4,1,7]{0.5:2}"},
-    {.name = "per_image", .inputs = "f32[2,5,3,7] f32[2,5,1,1]{0.5:2}"},
-    {.name = "double", .inputs = "f64[3,5] f64[5]{0.5:2}"},
-    {.name = "half", .inputs = "f16[3,5] f16[5]{0.5:2}"},
-    {.name = "empty", .inputs = "f32[0,3] f32[3]"},
-    {.name = "special",
-     .inputs = "f32[2,5]=1,nan,inf,-inf,0,-1,-0,inf,2,3 f32[5]=inf,1,-inf,0,nan"},
+    BINARY_RANDOM_CASES("{0.5:2}"),
+    BINARY_SPECIAL_CASE,
     {.name = "bytes", .inputs = "u8[4]=0,7,200,255 u8[4]=3,2,7,16"},
     {.name = "signed", .inputs = "i32[6]=7,-7,7,-7,0,-2147483648 i32[6]=2,2,-2,-2,5,3"},
     {.name = "least", .inputs = "i32[4]=-2147483648,5,-5,0 i32[4]=-1,0,-1,0"},
@@ -38,5 +22,4 @@ static const struct op_case cases[] = {
     {.name = "unsigned", .inputs = "u64[2]=18446744073709551615,9 u64[1]=2"},
 };
 
-BINARY_OP(div, "Div", cases, .value = value, .integer = integer, .types = OP_NUMBER,
-          .elementwise = 1, .transcendentals = 1);
+BINARY_FUNCTION_OP(div, "Div", FN_DIV, cases, .integer = integer, .types = OP_NUMBER);

@@ -2,24 +2,20 @@
  *
  * Gelu of opset 20: x Phi(x), exact (erf) or by the tanh form. The stated convention gives the tanh
  * form 12 FLOPs; the exact one is 4 operations and the erf. */
+#include "engine/ops/lib/chain.h"
 #include "engine/ops/lib/op_unary.h"
 
-#include <math.h>
 #include <string.h>
 
-static const double SQRT_1_2 = 0.70710678118654752440;
-static const double SQRT_2_OVER_PI = 0.79788456080286535588;
-
-static bool by_tanh(const struct node *node)
+static enum function form_of(const struct node *node)
 {
-    return strcmp(node_string(node, "approximate", "none"), "tanh") == 0;
+    bool by_tanh = strcmp(node_string(node, "approximate", "none"), "tanh") == 0;
+    return by_tanh ? FN_GELU_TANH : FN_GELU_ERF;
 }
 
 static double value(double x, const struct node *node)
 {
-    if (by_tanh(node))
-        return 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * x * x * x)));
-    return 0.5 * x * (1 + erf(x * SQRT_1_2));
+    return function_value(form_of(node), 0, 0, x, 0);
 }
 
 static const struct unary gelu = {.value = value};
@@ -36,13 +32,23 @@ static enum status infer(const struct infer *c, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    op_cost_each(c, by_tanh(c->node) ? 12 : 5, 1, cost);
+    const struct function_info *info = function_info(form_of(c->node));
+    op_cost_each(c, info->flops, info->calls, cost);
 }
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     (void)err;
     return unary_reference(call, &gelu);
+}
+
+static enum status expression(const struct node *node, const float *const *scalars,
+                              struct chain *chain, struct error *err)
+{
+    (void)scalars;
+    (void)err;
+    chain_push(chain, (struct chain_step){form_of(node), 0, 0, 0, 0});
+    return STATUS_OK;
 }
 
 static const char *const attrs[] = {"approximate", NULL};
@@ -66,6 +72,7 @@ REGISTER(op, gelu) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
+    .expression = expression,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -24,11 +24,7 @@ static void cost(const struct infer *c, struct cost *cost)
 }
 
 static const struct op_case cases[] = {
-    {.name = "image", .inputs = "f32[2,37,7,7]"},
-    {.name = "odd_sizes", .inputs = "f32[1,5,13,3]"},
-    {.name = "one_element", .inputs = "f32[3,16,1,1]"},
-    {.name = "1d", .inputs = "f32[2,6,29]"},
-    {.name = "3d", .inputs = "f32[2,3,4,5,6]"},
+    GLOBAL_POOL_CASES,
 };
 
 REGISTER(op, global_average_pool) = {

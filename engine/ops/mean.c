@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The sum of the inputs over their number: n - 1 additions and one product per element. */
+#include "engine/ops/lib/chain.h"
 #include "engine/ops/lib/op_binary.h"
 
-static double value(double a, double b)
-{
-    return a + b;
-}
-
-static const struct binary mean = {.value = value, .elementwise = 1};
+static const struct binary mean = {.function = FN_ADD};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -29,6 +25,17 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status expression(const struct node *node, const float *const *scalars,
+                              struct chain *chain, struct error *err)
+{
+    (void)scalars;
+    (void)err;
+    int sum = chain_fold(node, FN_ADD, chain);
+    if (node->op_inputs > 1)
+        chain_push(chain, (struct chain_step){FN_SCALE, sum, 0, 1.0f / (float)node->op_inputs, 0});
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "one", .inputs = "f32[2,3,4]"},
     {.name = "two", .inputs = "f32[2,5,3,7] f32[2,5,3,7]"},
@@ -45,6 +52,7 @@ REGISTER(op, mean) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
+    .expression = expression,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -3,41 +3,11 @@
  * A NaN in any input gives NaN, as in numpy. */
 #include "engine/ops/lib/op_binary.h"
 
-#include <math.h>
-
-static double value(double a, double b)
-{
-    if (isnan(a) || isnan(b))
-        return (double)NAN;
-    return a < b ? a : b;
-}
-
 static int64_t integer(int64_t a, int64_t b, enum dtype dtype)
 {
     return integer_less(a, b, dtype) ? a : b;
 }
 
-static const struct op_case cases[] = {
-    {.name = "one", .inputs = "f32[2,3,4]"},
-    {.name = "three", .inputs = "f32[2,3] f32[2,3] f32[2,3]"},
-    {.name = "three_broadcast", .inputs = "f32[2,1,4] f32[3,1] f32[]=0.25"},
-    {.name = "same", .inputs = "f32[2,3,4] f32[2,3,4]"},
-    {.name = "image", .inputs = "f32[2,5,3,7] f32[2,5,3,7]"},
-    {.name = "channels", .inputs = "f32[2,5,3,7] f32[5,1,1]!"},
-    {.name = "row", .inputs = "f32[6,33] f32[33]!"},
-    {.name = "scalar", .inputs = "f32[2,5,3,7] f32[]=0.5"},
-    {.name = "left", .inputs = "f32[5] f32[3,1]"},
-    {.name = "both", .inputs = "f32[2,1,3,1] f32[4,1,7]"},
-    {.name = "per_image", .inputs = "f32[2,5,3,7] f32[2,5,1,1]"},
-    {.name = "double", .inputs = "f64[3,5] f64[5]"},
-    {.name = "half", .inputs = "f16[3,5] f16[5]"},
-    {.name = "empty", .inputs = "f32[0,3] f32[3]"},
-    {.name = "special", .inputs = "f32[2,5]=1,nan,inf,-inf,0,-1,-0,inf,2,3 f32[5]=inf,1,-inf,0,2"},
-    {.name = "bytes", .inputs = "u8[4]=0,7,200,255 u8[4]=3,2,7,16"},
-    {.name = "signed", .inputs = "i8[2,3]{-50:50} i8[3]{-9:9}"},
-    {.name = "wide", .inputs = "i64[4]{-50:50} i64[4] i64[4]"},
-    {.name = "unsigned", .inputs = "u64[2]=18446744073709551615,9 u64[2]=2,18446744073709551614"},
-};
+static const struct op_case cases[] = {EXTREME_CASES};
 
-VARIADIC_OP(min, "Min", cases, .value = value, .integer = integer, .types = OP_NUMBER,
-            .elementwise = 1);
+VARIADIC_OP(min, "Min", FN_MIN, cases, .integer = integer, .types = OP_NUMBER);

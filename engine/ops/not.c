@@ -12,4 +12,4 @@ static const struct op_case cases[] = {
     {.name = "image", .inputs = "bool[2,5,3,7]"},
 };
 
-UNARY_OP_CASES(not, "Not", NULL, cases, .integer = integer, .types = OP_BOOL);
+UNARY_OP(not, "Not", NULL, cases, .integer = integer, .types = OP_BOOL);

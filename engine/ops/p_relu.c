@@ -3,19 +3,13 @@
  * The slope is broadcast to the input, never the other way round. */
 #include "engine/ops/lib/op_binary.h"
 
-static double value(double x, double slope)
-{
-    return x < 0 ? slope * x : x;
-}
-
 static int64_t integer(int64_t x, int64_t slope, enum dtype dtype)
 {
     bool negative = x < 0 && !dtype_is_unsigned(dtype);
     return negative ? (int64_t)((uint64_t)slope * (uint64_t)x) : x;
 }
 
-static const struct binary p_relu = {
-    .value = value, .integer = integer, .types = OP_NUMBER, .elementwise = 2};
+static const struct binary p_relu = {.function = FN_PRELU, .integer = integer, .types = OP_NUMBER};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -56,6 +50,7 @@ REGISTER(op, p_relu) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
+    .function = FN_PRELU,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -2,6 +2,7 @@
  *
  * Base and exponent may differ in type; the result has the type of the base. Integer powers of
  * integers are exact and wrap; a negative exponent truncates 1 / a^n towards zero. */
+#include "engine/ops/lib/chain.h"
 #include "engine/ops/lib/op_binary.h"
 
 #include <math.h>
@@ -62,10 +63,28 @@ static enum status reference(const struct ref_call *call, struct error *err)
     walk_start(&b, &out->shape, &y->shape, 0);
     for (int64_t k = 0; k < out->count; k++, walk_next(&a), walk_next(&b)) {
         if (out->f)
-            out->f[k] = pow(x->f[a.at], ref_get(y, b.at));
+            out->f[k] = function_value(FN_POW, 0, 0, x->f[a.at], ref_get(y, b.at));
         else
             out->i[k] = power_of_integer(x, a.at, y, b.at);
     }
+    return STATUS_OK;
+}
+
+/* By products where the exponent is a small integer known now. */
+static enum status expression(const struct node *node, const float *const *scalars,
+                              struct chain *chain, struct error *err)
+{
+    static const struct {
+        float exponent;
+        enum function function;
+    } known[] = {{1, FN_COPY}, {2, FN_SQUARE}, {3, FN_CUBE}, {-1, FN_RECIPROCAL}};
+    (void)node;
+    (void)err;
+    struct chain_step step = {FN_POW, 0, 1, 0, 0};
+    for (int k = 0; k < ARRAY_COUNT(known); k++)
+        if (scalars && scalars[1] && *scalars[1] == known[k].exponent)
+            step = (struct chain_step){known[k].function, 0, 0, 0, 0};
+    chain_push(chain, step);
     return STATUS_OK;
 }
 
@@ -92,6 +111,7 @@ REGISTER(op, pow) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .layout = LAYOUT_RULE_ANY,
+    .expression = expression,
     .infer = infer,
     .cost = cost,
     .reference = reference,

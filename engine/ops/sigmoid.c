@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ops/lib/op_unary.h"
 
-#include <math.h>
-
-static double value(double x, const struct node *node)
-{
-    (void)node;
-    return 1 / (1 + exp(-x));
-}
-
 static const struct op_case cases[] = {
-    {.name = "vector", .inputs = "f32[67]{-9:9}"},
-    {.name = "image", .inputs = "f32[2,5,3,7]{-3:3}"},
-    {.name = "double", .inputs = "f64[3,5]{-3:3}"},
-    {.name = "half", .inputs = "f16[19]{-3:3}"},
-    {.name = "special", .inputs = "f32[7]=nan,inf,-inf,0,-0,100,-100"},
+    UNARY_CASES("{-9:9}", "f32[7]=nan,inf,-inf,0,-0,100,-100"),
 };
 
-UNARY_OP_CASES(sigmoid, "Sigmoid", value, cases, .elementwise = 4, .transcendentals = 2);
+FUNCTION_OP(sigmoid, "Sigmoid", FN_SIGMOID, cases);

@@ -14,10 +14,10 @@ void ref_posts(const struct node *node, const struct ref_tensor *const *in,
         const struct post *post = &node->posts[p];
         const struct ref_tensor *operand = post->kind == POST_ACT ? NULL : in[post->input];
         for (int64_t k = 0; k < out->count; k++) {
-            double x = out->f[k];
+            double x = out->f[k], a = (double)post->a, b = (double)post->b;
             double y =
                 operand ? operand->f[ref_broadcast_index(&out->shape, k, &operand->shape)] : 0;
-            out->f[k] = post->kind == POST_ACT   ? act_value(post->act, post->a, post->b, x)
+            out->f[k] = post->kind == POST_ACT   ? function_value(post->act, a, b, x, 0)
                         : post->kind == POST_ADD ? x + y
                                                  : x * y;
         }

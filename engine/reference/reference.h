@@ -20,7 +20,6 @@ void graph_last_uses(const struct graph *g, int *last);
 /* The kernel that computes every node through its operator's reference. Always accepts. */
 extern const struct kernel kernel_reference;
 
-double act_value(enum act act, float a, float b, double x);
 /* Applies node->posts to out; in has all inputs of the node. */
 void ref_posts(const struct node *node, const struct ref_tensor *const *in,
                const struct ref_tensor *out);

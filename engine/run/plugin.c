@@ -209,7 +209,8 @@ static enum status check_kernel(const struct plugin *plugin, const struct kernel
         return UNSUPPORTED(why, "its kernel %s says provider \"%s\", not \"%s\"", kernel->name,
                            kernel->provider, plugin->name);
     bool planned = kernel->plan && kernel->launch;
-    if (!kernel->ops || !(planned || (kernel->supports && kernel->old_launch)))
+    if (!(kernel->ops || kernel->elementwise) ||
+        !(planned || (kernel->supports && kernel->old_launch)))
         return UNSUPPORTED(why, "its kernel %s lacks ops, plan or launch", kernel->name);
     return STATUS_OK;
 }

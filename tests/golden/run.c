@@ -194,17 +194,6 @@ static void print_desc(FILE *out, const struct desc *desc)
 static void print_step(FILE *out, const struct step *step)
 {
     static const char *const posts[] = {[POST_ACT] = "act", [POST_ADD] = "add", [POST_MUL] = "mul"};
-    static const char *const acts[] = {[ACT_RELU] = "relu",
-                                       [ACT_CLIP] = "clip",
-                                       [ACT_LEAKY_RELU] = "leaky",
-                                       [ACT_SIGMOID] = "sigmoid",
-                                       [ACT_TANH] = "tanh",
-                                       [ACT_GELU_ERF] = "gelu_erf",
-                                       [ACT_GELU_TANH] = "gelu_tanh",
-                                       [ACT_SILU] = "silu",
-                                       [ACT_HARD_SIGMOID] = "hard_sigmoid",
-                                       [ACT_HARD_SWISH] = "hard_swish",
-                                       [ACT_ELU] = "elu"};
     const struct node *node = step->query.node;
     fprintf(out, "%s %s", node->name, node->op->name);
     for (int k = 0; k < step->query.in_count; k++)
@@ -215,7 +204,8 @@ static void print_step(FILE *out, const struct step *step)
     for (int k = 0; k < node->post_count; k++) {
         fprintf(out, " +%s", posts[node->posts[k].kind]);
         if (node->posts[k].kind == POST_ACT)
-            fprintf(out, " %s %g %g", acts[node->posts[k].act], node->posts[k].a, node->posts[k].b);
+            fprintf(out, " %s %g %g", function_info(node->posts[k].act)->name, node->posts[k].a,
+                    node->posts[k].b);
     }
     fprintf(out, " by %s, workspace %zu, flops %.0f, bytes %.0f\n", step->kernel->name,
             step->workspace_bytes, 2 * step->cost.macs + step->cost.elementwise,

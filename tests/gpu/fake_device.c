@@ -137,7 +137,7 @@ static enum status activate(const struct device *device, const struct post *post
         char *at = (char *)y + (size_t)k * dtype_size(type);
         float x;
         floats_load(type, at, &x, 1);
-        x = (float)act_value(post->act, post->a, post->b, (double)x);
+        x = (float)function_value(post->act, (double)post->a, (double)post->b, (double)x, 0);
         floats_store(type, &x, at, 1);
     }
     fake.activations++;

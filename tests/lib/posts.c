@@ -17,12 +17,12 @@ struct sequence {
 };
 
 static const struct sequence sequences[] = {
-    {"relu", 1, {{.kind = POST_ACT, .act = ACT_RELU}}, {0}},
+    {"relu", 1, {{.kind = POST_ACT, .act = FN_RELU}}, {0}},
     {"add", 1, {{.kind = POST_ADD}}, {RESIDUAL}},
-    {"add_relu", 2, {{.kind = POST_ADD}, {.kind = POST_ACT, .act = ACT_RELU}}, {RESIDUAL}},
-    {"relu6", 1, {{.kind = POST_ACT, .act = ACT_CLIP, .a = 0, .b = 6}}, {0}},
-    {"gelu_tanh", 1, {{.kind = POST_ACT, .act = ACT_GELU_TANH}}, {0}},
-    {"sigmoid", 1, {{.kind = POST_ACT, .act = ACT_SIGMOID}}, {0}},
+    {"add_relu", 2, {{.kind = POST_ADD}, {.kind = POST_ACT, .act = FN_RELU}}, {RESIDUAL}},
+    {"relu6", 1, {{.kind = POST_ACT, .act = FN_CLIP, .a = 0, .b = 6}}, {0}},
+    {"gelu_tanh", 1, {{.kind = POST_ACT, .act = FN_GELU_TANH}}, {0}},
+    {"sigmoid", 1, {{.kind = POST_ACT, .act = FN_SIGMOID}}, {0}},
     {"scale_shift", 2, {{.kind = POST_MUL}, {.kind = POST_ADD}}, {CHANNELS, CHANNELS}},
 };
 
@@ -89,13 +89,13 @@ static double activation(const struct post *post, double x)
     const double pi = 3.14159265358979323846;
     double low = (double)post->a, high = (double)post->b;
     switch (post->act) {
-    case ACT_RELU:
+    case FN_RELU:
         return x < 0 ? 0 : x;
-    case ACT_CLIP:
+    case FN_CLIP:
         return x < low ? low : x > high ? high : x;
-    case ACT_SIGMOID:
+    case FN_SIGMOID:
         return 1 / (1 + exp(-x));
-    case ACT_GELU_TANH:
+    case FN_GELU_TANH:
         return x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * pow(x, 3))));
     default:
         return (double)NAN; /* not in the list above */
@@ -142,9 +142,9 @@ double posts_slope(const struct graph *g)
     const struct node *node = &g->nodes[0];
     double slope = 1; /* also of products: scales are in [-1, 1) */
     for (int k = 0; k < node->post_count; k++) {
-        if (node->posts[k].kind == POST_ACT && node->posts[k].act == ACT_SIGMOID)
+        if (node->posts[k].kind == POST_ACT && node->posts[k].act == FN_SIGMOID)
             slope *= 0.25;
-        if (node->posts[k].kind == POST_ACT && node->posts[k].act == ACT_GELU_TANH)
+        if (node->posts[k].kind == POST_ACT && node->posts[k].act == FN_GELU_TANH)
             slope *= 1.13; /* at x = 1.41 */
     }
     return slope;

@@ -153,17 +153,17 @@ static void posts_cost_what_operators_cost(void **state)
 {
     (void)state;
     static const struct {
-        enum act act;
+        enum function act;
         const char *op, *form;
     } rows[] = {
-        {ACT_RELU, "Relu", NULL},
-        {ACT_SIGMOID, "Sigmoid", NULL},
-        {ACT_TANH, "Tanh", NULL},
-        {ACT_LEAKY_RELU, "LeakyRelu", NULL},
-        {ACT_GELU_ERF, "Gelu", "none"},
-        {ACT_GELU_TANH, "Gelu", "tanh"},
-        {ACT_HARD_SWISH, "HardSwish", NULL},
-        {ACT_ELU, "Elu", NULL},
+        {FN_RELU, "Relu", NULL},
+        {FN_SIGMOID, "Sigmoid", NULL},
+        {FN_TANH, "Tanh", NULL},
+        {FN_LEAKY_RELU, "LeakyRelu", NULL},
+        {FN_GELU_ERF, "Gelu", "none"},
+        {FN_GELU_TANH, "Gelu", "tanh"},
+        {FN_HARD_SWISH, "HardSwish", NULL},
+        {FN_ELU, "Elu", NULL},
     };
     for (int k = 0; k < ARRAY_COUNT(rows); k++) {
         struct graph *g = graph_new("post");

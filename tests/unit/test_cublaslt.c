@@ -227,7 +227,7 @@ static void test_activations(void **state)
         const struct post *last = node ? &node->posts[node->post_count - 1] : NULL;
         int before = fake.activations;
         if (last && last->kind == POST_ACT && run_through(&b, &err) == STATUS_OK) {
-            bool theirs = last->act == ACT_RELU || last->act == ACT_GELU_TANH;
+            bool theirs = last->act == FN_RELU || last->act == FN_GELU_TANH;
             assert_int_equal(fake.activations - before, theirs ? 0 : 1);
             assert_true(theirs == ((int)fake_products.epilogue > 1 &&
                                    fake_products.epilogue != CUBLASLT_EPILOGUE_BIAS));
@@ -248,12 +248,12 @@ static void test_gelu_by_erf(void **state)
     struct error err = {0};
     bench_open(&plain, "MatMul", first_case("MatMul"), NONE);
     bench_open(&b, "MatMul", first_case("MatMul"), posts_index("gelu_tanh"));
-    b.subject.g->nodes[0].posts[0].act = ACT_GELU_ERF;
+    b.subject.g->nodes[0].posts[0].act = FN_GELU_ERF;
     assert_int_equal(run_through(&plain, &err), STATUS_OK);
     assert_int_equal(run_through(&b, &err), STATUS_OK);
     const float *x = plain.out[0], *y = b.out[0];
     for (int64_t k = 0; k < shape_count(&b.out_desc[0].shape); k++)
-        assert_true(fabs((double)y[k] - act_value(ACT_GELU_ERF, 0, 0, (double)x[k])) < 1e-6);
+        assert_true(fabs((double)y[k] - function_value(FN_GELU_ERF, 0, 0, (double)x[k], 0)) < 1e-6);
     bench_close(&plain);
     bench_close(&b);
 }

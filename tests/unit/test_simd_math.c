@@ -147,9 +147,9 @@ static void nan_stays(void **state)
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
         if (!isnan(eval(all[k], NAN)))
             fail_msg("function %zu turns NaN into %g", k, eval(all[k], NAN));
-    for (int act = 0; act < ACT_COUNT; act++) {
+    for (int act = 0; act < FN_COUNT; act++) {
         float y[VL];
-        vf_store(y, vf_act(vf_set1(NAN), (enum act)act, 0.25f, 6.0f));
+        vf_store(y, vf_act(vf_set1(NAN), (enum function)act, 0.25f, 6.0f));
         if (!isnan(y[0]))
             fail_msg("activation %d turns NaN into %g", act, (double)y[0]);
     }
@@ -212,7 +212,7 @@ static void special_values(void **state)
     assert_true(isnan(eval(call_sin, INFINITY)));
 }
 
-static double act_of(float x, enum act act, float a, float b)
+static double act_of(float x, enum function act, float a, float b)
 {
     float y[VL];
     vf_store(y, vf_act(vf_set1(x), act, a, b));
@@ -224,19 +224,19 @@ static void activations(void **state)
     (void)state;
     for (float x = -9; x <= 9; x += 0.37f) {
         double d = x;
-        assert_true(act_of(x, ACT_NONE, 0, 0) == d);
-        assert_true(act_of(x, ACT_RELU, 0, 0) == fmax(d, 0));
-        assert_true(act_of(x, ACT_CLIP, -2, 6) == fmin(fmax(d, -2), 6));
-        assert_true(act_of(x, ACT_LEAKY_RELU, 0.25f, 0) == (d < 0 ? 0.25 * d : d));
-        assert_true(fabs(act_of(x, ACT_SIGMOID, 0, 0) - true_sigmoid(d)) < 2e-7);
-        assert_true(fabs(act_of(x, ACT_TANH, 0, 0) - tanh(d)) < 4e-7);
-        assert_true(fabs(act_of(x, ACT_GELU_ERF, 0, 0) - true_gelu_erf(d)) < 3e-6);
-        assert_true(fabs(act_of(x, ACT_GELU_TANH, 0, 0) - true_gelu_tanh(d)) < 3e-6);
-        assert_true(fabs(act_of(x, ACT_SILU, 0, 0) - true_silu(d)) < 2e-6);
+        assert_true(act_of(x, FN_COPY, 0, 0) == d);
+        assert_true(act_of(x, FN_RELU, 0, 0) == fmax(d, 0));
+        assert_true(act_of(x, FN_CLIP, -2, 6) == fmin(fmax(d, -2), 6));
+        assert_true(act_of(x, FN_LEAKY_RELU, 0.25f, 0) == (d < 0 ? 0.25 * d : d));
+        assert_true(fabs(act_of(x, FN_SIGMOID, 0, 0) - true_sigmoid(d)) < 2e-7);
+        assert_true(fabs(act_of(x, FN_TANH, 0, 0) - tanh(d)) < 4e-7);
+        assert_true(fabs(act_of(x, FN_GELU_ERF, 0, 0) - true_gelu_erf(d)) < 3e-6);
+        assert_true(fabs(act_of(x, FN_GELU_TANH, 0, 0) - true_gelu_tanh(d)) < 3e-6);
+        assert_true(fabs(act_of(x, FN_SILU, 0, 0) - true_silu(d)) < 2e-6);
         double line = fmin(fmax(0.25 * d + 0.5, 0), 1), swish = d * fmin(fmax(d / 6 + 0.5, 0), 1);
-        assert_true(fabs(act_of(x, ACT_HARD_SIGMOID, 0.25f, 0.5f) - line) < 2e-7);
-        assert_true(fabs(act_of(x, ACT_HARD_SWISH, 0, 0) - swish) < 2e-6);
-        assert_true(fabs(act_of(x, ACT_ELU, 2, 0) - (d < 0 ? 2 * expm1(d) : d)) < 4e-7);
+        assert_true(fabs(act_of(x, FN_HARD_SIGMOID, 0.25f, 0.5f) - line) < 2e-7);
+        assert_true(fabs(act_of(x, FN_HARD_SWISH, 0, 0) - swish) < 2e-6);
+        assert_true(fabs(act_of(x, FN_ELU, 2, 0) - (d < 0 ? 2 * expm1(d) : d)) < 4e-7);
     }
 }
 

@@ -5,10 +5,9 @@
  * result has the shape of the group's and is read inside the group alone. So the group has one
  * result, and no path leaves it and comes back. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
-#include "engine/ops/lib/chain.h"
+#include "engine/graph/op.h"
 
 enum { GROUP_MAX = CHAIN_STEPS };
 
@@ -20,7 +19,7 @@ struct group {
 static bool is_candidate(const struct graph *g, int n)
 {
     const struct node *node = &g->nodes[n];
-    if (node->dead || node->post_count || node->output_count != 1 || !chain_knows(node->op->name))
+    if (node->dead || node->post_count || node->output_count != 1 || !op_is_expression(node->op))
         return false;
     if (g->values[node->outputs[0]].dtype != DTYPE_F32)
         return false;
@@ -103,24 +102,13 @@ static int translate(struct builder *b, const struct group *group, const struct 
 static bool append(struct builder *b, const struct group *group, int member)
 {
     const struct node *node = &b->g->nodes[group->nodes[member]];
-    float numbers[CHAIN_INPUTS] = {0};
-    const float *scalars[CHAIN_INPUTS] = {0};
     struct chain own;
     int first_step = b->chain.count;
-    for (int k = 0; k < node->input_count && k < CHAIN_INPUTS; k++) {
-        double number;
-        if (node->inputs[k] == NONE || !rewrite_scalar(b->g, node->inputs[k], &number))
-            continue;
-        numbers[k] = (float)number;
-        scalars[k] = &numbers[k];
-    }
-    if (node->input_count > CHAIN_INPUTS ||
-        chain_from_node(node, scalars, &own, NULL) != STATUS_OK ||
-        first_step + own.count > CHAIN_STEPS)
+    if (!rewrite_expression(b->g, node, &own) || first_step + own.count > CHAIN_STEPS)
         return false;
     for (int s = 0; s < own.count; s++) {
         struct chain_step step = own.steps[s];
-        bool two = chain_info(step.code)->operands == 2;
+        bool two = function_info(step.code)->operands == 2;
         step.a = translate(b, group, node, step.a, first_step);
         step.b = two ? translate(b, group, node, step.b, first_step) : step.a;
         if (step.a == NONE || step.b == NONE)

@@ -5,59 +5,18 @@
 #include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op.h"
 
-struct act_row {
-    const char *op;
-    enum act act;
-    const char *a_name, *b_name; /* attributes that give a and b */
-    float a, b;                  /* their defaults */
-};
-
-static const struct act_row act_rows[] = {
-    {"Relu", ACT_RELU, NULL, NULL, 0, 0},
-    {"LeakyRelu", ACT_LEAKY_RELU, "alpha", NULL, 0.01f, 0},
-    {"Sigmoid", ACT_SIGMOID, NULL, NULL, 0, 0},
-    {"Tanh", ACT_TANH, NULL, NULL, 0, 0},
-    {"HardSigmoid", ACT_HARD_SIGMOID, "alpha", "beta", 0.2f, 0.5f},
-    {"HardSwish", ACT_HARD_SWISH, NULL, NULL, 0, 0},
-    {"Elu", ACT_ELU, "alpha", NULL, 1.0f, 0},
-};
-
-static bool clip_of(const struct graph *g, const struct node *node, struct post *post)
-{
-    double low = -3.4028234663852886e38, high = -low;
-    low = node_float(node, "min", low);
-    high = node_float(node, "max", high);
-    for (int k = 1; k < node->op_inputs; k++)
-        if (node->inputs[k] != NONE && !rewrite_scalar(g, node->inputs[k], k == 1 ? &low : &high))
-            return false;
-    post->act = ACT_CLIP;
-    post->a = (float)low;
-    post->b = (float)high;
-    return true;
-}
-
+/* Whether the node is an activation of its input 0, and nothing else. */
 static bool act_of(const struct graph *g, const struct node *node, struct post *post)
 {
-    const char *op = node->op->name;
-    *post = (struct post){.kind = POST_ACT};
-    if (strcmp(op, "Clip") == 0)
-        return clip_of(g, node, post);
-    if (strcmp(op, "Gelu") == 0) {
-        bool tanh_form = strcmp(node_string(node, "approximate", "none"), "tanh") == 0;
-        post->act = tanh_form ? ACT_GELU_TANH : ACT_GELU_ERF;
-        return true;
-    }
-    for (int k = 0; k < ARRAY_COUNT(act_rows); k++) {
-        const struct act_row *row = &act_rows[k];
-        if (strcmp(op, row->op) != 0)
-            continue;
-        post->act = row->act;
-        post->a = row->a_name ? (float)node_float(node, row->a_name, (double)row->a) : row->a;
-        post->b = row->b_name ? (float)node_float(node, row->b_name, (double)row->b) : row->b;
-        return true;
-    }
-    return false;
+    struct chain chain;
+    if (!op_is_expression(node->op) || !rewrite_expression(g, node, &chain) || chain.count != 1 ||
+        chain.steps[0].a != 0 || !function_info(chain.steps[0].code)->activation)
+        return false;
+    const struct chain_step *step = &chain.steps[0];
+    *post = (struct post){.kind = POST_ACT, .act = step->code, .a = step->p, .b = step->q};
+    return true;
 }
 
 /* Whether node n (the host) comes before value v's computation needs it: v must not depend on it.
@@ -65,7 +24,7 @@ static bool act_of(const struct graph *g, const struct node *node, struct post *
 static bool binary_of(const struct graph *g, const struct node *user, int result, int *operand,
                       struct post *post)
 {
-    bool add = strcmp(user->op->name, "Add") == 0, mul = strcmp(user->op->name, "Mul") == 0;
+    bool add = user->op->function == FN_ADD, mul = user->op->function == FN_MUL;
     if ((!add && !mul) || user->op_inputs != 2)
         return false;
     *operand = user->inputs[user->inputs[0] == result ? 1 : 0];

@@ -52,6 +52,22 @@ bool rewrite_scalar(const struct graph *g, int value, double *number)
     return false;
 }
 
+bool rewrite_expression(const struct graph *g, const struct node *node, struct chain *chain)
+{
+    float numbers[CHAIN_INPUTS] = {0};
+    const float *scalars[CHAIN_INPUTS] = {0};
+    if (node->input_count > CHAIN_INPUTS)
+        return false;
+    for (int k = 0; k < node->input_count; k++) {
+        double number;
+        if (!rewrite_scalar(g, node->inputs[k], &number))
+            continue;
+        numbers[k] = (float)number;
+        scalars[k] = &numbers[k];
+    }
+    return chain_from_node(node, scalars, chain, NULL) == STATUS_OK;
+}
+
 bool rewrite_with_scalar(const struct graph *g, const struct node *node, double *number, int *other)
 {
     if (!node || node->op_inputs != 2)

@@ -9,6 +9,7 @@
 #define ENGINE_COMPILE_PASSES_REWRITE_H
 
 #include "engine/graph/op.h"
+#include "engine/ops/lib/chain.h"
 
 /* Rewrites the graph in place, leaving replaced nodes dead. */
 typedef enum status graph_pass(struct graph *g, struct error *err);
@@ -36,6 +37,8 @@ struct node *rewrite_producer(const struct graph *g, int value, const char *op);
 int rewrite_only_user(const struct graph *g, int value);
 /* The value of a fixed scalar (one element) of floats; false otherwise. */
 bool rewrite_scalar(const struct graph *g, int value, double *number);
+/* What an elementwise node computes, with fixed scalars as parameters; false: no expression. */
+bool rewrite_expression(const struct graph *g, const struct node *node, struct chain *chain);
 /* Finds the operand of a two-input node that is a fixed scalar; *other gets the other one. */
 bool rewrite_with_scalar(const struct graph *g, const struct node *node, double *number,
                          int *other);

@@ -32,11 +32,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 REGISTER_KERNEL(elementwise_tiles) = {
     NATIVE(elementwise_tiles),
-    .ops = OPS("Abs", "Add", "Ceil", "Celu", "Chain", "Clip", "Cos", "Div", "Elu", "Erf", "Exp",
-               "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Max", "Mean",
-               "Min", "Mish", "Mul", "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu",
-               "Shrink", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum",
-               "Tanh", "ThresholdedRelu"),
+    .elementwise = true,
     .state_size = sizeof(struct kernel_state),
     .plan = plan,
     .workspace = workspace,

@@ -14,7 +14,7 @@ struct kernel_state {
     float *y, epsilon;
     int64_t channels, plane; /* plane: elements per channel and image */
     int64_t rows, rows_per_tile;
-    enum act act;
+    enum function act;
     float a, b;
     bool channels_last; /* a row is all channels of a position; else one channel of an image */
 };

@@ -18,7 +18,7 @@ struct batch_norm {
 static __device__ __forceinline__ float normal(const struct batch_norm &k, float x, unsigned c)
 {
     float factor = k.scale[c] / sqrtf(k.variance[c] + k.epsilon);
-    return math_act(k.act, (x - k.mean[c]) * factor + k.bias[c], k.a, k.b);
+    return vf_act((x - k.mean[c]) * factor + k.bias[c], (enum function)k.act, k.a, k.b);
 }
 
 /* along: the elements of a group are neighbouring channels; else they are of one channel. */
@@ -90,7 +90,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     k->count = (unsigned)(shape_count(x) / s->width);
     k->by_plane = divisor_of(s->along ? 1 : plane / s->width);
     k->by_channels = divisor_of(s->along ? channels / s->width : channels);
-    k->act = ACT_NONE;
+    k->act = FN_COPY;
     if (q->node->post_count) {
         k->act = q->node->posts[0].act;
         k->a = q->node->posts[0].a;

@@ -53,7 +53,8 @@ __global__ void __launch_bounds__(BLOCK) concat_norm_groups(const __grid_constan
         v = group_at((const element *)k.in[piece] + (last ? from : from * k.plane + rest), v);
         for (int e = 0; e < width; e++) {
             unsigned c = last ? channel + (unsigned)e : channel;
-            v.v[e] = math_act(k.act, v.v[e] * to_float(factor[c]) + to_float(shift[c]), k.a, k.b);
+            v.v[e] = vf_act(v.v[e] * to_float(factor[c]) + to_float(shift[c]), (enum function)k.act,
+                            k.a, k.b);
         }
         group_store((element *)k.y + (size_t)g * width, v);
     }

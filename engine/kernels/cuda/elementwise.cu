@@ -104,34 +104,24 @@ operand(const struct elementwise &k, unsigned from, unsigned which, unsigned g,
     return from == FROM_SLOT ? slots[which] : load<width>(k, which, g);
 }
 
-/* One branch for the whole group: the code is a constant in each case. */
-/* clang-format off */
-#define EACH_UNARY(X)                                                                              \
-    X(COPY) X(ABS) X(CEIL) X(CELU) X(CLIP) X(COS) X(CUBE) X(ELU) X(ERF) X(EXP) X(FLOOR)            \
-    X(GELU_ERF) X(GELU_TANH) X(HARD_SIGMOID) X(HARD_SWISH) X(LEAKY_RELU) X(LOG) X(MISH) X(NEG)     \
-    X(RECIPROCAL) X(RELU) X(ROUND) X(SCALE) X(SELU) X(SHRINK) X(SIGMOID) X(SIGN) X(SILU) X(SIN)    \
-    X(SOFTPLUS) X(SOFTSIGN) X(SQRT) X(SQUARE) X(TANH) X(THRESHOLD)
-/* clang-format on */
-#define EACH_BINARY(X) X(ADD) X(DIV) X(MAX) X(MIN) X(MUL) X(POW) X(PRELU) X(SUB)
-
-#define UNARY(code)                                                                                \
-    case CHAIN_##code:                                                                             \
-        _Pragma("unroll") for (int e = 0; e < width; e++) r.v[e] =                                 \
-            math_unary(CHAIN_##code, a.v[e], i.p, i.q);                                            \
-        break;
-#define BINARY(code)                                                                               \
-    case CHAIN_##code:                                                                             \
-        _Pragma("unroll") for (int e = 0; e < width; e++) r.v[e] =                                 \
-            math_binary(CHAIN_##code, a.v[e], b.v[e]);                                             \
+/* One branch for the whole group. */
+#define EACH(code, name, flops, calls, value, vector)                                              \
+    case FN_##code:                                                                                \
+        _Pragma("unroll") for (int e = 0; e < width; e++)                                          \
+        {                                                                                          \
+            float x = a.v[e], y = b.v[e];                                                          \
+            (void)x, (void)y;                                                                      \
+            r.v[e] = vector;                                                                       \
+        }                                                                                          \
         break;
 
 template <int width>
 static __device__ __forceinline__ struct group<width>
 apply(const struct instruction &i, const struct group<width> &a, const struct group<width> &b) {
     struct group<width> r = a;
+    float p = i.p, q = i.q;
     switch (i.code) {
-        EACH_UNARY(UNARY)
-        EACH_BINARY(BINARY)
+        FUNCTIONS(EACH, EACH, EACH)
     }
     return r;
 }
@@ -172,7 +162,7 @@ __global__ void __launch_bounds__(BLOCK)
     for (int64_t g = (int64_t)blockIdx.x * BLOCK + threadIdx.x; g < k.count; g += step) {
         struct group<width> r = group_as<width>(k.type, k.y, (size_t)g * width);
         for (int i = 0; i < width; i++)
-            r.v[i] = math_act(k.act, r.v[i], k.a, k.b);
+            r.v[i] = vf_act(r.v[i], (enum function)k.act, k.a, k.b);
         group_store_as<width>(k.type, k.y, (size_t)g * width, r);
     }
 }
@@ -202,6 +192,10 @@ static void source_of(const struct chain *chain, const struct slots *slots, int 
                                                          : 0);
 }
 
+#define ONE(...) 1,
+#define TWO(...) 2,
+static const unsigned char operands_of[FN_COUNT] = {FUNCTIONS(ONE, ONE, TWO)};
+
 static enum status translate(const struct chain *chain, struct elementwise *k, struct error *why)
 {
     struct slots slots = {};
@@ -209,7 +203,7 @@ static enum status translate(const struct chain *chain, struct elementwise *k, s
     for (int s = 0; s < chain->count; s++) {
         const struct chain_step *from = &chain->steps[s];
         struct instruction *to = &k->step[s];
-        bool two = from->code >= CHAIN_ADD;
+        bool two = operands_of[from->code] == 2;
         *to = {(unsigned char)from->code,
                (unsigned char)(two ? 2 : 1),
                0,
@@ -335,16 +329,6 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
         LAUNCH(elementwise_chain<1>, state->grid, cuda_size(BLOCK), 0, &k, args);
 }
 
-static const char *const ops[] = {"Abs",        "Add",   "Ceil",  "Celu",        "Chain",
-                                  "Clip",       "Cos",   "Div",   "Elu",         "Erf",
-                                  "Exp",        "Floor", "Gelu",  "HardSigmoid", "HardSwish",
-                                  "LeakyRelu",  "Log",   "Max",   "Mean",        "Min",
-                                  "Mish",       "Mul",   "Neg",   "PRelu",       "Pow",
-                                  "Reciprocal", "Relu",  "Round", "Selu",        "Shrink",
-                                  "Sigmoid",    "Sign",  "Sin",   "Softplus",    "Softsign",
-                                  "Sqrt",       "Sub",   "Sum",   "Tanh",        "ThresholdedRelu",
-                                  NULL};
-
 extern "C" enum status cuda_activate(const struct device *device, const struct post *post,
                                      enum dtype type, void *y, int64_t count, void *stream,
                                      struct error *err)
@@ -368,4 +352,5 @@ extern "C" enum status cuda_activate(const struct device *device, const struct p
     return refused.code;
 }
 
-CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .ops = ops, CUDA_PLAN(plan), .launch = launch};
+CUDA_KERNEL(elementwise) = {CUDA_NAME(elementwise), .elementwise = true, CUDA_PLAN(plan),
+                            .launch = launch};

@@ -52,7 +52,7 @@ static bool is_dear(const struct chain *chain)
 {
     double calls = 0;
     for (int s = 0; s < chain->count; s++)
-        calls += chain_info(chain->steps[s].code)->transcendentals;
+        calls += function_info(chain->steps[s].code)->calls;
     return calls > 0;
 }
 
@@ -238,7 +238,7 @@ static void run_step(const struct chain_plan *plan, int s, struct operand *opera
                      const struct tile *t, float *y)
 {
     const struct chain_step *step = &plan->chain.steps[s];
-    bool two = chain_info(step->code)->operands == 2;
+    bool two = function_info(step->code)->operands == 2;
     const struct operand *a = &operands[step->a], *b = two ? &operands[step->b] : a;
     bool scalar = a->scalar && b->scalar;
     struct tile_operands x = {a->at, b->at, 0};
@@ -252,12 +252,10 @@ static void run_step(const struct chain_plan *plan, int s, struct operand *opera
 
 static void finish(const struct operand *result, const struct tile *t, float *out, bool stream)
 {
-    if (result->scalar) {
-        struct tile_operands x = {result->at, result->at, TILE_A_SCALAR | TILE_B_SCALAR};
-        SIMD_FN(tile_fns)[CHAIN_COPY](out, &x, t->count, NULL);
-    } else if (stream) {
+    if (result->scalar)
+        SIMD_FN(tile_fill)(out, *result->at, t->count);
+    else if (stream)
         SIMD_FN(tile_stream)(out, result->at, t->count);
-    }
 }
 
 static void run_tile(const struct run *run, const struct tile *t)

@@ -61,11 +61,11 @@ static void from_act(const struct post *post, struct gemm_step *step)
     step->a = post->a;
     step->b = post->b;
     step->kind = GEMM_ACT;
-    if (post->act == ACT_RELU)
+    if (post->act == FN_RELU)
         step->kind = GEMM_RELU;
-    if (post->act == ACT_CLIP)
+    if (post->act == FN_CLIP)
         step->kind = GEMM_CLAMP;
-    if (post->act == ACT_LEAKY_RELU)
+    if (post->act == FN_LEAKY_RELU)
         step->kind = GEMM_LEAKY;
 }
 
@@ -84,7 +84,7 @@ enum status gemm_post_from(const struct kernel_query *q, const struct gemm_axes 
         const struct post *from = &q->node->posts[k];
         struct gemm_step step = {.kind = GEMM_ADD, .a = 1.0f, .input = from->input};
         if (from->kind == POST_ACT) {
-            if (from->act == ACT_NONE)
+            if (from->act == FN_COPY)
                 continue;
             from_act(from, &step);
             step.input = NONE;
@@ -131,8 +131,8 @@ bool gemm_post_take_bias(const struct kernel_query *q, struct gemm_post *post, f
 /* ---- the second pass ---- */
 
 /* One step over all rows; kind and act are constants, so that no test is left in the loops. */
-SIMD_INLINE vf one_step(const struct gemm_step *s, enum gemm_step_kind kind, enum act act, vf other,
-                        vf x)
+SIMD_INLINE vf one_step(const struct gemm_step *s, enum gemm_step_kind kind, enum function act,
+                        vf other, vf x)
 {
     switch (kind) {
     case GEMM_ADD:
@@ -156,7 +156,7 @@ struct area {
     int64_t c_row, rows, columns;
 };
 
-SIMD_INLINE void step_over(const struct gemm_step *s, enum gemm_step_kind kind, enum act act,
+SIMD_INLINE void step_over(const struct gemm_step *s, enum gemm_step_kind kind, enum function act,
                            const float *operand, const struct area *area)
 {
     vm mask = vm_first(area->columns % VL);
@@ -178,35 +178,17 @@ SIMD_INLINE void step_over(const struct gemm_step *s, enum gemm_step_kind kind, 
     }
 }
 
+#define ACT_OVER(code, ...)                                                                        \
+    case FN_##code:                                                                                \
+        step_over(s, GEMM_ACT, FN_##code, NULL, area);                                             \
+        break;
+#define NOT_FUSED(...)
+
 static void act_over(const struct gemm_step *s, const struct area *area)
 {
     switch (s->act) {
-    case ACT_SIGMOID:
-        step_over(s, GEMM_ACT, ACT_SIGMOID, NULL, area);
-        break;
-    case ACT_TANH:
-        step_over(s, GEMM_ACT, ACT_TANH, NULL, area);
-        break;
-    case ACT_GELU_ERF:
-        step_over(s, GEMM_ACT, ACT_GELU_ERF, NULL, area);
-        break;
-    case ACT_GELU_TANH:
-        step_over(s, GEMM_ACT, ACT_GELU_TANH, NULL, area);
-        break;
-    case ACT_SILU:
-        step_over(s, GEMM_ACT, ACT_SILU, NULL, area);
-        break;
-    case ACT_HARD_SIGMOID:
-        step_over(s, GEMM_ACT, ACT_HARD_SIGMOID, NULL, area);
-        break;
-    case ACT_HARD_SWISH:
-        step_over(s, GEMM_ACT, ACT_HARD_SWISH, NULL, area);
-        break;
-    case ACT_ELU:
-        step_over(s, GEMM_ACT, ACT_ELU, NULL, area);
-        break;
+        FUNCTIONS(ACT_OVER, NOT_FUSED, NOT_FUSED)
     default:
-        step_over(s, GEMM_ACT, s->act, NULL, area);
         break;
     }
 }
@@ -239,19 +221,19 @@ void gemm_post_heavy(const struct gemm_post *post, const float *const *operands,
         const struct gemm_step *s = &step;
         switch (s->kind) {
         case GEMM_ADD:
-            step_over(s, GEMM_ADD, ACT_NONE, operands[k], &area);
+            step_over(s, GEMM_ADD, FN_COPY, operands[k], &area);
             break;
         case GEMM_MUL:
-            step_over(s, GEMM_MUL, ACT_NONE, operands[k], &area);
+            step_over(s, GEMM_MUL, FN_COPY, operands[k], &area);
             break;
         case GEMM_RELU:
-            step_over(s, GEMM_RELU, ACT_NONE, NULL, &area);
+            step_over(s, GEMM_RELU, FN_COPY, NULL, &area);
             break;
         case GEMM_CLAMP:
-            step_over(s, GEMM_CLAMP, ACT_NONE, NULL, &area);
+            step_over(s, GEMM_CLAMP, FN_COPY, NULL, &area);
             break;
         case GEMM_LEAKY:
-            step_over(s, GEMM_LEAKY, ACT_NONE, NULL, &area);
+            step_over(s, GEMM_LEAKY, FN_COPY, NULL, &area);
             break;
         case GEMM_ACT:
             act_over(s, &area);

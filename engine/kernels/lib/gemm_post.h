@@ -24,7 +24,7 @@ enum gemm_step_kind {
 
 struct gemm_step {
     enum gemm_step_kind kind;
-    enum act act;
+    enum function act;
     float a, b;
     int input;           /* index into kernel_args.in */
     int64_t row, column; /* operand strides; column is 0 or 1 */

@@ -19,7 +19,6 @@
 #ifndef ENGINE_KERNELS_LIB_SIMD_MATH_H
 #define ENGINE_KERNELS_LIB_SIMD_MATH_H
 
-#include "engine/graph/graph.h"
 #include "engine/kernels/lib/simd.h"
 
 /* c[0] + c[1] x + ... + c[count - 1] x^(count - 1) by Horner's rule; count is a constant. */
@@ -127,39 +126,10 @@ SIMD_INLINE vf vf_erf(vf x)
     return vf_clamp(vf_div(vf_mul(y, p), q), -1.0f, 1.0f);
 }
 
-/* e^-x, up to inf: the denominators below turn that into 0. */
+/* e^-x, up to inf, which denominators turn into 0. */
 SIMD_INLINE vf vf_exp_of_minus(vf x)
 {
     return vf_exp_fast(vf_min(vf_set1(89.0f), vf_neg(x)));
-}
-
-SIMD_INLINE vf vf_sigmoid(vf x)
-{
-    return vf_div(vf_set1(1.0f), vf_add(vf_set1(1.0f), vf_exp_of_minus(x)));
-}
-
-SIMD_INLINE vf vf_silu(vf x)
-{
-    return vf_div(x, vf_add(vf_set1(1.0f), vf_exp_of_minus(x)));
-}
-
-/* x Phi(x) */
-SIMD_INLINE vf vf_gelu_erf(vf x)
-{
-    vf half = vf_mul(vf_set1(0.5f), x);
-    return vf_fma(half, vf_erf(vf_mul(x, vf_set1(0.707106781f))), half);
-}
-
-/* x / 2 (1 + tanh u) = x / (1 + e^-2u), u = sqrt(2 / pi) (x + 0.044715 x^3) */
-SIMD_INLINE vf vf_gelu_tanh(vf x)
-{
-    vf cubic = vf_fma(vf_mul(x, x), vf_set1(0.0713548163f), vf_set1(1.59576912f));
-    return vf_div(x, vf_add(vf_set1(1.0f), vf_exp_of_minus(vf_mul(x, cubic))));
-}
-
-SIMD_INLINE vf vf_hard_sigmoid(vf x, float a, float b)
-{
-    return vf_clamp(vf_fma(vf_set1(a), x, vf_set1(b)), 0.0f, 1.0f);
 }
 
 /* Sine of x + quarters pi / 2. Three parts of pi / 2, the first two of 9 and 11 bits, hold r to
@@ -204,38 +174,17 @@ SIMD_INLINE vf vf_cos(vf x)
     return vf_libm_beyond(x, vf_sin_shifted(x, 1), 8192.0f, cosf);
 }
 
-/* The activation of a fused epilogue. act does not change within a loop: pass a constant (in a
- * function inlined once per activation) where the switch would cost, else it is one jump. */
-SIMD_INLINE vf vf_act(vf x, enum act act, float a, float b)
+SIMD_INLINE vf vf_pow(vf a, vf b)
 {
-    switch (act) {
-    case ACT_RELU:
-        return vf_max(vf_zero(), x);
-    case ACT_CLIP:
-        return vf_clamp(x, a, b);
-    case ACT_LEAKY_RELU:
-        return vf_select(vf_lt(x, vf_zero()), vf_mul(vf_set1(a), x), x);
-    case ACT_SIGMOID:
-        return vf_sigmoid(x);
-    case ACT_TANH:
-        return vf_tanh(x);
-    case ACT_GELU_ERF:
-        return vf_gelu_erf(x);
-    case ACT_GELU_TANH:
-        return vf_gelu_tanh(x);
-    case ACT_SILU:
-        return vf_silu(x);
-    case ACT_HARD_SIGMOID:
-        return vf_hard_sigmoid(x, a, b);
-    case ACT_HARD_SWISH:
-        return vf_mul(x, vf_hard_sigmoid(x, 1.0f / 6.0f, 0.5f));
-    case ACT_ELU:
-        return vf_select(vf_lt(x, vf_zero()), vf_mul(vf_set1(a), vf_expm1(x)), x);
-    case ACT_NONE:
-    case ACT_COUNT:
-        break;
-    }
-    return x;
+    float base[VL], exponent[VL];
+    vf_store(base, a);
+    vf_store(exponent, b);
+    for (int k = 0; k < VL; k++)
+        base[k] = powf(base[k], exponent[k]);
+    return vf_load(base);
 }
+
+#define VECTOR_WORDS
+#include "engine/graph/function_forms.h"
 
 #endif

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ops/lib/narrow.h"
 
-#include "engine/ops/lib/chain.h"
-
 enum narrow_class narrow_class_of(const struct op *op)
 {
-    return op->narrow              ? op->narrow
-           : chain_knows(op->name) ? NARROW_MATH
-           : op->move              ? NARROW_MOVE
-                                   : NARROW_NEVER;
+    return op->narrow             ? op->narrow
+           : op_is_expression(op) ? NARROW_MATH
+           : op->move             ? NARROW_MOVE
+                                  : NARROW_NEVER;
 }
 
 bool narrow_takes(const struct op *op, int k)

@@ -47,7 +47,10 @@ enum status binary_infer(const struct infer *c, const struct binary *binary, str
 void binary_cost(const struct infer *c, const struct binary *binary, struct cost *cost)
 {
     double pairs = c->in_count - 1;
-    op_cost_each(c, binary->elementwise * pairs, binary->transcendentals * pairs, cost);
+    const struct function_info *info = function_info(binary->function);
+    double flops = binary->value ? binary->elementwise : info->flops;
+    double calls = binary->value ? binary->transcendentals : info->calls;
+    op_cost_each(c, flops * pairs, calls * pairs, cost);
 }
 
 struct job {
@@ -57,7 +60,12 @@ struct job {
 
 static double float_of(const struct job *job, int64_t a, int64_t b)
 {
-    return job->b ? job->binary->value(job->a->f[a], job->b->f[b]) : job->a->f[a];
+    const struct binary *binary = job->binary;
+    double x = job->a->f[a];
+    if (!job->b)
+        return x;
+    return binary->value ? binary->value(x, job->b->f[b])
+                         : function_value(binary->function, 0, 0, x, job->b->f[b]);
 }
 
 static int64_t integer_of(const struct job *job, int64_t a, int64_t b)

@@ -50,10 +50,27 @@ enum status unary_infer(const struct infer *c, const struct unary *unary, struct
     return infer_same(c, err);
 }
 
+void unary_cost(const struct infer *c, const struct unary *unary, struct cost *cost)
+{
+    const struct function_info *info = function_info(c->node->op->function);
+    if (unary->value)
+        op_cost_each(c, unary->elementwise, unary->transcendentals, cost);
+    else
+        op_cost_each(c, info->flops, info->calls, cost);
+}
+
 struct job {
     const struct ref_call *call;
     const struct unary *unary;
+    double p[2]; /* of the operator's function */
 };
+
+static double value_of(const struct job *job, double x)
+{
+    const struct node *node = job->call->node;
+    return job->unary->value ? job->unary->value(x, node)
+                             : function_value(node->op->function, job->p[0], job->p[1], x, 0);
+}
 
 static void run_tile(void *context, int64_t tile, int thread)
 {
@@ -63,7 +80,7 @@ static void run_tile(void *context, int64_t tile, int thread)
     int64_t last = (tile + 1) * TILE < x->count ? (tile + 1) * TILE : x->count;
     for (int64_t k = tile * TILE; k < last; k++) {
         if (x->f)
-            y->f[k] = job->unary->value(x->f[k], job->call->node);
+            y->f[k] = value_of(job, x->f[k]);
         else
             y->i[k] = job->unary->integer(x->i[k], x->dtype);
     }
@@ -71,7 +88,8 @@ static void run_tile(void *context, int64_t tile, int thread)
 
 enum status unary_reference(const struct ref_call *call, const struct unary *unary)
 {
-    struct job job = {call, unary};
+    struct job job = {.call = call, .unary = unary};
+    node_parameters(call->node, job.p);
     pool_run(call->pool, (call->in[0]->count + TILE - 1) / TILE, run_tile, &job);
     return STATUS_OK;
 }

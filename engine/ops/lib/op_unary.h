@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elementwise operators of one input. A file of its own holds
+ * Elementwise operators of one input. One whose value is a function of the vocabulary is
+ *
+ *     FUNCTION_OP(erf, "Erf", FN_ERF, unary_usual_cases);
+ *
+ * any other a file with
  *
  *     static double value(double x, const struct node *node) { ... }
- *     UNARY_OP(relu, "Relu", value, .elementwise = 1);
- *
- * The fields after the function are those of struct unary. UNARY_OP_CASES brings test cases of its
- * own (a domain that [-3, 3) does not fit, integers), UNARY_OP_ATTRS attributes as well.
+ *     UNARY_OP(asin, "Asin", value, cases, .elementwise = 1, .transcendentals = 1);
  *
  * Cost per output element: an addition, multiplication, comparison with selection (max, abs), a
  * rounding or a call of exp, log, division ... is 1 FLOP, calls being counted in transcendentals
@@ -29,10 +30,10 @@ enum op_types {
 };
 
 struct unary {
-    double (*value)(double x, const struct node *node);
-    int64_t (*integer)(int64_t x, enum dtype dtype); /* needed unless types is OP_FLOAT */
+    double (*value)(double x, const struct node *node); /* NULL: the operator's function */
+    int64_t (*integer)(int64_t x, enum dtype dtype);    /* needed unless types is OP_FLOAT */
     enum op_types types;
-    double elementwise, transcendentals; /* per element */
+    double elementwise, transcendentals; /* per element; of a function: its own */
 };
 
 bool op_types_allow(enum op_types types, enum dtype dtype);
@@ -43,20 +44,29 @@ void op_cost_each(const struct infer *c, double elementwise, double transcendent
                   struct cost *cost);
 
 enum status unary_infer(const struct infer *c, const struct unary *unary, struct error *err);
+void unary_cost(const struct infer *c, const struct unary *unary, struct cost *cost);
 enum status unary_reference(const struct ref_call *call, const struct unary *unary);
 
 /* x in the type of y (same shape): floats are rounded, truncated towards zero, or tested for 0. */
 /* Saturates; NaN becomes 0. */
 void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
 
-#define UNARY_OP(symbol, onnx, function, ...)                                                      \
-    UNARY_OP_CASES(symbol, onnx, function, unary_default_cases, __VA_ARGS__)
+/* Of a function of the vocabulary (engine/graph/function.h), without and with attributes. */
+#define FUNCTION_OP(symbol, onnx, function_code, case_table)                                       \
+    FUNCTION_OP_INTEGER(symbol, onnx, function_code, case_table, .types = OP_FLOAT)
+#define FUNCTION_OP_ATTRS(symbol, onnx, function_code, attr_names, case_table, ...)                \
+    UNARY_REGISTER(symbol, onnx, case_table, (.types = OP_FLOAT), .attrs = attr_names,             \
+                   .function = function_code, .defaults = {__VA_ARGS__})
+/* Of one that integers have as well: .integer and .types follow. */
+#define FUNCTION_OP_INTEGER(symbol, onnx, function_code, case_table, ...)                          \
+    UNARY_REGISTER(symbol, onnx, case_table, (__VA_ARGS__), .function = function_code)
+/* Any other: function is its value, the fields of struct unary follow. */
+#define UNARY_OP(symbol, onnx, function, case_table, ...)                                          \
+    UNARY_REGISTER(symbol, onnx, case_table, (.value = (function), __VA_ARGS__), .attrs = NULL)
 
-#define UNARY_OP_CASES(symbol, onnx, function, case_table, ...)                                    \
-    UNARY_OP_ATTRS(symbol, onnx, function, NULL, case_table, __VA_ARGS__)
-
-#define UNARY_OP_ATTRS(symbol, onnx, function, attr_names, case_table, ...)                        \
-    static const struct unary unary_of = {.value = function, __VA_ARGS__};                         \
+#define UNARY_FIELDS(...) __VA_ARGS__
+#define UNARY_REGISTER(symbol, onnx, case_table, unary_fields, ...)                                \
+    static const struct unary unary_of = {UNARY_FIELDS unary_fields};                              \
     static enum status unary_shape(const struct infer *c, struct error *err)                       \
     {                                                                                              \
         return unary_infer(c, &unary_of, err);                                                     \
@@ -68,28 +78,38 @@ void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
     }                                                                                              \
     static void unary_price(const struct infer *c, struct cost *cost)                              \
     {                                                                                              \
-        op_cost_each(c, unary_of.elementwise, unary_of.transcendentals, cost);                     \
+        unary_cost(c, &unary_of, cost);                                                            \
     }                                                                                              \
     REGISTER(op, symbol) = {.name = onnx,                                                          \
                             .inputs_min = 1,                                                       \
                             .inputs_max = 1,                                                       \
                             .outputs_min = 1,                                                      \
                             .outputs_max = 1,                                                      \
-                            .attrs = attr_names,                                                   \
                             .layout = LAYOUT_RULE_ANY,                                             \
                             .infer = unary_shape,                                                  \
                             .cost = unary_price,                                                   \
                             .reference = unary_run,                                                \
-                            .cases = case_table,                                                   \
-                            .case_count = ARRAY_COUNT(case_table)}
+                            OP_CASES(case_table),                                                  \
+                            __VA_ARGS__}
 
-static const struct op_case unary_default_cases[] __attribute__((unused)) = {
-    {.name = "vector", .inputs = "f32[67]{-3:3}"},
-    {.name = "image", .inputs = "f32[2,5,3,7]{-3:3}"},
-    {.name = "double", .inputs = "f64[3,5]{-3:3}"},
-    {.name = "half", .inputs = "f16[19]{-3:3}"},
-    {.name = "special", .inputs = "f32[5]=nan,inf,-inf,0,-0"},
-    {.name = "empty", .inputs = "f32[2,0,3]"},
+/* ---- cases ---- */
+
+/* Random numbers of a range like "{-3:3}" in several shapes and types. */
+#define UNARY_RANDOM_CASES(range)                                                                  \
+    {.name = "vector", .inputs = "f32[67]" range},                                                 \
+        {.name = "image", .inputs = "f32[2,5,3,7]" range},                                         \
+        {.name = "double", .inputs = "f64[3,5]" range},                                            \
+    {                                                                                              \
+        .name = "half", .inputs = "f16[19]" range                                                  \
+    }
+#define UNARY_CASES(range, special_values)                                                         \
+    UNARY_RANDOM_CASES(range), {.name = "empty", .inputs = "f32[2,0,3]"},                          \
+    {                                                                                              \
+        .name = "special", .inputs = special_values                                                \
+    }
+
+static const struct op_case unary_usual_cases[] __attribute__((unused)) = {
+    UNARY_CASES("{-3:3}", "f32[5]=nan,inf,-inf,0,-0"),
 };
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ops/lib/rnn.h"
 
-#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -79,101 +78,37 @@ void rnn_cost(const struct infer *c, int gates, double per_unit, double calls_pe
 
 /* ---- activations ---- */
 
-static double affine(double x, double a, double b)
-{
-    return a * x + b;
-}
-
-static double relu(double x, double a, double b)
-{
-    (void)a;
-    (void)b;
-    return x < 0 ? 0 : x;
-}
-
-static double leaky_relu(double x, double a, double b)
-{
-    (void)b;
-    return x < 0 ? a * x : x;
-}
-
-static double thresholded_relu(double x, double a, double b)
-{
-    (void)b;
-    return x > a ? x : 0;
-}
-
-static double hyperbolic(double x, double a, double b)
-{
-    (void)a;
-    (void)b;
-    return tanh(x);
-}
-
-static double scaled_tanh(double x, double a, double b)
-{
-    return a * tanh(b * x);
-}
-
-static double sigmoid(double x, double a, double b)
-{
-    (void)a;
-    (void)b;
-    return 1 / (1 + exp(-x));
-}
-
-static double hard_sigmoid(double x, double a, double b)
-{
-    return fmin(fmax(a * x + b, 0), 1);
-}
-
-static double elu(double x, double a, double b)
-{
-    (void)b;
-    return x < 0 ? a * expm1(x) : x;
-}
-
-static double softsign(double x, double a, double b)
-{
-    (void)a;
-    (void)b;
-    return x / (1 + fabs(x));
-}
-
-static double softplus(double x, double a, double b)
-{
-    (void)a;
-    (void)b;
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 struct activation_kind {
     const char *name;
-    double (*value)(double x, double alpha, double beta);
-    int parameters; /* how many of alpha, beta it takes from the node's lists */
-    double alpha, beta;
+    enum function function;
+    int parameters; /* how many of p and q it takes from the node's lists */
+    double defaults[2];
 };
 
-static const struct activation_kind kinds[] = {
-    {"Affine", affine, 2, 1, 0},
-    {"Relu", relu, 0, 0, 0},
-    {"LeakyRelu", leaky_relu, 1, 0.01, 0},
-    {"ThresholdedRelu", thresholded_relu, 1, 1, 0},
-    {"Tanh", hyperbolic, 0, 0, 0},
-    {"ScaledTanh", scaled_tanh, 2, 1, 1},
-    {"Sigmoid", sigmoid, 0, 0, 0},
-    {"HardSigmoid", hard_sigmoid, 2, 0.2, 0.5},
-    {"Elu", elu, 1, 1, 0},
-    {"Softsign", softsign, 0, 0, 0},
-    {"Softplus", softplus, 0, 0, 0},
+/* Those that are no operators of their own. */
+static const struct activation_kind others[] = {
+    {"Affine", FN_AFFINE, 2, {1, 0}},
+    {"ScaledTanh", FN_SCALED_TANH, 2, {1, 1}},
 };
 
-static const struct activation_kind *find_kind(const char *name)
+static bool find_kind(const char *name, struct activation_kind *kind)
 {
-    for (int k = 0; k < ARRAY_COUNT(kinds); k++)
-        if (strcasecmp(kinds[k].name, name) == 0)
-            return &kinds[k];
-    return NULL;
+    for (int k = 0; k < ARRAY_COUNT(others); k++) {
+        *kind = others[k];
+        if (strcasecmp(kind->name, name) == 0)
+            return true;
+    }
+    for (int k = 0; k < op_count(); k++) {
+        const struct op *op = op_at(k);
+        if (!op->function || op->inputs_max != 1 || strcasecmp(op->name, name) != 0)
+            continue;
+        *kind =
+            (struct activation_kind){op->name, op->function, 0, {op->defaults[0], op->defaults[1]}};
+        while (op->attrs && op->attrs[kind->parameters])
+            kind->parameters++;
+        return true;
+    }
+    return false;
 }
 
 /* Takes the next number of a list that the activations share in their order. */
@@ -196,18 +131,18 @@ enum status rnn_activations(const struct node *node, int direction, const char *
     for (int k = 0; k < (direction + 1) * count; k++) {
         bool named = names && names->kind == ATTR_STRINGS && k < names->count;
         const char *name = named ? names->strings[k] : defaults[k % count];
-        const struct activation_kind *kind = find_kind(name);
-        if (!kind)
+        struct activation_kind kind;
+        if (!find_kind(name, &kind))
             return UNSUPPORTED(err, "%s: activation \"%s\"", node->op->name, name);
-        double a = kind->parameters > 0 ? take(alpha, &next_alpha, kind->alpha) : 0;
-        double b = kind->parameters > 1 ? take(beta, &next_beta, kind->beta) : 0;
+        double p = kind.parameters > 0 ? take(alpha, &next_alpha, kind.defaults[0]) : 0;
+        double q = kind.parameters > 1 ? take(beta, &next_beta, kind.defaults[1]) : 0;
         if (k >= direction * count)
-            activations[k % count] = (struct rnn_activation){kind->value, a, b};
+            activations[k % count] = (struct rnn_activation){kind.function, p, q};
     }
     return STATUS_OK;
 }
 
 double rnn_activate(const struct rnn_activation *activation, double x)
 {
-    return activation->value(x, activation->alpha, activation->beta);
+    return function_value(activation->function, activation->p, activation->q, x, 0);
 }

@@ -31,8 +31,8 @@ void rnn_cost(const struct infer *c, int gates, double per_unit, double calls_pe
               struct cost *cost);
 
 struct rnn_activation {
-    double (*value)(double x, double alpha, double beta);
-    double alpha, beta;
+    enum function function;
+    double p, q; /* its parameters */
 };
 
 /* Activations of one direction; names NULL-terminated: the operator's defaults. */

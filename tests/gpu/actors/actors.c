@@ -51,7 +51,7 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
     struct act_of_variant *play = &cast[s->actor].plays[s->variant];
     struct error *err = args->err && args->err->code == STATUS_OK ? args->err : NULL;
     const struct device_kind *kind = s->device->kind;
-    struct post relu = {.kind = POST_ACT, .act = ACT_RELU};
+    struct post relu = {.kind = POST_ACT, .act = FN_RELU};
     int64_t count = s->count;
     enum status status = STATUS_OK;
     play->launches++;

@@ -243,11 +243,11 @@ static enum status add(const struct kernel_query *q, struct product *p, int inpu
 static enum status activate(const struct kernel_query *q, const struct post *post,
                             struct product *p, struct error *why)
 {
-    if (post->act == ACT_RELU) {
+    if (post->act == FN_RELU) {
         p->epilogue = CUBLASLT_EPILOGUE_RELU;
         return STATUS_OK;
     }
-    if (post->act == ACT_GELU_TANH) {
+    if (post->act == FN_GELU_TANH) {
         p->epilogue = CUBLASLT_EPILOGUE_GELU; /* the library's is the form by tanh */
         return STATUS_OK;
     }

@@ -32,7 +32,7 @@ static __device__ OUT_OF_LINE float epilogue_value(const struct epilogue &e, flo
     for (int k = 0; k < e.count; k++) {
         const struct epilogue_op &op = e.ops[k];
         if (op.kind == POST_ACT) {
-            x = math_act(op.act, x, op.a, op.b);
+            x = vf_act(x, (enum function)op.act, op.a, op.b);
             continue;
         }
         size_t from = op.form == OPERAND_FULL     ? at

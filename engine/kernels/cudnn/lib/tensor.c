@@ -192,37 +192,37 @@ static enum status append_act(struct work *work, const struct link *link, cudnn_
     double a = (double)link->act->a, b = (double)link->act->b;
     struct pointwise_op op = {.mode = CUDNN_POINTWISE_RELU_FWD, .x = x, .y = y, .high = DBL_MAX};
     switch (link->act->act) {
-    case ACT_RELU:
+    case FN_RELU:
         break;
-    case ACT_CLIP:
+    case FN_CLIP:
         op.low = a;
         op.high = b;
         break;
-    case ACT_LEAKY_RELU:
+    case FN_LEAKY_RELU:
         op.slope = a;
         break;
-    case ACT_ELU:
+    case FN_ELU:
         op.mode = CUDNN_POINTWISE_ELU_FWD;
         op.alpha = a;
         break;
-    case ACT_SIGMOID:
+    case FN_SIGMOID:
         op.mode = CUDNN_POINTWISE_SIGMOID_FWD;
         break;
-    case ACT_TANH:
+    case FN_TANH:
         op.mode = CUDNN_POINTWISE_TANH_FWD;
         break;
-    case ACT_GELU_ERF:
+    case FN_GELU_ERF:
         op.mode = CUDNN_POINTWISE_GELU_FWD;
         break;
-    case ACT_GELU_TANH:
+    case FN_GELU_TANH:
         op.mode = CUDNN_POINTWISE_GELU_APPROX_TANH_FWD;
         break;
-    case ACT_SILU:
+    case FN_SILU:
         op.mode = CUDNN_POINTWISE_SWISH_FWD;
         break;
-    case ACT_HARD_SIGMOID:
-    case ACT_HARD_SWISH:
-        append_hard(work, link, link->act->act == ACT_HARD_SWISH, x, y, like);
+    case FN_HARD_SIGMOID:
+    case FN_HARD_SWISH:
+        append_hard(work, link, link->act->act == FN_HARD_SWISH, x, y, like);
         return STATUS_OK;
     default:
         return REFUSE(why, "no such activation in the epilogue");

@@ -186,6 +186,11 @@ enum status posts_append(const struct kernel_query *q, const struct grouping *gr
                          struct step_attr *attr, struct error *why);
 enum status post_append(const struct kernel_query *q, const struct grouping *grouping,
                         const struct post *post, struct step_attr *attr, struct error *why);
+struct eltwise {
+    dnnl_alg_kind_t kind; /* 0: oneDNN 2.6 has none */
+    double alpha, beta;
+};
+struct eltwise eltwise_of(enum function function, float p, float q);
 enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double alpha, double beta,
                          struct error *why);
 /* One binary post-op whose operand is input `input`, laid out as md. */

@@ -51,35 +51,38 @@ enum status md_from_desc(const struct desc *desc, dnnl_memory_desc_t *md, struct
 
 /* ---- epilogues ---- */
 
-struct eltwise {
-    dnnl_alg_kind_t kind; /* 0: oneDNN 2.6 has none */
-    double alpha, beta;
-};
-
-static struct eltwise eltwise_of(const struct post *post)
+struct eltwise eltwise_of(enum function function, float p, float q)
 {
-    double a = (double)post->a, b = (double)post->b;
-    switch (post->act) {
-    case ACT_RELU:
-        return (struct eltwise){dnnl_eltwise_relu, 0, 0};
-    case ACT_CLIP:
+    double a = (double)p, b = (double)q;
+    switch (function) {
+    case FN_ABS:
+        return (struct eltwise){dnnl_eltwise_abs, 0, 0};
+    case FN_CLIP:
         return (struct eltwise){dnnl_eltwise_clip, a, b};
-    case ACT_LEAKY_RELU:
-        return (struct eltwise){dnnl_eltwise_relu, a, 0};
-    case ACT_SIGMOID:
-        return (struct eltwise){dnnl_eltwise_logistic, 0, 0};
-    case ACT_TANH:
-        return (struct eltwise){dnnl_eltwise_tanh, 0, 0};
-    case ACT_GELU_ERF:
-        return (struct eltwise){dnnl_eltwise_gelu_erf, 0, 0};
-    case ACT_GELU_TANH:
-        return (struct eltwise){dnnl_eltwise_gelu_tanh, 0, 0};
-    case ACT_SILU:
-        return (struct eltwise){dnnl_eltwise_swish, 1, 0};
-    case ACT_HARD_SWISH:
-        return (struct eltwise){dnnl_eltwise_hardswish, 0, 0};
-    case ACT_ELU:
+    case FN_ELU:
         return (struct eltwise){dnnl_eltwise_elu, a, 0};
+    case FN_GELU_ERF:
+        return (struct eltwise){dnnl_eltwise_gelu_erf, 0, 0};
+    case FN_GELU_TANH:
+        return (struct eltwise){dnnl_eltwise_gelu_tanh, 0, 0};
+    case FN_HARD_SWISH:
+        return (struct eltwise){dnnl_eltwise_hardswish, 0, 0};
+    case FN_LEAKY_RELU:
+        return (struct eltwise){dnnl_eltwise_relu, a, 0};
+    case FN_MISH:
+        return (struct eltwise){dnnl_eltwise_mish, 0, 0};
+    case FN_RELU:
+        return (struct eltwise){dnnl_eltwise_relu, 0, 0};
+    case FN_SIGMOID:
+        return (struct eltwise){dnnl_eltwise_logistic, 0, 0};
+    case FN_SILU:
+        return (struct eltwise){dnnl_eltwise_swish, 1, 0};
+    case FN_SOFTPLUS:
+        return (struct eltwise){dnnl_eltwise_soft_relu, 0, 0};
+    case FN_SQRT:
+        return (struct eltwise){dnnl_eltwise_sqrt, 0, 0};
+    case FN_TANH:
+        return (struct eltwise){dnnl_eltwise_tanh, 0, 0};
     default:
         return (struct eltwise){0};
     }
@@ -112,13 +115,13 @@ enum status post_eltwise(struct step_attr *attr, dnnl_alg_kind_t kind, double al
 
 static enum status append_act(const struct post *post, struct step_attr *attr, struct error *why)
 {
-    struct eltwise e = eltwise_of(post);
+    struct eltwise e = eltwise_of(post->act, post->a, post->b);
     /* hard sigmoid: the line a x + b, then the clip to [0, 1] */
-    if (post->act == ACT_HARD_SIGMOID) {
+    if (post->act == FN_HARD_SIGMOID) {
         TRY(post_eltwise(attr, dnnl_eltwise_linear, (double)post->a, (double)post->b, why));
         return post_eltwise(attr, dnnl_eltwise_clip, 0, 1, why);
     }
-    if (post->act == ACT_NONE)
+    if (post->act == FN_COPY)
         return STATUS_OK;
     if (!e.kind)
         return REFUSE(why, "no such activation in the epilogue");
@@ -204,7 +207,7 @@ enum status posts_keep_nan(const struct kernel_query *q, struct error *why)
     for (int k = 0; k < q->node->post_count; k++) {
         const struct post *post = &q->node->posts[k];
         if (post->kind == POST_ACT &&
-            (post->act == ACT_RELU || post->act == ACT_CLIP || post->act == ACT_HARD_SIGMOID))
+            (post->act == FN_RELU || post->act == FN_CLIP || post->act == FN_HARD_SIGMOID))
             return REFUSE(why, "its relu and clip turn NaN into a number");
     }
     return STATUS_OK;

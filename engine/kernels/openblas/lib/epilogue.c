@@ -34,8 +34,8 @@ static enum status add_operand(const struct kernel_query *q, const struct post *
 
 static enum status add_act(const struct post *post, struct epilogue *e, struct error *why)
 {
-    if (post->act != ACT_NONE && post->act != ACT_RELU && post->act != ACT_LEAKY_RELU &&
-        post->act != ACT_CLIP)
+    if (post->act != FN_COPY && post->act != FN_RELU && post->act != FN_LEAKY_RELU &&
+        post->act != FN_CLIP)
         return REFUSE(why, "no fast form of the fused activation");
     e->ops[e->op_count++] = (struct epilogue_op){.post = *post};
     return STATUS_OK;
@@ -94,13 +94,13 @@ static void combine_row(const struct epilogue_op *op, const float *operand, int6
 /* Comparisons are written so that NaN stays NaN. */
 static void act_row(const struct post *post, int64_t cols, float *c)
 {
-    float slope = post->act == ACT_LEAKY_RELU ? post->a : 0;
-    if (post->act == ACT_CLIP)
+    float slope = post->act == FN_LEAKY_RELU ? post->a : 0;
+    if (post->act == FN_CLIP)
         for (int64_t k = 0; k < cols; k++) {
             float x = c[k] < post->a ? post->a : c[k];
             c[k] = x > post->b ? post->b : x;
         }
-    else if (post->act != ACT_NONE)
+    else if (post->act != FN_COPY)
         for (int64_t k = 0; k < cols; k++)
             c[k] = c[k] < 0 ? slope * c[k] : c[k];
 }
