@@ -9,6 +9,7 @@
 
 #include "engine/compile/stages.h"
 #include "engine/graph/cost.h"
+#include "engine/graph/op_list.h"
 
 struct lowering {
     struct graph *g;
@@ -56,7 +57,7 @@ static enum status in_layout(struct lowering *l, int *value, enum layout wanted,
         is_plain_and_nhwc(&source->shape))
         return STATUS_OK;
     if (l->reordered[wanted][v] == NONE) {
-        int copy = graph_node(l->g, "Reorder", NULL, INPUTS(v), NO_ATTRS);
+        int copy = graph_node(l->g, op_reorder.name, NULL, INPUTS(v), NO_ATTRS);
         if (l->g->failed)
             return graph_check(l->g, err);
         TRY(reserve(l, err));
@@ -126,7 +127,7 @@ static bool transposes_to_plain(const struct lowering *l, int n)
     static const int64_t to_last[] = {0, 2, 3, 1};
     const struct node *node = &l->g->nodes[n];
     int64_t perm[RANK_MAX];
-    return strcmp(node->op->name, "Transpose") == 0 && node->post_count == 0 &&
+    return node->op == &op_transpose && node->post_count == 0 &&
            l->layout[node->inputs[0]] == LAYOUT_NHWC &&
            l->g->values[node->inputs[0]].shape.rank == 4 &&
            node_ints(node, "perm", perm, RANK_MAX) == 4 &&
@@ -192,9 +193,9 @@ static bool is_alias(const struct exe *exe, const struct node *node)
     for (int k = 0; k < exe->g->output_count; k++)
         if (exe->g->outputs[k] == out && root->kind != VALUE_RESULT)
             return false; /* outputs have memory of their own */
-    if (strcmp(node->op->name, "Reorder") == 0)
+    if (node->op == &op_reorder)
         return desc_same_memory(&from->desc, &to->desc);
-    if (strcmp(node->op->name, "Transpose") == 0)
+    if (node->op == &op_transpose)
         return transposes_nothing(exe, node, &to->desc);
     if (!node->op->alias)
         return false;

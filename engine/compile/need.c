@@ -12,6 +12,7 @@
 
 #include "base/registry.h"
 #include "engine/compile/trial.h"
+#include "engine/graph/op_list.h"
 #include "engine/reference/reference.h"
 
 /* Winograd's F(4x4) keeps 6 x 6 numbers for each 3 x 3 window. */
@@ -62,7 +63,7 @@ static bool winograd_may(const struct walk *w, const struct node *node)
 {
     const struct value *weights = node->input_count > 1 ? input_of(w, node, 1) : NULL;
     double allowed = w->options->max_error;
-    if (strcmp(node->op->name, "Conv") != 0 || !weights || weights->shape.rank != 4)
+    if (node->op != &op_conv || !weights || weights->shape.rank != 4)
         return false;
     const int64_t *dim = weights->shape.dim;
     return dim[2] == 3 && dim[3] == 3 && all_ones(node, "strides") && all_ones(node, "dilations") &&
@@ -80,21 +81,11 @@ static bool winograd_wins(const struct walk *w, const struct node *node)
     return winograd_may(w, node) && !is_one_tile(&w->g->values[node->outputs[0]].shape);
 }
 
-static bool packs(const struct op *op)
-{
-    static const char *const names[] = {"Conv", "ConvTranspose", "Gemm", "MatMul",
-                                        "LSTM", "GRU",           "RNN"};
-    for (int k = 0; k < ARRAY_COUNT(names); k++)
-        if (strcmp(op->name, names[k]) == 0)
-            return true;
-    return false;
-}
-
 /* What the node keeps of its fixed inputs: a packed form of its own, or the plain one once. */
 static double prepared_of(const struct walk *w, const struct node *node)
 {
     double bytes = 0;
-    bool own = packs(node->op);
+    bool own = node->op->packs;
     for (int k = 0; k < node->input_count; k++) {
         const struct value *value = input_of(w, node, k);
         if (!value || !value_is_fixed(value) || (!own && w->kept[node->inputs[k]]))
@@ -112,7 +103,7 @@ static double prepared_of(const struct walk *w, const struct node *node)
 static double states_of(const struct walk *w, const struct node *node)
 {
     double one = 0;
-    for (int k = 0; k < node->input_count && packs(node->op); k++) {
+    for (int k = 0; k < node->input_count && node->op->packs; k++) {
         const struct value *value = input_of(w, node, k);
         if (value && value_is_fixed(value))
             one += bytes_of(value) * (k == 1 && winograd_may(w, node) ? winograd_growth : 1);
@@ -137,7 +128,7 @@ static double trial_of(const struct walk *w, const struct node *node)
             reference += ref_bytes_of(value);
             native += bytes_of(value);
         }
-    bool compared = !w->options->quick_tune || packs(node->op);
+    bool compared = !w->options->quick_tune || node->op->packs;
     return native + states_of(w, node) + (compared ? reference : 0);
 }
 

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#define X(name) extern const struct op op_##name;
-#include "op_list.inc"
-#undef X
+#include "engine/graph/op_list.h"
 
 static const struct op *const ops[] = {
 #define X(name) &op_##name,

@@ -105,6 +105,20 @@ enum op_reads {
     READS_SHAPE,          /* no contents, of any input */
 };
 
+/* How the elements of input 1 point into input 0. */
+enum index_rule {
+    INDICES_NONE = 0,
+    INDICES_FROM_START, /* along one axis, never negative */
+    INDICES_EITHER_WAY, /* along one axis; negative: from its end */
+    INDICES_ROWS,       /* each row of input 1 along the first axes, either way */
+};
+
+/* A list that older ONNX files hold in an attribute, newer ones in an input. */
+struct attr_input {
+    const char *attr; /* NULL ends the list */
+    int input, since; /* the opset that moved it */
+};
+
 struct move;
 struct op_args;
 struct chain;
@@ -130,6 +144,12 @@ struct op {
     enum narrow_class narrow; /* NARROW_NEVER where .move, .function or .expression says it */
     unsigned narrow_inputs;   /* bit i: input i becomes narrow; 0: all that do not decide a shape */
     int narrow_roundings; /* how often libraries round on the way through; 0: once, the result */
+    enum index_rule indices;
+    bool packs;       /* its kernels keep fixed inputs in a form of their own */
+    bool window;      /* slides one: pass normalise writes its attributes out */
+    int window_input; /* the kernel's shape ends this input's; 0: attribute kernel_shape */
+    int since;        /* the opset of ONNX that brought it; 0: 17 has it */
+    const struct attr_input *attr_inputs; /* NULL: none */
     bool alias;        /* output 0 is input 0 with another shape: no work when plain */
     bool epilogue;     /* its kernels can apply node->posts: passes fuse into it */
     bool epilogue_act; /* only an activation, right behind it */

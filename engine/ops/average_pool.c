@@ -48,33 +48,23 @@ static void cost(const struct infer *c, struct cost *cost)
 }
 
 static const struct op_case cases[] = {
-    {.name = "2x2_stride_2",
-     .inputs = "f32[2,5,8,10]",
-     .attrs = "kernel_shape=[2,2] strides=[2,2]"},
+    POOL_CASES,
     {.name = "3x3_pads_not_counted",
      .inputs = "f32[1,35,9,10]",
      .attrs = "kernel_shape=[3,3] pads=[1,1,1,1]"},
     {.name = "3x3_pads_counted",
      .inputs = "f32[1,16,9,10]",
      .attrs = "kernel_shape=[3,3] pads=[1,1,1,1] count_include_pad=1"},
-    {.name = "ceil",
+    {.name = "ceil_at_one_end",
      .inputs = "f32[1,3,13,12]",
      .attrs = "kernel_shape=[3,3] strides=[2,2] ceil_mode=1"},
     {.name = "ceil_pads_counted",
      .inputs = "f32[1,3,12,12]",
      .attrs = "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1] ceil_mode=1 count_include_pad=1"},
-    {.name = "same_upper",
-     .inputs = "f32[1,3,11,8]",
-     .attrs = "kernel_shape=[3,3] strides=[2,2] auto_pad=\"SAME_UPPER\""},
     {.name = "same_lower_pads_counted",
      .inputs = "f32[1,3,11,8]",
      .attrs = "kernel_shape=[3,2] strides=[2,3] auto_pad=\"SAME_LOWER\" count_include_pad=1"},
-    {.name = "dilation", .inputs = "f32[1,3,12,13]", .attrs = "kernel_shape=[3,2] dilations=[2,3]"},
     {.name = "7x7_to_one", .inputs = "f32[2,20,7,7]", .attrs = "kernel_shape=[7,7]"},
-    {.name = "1d", .inputs = "f32[2,4,21]", .attrs = "kernel_shape=[5] strides=[3] pads=[2,2]"},
-    {.name = "3d",
-     .inputs = "f32[1,3,6,7,8]",
-     .attrs = "kernel_shape=[2,3,2] strides=[2,1,2] pads=[0,1,0,0,1,0]"},
 };
 
 REGISTER(op, average_pool) = {
@@ -86,6 +76,7 @@ REGISTER(op, average_pool) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .window = true,
     .infer = pooling_infer,
     .cost = cost,
     .reference = reference,

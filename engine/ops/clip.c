@@ -92,6 +92,7 @@ static enum status expression(const struct node *node, const float *const *scala
 }
 
 static const char *const attrs[] = {"min", "max", NULL};
+static const struct attr_input attr_inputs[] = {{"min", 1, 11}, {"max", 2, 11}, {NULL, 0, 0}};
 
 static const struct op_case cases[] = {
     {.name = "attributes", .inputs = "f32[2,5,3,7]{-9:9}", .attrs = "min=0.0 max=6.0"},
@@ -118,6 +119,7 @@ REGISTER(op, clip) = {
     .attrs = attrs,
     .layout = LAYOUT_RULE_ANY,
     .expression = expression,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -103,6 +103,7 @@ REGISTER(op, conv_transpose) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .packs = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -72,6 +72,7 @@ REGISTER(op, embedding_bag) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .indices = INDICES_FROM_START,
     .infer = infer,
     .cost = cost,
     .reference = reference,

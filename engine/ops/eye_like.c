@@ -39,6 +39,7 @@ REGISTER(op, eye_like) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .reads = READS_SHAPE,
     .infer = infer,
     .reference = reference,
     OP_CASES(cases),

@@ -65,6 +65,7 @@ REGISTER(op, gather) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .indices = INDICES_EITHER_WAY,
     .infer = infer,
     .reference = reference,
     OP_CASES(cases),

@@ -55,6 +55,7 @@ REGISTER(op, gather_elements) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .indices = INDICES_EITHER_WAY,
     .infer = infer,
     .reference = reference,
     OP_CASES(cases),

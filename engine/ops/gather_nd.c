@@ -66,6 +66,7 @@ REGISTER(op, gather_nd) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .indices = INDICES_ROWS,
     .infer = infer,
     .reference = reference,
     OP_CASES(cases),

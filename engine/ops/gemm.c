@@ -116,6 +116,7 @@ REGISTER(op, gemm) = {
     .outputs_max = 1,
     .attrs = attrs,
     .epilogue = true,
+    .packs = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

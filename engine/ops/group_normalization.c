@@ -77,6 +77,7 @@ REGISTER(op, group_normalization) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .since = 18,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -125,6 +125,7 @@ REGISTER(op, gru) = {
     .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
+    .packs = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -53,6 +53,7 @@ REGISTER(op, lp_pool) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .window = true,
     .infer = pooling_infer,
     .cost = cost,
     .reference = reference,

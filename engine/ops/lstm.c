@@ -120,6 +120,7 @@ REGISTER(op, lstm) = {
     .outputs_min = 1,
     .outputs_max = 3,
     .attrs = attrs,
+    .packs = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -89,6 +89,7 @@ REGISTER(op, mat_mul) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .epilogue = true,
+    .packs = true,
     .infer = infer,
     .cost = matmul_cost,
     .reference = reference,

@@ -80,9 +80,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 }
 
 static const struct op_case cases[] = {
-    {.name = "2x2_stride_2",
-     .inputs = "f32[2,5,8,10]",
-     .attrs = "kernel_shape=[2,2] strides=[2,2]"},
+    POOL_CASES,
     {.name = "3x3_stride_2_pads",
      .inputs = "f32[1,37,15,14]",
      .attrs = "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]"},
@@ -92,16 +90,6 @@ static const struct op_case cases[] = {
     {.name = "ceil_last_window_dropped",
      .inputs = "f32[1,4,6,9]",
      .attrs = "kernel_shape=[2,3] strides=[3,2] pads=[1,0,1,0] ceil_mode=1"},
-    {.name = "ceil",
-     .inputs = "f32[1,3,13,13]",
-     .attrs = "kernel_shape=[3,3] strides=[2,2] ceil_mode=1"},
-    {.name = "same_upper",
-     .inputs = "f32[1,3,11,8]",
-     .attrs = "kernel_shape=[3,3] strides=[2,2] auto_pad=\"SAME_UPPER\""},
-    {.name = "same_lower",
-     .inputs = "f32[1,3,11,8]",
-     .attrs = "kernel_shape=[3,2] strides=[2,3] auto_pad=\"SAME_LOWER\""},
-    {.name = "dilation", .inputs = "f32[1,3,12,13]", .attrs = "kernel_shape=[3,2] dilations=[2,3]"},
     {.name = "indices",
      .inputs = "f32[2,3,7,8]",
      .attrs = "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]",
@@ -110,10 +98,6 @@ static const struct op_case cases[] = {
      .inputs = "f32[2,3,7,8]",
      .attrs = "kernel_shape=[3,3] strides=[2,2] storage_order=1",
      .outputs = 2},
-    {.name = "1d", .inputs = "f32[2,4,21]", .attrs = "kernel_shape=[5] strides=[3] pads=[2,2]"},
-    {.name = "3d",
-     .inputs = "f32[1,3,6,7,8]",
-     .attrs = "kernel_shape=[2,3,2] strides=[2,1,2] pads=[0,1,0,0,1,0]"},
     {.name = "bytes", .inputs = "u8[1,3,8,8]{0:255}", .attrs = "kernel_shape=[2,2] strides=[2,2]"},
 };
 
@@ -126,6 +110,7 @@ REGISTER(op, max_pool) = {
     .outputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .window = true,
     .infer = pooling_infer,
     .reference = reference,
     OP_CASES(cases),

@@ -7,4 +7,4 @@ static const struct op_case cases[] = {
     UNARY_CASES("{-9:9}", "f32[4]=nan,0,inf,100"),
 };
 
-FUNCTION_OP(mish, "Mish", FN_MISH, cases);
+UNARY_REGISTER(mish, "Mish", cases, (.types = OP_FLOAT), .function = FN_MISH, .since = 18);

@@ -8,6 +8,8 @@
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"mode", "pads", "value", "paddings", NULL};
+static const struct attr_input attr_inputs[] = {
+    {"pads", 1, 11}, {"paddings", 1, 11}, {"value", 2, 11}, {NULL, 0, 0}};
 
 /* One axis: `size` elements from `first` of the input stand at `begin` of the output. */
 struct span {
@@ -161,6 +163,7 @@ REGISTER(op, pad) = {
     .attrs = attrs,
     .const_inputs = 1u << 1 | 1u << 3,
     .layout = LAYOUT_RULE_AXIS,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .move = move,
     .reference = reference,

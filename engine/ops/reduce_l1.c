@@ -20,4 +20,4 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return sum;
 }
 
-REDUCE_OP(reduce_l1, "ReduceL1", fold, fold_int, .elementwise = 2);
+REDUCE_OP(reduce_l1, "ReduceL1", 18, fold, fold_int, .elementwise = 2);

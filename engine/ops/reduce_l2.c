@@ -12,4 +12,4 @@ static double fold(const double *x, int64_t n)
     return sqrt(sum);
 }
 
-REDUCE_OP(reduce_l2, "ReduceL2", fold, NULL, .elementwise = 2);
+REDUCE_OP(reduce_l2, "ReduceL2", 18, fold, NULL, .elementwise = 2);

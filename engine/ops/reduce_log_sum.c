@@ -12,4 +12,4 @@ static double fold(const double *x, int64_t n)
     return n ? log(sum) : (double)-INFINITY;
 }
 
-REDUCE_OP(reduce_log_sum, "ReduceLogSum", fold, NULL, .elementwise = 1);
+REDUCE_OP(reduce_log_sum, "ReduceLogSum", 18, fold, NULL, .elementwise = 1);

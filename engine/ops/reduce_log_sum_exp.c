@@ -16,5 +16,5 @@ static double fold(const double *x, int64_t n)
     return most + log(sum);
 }
 
-REDUCE_OP(reduce_log_sum_exp, "ReduceLogSumExp", fold, NULL, .elementwise = 3,
+REDUCE_OP(reduce_log_sum_exp, "ReduceLogSumExp", 18, fold, NULL, .elementwise = 3,
           .transcendentals = 1);

@@ -20,4 +20,4 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return most;
 }
 
-REDUCE_OP(reduce_max, "ReduceMax", fold, fold_int, .elementwise = 0);
+REDUCE_OP(reduce_max, "ReduceMax", 18, fold, fold_int, .elementwise = 0);

@@ -18,4 +18,4 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return n ? sum / n : 0;
 }
 
-REDUCE_OP(reduce_mean, "ReduceMean", fold, fold_int, .elementwise = 1);
+REDUCE_OP(reduce_mean, "ReduceMean", 18, fold, fold_int, .elementwise = 1);

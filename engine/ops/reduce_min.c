@@ -20,4 +20,4 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return least;
 }
 
-REDUCE_OP(reduce_min, "ReduceMin", fold, fold_int, .elementwise = 0);
+REDUCE_OP(reduce_min, "ReduceMin", 18, fold, fold_int, .elementwise = 0);

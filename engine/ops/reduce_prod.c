@@ -18,4 +18,4 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return (int64_t)product;
 }
 
-REDUCE_OP(reduce_prod, "ReduceProd", fold, fold_int, .elementwise = 1);
+REDUCE_OP(reduce_prod, "ReduceProd", 18, fold, fold_int, .elementwise = 1);

@@ -3,6 +3,7 @@
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"allowzero", "shape", NULL};
+static const struct attr_input attr_inputs[] = {{"shape", 1, 5}, {NULL, 0, 0}};
 
 static enum status target(const struct shape *x, const struct int_list *want, bool allow_zero,
                           struct shape *y, struct error *err)
@@ -67,6 +68,7 @@ REGISTER(op, reshape) = {
     .attrs = attrs,
     .const_inputs = 1u << 1,
     .alias = true,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .move = move_flat,
     .reference = reference_move,

@@ -65,6 +65,7 @@ REGISTER(op, rms_normalization) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .since = 23,
     .infer = infer,
     .cost = cost,
     .reference = reference,

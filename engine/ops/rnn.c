@@ -72,6 +72,7 @@ REGISTER(op, rnn) = {
     .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
+    .packs = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,

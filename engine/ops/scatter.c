@@ -18,6 +18,7 @@ REGISTER(op, scatter) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .indices = INDICES_EITHER_WAY,
     .infer = scatter_elements_infer,
     .reference = scatter_elements_reference,
     OP_CASES(cases),

@@ -33,6 +33,7 @@ REGISTER(op, scatter_elements) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .indices = INDICES_EITHER_WAY,
     .infer = scatter_elements_infer,
     .cost = cost,
     .reference = scatter_elements_reference,

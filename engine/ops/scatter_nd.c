@@ -71,6 +71,7 @@ REGISTER(op, scatter_nd) = {
     .outputs_min = 1,
     .outputs_max = 1,
     .attrs = attrs,
+    .indices = INDICES_ROWS,
     .infer = infer,
     .cost = cost,
     .reference = reference,

@@ -4,6 +4,8 @@
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"starts", "ends", "axes", NULL};
+static const struct attr_input attr_inputs[] = {
+    {"starts", 1, 10}, {"ends", 2, 10}, {"axes", 3, 10}, {NULL, 0, 0}};
 
 struct range {
     int64_t start, step, count;
@@ -100,6 +102,7 @@ REGISTER(op, slice) = {
     .attrs = attrs,
     .const_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
     .layout = LAYOUT_RULE_AXIS,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .move = move,
     .reference = reference_move,

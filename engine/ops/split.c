@@ -4,6 +4,7 @@
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", "split", "num_outputs", NULL};
+static const struct attr_input attr_inputs[] = {{"split", 1, 13}, {NULL, 0, 0}};
 
 /* First index and size of a part along axis. */
 struct part {
@@ -83,6 +84,7 @@ REGISTER(op, split) = {
     .attrs = attrs,
     .const_inputs = 1u << 1,
     .layout = LAYOUT_RULE_AXIS,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .move = move,
     .reference = reference_move,

@@ -3,6 +3,7 @@
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axes", NULL};
+static const struct attr_input attr_inputs[] = {{"axes", 1, 13}, {NULL, 0, 0}};
 
 static enum status mark(const struct shape *x, const struct int_list *axes, bool *drop,
                         struct error *err)
@@ -53,6 +54,7 @@ REGISTER(op, squeeze) = {
     .attrs = attrs,
     .const_inputs = 1u << 1,
     .alias = true,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .move = move_flat,
     .reference = reference_move,

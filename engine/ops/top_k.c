@@ -8,6 +8,7 @@
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", "largest", "sorted", "k", NULL};
+static const struct attr_input attr_inputs[] = {{"k", 1, 10}, {NULL, 0, 0}};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -126,6 +127,7 @@ REGISTER(op, top_k) = {
     .outputs_max = 2,
     .attrs = attrs,
     .const_inputs = 1u << 1,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .cost = cost,
     .reference = reference,

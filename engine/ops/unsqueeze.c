@@ -4,6 +4,7 @@
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axes", NULL};
+static const struct attr_input attr_inputs[] = {{"axes", 1, 13}, {NULL, 0, 0}};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -45,6 +46,7 @@ REGISTER(op, unsqueeze) = {
     .attrs = attrs,
     .const_inputs = 1u << 1,
     .alias = true,
+    .attr_inputs = attr_inputs,
     .infer = infer,
     .move = move_flat,
     .reference = reference_move,

@@ -20,15 +20,6 @@ struct fold {
     bool shape_only;
 };
 
-static bool reads_only_shape(const struct op *op)
-{
-    static const char *const names[] = {"Shape", "Size", "EyeLike"};
-    for (int k = 0; !op->domain && k < ARRAY_COUNT(names); k++)
-        if (strcmp(op->name, names[k]) == 0)
-            return true;
-    return false;
-}
-
 static enum status check_inputs(const struct fold *f, struct error *err)
 {
     for (int k = 0; k < f->node->input_count; k++) {
@@ -234,7 +225,8 @@ static enum status fold(struct fold *f, const struct fold_limits *limits, struct
 
 enum status fold_node(struct graph *g, int n, const struct fold_limits *limits, struct error *err)
 {
-    struct fold f = {.g = g, .node = &g->nodes[n], .shape_only = reads_only_shape(g->nodes[n].op)};
+    struct fold f = {
+        .g = g, .node = &g->nodes[n], .shape_only = g->nodes[n].op->reads == READS_SHAPE};
     if (f.node->op->random)
         return UNSUPPORTED(err, "%s is random", f.node->op->name);
     TRY(check_inputs(&f, err));
@@ -254,7 +246,7 @@ static enum status fold_chain(struct graph *g, int value, const struct fold_limi
     if (depth == CHAIN_MAX)
         return UNSUPPORTED(err, "a chain of more than %d nodes", CHAIN_MAX);
     const struct node *node = &g->nodes[producer];
-    for (int k = 0; !reads_only_shape(node->op) && k < node->input_count; k++)
+    for (int k = 0; node->op->reads != READS_SHAPE && k < node->input_count; k++)
         if (node->inputs[k] != NONE)
             TRY(fold_chain(g, node->inputs[k], limits, depth + 1, err));
     return fold_node(g, producer, limits, err);

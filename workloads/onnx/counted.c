@@ -4,8 +4,8 @@
  * tensors padded to their largest size, with the number of real entries beside them
  * (value->count). That number goes along with operators that treat entries one by one; anything
  * else would compute with the padding, and is refused. */
-#include <string.h>
 
+#include "engine/graph/op_list.h"
 #include "workloads/onnx/import.h"
 
 /* Where the entries of one input are found in the output. */
@@ -117,20 +117,20 @@ static int follow_rank_change(const struct follow *f)
 }
 
 struct rule {
-    const char *op;
+    const struct op *op;
     int (*axis)(const struct follow *f); /* of the output; -1: refused */
 };
 
 static const struct rule rules[] = {
-    {"Transpose", follow_transpose}, {"Gather", follow_gather},
-    {"GatherND", follow_gather_nd},  {"Slice", follow_slice},
-    {"Squeeze", follow_rank_change}, {"Unsqueeze", follow_rank_change},
+    {&op_transpose, follow_transpose}, {&op_gather, follow_gather},
+    {&op_gather_nd, follow_gather_nd}, {&op_slice, follow_slice},
+    {&op_squeeze, follow_rank_change}, {&op_unsqueeze, follow_rank_change},
 };
 
 static int follow(const struct follow *f)
 {
     for (int k = 0; k < ARRAY_COUNT(rules); k++)
-        if (strcmp(f->node->op->name, rules[k].op) == 0)
+        if (f->node->op == rules[k].op)
             return rules[k].axis(f);
     bool each = f->node->op->layout == LAYOUT_RULE_ANY && f->node->output_count == 1;
     return each ? follow_elementwise(f) : -1;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 #include "workloads/onnx/inner.h"
 #include "workloads/onnx/parts.h"
 
@@ -138,19 +138,26 @@ static enum status flattened(const struct form *f, struct error *err)
     return chain_end(&c, "Reshape", name, whole);
 }
 
+static enum status reorder(const struct form *f, struct error *err)
+{
+    struct chain c = {.form = f, .err = err};
+    return chain_end(&c, op_identity.name, f->inputs[0], NULL);
+}
+
 static const struct {
-    const char *op;
+    const struct op *op;
     enum status (*export)(const struct form *f, struct error *err);
 } decompositions[] = {
-    {"AUGRU", export_augru},
-    {"AttentionDecoder", export_decoder},
-    {"CTCGreedyDecoder", export_ctc_greedy_decoder},
-    {"ConnectedComponents", export_connected_components},
-    {"DetectionOutput", export_detection_output},
-    {"EmbeddingBag", embedding_bag},
-    {"Gelu", gelu},
-    {"MergeSegments", export_merge_segments},
-    {"SpMM", export_spmm},
+    {&op_augru, export_augru},
+    {&op_attention_decoder, export_decoder},
+    {&op_ctc_greedy_decoder, export_ctc_greedy_decoder},
+    {&op_connected_components, export_connected_components},
+    {&op_detection_output, export_detection_output},
+    {&op_embedding_bag, embedding_bag},
+    {&op_gelu, gelu},
+    {&op_merge_segments, export_merge_segments},
+    {&op_reorder, reorder},
+    {&op_sp_mm, export_spmm},
 };
 
 enum status export_decomposed(const struct form *f, bool *done, struct error *err)
@@ -158,14 +165,10 @@ enum status export_decomposed(const struct form *f, bool *done, struct error *er
     const struct op *op = f->node->op;
     *done = true;
     for (int k = 0; k < ARRAY_COUNT(decompositions); k++)
-        if (strcmp(op->name, decompositions[k].op) == 0)
+        if (op == decompositions[k].op)
             return decompositions[k].export(f, err);
     if (node_int(f->node, "flatten", 0))
         return flattened(f, err);
-    if (strcmp(op->name, "Reorder") == 0) {
-        struct chain c = {.form = f, .err = err};
-        return chain_end(&c, "Identity", f->inputs[0], NULL);
-    }
     *done = false;
     if (op->domain)
         return UNSUPPORTED(err, "operator %s is ridge's own and has no form in ONNX", op->name);

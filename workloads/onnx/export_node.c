@@ -4,7 +4,7 @@
  * there; a file must have them where its opset wants them. */
 #include <string.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 #include "engine/ops/lib/op_args.h"
 #include "workloads/onnx/export.h"
 
@@ -196,20 +196,6 @@ static void set_input(struct form *f, int at, const char *name)
     f->inputs[at] = name;
 }
 
-/* What an operator of opset 17 takes as an input, though ours may have it as an attribute. */
-struct moved {
-    const char *op, *attr;
-    int input;
-};
-
-static const struct moved moved_attrs[] = {
-    {"ReduceSum", "axes", 1}, {"Squeeze", "axes", 1}, {"Unsqueeze", "axes", 1},
-    {"Split", "split", 1},    {"TopK", "k", 1},       {"Slice", "starts", 1},
-    {"Slice", "ends", 2},     {"Slice", "axes", 3},   {"Pad", "pads", 1},
-    {"Pad", "paddings", 1},   {"Pad", "value", 2},    {"Reshape", "shape", 1},
-    {"Clip", "min", 1},       {"Clip", "max", 2},
-};
-
 static const char *float_input(const struct form *f, const char *name, double number)
 {
     const struct value *x = &f->x->g->values[f->node->inputs[0]];
@@ -220,7 +206,7 @@ static const char *float_input(const struct form *f, const char *name, double nu
     return export_const(f->x, name, x->dtype, &scalar, data);
 }
 
-static enum status move_attr(struct form *f, const struct moved *move, struct error *err)
+static enum status move_attr(struct form *f, const struct attr_input *move, struct error *err)
 {
     const struct attr *attr = find_attr(f, move->attr);
     if (!attr)
@@ -241,27 +227,35 @@ static enum status move_attr(struct form *f, const struct moved *move, struct er
     return STATUS_OK;
 }
 
+/* Ours may have as an attribute what the standard takes as an input. */
 static enum status move_attrs(struct form *f, struct error *err)
 {
-    for (int k = 0; k < ARRAY_COUNT(moved_attrs); k++)
-        if (strcmp(f->node->op->name, moved_attrs[k].op) == 0)
-            TRY(move_attr(f, &moved_attrs[k], err));
+    for (const struct attr_input *a = f->node->op->attr_inputs; a && a->attr; a++)
+        if (a->since <= EXPORT_OPSET)
+            TRY(move_attr(f, a, err));
     return STATUS_OK;
 }
 
-/* Reductions other than ReduceSum take their axes as an attribute until opset 18. */
-static enum status axes_to_attr(struct form *f, struct error *err)
+/* The list that only newer opsets than the file's take as an input. */
+static const struct attr_input *newer_input(const struct op *op)
 {
-    const char *op = f->node->op->name;
-    bool reduces = strncmp(op, "Reduce", 6) == 0 && strcmp(op, "ReduceSum") != 0;
-    if (!reduces || f->input_count < 2)
+    for (const struct attr_input *a = op->attr_inputs; a && a->attr; a++)
+        if (a->since > EXPORT_OPSET)
+            return a;
+    return NULL;
+}
+
+static enum status input_to_attr(struct form *f, struct error *err)
+{
+    const struct attr_input *list = newer_input(f->node->op);
+    if (!list || f->input_count <= list->input)
         return STATUS_OK;
-    const struct value *axes = &f->x->g->values[f->node->inputs[1]];
+    const struct value *axes = &f->x->g->values[f->node->inputs[list->input]];
     if (!axes->data || axes->dtype != DTYPE_I64)
-        return UNSUPPORTED(err, "axes are known only at run time");
+        return UNSUPPORTED(err, "%s are known only at run time", list->attr);
     f->attrs[f->attr_count++] =
-        attr_ints("axes", (int)shape_count(&axes->shape), (const int64_t *)axes->data);
-    f->input_count = 1;
+        attr_ints(list->attr, (int)shape_count(&axes->shape), (const int64_t *)axes->data);
+    f->input_count = list->input;
     if (shape_count(&axes->shape) > 0)
         drop_attr(f, "noop_with_empty_axes");
     return find_attr(f, "noop_with_empty_axes")
@@ -275,7 +269,7 @@ static enum status split_sizes(struct form *f, struct error *err)
     int64_t sizes[256];
     const struct graph *g = f->x->g;
     const struct value *x = &g->values[f->node->inputs[0]];
-    if (strcmp(f->node->op->name, "Split") != 0 || !find_attr(f, "num_outputs"))
+    if (f->node->op != &op_split || !find_attr(f, "num_outputs"))
         return STATUS_OK;
     int axis = shape_axis(&x->shape, node_int(f->node, "axis", 0));
     if (axis < 0 || f->output_count > ARRAY_COUNT(sizes))
@@ -290,7 +284,7 @@ static enum status split_sizes(struct form *f, struct error *err)
 /* ONNX Runtime has OneHot only for indices and depth of one type. */
 static enum status one_hot_depth(struct form *f, struct error *err)
 {
-    if (strcmp(f->node->op->name, "OneHot") != 0)
+    if (f->node->op != &op_one_hot)
         return STATUS_OK;
     const struct value *indices = &f->x->g->values[f->node->inputs[0]];
     const struct value *depth = &f->x->g->values[f->node->inputs[1]];
@@ -305,25 +299,21 @@ static enum status one_hot_depth(struct form *f, struct error *err)
 /* Operators, and attributes, that came after opset 17. */
 static enum status check_version(const struct form *f, struct error *err)
 {
-    static const char *const later[] = {
-        "GroupNormalization", "RMSNormalization", "Mish",          "BitwiseAnd", "BitwiseNot",
-        "BitwiseOr",          "BitwiseXor",       "CenterCropPad", "Col2Im",     "AffineGrid",
-        "DeformConv",         "RotaryEmbedding",  "Swish"};
     static const char *const later_attrs[] = {"antialias", "keep_aspect_ratio_policy", "block_size",
                                               "output_dtype"};
-    const char *op = f->node->op->name;
-    for (int k = 0; k < ARRAY_COUNT(later); k++)
-        if (strcmp(op, later[k]) == 0)
-            return UNSUPPORTED(err, "%s is newer than opset %d", op, EXPORT_OPSET);
-    if (f->x->f8 && strncmp(op, "Reduce", 6) == 0 && strcmp(op, "ReduceSum") != 0)
-        return UNSUPPORTED(err, "%s as before opset 18 cannot stand beside f8", op);
+    const struct op *op = f->node->op;
+    if (op->since > EXPORT_OPSET)
+        return UNSUPPORTED(err, "%s is newer than opset %d", op->name, EXPORT_OPSET);
+    if (f->x->f8 && newer_input(op))
+        return UNSUPPORTED(err, "%s as before opset %d cannot stand beside f8", op->name,
+                           newer_input(op)->since);
     for (int k = 0; k < ARRAY_COUNT(later_attrs); k++)
         if (find_attr(f, later_attrs[k]))
             return UNSUPPORTED(err, "attribute \"%s\" is newer than opset %d", later_attrs[k],
                                EXPORT_OPSET);
-    bool old_resize =
-        strcmp(op, "Upsample") == 0 || (strcmp(op, "Resize") == 0 && f->input_count == 2);
-    return old_resize ? UNSUPPORTED(err, "%s as before opset 11 cannot be written", op) : STATUS_OK;
+    bool old_resize = op == &op_upsample || (op == &op_resize && f->input_count == 2);
+    return old_resize ? UNSUPPORTED(err, "%s as before opset 11 cannot be written", op->name)
+                      : STATUS_OK;
 }
 
 static const char *name_of(const struct graph *g, int value)
@@ -358,9 +348,9 @@ static void drop_extras(struct form *f)
     const struct op *op = f->node->op;
     if (op->count_output && f->output_count > op->count_output)
         f->output_count = op->count_output; /* the real size says it by itself */
-    if (strcmp(op->name, "Dropout") == 0)
+    if (op == &op_dropout)
         drop_attr(f, "ratio");
-    if (strcmp(op->name, "BatchNormalization") == 0)
+    if (op == &op_batch_normalization)
         drop_attr(f, "spatial");
 }
 
@@ -379,7 +369,7 @@ enum status export_node(struct exporter *x, const struct node *node, struct erro
     TRY(check_version(&f, err));
     TRY(move_attrs(&f, err));
     TRY(split_sizes(&f, err));
-    TRY(axes_to_attr(&f, err));
+    TRY(input_to_attr(&f, err));
     TRY(one_hot_depth(&f, err));
     return export_form(&f, node->op->name, err);
 }

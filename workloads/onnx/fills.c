@@ -6,25 +6,25 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/graph/op_list.h"
 #include "workloads/onnx/import.h"
 
 enum { CHAIN_STEPS_MAX = 64 };
 
-/* The input that a value is, seen through operators that only reshape or cast. */
+static bool moves_or_casts(const struct op *op)
+{
+    return op->alias || op->move || op->reads == READS_ROWS || op == &op_cast;
+}
+
+/* The input that a value is, seen through operators that only move elements or cast. */
 static int source_of(const struct graph *g, int value)
 {
-    static const char *const through[] = {"Cast",    "Reshape",  "Unsqueeze", "Squeeze",
-                                          "Flatten", "Identity", "Expand",    "Transpose",
-                                          "Slice",   "Tile",     "Concat",    "Gather"};
     for (int step = 0; step < CHAIN_STEPS_MAX; step++) {
         int producer = g->values[value].producer;
-        bool passes = false;
-        if (producer != NONE)
-            for (int k = 0; k < ARRAY_COUNT(through); k++)
-                passes = passes || strcmp(g->nodes[producer].op->name, through[k]) == 0;
-        if (!passes || g->nodes[producer].inputs[0] == NONE)
+        const struct node *node = producer == NONE ? NULL : &g->nodes[producer];
+        if (!node || !moves_or_casts(node->op) || node->inputs[0] == NONE)
             break;
-        value = g->nodes[producer].inputs[0];
+        value = node->inputs[0];
     }
     return value;
 }
@@ -69,8 +69,7 @@ void choose_fills(struct graph *g)
         g->values[g->inputs[k]].fill = plain_fill(&g->values[g->inputs[k]]);
     for (int n = 0; n < g->node_count; n++) {
         const struct node *node = &g->nodes[n];
-        const char *op = node->op->name;
-        bool gather = strcmp(op, "Gather") == 0 || strcmp(op, "GatherElements") == 0;
+        bool gather = node->op == &op_gather || node->op == &op_gather_elements;
         if (!gather || node->inputs[0] == NONE || node->inputs[1] == NONE)
             continue;
         const struct shape *table = &g->values[node->inputs[0]].shape;

@@ -44,13 +44,6 @@ static bool gives_needed(const struct needed *needed, const Onnx__NodeProto *nod
     return false;
 }
 
-static bool one_of(const char *word, const char *const *words)
-{
-    while (*words && strcmp(*words, word) != 0)
-        words++;
-    return *words;
-}
-
 static enum status visit_graph(const Onnx__GraphProto *graph, struct needed *needed,
                                struct error *err);
 
@@ -74,10 +67,9 @@ static enum status visit_subgraphs(const Onnx__NodeProto *node, struct needed *n
 
 static enum status visit_node(const Onnx__NodeProto *node, struct needed *needed, struct error *err)
 {
-    static const char *const shape_only[] = {"Shape", "Size", "EyeLike", NULL};
     const char *name = text_of(node->op_type);
     const struct op *op = is_onnx_domain(node->domain) ? op_find(name, NULL) : NULL;
-    bool all = gives_needed(needed, node) && !one_of(name, shape_only);
+    bool all = gives_needed(needed, node) && !(op && op->reads == READS_SHAPE);
     unsigned mask = op ? op->const_inputs : 0;
     if (is_control(node)) {
         TRY(visit_subgraphs(node, needed, &all, err));

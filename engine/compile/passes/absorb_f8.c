@@ -3,10 +3,9 @@
  * A MatMul or Gemm of two f8 tensors, each made wide by Cast or DequantizeLinear, becomes MatMulF8,
  * which reads the codes themselves. One scale for a whole tensor goes before the product; Gemm's C
  * becomes an Add, which the epilogue takes in again. */
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 #include "engine/ops/lib/op_args.h"
 
 struct factor {
@@ -31,8 +30,8 @@ static bool number_of(const struct graph *g, int v, double *number)
 
 static bool factor_of(const struct graph *g, int v, struct factor *f)
 {
-    const struct node *cast = rewrite_producer(g, v, "Cast");
-    const struct node *scaled = rewrite_producer(g, v, "DequantizeLinear");
+    const struct node *cast = rewrite_producer(g, v, &op_cast);
+    const struct node *scaled = rewrite_producer(g, v, &op_dequantize_linear);
     const struct node *node = cast ? cast : scaled;
     double zero = 0;
     if (!node || g->values[node->inputs[0]].dtype != DTYPE_F8E4M3)
@@ -47,8 +46,8 @@ static bool factor_of(const struct graph *g, int v, struct factor *f)
 
 static bool bears(const struct graph *g, const struct node *node)
 {
-    bool gemm = strcmp(node->op->name, "Gemm") == 0;
-    if (node->dead || node->post_count || (!gemm && strcmp(node->op->name, "MatMul") != 0))
+    bool gemm = node->op == &op_gemm;
+    if (node->dead || node->post_count || (!gemm && node->op != &op_mat_mul))
         return false;
     enum dtype to = g->values[node->outputs[0]].dtype;
     if (to != DTYPE_F32 && to != DTYPE_F16 && to != DTYPE_BF16)
@@ -60,15 +59,15 @@ static bool bears(const struct graph *g, const struct node *node)
 static int product_of(struct graph *g, const struct node *node, const struct factor *a,
                       const struct factor *b)
 {
-    bool gemm = strcmp(node->op->name, "Gemm") == 0;
+    bool gemm = node->op == &op_gemm;
     double alpha = gemm ? node_float(node, "alpha", 1) : 1;
     int64_t to = dtype_to_onnx(g->values[node->outputs[0]].dtype);
     struct attr turned = attr_int("transB", gemm ? node_int(node, "transB", 0) : 0);
     int y = graph_node(
-        g, "MatMulF8", node->name, INPUTS(a->value, b->value),
+        g, op_mat_mul_f8.name, node->name, INPUTS(a->value, b->value),
         ATTRS(attr_float("alpha", alpha * a->scale * b->scale), attr_int("to", to), turned));
     bool c = gemm && node->op_inputs > 2 && node->inputs[2] != NONE;
-    return c ? graph_node(g, "Add", NULL, INPUTS(y, node->inputs[2]), NO_ATTRS) : y;
+    return c ? graph_node(g, op_add.name, NULL, INPUTS(y, node->inputs[2]), NO_ATTRS) : y;
 }
 
 enum status pass_absorb_f8(struct graph *g, struct error *err)

@@ -2,19 +2,18 @@
  *
  * MatMulInteger of a transposed matrix reads the matrix itself, as Gemm does by its transB: ONNX
  * has no such attribute for integers, and the copy would cost more than packing does. */
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 
 /* What the node's right operand is the transpose of; NONE. */
 static int absorbed_by(const struct graph *g, const struct node *node)
 {
     int64_t perm[RANK_MAX];
-    if (node->dead || strcmp(node->op->name, "MatMulInteger") != 0 ||
+    if (node->dead || node->op != &op_mat_mul_integer ||
         g->values[node->inputs[0]].shape.rank != 2 || node_int(node, "transB", 0))
         return NONE;
-    const struct node *turn = rewrite_producer(g, node->inputs[1], "Transpose");
+    const struct node *turn = rewrite_producer(g, node->inputs[1], &op_transpose);
     if (!turn || g->values[turn->inputs[0]].shape.rank != 2)
         return NONE;
     int count = node_ints(turn, "perm", perm, RANK_MAX);
@@ -32,7 +31,7 @@ enum status pass_absorb_transpose(struct graph *g, struct error *err)
         int inputs[4] = {node.inputs[0], b, NONE, NONE};
         for (int k = 2; k < node.op_inputs; k++)
             inputs[k] = node.inputs[k];
-        int fresh = graph_node(g, "MatMulInteger", node.name, node.op_inputs, inputs,
+        int fresh = graph_node(g, op_mat_mul_integer.name, node.name, node.op_inputs, inputs,
                                ATTRS(attr_int("transB", 1)));
         if (g->failed)
             return graph_check(g, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op_list.h"
 
 struct match {
     int q, k, v, mask;
@@ -28,9 +29,9 @@ static bool has_perm(const struct node *node, const int64_t *wanted)
 static bool from_heads(const struct graph *g, int value, const int64_t *perm, int64_t *heads,
                        int *flat)
 {
-    const struct node *move = rewrite_producer(g, value, "Transpose");
+    const struct node *move = rewrite_producer(g, value, &op_transpose);
     const struct node *cut =
-        has_perm(move, perm) ? rewrite_producer(g, move->inputs[0], "Reshape") : NULL;
+        has_perm(move, perm) ? rewrite_producer(g, move->inputs[0], &op_reshape) : NULL;
     if (!cut)
         return false;
     const struct shape *in = &g->values[cut->inputs[0]].shape;
@@ -48,8 +49,8 @@ static bool take_scale(const struct graph *g, int *value, double *scale)
 {
     double number;
     int other;
-    const struct node *mul = rewrite_producer(g, *value, "Mul");
-    const struct node *div = rewrite_producer(g, *value, "Div");
+    const struct node *mul = rewrite_producer(g, *value, &op_mul);
+    const struct node *div = rewrite_producer(g, *value, &op_div);
     if (mul && rewrite_with_scalar(g, mul, &number, &other)) {
         *scale *= number;
     } else if (div && rewrite_scalar(g, div->inputs[1], &number) && number != 0) {
@@ -70,7 +71,7 @@ static bool keys(const struct graph *g, int value, struct match *m)
     take_scale(g, &value, &m->scale);
     if (from_heads(g, value, direct, &heads, &m->k))
         return heads == m->heads;
-    const struct node *move = rewrite_producer(g, value, "Transpose");
+    const struct node *move = rewrite_producer(g, value, &op_transpose);
     if (!has_perm(move, swap))
         return false;
     int turned = move->inputs[0];
@@ -82,7 +83,7 @@ static bool is_scores(const struct graph *g, int value, struct match *m)
 {
     static const int64_t plain[] = {0, 2, 1, 3};
     take_scale(g, &value, &m->scale);
-    const struct node *product = rewrite_producer(g, value, "MatMul");
+    const struct node *product = rewrite_producer(g, value, &op_mat_mul);
     if (!product)
         return false;
     int queries = product->inputs[0];
@@ -93,7 +94,7 @@ static bool is_scores(const struct graph *g, int value, struct match *m)
 /* softmax's input: scores, or scores + mask in either order. */
 static bool masked_scores(const struct graph *g, int value, struct match *m)
 {
-    const struct node *add = rewrite_producer(g, value, "Add");
+    const struct node *add = rewrite_producer(g, value, &op_add);
     m->mask = NONE;
     m->scale = 1;
     if (!add)
@@ -112,12 +113,11 @@ static bool merged(const struct graph *g, int context, struct match *m)
 {
     static const int64_t plain[] = {0, 2, 1, 3};
     int n = rewrite_only_user(g, context);
-    if (n == NONE || strcmp(g->nodes[n].op->name, "Transpose") != 0 ||
-        !has_perm(&g->nodes[n], plain))
+    if (n == NONE || g->nodes[n].op != &op_transpose || !has_perm(&g->nodes[n], plain))
         return false;
     int moved = g->nodes[n].outputs[0];
     n = rewrite_only_user(g, moved);
-    if (n == NONE || strcmp(g->nodes[n].op->name, "Reshape") != 0)
+    if (n == NONE || g->nodes[n].op != &op_reshape)
         return false;
     m->result = g->nodes[n].outputs[0];
     const struct shape *from = &g->values[moved].shape, *to = &g->values[m->result].shape;
@@ -134,7 +134,7 @@ static bool find(const struct graph *g, int n, struct match *m)
         g->values[softmax->outputs[0]].dtype != DTYPE_F32)
         return false;
     int user = rewrite_only_user(g, softmax->outputs[0]);
-    if (user == NONE || strcmp(g->nodes[user].op->name, "MatMul") != 0 ||
+    if (user == NONE || g->nodes[user].op != &op_mat_mul ||
         g->nodes[user].inputs[0] != softmax->outputs[0])
         return false;
     return masked_scores(g, softmax->inputs[0], m) &&
@@ -147,9 +147,9 @@ enum status pass_find_attention(struct graph *g, struct error *err)
     int count = g->node_count;
     for (int n = 0; n < count; n++) {
         struct match m;
-        if (g->nodes[n].dead || strcmp(g->nodes[n].op->name, "Softmax") != 0 || !find(g, n, &m))
+        if (g->nodes[n].dead || g->nodes[n].op != &op_softmax || !find(g, n, &m))
             continue;
-        int fresh = graph_node(g, "Attention", NULL, m.mask == NONE ? 3 : 4,
+        int fresh = graph_node(g, op_attention.name, NULL, m.mask == NONE ? 3 : 4,
                                (const int[]){m.q, m.k, m.v, m.mask},
                                ATTRS(attr_int("heads", m.heads), attr_float("scale", m.scale)));
         if (g->failed)

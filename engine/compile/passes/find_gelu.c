@@ -4,9 +4,9 @@
  *   s = erf(x / sqrt 2)                                     (exact)
  *   s = tanh(sqrt(2 / pi) (x + 0.044715 x^3))               (tanh form) */
 #include <math.h>
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op_list.h"
 
 static bool near(double a, double b)
 {
@@ -16,10 +16,10 @@ static bool near(double a, double b)
 /* value = other * number, written as Mul or Div by a scalar. */
 static bool scaled(const struct graph *g, int value, double *number, int *other)
 {
-    const struct node *mul = rewrite_producer(g, value, "Mul");
+    const struct node *mul = rewrite_producer(g, value, &op_mul);
     if (mul)
         return rewrite_with_scalar(g, mul, number, other);
-    const struct node *div = rewrite_producer(g, value, "Div");
+    const struct node *div = rewrite_producer(g, value, &op_div);
     if (!div || !rewrite_scalar(g, div->inputs[1], number))
         return false;
     *number = 1 / *number;
@@ -31,13 +31,13 @@ static bool scaled(const struct graph *g, int value, double *number, int *other)
 static bool is_cube(const struct graph *g, int value, int x)
 {
     double power;
-    const struct node *pow = rewrite_producer(g, value, "Pow");
+    const struct node *pow = rewrite_producer(g, value, &op_pow);
     if (pow)
         return pow->inputs[0] == x && rewrite_scalar(g, pow->inputs[1], &power) && near(power, 3);
-    const struct node *outer = rewrite_producer(g, value, "Mul");
+    const struct node *outer = rewrite_producer(g, value, &op_mul);
     if (outer)
         for (int k = 0; k < 2; k++) {
-            const struct node *inner = rewrite_producer(g, outer->inputs[k], "Mul");
+            const struct node *inner = rewrite_producer(g, outer->inputs[k], &op_mul);
             if (inner && outer->inputs[1 - k] == x && inner->inputs[0] == x &&
                 inner->inputs[1] == x)
                 return true;
@@ -51,7 +51,7 @@ static bool is_tanh_argument(const struct graph *g, int value, int x)
     int sum, cube;
     if (!scaled(g, value, &scale, &sum) || !near(scale, 0.7978845608))
         return false;
-    const struct node *add = rewrite_producer(g, sum, "Add");
+    const struct node *add = rewrite_producer(g, sum, &op_add);
     if (add)
         for (int k = 0; k < 2; k++)
             if (add->inputs[k] == x && scaled(g, add->inputs[1 - k], &cubic, &cube) &&
@@ -65,11 +65,11 @@ static bool is_bell(const struct graph *g, int value, int x, bool *tanh_form)
 {
     double one, factor;
     int s, argument;
-    const struct node *add = rewrite_producer(g, value, "Add");
+    const struct node *add = rewrite_producer(g, value, &op_add);
     if (!add || !rewrite_with_scalar(g, add, &one, &s) || !near(one, 1))
         return false;
-    const struct node *erf = rewrite_producer(g, s, "Erf");
-    const struct node *tanh = rewrite_producer(g, s, "Tanh");
+    const struct node *erf = rewrite_producer(g, s, &op_erf);
+    const struct node *tanh = rewrite_producer(g, s, &op_tanh);
     *tanh_form = tanh != NULL;
     if (tanh)
         return is_tanh_argument(g, tanh->inputs[0], x);
@@ -84,7 +84,7 @@ static bool halved_product(const struct graph *g, const struct node *mul, int *a
     int rest;
     const struct node *inner;
     if (rewrite_with_scalar(g, mul, &half, &rest)) {
-        inner = rewrite_producer(g, rest, "Mul");
+        inner = rewrite_producer(g, rest, &op_mul);
         if (!inner || !near(half, 0.5))
             return false;
         *a = inner->inputs[0];
@@ -120,11 +120,10 @@ enum status pass_find_gelu(struct graph *g, struct error *err)
         int x;
         bool tanh_form;
         const struct node *mul = &g->nodes[n];
-        if (mul->dead || mul->post_count || strcmp(mul->op->name, "Mul") != 0 ||
-            !match(g, mul, &x, &tanh_form))
+        if (mul->dead || mul->post_count || mul->op != &op_mul || !match(g, mul, &x, &tanh_form))
             continue;
         int old = mul->outputs[0];
-        int gelu = graph_node(g, "Gelu", NULL, INPUTS(x),
+        int gelu = graph_node(g, op_gelu.name, NULL, INPUTS(x),
                               ATTRS(attr_string("approximate", tanh_form ? "tanh" : "none")));
         if (g->failed)
             return graph_check(g, err);

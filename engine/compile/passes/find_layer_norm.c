@@ -2,15 +2,15 @@
  *
  * LayerNormalization as exporters below opset 17 write it:
  *   d = x - mean(x);  y = d / sqrt(mean(d^2) + eps) * scale + bias, over the last axis. */
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op_list.h"
 
 /* ReduceMean over the last axis with kept dimensions; gives its input. */
 static bool last_mean(const struct graph *g, int value, int *x)
 {
     int64_t axes[RANK_MAX];
-    const struct node *mean = rewrite_producer(g, value, "ReduceMean");
+    const struct node *mean = rewrite_producer(g, value, &op_reduce_mean);
     if (!mean || !node_int(mean, "keepdims", 1))
         return false;
     int count = node_ints(mean, "axes", axes, RANK_MAX);
@@ -30,7 +30,7 @@ static bool last_mean(const struct graph *g, int value, int *x)
 static bool centred(const struct graph *g, int d, int *x)
 {
     int mean_of;
-    const struct node *sub = rewrite_producer(g, d, "Sub");
+    const struct node *sub = rewrite_producer(g, d, &op_sub);
     *x = sub ? sub->inputs[0] : NONE;
     return sub && last_mean(g, sub->inputs[1], &mean_of) && mean_of == *x;
 }
@@ -38,8 +38,8 @@ static bool centred(const struct graph *g, int d, int *x)
 static bool is_square(const struct graph *g, int value, int *d)
 {
     double power;
-    const struct node *pow = rewrite_producer(g, value, "Pow");
-    const struct node *mul = rewrite_producer(g, value, "Mul");
+    const struct node *pow = rewrite_producer(g, value, &op_pow);
+    const struct node *mul = rewrite_producer(g, value, &op_mul);
     if (pow) {
         *d = pow->inputs[0];
         return rewrite_scalar(g, pow->inputs[1], &power) && power == 2;
@@ -51,7 +51,7 @@ static bool is_square(const struct graph *g, int value, int *d)
 /* d2 may be a second Sub of the same operands as d (exporters duplicate it). */
 static bool same_difference(const struct graph *g, int a, int b)
 {
-    const struct node *x = rewrite_producer(g, a, "Sub"), *y = rewrite_producer(g, b, "Sub");
+    const struct node *x = rewrite_producer(g, a, &op_sub), *y = rewrite_producer(g, b, &op_sub);
     return a == b || (x && y && x->inputs[0] == y->inputs[0] && x->inputs[1] == y->inputs[1]);
 }
 
@@ -59,18 +59,18 @@ static bool same_difference(const struct graph *g, int a, int b)
 static bool match(const struct graph *g, const struct node *div, int *x, double *epsilon)
 {
     int variance, squared, d;
-    const struct node *root = rewrite_producer(g, div->inputs[1], "Sqrt");
-    const struct node *add = root ? rewrite_producer(g, root->inputs[0], "Add") : NULL;
+    const struct node *root = rewrite_producer(g, div->inputs[1], &op_sqrt);
+    const struct node *add = root ? rewrite_producer(g, root->inputs[0], &op_add) : NULL;
     return add && rewrite_with_scalar(g, add, epsilon, &variance) &&
            last_mean(g, variance, &squared) && is_square(g, squared, &d) && centred(g, d, x) &&
            same_difference(g, d, div->inputs[0]);
 }
 
 /* The operand of the one reader `op` of value if it is a fixed vector over the last axis. */
-static int vector_operand(const struct graph *g, int value, const char *op, int *result)
+static int vector_operand(const struct graph *g, int value, const struct op *op, int *result)
 {
     int user = rewrite_only_user(g, value);
-    if (user == NONE || strcmp(g->nodes[user].op->name, op) != 0)
+    if (user == NONE || g->nodes[user].op != op)
         return NONE;
     const struct node *node = &g->nodes[user];
     int operand = node->inputs[node->inputs[0] == value ? 1 : 0];
@@ -85,12 +85,12 @@ static int vector_operand(const struct graph *g, int value, const char *op, int 
 static enum status replace(struct graph *g, int x, int divided, double epsilon, struct error *err)
 {
     int scaled, shifted, fresh;
-    int scale = vector_operand(g, divided, "Mul", &scaled);
+    int scale = vector_operand(g, divided, &op_mul, &scaled);
     if (scale == NONE)
         return STATUS_OK;
-    int bias = vector_operand(g, scaled, "Add", &shifted);
+    int bias = vector_operand(g, scaled, &op_add, &shifted);
     int old = bias == NONE ? scaled : shifted;
-    fresh = graph_node(g, "LayerNormalization", NULL, bias == NONE ? 2 : 3,
+    fresh = graph_node(g, op_layer_normalization.name, NULL, bias == NONE ? 2 : 3,
                        (const int[]){x, scale, bias},
                        ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));
     if (g->failed)
@@ -106,7 +106,7 @@ enum status pass_find_layer_norm(struct graph *g, struct error *err)
         int x;
         double epsilon;
         const struct node *div = &g->nodes[n];
-        if (!div->dead && strcmp(div->op->name, "Div") == 0 && match(g, div, &x, &epsilon))
+        if (!div->dead && div->op == &op_div && match(g, div, &x, &epsilon))
             TRY(replace(g, x, div->outputs[0], epsilon, err));
     }
     return STATUS_OK;

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op_list.h"
 
 /* The four vectors of a BatchNormalization, per channel. */
 struct norm {
@@ -100,9 +100,9 @@ enum status pass_fold_batch_norm(struct graph *g, struct error *err)
 {
     for (int n = 0; n < g->node_count; n++) {
         struct node *bn = &g->nodes[n];
-        if (bn->dead || strcmp(bn->op->name, "BatchNormalization") != 0)
+        if (bn->dead || bn->op != &op_batch_normalization)
             continue;
-        const struct node *conv = rewrite_producer(g, bn->inputs[0], "Conv");
+        const struct node *conv = rewrite_producer(g, bn->inputs[0], &op_conv);
         if (foldable(g, bn, conv))
             TRY(fold(g, n, (int)(conv - g->nodes), err));
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "engine/compile/passes/rewrite.h"
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 
 enum { GROUP_MAX = CHAIN_STEPS };
 
@@ -176,7 +176,7 @@ static enum status replace(struct graph *g, const struct group *group, struct er
     struct attr floats = {
         .name = "params", .kind = ATTR_FLOATS, .count = 2 * b.chain.count, .floats = params};
     int old = g->nodes[group->nodes[group->count - 1]].outputs[0];
-    int fresh = graph_node(g, "Chain", NULL, b.chain.inputs, b.inputs,
+    int fresh = graph_node(g, op_chain.name, NULL, b.chain.inputs, b.inputs,
                            ATTRS(attr_ints("code", 3 * b.chain.count, code), floats));
     if (fresh == NONE)
         return graph_check(g, err);

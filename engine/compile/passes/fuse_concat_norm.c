@@ -7,10 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 
 static bool joins_channels(const struct graph *g, const struct node *node)
 {
@@ -22,21 +21,21 @@ static bool joins_channels(const struct graph *g, const struct node *node)
 
 static bool fusible(const struct graph *g, const struct node *bn)
 {
-    if (bn->dead || strcmp(bn->op->name, "BatchNormalization") != 0 || bn->output_count != 1 ||
-        bn->post_count || node_int(bn, "training_mode", 0))
+    if (bn->dead || bn->op != &op_batch_normalization || bn->output_count != 1 || bn->post_count ||
+        node_int(bn, "training_mode", 0))
         return false;
     for (int k = 1; k < 5; k++)
         if (!value_is_fixed(&g->values[bn->inputs[k]]) ||
             g->values[bn->inputs[k]].dtype != DTYPE_F32)
             return false;
-    const struct node *join = rewrite_producer(g, bn->inputs[0], "Concat");
+    const struct node *join = rewrite_producer(g, bn->inputs[0], &op_concat);
     return join && joins_channels(g, join);
 }
 
 /* How many pieces a value falls into; writes them when pieces is not NULL. */
 static int pieces_of(const struct graph *g, int value, int *pieces)
 {
-    const struct node *join = rewrite_producer(g, value, "Concat");
+    const struct node *join = rewrite_producer(g, value, &op_concat);
     if (!join || !joins_channels(g, join)) {
         if (pieces)
             *pieces = value;
@@ -91,7 +90,7 @@ static enum status fuse(struct graph *g, int n, struct error *err)
     TRY(weights_of(g, bn, &factor, &shift, err));
     inputs[count] = factor;
     inputs[count + 1] = shift;
-    bn->op = op_find("Concat", NULL);
+    bn->op = &op_concat;
     bn->inputs = inputs;
     bn->input_count = count + 2;
     bn->op_inputs = count;

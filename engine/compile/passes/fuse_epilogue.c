@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 
 /* Whether the node is an activation of its input 0, and nothing else. */
 static bool act_of(const struct graph *g, const struct node *node, struct post *post)
@@ -51,7 +51,7 @@ static enum status add_input(struct graph *g, struct node *host, int operand, st
 static bool takes_act(const struct node *host)
 {
     bool plain = host->op->epilogue_act && host->post_count == 0;
-    bool joined = strcmp(host->op->name, "Concat") == 0 && host->post_count == 2;
+    bool joined = host->op == &op_concat && host->post_count == 2;
     return plain || joined;
 }
 

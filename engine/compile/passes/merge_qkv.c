@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op_list.h"
 
 /* x [B,S,K] times a fixed [K,N] plus a fixed [N], used once. */
 struct projection {
@@ -20,8 +21,7 @@ static bool projection_of(const struct graph *g, int value, struct projection *p
     if (producer == NONE || rewrite_only_user(g, value) == NONE)
         return false;
     const struct node *node = &g->nodes[producer];
-    if (strcmp(node->op->name, "MatMul") != 0 || node->post_count != 1 ||
-        node->posts[0].kind != POST_ADD)
+    if (node->op != &op_mat_mul || node->post_count != 1 || node->posts[0].kind != POST_ADD)
         return false;
     *p = (struct projection){
         .matmul = node, .weights = node->inputs[1], .bias = node->inputs[node->posts[0].input]};
@@ -68,9 +68,9 @@ static enum status merge(struct graph *g, struct node *attention, const struct p
     int w = side_by_side(g, weights, p[0].in, p[0].out), b = side_by_side(g, biases, 1, p[0].out);
     if (w == NONE || b == NONE)
         return FAIL_NO_MEMORY(err);
-    int packed = graph_node(g, "MatMul", NULL, INPUTS(input, w), NO_ATTRS);
-    packed = graph_node(g, "Add", NULL, INPUTS(packed, b), NO_ATTRS);
-    int fresh = graph_node(g, "Attention", NULL, 4, (const int[]){packed, NONE, NONE, mask},
+    int packed = graph_node(g, op_mat_mul.name, NULL, INPUTS(input, w), NO_ATTRS);
+    packed = graph_node(g, op_add.name, NULL, INPUTS(packed, b), NO_ATTRS);
+    int fresh = graph_node(g, op_attention.name, NULL, 4, (const int[]){packed, NONE, NONE, mask},
                            ATTRS(attr_int("heads", heads), attr_float("scale", scale)));
     if (g->failed)
         return graph_check(g, err);
@@ -84,7 +84,7 @@ enum status pass_merge_qkv(struct graph *g, struct error *err)
     for (int n = 0; n < count; n++) {
         struct node *node = &g->nodes[n];
         struct projection p[3];
-        if (node->dead || strcmp(node->op->name, "Attention") != 0 || node->op_inputs < 3 ||
+        if (node->dead || node->op != &op_attention || node->op_inputs < 3 ||
             node->inputs[1] == NONE)
             continue;
         bool same = true;

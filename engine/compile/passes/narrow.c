@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op_list.h"
 #include "engine/ops/lib/narrow.h"
 
 struct readers {
@@ -38,7 +39,7 @@ static bool is_f32(const struct graph *g, int v)
 
 static bool is_cast(const struct node *node)
 {
-    return strcmp(node->op->name, "Cast") == 0;
+    return node->op == &op_cast;
 }
 
 static bool computes(const struct node *node)
@@ -192,7 +193,7 @@ static enum status other_form(struct narrowing *n, int v, int *form, struct erro
         *form = narrow_weight(n, v, err);
     } else {
         int64_t code = onnx_code(narrow ? n->to : DTYPE_F32);
-        *form = graph_node(n->g, "Cast", NULL, INPUTS(v), ATTRS(attr_int("to", code)));
+        *form = graph_node(n->g, op_cast.name, NULL, INPUTS(v), ATTRS(attr_int("to", code)));
     }
     n->forms[v] = *form;
     if (*form != NONE)

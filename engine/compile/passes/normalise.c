@@ -9,23 +9,6 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/ops/lib/window.h"
 
-static bool has_window(const struct op *op)
-{
-    static const char *const names[] = {"Conv",   "MaxPool",     "AveragePool",
-                                        "LpPool", "QLinearConv", "ConvInteger"};
-    for (int k = 0; k < ARRAY_COUNT(names); k++)
-        if (strcmp(op->name, names[k]) == 0)
-            return true;
-    return false;
-}
-
-static const struct shape *weights_of(const struct graph *g, const struct node *node)
-{
-    bool quantised = strcmp(node->op->name, "QLinearConv") == 0;
-    bool pool = strstr(node->op->name, "Pool") != NULL;
-    return pool ? NULL : &g->values[node->inputs[quantised ? 3 : 1]].shape;
-}
-
 static const int64_t *ints(struct graph *g, const int64_t *values, int count)
 {
     return arena_copy(&g->arena, values, (size_t)count * sizeof(*values));
@@ -68,12 +51,13 @@ enum status pass_normalise(struct graph *g, struct error *err)
 {
     for (int n = 0; n < g->node_count; n++) {
         struct node *node = &g->nodes[n];
-        if (node->dead || !has_window(node->op))
+        if (node->dead || !node->op->window)
             continue;
-        const struct shape *weights = weights_of(g, node);
+        int weights = node->op->window_input;
         struct window window;
         TRY(window_from_node(node, &g->values[node->inputs[0]].shape,
-                             weights ? weights->dim + 2 : NULL, &window, err));
+                             weights ? g->values[node->inputs[weights]].shape.dim + 2 : NULL,
+                             &window, err));
         TRY(rewrite_attrs(g, node, &window, err));
     }
     return STATUS_OK;

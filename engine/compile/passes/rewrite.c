@@ -2,14 +2,13 @@
 #include "engine/compile/passes/rewrite.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-struct node *rewrite_producer(const struct graph *g, int value, const char *op)
+struct node *rewrite_producer(const struct graph *g, int value, const struct op *op)
 {
     if (value == NONE || g->values[value].producer == NONE)
         return NULL;
     struct node *node = &g->nodes[g->values[value].producer];
-    if (node->dead || node->post_count || strcmp(node->op->name, op) != 0)
+    if (node->dead || node->post_count || node->op != op)
         return NULL;
     return node->outputs[0] == value ? node : NULL;
 }

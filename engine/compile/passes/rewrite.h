@@ -32,7 +32,7 @@ graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
 enum status pass_narrow(struct graph *g, enum dtype to, struct error *err);
 
 /* The node that computes a value if it is of the operator, else NULL. */
-struct node *rewrite_producer(const struct graph *g, int value, const char *op);
+struct node *rewrite_producer(const struct graph *g, int value, const struct op *op);
 /* The only reader of a value (it is read once, and not an output), else NONE. */
 int rewrite_only_user(const struct graph *g, int value);
 /* The value of a fixed scalar (one element) of floats; false otherwise. */

@@ -5,9 +5,9 @@
  * have the faster kernels, and take in norms and activations. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
+#include "engine/graph/op_list.h"
 #include "engine/ops/lib/window.h"
 
 /* Weights [C, M, taps] as [M, C, taps backwards]; malloc'd. */
@@ -36,7 +36,7 @@ static bool turned_window(const struct graph *g, const struct node *node, struct
 {
     const struct value *weights = &g->values[node->inputs[1]];
     struct error ignored;
-    if (strcmp(node->op->name, "ConvTranspose") != 0 || node->dead || node->post_count ||
+    if (node->op != &op_conv_transpose || node->dead || node->post_count ||
         !value_is_fixed(weights) || weights->dtype != DTYPE_F32 ||
         window_transposed_from_node(node, &g->values[node->inputs[0]].shape, weights->shape.dim + 2,
                                     w, &ignored) != STATUS_OK)
@@ -72,7 +72,7 @@ static enum status turn_node(struct graph *g, int n, const struct window *w, str
         pads[w->rank + k] = w->pad_end[k];
     }
     int old = g->nodes[n].outputs[0];
-    int fresh = graph_node(g, "Conv", g->nodes[n].name, input_count, inputs,
+    int fresh = graph_node(g, op_conv.name, g->nodes[n].name, input_count, inputs,
                            ATTRS(attr_ints("kernel_shape", w->rank, w->kernel),
                                  attr_ints("dilations", w->rank, w->dilation),
                                  attr_ints("pads", 2 * w->rank, pads)));

@@ -17,38 +17,19 @@ enum status index_wrap(const struct node *node, int64_t index, int64_t size, int
 
 /* ---- indices as a whole ---- */
 
-/* What the elements of the indices are places along. */
-struct places {
-    const char *op;
-    bool rows;   /* each row of the last axis is a place in several axes; else all are along one */
-    bool counts; /* counts from the end when negative */
-};
-
-static const struct places *places_of(const struct node *node)
-{
-    static const struct places all[] = {
-        {"EmbeddingBag", false, false}, {"Gather", false, true},  {"GatherElements", false, true},
-        {"GatherND", true, true},       {"Scatter", false, true}, {"ScatterElements", false, true},
-        {"ScatterND", true, true},
-    };
-    for (int k = 0; k < ARRAY_COUNT(all); k++)
-        if (strcmp(all[k].op, node->op->name) == 0)
-            return &all[k];
-    return NULL;
-}
-
-static enum status check_all(const struct node *node, const struct places *places,
-                             const struct shape *data, const struct ref_tensor *index,
-                             struct error *err)
+static enum status check_all(const struct node *node, const struct shape *data,
+                             const struct ref_tensor *index, struct error *err)
 {
     int rank = index->shape.rank;
-    int64_t depth = places->rows && rank ? index->shape.dim[rank - 1] : 1;
-    int64_t first = node_int(node, places->rows ? "batch_dims" : "axis", 0);
+    bool rows = node->op->indices == INDICES_ROWS;
+    bool negative = node->op->indices != INDICES_FROM_START;
+    int64_t depth = rows && rank ? index->shape.dim[rank - 1] : 1;
+    int64_t first = node_int(node, rows ? "batch_dims" : "axis", 0);
     first += first < 0 ? data->rank : 0;
     for (int64_t k = 0; k < index->count; k++) {
         int64_t axis = first + k % depth, at = index->i[k];
         int64_t size = axis < data->rank ? data->dim[axis] : 0;
-        if (at < size && at >= (places->counts ? -size : 0))
+        if (at < size && at >= (negative ? -size : 0))
             continue;
         return FAIL(err, STATUS_FAILED,
                     "index %lld (element %lld of input 1) is outside axis %lld of the data, which "
@@ -62,11 +43,11 @@ enum status index_check(const struct node *node, const struct shape *data,
                         const struct desc *indices, const void *contents, struct error *err)
 {
     struct ref_tensor tensor;
-    const struct places *places = places_of(node);
-    if (!places || dtype_is_float(indices->dtype) || !desc_is_plain(indices))
+    if (node->op->indices == INDICES_NONE || dtype_is_float(indices->dtype) ||
+        !desc_is_plain(indices))
         return STATUS_OK;
     TRY(ref_from_data(&tensor, indices->dtype, &indices->shape, contents, err));
-    enum status status = check_all(node, places, data, &tensor, err);
+    enum status status = check_all(node, data, &tensor, err);
     ref_release(&tensor);
     return status;
 }

@@ -35,4 +35,39 @@ void pooling_reference_global(const struct ref_call *call,
                               double (*value)(const double *x, int64_t count,
                                               const struct node *node));
 
+/* ---- cases ---- */
+
+/* Windows that every pool takes. */
+#define POOL_CASES                                                                                 \
+    {.name = "2x2_stride_2",                                                                       \
+     .inputs = "f32[2,5,8,10]",                                                                    \
+     .attrs = "kernel_shape=[2,2] strides=[2,2]"},                                                 \
+        {.name = "ceil",                                                                           \
+         .inputs = "f32[1,3,13,13]",                                                               \
+         .attrs = "kernel_shape=[3,3] strides=[2,2] ceil_mode=1"},                                 \
+        {.name = "same_upper",                                                                     \
+         .inputs = "f32[1,3,11,8]",                                                                \
+         .attrs = "kernel_shape=[3,3] strides=[2,2] auto_pad=\"SAME_UPPER\""},                     \
+        {.name = "same_lower",                                                                     \
+         .inputs = "f32[1,3,11,8]",                                                                \
+         .attrs = "kernel_shape=[3,2] strides=[2,3] auto_pad=\"SAME_LOWER\""},                     \
+        {.name = "dilation",                                                                       \
+         .inputs = "f32[1,3,12,13]",                                                               \
+         .attrs = "kernel_shape=[3,2] dilations=[2,3]"},                                           \
+        {.name = "1d",                                                                             \
+         .inputs = "f32[2,4,21]",                                                                  \
+         .attrs = "kernel_shape=[5] strides=[3] pads=[2,2]"},                                      \
+    {                                                                                              \
+        .name = "3d", .inputs = "f32[1,3,6,7,8]",                                                  \
+        .attrs = "kernel_shape=[2,3,2] strides=[2,1,2] pads=[0,1,0,0,1,0]"                         \
+    }
+#define GLOBAL_POOL_CASES                                                                          \
+    {.name = "image", .inputs = "f32[2,37,7,7]"},                                                  \
+        {.name = "odd_sizes", .inputs = "f32[1,5,13,3]"},                                          \
+        {.name = "one_element", .inputs = "f32[3,16,1,1]"},                                        \
+        {.name = "1d", .inputs = "f32[2,6,29]"},                                                   \
+    {                                                                                              \
+        .name = "3d", .inputs = "f32[2,3,4,5,6]"                                                   \
+    }
+
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reductions: REDUCE_OP(reduce_sum, "ReduceSum", fold, fold_int, .elementwise = 1) in a file of
- * its own, with `static double fold(const double *x, int64_t n)` over the elements that fall
- * together and the same for integers (fold_int may be NULL: through fold, then cut off).
+ * The reductions: REDUCE_OP(reduce_sum, "ReduceSum", 13, fold, fold_int, .elementwise = 1) in a
+ * file of its own, with `static double fold(const double *x, int64_t n)` over the elements that
+ * fall together and the same for integers (fold_int may be NULL: through fold, then cut off). 13:
+ * the opset that made `axes` an input.
  */
 #ifndef ENGINE_OPS_LIB_REDUCE_H
 #define ENGINE_OPS_LIB_REDUCE_H
@@ -31,7 +32,8 @@ int64_t *reduce_offsets(const struct shape *x, const bool chosen[RANK_MAX], int6
 
 extern const char *const reduce_attrs[];
 
-#define REDUCE_OP(symbol, onnx, function, function_int, ...)                                       \
+#define REDUCE_OP(symbol, onnx, axes_opset, function, function_int, ...)                           \
+    static const struct attr_input axes_input[] = {{"axes", 1, axes_opset}, {NULL, 0, 0}};         \
     static const struct reducer reducer_of = {function, function_int, __VA_ARGS__};                \
     static enum status reduce_run(const struct ref_call *call, struct error *err)                  \
     {                                                                                              \
@@ -49,6 +51,7 @@ extern const char *const reduce_attrs[];
                             .outputs_max = 1,                                                      \
                             .attrs = reduce_attrs,                                                 \
                             .const_inputs = 1u << 1,                                               \
+                            .attr_inputs = axes_input,                                             \
                             .infer = reduce_infer,                                                 \
                             .cost = reduce_price,                                                  \
                             .reference = reduce_run,                                               \
