@@ -195,8 +195,8 @@ static enum status append_act(struct work *work, const struct link *link, cudnn_
     case FN_RELU:
         break;
     case FN_CLIP:
-        op.low = a;
-        op.high = b;
+        op.low = a > -DBL_MAX ? a : -DBL_MAX; /* infinite: no bound */
+        op.high = b < DBL_MAX ? b : DBL_MAX;
         break;
     case FN_LEAKY_RELU:
         op.slope = a;
