@@ -41,7 +41,8 @@ enum status file_map(const char *path, struct file *file, struct error *err)
     return status;
 }
 
-/* What /proc says of the open file: no name can be changed under us between look and use. */
+/* What /proc says about the open file: between looking and using no name can be changed under us.
+ */
 static enum status check_beneath(int folder, int fd, const char *path, struct error *err)
 {
     char link[64], top[PATH_MAX], place[PATH_MAX];
@@ -50,7 +51,7 @@ static enum status check_beneath(int folder, int fd, const char *path, struct er
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     ssize_t whole = readlink(link, place, sizeof(place) - 1);
     if (length <= 0 || whole <= 0)
-        return FAIL(err, STATUS_FAILED, "%s: /proc does not say where it lies", path);
+        return FAIL(err, STATUS_FAILED, "%s: /proc does not say where it is", path);
     if (length > 1 &&
         (whole <= length || memcmp(top, place, (size_t)length) != 0 || place[length] != '/'))
         return FAIL(err, STATUS_FAILED, "%s: a link leads out of the model's folder, to %.*s", path,

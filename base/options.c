@@ -121,7 +121,7 @@ static enum status check_range(const struct option *option, double value, const 
     struct range range = range_of(option->kind);
     if (value >= range.min && value <= range.max)
         return STATUS_OK;
-    return FAIL(err, STATUS_FAILED, "--%s wants a value from %.10g to %.10g, got \"%.100s\"",
+    return FAIL(err, STATUS_FAILED, "--%s needs a value from %.10g to %.10g, got \"%.100s\"",
                 option->name, range.min, range.max, text);
 }
 
@@ -132,7 +132,7 @@ static enum status store_int(const struct option *option, const char *text, void
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || errno)
-        return FAIL(err, STATUS_FAILED, "--%s wants an integer, got \"%.100s\"", option->name,
+        return FAIL(err, STATUS_FAILED, "--%s needs an integer, got \"%.100s\"", option->name,
                     text);
     TRY(check_range(option, (double)value, text, err));
     *(int64_t *)field = value;
@@ -146,7 +146,7 @@ static enum status store_float(const struct option *option, const char *text, vo
     errno = 0;
     double value = strtod(text, &end);
     if (end == text || *end || errno || value - value != 0) /* inf - inf and nan are not 0 */
-        return FAIL(err, STATUS_FAILED, "--%s wants a number, got \"%.100s\"", option->name, text);
+        return FAIL(err, STATUS_FAILED, "--%s needs a number, got \"%.100s\"", option->name, text);
     TRY(check_range(option, value, text, err));
     *(double *)field = value;
     return STATUS_OK;
@@ -207,7 +207,7 @@ static enum status parse_option(struct parser *p, char *word, struct error *err)
     if (equals)
         return store(option, equals + 1, p->values, err);
     if (p->at == p->argc)
-        return FAIL(err, STATUS_FAILED, "--%s wants a value: --%s %s", option->name, option->name,
+        return FAIL(err, STATUS_FAILED, "--%s needs a value: --%s %s", option->name, option->name,
                     option->argument ? option->argument : "VALUE");
     return store(option, p->argv[p->at++], p->values, err);
 }

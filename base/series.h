@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples in the order in which they were taken: how much one tells of the next, how noisy a
+ * Samples in the order in which they were taken: how much one says about the next, how noisy a
  * history is, and where its level changed.
  */
 #ifndef BASE_SERIES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plots inside the page, and what of them can be pointed at: over each marker of a roofline lies an
+ * Plots inside the page, and what of them can be pointed at: over each marker of a roofline is an
  * invisible circle with the numbers of its point, and a link to its row where the page has one. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of the report: the machine, its ceilings, what could not be had, where numbers are from.
+ * The end of the report: the machine, its ceilings, what could not be measured, where numbers come
+ * from.
  */
 #include <math.h>
 #include <stdlib.h>

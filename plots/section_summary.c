@@ -139,7 +139,7 @@ enum status section_overview(struct page *page, struct error *err)
         page, "<p class=\"note\">%s</p>\n",
         counted
             ? "Intensity is analytic: the model's FLOPs over the bytes that must move at "
-              "least. What the hardware counted stands with each workload."
+              "least. What the hardware counted is shown with each workload."
             : "Intensity is analytic: the model's FLOPs over the bytes that must move at "
               "least. No memory traffic was counted in this run; the end of the page says why.");
     if (counted)

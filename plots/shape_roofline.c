@@ -412,7 +412,7 @@ static enum status draw(struct figure *f, const struct grid *points, struct name
 }
 
 /* How high the legend is follows from the places of all labels: they are found once without
- * writing anything. The legend lies below, so that it moves none of them. */
+ * writing anything. The legend is below, so that it moves none of them. */
 static enum status measure(struct figure *f, const struct grid *points, struct names *names,
                            struct arena *arena, struct error *err)
 {

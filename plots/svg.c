@@ -108,7 +108,7 @@ static bool drop_background(struct scan *s)
     return true;
 }
 
-/* What lies over the picture goes in before its last tag. */
+/* What is drawn over the picture goes in before its last tag. */
 static void put_over(struct scan *s)
 {
     if (!starts(s, "</svg>") || !s->words->over)

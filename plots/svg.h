@@ -14,7 +14,7 @@
 struct svg_words {
     const char *id; /* prefix of all ids; letters and digits */
     const char *title, *description;
-    const char *over; /* SVG that lies over the picture, in its pixels; "" or NULL: nothing */
+    const char *over; /* SVG that is drawn over the picture, in its pixels; "" or NULL: nothing */
 };
 
 enum status svg_inline(const char *path, const struct svg_words *words, FILE *page,

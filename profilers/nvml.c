@@ -112,7 +112,7 @@ static int nvml_read(void *session, struct profiler_metric *metrics)
         metrics[k] = all[k];
         if (isnan(metrics[k].value))
             metrics[k].reason =
-                s->executions ? "this GPU or driver does not tell" : "nothing was executed";
+                s->executions ? "this GPU or driver does not report it" : "nothing was executed";
     }
     return ARRAY_COUNT(all);
 }

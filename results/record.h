@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run leaves behind, in the shape in which the store takes it: one run_head, then a record
+ * What a run leaves, in the form in which the store takes it: one run_head, then a record
  * per point, then ceilings. Plain values that nobody changes after they are made; all pointers are
  * borrowed for the call. The columns are explained in results/schema/.
  *
- * A number that could not be had is NAN (integers: RECORD_NONE) with a reason; the store writes
- * NULL. Text is never NULL, "" where there is nothing to say.
+ * A number that could not be obtained is NAN (integers: RECORD_NONE) with a reason; the store
+ * writes NULL. Text is never NULL, "" where there is nothing to say.
  */
 #ifndef RESULTS_RECORD_H
 #define RESULTS_RECORD_H
@@ -137,7 +137,7 @@ struct record {
     bool settled; /* replaces what is stored of the same visits */
 };
 
-/* The most that can be had, but for the latency, which is the least, and the capacity. */
+/* The maximum, except for a latency, which is the minimum, and the capacity. */
 enum ceiling_kind {
     CEILING_BANDWIDTH,
     CEILING_COMPUTE,

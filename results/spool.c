@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where runs go on when the main database cannot be written. A spool keeps its lock as long as its
- * process lives: one whose lock can be had belongs to nobody any more, finished or killed, and what
+ * process lives: one whose lock is free belongs to nobody any more, finished or killed, and what
  * it holds is complete in the sense of the store, since each record is a transaction. */
 #include <dirent.h>
 #include <errno.h>

@@ -180,7 +180,8 @@ static enum status join_ceilings(struct campaign *c, const struct ceiling_list *
     return STATUS_OK;
 }
 
-/* A ceiling that failed is a record with its reason; only the device itself tells that it is gone.
+/* A ceiling that failed is a record with its reason; only the device itself reports that it is
+ * lost.
  */
 static enum status check_device(struct campaign *c, const char *name, struct error *err)
 {

@@ -41,7 +41,7 @@ struct campaign_result {
     bool lost;       /* a device, so that what was planned for it after that was not run */
     bool changed;    /* the environment, under the run: none of it may be ranked */
     char spool[300]; /* where the run is kept while the database cannot be written; else "" */
-    char note[512];  /* what the caller should tell: a spool was used ... */
+    char note[512];  /* what the caller should report: a spool was used ... */
 };
 
 enum status campaign_run(const struct plan *plan, const struct campaign_options *options,

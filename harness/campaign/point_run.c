@@ -109,7 +109,8 @@ static enum status phase_time(struct work *w, bool again, struct error *err)
     TRY(w->target->exe ? exe_status(w->target->exe, err) : STATUS_OK);
     w->measured = true;
     read_levels(w, &w->after);
-    /* The clock of a CPU moves, so the peak is that of the moment where a burst can tell it. */
+    /* The clock of a CPU changes, so the peak is taken at that moment, by a burst, where possible.
+     */
     w->peak = fmax(w->before.value[LEVEL_ARITHMETIC], w->after.value[LEVEL_ARITHMETIC]);
     return STATUS_OK;
 }

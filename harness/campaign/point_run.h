@@ -43,7 +43,7 @@ struct point_job {
     void *make_room_context;
 };
 
-/* What lies between two visits of a point. Zeroed: it was not visited. */
+/* What is kept between two visits of a point. Zeroed: it was not visited. */
 struct point_state {
     struct arena arena;   /* of the record and the visits */
     struct record record; /* of the visits so far */

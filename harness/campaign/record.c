@@ -123,8 +123,9 @@ static void add_set_apart(struct rows *rows, const struct measurement *m)
 /* The noise that the visits of a run show between them, as a share of the time. */
 static void add_spread(struct rows *rows, const struct point_facts *f)
 {
-    struct metric_record *row = add_known(rows, "round_spread", "1", f->round_spread,
-                                          "one visit tells nothing of what lies between visits");
+    struct metric_record *row =
+        add_known(rows, "round_spread", "1", f->round_spread,
+                  "one visit shows nothing about differences between visits");
     row->better = BETTER_LOWER;
     row->formula = "standard deviation of the logarithms of the visits' medians";
     row->n = isnan(f->round_spread) ? 0 : f->visit_count - visits_apart(f->visits, f->visit_count);
@@ -145,12 +146,12 @@ static void add_measurement(struct rows *rows, const struct point_facts *f)
         add_rate(rows, "server_rate", m->rate_hz, "highest Poisson rate within the latency bound");
     add_known(rows, "overhead_s", "s", m->overhead_s, "not known in this scenario");
     add_spread(rows, f);
-    add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not tell");
+    add_known(rows, "steal_share", "1", m->steal_share, "/proc/stat does not report it");
     add_waiting(rows, m);
     add_set_apart(rows, m);
     add_known(rows, "clock_hz", "Hz", m->clock_hz,
               f->exe && !exe_device(f->exe)->kind->is_host
-                  ? "nothing here tells this device's clock; of a GPU's profiler nvml says why"
+                  ? "nothing reports the clock of this device; for a GPU, profiler nvml says why"
                   : "this CPU's clock cannot be timed");
 }
 

@@ -29,7 +29,7 @@ static void usage_words(const char *usage, FILE *stream)
     }
 }
 
-/* The words of a kind on one line, each with a blank behind it. */
+/* The words of a kind on one line, each followed by a blank. */
 static enum status put_words(const struct word_kind *kind, FILE *stream, struct error *err)
 {
     char *text = NULL;

@@ -129,7 +129,7 @@ struct result {
     int64_t not_finite;
 };
 
-/* Counts of outputs of unknown size become outputs behind the model's own. */
+/* Counts of outputs of unknown size become outputs after the model's own. */
 static int add_counts(struct graph *g)
 {
     int of_model = g->output_count;
@@ -301,7 +301,7 @@ REGISTER(command, infer) = {
     .help =
         "Prints shape, type, least, largest and mean element of every output. Inputs that are\n"
         "not given are generated from their names, the same on every machine. An index of Gather,\n"
-        "Scatter and the like that lies outside its axis is an error on the CPU; timed runs do\n"
+        "Scatter and the like that is outside its axis is an error on the CPU; timed runs do\n"
         "not look.\n",
     .options = options,
     .values_size = sizeof(struct infer_options),

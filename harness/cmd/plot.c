@@ -139,7 +139,7 @@ static int plot_main(int word_count, char **words, const void *values)
         FAIL(&err, STATUS_FAILED, "one plot and one of --svg, --png, --pdf; --json lists plots");
         return command_fail(&err);
     }
-    struct plot plot; /* a wrong name is told before a missing database */
+    struct plot plot; /* a wrong name is reported before a missing database */
     enum status status = plot_find(words[0], &plot, &err);
     if (status == STATUS_OK)
         status = store_open(o->db ? o->db : STORE_DEFAULT, STORE_READ, &store, &err);

@@ -49,7 +49,7 @@ struct compared_point {
     const char *cause; /* what else changed; "" when nothing, or when there is nothing to explain */
 };
 
-/* What surrounded the visits of a side, of each visit that tells it. */
+/* What surrounded the visits of a side, of each visit that has it. */
 enum around {
     AROUND_STEAL,
     AROUND_WAIT,

@@ -334,7 +334,7 @@ static void append_traffic(struct comparison_set *set, size_t point, const char 
                : arena_printf(&set->arena, "%s %+.1f %%", what, 100 * (ratio - 1)));
 }
 
-/* Work that stayed the same is told as well, so that nobody looks for it. */
+/* Work that stayed the same is reported, too, so that nobody looks for a change. */
 static void append_work(struct comparison_set *set, size_t point)
 {
     const struct compared_point *p = &set->points[point];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whether BASE and HEAD did the same work in a point, and the rates of those scenarios that have
- * one. Work is a sum over the graph, not a measurement: any change of it is told. */
+ * one. Work is a sum over the graph, not a measurement: any change of it is reported. */
 #include <math.h>
 #include <string.h>
 

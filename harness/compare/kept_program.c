@@ -98,7 +98,7 @@ static char *named_folders(const char *folder, struct arena *arena)
     return all;
 }
 
-/* The uid of what lies in the folder; "" when there is no program. */
+/* The uid of what is in the folder; "" when there is no program. */
 static void uid_of(const char *folder, struct arena *arena, char uid[HASH64_TEXT])
 {
     struct build_files files;

@@ -36,7 +36,7 @@ struct fact_source {
 };
 
 void facts_read(struct facts *facts, const struct fact_source *sources, int count);
-/* Copies all text. value "" and a status other than FACT_OK: it was not to be had. */
+/* Copies all text. value "" and a status other than FACT_OK: it could not be read. */
 void facts_add(struct facts *facts, struct fact fact);
 /* A fact of status FACT_OK. */
 __attribute__((format(printf, 3, 4))) void facts_text(struct facts *facts, struct fact fact,

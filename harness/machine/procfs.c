@@ -65,7 +65,7 @@ char *procfs_text(const char *root, const char *path, struct arena *arena, size_
     return *status == FACT_OK ? text : NULL;
 }
 
-/* The value behind `key` in a line, or NULL when the line is about something else. */
+/* The value after `key` in a line, or NULL when the line is about something else. */
 static char *value_of(char *line, const char *key)
 {
     size_t length = strlen(key);

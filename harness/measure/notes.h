@@ -7,7 +7,7 @@
 
 #include "results/record.h"
 
-/* The sentence of the record's first metric from *next on that has one; *next goes on behind it.
+/* The sentence of the record's first metric from *next on that has one; *next then is after it.
  * NULL: there is none. Start with *next = 0. */
 const char *record_next_note(const struct record *record, int *next);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real clock, and what the kernel tells about disturbances beside it. One system call per look
+ * The real clock, and what the kernel reports about disturbances. One system call per look
  * (0.3 us); files are read at most every ten milliseconds, their growth belongs to the sample that
  * was running then.
  *
@@ -30,7 +30,7 @@ struct real_time {
 void real_time_open(struct real_time *state, struct time_source *out);
 void real_time_close(struct real_time *state);
 
-/* Clock of this CPU now, Hz; NAN where it cannot be had. */
+/* Clock of this CPU now, Hz; NAN where it cannot be measured. */
 double cpu_clock_hz(void);
 
 #endif

@@ -199,7 +199,7 @@ static enum status verify_decisions(const struct graph *graph, const struct grap
     return status;
 }
 
-/* ---- NaN behind decisions ---- */
+/* ---- NaN after decisions ---- */
 
 static bool has_odd(const struct ref_tensor *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * harness/roofs: what the machine can do at most. Ceilings are measured once a run and are the
- * roofs of the roofline; levels are quick readings of the same kind beside every visit, which tell
+ * roofs of the roofline; levels are quick readings of the same kind beside every visit, which show
  * when the machine itself changed.
  *
  * What this machine can do at most: operations per second in registers, bytes per second from each
@@ -26,9 +26,9 @@ struct ceiling_options {
     int64_t memory_bytes; /* at most, for the DRAM working set; 0: a quarter of what is free */
 };
 
-/* What cannot be had is in the list as well, with value NAN and a reason. Records and their text
- * live in the arena. pool may be NULL: one thread. Takes about 1.5 s with `quick`, 4 s without,
- * more with every_count; nothing else may use the pool meanwhile. */
+/* What cannot be measured is in the list as well, with value NAN and a reason. Records and their
+ * text live in the arena. pool may be NULL: one thread. Takes about 1.5 s with `quick`, 4 s
+ * without, more with every_count; nothing else may use the pool meanwhile. */
 enum status ceilings_measure(struct pool *pool, const struct ceiling_options *options,
                              struct arena *arena, const struct ceiling_record **out, int *count,
                              struct error *err);

@@ -85,7 +85,7 @@ static const struct suite_axis *find_axis(const struct planner *planner, const s
 }
 
 /* Keys of a workload vary slower than those of [defaults], and those before them in a file slower
- * than those behind; what the command line sweeps varies fastest. */
+ * than those after them; what the command line sweeps varies fastest. */
 static int rank(const struct planner *planner, const struct suite_entry *entry, int key,
                 const struct suite_axis *axis)
 {
@@ -265,7 +265,7 @@ static enum status fill_protocol(struct planner *planner, const struct selection
     p->rounds = visits_of(p, planner->plan->rounds);
     if (p->scenario == SCENARIO_SERVER && !s->axis[KEY_LATENCY_BOUND])
         return FAIL(planner->err, STATUS_FAILED,
-                    "%s: %s: scenario \"server\" wants a bound: server.latency_bound_s, or "
+                    "%s: %s: scenario \"server\" needs a bound: server.latency_bound_s, or "
                     "--latency-bound",
                     s->entry->origin, entry_name(s->entry));
     return fill_stop(planner, s, p);

@@ -158,7 +158,7 @@ static enum status add_suite(struct planner *planner, const char *word)
     return suite_add_word(suite, word, planner->err);
 }
 
-/* What the plan says of its origin, and what concerns the plan as a whole. */
+/* What the plan says about its origin, and what concerns the plan as a whole. */
 static enum status describe(struct planner *planner)
 {
     struct plan *plan = planner->plan;

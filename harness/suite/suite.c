@@ -83,7 +83,7 @@ static enum status read_section(struct section *s);
 static enum status load(struct loader *l, const char *word, const char *from,
                         const struct suite_place *place);
 
-/* A table inside of a table: stop, server, defaults ...; *known tells whether it was one. */
+/* A table inside of a table: stop, server, defaults ...; *known: whether it was one. */
 static enum status read_inner(const struct section *s, const struct toml_value *value, bool *known)
 {
     static const struct {
@@ -236,7 +236,7 @@ static enum status read_workload(struct loader *l, const struct toml_value *tabl
         return suite_complain(&place, l->err, "is a table of its own: [[workload]]");
     const struct toml_value *name = toml_find(table, "name"), *path = toml_find(table, "path");
     if (!name == !path)
-        return suite_complain(&place, l->err, "wants either a name or a path");
+        return suite_complain(&place, l->err, "needs either a name or a path");
     const struct toml_value *named = name ? name : path;
     place.line = named->line;
     place.key = named->key;
@@ -271,7 +271,7 @@ static enum status read_includes(struct loader *l, const struct toml_value *root
     for (const struct toml_value *item = list->first; item;
          item = list == &single ? NULL : item->next) {
         if (item->kind != TOML_TEXT)
-            return suite_complain(&place, l->err, "wants strings, got %s",
+            return suite_complain(&place, l->err, "needs strings, got %s",
                                   toml_kind_name(item->kind));
         TRY(load(l, item->text, value->file, &place));
     }

@@ -139,7 +139,7 @@ enum status suite_load(const char *path, int cpus, struct suite *suite, struct e
 /* The same from memory; includes are relative to the folder of `path`. */
 enum status suite_parse(const char *path, const char *text, size_t size, int cpus,
                         struct suite *suite, struct error *err);
-/* True when suite_load would find something: what tells a suite from a workload. */
+/* True when suite_load would find something: this distinguishes a suite from a workload. */
 bool suite_exists(const char *path);
 /* Adds one entry as a command line names it: "resnet50:version=1.5", "model.onnx". */
 enum status suite_add_word(struct suite *suite, const char *word, struct error *err);

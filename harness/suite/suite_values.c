@@ -50,12 +50,12 @@ static enum status wrong_type(const struct axis_reader *r, const struct toml_val
 {
     const char *is = toml_kind_name(value->kind);
     if (value->kind == TOML_TEXT && r->key->choices && r->key->type == SUITE_INT)
-        return suite_complain(r->place, r->err, "wants an integer or \"%s\", got \"%.60s\"",
+        return suite_complain(r->place, r->err, "needs an integer or \"%s\", got \"%.60s\"",
                               r->key->choices[0], value->text);
     if (value->kind == TOML_TEXT)
-        return suite_complain(r->place, r->err, "wants %s, got the string \"%.60s\"",
+        return suite_complain(r->place, r->err, "needs %s, got the string \"%.60s\"",
                               type_name(r->key), value->text);
-    return suite_complain(r->place, r->err, "wants %s, got %s %s", type_name(r->key), article(is),
+    return suite_complain(r->place, r->err, "needs %s, got %s %s", type_name(r->key), article(is),
                           is);
 }
 

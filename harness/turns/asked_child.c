@@ -250,7 +250,7 @@ enum status asked_child_block(struct asked_child *child, int64_t runs, double li
 
 /* ---- stopping ---- */
 
-/* Wrappers of a program may have left it behind: the group goes with its leader. */
+/* A wrapper may have ended without its program: the whole group is ended with its leader. */
 static enum status kill_group(struct asked_child *child, struct error *err)
 {
     int state;

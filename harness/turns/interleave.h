@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measures two programs in turns, so that whatever happens to the machine happens to both. Each is
- * a command that speaks the protocol of `ridge run MODEL --on-request`: it prints "ready", then for
- * every line that it reads one sample in milliseconds; it ends when its input ends.
+ * a command that follows the protocol of `ridge run MODEL --on-request`: it prints "ready", then
+ * for every line that it reads one sample in milliseconds; it ends when its input ends.
  *
  * Per pair both are started afresh (memory layout and addresses differ from process to process,
  * and that difference is noise, too), warmed up and asked in the order A B B A A B B A ...; the one

@@ -14,7 +14,7 @@ enum { ANSWER_BYTES = 16384 };
 
 static const double limit_s = 60;
 
-/* Where a name without '/' lies in PATH. */
+/* Where in PATH a name without '/' is found. */
 static const char *file_of(const char *program, struct arena *arena)
 {
     const char *path = getenv("PATH");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which program another one is, perhaps an older one: what it says of itself. */
+ * Identifies another program, perhaps an older one, by what it says about itself. */
 #ifndef HARNESS_TURNS_PROGRAM_PROBE_H
 #define HARNESS_TURNS_PROGRAM_PROBE_H
 

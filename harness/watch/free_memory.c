@@ -11,7 +11,7 @@
 enum { PATH_SIZE = 1024 };
 static const double no_limit = 0x1p62; /* what version 1 says when there is none */
 
-/* The number behind a key, of a file or, without key, at its beginning; NAN: there is none. */
+/* The number after a key in a file or, without a key, at its beginning; NAN: there is none. */
 static double number_in(const char *root, const char *path, const char *key)
 {
     char text[128], *end;

@@ -14,7 +14,7 @@ struct free_memory {
 };
 
 /* The least of: MemAvailable; what each control group above this process grants and does not use
- * (versions 1 and 2; pages of files can be had back and count as free, swap does not count); what
+ * (versions 1 and 2; pages of files can be reclaimed and count as free, swap does not count); what
  * `ulimit -v` and `ulimit -d` leave. */
 struct free_memory free_memory_find(const char *root);
 

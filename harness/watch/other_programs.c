@@ -205,7 +205,7 @@ static double own_time(void)
 
 /* ---- quotas ---- */
 
-/* A number behind its key in a cpu.stat; 0 when it is not there. */
+/* The number after a key in a cpu.stat; 0 when there is none. */
 static double throttled(const char *root, const char *folder, bool *known)
 {
     static const struct {
@@ -291,8 +291,8 @@ void other_programs_end(struct other_programs *p, struct others *out)
     double own_s = own_time() - p->own_s, busy_s = busy_of_cpus(p->root, &out->cpus) - p->busy_s;
     double quota_s = quota_time(p->root) - p->quota_s;
     out->all_s = fmax(0, busy_s - own_s);
-    /* A /proc/stat that does not know our own work (containers may bring their own) tells nothing
-     * of others' work either. Its ticks are not exact. */
+    /* A /proc/stat that does not know our own work (containers may have one of their own) says
+     * nothing about others' work either. Its ticks are not exact. */
     if (isnan(busy_s) || busy_s < 0.8 * own_s - 4 * tick_s())
         out->all_s = NAN;
     out->quota_s = quota_s > 0 ? quota_s : 0;

@@ -20,7 +20,8 @@ struct run_delay {
     bool incomplete;         /* a thread could not be read or remembered */
 };
 
-/* `root` stands before /proc, "" on a real machine. What is had then is where counting begins. */
+/* `root` stands before /proc, "" on a real machine. Counting begins with the values of that moment.
+ */
 void run_delay_open(struct run_delay *delay, const char *root);
 /* Brings the sums up to date. Takes 1 us and 2 us more for each thread. */
 void run_delay_read(struct run_delay *delay);

@@ -109,7 +109,7 @@ enum status nvml_load(const char *file, const char *driver, struct nvml_api *api
 
 enum nvml_held { HELD_POWER, HELD_HEAT, HELD_BOOST, HELD_BOARD, HELD_COUNT };
 
-/* What a watch saw. Sums over all its begins and ends; NAN: this GPU does not tell. */
+/* What a watch saw. Sums over all its begins and ends; NAN: this GPU does not report it. */
 struct nvml_seen {
     double seconds;
     double energy_j;

@@ -2,7 +2,7 @@
  *
  * Comma-separated values after RFC 4180: lines end in CRLF, a cell with a comma, a quote or a line
  * end stands in quotes. NULL is nothing at all, an empty text is "". A text that begins with = + -
- * @ or a tab stands in quotes behind an apostrophe: spreadsheets take it for text then, not for a
+ * @ or a tab is put in quotes after an apostrophe: spreadsheets then take it for text, not for a
  * formula. Numbers stay numbers. */
 #include <stdbool.h>
 #include <string.h>

@@ -64,7 +64,7 @@ static enum status write_metric(struct json *json, const struct grid *grid, int6
 static enum status write_json(const struct grid *grid, FILE *stream, struct error *err)
 {
     struct json json;
-    /* The column behind that of the samples has the visit of each. */
+    /* The column after that of the samples has the visit of each. */
     int samples = grid_column_find(grid, "samples_ns"), name = grid_column_find(grid, "metric");
     json_begin(&json, stream);
     json_open(&json, NULL, '[');

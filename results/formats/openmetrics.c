@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenMetrics text 1.0, for Prometheus and what understands it. One family of gauges per metric and
- * unit; a name that has a unit ends in it, as the standard wants. Numbers that could not be had are
+ * unit; a name that has a unit ends in it, as the standard requires. Numbers that are absent are
  * left out: a gauge has no reason. */
 #include <ctype.h>
 #include <math.h>

@@ -107,7 +107,7 @@ prints_nothing
 
 run ridge help --completion
 exits 2
-complains 'wants a value'
+complains 'needs a value'
 
 # Every workload has a page, and the numbers of its graph follow it.
 missing=""

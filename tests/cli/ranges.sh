@@ -18,14 +18,14 @@ for words in "graph ncf -b" "import tests/none.onnx -b" "export ncf -o none.onnx
         # shellcheck disable=SC2086
         run ridge $words $number
         exits 2
-        complains 'wants (a value from 1 to [0-9]+|an integer), got'
+        complains 'needs (a value from 1 to [0-9]+|an integer), got'
         prints_nothing
     done
 done
 for option in --limit --detect; do
     run ridge compare a b $option -1
     exits 2
-    complains "$option wants a value from 0 to 1000, got \"-1\""
+    complains "$option needs a value from 0 to 1000, got \"-1\""
 done
 
 # Each name once.

@@ -263,12 +263,12 @@ static void mistakes_are_named(void **state)
     fails(NCF "scenario = \"server\"\n", NO_OVERRIDES, "latency_bound_s");
     fails(NCF, (struct plan_overrides){.only = "ncd"}, "--only: \"ncd\" is not in the suite, did");
     fails(NCF, (struct plan_overrides){.only = "ncf,"}, "--only: \"\" is not in the suite; `ri");
-    fails(NCF, (struct plan_overrides){.batch = "1,x"}, "--batch: wants an integer, got the st");
+    fails(NCF, (struct plan_overrides){.batch = "1,x"}, "--batch: needs an integer, got the st");
     fails(NCF, (struct plan_overrides){.batch = "0"}, "--batch: 0 is not in 1 to 1000000000");
-    fails(NCF, (struct plan_overrides){.batch = ""}, "--batch: wants an integer, got the st");
+    fails(NCF, (struct plan_overrides){.batch = ""}, "--batch: needs an integer, got the st");
     fails(NCF, (struct plan_overrides){.batch = "99999999999999999999"}, "--batch: 9223372036");
     fails(NCF, (struct plan_overrides){.samples = -1}, "--samples: -1 is not in 1 to");
-    fails(NCF, (struct plan_overrides){.interval = "x"}, "--interval: wants a number");
+    fails(NCF, (struct plan_overrides){.interval = "x"}, "--interval: needs a number");
     fails(NCF, (struct plan_overrides){.scenario = "servr"}, "did you mean \"server\"?");
     fails(NCF "batch = { from = 1, to = 1000, plus = 1 }\n",
           (struct plan_overrides){.threads = "1,2,3,4,5,6"}, "more than 5000 points");
@@ -331,7 +331,7 @@ static void wrong_words_are_named(void **state)
         {"resnet50:vesion=1", "resnet50 has no parameter \"vesion\", did you mean \"version\"?"},
         {"resnet50:version", "resnet50:version: \"version\" should be PARAMETER=VALUE"},
         {"resnet50:version=2.5", "\"2.5\" is not known, did you mean \"1.5\"?"},
-        {"resnet50:image=x", "resnet50:image=x: wants an integer, got the string \"x\""},
+        {"resnet50:image=x", "resnet50:image=x: needs an integer, got the string \"x\""},
         {"ncf:zzzzzzzz=1", "ncf has no parameter \"zzzzzzzz\"; `ridge list` shows all"},
         {"none.toml", "there is no suite \"none.toml\""},
         {"none.onnx", "none.onnx: No such file"},

@@ -39,13 +39,14 @@ static int weight(struct graph *g, const char *name, const char *part, struct sh
     return same ? known : graph_param(g, full, DTYPE_F32, shape, fill);
 }
 
-/* Padding before the first pixel so that ceil(in / stride) windows fit; the rest goes behind. */
-static int64_t pads_same(int64_t in, const struct window2d *w, int64_t *behind)
+/* Padding before the first pixel so that ceil(in / stride) windows fit; the rest goes after the
+ * last. */
+static int64_t pads_same(int64_t in, const struct window2d *w, int64_t *after)
 {
     int64_t out = (in + w->stride - 1) / w->stride;
     int64_t total = (out - 1) * w->stride + w->kernel - in;
     total = total > 0 ? total : 0;
-    *behind = total - total / 2;
+    *after = total - total / 2;
     return total / 2;
 }
 

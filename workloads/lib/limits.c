@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workloads/lib/limits.h"
 
-/* The first error of a graph is the one that is told. */
+/* The first error of a graph is the one that is reported. */
 static bool hold(struct graph *g, bool good, const char *name, int64_t value, const char *must,
                  int64_t limit)
 {

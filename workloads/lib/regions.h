@@ -8,7 +8,7 @@
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 
-/* Every image has nodes of its own behind the first stage. */
+/* Every image has nodes of its own after the first stage. */
 enum { REGIONS_MAX = 2048, IMAGES_MAX = 64 };
 
 /* Whether batch, "proposals" and "detections" (NULL: no such parameter) are within these limits;
@@ -59,11 +59,11 @@ struct best {
 };
 struct best best_kept(struct graph *g, int kept, int64_t keep);
 
-/* Proposals: boxes [K, 4] by falling scores [K] -> [keep, 4], zeros behind the last. */
+/* Proposals: boxes [K, 4] by falling scores [K] -> [keep, 4], zeros after the last. */
 int propose(struct graph *g, int boxes, int scores, int64_t keep, const struct suppression *s);
 
 /* Rows [keep, 6]: class, score and box of the best of kept [C K], where class k has its own boxes
- * at rows k K + .. of boxes [C K, 4], or all share boxes [K, 4]. Zeros behind the last. */
+ * at rows k K + .. of boxes [C K, 4], or all share boxes [K, 4]. Zeros after the last. */
 int detections(struct graph *g, int kept, int boxes, int64_t classes, int64_t keep);
 
 /* TensorFlow's crop_and_resize with one sample per element: element i of n is read at

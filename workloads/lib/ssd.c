@@ -55,7 +55,7 @@ static int head(struct graph *g, int x, const struct ssd_map *m, const char *par
     bool conf = each != 4;
     int64_t k = m->kernel, pad = k / 2, out = priors_per_cell(m) * each;
     const char *name = name_of(g, "%s_mbox_%s", m->name, part);
-    /* Variance s^2 / fan in; features behind a ReLU have a mean square near 1. */
+    /* Variance s^2 / fan in; features after a ReLU have a mean square near 1. */
     double bound = (conf ? conf_spread : loc_spread) * sqrt(3.0 / (double)(in.dim[1] * k * k));
     struct fill spread = {.kind = FILL_UNIFORM, .a = -bound, .b = bound};
     struct fill small = {.kind = FILL_UNIFORM, .a = -0.05, .b = 0.05};

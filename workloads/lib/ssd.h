@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The head of single-shot detectors (Liu et al., ECCV 2016), the same behind every backbone: two
+ * The head of single-shot detectors (Liu et al., ECCV 2016), the same after every backbone: two
  * convolutions per feature map, priors, decoding, non-maximum suppression. */
 #ifndef WORKLOADS_LIB_SSD_H
 #define WORKLOADS_LIB_SSD_H

@@ -10,7 +10,7 @@ int vgg_conv(struct graph *g, int x, const char *name, int64_t out, int64_t kern
 
 /* Stage 1 to 5: its two or three convolutions "conv3_1" ..., each with ReLU; no pooling. */
 int vgg16_stage(struct graph *g, int x, int stage);
-/* Stages first to last with 2x2 max pooling between them, none behind the last. */
+/* Stages first to last with 2x2 max pooling between them, none after the last. */
 int vgg16_stages(struct graph *g, int x, int first, int last);
 /* max, 2x2/2; an odd row or column counts as half a window: Caffe's rounding and TensorFlow's SAME
  * are one here. */

@@ -3,7 +3,7 @@
  * Control flow, resolved before the run: a graph here has none.
  *
  * If with a known condition becomes its branch; with an unknown one both branches, and a Where per
- * output. Loop and Scan are unrolled when their length is known; iterations behind a condition of a
+ * output. Loop and Scan are unrolled when their length is known; iterations after a condition of a
  * Loop that is not known change nothing, by a Where per variable. Subgraphs see the names around
  * them. */
 #include <string.h>

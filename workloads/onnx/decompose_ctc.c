@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CTCGreedyDecoder in ONNX: the labels that stay get their places from a running sum of ones;
- * those that go are all put into one column behind the last, which is cut off. */
+ * those that are dropped are all put into one column after the last, which is cut off. */
 #include <stdlib.h>
 
 #include "engine/graph/op.h"

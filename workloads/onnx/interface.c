@@ -22,7 +22,7 @@ static enum dtype dtype_of(const Onnx__ValueInfoProto *info)
     return tensor && type->tensor_type ? dtype_from_onnx(type->tensor_type->elem_type) : DTYPE_NONE;
 }
 
-/* Ports and, behind them in the same block, their names. */
+/* Ports and, after them in the same block, their names. */
 struct writer {
     struct onnx_port *ports; /* NULL: only counts */
     char *text;

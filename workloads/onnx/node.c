@@ -120,7 +120,7 @@ static enum status check_attrs(const struct draft *d, struct error *err)
     return STATUS_OK;
 }
 
-/* Contents that decide shapes must be constants; `why` says of the first that is not. */
+/* Contents that decide shapes must be constants; `why` names the first that is not. */
 static void fold_const_inputs(struct importer *im, const struct draft *d, struct error *why)
 {
     struct error reason;

@@ -25,7 +25,7 @@ static enum status join_axes(struct importer *im, struct draft *d, struct error 
     return STATUS_OK;
 }
 
-/* Input 1 gets dimensions of size 1 behind its own until its axis 0 is input 0's `axis`. */
+/* Input 1 gets dimensions of size 1 after its own until its axis 0 is input 0's `axis`. */
 static enum status align_operand(struct importer *im, struct draft *d, int axis, struct error *err)
 {
     int64_t axes[RANK_MAX];

@@ -101,7 +101,7 @@ static int auxiliary_loss(struct graph *g, int clicked, int not_clicked, int mas
     return unary(g, "Neg", mean(g, terms));
 }
 
-/* Dice: a PReLU whose corner is smooth and lies at the batch's mean; statistics of this batch. */
+/* Dice: a PReLU whose corner is smooth and is at the batch's mean; statistics of this batch. */
 static int dice(struct graph *g, int x, const char *name, int64_t width)
 {
     int epsilon = graph_const_f32(g, 1e-9f), one = graph_const_f32(g, 1);

@@ -99,7 +99,7 @@ static void build(struct graph *g, const struct workload_config *config)
                         (struct fill){.kind = FILL_UNIFORM, .a = -0.6, .b = 0.6});
     x = graph_node(g, "MatMul", "logits", INPUTS(x, w), NO_ATTRS);
     x = softmax(g, x, -1);
-    int word[2]; /* labels [N, T], -1 behind the end; lengths [N] */
+    int word[2]; /* labels [N, T], -1 after the end; lengths [N] */
     graph_node_many(g, "CTCGreedyDecoder", "decode", INPUTS(x), NO_ATTRS, 2, word);
     graph_rename(g, x, "probabilities");
     graph_rename(g, word[0], "labels");

@@ -3,7 +3,7 @@
  * GoogLeNet (Inception v1): Szegedy et al., "Going Deeper with Convolutions", CVPR 2015, table 1,
  * without the auxiliary classifiers, which serve training only.
  * Form tf is what AI Matrix measured: SAME padding, no normalisation, logits. Form bvlc is Caffe's:
- * local response normalisation behind the first stages, softmax at the end. Caffe's pools round up,
+ * local response normalisation after the first stages, softmax at the end. Caffe's pools round up,
  * which on these sizes is one pixel of padding bottom and right: the same as SAME. */
 #include <string.h>
 
@@ -80,7 +80,7 @@ static void build(struct graph *g, const struct workload_config *config)
     x = stem(g, x, bvlc);
     for (int m = 0; m < ARRAY_COUNT(modules); m++) {
         x = inception(g, x, &modules[m]);
-        if (m == 1 || m == 6) /* behind 3b and 4e */
+        if (m == 1 || m == 6) /* after 3b and 4e */
             x = halve(g, x);
     }
     x = flatten(g, global_average_pool(g, x));

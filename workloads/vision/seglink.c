@@ -2,7 +2,7 @@
  *
  * SegLink: Shi, Bai, Belongie, "Detecting Oriented Text in Natural Images by Linking Segments",
  * CVPR 2017. A VGG16 trunk as in SSD, six maps from fine to coarse; every cell predicts whether it
- * lies on text, an oriented box, and to which neighbours it is linked: eight around it and, from
+ * is on text, an oriented box, and to which neighbours it is linked: eight around it and, from
  * the second map on, four in the map before. Linked segments become lines of text. */
 #include "workloads/lib/seglink.h"
 #include "workloads/lib/ssd_vgg.h"

@@ -54,7 +54,7 @@ static void say_missing(char *reason)
     }
     cupti_say(reason,
               "libcupti.so.%d was not found: install CUPTI of CUDA %d (pip install "
-              "nvidia-cuda-cupti), and name the file in RIDGE_CUPTI if it lies elsewhere",
+              "nvidia-cuda-cupti), and name the file in RIDGE_CUPTI if it is elsewhere",
               MAJOR, MAJOR);
 }
 
