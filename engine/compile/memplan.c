@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One arena for all intermediate tensors and scratch. Each block must stand from its first to its
- * last step; blocks are placed largest first at the lowest offset that is free for that long
- * (greedy by size, Pisarchyk and Lee 2020: within a few per cent of the best for networks). */
+ * One arena for all intermediate tensors and scratch. A tensor needs its block from the step that
+ * writes it to the last step that reads it, scratch needs one during its step. Blocks are placed
+ * one by one, the largest first, each at the lowest offset where it overlaps no placed block that
+ * is needed at the same time (greedy by size, Pisarchyk and Lee 2020: within a few per cent of the
+ * best plan for networks). */
 #include <stdlib.h>
 
 #include "engine/compile/stages.h"
@@ -33,7 +35,7 @@ static size_t round_up(size_t bytes, size_t align)
     return (bytes + align - 1) & ~(align - 1);
 }
 
-/* Lowest gap between the blocks that stand at the same time. busy is scratch. */
+/* Lowest gap between the blocks that are needed at the same time. busy is scratch. */
 static int64_t find_gap(const struct block *blocks, int placed, const struct block *b,
                         const struct block **busy)
 {

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * One step's candidates on trial. Each candidate runs once on generated data and is compared with
+ * the reference; one that is wrong, crashes or hangs is refused with its reason. A distrusted
+ * kernel makes that first run in a child process (engine/run/probe.h). The right ones are timed.
+ *
+ * First the first variant of every kernel, then further variants of those kernels whose first one
+ * took at most `variant_gain` times the best: variants differ by less than that, unless the kernel
+ * says otherwise. On the host candidates are timed in turns (trial_turns.c), on a device one after
+ * the other as captured launches (trial_device_time.c), where two that are nearly alike are timed
+ * again in turns. A right candidate always wins over the reference kernel, which is tried only
+ * where nothing else is right.
+ *
  * Products too large for the plain reference, and everything in a quick tuning, are compared with
- * the first native kernel, which the operator tests have proven; on a device with the first one
+ * the first native kernel, which the operator tests have proven; on a device with the first kernel
  * that came with the device. */
 #include "engine/compile/trial.h"
 

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kernel for every step. For each distinct signature all kernels of the operator are asked; the
- * accepting ones go on trial (trial.c); the fastest right one is kept, and remembered on disk. */
+ * Chooses a kernel for every step.
+ *
+ * 1. A step whose signature (operator, attributes, shapes, layouts, epilogue) an earlier step has
+ *    takes that step's choice.
+ * 2. Every kernel of the operator is asked. One that accepts is a candidate with each of its
+ *    variants; one that refuses stays in the list with its reason. On a device the device's kernels
+ *    are asked first, the host's only where none of those is left.
+ * 3. The cache of earlier runs (tune_cache.c) is looked up. Its key contains the signature, the CPU
+ *    or device, and name and code of every candidate, so that a new or changed kernel voids it.
+ * 4. Otherwise the candidates go on trial (trial.c), and the winner is remembered.
+ *
+ * A quick tuning tries one step of those that differ only in sizes of one magnitude and lets the
+ * others take its winner; distrusted kernels are then still tried once, alone. Its winners have
+ * keys of their own, which a full tuning does not read. With --no-tune the first candidate is
+ * taken; where it cannot be prepared, the next one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

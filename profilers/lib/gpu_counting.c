@@ -1,4 +1,17 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A GPU has few counters, so CUPTI spreads the metrics of a group over several passes and wants the
+ * same work repeated for each. The groups of the chip are *units*: first each for the execution as
+ * a whole, then those that count steps. The current unit is the first that is not complete.
+ *
+ *   begin   opens the unit's counters where this is its first pass, and starts the pass. A unit of
+ *           the whole is one range around all executions; else the caller brackets every step.
+ *   end     ends the pass. CUPTI says whether it was the unit's last; then the ranges are decoded
+ *           and divided by the executions, the counters are closed, and the next unit is current.
+ *
+ * How many passes there will be is known only unit by unit: one whose condition (`zero_when`: no
+ * tensor instruction ran) holds after earlier units counts 0 without a pass. Sampled units
+ * (cupti_pm) take one pass, with samples as far apart as its expected length asks for. */
 #include "profilers/lib/gpu_counting.h"
 
 #include <inttypes.h>
