@@ -26,10 +26,10 @@ static const double scratch_most = 128e6;  /* kernels work in blocks that fit th
 struct walk {
     const struct graph *g;
     const struct exe_options *options;
-    int *root;   /* per value: whose memory it is */
-    int *last;   /* per root: the node that reads it last; node_count: an output */
-    bool *there; /* per root: it stands */
-    bool *kept;  /* per weight: plain, for all that read it */
+    int *root;  /* per value: whose memory it is */
+    int *last;  /* per root: the node that reads it last; node_count: an output */
+    bool *held; /* per root: its memory is in use */
+    bool *kept; /* per weight: plain, for all that read it */
 };
 
 static double bytes_of(const struct value *value)
@@ -151,8 +151,8 @@ static void compile_need(struct walk *w, struct memory_need *need)
         for (int k = 0; k < node->input_count; k++) {
             const struct value *value = input_of(w, node, k);
             if (value && value_is_fixed(value) && w->last[node->inputs[k]] == n &&
-                !w->there[node->inputs[k]]) {
-                w->there[node->inputs[k]] = true; /* here: gone */
+                !w->held[node->inputs[k]]) {
+                w->held[node->inputs[k]] = true; /* in this walk: released */
                 standing -= bytes_of(value);
             }
         }
@@ -188,18 +188,18 @@ static double size_in(const struct walk *w, int value, bool reference)
 static void enter(struct walk *w, int value, bool reference, double *live)
 {
     int root = value == NONE ? NONE : w->root[value];
-    if (root == NONE || w->there[root] || !counts(w, root, reference))
+    if (root == NONE || w->held[root] || !counts(w, root, reference))
         return;
-    w->there[root] = true;
+    w->held[root] = true;
     *live += size_in(w, root, reference);
 }
 
 static void leave(struct walk *w, int value, int node, bool reference, double *live)
 {
     int root = value == NONE ? NONE : w->root[value];
-    if (root == NONE || !w->there[root] || w->last[root] > node)
+    if (root == NONE || !w->held[root] || w->last[root] > node)
         return;
-    w->there[root] = false;
+    w->held[root] = false;
     *live -= size_in(w, root, reference);
 }
 
@@ -208,7 +208,7 @@ static double peak_of(struct walk *w, bool reference)
 {
     const struct graph *g = w->g;
     double live = 0, peak = 0;
-    memset(w->there, 0, (size_t)g->value_count * sizeof(*w->there));
+    memset(w->held, 0, (size_t)g->value_count * sizeof(*w->held));
     for (int n = 0; n < g->node_count; n++) {
         const struct node *node = &g->nodes[n];
         if (node->dead)
@@ -269,10 +269,10 @@ enum status graph_need(const struct graph *graph, const struct exe_options *opti
                      .options = options,
                      .root = calloc(count, sizeof(*w.root)),
                      .last = calloc(count, sizeof(*w.last)),
-                     .there = calloc(count, sizeof(*w.there)),
+                     .held = calloc(count, sizeof(*w.held)),
                      .kept = calloc(count, sizeof(*w.kept))};
     *need = (struct memory_need){.weights = 0};
-    bool fine = w.root && w.last && w.there && w.kept;
+    bool fine = w.root && w.last && w.held && w.kept;
     if (fine) {
         find_roots(&w, true);
         for (int v = 0; v < graph->value_count; v++)
@@ -285,7 +285,7 @@ enum status graph_need(const struct graph *graph, const struct exe_options *opti
     }
     free(w.root);
     free(w.last);
-    free(w.there);
+    free(w.held);
     free(w.kept);
     return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
 }

@@ -38,13 +38,14 @@ static void put_attr(FILE *out, const struct attr *attr)
     }
 }
 
-/* Sizes as they are, or of kin: which power of two they reach, and which dimension is innermost. */
-static void put_desc(FILE *out, const struct desc *desc, bool fixed, bool kin)
+/* Sizes as they are, or by magnitude: which power of two they reach, and which dimension is
+ * innermost. */
+static void put_desc(FILE *out, const struct desc *desc, bool fixed, bool by_magnitude)
 {
     fprintf(out, " %s%s", dtype_name(desc->dtype), fixed ? "!" : "");
     for (int k = 0; k < desc->shape.rank; k++) {
         int64_t dim = desc->shape.dim[k], stride = desc->stride[k];
-        if (kin)
+        if (by_magnitude)
             fprintf(out, ":%d%s", dim > 0 ? ilogb((double)dim) : -1, stride == 1 ? "!" : "");
         else
             fprintf(out, ":%lld/%lld", (long long)dim, (long long)stride);
@@ -76,17 +77,17 @@ static void put_circumstances(FILE *out, const struct exe *exe, const struct ste
     fprintf(out, " threads=%d isa=%s providers=%s error=%g cpu=%s", step->query.threads,
             isa_name(exe->options.isa), exe->options.providers ? exe->options.providers : "all",
             exe->options.max_error, cpu_model(model, sizeof(model)));
-    const struct device_properties *there = &exe_device(exe)->properties;
+    const struct device_properties *device = &exe_device(exe)->properties;
     if (exe_is_on_device(exe))
-        fprintf(out, " device=%s %d units driver=%s%s%s", there->name, there->units, there->driver,
-                exe->options.precision == PRECISION_TF32 ? " tf32" : "",
+        fprintf(out, " device=%s %d units driver=%s%s%s", device->name, device->units,
+                device->driver, exe->options.precision == PRECISION_TF32 ? " tf32" : "",
                 exe->options.no_capture ? " launched" : "");
     for (int k = 0; k < plugin_info_count(); k++)
         if (plugin_info_at(k)->state == PLUGIN_LOADED)
             fprintf(out, " %s=%s", plugin_info_at(k)->name, plugin_info_at(k)->version);
 }
 
-static void put_family(FILE *out, const struct node *node)
+static void put_operator(FILE *out, const struct node *node)
 {
     const struct attr *window = node_attr(node, "kernel_shape");
     fprintf(out, "%s", node->op->name);
@@ -94,7 +95,7 @@ static void put_family(FILE *out, const struct node *node)
         put_attr(out, window);
 }
 
-static void put_step(FILE *out, const struct exe *exe, const struct step *step, bool kin)
+static void put_step(FILE *out, const struct exe *exe, const struct step *step, bool by_magnitude)
 {
     const struct node *node = step->query.node;
     fprintf(out, "%s", node->op->name);
@@ -106,10 +107,11 @@ static void put_step(FILE *out, const struct exe *exe, const struct step *step, 
                 (double)node->posts[k].b, node->posts[k].input);
     for (int k = 0; k < step->query.in_count; k++)
         put_desc(out, &step->query.in[k],
-                 node->inputs[k] != NONE && value_is_fixed(&exe->g->values[node->inputs[k]]), kin);
+                 node->inputs[k] != NONE && value_is_fixed(&exe->g->values[node->inputs[k]]),
+                 by_magnitude);
     fputs(" ->", out);
     for (int k = 0; k < step->query.out_count; k++)
-        put_desc(out, &step->query.out[k], false, kin);
+        put_desc(out, &step->query.out[k], false, by_magnitude);
 }
 
 /* To be freed; NULL: out of memory. */
@@ -120,10 +122,10 @@ static char *text_of(const struct exe *exe, const struct step *step, enum likene
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    if (likeness == LIKE_FAMILY)
-        put_family(out, step->query.node);
+    if (likeness == LIKE_OPERATOR)
+        put_operator(out, step->query.node);
     else
-        put_step(out, exe, step, likeness == LIKE_KIN);
+        put_step(out, exe, step, likeness == LIKE_SIMILAR);
     put_circumstances(out, exe, step);
     fclose(out);
     return text;
@@ -131,7 +133,7 @@ static char *text_of(const struct exe *exe, const struct step *step, enum likene
 
 char *step_signature(const struct exe *exe, const struct step *step, struct arena *arena)
 {
-    char *text = text_of(exe, step, LIKE_TWIN);
+    char *text = text_of(exe, step, LIKE_SAME);
     char *copy = text ? arena_strdup(arena, text) : NULL;
     free(text);
     return copy;
@@ -139,6 +141,7 @@ char *step_signature(const struct exe *exe, const struct step *step, struct aren
 
 uint64_t step_likeness(const struct exe *exe, const struct step *step, enum likeness likeness)
 {
+    /* Parts of keys in the caches that users have. */
     static const char *const salt[] = {"twin", "kin", "family"};
     char *text = text_of(exe, step, likeness);
     uint64_t hash = random_hash(text ? text : step->signature) ^ random_hash(salt[likeness]);

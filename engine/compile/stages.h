@@ -65,7 +65,7 @@ char *step_signature(const struct exe *exe, const struct step *step, struct aren
 
 /* How much two steps have in common: everything; all but sizes of one magnitude; operator, window
  * and circumstances. */
-enum likeness { LIKE_TWIN, LIKE_KIN, LIKE_FAMILY };
+enum likeness { LIKE_SAME, LIKE_SIMILAR, LIKE_OPERATOR };
 /* Equal for steps that are so alike. */
 uint64_t step_likeness(const struct exe *exe, const struct step *step, enum likeness likeness);
 

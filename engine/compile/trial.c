@@ -5,11 +5,9 @@
  * kernel makes that first run in a child process (engine/run/probe.h). The right ones are timed.
  *
  * First the first variant of every kernel, then further variants of those kernels whose first one
- * took at most `variant_gain` times the best: variants differ by less than that, unless the kernel
- * says otherwise. On the host candidates are timed in turns (trial_turns.c), on a device one after
- * the other as captured launches (trial_device_time.c), where two that are nearly alike are timed
- * again in turns. A right candidate always wins over the reference kernel, which is tried only
- * where nothing else is right.
+ * took at most `variant_gain` times the best. On the host candidates are timed in turns
+ * (trial_turns.c), on a device as captured launches (trial_device_time.c). The reference kernel is
+ * tried only where nothing else is right.
  *
  * Products too large for the plain reference, and everything in a quick tuning, are compared with
  * the first native kernel, which the operator tests have proven; on a device with the first kernel
@@ -89,7 +87,7 @@ static void trial_close(struct trial *t)
             memory_free(t->out[k], t->exe->places[node->outputs[k]].bytes);
     for (int k = 0; t->expected && k < node->output_count; k++)
         ref_release(&t->expected[k]);
-    trial_there_close(t);
+    trial_device_close(t);
     free(t->in);
     free(t->out);
     free(t->expected);
@@ -131,7 +129,7 @@ static enum status error_of(const struct trial *t, int k, double *error, struct 
     const struct desc *out = &t->step->query.out[k];
     if (expected->f && desc_is_dense(out)) {
         *error = ref_native_error(t->exe->pool, out->dtype, t->out[k], expected,
-                                  t->there ? t->there->looked_at[k] : NULL);
+                                  t->on_device ? t->on_device->looked_at[k] : NULL);
         return STATUS_OK;
     }
     struct desc order = order_of(out);
@@ -149,7 +147,7 @@ static void odd_of(const struct trial *t, int k, double error, char *text, size_
     struct ref_odd odd;
     const struct desc *out = &t->step->query.out[k];
     struct desc order = order_of(out);
-    bool sampled = t->there && t->there->looked_at[k];
+    bool sampled = t->on_device && t->on_device->looked_at[k];
     text[0] = '\0';
     if (isfinite(error) || sampled || read_from(&order, t->out[k], &got, NULL) != STATUS_OK)
         return;
@@ -269,12 +267,12 @@ static bool is_first_variant(const struct step *step, int k)
 }
 
 /* Of further variants of a kernel a sample is looked at. */
-static enum status check_there(struct trial *t, struct contestant *own, struct error *err)
+static enum status check_on_device(struct trial *t, struct contestant *own, struct error *err)
 {
     bool known = knows_result(t);
     struct candidate *c = own->candidate;
     bool whole = !known || is_first_variant(t->step, (int)(c - t->step->candidates));
-    TRY(trial_there_run(t, own, whole, err));
+    TRY(trial_device_run(t, own, whole, err));
     TRY(judge(t, c->kernel, err));
     if (!known)
         snprintf(c->note, sizeof(c->note), "compared with nothing, others with it");
@@ -282,35 +280,37 @@ static enum status check_there(struct trial *t, struct contestant *own, struct e
 }
 
 /* Prepares, checks and times one candidate of the device. */
-static enum status try_there(struct trial *t, struct candidate *c, bool timed, struct error *err)
+static enum status try_on_device(struct trial *t, struct candidate *c, bool timed,
+                                 struct error *err)
 {
     struct contestant own = {.candidate = c};
-    TRY(trial_there_open(t, err));
-    enum status status = trial_there_prepare(t, &own, err);
+    TRY(trial_device_open(t, err));
+    enum status status = trial_device_prepare(t, &own, err);
     if (status == STATUS_OK)
-        status = check_there(t, &own, err);
+        status = check_on_device(t, &own, err);
     if (status == STATUS_OK && timed)
-        status = trial_there_time(t, &own, err);
-    trial_there_release(t, &own);
+        status = trial_device_time(t, &own, err);
+    trial_device_release(t, &own);
     return status;
 }
 
-static bool is_there(const struct trial *t, const struct kernel *kernel)
+static bool is_on_device(const struct trial *t, const struct kernel *kernel)
 {
-    return exe_is_on_device(t->exe) && exe_runs_there(t->exe, kernel);
+    return exe_is_on_device(t->exe) && exe_runs_on_device(t->exe, kernel);
 }
 
 static enum status try_candidate(struct trial *t, struct candidate *c, struct turns *turns,
                                  struct error *err)
 {
-    return is_there(t, c->kernel) ? try_there(t, c, true, err) : try_on_host(t, c, turns, err);
+    return is_on_device(t, c->kernel) ? try_on_device(t, c, true, err)
+                                      : try_on_host(t, c, turns, err);
 }
 
 /* Keeps who was on trial when the device was lost, whom nobody must try after that. */
 static void check_lost(struct trial *t, const struct candidate *c, struct error *why)
 {
-    struct exe_device *there = t->exe->there;
-    if (!there || device_blame(&there->device, there->stream, why) != STATUS_LOST)
+    struct exe_device *on_device = t->exe->on_device;
+    if (!on_device || device_blame(&on_device->device, on_device->stream, why) != STATUS_LOST)
         return;
     t->lost = *why;
     t->loser = c;
@@ -333,10 +333,10 @@ static void expect_from_own(struct trial *t)
     for (int k = 0; k < t->step->candidate_count && !knows_result(t) && !t->lost.code; k++) {
         struct candidate *c = &t->step->candidates[k];
         struct error why = {0};
-        if (c->reason[0] || !is_there(t, c->kernel) ||
+        if (c->reason[0] || !is_on_device(t, c->kernel) ||
             strcmp(c->kernel->provider, exe_device(t->exe)->kind->name) != 0)
             continue;
-        if (try_there(t, c, false, &why) != STATUS_OK)
+        if (try_on_device(t, c, false, &why) != STATUS_OK)
             refuse(t, c, &why);
         c->note[0] = 0;
     }
@@ -350,11 +350,11 @@ static bool is_better(const struct candidate *c, const struct candidate *winner)
     return c->time_ns < winner->time_ns;
 }
 
-static void lead(struct trial *t, struct candidate *c, struct candidate **winner)
+static void take_lead(struct trial *t, struct candidate *c, struct candidate **winner)
 {
     *winner = c;
-    if (t->there && !c->uncaptured)
-        t->there->best_ns = c->time_ns;
+    if (t->on_device && !c->uncaptured)
+        t->on_device->best_ns = c->time_ns;
 }
 
 /* The reference runs only where nothing else does. */
@@ -373,7 +373,7 @@ static void try_one(struct trial *t, int k, struct turns *turns, struct candidat
     if (try_candidate(t, c, turns, &why) != STATUS_OK)
         refuse(t, c, &why);
     else if (!turns->count && is_better(c, *winner))
-        lead(t, c, winner);
+        take_lead(t, c, winner);
 }
 
 /* A kernel whose first variant is far behind is not tried with others: variants differ by less,
@@ -422,7 +422,7 @@ static struct candidate *try_favourite(struct trial *t, struct turns *turns)
 
 static bool competes(const struct trial *t, const struct candidate *c)
 {
-    return !c->reason[0] && c->time_ns > 0 && is_there(t, c->kernel);
+    return !c->reason[0] && c->time_ns > 0 && is_on_device(t, c->kernel);
 }
 
 /* The two best, if they are nearly alike, are timed once more, in turns. */
@@ -438,7 +438,7 @@ static struct candidate *last_look(struct trial *t, struct candidate *winner)
     }
     if (!second || second->time_ns > alike * winner->time_ns)
         return winner;
-    if (trial_there_compare(t, winner, second, &why) == STATUS_OK)
+    if (trial_device_compare(t, winner, second, &why) == STATUS_OK)
         return is_better(second, winner) ? second : winner;
     check_lost(t, winner, &why);
     return winner;
@@ -454,9 +454,9 @@ static void refuse_uncaptured(const struct trial *t, const struct candidate *win
     }
 }
 
-static struct candidate *end_there(struct trial *t, struct candidate *winner)
+static struct candidate *end_on_device(struct trial *t, struct candidate *winner)
 {
-    if (!winner || t->lost.code || !is_there(t, winner->kernel))
+    if (!winner || t->lost.code || !is_on_device(t, winner->kernel))
         return winner;
     if (!t->exe->options.quick_tune)
         winner = last_look(t, winner);
@@ -475,7 +475,7 @@ static enum status try_all(struct trial *t, struct error *err)
     struct candidate *winner = t->favourite ? try_favourite(t, &turns) : NULL;
     winner = winner || t->lost.code ? winner : try_each(t, &turns);
     turns_release(&turns);
-    winner = end_there(t, winner);
+    winner = end_on_device(t, winner);
     if (t->lost.code) {
         if (err)
             *err = t->lost;

@@ -9,23 +9,23 @@
 struct trial {
     struct exe *exe;
     struct step *step;
-    void **in, **out;            /* ours, except fixed inputs */
-    struct ref_tensor *expected; /* per output; count 0: not known */
-    const struct kernel *truth;  /* who computed that */
-    char *evict;                 /* streamed between runs when `cold` */
-    bool cold;                   /* the network's weights exceed the caches */
-    struct candidate *favourite; /* tried alone; the others only if it is wrong. NULL: none */
-    struct tune_cache *cache;    /* of a quick tuning: records of kernels. NULL: not kept */
-    uint64_t family;             /* of the step, with a cache */
-    struct trial_there *there;   /* trial_device.c: the tensors on the device */
-    struct error lost;           /* STATUS_LOST: the device was lost, how, and who was on trial */
+    void **in, **out;               /* ours, except fixed inputs */
+    struct ref_tensor *expected;    /* per output; count 0: not known */
+    const struct kernel *truth;     /* who computed that */
+    char *evict;                    /* streamed between runs when `cold` */
+    bool cold;                      /* the network's weights exceed the caches */
+    struct candidate *favourite;    /* tried alone; the others only if it is wrong. NULL: none */
+    struct tune_cache *cache;       /* of a quick tuning: records of kernels. NULL: not kept */
+    uint64_t operator_key;          /* of the step, with a cache */
+    struct trial_device *on_device; /* trial_device.c: the tensors on the device */
+    struct error lost; /* STATUS_LOST: the device was lost, how, and who was on trial */
     const struct candidate *loser;
 };
 
 enum { TRIAL_EVICT_BYTES = 48 << 20 };
 
 /* The same tensors on the executable's device, for its kernels: made at the first that tries. */
-struct trial_there {
+struct trial_device {
     void **in, **out;  /* per input and output; NULL: absent */
     bool **looked_at;  /* per output: which tiles of REF_TILE elements were fetched; NULL: all */
     void *begin, *end; /* events */
@@ -76,7 +76,7 @@ void turns_release(struct turns *turns);
 double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
                       void *workspace);
 
-/* tune_record.c: whether the kernel lost all its chances on other steps of the family. */
+/* tune_record.c: whether the kernel lost all its chances on other steps of the same operator. */
 bool record_is_hopeless(const struct trial *t, const struct kernel *kernel);
 void record_outcome(const struct trial *t, const struct candidate *winner);
 
@@ -85,26 +85,26 @@ void record_loser(struct tune_cache *cache, const struct step *step, const struc
 void record_refuse_losers(struct tune_cache *cache, const struct step *step);
 
 /* trial_device.c: the device's tensors */
-enum status trial_there_open(struct trial *t, struct error *err);
-void trial_there_close(struct trial *t);
+enum status trial_device_open(struct trial *t, struct error *err);
+void trial_device_close(struct trial *t);
 /* Makes the state and the workspace; trial_there_release what was made, also after a failure. */
-enum status trial_there_prepare(struct trial *t, struct contestant *c, struct error *err);
-void trial_there_release(struct trial *t, struct contestant *c);
+enum status trial_device_prepare(struct trial *t, struct contestant *c, struct error *err);
+void trial_device_release(struct trial *t, struct contestant *c);
 /* Launches once and brings the outputs to t->out; unless `whole`, of large ones a sample only. */
-enum status trial_there_run(struct trial *t, const struct contestant *c, bool whole,
-                            struct error *err);
-enum status trial_there_launch(struct trial *t, const struct contestant *c, int times,
-                               struct error *err);
+enum status trial_device_run(struct trial *t, const struct contestant *c, bool whole,
+                             struct error *err);
+enum status trial_device_launch(struct trial *t, const struct contestant *c, int times,
+                                struct error *err);
 
 /* trial_device_time.c */
 /* Until the stream is idle, but not for ever: FAILED when that took longer than a candidate may,
  * LOST when it seems to have no end. */
-enum status trial_there_wait(struct trial *t, struct error *err);
+enum status trial_device_wait(struct trial *t, struct error *err);
 /* Median time of one launch among many, or the only one of a candidate that is far behind. */
-enum status trial_there_time(struct trial *t, struct contestant *c, struct error *err);
+enum status trial_device_time(struct trial *t, struct contestant *c, struct error *err);
 /* Times two that are nearly alike again, in turns; their candidates get new times. */
-enum status trial_there_compare(struct trial *t, struct candidate *first, struct candidate *second,
-                                struct error *err);
+enum status trial_device_compare(struct trial *t, struct candidate *first, struct candidate *second,
+                                 struct error *err);
 
 /* Tries the step's candidates: sets times, reasons, and `chosen` on the winner. FAILED when none
  * is right; LOST as soon as the device is, whoever is on trial. t has exe, step, evict, cold,

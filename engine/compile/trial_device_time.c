@@ -29,7 +29,7 @@ static void pause_after(double s)
 
 static enum status hangs(struct trial *t, double s, struct error *err)
 {
-    const struct device *device = &t->exe->there->device;
+    const struct device *device = &t->exe->on_device->device;
     char why[160];
     snprintf(why, sizeof(why), "the device hangs: its work was not done after %.3g s", s);
     if (device->kind->give_up)
@@ -37,10 +37,10 @@ static enum status hangs(struct trial *t, double s, struct error *err)
     return FAIL(err, STATUS_LOST, "%s", why);
 }
 
-enum status trial_there_wait(struct trial *t, struct error *err)
+enum status trial_device_wait(struct trial *t, struct error *err)
 {
-    const struct device *device = &t->exe->there->device;
-    void *stream = t->exe->there->stream;
+    const struct device *device = &t->exe->on_device->device;
+    void *stream = t->exe->on_device->stream;
     double most = t->exe->options.trial_s > 0 ? t->exe->options.trial_s : longest_s, s = 0;
     uint64_t begin = clock_now_ns();
     bool done = !device->kind->poll;
@@ -64,11 +64,12 @@ enum status trial_there_wait(struct trial *t, struct error *err)
 /* The stream must be told that the capture is over, also when a launch in it was refused. */
 static enum status record(struct trial *t, struct contestant *c, struct error *err)
 {
-    const struct device *device = &t->exe->there->device;
+    const struct device *device = &t->exe->on_device->device;
     struct error refused = {0};
-    TRY(device->kind->capture_begin(device, t->exe->there->stream, err));
-    enum status launched = trial_there_launch(t, c, c->launches, &refused);
-    enum status ended = device->kind->capture_end(device, t->exe->there->stream, &c->graph, err);
+    TRY(device->kind->capture_begin(device, t->exe->on_device->stream, err));
+    enum status launched = trial_device_launch(t, c, c->launches, &refused);
+    enum status ended =
+        device->kind->capture_end(device, t->exe->on_device->stream, &c->graph, err);
     if (launched == STATUS_OK)
         return ended;
     if (ended == STATUS_OK)
@@ -82,12 +83,12 @@ static enum status record(struct trial *t, struct contestant *c, struct error *e
  * so is the trial's to say. */
 static enum status capture(struct trial *t, struct contestant *c, struct error *err)
 {
-    struct exe_device *there = t->exe->there;
+    struct exe_device *on_device = t->exe->on_device;
     struct error why = {0};
-    if (!there->device.kind->capture_begin || t->exe->options.no_capture ||
+    if (!on_device->device.kind->capture_begin || t->exe->options.no_capture ||
         record(t, c, &why) == STATUS_OK)
         return STATUS_OK;
-    if (device_blame(&there->device, there->stream, &why) == STATUS_LOST) {
+    if (device_blame(&on_device->device, on_device->stream, &why) == STATUS_LOST) {
         *err = why;
         return STATUS_LOST;
     }
@@ -102,22 +103,22 @@ static enum status capture(struct trial *t, struct contestant *c, struct error *
 
 static enum status put_launches(struct trial *t, const struct contestant *c, struct error *err)
 {
-    const struct device *device = &t->exe->there->device;
+    const struct device *device = &t->exe->on_device->device;
     if (!c->graph)
-        return trial_there_launch(t, c, c->launches, err);
-    return device->kind->replay(device, c->graph, t->exe->there->stream, err);
+        return trial_device_launch(t, c, c->launches, err);
+    return device->kind->replay(device, c->graph, t->exe->on_device->stream, err);
 }
 
 static enum status time_launches(struct trial *t, const struct contestant *c, double *ns,
                                  struct error *err)
 {
-    const struct device *device = &t->exe->there->device;
-    void *stream = t->exe->there->stream;
-    TRY(device->kind->event_record(device, t->there->begin, stream, err));
+    const struct device *device = &t->exe->on_device->device;
+    void *stream = t->exe->on_device->stream;
+    TRY(device->kind->event_record(device, t->on_device->begin, stream, err));
     TRY(put_launches(t, c, err));
-    TRY(device->kind->event_record(device, t->there->end, stream, err));
-    TRY(trial_there_wait(t, err));
-    TRY(device->kind->event_elapsed(device, t->there->begin, t->there->end, ns, err));
+    TRY(device->kind->event_record(device, t->on_device->end, stream, err));
+    TRY(trial_device_wait(t, err));
+    TRY(device->kind->event_elapsed(device, t->on_device->begin, t->on_device->end, ns, err));
     *ns /= c->launches;
     return STATUS_OK;
 }
@@ -134,12 +135,12 @@ static enum status warm_up(struct trial *t, const struct contestant *c, double o
         if ((double)(clock_now_ns() - begin) > warm_ns)
             break;
     }
-    return trial_there_wait(t, err);
+    return trial_device_wait(t, err);
 }
 
-enum status trial_there_time(struct trial *t, struct contestant *c, struct error *err)
+enum status trial_device_time(struct trial *t, struct contestant *c, struct error *err)
 {
-    double samples[SAMPLES], once = 0, best = t->there->best_ns;
+    double samples[SAMPLES], once = 0, best = t->on_device->best_ns;
     int count = SAMPLES;
     c->launches = 1;
     TRY(time_launches(t, c, &once, err));
@@ -164,10 +165,10 @@ enum status trial_there_time(struct trial *t, struct contestant *c, struct error
 static enum status prepare_again(struct trial *t, struct contestant *c, struct error *err)
 {
     double fit = sample_ns / (c->candidate->time_ns + 1);
-    TRY(trial_there_prepare(t, c, err));
+    TRY(trial_device_prepare(t, c, err));
     c->launches = fit >= LAUNCHES_MAX ? LAUNCHES_MAX : fit < 1 ? 1 : (int)fit;
-    TRY(trial_there_launch(t, c, 1, err)); /* the first launch may still make something */
-    TRY(trial_there_wait(t, err));
+    TRY(trial_device_launch(t, c, 1, err)); /* the first launch may still make something */
+    TRY(trial_device_wait(t, err));
     return capture(t, c, err);
 }
 
@@ -188,12 +189,12 @@ static enum status play(struct trial *t, struct contestant *both, struct error *
     return STATUS_OK;
 }
 
-enum status trial_there_compare(struct trial *t, struct candidate *first, struct candidate *second,
-                                struct error *err)
+enum status trial_device_compare(struct trial *t, struct candidate *first, struct candidate *second,
+                                 struct error *err)
 {
     struct contestant both[2] = {{.candidate = first}, {.candidate = second}};
     enum status status = play(t, both, err);
     for (int k = 0; k < 2; k++)
-        trial_there_release(t, &both[k]);
+        trial_device_release(t, &both[k]);
     return status;
 }

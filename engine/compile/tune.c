@@ -247,7 +247,7 @@ static const struct tune_entry *known_winner(const struct exe *exe, const struct
  * first, then those that came with the device, which are for what libraries lack. */
 static struct candidate *untried(const struct exe *exe, struct step *step)
 {
-    struct candidate *own = NULL;
+    struct candidate *device_own = NULL;
     const char *device = exe_device(exe)->kind->name;
     for (int k = 0; k < step->candidate_count; k++) {
         struct candidate *c = &step->candidates[k];
@@ -255,9 +255,9 @@ static struct candidate *untried(const struct exe *exe, struct step *step)
             continue;
         if (strcmp(c->kernel->provider, device) != 0)
             return c;
-        own = own ? own : c;
+        device_own = device_own ? device_own : c;
     }
-    return own;
+    return device_own;
 }
 
 static void choose_known(struct exe *exe, struct step *step, struct tune_cache *cache)
@@ -288,7 +288,7 @@ static enum status try_step(struct trial *t, struct tune_cache *cache, struct er
 }
 
 /* What won at another size; of a list that is another one here, the first. */
-static struct candidate *find_kin(struct step *step, const struct tune_entry *entry)
+static struct candidate *find_similar(struct step *step, const struct tune_entry *entry)
 {
     struct candidate *c = find_candidate(step, entry->kernel, entry->variant);
     struct candidate *first = find_candidate(step, entry->kernel, 0);
@@ -296,15 +296,16 @@ static struct candidate *find_kin(struct step *step, const struct tune_entry *en
     return ranked ? first : c;
 }
 
-/* A quick tuning tries one step of each kin. What won there computes the others; a distrusted
- * kernel is on trial still, but alone. */
+/* A quick tuning tries one of the steps that are similar. What won there computes the others; a
+ * distrusted kernel is on trial still, but alone. */
 static enum status choose_quickly(struct exe *exe, struct step *step, struct tune_cache *cache,
                                   const struct trial *trial, struct error *err)
 {
     uint64_t key = quick_key(key_of(step)); /* before the trial adds reasons */
-    uint64_t kin = with_competitors(step_likeness(exe, step, LIKE_KIN), step, false);
-    const struct tune_entry *entry = exe->options.retune ? NULL : tune_cache_find(cache, kin);
-    struct candidate *c = entry ? find_kin(step, entry) : NULL;
+    uint64_t similar_key = with_competitors(step_likeness(exe, step, LIKE_SIMILAR), step, false);
+    const struct tune_entry *entry =
+        exe->options.retune ? NULL : tune_cache_find(cache, similar_key);
+    struct candidate *c = entry ? find_similar(step, entry) : NULL;
     if (c && !c->kernel->distrusted) {
         c->chosen = true;
         return STATUS_OK;
@@ -313,11 +314,11 @@ static enum status choose_quickly(struct exe *exe, struct step *step, struct tun
     t.step = step;
     t.favourite = c;
     t.cache = exe->options.retune ? NULL : cache;
-    t.family = step_likeness(exe, step, LIKE_FAMILY);
+    t.operator_key = step_likeness(exe, step, LIKE_OPERATOR);
     TRY(try_step(&t, cache, err));
     remember(cache, key, chosen_of(step));
     if (!entry)
-        remember(cache, kin, chosen_of(step));
+        remember(cache, similar_key, chosen_of(step));
     return STATUS_OK;
 }
 
@@ -340,10 +341,10 @@ static enum status choose_tried(struct exe *exe, struct step *step, struct tune_
 static enum status choose(struct exe *exe, struct step *step, struct tune_cache *cache,
                           struct trial *trial, struct error *err)
 {
-    const struct step *twin = same_before(exe, step);
-    if (twin) {
-        step->candidates = twin->candidates;
-        step->candidate_count = twin->candidate_count;
+    const struct step *same = same_before(exe, step);
+    if (same) {
+        step->candidates = same->candidates;
+        step->candidate_count = same->candidate_count;
         return STATUS_OK;
     }
     if (exe_is_on_device(exe)) {
@@ -381,8 +382,8 @@ static enum status settle(struct exe *exe, struct step *step, struct error *err)
 static struct candidate *next_untried(struct exe *exe, struct step *step, struct error *err)
 {
     struct candidate *c = untried(exe, step);
-    bool there = exe_is_on_device(exe) && exe_runs_there(exe, step->kernel);
-    if (!c && there && gather(exe, step, SIDE_HOST, err) == STATUS_OK)
+    bool on_device = exe_is_on_device(exe) && exe_runs_on_device(exe, step->kernel);
+    if (!c && on_device && gather(exe, step, SIDE_HOST, err) == STATUS_OK)
         c = untried(exe, step);
     return c;
 }
@@ -396,7 +397,7 @@ static enum status settle_untried(struct exe *exe, struct step *step, struct err
     while ((status = settle(exe, step, &why)) != STATUS_OK) {
         struct candidate *c = chosen_of(step), *next = NULL;
         if (exe_is_on_device(exe))
-            status = device_blame(&exe->there->device, exe->there->stream, &why);
+            status = device_blame(&exe->on_device->device, exe->on_device->stream, &why);
         if (status != STATUS_NO_MEMORY && status != STATUS_LOST) {
             snprintf(c->reason, sizeof(c->reason), "%.255s", why.message);
             c->chosen = false;

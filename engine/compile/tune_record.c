@@ -3,7 +3,7 @@
  * Two records of past trials, kept in the tuner's cache beside the winners.
  *
  * How often in a row a distrusted kernel lost clearly on steps of the same operator and window
- * (LIKE_FAMILY): after CHANCES losses quick tunings no longer try it there, and a win sets the
+ * (LIKE_OPERATOR): after CHANCES losses quick tunings no longer try it there, and a win sets the
  * count back. Trying such a kernel is expensive: it runs in a child process first and then again
  * here. Native kernels are cheap to try, and which of them wins depends on the size (Winograd loses
  * only on small images), so they are not counted.
@@ -19,15 +19,15 @@
 enum { CHANCES = 3 };
 static const double clear_loss = 1.3; /* times the winner */
 
-static uint64_t key_of(uint64_t family, const struct kernel *kernel)
+static uint64_t key_of(uint64_t operator_key, const struct kernel *kernel)
 {
-    return family ^ random_hash(kernel->name) ^ provider_identity(kernel->provider);
+    return operator_key ^ random_hash(kernel->name) ^ provider_identity(kernel->provider);
 }
 
 bool record_is_hopeless(const struct trial *t, const struct kernel *kernel)
 {
     const struct tune_entry *entry =
-        kernel->distrusted ? tune_cache_find(t->cache, key_of(t->family, kernel)) : NULL;
+        kernel->distrusted ? tune_cache_find(t->cache, key_of(t->operator_key, kernel)) : NULL;
     return entry && entry->losses >= CHANCES;
 }
 
@@ -38,7 +38,7 @@ void record_outcome(const struct trial *t, const struct candidate *winner)
         const struct candidate *c = &step->candidates[k];
         if (!c->kernel->distrusted || c->reason[0] || !isfinite(c->time_ns) || c->time_ns <= 0)
             continue;
-        uint64_t key = key_of(t->family, c->kernel);
+        uint64_t key = key_of(t->operator_key, c->kernel);
         const struct tune_entry *known = tune_cache_find(t->cache, key);
         bool lost = c->time_ns > clear_loss * winner->time_ns;
         struct tune_entry entry = {.key = key,

@@ -27,17 +27,17 @@ static bool step_reads(const struct exe *exe, const struct step *step, int k)
 static void mark_step(struct exe *exe, struct step *step)
 {
     const struct node *node = step->query.node;
-    step->on_host = !exe_runs_there(exe, step->kernel);
-    exe->there->host_steps += step->on_host;
+    step->on_host = !exe_runs_on_device(exe, step->kernel);
+    exe->on_device->host_steps += step->on_host;
     for (int k = 0; k < node->input_count; k++) {
         if (!step_reads(exe, step, k))
             continue;
-        struct device_place *place = &root_of(exe, node->inputs[k])->there;
-        *(step->on_host ? &place->read_here : &place->read_there) = true;
+        struct device_place *place = &root_of(exe, node->inputs[k])->on_device;
+        *(step->on_host ? &place->read_by_host : &place->read_by_device) = true;
     }
     for (int k = 0; k < node->output_count; k++)
         if (node->outputs[k] != NONE)
-            root_of(exe, node->outputs[k])->there.written_here = step->on_host;
+            root_of(exe, node->outputs[k])->on_device.written_by_host = step->on_host;
 }
 
 static enum status plan_copies(struct exe *exe, struct step *step, struct error *err)
@@ -51,14 +51,14 @@ static enum status plan_copies(struct exe *exe, struct step *step, struct error 
         if (!step_reads(exe, step, k))
             continue;
         int root = exe->places[node->inputs[k]].root;
-        struct device_place *place = &exe->places[root].there;
-        if (exe->g->values[root].kind != VALUE_RESULT || place->written_here || place->fetched)
+        struct device_place *place = &exe->places[root].on_device;
+        if (exe->g->values[root].kind != VALUE_RESULT || place->written_by_host || place->fetched)
             continue;
         place->fetched = true;
         step->fetch[step->fetch_count++] = root;
     }
     for (int k = 0; k < node->output_count; k++)
-        if (node->outputs[k] != NONE && root_of(exe, node->outputs[k])->there.read_there)
+        if (node->outputs[k] != NONE && root_of(exe, node->outputs[k])->on_device.read_by_device)
             step->give[step->give_count++] = exe->places[node->outputs[k]].root;
     return STATUS_OK;
 }
@@ -78,7 +78,7 @@ static enum status no_room(const struct exe *exe, struct error *err)
 {
     size_t weights = exe->sizes.weight_bytes;
     for (int v = 0; v < exe->g->value_count; v++)
-        if (value_is_fixed(&exe->g->values[v]) && exe->places[v].there.read_there)
+        if (value_is_fixed(&exe->g->values[v]) && exe->places[v].on_device.read_by_device)
             weights += exe->places[v].bytes;
     return error_context(err,
                          "the plan needs %.1f MB for activations and %.1f MB for weights; try a "
@@ -86,18 +86,18 @@ static enum status no_room(const struct exe *exe, struct error *err)
                          (double)exe->sizes.arena_bytes * 1e-6, (double)weights * 1e-6);
 }
 
-static enum status alloc_there(struct exe *exe, size_t bytes, void **memory, struct error *err)
+static enum status alloc_on_device(struct exe *exe, size_t bytes, void **memory, struct error *err)
 {
-    const struct device *device = &exe->there->device;
+    const struct device *device = &exe->on_device->device;
     enum status status = device->kind->alloc(device, bytes, memory, err);
     return status == STATUS_NO_MEMORY ? no_room(exe, err) : status;
 }
 
 static enum status alloc_pinned(struct exe *exe, struct place *place, struct error *err)
 {
-    const struct device *device = &exe->there->device;
+    const struct device *device = &exe->on_device->device;
     TRY(device->kind->alloc_host(device, place->bytes, &place->memory, err));
-    place->there.pinned = true;
+    place->on_device.pinned = true;
     return STATUS_OK;
 }
 
@@ -106,8 +106,8 @@ static enum status place_input(struct exe *exe, int v, struct error *err)
     struct place *place = &exe->places[v];
     TRY(alloc_pinned(exe, place, err));
     value_materialise(&exe->g->values[v], place->memory);
-    TRY(alloc_there(exe, place->bytes, &place->there.memory, err));
-    place->there.owned = true;
+    TRY(alloc_on_device(exe, place->bytes, &place->on_device.memory, err));
+    place->on_device.owned = true;
     return STATUS_OK;
 }
 
@@ -128,9 +128,9 @@ static void release_host_copy(struct exe *exe, int v)
 static enum status place_fixed(struct exe *exe, int v, struct error *err)
 {
     struct place *place = &exe->places[v];
-    const struct device *device = &exe->there->device;
-    bool here = place->there.read_here || is_output(exe, v);
-    if (!here && !place->there.read_there)
+    const struct device *device = &exe->on_device->device;
+    bool here = place->on_device.read_by_host || is_output(exe, v);
+    if (!here && !place->on_device.read_by_device)
         return STATUS_OK;
     if (!place->memory) {
         place->memory = memory_alloc(place->bytes);
@@ -140,13 +140,14 @@ static enum status place_fixed(struct exe *exe, int v, struct error *err)
         value_materialise_by(exe->pool, &exe->g->values[v], place->memory);
     }
     exe->sizes.weight_bytes += place->bytes;
-    if (!place->there.read_there)
+    if (!place->on_device.read_by_device)
         return STATUS_OK;
-    TRY(alloc_there(exe, place->bytes, &place->there.memory, err));
-    place->there.owned = true;
-    TRY(device->kind->copy(device, place->there.memory, place->memory, place->bytes, COPY_TO_DEVICE,
-                           exe->there->stream, err));
-    TRY(device->kind->wait(device, exe->there->stream, err)); /* pageable memory, perhaps freed */
+    TRY(alloc_on_device(exe, place->bytes, &place->on_device.memory, err));
+    place->on_device.owned = true;
+    TRY(device->kind->copy(device, place->on_device.memory, place->memory, place->bytes,
+                           COPY_TO_DEVICE, exe->on_device->stream, err));
+    TRY(device->kind->wait(device, exe->on_device->stream,
+                           err)); /* pageable memory, perhaps freed */
     if (!here)
         release_host_copy(exe, v);
     return STATUS_OK;
@@ -157,7 +158,7 @@ static enum status place_result(struct exe *exe, int v, struct error *err)
     struct place *place = &exe->places[v];
     if (place->offset < 0)
         return STATUS_OK;
-    place->there.memory = exe->there->memory + place->offset;
+    place->on_device.memory = exe->on_device->memory + place->offset;
     if (exe->memory)
         place->memory = exe->memory + place->offset;
     else if (is_output(exe, v))
@@ -182,10 +183,10 @@ static enum status place_all(struct exe *exe, struct error *err)
 
 static enum status make_arenas(struct exe *exe, struct error *err)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     void *memory = NULL;
-    TRY(alloc_there(exe, exe->sizes.arena_bytes, &memory, err));
+    TRY(alloc_on_device(exe, exe->sizes.arena_bytes, &memory, err));
     t->memory = memory;
     TRY(kind->fill(&t->device, memory, 0, exe->sizes.arena_bytes, t->stream, err));
     if (!t->host_steps)
@@ -199,14 +200,14 @@ static enum status make_arenas(struct exe *exe, struct error *err)
 static void link_step(struct exe *exe, struct step *step)
 {
     const struct node *node = step->query.node;
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     for (int k = 0; k < node->input_count; k++) {
         const struct place *root = root_of(exe, node->inputs[k]);
-        step->in[k] = !root ? NULL : step->on_host ? root->memory : root->there.memory;
+        step->in[k] = !root ? NULL : step->on_host ? root->memory : root->on_device.memory;
     }
     for (int k = 0; k < node->output_count; k++) {
         const struct place *root = root_of(exe, node->outputs[k]);
-        step->out[k] = !root ? NULL : step->on_host ? root->memory : root->there.memory;
+        step->out[k] = !root ? NULL : step->on_host ? root->memory : root->on_device.memory;
     }
     step->args = (struct kernel_args){.in = step->in, .out = step->out, .pool = exe->pool};
     if (step->workspace_offset >= 0)

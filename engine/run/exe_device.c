@@ -19,7 +19,7 @@ static struct error *sink(struct exe_device *t)
     return t->failed.code == STATUS_OK ? &t->failed : NULL;
 }
 
-bool exe_runs_there(const struct exe *exe, const struct kernel *kernel)
+bool exe_runs_on_device(const struct exe *exe, const struct kernel *kernel)
 {
     const char *device = kernel->device ? kernel->device : "cpu";
     return strcmp(device, exe_device(exe)->kind->name) == 0;
@@ -33,39 +33,39 @@ enum status exe_device_open(struct exe *exe, struct error *err)
         device_close(&device);
         return STATUS_OK;
     }
-    exe->there = arena_alloc(&exe->arena, sizeof(*exe->there));
-    if (!exe->there) {
+    exe->on_device = arena_alloc(&exe->arena, sizeof(*exe->on_device));
+    if (!exe->on_device) {
         device_close(&device);
         return FAIL_NO_MEMORY(err);
     }
-    exe->there->device = device;
+    exe->on_device->device = device;
     TRY(device.kind->bind(&device, err));
-    return device.kind->stream_new(&device, &exe->there->stream, err);
+    return device.kind->stream_new(&device, &exe->on_device->stream, err);
 }
 
 /* ---- running ---- */
 
 static enum status copy_value(struct exe *exe, int root, enum device_copy direction)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     const struct place *place = &exe->places[root];
     bool up = direction == COPY_TO_DEVICE;
-    return t->device.kind->copy(&t->device, up ? place->there.memory : place->memory,
-                                up ? place->memory : place->there.memory, place->bytes, direction,
-                                t->stream, sink(t));
+    return t->device.kind->copy(&t->device, up ? place->on_device.memory : place->memory,
+                                up ? place->memory : place->on_device.memory, place->bytes,
+                                direction, t->stream, sink(t));
 }
 
 static void upload_inputs(struct exe *exe)
 {
     for (int k = 0; k < exe->g->input_count; k++)
         copy_value(exe, exe->places[exe->g->inputs[k]].root, COPY_TO_DEVICE);
-    exe->there->stale = false;
+    exe->on_device->stale = false;
 }
 
 /* Waits first in any case: copies of earlier steps may still read the host's arena. */
 static void run_here(struct exe *exe, const struct step *step)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     for (int k = 0; k < step->fetch_count; k++)
         copy_value(exe, step->fetch[k], COPY_TO_HOST);
     t->device.kind->wait(&t->device, t->stream, sink(t));
@@ -78,7 +78,7 @@ static void run_here(struct exe *exe, const struct step *step)
 
 static void run_step(struct exe *exe, const struct step *step)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     if (t->failed.code != STATUS_OK)
         return;
     if (step->on_host)
@@ -94,7 +94,7 @@ static void run_step(struct exe *exe, const struct step *step)
 
 static void run_steps(struct exe *exe)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     t->device.kind->bind(&t->device, sink(t));
     if (t->stale)
         upload_inputs(exe);
@@ -104,7 +104,7 @@ static void run_steps(struct exe *exe)
 
 static void run_replay(struct exe *exe)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     t->device.kind->bind(&t->device, sink(t));
     if (t->stale)
         upload_inputs(exe);
@@ -114,7 +114,7 @@ static void run_replay(struct exe *exe)
 /* Waits after each step, so that its work is done before the watch is told of its end. */
 void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     t->device.kind->bind(&t->device, sink(t));
     if (t->stale)
         upload_inputs(exe);
@@ -130,7 +130,7 @@ void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
 
 static bool may_capture(struct exe *exe)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     if (exe->options.no_capture)
         snprintf(t->why_not, sizeof(t->why_not), "it was switched off");
     else if (!t->device.kind->capture_begin)
@@ -147,7 +147,7 @@ static bool may_capture(struct exe *exe)
  * themselves refused nothing. */
 static void blame_step(struct exe *exe, struct error *why)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     for (int s = 0; s < exe->step_count; s++) {
         struct device_graph *graph = NULL;
@@ -172,7 +172,7 @@ static void blame_step(struct exe *exe, struct error *why)
 
 static enum status capture(struct exe *exe, struct error *err)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     TRY(kind->capture_begin(&t->device, t->stream, err));
     t->capturing = true;
@@ -195,7 +195,7 @@ static enum status capture(struct exe *exe, struct error *err)
 /* The first run loads code and shows whether all launches are taken; then it may be recorded. */
 static enum status first_run(struct exe *exe, struct error *err)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     struct error why = {0};
     t->stale = true;
     run_steps(exe);
@@ -221,21 +221,21 @@ enum status exe_device_link(struct exe *exe, struct error *err)
 
 void exe_device_idle(struct exe *exe)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     if (t && t->device.kind->bind(&t->device, NULL) == STATUS_OK && t->stream)
         t->device.kind->wait(&t->device, t->stream, NULL);
 }
 
 void exe_device_close(struct exe *exe)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     if (!t)
         return;
     const struct device_kind *kind = t->device.kind;
     for (int v = 0; exe->places && v < exe->g->value_count; v++) {
-        if (exe->places[v].there.owned)
-            kind->free(&t->device, exe->places[v].there.memory);
-        if (exe->places[v].there.pinned)
+        if (exe->places[v].on_device.owned)
+            kind->free(&t->device, exe->places[v].on_device.memory);
+        if (exe->places[v].on_device.pinned)
             kind->free_host(&t->device, exe->places[v].memory);
     }
     if (t->graph)
@@ -254,9 +254,9 @@ void exe_device_close(struct exe *exe)
 
 void *exe_input(struct exe *exe, int i)
 {
-    if (exe->there) {
+    if (exe->on_device) {
         exe_wait(exe); /* an upload may still be reading */
-        exe->there->stale = true;
+        exe->on_device->stale = true;
     }
     return exe->places[exe->places[exe->g->inputs[i]].root].memory;
 }
@@ -265,49 +265,49 @@ const void *exe_output(const struct exe *exe, int i)
 {
     int root = exe->places[exe->g->outputs[i]].root;
     const struct place *place = &exe->places[root];
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     bool result = exe->g->values[root].kind == VALUE_RESULT;
-    if (!t || !result || place->there.written_here)
+    if (!t || !result || place->on_device.written_by_host)
         return place->memory;
     t->device.kind->bind(&t->device, sink(t));
-    t->device.kind->copy(&t->device, place->memory, place->there.memory, place->bytes, COPY_TO_HOST,
-                         t->stream, sink(t));
+    t->device.kind->copy(&t->device, place->memory, place->on_device.memory, place->bytes,
+                         COPY_TO_HOST, t->stream, sink(t));
     t->device.kind->wait(&t->device, t->stream, sink(t));
     return place->memory;
 }
 
 void exe_wait(struct exe *exe)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     if (t)
         t->device.kind->wait(&t->device, t->stream, sink(t));
 }
 
 enum status exe_status(const struct exe *exe, struct error *err)
 {
-    if (!exe->there || exe->there->failed.code == STATUS_OK)
+    if (!exe->on_device || exe->on_device->failed.code == STATUS_OK)
         return STATUS_OK;
     if (err)
-        *err = exe->there->failed;
-    return exe->there->failed.code;
+        *err = exe->on_device->failed;
+    return exe->on_device->failed.code;
 }
 
 const struct device *exe_device(const struct exe *exe)
 {
     static const struct device host = {.kind = &device_kind_cpu};
-    return exe->there ? &exe->there->device : &host;
+    return exe->on_device ? &exe->on_device->device : &host;
 }
 
 const char *exe_not_captured(const struct exe *exe)
 {
-    return exe->there && !exe->there->graph ? exe->there->why_not : NULL;
+    return exe->on_device && !exe->on_device->graph ? exe->on_device->why_not : NULL;
 }
 
 /* ---- times ---- */
 
 static enum status make_events(struct exe *exe, void **events)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     for (int s = 0; s <= exe->step_count; s++)
         TRY(t->device.kind->event_new(&t->device, &events[s], sink(t)));
     return STATUS_OK;
@@ -317,7 +317,7 @@ static enum status make_events(struct exe *exe, void **events)
  * goes on meanwhile. */
 static void time_once(struct exe *exe, void **events, int repeats, double *samples)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     for (int s = 0; s < exe->step_count; s++) {
         kind->event_record(&t->device, events[s], t->stream, sink(t));
@@ -331,7 +331,7 @@ static void time_once(struct exe *exe, void **events, int repeats, double *sampl
 
 void exe_device_time_steps(struct exe *exe, int repeats, double *samples)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     void **events = calloc((size_t)exe->step_count + 1, sizeof(*events));
     t->device.kind->bind(&t->device, sink(t));
     if (events && make_events(exe, events) == STATUS_OK)
@@ -347,7 +347,7 @@ void exe_device_time_steps(struct exe *exe, int repeats, double *samples)
  * what is timed is what the device does and not how soon it is asked. */
 double exe_device_time_runs(struct exe *exe, int64_t runs)
 {
-    struct exe_device *t = exe->there;
+    struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     void *from = NULL, *to = NULL;
     double ns = 0;

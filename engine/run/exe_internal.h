@@ -10,10 +10,10 @@
 /* The part of a place that only executables on a device have. Roots. */
 struct device_place {
     void *memory;
-    bool owned;        /* memory was allocated for this value alone */
-    bool pinned;       /* the host's memory was allocated for this value by the device */
-    bool written_here; /* by a step on the host */
-    bool read_here, read_there;
+    bool owned;           /* memory was allocated for this value alone */
+    bool pinned;          /* the host's memory was allocated for this value by the device */
+    bool written_by_host; /* by a step on the host */
+    bool read_by_host, read_by_device;
     bool fetched; /* results of the device: the host has it too, once a step there has needed it */
 };
 
@@ -29,7 +29,7 @@ struct place {
     bool owned;      /* memory was allocated for this value alone */
     int pending;     /* fixed: steps that have still to be prepared with it */
     bool kept;       /* fixed: some launch reads it, not only a packed form */
-    struct device_place there;
+    struct device_place on_device;
 };
 
 struct step {
@@ -82,7 +82,7 @@ struct exe {
     struct exe_memory sizes;
     struct pass_log passes;
     void (*run)(struct exe *exe); /* what exe_start does */
-    struct exe_device *there;     /* NULL: on the CPU */
+    struct exe_device *on_device; /* NULL: on the CPU */
 };
 
 enum status exe_link(struct exe *exe, struct error *err); /* memory and pointers */
@@ -91,10 +91,10 @@ enum status exe_link(struct exe *exe, struct error *err); /* memory and pointers
 
 static inline bool exe_is_on_device(const struct exe *exe)
 {
-    return exe->there != NULL;
+    return exe->on_device != NULL;
 }
 /* Whether the kernel runs on the executable's device (all do on the CPU). */
-bool exe_runs_there(const struct exe *exe, const struct kernel *kernel);
+bool exe_runs_on_device(const struct exe *exe, const struct kernel *kernel);
 enum status exe_device_open(struct exe *exe, struct error *err);
 enum status exe_device_link(struct exe *exe, struct error *err); /* instead of exe_link */
 enum status device_plan(struct exe *exe, struct error *err);     /* memory and addresses there */

@@ -58,7 +58,7 @@ struct names {
     int count; /* -1: out of memory */
 };
 
-static bool is_there(const struct names *names, const char *name)
+static bool is_among(const struct names *names, const char *name)
 {
     for (int k = 0; k < names->count; k++)
         if (strcmp(names->list[k], name) == 0)
@@ -68,7 +68,7 @@ static bool is_there(const struct names *names, const char *name)
 
 static void add_name(struct names *names, const char *name)
 {
-    if (names->count < 0 || is_there(names, name))
+    if (names->count < 0 || is_among(names, name))
         return;
     const char *copy = arena_strdup(names->arena, name);
     const char **list = arena_grow(names->arena, names->list, &names->capacity,
@@ -136,7 +136,7 @@ enum status providers_check(const char *list, struct error *err)
     if (names.count < 0)
         status = FAIL_NO_MEMORY(err);
     while (status == STATUS_OK && next_name(&list, name))
-        if (!is_there(&names, name))
+        if (!is_among(&names, name))
             status = unknown(name, &names, err);
     arena_release(&arena);
     return status;

@@ -84,17 +84,17 @@ static double time_of(const struct exe *exe, const char *kernel)
     return NAN;
 }
 
-static void one_of_a_kin_is_tried(void **state)
+static void one_of_similar_steps_is_tried(void **state)
 {
     (void)state;
     struct exe *first = relu_of(1 << 16);
     assert_string_equal(exe_step_at(first, 0).kernel->name, "sample_relu");
     assert_true(time_of(first, "sample_relu") > 0);
     exe_free(first);
-    struct exe *kin = relu_of((1 << 16) + 3000);
-    assert_string_equal(exe_step_at(kin, 0).kernel->name, "sample_relu");
-    assert_true(time_of(kin, "sample_relu") == 0);
-    exe_free(kin);
+    struct exe *similar = relu_of((1 << 16) + 3000);
+    assert_string_equal(exe_step_at(similar, 0).kernel->name, "sample_relu");
+    assert_true(time_of(similar, "sample_relu") == 0);
+    exe_free(similar);
     struct exe *larger = relu_of(1 << 17);
     assert_true(time_of(larger, "sample_relu") > 0);
     exe_free(larger);
@@ -115,11 +115,11 @@ static void a_distrusted_winner_is_on_trial_again(void **state)
     cache.dirty = true;
     tune_cache_save(&cache, path);
     tune_cache_release(&cache);
-    struct exe *kin = relu_of((1 << 16) + 5);
-    assert_string_equal(exe_step_at(kin, 0).kernel->name, "sample_relu");
-    if (!strstr(reason_of(kin, "sample_wrong"), "wrong: relative error"))
-        fail_msg("\"%s\"", reason_of(kin, "sample_wrong"));
-    exe_free(kin);
+    struct exe *similar = relu_of((1 << 16) + 5);
+    assert_string_equal(exe_step_at(similar, 0).kernel->name, "sample_relu");
+    if (!strstr(reason_of(similar, "sample_wrong"), "wrong: relative error"))
+        fail_msg("\"%s\"", reason_of(similar, "sample_wrong"));
+    exe_free(similar);
 }
 
 static void who_loses_three_times_is_left_out(void **state)
@@ -158,7 +158,7 @@ static int load(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        CACHED(one_of_a_kin_is_tried),
+        CACHED(one_of_similar_steps_is_tried),
         CACHED(a_distrusted_winner_is_on_trial_again),
         CACHED(who_loses_three_times_is_left_out),
     };

@@ -184,17 +184,17 @@ static void hold_trial(const struct kernel *kernel, double ns)
     struct step step = {.candidates = list, .candidate_count = 2};
     struct tune_cache cache;
     tune_cache_load(&cache, path);
-    struct trial trial = {.step = &step, .cache = &cache, .family = 7};
+    struct trial trial = {.step = &step, .cache = &cache, .operator_key = 7};
     record_outcome(&trial, &list[ns < 100]);
     tune_cache_save(&cache, path);
     tune_cache_release(&cache);
 }
 
-static bool is_hopeless(const struct kernel *kernel, uint64_t family)
+static bool is_hopeless(const struct kernel *kernel, uint64_t operator_key)
 {
     struct tune_cache cache;
     tune_cache_load(&cache, path);
-    struct trial trial = {.cache = &cache, .family = family};
+    struct trial trial = {.cache = &cache, .operator_key = operator_key};
     bool hopeless = record_is_hopeless(&trial, kernel);
     tune_cache_release(&cache);
     return hopeless;
