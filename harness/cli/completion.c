@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Completion for three shells: commands, their options, the values of those, and the words that a
- * usage names (harness/cli/completion_words.h); a usage like "[ops|kernels]" gives its words. Runs
+ * usage names (completion_words.c); a usage like "[ops|kernels]" gives its words. Runs
  * and points are asked of the database when they are wanted. Files are left to the shell.
  */
+#include "harness/cli/completion.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/registry.h"
 #include "harness/cli/command.h"
-#include "harness/cli/completion_words.h"
-#include "harness/cli/manual.h"
 
 /* ---- words that a command takes ---- */
 
@@ -287,7 +287,7 @@ static enum status fish(FILE *stream, struct error *err)
     return STATUS_OK;
 }
 
-enum status manual_completion(const char *shell, FILE *stream, struct error *err)
+enum status completion_print(const char *shell, FILE *stream, struct error *err)
 {
     static const char *const names[] = {"bash", "zsh", "fish"};
     static enum status (*const writers[])(FILE *, struct error *) = {bash, zsh, fish};

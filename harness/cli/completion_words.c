@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/cli/completion_words.h"
+#include "harness/cli/completion.h"
 
 #include <string.h>
 

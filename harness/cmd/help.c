@@ -3,13 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/options.h"
+#include "engine/graph/cost.h"
 #include "harness/cli/command.h"
-#include "harness/cli/completion_words.h"
+#include "harness/cli/completion.h"
 #include "harness/cli/manual.h"
-#include "harness/cli/workload_page.h"
 #include "harness/suite/suite.h"
 #include "results/store.h"
+#include "workloads/workload.h"
 
 struct values {
     bool markdown, man;
@@ -29,6 +31,58 @@ static const struct option options[] = {
      "with --words: the database (default " STORE_DEFAULT ")"},
     {0},
 };
+
+/* ---- pages of workloads ---- */
+
+static enum status cost_of(const char *spec, int64_t batch, struct graph_cost *cost,
+                           struct error *err)
+{
+    struct graph *graph;
+    TRY(workload_open(spec, batch, PRECISION_F32, &graph, err));
+    graph_cost(graph, cost);
+    graph_free(graph);
+    return STATUS_OK;
+}
+
+static void print_numbers(int64_t batch, const struct graph_cost *cost)
+{
+    printf("| %lld | %.0f | %.4g | %.4g | %.4g | %.4g |\n", (long long)batch, cost->params,
+           cost->work.macs * 1e-9, cost->flops * 1e-9, cost->bytes_compulsory * 1e-6,
+           cost->bytes_streamed * 1e-6);
+}
+
+static void print_params(const struct workload *w)
+{
+    for (const struct param *p = w->params; p && p->name; p++)
+        printf("%s`%s=%s` %s\n", p == w->params ? "\nParameters, with their defaults:\n\n- " : "- ",
+               p->name, p->value, p->help);
+}
+
+/* Its page under docs/workloads/, and the numbers of its graph, which are computed. */
+static enum status print_page(const struct workload *w, const char *spec, struct error *err)
+{
+    bool two = w->table1_batch && w->table1_batch != w->batch;
+    struct graph_cost cost, cost_table1;
+    char path[128];
+    TRY(cost_of(spec, w->batch, &cost, err)); /* before anything is printed */
+    if (two)
+        TRY(cost_of(spec, w->table1_batch, &cost_table1, err));
+    snprintf(path, sizeof(path), "docs/workloads/%s.md", w->name);
+    const struct embedded *page = embedded_find(path);
+    if (page)
+        printf("%s\n", page->text);
+    else
+        printf("# %s\n\n%s. %s. Source: %s.\n\n", w->name, w->task, w->summary, w->source);
+    printf("| batch | parameters | GMAC | GFLOP | compulsory MB | streamed MB |\n"
+           "|---|---|---|---|---|---|\n");
+    print_numbers(w->batch, &cost);
+    if (two)
+        print_numbers(w->table1_batch, &cost_table1);
+    print_params(w);
+    return STATUS_OK;
+}
+
+/* ---- the rest ---- */
 
 static void print_commands(void)
 {
@@ -71,8 +125,7 @@ static int help_topic(const struct values *v, const char *word)
     const struct workload *workload = workload_of(word);
     if (!workload)
         return unknown_topic(word);
-    return workload_page_print(workload, word, stdout, &err) == STATUS_OK ? EXIT_FINE
-                                                                          : command_fail(&err);
+    return print_page(workload, word, &err) == STATUS_OK ? EXIT_FINE : command_fail(&err);
 }
 
 static int print_words(const struct values *v)
@@ -98,7 +151,7 @@ static int help(int word_count, char **words, const void *values)
     if (v->words)
         return print_words(v);
     if (v->completion) {
-        if (manual_completion(v->completion, stdout, &err) != STATUS_OK)
+        if (completion_print(v->completion, stdout, &err) != STATUS_OK)
             return command_fail(&err);
     } else if (v->man) {
         manual_man(stdout);

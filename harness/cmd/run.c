@@ -13,7 +13,6 @@
 #include "harness/campaign/record.h"
 #include "harness/cli/command.h"
 #include "harness/machine/procfs.h"
-#include "harness/measure/notes.h"
 #include "harness/measure/visits.h"
 #include "harness/turns/run_against.h"
 #include "harness/turns/run_interleaved.h"
@@ -65,11 +64,24 @@ static const char *status_name(const struct record *r)
     return r->status == RESULT_OK && !r->valid ? "invalid" : names[r->status];
 }
 
+/* A sentence that belongs beside the result, from the first metric from *next on that has one (see
+ * RECORD_NOTE); *next is then after it. NULL: there is none. */
+static const char *next_note(const struct record *record, int *next)
+{
+    const size_t length = strlen(RECORD_NOTE);
+    while (*next < record->metric_count) {
+        const struct metric_record *metric = &record->metrics[(*next)++];
+        if (strncmp(metric->formula, RECORD_NOTE, length) == 0)
+            return metric->formula + length;
+    }
+    return NULL;
+}
+
 static void put_notes(struct json *json, const struct record *r)
 {
     const char *note;
     json_open(json, "notes", '[');
-    for (int next = 0; (note = record_next_note(r, &next));)
+    for (int next = 0; (note = next_note(r, &next));)
         json_text(json, NULL, note);
     json_close(json);
 }
@@ -133,7 +145,7 @@ static void print_apart(const struct record *r)
 static void print_notes(const struct record *r)
 {
     const char *note;
-    for (int next = 0; (note = record_next_note(r, &next));)
+    for (int next = 0; (note = next_note(r, &next));)
         printf("    note: %s\n", note);
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Words that may be typed where a command line says RUN, POINT, PLOT or NAME: what completion
- * offers. Most are known when completion is installed; those of a database are asked for then.
+ * Shell completion, and the words that it offers where a command line says RUN, POINT, PLOT or NAME
+ * (completion_words.c). Most words are known when completion is installed; those of a database are
+ * looked up when they are needed.
  */
-#ifndef HARNESS_CLI_COMPLETION_WORDS_H
-#define HARNESS_CLI_COMPLETION_WORDS_H
+#ifndef HARNESS_CLI_COMPLETION_H
+#define HARNESS_CLI_COMPLETION_H
 
 #include <stdio.h>
 
@@ -19,6 +20,9 @@ struct word_kind {
     enum status (*print)(FILE *stream, struct error *err);
     enum suite_key_id key; /* neither of both: the choices of this key of a suite */
 };
+
+/* The script for a shell: bash, zsh or fish. */
+enum status completion_print(const char *shell, FILE *stream, struct error *err);
 
 int word_kind_count(void);
 const struct word_kind *word_kind_at(int index);
