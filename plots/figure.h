@@ -54,7 +54,7 @@ struct figure {
     int taken_count;
     struct box leaders[FIGURE_LEADERS_MAX]; /* lines from markers to their names */
     int leader_count;
-    struct figure_mark *marks; /* owned; for whom the plot is drawn takes them */
+    struct figure_mark *marks; /* owned; the caller of the plot takes them over */
     int mark_count;
     bool marks_steps;  /* ids are steps of one result, not results */
     int unnamed;       /* points that have neither a name nor a number */

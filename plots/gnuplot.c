@@ -56,8 +56,8 @@ static void become_gnuplot(const char *folder, char **words, int output)
     _exit(CODE_NO_GNUPLOT);
 }
 
-/* What it said, up to the size; the rest is read and dropped, so that it never waits for us. False
- * when it has not closed its output by the end of its time. */
+/* What it printed, up to the size; the rest is read and dropped, so that it never has to wait.
+ * False when it has not closed its output by the end of its time. */
 static bool read_all(int fd, uint64_t end_ns, char *text, size_t size)
 {
     char chunk[512];

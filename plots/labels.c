@@ -176,8 +176,8 @@ static struct short_text text_of(const struct label_point *point)
     return text;
 }
 
-/* Numbers first: they have no other way out. Draws, or only tries; the names that have no room near
- * their points become numbers, and their count is returned. */
+/* Numbers are placed first: they have no alternative. Draws, or only tries; the names that have no
+ * room near their points become numbers, and their count is returned. */
 static int place_all(struct figure *f, struct label_point *points, int count, bool draws)
 {
     int taken = f->taken_count, leaders = f->leader_count, crowded = 0;

@@ -31,7 +31,7 @@ static bool is_bad(const struct grid *results, int64_t row)
     return is(results, row, "status", "failed") || is(results, row, "status", "wrong");
 }
 
-/* After "visit 2 of 3: ", if that stands in front. */
+/* The text after "visit 2 of 3: ", if it begins so. */
 static const char *without_visit(const char *reason)
 {
     int visit, visits, length = 0;

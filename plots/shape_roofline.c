@@ -103,7 +103,7 @@ static void set_axes(struct figure *f, const struct grid *points, const struct r
     if (base_points)
         widen_axes(f, base_points, base);
     round_axis(&f->x, 2.2, 2.5);
-    f->y.min = fmin(f->y.min, f->y.max / 60); /* the slopes are seen, not the flat part alone */
+    f->y.min = fmin(f->y.min, f->y.max / 60); /* the slopes are visible, not only the flat part */
     round_axis(&f->y, 2.2, 1.7);
 }
 
@@ -195,7 +195,7 @@ static double apart(const struct figure *f, const struct grid *a, int64_t i, con
                      figure_px_y(f, grid_number(b, k, "flop_rate")));
 }
 
-/* Points that are still where they were are left out: today's marker stands there. */
+/* Points that have not moved are left out: today's marker is in their place. */
 static void put_base_points(struct figure *f, const struct grid *base, const struct grid *points,
                             const double *radius)
 {
@@ -252,7 +252,7 @@ static bool same_roof(const struct roof *a, const struct roof *b)
            b->value < ROOF_MOVED * a->value;
 }
 
-/* Roofs that are where they were are drawn once. */
+/* Roofs that have not moved are drawn once. */
 static enum status keep_moved(struct roof *base, int *count, const struct roof *now, int now_count,
                               struct arena *arena, struct error *err)
 {

@@ -43,7 +43,7 @@ static const struct reading readings[] = {
      false},
 };
 
-/* Runs that measured no point (ridge peaks --save) come last: nobody means them. */
+/* Runs that measured no point (ridge peaks --save) come last: they are hardly ever meant. */
 static enum status find_latest(struct store *store, const char *word, int64_t *run,
                                struct error *err)
 {

@@ -71,7 +71,7 @@ static const char *const steps[] = {
     "JOIN other.result AS o ON o.run = r.theirs AND o.sequence = m.sequence "
     "WHERE (SELECT count(*) FROM other.visit AS v WHERE v.result = o.id) "
     "    > (SELECT count(*) FROM main.visit AS v WHERE v.result = m.id))",
-    /* A run that went on in a spool ended there. */
+    /* A run that continued in a spool ended there. */
     "UPDATE run SET (ended_utc, state, verdict, reason) = "
     "(SELECT o.ended_utc, o.state, o.verdict, o.reason FROM other.run AS o "
     " WHERE o.uuid = run.uuid) "
@@ -237,7 +237,7 @@ static enum status copy_pages(struct store *from, struct store *to, struct error
     return STATUS_OK;
 }
 
-/* The other file stays what it is: a copy of it goes forward to our version. */
+/* The other file is not changed: a copy of it is migrated to our version. */
 static enum status migrate_copy(struct store *old, const char *copy, const struct embedded *files,
                                 struct error *err)
 {

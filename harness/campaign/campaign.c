@@ -20,8 +20,8 @@ enum { SEEDS = 1000000 };
 
 /* ---- the store, which must not cost what was measured ---- */
 
-/* The database cannot be written any more: what comes goes into a file of its own, and the next
- * writer takes it from there. */
+/* The database cannot be written any more: further results go into a file of their own, which the
+ * next writer merges. */
 static enum status begin_run(struct campaign *c, struct error *err);
 
 static enum status fall_back(struct campaign *c, struct error *err)
@@ -40,7 +40,7 @@ static enum status fall_back(struct campaign *c, struct error *err)
     return c->run ? STATUS_OK : begin_run(c, err);
 }
 
-/* What the caller wrote may name homes and people as well. */
+/* What the caller wrote may also name homes and people. */
 static enum status redact_head(struct campaign *c, struct run_head *head, struct error *err)
 {
     const char **texts[] = {&head->command, &head->suite, &head->suite_text};
@@ -193,7 +193,8 @@ static enum status check_device(struct campaign *c, const char *name, struct err
     return STATUS_OK;
 }
 
-/* Of every other device that the plan uses. One that cannot be opened says so at its points. */
+/* Ceilings of every other device that the plan uses. For one that cannot be opened its points give
+ * the reason. */
 static enum status measure_devices(struct campaign *c, struct error *err)
 {
     for (int k = 0; k < c->plan->count; k++) {
@@ -236,7 +237,7 @@ static enum status measure_ceilings(struct campaign *c, struct error *err)
 
 /* ---- the end ---- */
 
-/* A machine that was changed under the run makes its numbers incomparable. */
+/* A machine whose settings change during a run makes its numbers incomparable. */
 static enum status finish(struct campaign *c, struct error *err)
 {
     struct environment after;
@@ -268,7 +269,7 @@ enum status campaign_run(const struct plan *plan, const struct campaign_options 
     struct campaign c = {.plan = plan, .options = options, .result = result};
     *result = (struct campaign_result){.note = ""};
     uuid_make(result->uuid);
-    /* A seed that is not asked for is as good as any, and short enough to be typed. */
+    /* Without a given seed any will do; it is short enough to be typed. */
     c.order_seed =
         plan->order_seed ? plan->order_seed : (int64_t)(random_hash(result->uuid) % SEEDS);
     c.began_ns = clock_now_ns();

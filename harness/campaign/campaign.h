@@ -21,12 +21,12 @@ typedef void campaign_listener(void *context, const struct point *point,
                                const struct record *record);
 
 struct campaign_options {
-    const struct model_options *model; /* what the command line says of all points */
+    const struct model_options *model; /* options of the command line, for all points */
     const char *db;                    /* NULL: nothing is stored */
     const char *tag, *command;
     bool resume, quiet, redact;
     campaign_listener *listener;
-    /* With resume, before anything is measured: the run that is gone on with, or a new one because
+    /* With resume, before anything is measured: the run that is continued, or a new one because
      * there was none. May be NULL. */
     void (*resumes)(void *context, const char *uuid, bool found);
     void *context;
@@ -35,11 +35,12 @@ struct campaign_options {
 struct campaign_result {
     char uuid[37];
     int ok, wrong, failed, skipped, invalid, resumed;
-    int unasked; /* points whose time the reference kernel has a say in, unless asked for by name */
+    int unasked;     /* points in whose time the reference kernel has a share that counts, unless it
+                        was asked for by name */
     int over_budget; /* points that have less than was planned, or nothing */
     bool interrupted;
-    bool lost;       /* a device, so that what was planned for it after that was not run */
-    bool changed;    /* the environment, under the run: none of it may be ranked */
+    bool lost;       /* a device was lost, so that what was planned for it after that was not run */
+    bool changed;    /* the environment changed during the run: none of it may be ranked */
     char spool[300]; /* where the run is kept while the database cannot be written; else "" */
     char note[512];  /* what the caller should report: a spool was used ... */
 };

@@ -10,7 +10,7 @@
 #include "harness/roofs/peak.h"
 #include "results/store.h"
 
-/* A device that was lost: nothing else can run there until the process ends. */
+/* A device that was lost: nothing else can run on it until the process ends. */
 struct lost_device {
     const char *device, *why;
     struct lost_device *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long a plan takes, and what of it fits into a budget. */
+ * How long a plan takes, and which of its points fit into a budget. */
 #ifndef HARNESS_CAMPAIGN_PLAN_TIME_H
 #define HARNESS_CAMPAIGN_PLAN_TIME_H
 
@@ -18,8 +18,8 @@ struct time_range plan_time_range(const struct protocol *protocol);
 typedef double plan_history(void *context, const char *point_id);
 /* Fills estimate_s of all points that run. */
 void plan_estimate(struct plan *plan, plan_history *history, void *context);
-/* The same from the results in a database; one that is not there, or cannot be read, knows nothing.
- */
+/* The same from the results in a database; one that does not exist, or cannot be read, estimates
+ * nothing. */
 void plan_estimate_from(struct plan *plan, const char *db);
 
 /* Marks the points that do not fit into the budget: in the order of the plan, each that is left

@@ -48,7 +48,7 @@ static int64_t executions_of(const struct work *w, const struct profiler *profil
     return (int64_t)fmax(1, fmin(wanted / seconds_each(w), limit));
 }
 
-/* What the subject was started with is done, and was done well. */
+/* Waits for the executions that were started; fails when one of them did. */
 static enum status finish_runs(const struct work *w, struct error *err)
 {
     if (w->target->subject.finish)
@@ -87,7 +87,7 @@ static enum status count_pass(struct counting_of *c, int pass, struct error *err
     return c->profiler->end(c->session, pass, executions, err);
 }
 
-/* The session owns the text of its metrics, and the record lives longer. */
+/* The session owns the text of its metrics; the record outlives it, so the text is copied. */
 static enum status keep_text(struct work *w, struct profiler_metric *m, struct error *err)
 {
     m->name = arena_strdup(w->arena, m->name);
@@ -181,7 +181,7 @@ static bool is_wanted(const struct profiler *profiler, const char *list)
     return false;
 }
 
-/* What cannot be counted must not cost the point: the reason becomes a metric without value. */
+/* A failure to count must not fail the point: the reason becomes a metric without a value. */
 static void count_or_say_why(struct work *w, const struct profiler *profiler)
 {
     struct error why = {0};
@@ -199,8 +199,7 @@ static void count_or_say_why(struct work *w, const struct profiler *profiler)
     counts->metrics[0].reason = counts->why;
 }
 
-/* Energy and counters of the host first: from the moment when CUPTI attaches on, work is not what
- * it was. */
+/* Energy and counters of the host come first: once CUPTI has attached, executions may be slower. */
 static void count_all(struct work *w)
 {
     for (int last = 0; last <= 1; last++)

@@ -55,7 +55,7 @@ static void read_levels(const struct work *w, struct levels_now *out)
         levels_none(none, out);
 }
 
-/* Others took the samples: what remains to be read here is the peak. */
+/* Other processes took the samples: only the peak remains to be measured here. */
 static enum status phase_taken(struct work *w)
 {
     read_levels(w, &w->before);
@@ -66,7 +66,8 @@ static enum status phase_taken(struct work *w)
     return STATUS_OK;
 }
 
-/* The placement changes within seconds, or it does not. False: it did not. */
+/* Waits for the usual placement, which comes back within seconds or not at all. False: it did
+ * not. */
 static bool usual_placement_comes(struct work *w)
 {
     const struct timespec pause = {.tv_nsec = PLACEMENT_PAUSE_MS * 1000000L};
@@ -115,14 +116,14 @@ static enum status phase_time(struct work *w, bool again, struct error *err)
     return STATUS_OK;
 }
 
-/* A time that the sum of the steps can be held against. */
+/* A time with which the sum of the steps can be compared. */
 static double comparable_time(const struct work *w)
 {
     const struct protocol *p = &w->job->point->protocol;
     return p->cold || p->scenario == SCENARIO_SERVER ? NAN : w->measurement.median_s;
 }
 
-/* Others may have disturbed the steps and not the whole. */
+/* Other programs may have disturbed the steps but not the whole. */
 static enum status check_steps(struct work *w, const struct disturbance *d, struct error *err)
 {
     char disturbed[200];
@@ -224,7 +225,7 @@ static enum status later_visit(struct work *w, struct error *err)
     return STATUS_OK;
 }
 
-/* Whether the point's device is gone, and what was done when it went. */
+/* Whether the point's device was lost, and what was being done then. */
 static void tell_lost(const struct work *w, enum status status, struct error *failure)
 {
     struct error why = {0};
@@ -323,7 +324,7 @@ static enum status join(struct work *w, struct measurement *out, double *spread,
     return STATUS_OK;
 }
 
-/* That of the bursts around the samples, or of a ceiling of the run where there are none. */
+/* The peak of the bursts around the samples or, where there are none, a ceiling of the run. */
 static void find_peak(const struct work *w, const struct point_record *stored,
                       struct point_facts *facts)
 {

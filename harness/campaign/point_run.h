@@ -59,8 +59,9 @@ struct point_state {
     struct target target;
     bool open;             /* the target is compiled, and in memory */
     double resident_bytes; /* that it takes there; NAN: not known */
-    bool interrupted;      /* in the latest visit, of which nothing was kept */
-    bool passed_over;      /* the latest visit was none: the usual placement did not come */
+    bool interrupted;      /* during the latest visit, of which nothing was kept */
+    bool passed_over;      /* the latest visit did not take place: the usual placement did not
+                              come */
 };
 
 /* Visits beyond those planned make up for others that do not count. */
@@ -70,7 +71,7 @@ struct point_state {
  * point_close is next. */
 enum status point_visit(const struct point_job *job, struct point_state *state, struct error *err);
 /* When the run is over and its usual placement known: visits that were measured in another are set
- * apart, and the record is made anew where that changes it. */
+ * apart, and the record is made again where that changes it. */
 enum status point_settle(const struct point_job *job, struct point_state *state, bool *changed,
                          struct error *err);
 /* Its threads end; the next visit begins with fresh ones. */

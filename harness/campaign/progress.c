@@ -25,7 +25,8 @@ void progress_point(struct progress *progress, int index, const char *label)
     progress->label = label;
 }
 
-/* Time left in all, from what the points so far took; with the first, only its phase is known. */
+/* The total time left, estimated from the points so far; during the first only the time of its
+ * phase is known. */
 static double whole_left(const struct progress *p, double phase_left)
 {
     double spent = (double)(clock_now_ns() - p->began_ns) * 1e-9;

@@ -186,7 +186,7 @@ static void add_derived(struct rows *rows, const struct point_facts *f)
         share->formula = text_or_fail(rows, arena_printf(rows->arena, "flop_rate / %s", of));
 }
 
-/* NaN here and in the reference is no error, but hardly what anybody wants. */
+/* NaN on both sides is no error, but hardly what anybody expects. */
 static void add_both_nan(struct rows *rows, const struct verification *v)
 {
     if (!v || !v->note[0])
@@ -231,7 +231,7 @@ static void add_counts(struct rows *rows, const struct counts *counts)
         add_count(rows, counts->steps[k].step, counts->source, &counts->steps[k].metric);
 }
 
-/* The FLOPs of the steps are those of the graph and of this together. */
+/* The FLOPs of the steps are those of the graph plus these. */
 static void add_passes(struct rows *rows, const struct point_facts *f)
 {
     const struct pass_log *log = exe_passes(f->exe);
@@ -262,7 +262,7 @@ static void add_steps(struct rows *rows, const struct point_facts *f)
     }
 }
 
-/* What was computed by the reference, which is made to be right and not to be fast. */
+/* What the reference kernel computed, which is made to be right and not to be fast. */
 static void add_reference(struct rows *rows, const struct point_facts *f)
 {
     double all = 0, by_reference = 0;
@@ -324,7 +324,7 @@ struct point_record record_point(const struct point *p)
                                  .providers = p->providers};
 }
 
-/* The command that measures this point alone; options that say what is usual are left out. */
+/* The command that measures this point alone; options at their defaults are left out. */
 static const char *command_of(const struct point *p, struct arena *arena)
 {
     const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From everything that is known of a measured point to the rows that the store takes. */
+ * Makes the rows that the store takes from everything that is known about a measured point. */
 #ifndef HARNESS_CAMPAIGN_RECORD_H
 #define HARNESS_CAMPAIGN_RECORD_H
 
@@ -68,7 +68,8 @@ enum status record_skipped(const struct point *point, int sequence, const char *
 /* Value of the first metric of that name of the whole point; NAN when there is none. */
 double record_value(const struct record *record, const char *name);
 const struct metric_record *record_metric(const struct record *record, const char *name);
-/* Whether these steps have a say in the point's time: 1 % of it or more, or nobody knows. */
+/* Whether steps on the reference kernel take 1 % of the point's time or more, or their share is not
+ * known. */
 bool record_reference_counts(const struct record *record);
 
 #endif

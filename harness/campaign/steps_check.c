@@ -35,7 +35,7 @@ static bool is_slow(const struct step_time *s)
     return s->took_s > slow * s->trial_s && s->took_s - s->trial_s > slow_s;
 }
 
-/* The slowest by how much it took too long, among those that took less too long than `below`. */
+/* The step with the largest excess over its trial among those whose excess is less than `below`. */
 static int next_slow(const struct step_time *steps, int count, double below)
 {
     int worst = -1;

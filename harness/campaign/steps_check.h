@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the times of single steps may be believed: their sum against the whole, and each against
- * what the same kernel took on its own trial by the tuner. Who looks for slow layers must know when
- * the layers were timed on another machine, as it were, than the whole. */
+ * Whether the times of single steps can be trusted: their sum is compared with the whole, and each
+ * with what the same kernel took on its trial by the tuner. Whoever looks for slow layers must
+ * know when the machine was in another state while the layers were timed. */
 #ifndef HARNESS_CAMPAIGN_STEPS_CHECK_H
 #define HARNESS_CAMPAIGN_STEPS_CHECK_H
 
@@ -27,7 +27,7 @@ struct steps_facts {
     const struct exe *exe;
     const double *step_ns;
     double whole_s;        /* warm, one execution after the other; NAN: there is no such time */
-    const char *disturbed; /* what others did while steps were timed, "" when nothing */
+    const char *disturbed; /* what other programs did while steps were timed, "" when nothing */
 };
 
 /* The rows of both, and of each step's trial. */

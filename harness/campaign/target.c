@@ -56,7 +56,7 @@ static enum status open_evict(struct target *t, struct error *err)
     return STATUS_OK;
 }
 
-/* Where NVML is not there the clock stays unknown. */
+/* Without NVML the clock is unknown. */
 static void watch_gpu(const char *device, struct real_time *real)
 {
     struct nvml_api api;

@@ -35,7 +35,7 @@ struct target {
     size_t evict_bytes;
 };
 
-/* base: what a command line said of all points (instruction set, tuner's cache ...). target stays
+/* base: options of a command line for all points (instruction set, tuner's cache ...). target stays
  * where it is until target_close: the subject points into it. */
 enum status target_open(const struct point *point, const struct model_options *base,
                         struct target *target, struct error *err);

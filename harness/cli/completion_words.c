@@ -87,7 +87,7 @@ static enum status print_providers(FILE *stream, struct error *err)
 
 /* ---- words of a database ---- */
 
-/* Names first: they were given to be typed. */
+/* Names come first: they were given in order to be typed. */
 static const char runs_sql[] =
     "SELECT word FROM (SELECT 'latest' AS word, 0 AS kind, '' AS t "
     "UNION ALL SELECT name, 1, '' FROM baseline "

@@ -45,7 +45,7 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-/* The name stands before the program is kept: without it the run still has its baseline. */
+/* The baseline is stored before the program is kept, so that it exists even if keeping fails. */
 static enum status keep_program(const char *db, const char *uid, struct error *err)
 {
     struct arena arena = {0};

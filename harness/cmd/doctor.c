@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ridge doctor: what this machine and this build can do, what is missing, and what to type to have
+ * ridge doctor: what this machine and this build can do, what is missing, and what to type to get
  * it. */
 #define _GNU_SOURCE
 #include <math.h>
@@ -72,7 +72,7 @@ __attribute__((format(printf, 2, 3))) static void advise(struct advice *advice, 
 
 /* ---- checks ---- */
 
-/* Value of a fact, "" when it is not there. */
+/* Value of a fact, "" when there is none. */
 static const char *text_of(const struct report *r, const char *category, const char *key)
 {
     const struct fact *fact = environment_find(&r->environment, category, key);

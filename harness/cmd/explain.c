@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ridge explain: what the compiler decided for every node, and what every kernel said to it. */
+ * ridge explain: what the compiler decided for every node, and why other kernels were not chosen.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +117,7 @@ static void print_not_captured(const struct exe *exe)
     }
 }
 
-/* What the passes made of the graph's work; the steps above are what is left. */
+/* How the passes changed the graph's work; the steps above do what remains. */
 static void print_passes(const struct exe *exe)
 {
     const struct pass_log *log = exe_passes(exe);

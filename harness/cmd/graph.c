@@ -75,7 +75,7 @@ static void print_node(const struct graph *g, int n)
     printf("  # flops %.0f bytes %.0f\n", cost.flops, cost.bytes_read + cost.bytes_written);
 }
 
-/* Of the host, in bytes; NAN when not even that could be found out. */
+/* Bytes of the host's memory; NAN when they could not be determined. */
 struct needs {
     double run, compile, verify;
 };

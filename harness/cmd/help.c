@@ -110,7 +110,7 @@ static int unknown_topic(const char *word)
     return EXIT_USAGE;
 }
 
-/* A command, suite.toml, or a workload as MODEL is written elsewhere: NAME:param=value. */
+/* A command, suite.toml, or a workload, written as MODEL elsewhere: NAME:param=value. */
 static int help_topic(const struct values *v, const char *word)
 {
     char name[128], flag[] = "-h", *ask[] = {name, flag};

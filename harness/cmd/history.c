@@ -37,7 +37,7 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-/* Change points are found among good runs; `row` leads from those back to the grid. */
+/* Change points are found among good runs; `row` maps those back to the grid. */
 struct history {
     struct arena arena;
     const char *key, *label, *host;
@@ -66,7 +66,8 @@ static enum status find_changes(struct history *h, struct error *err)
             values[h->good] = log(grid_number(&h->runs, row, "median"));
             h->row[h->good++] = row;
         }
-    /* The time grows with the square: older runs are drawn but not judged. */
+    /* The time for this grows with the square of their number: older runs are drawn but not
+     * judged. */
     int from = h->good > RUNS_JUDGED ? h->good - RUNS_JUDGED : 0;
     struct change_rules rules = {.seed = 1};
     h->change_count = series_changes(values + from, h->good - from, &rules, values + rows + 1,
@@ -331,7 +332,7 @@ static enum status show_point(struct store *store, const struct grid *points, in
     return status;
 }
 
-/* Each of several points: those without runs on the machine that was asked for are left out. */
+/* Each of several points; those without runs on the requested machine are left out. */
 static enum status show_each(struct store *store, const struct grid *points,
                              const struct history_options *o, struct error *err)
 {

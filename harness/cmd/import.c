@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ridge import: what ridge makes of an ONNX file; with --output the same model as a file of its
- * own, with static shapes, control flow resolved, in one opset. */
+ * ridge import: how ridge reads an ONNX file; with --output it writes the same model to a new
+ * file, with static shapes, control flow resolved, in one opset. */
 #include <stdio.h>
 #include <string.h>
 

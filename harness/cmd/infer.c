@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ridge infer: one run of a model on given inputs. What is not given is generated, the same on
- * every machine. Outputs are summed up and, if asked for, written as .npy. */
+ * every machine. Outputs are summarised and, on request, written as .npy. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-/* What came of one file; the message is empty when all is well. */
+/* The outcome for one file; the message is empty when all is well. */
 struct outcome {
     const char *file;
     struct ingest_counts counts;
@@ -62,7 +62,8 @@ static void begin_table(struct table *table)
     table_column(table, "", TABLE_LEFT);
 }
 
-/* One bad file does not keep the others out; the exit code is that of the last bad one. */
+/* One bad file does not keep the others from being read; the exit code is that of the last bad
+ * one. */
 static int ingest_all(struct store *store, int count, char **files, bool as_json)
 {
     struct json json;

@@ -194,7 +194,7 @@ static bool is_cpu(const struct peaks_options *o)
     return strcmp(name, "cpu") == 0;
 }
 
-/* The machine is looked at before threads are bound to CPUs. */
+/* Facts of the machine are read before threads are bound to CPUs. */
 static enum status measure(const struct peaks_options *o, struct peaks *peaks, struct error *err)
 {
     utc_now(peaks->started);

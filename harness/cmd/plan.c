@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ridge plan: what `ridge run` with the same words would measure, without measuring it. */
+ * ridge plan: what `ridge run` with the same arguments would measure, without measuring it. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -79,7 +79,7 @@ static enum status list_plots(bool as_json, struct error *err)
     return STATUS_OK;
 }
 
-/* The result that a plot of one workload shows when nobody said which. */
+/* The result that a plot of one workload shows by default. */
 static enum status first_result(struct store *store, int64_t run, int64_t *result,
                                 struct error *err)
 {

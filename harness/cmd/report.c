@@ -25,7 +25,7 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-/* The words of the command line in their places. */
+/* What the arguments of the command line mean. */
 struct asked {
     const char *base, *head; /* base NULL: one run alone */
 };

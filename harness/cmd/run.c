@@ -255,7 +255,7 @@ static void write_report(const struct campaign_result *r, const char *db, const 
                 outcome.plot_reason);
 }
 
-/* As it was typed, options too, which are no longer among the words. */
+/* As it was typed, with the options, which are no longer among the words. */
 static char *command_line(struct arena *arena)
 {
     enum fact_status known;
@@ -309,8 +309,7 @@ static int run_plan(const struct plan *plan, const struct run_options *o, const 
     return exit_code(&result, plan);
 }
 
-/* The first option that turns with another program have no use for, or NULL: it must not be
- * ignored. */
+/* The first option that has no meaning with --against, or NULL: it must not be ignored silently. */
 static const char *useless_against(const struct run_options *o)
 {
     return o->interleave    ? "--interleave"
@@ -357,7 +356,7 @@ static int run_main(int word_count, char **words, const void *values)
     o.plan.tuning = o.model.quick_tune ? "quick" : NULL;
     if (plan_from_words(words, word_count, &o.plan, &plan, &err) != STATUS_OK)
         return command_fail(&err);
-    /* What no point could run with is the command line's fault, not the points'. */
+    /* Where an option makes every point impossible, the command line is wrong, not the points. */
     struct exe_options unused;
     char path[512];
     if (model_exe_options(&o.model, &unused, path, sizeof(path), &err) != STATUS_OK) {

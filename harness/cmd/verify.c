@@ -2,8 +2,7 @@
  *
  * ridge verify: the compiled network against the float64 reference, on the same weights and
  * inputs. The error is norm-wise: max |y - r| / max |r| over each output. --all takes every
- * workload of the list with its default parameters; what fails does not keep the others from their
- * turn. */
+ * workload of the list with its default parameters; one that fails does not stop the others. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -40,7 +40,7 @@ static enum status find_point(struct comparison_set *set, const struct grid *g, 
 }
 
 /* A failure spoils the side. Invalid runs are left out while as many valid ones remain: what makes
- * a run invalid was fixed before anybody looked at which way it leans. */
+ * a run invalid was fixed in advance, whichever side it favours. */
 static enum side_state row_state(const struct run_ref *run, const struct grid *g, int64_t row)
 {
     const char *status = grid_text(g, row, "status");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What surrounded the runs that are compared, in figures of both sides: load, CPU time that others
- * took, clock and the machine's own levels. They stand in every comparison, also where they agree:
- * "no difference" of facts says nothing of a machine that was busy. */
+ * took, clock and the machine's own levels. They are part of every comparison, also where they
+ * agree: equal facts say nothing about how busy the machine was. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

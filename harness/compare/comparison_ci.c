@@ -119,7 +119,7 @@ static void github_text(const char *text, bool title, FILE *stream)
     }
 }
 
-/* NULL: what stayed the same needs no look. */
+/* NULL: what stayed the same needs no annotation. */
 static const char *github_command(enum verdict verdict)
 {
     static const char *const commands[VERDICT_COUNT] = {

@@ -49,7 +49,7 @@ static const char *fact_value(const struct grid *g, int64_t row)
     return strcmp(status, "ok") == 0 ? grid_text(g, row, "value") : status;
 }
 
-/* Facts of `a` that `b` has with another value, or, only_absent, has not at all. */
+/* Facts of `a` that have another value in `b` or, with only_absent, are missing there. */
 static enum status note_facts(struct comparison_set *set, const struct grid *a,
                               const struct grid *b, bool only_absent, struct error *err)
 {
@@ -119,7 +119,7 @@ static enum status note_program(struct comparison_set *set, const struct run_ref
     return set->attribution ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
-/* Runs of one side that are not alike say less than they seem to. */
+/* Runs of one side that differ among each other say less than they seem to. */
 static enum status note_mixture(struct comparison_set *set, const struct run_list *list,
                                 const char *side, struct error *err)
 {
@@ -158,8 +158,8 @@ static enum status note_left_out(struct comparison_set *set, struct error *err)
 
 /* ---- points that are almost the same ---- */
 
-/* "threads=2", "threads=4": the only word in which two canonical texts differ; false when more, and
- * for two workloads, which are not one that changed. */
+/* "threads=2", "threads=4": the only word in which two canonical texts differ; false where more
+ * differs, or where the workloads do. */
 static bool one_word_apart(const char *a, const char *b, char word[2][64])
 {
     int differing = 0;

@@ -124,7 +124,7 @@ static void json_differences(struct json *json, const char *name, const struct d
     json_close(json);
 }
 
-/* What counts of a side, visit by visit, with the levels beside it as slowness. */
+/* The visits of a side that count, with the levels beside them, as slowness. */
 static void json_visits(struct json *json, const char *name, const struct compare_side *side)
 {
     json_open(json, name, '[');

@@ -103,7 +103,7 @@ static void text_reasons(const struct comparison_set *set, FILE *stream)
     }
 }
 
-/* What BASE stands for, where it is more than what was named. */
+/* What counts as BASE, where that is more than the named runs. */
 static void text_history(const struct comparison_set *set, FILE *stream)
 {
     int runs_min = 0, runs_max = 0;

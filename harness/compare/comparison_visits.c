@@ -47,7 +47,7 @@ static int64_t visit_row(const struct grid *visits, int round)
     return -1;
 }
 
-/* A visit that the store gives no median was not to count. */
+/* A visit without a median in the store does not count. */
 static enum status add_visits(struct comparison_set *set, struct compare_side *side, int run,
                               const struct grid *visits, const struct grid *samples,
                               struct error *err)
@@ -99,13 +99,14 @@ enum status comparison_add_visits(struct comparison_set *set, struct compare_sid
 
 /* ---- history ---- */
 
-/* Programs by build and environment: what differs in either says nothing of the other's speed. */
+/* Programs by build and environment: a run that differs in either says nothing about another's
+ * speed. */
 struct programs {
     const char *build[HISTORY_RUNS + 2], *environment[HISTORY_RUNS + 2];
     int count;
 };
 
-/* The first of its kind, so that one program in BASE and HEAD is BASE's. */
+/* The first such program, so that one that is in BASE and in HEAD counts as BASE's. */
 static int program_of(struct programs *programs, const char *build, const char *environment)
 {
     for (int k = 0; k < programs->count; k++)
@@ -136,7 +137,7 @@ static int64_t end_row(const struct comparison_set *set, const struct grid *g)
     return row;
 }
 
-/* The row from which on the last runs before `row` lie that are not compared themselves. */
+/* The first row of the latest runs before `row` that are not compared themselves. */
 static int64_t first_row(const struct comparison_set *set, const struct grid *g, int64_t row)
 {
     const char *uuid = "";
@@ -182,8 +183,8 @@ static enum status fill_history(struct comparison_set *set, const struct grid *g
     return STATUS_OK;
 }
 
-/* None for another machine's BASE, whose runs scatter in their own way, and none in turns, where
- * each pair has its own machine. */
+/* None where BASE is from another machine, whose runs scatter differently, and none in turns, where
+ * both sides of a pair meet the same state of the machine. */
 enum status comparison_load_history(struct comparison_set *set, struct error *err)
 {
     const struct run_ref *base = &set->base.runs[0], *head = &set->head.runs[0];

@@ -75,7 +75,7 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
     return remove(path);
 }
 
-/* Of the copy that is being made, which nobody else knows of. */
+/* The folder in which the copy is made; nobody else knows it yet. */
 static void remove_folder(const char *path)
 {
     enum { DESCRIPTORS = 8 };
@@ -126,7 +126,7 @@ bool kept_program_find(const char *db, const char *uid, struct arena *arena,
         return false;
     environment[0] = arena_printf(arena, "%s=%s", named_variable, named);
     environment[1] = NULL;
-    /* A name without '/' would be looked for in PATH. */
+    /* A name without '/' would be searched in PATH. */
     out->path = strchr(path, '/') ? path : arena_printf(arena, "./%s", path);
     out->environment = environment;
     return environment[0] && out->path;

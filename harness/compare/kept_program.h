@@ -16,15 +16,15 @@ struct kept_program {
     const char *const *environment; /* what it must be started with; NULL: nothing */
 };
 
-/* Keeps this program when it is the build `uid`; fails with what is different otherwise. *path is
+/* Keeps this program when it is the build `uid`; otherwise fails, saying what differs. *path is
  * where it is kept, in the arena; *fresh: it was not yet. */
 enum status kept_program_keep(const char *db, const char *uid, struct arena *arena,
                               const char **path, bool *fresh, struct error *err);
 /* False when the build is not kept beside the database. */
 bool kept_program_find(const char *db, const char *uid, struct arena *arena,
                        struct kept_program *out);
-/* From a word of the command line: a path, "baseline:NAME" or the bare name of a baseline where no
- * such file exists, else the name of a command in PATH. */
+/* From an argument of the command line: a path, "baseline:NAME" or the bare name of a baseline
+ * where no such file exists, else the name of a command in PATH. */
 enum status kept_program_from_word(const char *word, const char *db, struct arena *arena,
                                    struct kept_program *out, struct error *err);
 

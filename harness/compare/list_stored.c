@@ -54,7 +54,7 @@ static void points_text(const struct grid *g, int64_t row, char *text, size_t si
         snprintf(text + used, size - used, ", %.0f not done", left);
 }
 
-/* Of a run that was killed nobody wrote the end. */
+/* A run that was killed has no end in the database. */
 static const char *state_text(const char *state)
 {
     return strcmp(state, "running") == 0 ? "running or killed" : state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The catalogues of `ridge list` that are not part of the program: runs and baselines of a
- * database, and suites, which are read to be described. */
+ * database, and suites, which are read for their descriptions. */
 #ifndef HARNESS_COMPARE_LIST_STORED_H
 #define HARNESS_COMPARE_LIST_STORED_H
 

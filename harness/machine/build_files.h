@@ -20,7 +20,7 @@ struct build_files {
     int named; /* folders of RIDGE_PLUGIN_PATH: kept as named/0, named/1 ... */
 };
 
-/* program: a path; links are followed, since plug-ins lie beside the real file. named: what
+/* program: a path; links are followed, since plug-ins are beside the real file. named: what
  * RIDGE_PLUGIN_PATH is for it; NULL: nothing. */
 enum status build_files_find(const char *program, const char *named, struct arena *arena,
                              struct build_files *out, struct error *err);

@@ -23,7 +23,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(x->source, y->source);
 }
 
-/* Category and key name a fact: of two libraries with one name the second becomes NAME#2. */
+/* Category and key name a fact: of two libraries with the same name the second becomes NAME#2. */
 static void number_doubles(struct facts *facts)
 {
     int copies = 1;
@@ -40,8 +40,8 @@ static void number_doubles(struct facts *facts)
     }
 }
 
-/* Redacted forms are hashed whether asked for or not: the hash is the same with both. Facts that
- * were denied do not count, so that root and others get the same. */
+/* The redacted forms are always hashed, so that the hash is the same with --redact and without.
+ * Facts that were denied do not count, so that root and others get the same. */
 static uint64_t hash_and_redact(struct facts *facts, bool redact)
 {
     struct redaction words;

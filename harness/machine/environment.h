@@ -36,8 +36,8 @@ const struct fact *environment_find(const struct environment *environment, const
 double environment_number(const struct environment *environment, const char *category,
                           const char *key);
 
-/* In which of the facts under the hash two environments differ: "cpu_state governor performance ->
- * powersave", at most three of them; "" in none. */
+/* In which of the facts that the hash covers two environments differ: "cpu_state governor
+ * performance -> powersave", at most three of them; "" in none. */
 void environment_changes(const struct environment *before, const struct environment *after,
                          char *text, size_t size);
 

@@ -32,7 +32,7 @@ struct fact_source {
     enum fact_how how;
     const char *file_key, *unit;
     enum fact_class class;
-    bool optional; /* where it is absent, silence: it belongs to another kind of machine */
+    bool optional; /* no fact where the file is absent: it belongs to another kind of machine */
 };
 
 void facts_read(struct facts *facts, const struct fact_source *sources, int count);

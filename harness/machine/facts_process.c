@@ -216,7 +216,7 @@ static bool read_mount(struct facts *facts, char *line, const char *device_numbe
     }
     if (count < 6 || strcmp(words[2], device_number) != 0 || !dash || dash + 2 >= count)
         return false;
-    /* Volatile: results written elsewhere are no other machine. */
+    /* Volatile: where results are written does not make it another machine. */
     struct fact fact = {
         .category = "storage", .source = "/proc/self/mountinfo", .class = FACT_VOLATILE};
     const struct {

@@ -122,7 +122,7 @@ static void warm_up(struct sampler *s)
     }
 }
 
-/* Executions per sample: as many as make a block long enough that nothing beside them counts. */
+/* Executions per sample: as many as make a block so long that the overhead does not matter. */
 static int64_t block_size(const struct sampler *s)
 {
     const struct measurement *m = s->out;

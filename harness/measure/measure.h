@@ -36,7 +36,8 @@ struct surroundings {
     int64_t disk_reads; /* page faults and reads that waited for a disk */
     int64_t stops;      /* times that this process was continued after a stop */
     int64_t asleep_ns;  /* the machine */
-    int64_t heat_ns;    /* for how long heat has held the clock of what computes down */
+    int64_t heat_ns;    /* for how long heat has held down the clock of the processor that
+                           computes */
     unsigned slow;      /* why a GPU's clock is held down now: bits of NVML_SLOW */
 };
 
@@ -58,10 +59,11 @@ static inline struct surroundings surroundings_unknown(void)
 struct time_source {
     uint64_t (*now_ns)(void *context);
     void (*sleep_until)(void *context, uint64_t ns);
-    /* At a time that was just read; may leave out what costs too much so often. May be NULL. */
+    /* now_ns was just read; readings that cost too much to be taken every time may be left out. May
+     * be NULL. */
     void (*look)(void *context, uint64_t now_ns, struct surroundings *out);
     void *context;
-    /* Around the time phase: what others did to it. May be NULL. */
+    /* Around the time phase: how other programs disturbed it. May be NULL. */
     void (*watch)(void *context);
     void (*watched)(void *context, struct disturbance *out);
 };
@@ -82,8 +84,8 @@ struct measure_options {
     const struct time_source *time;
     measure_progress *progress; /* may be NULL */
     void *progress_context;
-    bool is_visit; /* one of several: whether samples are enough is not for it to judge */
-    int cpus;      /* that the machine has: what stolen time is a share of */
+    bool is_visit; /* one of several: whether there are enough samples is judged later */
+    int cpus;      /* that the machine has: stolen time is a share of their time */
     uint64_t seed; /* of the arrival process */
 };
 
@@ -99,7 +101,7 @@ struct measurement {
     double steal_share;      /* of all CPU time of the time phase; NAN when not known */
     struct pauses set_apart; /* samples that were not the workload's */
     double wait_share;   /* threads were ready, but had no CPU: of the CPU time; NAN: not known */
-    char wait_note[200]; /* why that is not known, or what is to be said of it; else "" */
+    char wait_note[200]; /* why that is not known, or a remark on it; else "" */
     double clock_hz;     /* median over the looks; NAN */
     bool valid;
     bool interrupted;

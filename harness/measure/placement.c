@@ -9,11 +9,11 @@
 #include "base/stats.h"
 
 enum { READINGS_MIN = 6 };
-/* A quarter of the readings is a good part: the machine can do as well. */
+/* What the best quarter of the readings shows, the machine can reach. */
 static const double good_part = 0.25;
 /* One core for two threads halves the rate; clocks move by less than this. */
 static const double crowded = 0.8;
-/* Between neighbouring and distant chips lies a factor of three; a reading scatters by a tenth. */
+/* Distant chips take three times as long as neighbouring ones; a reading scatters by a tenth. */
 static const double distant = 1.6;
 
 struct placement placement_of(const struct visit_record *visit)

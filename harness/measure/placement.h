@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the CPUs of this machine lay while a visit was measured. A hypervisor moves virtual CPUs:
- * onto one core, whose units they then share, or onto chips that are far from each other. It lasts
- * for seconds or minutes, and nothing reports it, but two levels beside a visit
+ * The placement of this machine's CPUs while a visit was measured. A hypervisor moves virtual
+ * CPUs: onto one core, whose units they then share, or onto chips that are far from each other. It
+ * lasts for seconds or minutes, and nothing reports it, but two levels beside a visit
  * (harness/roofs/levels.h) show it: threads on one core multiply and add at half the rate, threads
- * on distant chips take three times as long to hand work over. Compared are visits of one run, with
- * equal threads and precision. On a machine of its own all visits are alike.
+ * on distant chips take three times as long to hand work over. Compared are visits of one run,
+ * with equal threads and precision. On a machine of its own all visits are alike.
  */
 #ifndef HARNESS_MEASURE_PLACEMENT_H
 #define HARNESS_MEASURE_PLACEMENT_H

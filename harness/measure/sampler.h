@@ -17,7 +17,7 @@ struct sampler {
     double *times_s, *scratch; /* samples_max each */
     struct surroundings last;  /* latest known value of each counter */
     uint64_t began_ns;         /* of the time phase */
-    uint64_t end_ns;           /* of the latest sample: one look at the clock serves all */
+    uint64_t end_ns;           /* of the latest sample: the clock is read once for all */
     uint64_t flush_ns;         /* spent on flushing in it */
     uint64_t progress_ns;      /* of the latest call */
     double sum_s;              /* of the times */
@@ -26,7 +26,7 @@ struct sampler {
     double paused_s;           /* of samples that were set apart */
     int64_t heat_ns;           /* of the time phase: the clock was held down by heat */
     unsigned slow;             /* of the time phase: bits of NVML_SLOW that were seen */
-    int slow_looks;            /* of it: saw a slowdown without another cause */
+    int slow_looks;            /* of it: readings of a slowdown without another cause */
     struct stopping stopping;
     struct disturbance disturbance; /* of the time phase */
 };
@@ -39,7 +39,7 @@ uint64_t sampler_take(struct sampler *s, enum sample_phase phase, int64_t block)
 void sampler_look(struct sampler *s, struct sample_record *sample);
 /* Whether the latest sample is not the workload's: then it is set apart. */
 bool sampler_set_apart(struct sampler *s, int64_t block);
-/* Tells the caller how far it is; false: stop. */
+/* Reports progress to the caller; false: stop. */
 bool sampler_go_on(struct sampler *s, double share);
 
 enum status server_run(struct sampler *s, struct error *err);

@@ -85,7 +85,8 @@ static struct attempt search(struct sampler *s, double high_hz, int64_t keep)
             best = latest;
         *(latest.passes ? &low_hz : &high_hz) = latest.rate_hz;
     }
-    /* The samples that stay must be those of the rate that is reported; noise may fail it now. */
+    /* The samples that are kept must be those of the reported rate, so it is measured again, and
+     * may fail now because of noise. */
     for (int k = 0; k < CONFIRMATIONS && latest.rate_hz != best.rate_hz && best.passes; k++) {
         latest = best = attempt_rate(s, best.rate_hz, keep, (double)TRIES / (TRIES + 1));
         if (!best.passes && k + 1 < CONFIRMATIONS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples that the process did not work through: found by what others of the same measurement took
- * (harness/measure/pause.h). */
+ * Samples in which the process was paused: recognised by what other samples of the same
+ * measurement took (harness/measure/pause.h). */
 #include <math.h>
 
 #include "base/stats.h"

@@ -56,7 +56,8 @@ bool stopping_done(struct stopping *s, const struct stopping_state *state, char 
     }
     if (state->count < s->next_check)
         return false;
-    /* Sorting costs n log n: looking at every tenth more keeps it a constant share. */
+    /* Sorting costs n log n: with a check only after 10 % more samples its share of the time stays
+     * constant. */
     s->next_check = state->count + state->count / 10 + 1;
     s->interval = relative_interval(s, state);
     if (!(s->interval <= p->interval))

@@ -19,7 +19,7 @@ enum { STOPPING_SAMPLES_FLOOR = 6 };
 struct stopping {
     const struct protocol *protocol;
     double *sorted;     /* scratch for samples_max numbers, borrowed */
-    int64_t next_check; /* the interval is looked at again at so many samples */
+    int64_t next_check; /* the interval is computed again at so many samples */
     double interval;    /* half-width / median at the last look; NAN before */
 };
 
@@ -30,7 +30,7 @@ struct stopping_state {
 };
 
 void stopping_init(struct stopping *stopping, const struct protocol *protocol, double *scratch);
-/* True when sampling ends; why says so in words. */
+/* True when sampling ends; why then has the reason. */
 bool stopping_done(struct stopping *stopping, const struct stopping_state *state, char *why,
                    size_t why_size);
 /* Rough share of the work that is done, in [0, 1], for the progress bar. */

@@ -96,7 +96,7 @@ static int64_t cpu_time_ns(const struct rusage *usage)
            (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * (int64_t)1000;
 }
 
-/* The monotonic clock stands while the machine sleeps, the other one goes on. */
+/* While the machine sleeps the monotonic clock stands still, and the other one advances. */
 static int64_t asleep_ns(void)
 {
     struct timespec with, without;

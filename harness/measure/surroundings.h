@@ -22,7 +22,7 @@ struct real_time {
     double tick_ns;        /* of /proc/stat */
     uint64_t next_fast_ns, next_slow_ns, next_wait_ns;
     struct disturbance_watch watch;
-    bool clock_elsewhere;    /* what computes is not this CPU: its clock is not looked at */
+    bool clock_elsewhere;    /* another device computes: this CPU's clock is not read */
     struct nvml_gauge gauge; /* of the GPU that computes, if it is open */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether samples may be believed. Judged before anything else is said of them; what is not valid
- * is stored and shown, but never ranked. The limits are explained in docs/method.md. */
+ * Whether samples can be trusted. This is judged before anything else is derived from them; what
+ * is not valid is stored and shown, but never ranked. The limits are explained in docs/method.md.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -60,7 +61,7 @@ static bool drifts(const struct sampler *s, double *by)
     return fabs(*by) > drift_limit && fabs(*by) > 3 * noise;
 }
 
-/* What held the clock down although no time of it was counted. A slowdown that one look alone saw
+/* What held the clock down although no time was counted for it. A slowdown seen in a single reading
  * may be a change of clocks. */
 static bool is_slowed(const struct sampler *s, char *by, size_t size)
 {
@@ -86,7 +87,7 @@ static void judge_pauses(struct measurement *m)
              (long long)m->timed);
 }
 
-/* What others took, which is a reason not to believe the times. */
+/* CPU time that others took, where it is a reason not to trust the times. */
 static bool judge_waiting(struct measurement *m, const struct sampler *s)
 {
     const struct disturbance *d = &s->disturbance;

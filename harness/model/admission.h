@@ -3,9 +3,9 @@
  * harness/model: one model as a command line names it: the options with which it is compiled,
  * whether it fits into memory, and its verification against the float64 reference.
  *
- * Whether a graph may be compiled: what it needs (engine/compile/need.h) is held against what is
- * free (harness/watch/free_memory.h), so that a point that is too large is skipped with its figures
- * instead of taking the whole run with it. */
+ * Whether a graph may be compiled: what it needs (engine/compile/need.h) is compared with what is
+ * free (harness/watch/free_memory.h), so that a point that is too large is skipped with its
+ * figures instead of taking the whole run with it. */
 #ifndef HARNESS_MODEL_ADMISSION_H
 #define HARNESS_MODEL_ADMISSION_H
 
@@ -15,8 +15,8 @@
 #include "engine/run/exe.h"
 #include "harness/watch/free_memory.h"
 
-/* What is kept free beside the need: a share of it for what the estimate does not see (tables,
- * buffers of libraries), and a fixed part for the program's own pages. */
+/* What must remain free on top of the need: a share of it for what the estimate does not see
+ * (tables, buffers of libraries), and a fixed part for the program's own pages. */
 #define ADMISSION_MARGIN_SHARE 0.05
 #define ADMISSION_MARGIN_BYTES 32e6
 

@@ -68,7 +68,7 @@ static int count_wanted(const struct graph *g, const struct trace *traces)
     return count;
 }
 
-/* Outputs that count stay first, in their order. */
+/* Outputs that are compared come first, in their order. */
 static void replace_outputs(struct graph *g, struct trace *traces)
 {
     int kept = 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network that decides (which boxes, which word) does so on a comparison, and what follows is
- * another computation if that falls out otherwise. In low precision near ties do, rightly. So there
- * a network is verified by what its decisions are made on. In f32 a tie within its roundings is
- * rare: both halves are verified then, what decisions are made on and what follows from it. */
+ * A network that decides (which boxes, which word) compares numbers, and everything after that
+ * depends on the outcome. In low precision near ties may legitimately be decided differently, so
+ * there a network is verified by the values on which it decides. In f32 a tie within the roundings
+ * is rare; if one changes a result, two halves are verified: the values on which it decides, and
+ * what follows from them. */
 #ifndef HARNESS_MODEL_DECISIONS_H
 #define HARNESS_MODEL_DECISIONS_H
 
 #include "engine/run/exe.h"
 
 /* A copy of the graph whose outputs are those that depend on no decision, and what the first
- * decisions on each way read. *out NULL: there are no decisions, the graph itself will do. A
+ * decisions on each path read. *out NULL: there are no decisions, the graph itself will do. A
  * decision is an operator that makes integers, or a set, of floats that come from products. */
 enum status graph_before_decisions(const struct graph *graph, struct graph **out,
                                    struct error *err);

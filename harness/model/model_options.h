@@ -57,7 +57,7 @@ struct model_options {
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
 const char *tuner_cache_path(char *path, size_t size);
 
-/* Checked and completed; path is room for the default cache path. */
+/* Checked and completed; path: memory for the default cache path. */
 enum status model_exe_options(const struct model_options *m, struct exe_options *options,
                               char *path, size_t path_size, struct error *err);
 

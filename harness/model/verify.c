@@ -36,7 +36,7 @@ static int roundings_of(const struct graph *g, const struct node *node, enum pre
     return moves || unit == 0 ? 0 : (int)(narrow_tolerance(node->op, type) / unit);
 }
 
-/* The most roundings on a way through the network. */
+/* The largest number of roundings on any path through the network. */
 static int depth_of(const struct graph *g, enum precision precision)
 {
     int *depth = calloc((size_t)g->value_count + 1, sizeof(*depth)), deepest = 0;
@@ -171,8 +171,9 @@ static bool is_fine(const struct verification *v)
     return v->error <= v->bound;
 }
 
-/* What decisions are made on, by an executable that is compiled alike; with after_too also what the
- * reference makes of those very numbers. Tells the worse half. */
+/* Compares the values on which decisions are made, computed by an executable that is compiled in
+ * the same way; with after_too also what follows from exactly these values. The result is that of
+ * the worse half. */
 static enum status verify_decisions(const struct graph *graph, const struct graph *before,
                                     struct exe *exe, bool after_too, struct verification *out,
                                     struct error *err)
@@ -244,8 +245,8 @@ static enum status count_outputs(const struct graph *graph, const struct exe *ex
     return STATUS_OK;
 }
 
-/* What follows from decisions may be other numbers in low precision, but no NaN where the reference
- * has none at all: there their number is compared. */
+/* What follows from decisions may differ in low precision, but it may have no more NaN than the
+ * reference: so their number is compared. */
 static enum status verify_numbers(const struct graph *graph, struct exe *exe,
                                   struct verification *out, struct error *err)
 {

@@ -8,23 +8,23 @@
 
 struct verification {
     double error; /* max |y - r| / max |r|, the worst output */
-    /* The largest that a kernel in use states for itself, 1e-5 at least; what the roundings of a
-     * lower precision allow (docs/method.md); 0 when the graph has no floats. */
+    /* The largest bound that a kernel in use states for itself, 1e-5 at least; what the roundings
+     * of a lower precision allow (docs/method.md); 0 when the graph has no floats. */
     double bound;
     const char *how; /* "reference f64", or with which parts of a network that decides */
-    char odd[240];   /* what is wrong and no matter of a bound: "12 NaN where ..."; "": nothing */
+    char odd[240];   /* what is wrong regardless of any bound: "12 NaN where ..."; "": nothing */
     char note[160];  /* NaN here and in the reference; "": none */
     int64_t both_nan;
 };
 
-/* What the precision allows a network after the passes. Roundings are as good as independent, so
- * that their errors add up like the steps of a random walk: twice its deviation after the most
- * roundings on a way through the network, in halves of the type's last place. */
+/* What the precision allows a network after the passes. Roundings are practically independent, so
+ * their errors add up like the steps of a random walk: twice its deviation after the largest number
+ * of roundings on a path through the network, in halves of the type's last place. */
 double verify_bound(const struct graph *compiled, enum precision precision);
 
-/* Runs the executable twice: nothing may depend on fresh memory. In low precision a network that
- * decides is verified by what it decides on; in f32, if it differs as a whole, by that and by what
- * follows from it (harness/model/decisions.h). */
+/* Runs the executable twice: nothing may depend on what memory held before. In low precision a
+ * network that decides is verified by the values on which it decides; in f32, if it differs as a
+ * whole, by that and by what follows from it (harness/model/decisions.h). */
 enum status verify_exe(const struct graph *graph, struct exe *exe, struct verification *out,
                        struct error *err);
 

@@ -19,7 +19,7 @@ enum {
     REPEATS_QUICK = 31,
     LAP_NS = 2000000,
     ROUNDS_MAX = 1 << 30,
-    /* That are put or captured at once: what the replay itself costs is shared by so many. */
+    /* Launches that are queued or captured together, so that they share the cost of the replay. */
     LAUNCHES = 250,
     WARM_NS = 20000000,
     WARM_FIRST_NS = 300000000,
@@ -86,7 +86,7 @@ static enum status add_missing(struct session *s, struct ceiling_record record, 
     return record.reason ? add(s, &record, err) : FAIL_NO_MEMORY(err);
 }
 
-/* Where the device was lost, that is the reason for all that follows. */
+/* When the device was lost, that is the reason for all further ceilings. */
 static enum status add_failed(struct session *s, const struct ceiling_record *record,
                               struct error *why, struct error *err)
 {

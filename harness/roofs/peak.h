@@ -12,7 +12,7 @@
 const char *peak_name(enum isa isa, enum precision precision);
 enum { PEAK_BURSTS = 7 }; /* enough to be sure of the rate */
 
-/* Rate of those of all threads of the pool together, operations per second (a multiply-add is two):
+/* Their rate on all threads of the pool together, operations per second (a multiply-add is two):
  * best of so many bursts of two milliseconds; NAN when there is no name. */
 double peak_rate(struct pool *pool, enum isa isa, enum precision precision, int bursts);
 

@@ -66,8 +66,8 @@ uint64_t timed_pass_run(const struct timed_pass *lap, int64_t rounds)
     return last > first ? last - first : 1;
 }
 
-/* Work is never shorter than itself, but longer when another program had the CPU: the shortest of a
- * thread in some laps. */
+/* The shortest time of any thread in a few laps: it only gets longer when another program takes the
+ * CPU. */
 static uint64_t shortest(const struct timed_pass *lap, int64_t rounds)
 {
     struct stopwatch watch;

@@ -212,7 +212,7 @@ static enum status conflict(struct planner *planner, const struct selection *s, 
                 text_of(s, high), s->axis[high]->origin);
 }
 
-/* A floor above a cap: the one that nobody asked for gives way. */
+/* Where a floor is above a cap, the one that was not given explicitly is adjusted. */
 static enum status fill_stop(struct planner *planner, const struct selection *s, struct protocol *p)
 {
     if (p->samples_min > p->samples_max) {
@@ -232,7 +232,7 @@ static enum status fill_stop(struct planner *planner, const struct selection *s,
     return STATUS_OK;
 }
 
-/* The search of a server is one, and a visit takes three samples at least. */
+/* The search of scenario server cannot be divided, and a visit takes at least three samples. */
 static int visits_of(const struct protocol *p, int rounds)
 {
     int64_t rounds_max = p->scenario == SCENARIO_SERVER ? 1 : p->samples_max / 3;
@@ -340,7 +340,7 @@ static enum status append(struct planner *planner, const struct point *point)
         if (strcmp(plan->points[k].id, point->id) != 0)
             continue;
         if (planner->overridden || k >= planner->first)
-            return STATUS_OK; /* a bound sweeps, but this scenario knows none */
+            return STATUS_OK; /* a bound has several values, but this scenario has none */
         return FAIL(planner->err, STATUS_FAILED,
                     "%s: %s, batch %lld, %d threads is there twice, "
                     "first at %s",

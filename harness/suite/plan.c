@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From words to points: every word becomes a suite, every suite's entries are multiplied out. What
- * a key is for a point: the command line's value, else the entry's, else that of [defaults], else
- * the usual one. */
+ * From arguments to points: every argument becomes a suite, and every entry of a suite is expanded
+ * to all combinations of its values. The value of a key is the command line's, else the entry's,
+ * else that of [defaults], else the default. */
 #define _GNU_SOURCE
 #include "harness/suite/plan.h"
 
@@ -103,7 +103,7 @@ static bool list_has(const char *list, const char *name)
     return false;
 }
 
-/* Every name of --only must be there; a word that hits nothing is a slip of the pen. */
+/* Every name of --only must match something; one that does not is a typing error. */
 static enum status check_only(const struct planner *planner, const char *only)
 {
     enum { NAMES_MAX = 256 };

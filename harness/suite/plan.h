@@ -45,7 +45,7 @@ struct protocol {
     int64_t server_queries;   /* server: per tried rate; default 200 */
     bool verify;              /* compare with the float64 reference first; default true */
     bool layers;              /* time every step apart, after the time phase; default true */
-    int rounds;               /* visits that all of this is shared out over; default 3; 1: server */
+    int rounds;               /* visits among which all of this is divided; default 3; 1: server */
     bool quick_tune;          /* one variant of each kernel competes */
     bool interval_is_default; /* nobody asked for it */
 };
@@ -64,7 +64,7 @@ struct point {
     const char *skip;      /* reason not to run it; NULL: runs */
     const char *origin;    /* "suites/quick.toml:14" or the word of the command line */
     double estimate_s;     /* wall time of earlier runs; NAN when unknown */
-    bool over_budget;      /* it does not fit into the plan's: plan_admit */
+    bool over_budget;      /* it does not fit into the plan's budget: plan_admit */
 };
 
 struct plan {
@@ -81,7 +81,7 @@ struct plan {
     int64_t order_seed;      /* of each round's order; 0: the run takes one */
 };
 
-/* What a command line changes of every point; zeroed: nothing. Text is as in a suite, lists with
+/* What a command line overrides in every point; zeroed: nothing. Text is as in a suite, lists with
  * commas: batch "1,8,32". */
 struct plan_overrides {
     const char *tuning; /* "quick" or NULL; of `run --quick-tune` */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A point as people read it: "resnet50:version=1.5 batch=8 threads=2", and whatever else of it is
- * not usual. */
+ * A point as people read it: "resnet50:version=1.5 batch=8 threads=2", and whatever else differs
+ * from the defaults. */
 #ifndef HARNESS_SUITE_POINT_LABEL_H
 #define HARNESS_SUITE_POINT_LABEL_H
 

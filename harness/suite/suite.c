@@ -289,7 +289,7 @@ static enum status append_text(struct suite *suite, const struct suite_source *s
     return suite->text ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
-/* Includes first, so that this file has the last word. */
+/* Includes are read first, so that this file can override them. */
 static enum status read_source(struct loader *l, const struct suite_source *source)
 {
     const struct toml_value *root;

@@ -86,7 +86,7 @@ struct suite_key {
     const char *const *choices; /* NULL-terminated; NULL: anything */
     enum status (*check)(const char *text, struct error *err); /* instead of choices; or NULL */
     double min, max;                                           /* of numbers */
-    const char *usual; /* default as text; NULL: none, help says what then */
+    const char *usual; /* default as text; NULL: none, and help says what happens then */
     const char *help;
 };
 

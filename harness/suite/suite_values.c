@@ -287,7 +287,7 @@ struct suite_key suite_key_of_param(const struct param *param)
                               .help = param->help};
 }
 
-/* One piece of a command line's list as TOML would have it. */
+/* One element of a command line's list, written as in TOML. */
 static void value_of_text(const struct suite_key *key, char *text, struct toml_value *value)
 {
     char *end = text;

@@ -33,8 +33,8 @@ static bool same_key(const char *a, const char *b)
     return strncmp(a, b, key + 1) == 0;
 }
 
-/* The caller's environment with `more` instead of or beside it. posix_spawn takes char *const[]
- * and changes none of the strings. */
+/* The caller's environment, extended or overridden by `more`. posix_spawn takes char *const[] and
+ * changes none of the strings. */
 static char **environment_with(struct arena *arena, const char *const *more)
 {
     size_t count = 0, extra = 0, out = 0;

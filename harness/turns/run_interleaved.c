@@ -13,7 +13,8 @@
 
 enum { WORDS_MAX = 32 };
 
-/* Words of a command; what a program of another version may not know is only said when asked. */
+/* The words of a command; options that an older program may not know are passed only when they were
+ * given. */
 static void fill_command(const char **out, const char *program, const char *model,
                          const struct interleaved_options *o, char error_text[32])
 {
@@ -50,7 +51,8 @@ static void fill_command(const char **out, const char *program, const char *mode
     out[n] = NULL;
 }
 
-/* The first option that taking turns has no use for, or NULL: it must not be ignored. */
+/* The first option that has no meaning with --interleave, or NULL: it must not be ignored
+ * silently. */
 static const char *unused_option(const struct plan_overrides *p)
 {
     const struct {

@@ -58,12 +58,12 @@ static enum status redact_head(struct turns *t, struct run_head *head, struct er
     return STATUS_OK;
 }
 
-/* Called again where a run goes on in a spool. HEAD comes last, so that it is the latest. */
+/* Called again when a run continues in a spool. HEAD comes last, so that it is the latest run. */
 static enum status begin_runs(struct turns *t, struct error *err)
 {
     const char *tag = t->options->tag ? t->options->tag : "";
     const char *tags[] = {*tag ? arena_printf(&t->arena, "%s.base", tag) : "", tag};
-    /* A run in turns is none that --resume could go on with. */
+    /* A run in turns cannot be continued by --resume. */
     const char *hash = arena_printf(&t->arena, "turns-%s", t->plan->hash);
     char *started = arena_alloc(&t->arena, UTC_TEXT);
     if (!started || !hash || !tags[0])
@@ -92,8 +92,8 @@ static enum status begin_runs(struct turns *t, struct error *err)
     return STATUS_OK;
 }
 
-/* As harness/campaign/campaign.c does: what was measured must not be lost for a database that
- * cannot be written any more. */
+/* As in harness/campaign/campaign.c: what was measured must not be lost because the database cannot
+ * be written any more. */
 static enum status fall_back(struct turns *t, struct error *err)
 {
     struct error why = *err;
@@ -117,8 +117,8 @@ static enum status put(struct turns *t, int side, const struct record *record, s
 
 /* ---- one visit ---- */
 
-/* What the stopping rule of a point demands is shared out over the rounds; each visit of a pair has
- * a floor of its own, since less shows nothing. */
+/* What the stopping rule of a point demands is divided among the rounds; each visit also has a
+ * floor of its own, since with less nothing can be seen. */
 static struct turns_rules rules_of(const struct turns *t, const struct point *point, int round)
 {
     const struct protocol *p = &point->protocol;
@@ -269,7 +269,7 @@ static void sum_up(struct turns *t)
 
 /* ---- the end ---- */
 
-/* "" when both programs are what they were. */
+/* "" when neither program has changed. */
 static void find_changed_program(struct turns *t, char *reason, size_t size)
 {
     struct build_record now;
@@ -317,7 +317,7 @@ static enum status begin(struct turns *t, struct error *err)
     TRY(build_probe(&t->build[TURNS_HEAD], &t->arena, err));
     TRY(program_probe(t->options->program, t->options->environment, &t->arena,
                       &t->build[TURNS_BASE], err));
-    /* Without levels the runs are worth less, but are runs. */
+    /* Without levels the runs are worth less, but they are still runs. */
     double available = free_memory_find("").bytes;
     available = isfinite(available) ? available : 0;
     if (levels_open((int64_t)(available / LEVELS_PART), &t->levels, NULL) != STATUS_OK)

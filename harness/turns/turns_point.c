@@ -132,8 +132,8 @@ static double mean_clock(const struct turns_point *tp)
     return sum / tp->complete; /* NAN without any */
 }
 
-/* Of all visits. That the machine was restless does not make it invalid: what is judged are the
- * differences of neighbouring samples. */
+/* Of all visits. A restless machine does not make it invalid, since the differences of neighbouring
+ * samples are judged. */
 static enum status join(const struct turns_point *tp, int side, struct arena *arena,
                         struct measurement *m, double *spread, struct error *err)
 {
@@ -224,7 +224,7 @@ static enum status not_measured(struct turns_point *tp, int side, struct arena *
     return record_skipped(tp->point, tp->sequence, reason, now, arena, record, err);
 }
 
-/* Failed where the program cannot do it at all: that is skipped, as it would be in a run. */
+/* A failure because the program cannot run such a point at all counts as skipped, as in any run. */
 static enum status settle(struct turns_point *tp, int side, bool plain, struct arena *arena,
                           struct record *record, struct error *err)
 {

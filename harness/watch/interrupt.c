@@ -9,7 +9,7 @@
 static volatile sig_atomic_t requested, continued;
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-/* The second one, of whatever kind, finds the default action. */
+/* A second signal, of whatever kind, meets the default action. */
 static void on_signal(int number)
 {
     if (requested) {

@@ -18,7 +18,7 @@ enum { PROGRAMS_MAX = 4096, TEXT_MAX = 256 << 10, NAME_SIZE = 32 };
 
 struct program_time {
     long pid;
-    long long born; /* a number may belong to another process by then */
+    long long born; /* by then the number may belong to another process */
     double cpu_s;
     char name[NAME_SIZE];
 };
