@@ -374,7 +374,7 @@ $(B)/host/%.o: %.cu $(wildcard tests/gpu/host/*.h) $(B)/gen/flags | $(GEN)
 	    -ffp-contract=off -fvisibility=hidden -fno-exceptions -MMD -MP -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
-TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c)) \
+TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c) tests/lib/unit/main.c) \
           $(foreach f,$(PRESENT),$(addsuffix .c,$(TESTS_$f))))
 tidy: $(TIDY)
 $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
@@ -390,6 +390,7 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 
 test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) $(WATCH_CASES) \
                $(VENDOR_SO)
+$(filter $(B)/tests/unit/%,$(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%)): $(B)/tests/lib/unit/main.o
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)

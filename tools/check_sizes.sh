@@ -37,7 +37,7 @@ FNR == 1 { end_file(); last = FILENAME; inside = 0; name = "?" }
 length($0) > 100 { report(FNR, length($0) " columns, limit 100") }
 /\t/ { report(FNR, "tab") }
 /[ \t]$/ { report(FNR, "blank at the end of the line") }
-!inside && /^[a-zA-Z].*\(/ { name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name) }
+!inside && /^[a-zA-Z].*\(/ { name = $0; sub(/^TEST\(/, "", name); sub(/[()].*/, "", name); sub(/.*[ *]/, "", name) }
 /^[{]$/ { inside = 1; start = FNR }
 inside && /^[ \t]*#[ \t]*(if|ifdef|ifndef)/ && !((FILENAME " ifdef") in exception) {
     report(FNR, "conditional compilation inside " name) }

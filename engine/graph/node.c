@@ -3,7 +3,7 @@
  * Reading a node's attributes. Apart from the rest of the graph because plug-ins link it. */
 #include <string.h>
 
-#include "engine/graph/graph.h"
+#include "engine/graph/op.h"
 
 const struct attr *node_attr(const struct node *node, const char *name)
 {

@@ -2,9 +2,31 @@
 #include "tests/lib/cupti_run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/unit.h"
 
 const struct fake_script cupti_usual = {
     .chip = "GH100", .passes = RUN_PASSES, .version = 130001, .devices = 2, .zero_metric = -1};
+
+const struct fake_control *fake_of_build(void)
+{
+    char reason[CUPTI_REASON] = "CUPTI's headers were not there when building";
+    const struct fake_control *fake = fake_open();
+    if (fake && cupti_plugin(reason, sizeof(reason)))
+        return fake;
+    printf("skipped: %s\n", reason);
+    exit(UNIT_SKIP);
+}
+
+int fake_begin_each(void **state)
+{
+    (void)state;
+    fake_open()->set(&cupti_usual);
+    setenv("RIDGE_CUPTI", fake_path(), 1);
+    setenv("RIDGE_LIBCUDA", fake_path(), 1);
+    return 0;
+}
 
 enum status cupti_one_pass(const struct profiler *p, void *session, int pass,
                            struct cupti_outcome *out, struct error *err)

@@ -12,6 +12,11 @@ enum { RUN_STEPS = 3, RUN_EXECUTIONS = 4, RUN_PASSES = 2 };
 /* A GPU that works. */
 extern const struct fake_script cupti_usual;
 
+/* Ends a unit test with a skip where the plug-in was not built. */
+const struct fake_control *fake_of_build(void);
+/* Before each test: the GPU works, and is that of the made library. */
+int fake_begin_each(void **state);
+
 struct cupti_outcome {
     struct profiler_metric metrics[PROFILER_METRICS_MAX], steps[RUN_STEPS][PROFILER_METRICS_MAX];
     char step_reasons[RUN_STEPS][256]; /* of the first metric */

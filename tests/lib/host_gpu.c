@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "engine/run/plugin.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
-
-enum { SKIPPED = 77 };
 
 static struct host_gpu opened;
 
@@ -74,19 +73,27 @@ static void *symbol(void *library, const char *name)
     return found;
 }
 
-void host_gpu_load(const char *program)
+const char *plugins_of_build(const char *program, const char *folder, const char *name)
 {
-    char folder[4096], path[4200];
+    char path[4096];
     const char *slash = strrchr(program, '/');
-    snprintf(folder, sizeof(folder), "%.*s/../gpu/host/plugins", slash ? (int)(slash - program) : 1,
-             slash ? program : ".");
-    snprintf(path, sizeof(path), "%s/cuda.so", folder);
+    snprintf(path, sizeof(path), "%.*s/../%s", slash ? (int)(slash - program) : 1,
+             slash ? program : ".", folder);
+    setenv("RIDGE_PLUGIN_PATH", path, 1);
+    plugins_load(name);
+    return getenv("RIDGE_PLUGIN_PATH");
+}
+
+int host_gpu_start(int argc, char **argv)
+{
+    char path[4200];
+    (void)argc;
+    snprintf(path, sizeof(path), "%s/cuda.so",
+             plugins_of_build(argv[0], "gpu/host/plugins", "cuda"));
     if (access(path, R_OK) != 0) {
         printf("skipped: the plug-in over the host is not built under sanitizers\n");
-        exit(SKIPPED);
+        exit(UNIT_SKIP);
     }
-    setenv("RIDGE_PLUGIN_PATH", folder, 1);
-    plugins_load("cuda");
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void *fail = symbol(library, "api_fail"), *calls = symbol(library, "api_calls");
     void *live = symbol(library, "api_live"), *clock = symbol(library, "api_clock");
@@ -100,4 +107,5 @@ void host_gpu_load(const char *program)
     memcpy(&opened.clock, &clock, sizeof(clock));
     memcpy(&opened.dry, &dry, sizeof(dry));
     memcpy(&opened.counted, &counted, sizeof(counted));
+    return UNIT_RUN;
 }

@@ -7,7 +7,7 @@
 
 #include "engine/run/exe.h"
 
-/* tests/gpu/host/api.h; all NULL before host_gpu_load. */
+/* tests/gpu/host/api.h; all NULL before host_gpu_start. */
 struct host_gpu {
     void (*script)(const char *call, int at, int error);
     int (*calls)(void);
@@ -19,9 +19,12 @@ struct host_gpu {
     double (*counted)(void);
 };
 
-/* Opens the plug-in of the build that the program lies in (BUILD/tests/unit/x). Ends the program
- * with a skip where there is none. */
-void host_gpu_load(const char *program);
+/* Loads the plug-in `name` of the build that the program lies in (BUILD/tests/unit/x), and no
+ * other: the path of its folder, BUILD/tests/`folder`. */
+const char *plugins_of_build(const char *program, const char *folder, const char *name);
+/* The start of a unit test: loads the plug-in over the host; ends the program with a skip where
+ * there is none. */
+int host_gpu_start(int argc, char **argv);
 const struct host_gpu *host_gpu(void);
 /* RIDGE_TEST_GPU, a device of the real plug-in, or "cuda". */
 const char *gpu_name(void);

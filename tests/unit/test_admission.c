@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a graph needs of memory, what is free on invented machines, and what is said when the one
  * exceeds the other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +14,7 @@
 #include "harness/model/verify.h"
 #include "harness/watch/resident.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 #include "workloads/workload.h"
 
 /* ---- what is free ---- */
@@ -62,23 +57,20 @@ static void expect_room(char *root, double bytes, const char *where, bool is_add
     made_folder_remove(root);
 }
 
-static void a_machine_alone(void **state)
+TEST(a_machine_alone)
 {
-    (void)state;
     expect_room(machine(), 12e6 * 1024, "on this machine", false);
 }
 
-static void nothing_known_is_no_limit(void **state)
+TEST(nothing_known_is_no_limit)
 {
-    (void)state;
     struct free_memory room = free_memory_find("/nowhere");
     assert_true(isinf(room.bytes));
 }
 
 /* Pages of files are given back when memory runs short: they are not in use. */
-static void group_version_2(void **state)
+TEST(group_version_2)
 {
-    (void)state;
     char *root = machine();
     put(root, "/proc/self/cgroup", "0::/job/task\n");
     put(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
@@ -90,9 +82,8 @@ static void group_version_2(void **state)
     expect_room(root, 1500000000 - 900000000 + 750000000, "in this control group of 1.5 GB", false);
 }
 
-static void the_group_above_may_be_fuller(void **state)
+TEST(the_group_above_may_be_fuller)
 {
-    (void)state;
     char *root = machine();
     put(root, "/proc/self/cgroup", "0::/job/task\n");
     put(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
@@ -102,9 +93,8 @@ static void the_group_above_may_be_fuller(void **state)
     expect_room(root, 100000000, "in this control group of 2 GB", false);
 }
 
-static void group_version_1(void **state)
+TEST(group_version_1)
 {
-    (void)state;
     char *root = machine();
     put(root, "/proc/self/cgroup", "5:cpu:/\n4:memory:/job\n0::/\n");
     put(root, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1500000000\n");
@@ -117,9 +107,8 @@ static void group_version_1(void **state)
 }
 
 /* In a container the path of the group is often one that cannot be seen from inside. */
-static void a_container_shows_the_top_alone(void **state)
+TEST(a_container_shows_the_top_alone)
 {
-    (void)state;
     char *root = machine();
     put(root, "/proc/self/cgroup", "4:memory:/docker/0123abcd\n");
     put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000000\n");
@@ -127,9 +116,8 @@ static void a_container_shows_the_top_alone(void **state)
     expect_room(root, 600000000, "in this control group", false);
 }
 
-static void limits_of_the_shell(void **state)
+TEST(limits_of_the_shell)
 {
-    (void)state;
     char *root = machine();
     put(root, "/proc/self/limits",
         "Max data size             unlimited            unlimited            bytes     \n"
@@ -154,9 +142,8 @@ static struct memory_need need_of(const struct graph *g, const struct exe_option
 }
 
 /* x -> Relu -> Reshape -> Relu: what is renamed takes nothing, and a value goes after its use. */
-static void a_chain_needs_two_of_its_values(void **state)
+TEST(a_chain_needs_two_of_its_values)
 {
-    (void)state;
     struct graph *g = graph_new("chain");
     int64_t shape[] = {64, 64};
     struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
@@ -182,9 +169,8 @@ static struct graph *conv3(int64_t size)
     return g;
 }
 
-static void winograd_may_keep_four_times_the_weights(void **state)
+TEST(winograd_may_keep_four_times_the_weights)
 {
-    (void)state;
     const double weights = 64 * 64 * 9 * 4;
     struct graph *g = conv3(20), *small = conv3(5);
     struct memory_need need = need_of(g, &(struct exe_options){.threads = 1});
@@ -199,9 +185,8 @@ static void winograd_may_keep_four_times_the_weights(void **state)
 }
 
 /* The estimate is held against what the kernel has seen of real networks. */
-static void the_estimate_covers_what_is_used(void **state)
+TEST(the_estimate_covers_what_is_used)
 {
-    (void)state;
     static const struct {
         const char *spec;
         int64_t batch;
@@ -234,9 +219,8 @@ static void the_estimate_covers_what_is_used(void **state)
 
 /* ---- the judgement ---- */
 
-static void the_reason_has_both_figures(void **state)
+TEST(the_reason_has_both_figures)
 {
-    (void)state;
     const struct memory_need need = {.compile = 10e9, .run = 8e9, .reference = 22e9};
     struct free_memory room = {.bytes = 40e9, .where = "on this machine"};
     struct error err = {0};
@@ -253,22 +237,4 @@ static void the_reason_has_both_figures(void **state)
                                      "take a smaller batch");
     assert_int_equal(admission_judge(&need, false, 2, &room, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "needs 10.5 GB"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_alone),
-        cmocka_unit_test(nothing_known_is_no_limit),
-        cmocka_unit_test(group_version_2),
-        cmocka_unit_test(the_group_above_may_be_fuller),
-        cmocka_unit_test(group_version_1),
-        cmocka_unit_test(a_container_shows_the_top_alone),
-        cmocka_unit_test(limits_of_the_shell),
-        cmocka_unit_test(a_chain_needs_two_of_its_values),
-        cmocka_unit_test(winograd_may_keep_four_times_the_weights),
-        cmocka_unit_test(the_estimate_covers_what_is_used),
-        cmocka_unit_test(the_reason_has_both_figures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

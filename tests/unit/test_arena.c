@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/random.h"
+#include "tests/lib/unit.h"
 
-static void pieces_are_zero_aligned_and_apart(void **state)
+TEST(pieces_are_zero_aligned_and_apart)
 {
-    (void)state;
     enum { PIECES = 2000 };
     struct arena arena = {0};
     unsigned char *piece[PIECES];
@@ -39,9 +32,8 @@ static void pieces_are_zero_aligned_and_apart(void **state)
     arena_release(&arena); /* harmless */
 }
 
-static void overflow_gives_null(void **state)
+TEST(overflow_gives_null)
 {
-    (void)state;
     struct arena arena = {0};
     assert_null(arena_array(&arena, SIZE_MAX / 2, 4));
     assert_null(arena_array(&arena, 4, SIZE_MAX / 2));
@@ -51,9 +43,8 @@ static void overflow_gives_null(void **state)
     arena_release(&arena);
 }
 
-static void arrays_grow_and_keep_their_items(void **state)
+TEST(arrays_grow_and_keep_their_items)
 {
-    (void)state;
     struct arena arena = {0};
     int *items = NULL;
     size_t capacity = 0;
@@ -69,9 +60,8 @@ static void arrays_grow_and_keep_their_items(void **state)
     arena_release(&arena);
 }
 
-static void text_of_any_length(void **state)
+TEST(text_of_any_length)
 {
-    (void)state;
     struct arena arena = {0};
     char longer[5000];
     memset(longer, 'x', sizeof(longer) - 1);
@@ -83,15 +73,4 @@ static void text_of_any_length(void **state)
     assert_string_equal(copy, longer);
     assert_non_null(arena_copy(&arena, NULL, 0));
     arena_release(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_zero_aligned_and_apart),
-        cmocka_unit_test(overflow_gives_null),
-        cmocka_unit_test(arrays_grow_and_keep_their_items),
-        cmocka_unit_test(text_of_any_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

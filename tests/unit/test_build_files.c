@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +6,7 @@
 
 #include "harness/machine/build_files.h"
 #include "harness/machine/environment.h"
+#include "tests/lib/unit.h"
 
 /* A program with plug-ins at three places, under a folder of its own. */
 struct tree {
@@ -48,9 +42,8 @@ static void uid_of(const char *program, const char *named, char uid[HASH64_TEXT]
     arena_release(&arena);
 }
 
-static void files_have_an_order_and_a_place(void **state)
+TEST(files_have_an_order_and_a_place)
 {
-    (void)state;
     static const char *const places[] = {
         "ridge",        "named/0/vendor.so",         "plugins/a.so",
         "plugins/b.so", "plugins/profilers/papi.so", "build/release/plugins/r.so"};
@@ -71,9 +64,8 @@ static void files_have_an_order_and_a_place(void **state)
     shell(&t, "rm -r $PWD");
 }
 
-static void any_file_changes_the_uid(void **state)
+TEST(any_file_changes_the_uid)
 {
-    (void)state;
     struct tree t;
     char first[HASH64_TEXT], then[HASH64_TEXT], link[128];
     make_tree(&t);
@@ -99,9 +91,8 @@ static void any_file_changes_the_uid(void **state)
 }
 
 /* What `ridge version --json` says of itself is what others find out about it. */
-static void own_uid_is_that_of_the_files(void **state)
+TEST(own_uid_is_that_of_the_files)
 {
-    (void)state;
     struct arena arena = {0};
     struct build_record build;
     struct error err = {0};
@@ -113,14 +104,4 @@ static void own_uid_is_that_of_the_files(void **state)
     uid_of(path, getenv("RIDGE_PLUGIN_PATH"), uid);
     assert_string_equal(build.uid, uid);
     arena_release(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_have_an_order_and_a_place),
-        cmocka_unit_test(any_file_changes_the_uid),
-        cmocka_unit_test(own_uid_is_that_of_the_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

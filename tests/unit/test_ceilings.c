@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include "harness/roofs/ceilings.h"
 #include "harness/roofs/peak.h"
 #include "harness/roofs/timed_pass.h"
+#include "tests/lib/unit.h"
 
 static const struct ceiling_record *find(const struct ceiling_record *records, int count,
                                          const char *name, int threads)
@@ -28,9 +22,8 @@ static const struct ceiling_record *find(const struct ceiling_record *records, i
 }
 
 /* Everything is in the list, once per thread count, with a value or a reason. */
-static void all_are_there(void **state)
+TEST(all_are_there)
 {
-    (void)state;
     static const char *const names[] = {"fma f32 scalar", "fma f64 scalar", "read L1", "copy L1",
                                         "triad L1",       "read L2",        "copy L3", "triad DRAM",
                                         "copy_nt DRAM",   "triad_nt DRAM"};
@@ -62,9 +55,8 @@ static void all_are_there(void **state)
 }
 
 /* What is forbidden or impossible is said, not measured and not left out. */
-static void limits_give_reasons(void **state)
+TEST(limits_give_reasons)
 {
-    (void)state;
     struct arena arena = {0};
     struct error err;
     const struct ceiling_record *records;
@@ -81,9 +73,8 @@ static void limits_give_reasons(void **state)
 }
 
 /* The loops do what their names say; a loop that skipped a part would be a wrong roof. */
-static void loops_do_their_work(void **state)
+TEST(loops_do_their_work)
 {
-    (void)state;
     enum { COUNT = 5 * ROOF_COUNT_STEP };
     float *block = aligned_alloc(64, 3 * COUNT * sizeof(float));
     assert_non_null(block);
@@ -120,9 +111,8 @@ static void visit(void *context, int thread, int64_t rounds)
 }
 
 /* Each of the first threads works once per lap, whichever tile it got. */
-static void laps_use_each_thread_once(void **state)
+TEST(laps_use_each_thread_once)
 {
-    (void)state;
     struct pool *pool;
     struct error err;
     assert_int_equal(pool_new(4, &pool, &err), STATUS_OK);
@@ -136,9 +126,8 @@ static void laps_use_each_thread_once(void **state)
 }
 
 /* Of its own device, its own precision, its own threads; never of what is merely near. */
-static void a_peak_is_of_the_same_device_and_precision(void **state)
+TEST(a_peak_is_of_the_same_device_and_precision)
 {
-    (void)state;
     static const struct ceiling_record records[] = {
         {.device = "cpu", .kind = CEILING_COMPUTE, .precision = "f32", .threads = 1, .value = 1},
         {.device = "cpu", .kind = CEILING_COMPUTE, .precision = "f32", .threads = 2, .value = 2},
@@ -177,16 +166,4 @@ static void a_peak_is_of_the_same_device_and_precision(void **state)
     }
     const struct point_record point = {.device = "cuda", .precision = "f32"};
     assert_true(isnan(peak_of(&point, &none, &reason)) && strstr(reason, "no ceilings"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_are_there),
-        cmocka_unit_test(limits_give_reasons),
-        cmocka_unit_test(loops_do_their_work),
-        cmocka_unit_test(a_peak_is_of_the_same_device_and_precision),
-        cmocka_unit_test(laps_use_each_thread_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

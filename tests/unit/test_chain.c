@@ -2,13 +2,7 @@
  *
  * Elementwise expressions: what a node becomes, that its price is the operator's, and that the pass
  * which joins nodes keeps the values and takes neither too much nor too little. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/compile/compile.h"
 #include "engine/compile/passes/rewrite.h"
@@ -16,6 +10,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/op_case.h"
+#include "tests/lib/unit.h"
 
 static const struct fill noise = {.kind = FILL_UNIFORM, .a = -2, .b = 2};
 
@@ -66,9 +61,8 @@ static int add(struct graph *g, const char *op, int input_count, const int *inpu
     return graph_node(g, op, NULL, input_count, inputs, attr_count, attrs);
 }
 
-static void joins_a_diamond(void **state)
+TEST(joins_a_diamond)
 {
-    (void)state;
     struct graph *g = graph_new("dice");
     int x = input(g, "x", shape_of(6, 9)), alpha = input(g, "alpha", shape_of(9));
     int s = add(g, "Sigmoid", INPUTS(x), NO_ATTRS);
@@ -79,9 +73,8 @@ static void joins_a_diamond(void **state)
     check_pass(g, 1, 1);
 }
 
-static void keeps_what_others_read(void **state)
+TEST(keeps_what_others_read)
 {
-    (void)state;
     struct graph *g = graph_new("shared");
     int x = input(g, "x", shape_of(4, 8));
     int shared = add(g, "Exp", INPUTS(x), NO_ATTRS);
@@ -91,9 +84,8 @@ static void keeps_what_others_read(void **state)
     check_pass(g, 3, 1); /* Exp, ReduceSum, Chain of Div and Sqrt */
 }
 
-static void keeps_outputs(void **state)
+TEST(keeps_outputs)
 {
-    (void)state;
     struct graph *g = graph_new("outputs");
     int x = input(g, "x", shape_of(5));
     int y = add(g, "Tanh", INPUTS(x), NO_ATTRS);
@@ -105,9 +97,8 @@ static void keeps_outputs(void **state)
     graph_free(g);
 }
 
-static void leaves_smaller_shapes(void **state)
+TEST(leaves_smaller_shapes)
 {
-    (void)state;
     struct graph *g = graph_new("small");
     int x = input(g, "x", shape_of(7, 33)), row = input(g, "row", shape_of(33));
     int factor = add(g, "Exp", INPUTS(row), NO_ATTRS); /* once per column, not per element */
@@ -116,9 +107,8 @@ static void leaves_smaller_shapes(void **state)
     check_pass(g, 2, 1);
 }
 
-static void takes_constants_as_parameters(void **state)
+TEST(takes_constants_as_parameters)
 {
-    (void)state;
     struct graph *g = graph_new("constants");
     int x = input(g, "x", shape_of(3, 11));
     int low = graph_const_f32(g, 0.1f), high = graph_const_f32(g, 1.5f);
@@ -139,9 +129,8 @@ static void takes_constants_as_parameters(void **state)
     graph_free(g);
 }
 
-static void leaves_integers(void **state)
+TEST(leaves_integers)
 {
-    (void)state;
     struct graph *g = graph_new("integers");
     int x = graph_input(g, "x", DTYPE_I64, shape_of(6), (struct fill){FILL_INDEX, 0, 9, 0});
     int y = add(g, "Add", INPUTS(x, x), NO_ATTRS);
@@ -149,9 +138,8 @@ static void leaves_integers(void **state)
     check_pass(g, 2, 0);
 }
 
-static void splits_what_is_too_long(void **state)
+TEST(splits_what_is_too_long)
 {
-    (void)state;
     struct graph *g = graph_new("long");
     int y = input(g, "x", shape_of(40));
     for (int k = 0; k < CHAIN_STEPS + 5; k++)
@@ -160,9 +148,8 @@ static void splits_what_is_too_long(void **state)
     check_pass(g, 2, 2);
 }
 
-static void splits_when_inputs_are_many(void **state)
+TEST(splits_when_inputs_are_many)
 {
-    (void)state;
     struct graph *g = graph_new("wide");
     int y = input(g, "x", shape_of(2, 3));
     for (int k = 0; k < CHAIN_INPUTS + 3; k++) {
@@ -216,9 +203,8 @@ static const struct op_case price_cases[] = {
 };
 
 /* An operator must not get cheaper or dearer by becoming a step. */
-static void prices_agree(void **state)
+TEST(prices_agree)
 {
-    (void)state;
     for (int k = 0; k < ARRAY_COUNT(price_cases); k++) {
         struct error err = {0};
         const struct op *op = op_find(price_cases[k].name, NULL);
@@ -243,9 +229,8 @@ static void prices_agree(void **state)
     }
 }
 
-static void refuses_broken_code(void **state)
+TEST(refuses_broken_code)
 {
-    (void)state;
     static const char *const broken[] = {
         "code=[35,0] params=[0.0,0.0]",    /* not three per step */
         "code=[35,0,2] params=[0.0,0.0]",  /* operand 2 does not exist yet */
@@ -262,21 +247,4 @@ static void refuses_broken_code(void **state)
             fail_msg("accepted: %s", broken[k]);
         assert_true(err.message[0] != 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_a_diamond),
-        cmocka_unit_test(keeps_what_others_read),
-        cmocka_unit_test(keeps_outputs),
-        cmocka_unit_test(leaves_smaller_shapes),
-        cmocka_unit_test(takes_constants_as_parameters),
-        cmocka_unit_test(leaves_integers),
-        cmocka_unit_test(splits_what_is_too_long),
-        cmocka_unit_test(splits_when_inputs_are_many),
-        cmocka_unit_test(prices_agree),
-        cmocka_unit_test(refuses_broken_code),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names from files that would command a terminal, forge lines or break a reader's decoder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "results/format.h"
+#include "tests/lib/unit.h"
 
 #define NO "\xef\xbf\xbd"
 
@@ -41,9 +36,8 @@ static const struct {
     {"\xff\xfe \xc0\x80 \xed\xa0\x80", NO NO " " NO NO " " NO NO NO},
 };
 
-static void hostile_text_is_made_printable(void **state)
+TEST(hostile_text_is_made_printable)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         char to[128], *put = NULL;
         size_t size;
@@ -56,9 +50,8 @@ static void hostile_text_is_made_printable(void **state)
     }
 }
 
-static void text_is_cut_between_characters(void **state)
+TEST(text_is_cut_between_characters)
 {
-    (void)state;
     char to[6];
     assert_string_equal(clean_copy(to, sizeof(to), "ab\xe6\xa8\xa1 more"), "ab\xe6\xa8\xa1");
     assert_string_equal(clean_copy(to, sizeof(to), "abc\xe6\xa8\xa1"), "abc");
@@ -67,9 +60,8 @@ static void text_is_cut_between_characters(void **state)
     assert_string_equal(lines, "a\tb\nc?[1m" NO "?");
 }
 
-static void errors_are_clean(void **state)
+TEST(errors_are_clean)
 {
-    (void)state;
     struct error err;
     FAIL(&err, STATUS_FAILED, "node \"%s\" is unknown", "\x1b[2J\nridge: all is well");
     assert_string_equal(err.message, "node \"" NO "[2J" NO "ridge: all is well\" is unknown");
@@ -77,9 +69,8 @@ static void errors_are_clean(void **state)
     assert_null(strpbrk(err.message, "\x1b\x9b\n"));
 }
 
-static void tables_and_json_are_clean(void **state)
+TEST(tables_and_json_are_clean)
 {
-    (void)state;
     char *text = NULL;
     size_t size;
     struct table table = {.column_count = 0};
@@ -101,9 +92,8 @@ static void tables_and_json_are_clean(void **state)
 }
 
 /* A cell of text is never a formula; a negative number stays one. */
-static void csv_cells_are_no_formulas(void **state)
+TEST(csv_cells_are_no_formulas)
 {
-    (void)state;
     static const struct {
         enum cell_kind kind;
         const char *text, *written;
@@ -130,16 +120,4 @@ static void csv_cells_are_no_formulas(void **state)
         assert_string_equal(text, expected);
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_text_is_made_printable),
-        cmocka_unit_test(text_is_cut_between_characters),
-        cmocka_unit_test(errors_are_clean),
-        cmocka_unit_test(tables_and_json_are_clean),
-        cmocka_unit_test(csv_cells_are_no_formulas),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

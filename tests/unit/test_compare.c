@@ -2,18 +2,13 @@
  * The decision procedure: gates and verdicts by cases, what must not change its answer, and error
  * rates by simulated runs whose processes differ from each other (tau) and whose samples are
  * correlated and have outliers. A machine with levels is in test_compare_restless.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/made_series.h"
+#include "tests/lib/unit.h"
 
 static struct comparison judge(const struct compare_point *point)
 {
@@ -42,9 +37,8 @@ static void rates(const struct made_world *w, int count[VERDICT_COUNT])
                       0.1 * count[VERDICT_UNCHANGED]);
 }
 
-static void at_most_one_percent_false_alarms(void **state)
+TEST(at_most_one_percent_false_alarms)
 {
-    (void)state;
     static const struct made_world worlds[] = {
         {1, 1, 0, false, .002, .02, 0}, {1, 3, 0, false, .0075, .03, 0},
         {1, 1, 6, false, .004, .03, 0}, {1, 1, 20, false, .02, .03, 0},
@@ -63,9 +57,8 @@ static void at_most_one_percent_false_alarms(void **state)
 }
 
 /* A 5 % slowdown, in a quiet place by one run of three visits, in a noisier one by several. */
-static void slowdowns_are_found(void **state)
+TEST(slowdowns_are_found)
 {
-    (void)state;
     static const struct made_world worlds[] = {
         {1, 3, 0, false, .003, .01, .05},  {3, 3, 0, false, .004, .03, .05},
         {1, 1, 20, false, .003, .01, .05}, {5, 1, 0, true, .008, .02, .05},
@@ -81,9 +74,8 @@ static void slowdowns_are_found(void **state)
 
 /* Where noise hides the slowdown that must not go unnoticed (10 % of runs apart) it is called
  * inconclusive, not unchanged, and the minimum detectable effect says so. */
-static void what_is_not_found_is_not_denied(void **state)
+TEST(what_is_not_found_is_not_denied)
 {
-    (void)state;
     static const struct made_world worlds[] = {{1, 1, 0, false, .0075, .06, .1},
                                                {1, 1, 20, false, .02, .06, .1},
                                                {3, 3, 0, false, .03, .06, .1}};
@@ -101,9 +93,8 @@ static void what_is_not_found_is_not_denied(void **state)
 }
 
 /* The stated minimum detectable effect is found about as often as it says. */
-static void the_minimum_detectable_effect_is_true(void **state)
+TEST(the_minimum_detectable_effect_is_true)
 {
-    (void)state;
     struct made_world w = {3, 3, 0, false, .0075, .01, 0};
     static struct made_data d;
     uint64_t draw = 0;
@@ -134,9 +125,8 @@ static void judge_many(struct made_data d[POINTS], const struct made_world *w, i
     assert_int_equal(compare_points(points, POINTS, NULL, c, NULL), STATUS_OK);
 }
 
-static void false_alarms_over_many_points(void **state)
+TEST(false_alarms_over_many_points)
 {
-    (void)state;
     enum { NIGHTS = 100 };
     static struct made_data d[POINTS];
     static const struct made_world w = {3, 2, 0, false, .0075, .02, 0.1};
@@ -159,9 +149,8 @@ static void false_alarms_over_many_points(void **state)
 
 /* Twenty points with three runs a side show the noise of their machine, tau = 1 %: none of them is
  * believed to be much quieter because its few runs happen to agree. */
-static void points_lend_each_other_their_noise(void **state)
+TEST(points_lend_each_other_their_noise)
 {
-    (void)state;
     static struct made_data d[POINTS];
     static const struct made_world w = {3, 1, 0, false, .01, .005, 0};
     struct comparison c[POINTS];
@@ -177,9 +166,8 @@ static void points_lend_each_other_their_noise(void **state)
 
 /* Half of all points that moved by some percent from run to run are noise between runs, which
  * agreeing samples inside of them do not see. */
-static void effects_that_scatter_are_noise_between_runs(void **state)
+TEST(effects_that_scatter_are_noise_between_runs)
 {
-    (void)state;
     static struct made_data d[POINTS];
     static const struct made_world w = {1, 3, 0, false, .04, .005, 0};
     struct comparison c[POINTS];
@@ -192,9 +180,8 @@ static void effects_that_scatter_are_noise_between_runs(void **state)
     }
 }
 
-static void gates(void **state)
+TEST(gates)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     made_series(&d, &(struct made_world){1, 2, 0, false, .001, .01, 0.5}, &draw);
@@ -228,9 +215,8 @@ static void gates(void **state)
     assert_int_equal(judge(&d.point).verdict, VERDICT_INVALID);
 }
 
-static void an_improvement_and_equal_times(void **state)
+TEST(an_improvement_and_equal_times)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     made_series(&d, &(struct made_world){2, 2, 0, false, .001, .01, -0.2}, &draw);
@@ -247,9 +233,8 @@ static void an_improvement_and_equal_times(void **state)
 
 /* Old databases know one visit, in which all neighbours agree: issue 15, 14 of 34 points
  * "regressed" by up to 241 % between two runs of one program. */
-static void one_visit_a_side_raises_no_alarm(void **state)
+TEST(one_visit_a_side_raises_no_alarm)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     made_series(&d, &(struct made_world){1, 1, 0, false, .001, .01, 2.41}, &draw);
@@ -261,9 +246,8 @@ static void one_visit_a_side_raises_no_alarm(void **state)
 }
 
 /* What this program did before on this machine is no regression, however certain it is. */
-static void what_the_program_did_before_is_no_regression(void **state)
+TEST(what_the_program_did_before_is_no_regression)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     made_series(&d, &(struct made_world){1, 3, 20, false, .003, .005, .5}, &draw);
@@ -289,9 +273,8 @@ static void what_the_program_did_before_is_no_regression(void **state)
     assert_non_null(strstr(c.noise_from, "history"));
 }
 
-static void a_noisy_history_raises_the_limit(void **state)
+TEST(a_noisy_history_raises_the_limit)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 3;
     made_series(&d, &(struct made_world){1, 1, 20, false, .03, .01, 0}, &draw);
@@ -302,23 +285,4 @@ static void a_noisy_history_raises_the_limit(void **state)
     c = judge(&d.point);
     assert_true(fabs(c.limit - 0.02) < 1e-12);
     assert_string_equal(c.noise_from, "allowance");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_most_one_percent_false_alarms),
-        cmocka_unit_test(slowdowns_are_found),
-        cmocka_unit_test(what_is_not_found_is_not_denied),
-        cmocka_unit_test(the_minimum_detectable_effect_is_true),
-        cmocka_unit_test(false_alarms_over_many_points),
-        cmocka_unit_test(points_lend_each_other_their_noise),
-        cmocka_unit_test(effects_that_scatter_are_noise_between_runs),
-        cmocka_unit_test(gates),
-        cmocka_unit_test(an_improvement_and_equal_times),
-        cmocka_unit_test(one_visit_a_side_raises_no_alarm),
-        cmocka_unit_test(what_the_program_did_before_is_no_regression),
-        cmocka_unit_test(a_noisy_history_raises_the_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What must not change the answer of a comparison, what the machine's own levels excuse, and visits
  * in turns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "tests/lib/made_series.h"
+#include "tests/lib/unit.h"
 
 static struct comparison judge(const struct compare_point *point)
 {
@@ -42,9 +37,8 @@ static const struct made_world many_worlds[] = {
 };
 enum { WORLDS = (int)(sizeof(many_worlds) / sizeof(*many_worlds)) };
 
-static void swapped_sides_give_the_mirrored_verdict(void **state)
+TEST(swapped_sides_give_the_mirrored_verdict)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     for (int t = 0; t < 10 * WORLDS; t++) {
@@ -66,9 +60,8 @@ static void is_same(const struct comparison *a, const struct comparison *b)
     assert_true(fabs(a->p_rank - b->p_rank) < 1e-9);
 }
 
-static void units_and_the_order_of_visits_do_not_matter(void **state)
+TEST(units_and_the_order_of_visits_do_not_matter)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     for (int t = 0; t < 10 * WORLDS; t++) {
@@ -95,9 +88,8 @@ static void units_and_the_order_of_visits_do_not_matter(void **state)
 }
 
 /* Every number of a point that is judged is a number. */
-static void no_nan_where_there_are_samples(void **state)
+TEST(no_nan_where_there_are_samples)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     for (int t = 0; t < 20 * WORLDS; t++) {
@@ -122,9 +114,8 @@ static void no_nan_where_there_are_samples(void **state)
 }
 
 /* A process of six visits is no faster than one of two. */
-static void more_visits_do_not_make_a_process_faster(void **state)
+TEST(more_visits_do_not_make_a_process_faster)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     double sum = 0;
@@ -150,9 +141,8 @@ static struct comparison beside_level(double effect, enum compare_level level, d
     return judge(&d.point);
 }
 
-static void a_point_that_moved_with_a_level_is_the_machine(void **state)
+TEST(a_point_that_moved_with_a_level_is_the_machine)
 {
-    (void)state;
     struct comparison c = beside_level(1.01, COMPARE_HAND_OVER, 2.1);
     assert_int_equal(c.verdict, VERDICT_MACHINE);
     assert_int_equal(c.explained_by, COMPARE_HAND_OVER);
@@ -164,9 +154,8 @@ static void a_point_that_moved_with_a_level_is_the_machine(void **state)
     assert_int_equal(c.verdict, VERDICT_MACHINE);
 }
 
-static void a_level_that_moved_otherwise_explains_nothing(void **state)
+TEST(a_level_that_moved_otherwise_explains_nothing)
 {
-    (void)state;
     const struct {
         double effect, slower;
     } cases[] = {{1.01, 0.5}, {1.01, 1.04}, {1.01, 1.2}, {0.15, 2.1}, {-0.3, 1.4}};
@@ -179,9 +168,8 @@ static void a_level_that_moved_otherwise_explains_nothing(void **state)
 
 /* What a point depends on is learnt from visits of earlier runs: here time follows hand-over by a
  * fifth, or not at all. */
-static void what_a_point_depends_on_is_learnt(void **state)
+TEST(what_a_point_depends_on_is_learnt)
 {
-    (void)state;
     for (int follows = 0; follows < 2; follows++) {
         static struct made_data d;
         uint64_t draw = 0;
@@ -201,9 +189,8 @@ static void what_a_point_depends_on_is_learnt(void **state)
 
 /* Four levels that wander by 10 % from visit to visit, as noise: they excuse no 20 % slowdown by
  * chance. */
-static void levels_explain_little_by_chance(void **state)
+TEST(levels_explain_little_by_chance)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     int excused = 0;
@@ -217,9 +204,8 @@ static void levels_explain_little_by_chance(void **state)
         fail_msg("%d of 500 excused", excused);
 }
 
-static void a_machine_whose_ceilings_moved_is_no_regression(void **state)
+TEST(a_machine_whose_ceilings_moved_is_no_regression)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     made_series(&d, &(struct made_world){2, 2, 0, false, .001, .01, 0.2}, &draw);
@@ -236,9 +222,8 @@ static void a_machine_whose_ceilings_moved_is_no_regression(void **state)
 /* ---- in turns ---- */
 
 /* Pairs are visits of the same round: shuffled or missing ones still find their other half. */
-static void visits_in_turns_find_their_other_half(void **state)
+TEST(visits_in_turns_find_their_other_half)
 {
-    (void)state;
     static struct made_data d;
     uint64_t draw = 0;
     made_series(&d, &(struct made_world){1, 6, 0, true, .001, .005, .05}, &draw);
@@ -256,21 +241,4 @@ static void visits_in_turns_find_their_other_half(void **state)
     d.visits[1][0].round = 77; /* HEAD has no visit beside the first of BASE */
     c = judge(&d.point);
     assert_true(c.noise < 0.01 && fabs(c.ratio - 1.05) < 0.01);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(swapped_sides_give_the_mirrored_verdict),
-        cmocka_unit_test(units_and_the_order_of_visits_do_not_matter),
-        cmocka_unit_test(no_nan_where_there_are_samples),
-        cmocka_unit_test(more_visits_do_not_make_a_process_faster),
-        cmocka_unit_test(a_point_that_moved_with_a_level_is_the_machine),
-        cmocka_unit_test(a_level_that_moved_otherwise_explains_nothing),
-        cmocka_unit_test(what_a_point_depends_on_is_learnt),
-        cmocka_unit_test(levels_explain_little_by_chance),
-        cmocka_unit_test(a_machine_whose_ceilings_moved_is_no_regression),
-        cmocka_unit_test(visits_in_turns_find_their_other_half),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

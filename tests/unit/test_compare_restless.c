@@ -3,12 +3,6 @@
  * still, how often one program is called slower than itself, how often a slower one is found. The
  * rates of docs/method.md come from here: RIDGE_TRIALS=200 build/.../test_compare_restless prints
  * them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "base/stats.h"
 #include "results/compare_process.h"
 #include "tests/lib/restless.h"
+#include "tests/lib/unit.h"
 
 /* Of a two-CPU virtual machine, and one that rests. */
 static const struct restless_world restless = {.rounds = 3,
@@ -136,9 +131,8 @@ static void estimate(const struct restless_run *run, int point, double value[3])
 }
 
 /* Two runs of one program: how often do they lie more than 3 % apart, by each estimate? */
-static void the_lowest_visit_holds_still(void **state)
+TEST(the_lowest_visit_holds_still)
 {
-    (void)state;
     const char *const names[] = {"mean", "median", "lowest"};
     int off[3] = {0, 0, 0}, all = 0;
     for (int t = 0; t < trials(100); t++) {
@@ -160,9 +154,8 @@ static void the_lowest_visit_holds_still(void **state)
     assert_true(off[2] < 0.8 * off[1] && off[1] < off[0]);
 }
 
-static void weights_of_the_lowest_are_a_mean(void **state)
+TEST(weights_of_the_lowest_are_a_mean)
 {
-    (void)state;
     for (int n = 1; n <= 8; n++)
         for (int k = 1; k <= n; k++) {
             double sum = 0;
@@ -202,9 +195,8 @@ static void twenty_pairs(const struct restless_world *world, int times, const ch
     end(what, false);
 }
 
-static void one_program_is_not_slower_than_itself(void **state)
+TEST(one_program_is_not_slower_than_itself)
 {
-    (void)state;
     struct restless_world quiet = restless, noisy = restless, blind = restless;
     quiet.strength = 0;
     noisy.process = noisy.visit = 0.008;
@@ -256,9 +248,8 @@ static void nights(const struct restless_world *world, double slower, int head_n
     }
 }
 
-static void a_slowdown_by_15_percent_is_found_over_nights(void **state)
+TEST(a_slowdown_by_15_percent_is_found_over_nights)
 {
-    (void)state;
     struct restless_world quiet = restless;
     quiet.strength = 0;
     nights(&quiet, 0.15, 1, trials(20));
@@ -275,9 +266,8 @@ static void a_slowdown_by_15_percent_is_found_over_nights(void **state)
 }
 
 /* Runs that follow each other share a level that outlives them; what is beside it says so. */
-static void levels_of_ten_minutes_raise_few_alarms(void **state)
+TEST(levels_of_ten_minutes_raise_few_alarms)
 {
-    (void)state;
     struct restless_world slow = restless, blind;
     slow.dwell_s = 600;
     nights(&slow, 0, 1, trials(40));
@@ -303,9 +293,8 @@ static void turns(const struct restless_world *world, double slower, int times)
     }
 }
 
-static void in_turns_5_percent_is_found_and_nothing_else(void **state)
+TEST(in_turns_5_percent_is_found_and_nothing_else)
 {
-    (void)state;
     turns(&restless, 0.05, trials(60));
     end("5 % in turns, restless", true);
     assert_true(share(true, VERDICT_REGRESSED) >= 95);
@@ -319,17 +308,4 @@ static void in_turns_5_percent_is_found_and_nothing_else(void **state)
     end("itself in turns, restless", false);
     assert_true(share(false, VERDICT_REGRESSED) <= 0.1);
     assert_true(share(false, VERDICT_INCONCLUSIVE) + share(false, VERDICT_MACHINE) <= 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_lowest_visit_holds_still),
-        cmocka_unit_test(weights_of_the_lowest_are_a_mean),
-        cmocka_unit_test(one_program_is_not_slower_than_itself),
-        cmocka_unit_test(a_slowdown_by_15_percent_is_found_over_nights),
-        cmocka_unit_test(levels_of_ten_minutes_raise_few_alarms),
-        cmocka_unit_test(in_turns_5_percent_is_found_and_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Batch norms behind concatenations: the pass, and its kernel in both layouts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,8 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "engine/run/plugin.h"
+#include "tests/lib/host_gpu.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 static int input(struct graph *g, const char *name, int64_t channels, int64_t width)
@@ -63,9 +59,8 @@ static struct exe_options quick(enum isa isa)
     return (struct exe_options){.threads = 2, .isa = isa, .no_tune = true, .only_variant = NONE};
 }
 
-static void norms_join_their_concatenations(void **state)
+TEST(norms_join_their_concatenations)
 {
-    (void)state;
     struct error err;
     struct exe_options options = quick(isa_detect());
     struct graph *g = dense_graph(true, 1);
@@ -106,9 +101,8 @@ static void compare(const struct graph *g, const struct exe_options *options, co
     exe_free(exe);
 }
 
-static void results_are_right_in_both_layouts(void **state)
+TEST(results_are_right_in_both_layouts)
 {
-    (void)state;
     for (int images = 0; images < 2; images++) {
         struct graph *g = dense_graph(images, 1);
         for (enum isa isa = ISA_SCALAR; isa <= isa_detect(); isa++) {
@@ -121,9 +115,8 @@ static void results_are_right_in_both_layouts(void **state)
 }
 
 /* On the device that the host plays (tests/gpu/host/). */
-static void results_are_right_on_a_device(void **state)
+TEST(results_are_right_on_a_device)
 {
-    (void)state;
     if (!plugin_version("cuda"))
         skip();
     static const enum precision precisions[] = {PRECISION_F32, PRECISION_F16, PRECISION_BF16};
@@ -140,26 +133,12 @@ static void results_are_right_on_a_device(void **state)
     }
 }
 
-/* BUILD/tests/unit/test_concat_norm finds BUILD/tests/gpu/host/plugins; under sanitizers there are
- * none. */
-static void load_host_plugin(const char *program)
-{
-    char folder[4096];
-    const char *slash = strrchr(program, '/');
-    snprintf(folder, sizeof(folder), "%.*s/../gpu/host/plugins", slash ? (int)(slash - program) : 1,
-             slash ? program : ".");
-    setenv("RIDGE_PLUGIN_PATH", folder, 1);
-    plugins_load("cuda");
-}
-
-int main(int argc, char **argv)
+/* Under sanitizers the plug-in is not built. */
+static int start(int argc, char **argv)
 {
     (void)argc;
-    load_host_plugin(argv[0]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norms_join_their_concatenations),
-        cmocka_unit_test(results_are_right_in_both_layouts),
-        cmocka_unit_test(results_are_right_on_a_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    plugins_of_build(argv[0], "gpu/host/plugins", "cuda");
+    return UNIT_RUN;
 }
+
+const struct unit_fixture unit_fixture = {.start = start};

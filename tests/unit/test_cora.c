@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/unit.h"
 #include "workloads/data/cora.h"
 
 /* Four papers, five words, two subjects. */
@@ -32,9 +26,8 @@ static void near(float got, double wanted)
     assert_true(fabs((double)got - wanted) < 1e-6);
 }
 
-static void reads_papers_words_and_subjects(void **state)
+TEST(reads_papers_words_and_subjects)
 {
-    (void)state;
     static const int32_t offsets[] = {0, 2, 3, 3, 7}, columns[] = {1, 4, 0, 1, 2, 3, 4};
     static const int64_t subjects[] = {1, 0, 1, 1};
     struct arena arena = {0};
@@ -59,9 +52,8 @@ static void reads_papers_words_and_subjects(void **state)
 }
 
 /* 31336 - 1061127 is there three times, both ways; 35 cites itself. */
-static void counts_a_link_once(void **state)
+TEST(counts_a_link_once)
 {
-    (void)state;
     static const int32_t offsets[] = {0, 2, 5, 6, 8}, columns[] = {0, 1, 0, 1, 3, 2, 1, 3};
     struct arena arena = {0};
     struct cora c;
@@ -87,9 +79,8 @@ struct bad {
     const char *content, *cites, *says;
 };
 
-static void says_what_is_wrong_and_where(void **state)
+TEST(says_what_is_wrong_and_where)
 {
-    (void)state;
     static const struct bad files[] = {
         {"", "", "x.content: no paper with a word"},
         {"a 0 x\n", "", "x.content: no paper with a word"},
@@ -112,14 +103,4 @@ static void says_what_is_wrong_and_where(void **state)
             fail_msg("\"%s\" does not say \"%s\"", err.message, files[k].says);
         arena_release(&arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_papers_words_and_subjects),
-        cmocka_unit_test(counts_a_link_once),
-        cmocka_unit_test(says_what_is_wrong_and_where),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

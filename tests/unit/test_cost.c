@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "engine/graph/cost.h"
+#include "tests/lib/unit.h"
 
 static struct fill noise(void)
 {
@@ -45,9 +39,8 @@ static int conv(struct graph *g, int x, const char *name, int64_t out)
 }
 
 /* x [2,8,4,4], 1x1 convolution to 16 channels: 2*16*16*8 MACs, 256 + 128 + 512 floats moved. */
-static void a_convolution_is_counted_by_hand(void **state)
+TEST(a_convolution_is_counted_by_hand)
 {
-    (void)state;
     struct graph *g = graph_new("conv");
     graph_output(g, conv(g, image(g, 2), "c", 16));
     struct graph_cost cost = cost_of(g);
@@ -70,9 +63,8 @@ static int batch_norm(struct graph *g, int x)
 
 /* conv, batch norm, residual addition, relu: one tensor is written; the other operand of the
  * addition is the graph's input. Mean and variance are no parameters. */
-static void fused_work_moves_nothing(void **state)
+TEST(fused_work_moves_nothing)
 {
-    (void)state;
     struct graph *g = graph_new("residual");
     int x = image(g, 1);
     int y = batch_norm(g, conv(g, x, "c", 8));
@@ -86,9 +78,8 @@ static void fused_work_moves_nothing(void **state)
 }
 
 /* Both operands of the addition are convolutions: one of them has to be kept. */
-static void one_branch_is_kept(void **state)
+TEST(one_branch_is_kept)
 {
-    (void)state;
     struct graph *g = graph_new("branches");
     int x = image(g, 1), a = conv(g, x, "a", 8), b = conv(g, x, "b", 8);
     graph_output(g, graph_node(g, "Add", NULL, INPUTS(a, b), NO_ATTRS));
@@ -97,9 +88,8 @@ static void one_branch_is_kept(void **state)
 
 /* A gate that depends on the mean over the whole image cannot be applied where the image is made:
  * the image is kept, and the gated one as well. */
-static void a_gate_from_the_whole_image_waits(void **state)
+TEST(a_gate_from_the_whole_image_waits)
 {
-    (void)state;
     struct graph *g = graph_new("gate");
     int y = conv(g, image(g, 1), "c", 8);
     int gate = graph_node(g, "GlobalAveragePool", NULL, INPUTS(y), NO_ATTRS);
@@ -109,9 +99,8 @@ static void a_gate_from_the_whole_image_waits(void **state)
 }
 
 /* x * sigmoid(x) written out: the operand is read twice, inside one kernel. */
-static void a_diamond_of_elementwise_nodes_is_one_kernel(void **state)
+TEST(a_diamond_of_elementwise_nodes_is_one_kernel)
 {
-    (void)state;
     struct graph *g = graph_new("swish");
     int y = conv(g, image(g, 1), "c", 8);
     int s = graph_node(g, "Sigmoid", NULL, INPUTS(y), NO_ATTRS);
@@ -119,9 +108,8 @@ static void a_diamond_of_elementwise_nodes_is_one_kernel(void **state)
     assert_true(cost_of(g).bytes_compulsory == 4 * (128 + 64 + 128));
 }
 
-static void renaming_and_permuting_are_free(void **state)
+TEST(renaming_and_permuting_are_free)
 {
-    (void)state;
     struct graph *g = graph_new("views");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(4, 6), noise());
     int y = graph_node(g, "MatMul", NULL, INPUTS(x, param(g, "w", shape_of(6, 6))), NO_ATTRS);
@@ -134,9 +122,8 @@ static void renaming_and_permuting_are_free(void **state)
     assert_true(cost.bytes_streamed == 4 * (24 + 36 + 24 + 2 * 24 + 2 * 24));
 }
 
-static void tables_cost_the_rows_that_are_picked(void **state)
+TEST(tables_cost_the_rows_that_are_picked)
 {
-    (void)state;
     struct graph *g = graph_new("table");
     int table = param(g, "table", shape_of(1000, 16));
     int index = graph_input(g, "index", DTYPE_I32, shape_of(8),
@@ -149,9 +136,8 @@ static void tables_cost_the_rows_that_are_picked(void **state)
 }
 
 /* A fused activation costs the same as the operator. */
-static void posts_cost_what_operators_cost(void **state)
+TEST(posts_cost_what_operators_cost)
 {
-    (void)state;
     static const struct {
         enum function act;
         const char *op, *form;
@@ -183,19 +169,4 @@ static void posts_cost_what_operators_cost(void **state)
         assert_true(fused.work.transcendentals == apart.work.transcendentals);
         graph_free(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_convolution_is_counted_by_hand),
-        cmocka_unit_test(fused_work_moves_nothing),
-        cmocka_unit_test(one_branch_is_kept),
-        cmocka_unit_test(a_gate_from_the_whole_image_waits),
-        cmocka_unit_test(a_diamond_of_elementwise_nodes_is_one_kernel),
-        cmocka_unit_test(renaming_and_permuting_are_free),
-        cmocka_unit_test(tables_cost_the_rows_that_are_picked),
-        cmocka_unit_test(posts_cost_what_operators_cost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

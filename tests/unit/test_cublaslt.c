@@ -4,20 +4,15 @@
  * what the descriptors say (tests/gpu/fake_cublaslt.h), on every case of their operators with every
  * epilogue; and when any call fails. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/kernels/cublaslt/lib/gemm_roof.h"
 #include "engine/reference/reference.h"
 #include "tests/gpu/bench_cublaslt.h"
 #include "tests/lib/posts.h"
+#include "tests/lib/unit.h"
 
 enum { CALLS_MAX = 500 };
 
@@ -61,9 +56,8 @@ static void check_op(const char *op, enum dtype floats, struct tally *plain, str
             check_case(op, found->cases[k].name, posts, floats, posts == NONE ? plain : fused);
 }
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
-    (void)state;
     const enum dtype types[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
     for (int t = 0; t < ARRAY_COUNT(types); t++) {
         struct tally plain = {0}, fused = {0};
@@ -76,9 +70,8 @@ static void test_cases(void **state)
     }
 }
 
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
-    (void)state;
     struct tally plain = {0}, fused = {0};
     check_op("MatMulF8", DTYPE_F32, &plain, &fused);
     print_message("f8: plain: %d right, %d refused; with epilogues: %d right, %d refused\n",
@@ -95,9 +88,8 @@ static void test_bytes(void **state)
 
 /* ---- what the library is asked for ---- */
 
-static void test_requests(void **state)
+TEST(test_requests)
 {
-    (void)state;
     static struct bench b;
     struct error err = {0};
     char text[128];
@@ -134,9 +126,8 @@ static void expect_refusal(struct bench *b, const char *words)
         fail_msg("\"%s\" is not \"%s\"", why.message, words);
 }
 
-static void test_requests_of_bytes(void **state)
+TEST(test_requests_of_bytes)
 {
-    (void)state;
     static struct bench b;
     size_t bytes;
     bench_open(&b, "MatMulF8", "constant", NONE);
@@ -177,9 +168,8 @@ static int posts_index(const char *name)
 }
 
 /* Added in f32, though the library's bias has 8 bits there; launch does not read it. */
-static void test_row_of_f8(void **state)
+TEST(test_row_of_f8)
 {
-    (void)state;
     static struct bench plain, b;
     struct error err = {0};
     bench_open(&plain, "MatMulF8", "f32_alpha", NONE);
@@ -213,9 +203,8 @@ static void test_row_of_f8(void **state)
 
 /* An activation that the library lacks is the device's second launch, never another function that
  * the library has; where the device has none either, the node is refused. */
-static void test_activations(void **state)
+TEST(test_activations)
 {
-    (void)state;
     struct device_kind lacking = fake_device_kind;
     int own = 0;
     lacking.activate = NULL;
@@ -241,9 +230,8 @@ static void test_activations(void **state)
     assert_int_equal(own, 2); /* relu6, sigmoid */
 }
 
-static void test_gelu_by_erf(void **state)
+TEST(test_gelu_by_erf)
 {
-    (void)state;
     static struct bench plain, b;
     struct error err = {0};
     bench_open(&plain, "MatMul", first_case("MatMul"), NONE);
@@ -301,9 +289,8 @@ static int fail_op(const char *op)
     return calls;
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
-    (void)state;
     int words = fail_op("MatMul"), bytes = fail_op("MatMulF8") + fail_op("MatMulInteger");
     fail_everywhere("MatMul", first_case("MatMul"), posts_index("sigmoid"), &words);
     print_message("%d and %d calls failed once each\n", words, bytes);
@@ -358,26 +345,12 @@ static void check_roof(const struct device_roof *roof)
     assert_in_range(n, 15, CALLS_MAX - 1);
 }
 
-static void test_roofs(void **state)
+TEST(test_roofs)
 {
-    (void)state;
     assert_int_equal(cublaslt_gemm_roofs.count, 5);
     for (int k = 0; k < cublaslt_gemm_roofs.count; k++)
         check_roof(&cublaslt_gemm_roofs.roofs[k]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_cases, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_bytes, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_requests, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_requests_of_bytes, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_row_of_f8, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_activations, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_gelu_by_erf, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_failures, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_roofs, bench_set_up, bench_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = bench_set_up,
+                                          .after_each = bench_tear_down};

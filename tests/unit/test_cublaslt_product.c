@@ -2,22 +2,16 @@
  *
  * How the cuBLASLt plug-in tells the library what lies where: batches, columns, alignment, weights
  * that are stored otherwise. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/kernels/cublaslt/lib/product.h"
 #include "tests/gpu/bench_cublaslt.h"
+#include "tests/lib/unit.h"
 
 /* The longer of two batch dimensions that no one stride walks is walked by a call, and the promise
  * of alignment is as good as the other one allows: the fake judges addresses by it. */
-static void test_batches(void **state)
+TEST(test_batches)
 {
-    (void)state;
     enum { B = 6, H = 2, M = 3, K = 8, N = 4 };
     static struct bench b;
     struct error err = {0};
@@ -47,9 +41,8 @@ static void test_batches(void **state)
 }
 
 /* A dense column is one line of K numbers, not K lines of one. */
-static void test_column(void **state)
+TEST(test_column)
 {
-    (void)state;
     static struct bench b;
     struct error err = {0};
     struct product p;
@@ -73,9 +66,8 @@ static void test_column(void **state)
 }
 
 /* Weights of 16 bits whose rows have an odd length are stored by columns, to the same result. */
-static void test_turned_words(void **state)
+TEST(test_turned_words)
 {
-    (void)state;
     static struct bench b;
     struct error err = {0};
     struct product p;
@@ -102,12 +94,5 @@ static void test_turned_words(void **state)
     bench_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_batches, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_column, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_turned_words, bench_set_up, bench_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = bench_set_up,
+                                          .after_each = bench_tear_down};

@@ -2,27 +2,21 @@
  *
  * Which engines of cuDNN become variants, on faked functions and on cuDNN itself as far as it goes
  * without a device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/kernels/cudnn/lib/engines.h"
 #include "tests/gpu/bench_cudnn.h"
 #include "tests/gpu/chips.h"
+#include "tests/lib/unit.h"
 
 enum { CALLS_MAX = 4000 };
 
 /* ---- variants ---- */
 
 /* f32 stays exact unless tf32 is asked for; what gives other bits in each run never counts. */
-static void test_precision(void **state)
+TEST(test_precision)
 {
-    (void)state;
     struct bench b;
     bench_open(&b, subject("conv"));
     assert_int_equal(hooks_variants(b.kernel, &b.query), 2);
@@ -33,9 +27,8 @@ static void test_precision(void **state)
 
 /* Configurations of one engine that differ in one knob are variants, each told by its text and each
  * launched. */
-static void test_knobs(void **state)
+TEST(test_knobs)
 {
-    (void)state;
     static const char *const texts[] = {EXACT, "engine 1 " KNOBS "5"};
     struct bench b;
     bench_open(&b, subject("conv"));
@@ -52,9 +45,8 @@ static void test_knobs(void **state)
 }
 
 /* One answer of the heuristics that fails costs one configuration, or one of the two lists. */
-static void test_one_answer_fails(void **state)
+TEST(test_one_answer_fails)
 {
-    (void)state;
     int failed = 0;
     struct bench b;
     bench_open(&b, subject("conv"));
@@ -82,9 +74,8 @@ static void test_one_answer_fails(void **state)
 }
 
 /* Of nodes that are alike a plan is compiled once; it lives until the last of them is gone. */
-static void test_shared_plan(void **state)
+TEST(test_shared_plan)
 {
-    (void)state;
     enum { FIRST, TWIN, OTHER_VARIANT, OTHER_NODE, STATES };
     struct bench b, wide;
     struct kernel_state *made[STATES];
@@ -110,9 +101,8 @@ static void test_shared_plan(void **state)
 }
 
 /* 9.8 was said to do, which has no operation of attention. */
-static void test_version(void **state)
+TEST(test_version)
 {
-    (void)state;
     static const size_t old[] = {8907, 90800, 91300, 100000};
     for (int k = 0; k < ARRAY_COUNT(old); k++) {
         struct error why = {0};
@@ -124,9 +114,8 @@ static void test_version(void **state)
 }
 
 /* Engines that are compiled at run time fail without NVRTC, which nothing else said. */
-static void test_missing_compiler(void **state)
+TEST(test_missing_compiler)
 {
-    (void)state;
     char text[64];
     setenv("RIDGE_NVRTC", "/nonexistent.so", 1);
     cudnn_version_text(&cudnn, text, sizeof(text));
@@ -155,9 +144,8 @@ static void open_or_skip(void)
     }
 }
 
-static void test_real_engines(void **state)
+TEST(test_real_engines)
 {
-    (void)state;
     struct device chips[CHIP_COUNT];
     struct bench b;
     struct error err = {0};
@@ -186,9 +174,8 @@ static void test_real_engines(void **state)
 }
 
 /* A graph that cuDNN rejects: its own words are in the message. */
-static void test_real_refusal(void **state)
+TEST(test_real_refusal)
 {
-    (void)state;
     struct opgraph g;
     struct error err = {0};
     struct tensor x = {.type = CUDNN_DATA_FLOAT, .rank = 4, .dim = {1, 2, 3, 4}};
@@ -202,17 +189,5 @@ static void test_real_refusal(void **state)
     opgraph_free(&g);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_precision, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_knobs, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_one_answer_fails, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_shared_plan, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_missing_compiler, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_version, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_real_engines, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_real_refusal, bench_set_up, bench_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = bench_set_up,
+                                          .after_each = bench_tear_down};

@@ -3,18 +3,13 @@
  * The kernels of the cuDNN plug-in without a GPU: on faked functions (what they are given, and what
  * happens when any of them fails). Engines: test_cudnn_engines.c. What cuDNN itself supports is
  * asked by tests/gpu/support.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "engine/kernels/cudnn/lib/engines.h"
 #include "tests/gpu/bench_cudnn.h"
+#include "tests/lib/unit.h"
 
 enum { CALLS_MAX = 4000 };
 
@@ -22,9 +17,8 @@ extern const struct kernel kernel_cudnn_conv_depthwise;
 
 /* ---- what the library is given ---- */
 
-static void test_kernels(void **state)
+TEST(test_kernels)
 {
-    (void)state;
     for (int k = 0; k < subject_count; k++) {
         const struct subject *s = &subjects[k];
         struct bench b;
@@ -55,9 +49,8 @@ static void test_kernels(void **state)
 
 /* The weights arrive as [O, kh, kw, I]; addresses are those of the tensors; other addresses are
  * used at once. */
-static void test_conv_memory(void **state)
+TEST(test_conv_memory)
 {
-    (void)state;
     struct bench b;
     size_t bytes;
     bench_open(&b, subject("conv"));
@@ -86,9 +79,8 @@ static void test_conv_memory(void **state)
 }
 
 /* What is convolved goes behind the plans' own scratch, and from there through the epilogue. */
-static void test_depthwise(void **state)
+TEST(test_depthwise)
 {
-    (void)state;
     struct bench b;
     struct error err = {0};
     size_t bytes, convolved = 2 * 8 * 4 * 3 * sizeof(float);
@@ -110,9 +102,8 @@ static void test_depthwise(void **state)
 }
 
 /* B [8, 16] arrives as [16, 8], and the residual before the row. */
-static void test_matmul_as_conv(void **state)
+TEST(test_matmul_as_conv)
 {
-    (void)state;
     struct bench b;
     bench_open(&b, subject("matmul as a convolution"));
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
@@ -127,9 +118,8 @@ static void test_matmul_as_conv(void **state)
     bench_close(&b);
 }
 
-static void test_batch_norm_factors(void **state)
+TEST(test_batch_norm_factors)
 {
-    (void)state;
     struct bench b;
     bench_open(&b, subject("batch_norm"));
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
@@ -149,9 +139,8 @@ static void test_batch_norm_factors(void **state)
 
 /* Gates in cuDNN's order i, f, c, o behind each other; the second direction after the first; two
  * directions of a batch go through the workspace. */
-static void test_lstm_weights(void **state)
+TEST(test_lstm_weights)
 {
-    (void)state;
     static const int order[] = {0, 2, 3, 1};
     enum { H = 4, I = 5, GATES = 4 };
     struct bench b;
@@ -213,9 +202,8 @@ static void fail_everywhere(const struct subject *s, int *calls, int *survived)
     fail_msg("%s: more than %d calls", s->name, CALLS_MAX);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
-    (void)state;
     int calls = 0, survived = 0;
     for (int k = 0; k < subject_count; k++)
         fail_everywhere(&subjects[k], &calls, &survived);
@@ -224,9 +212,8 @@ static void test_failures(void **state)
 }
 
 /* The first error of a run stays. */
-static void test_first_error_stays(void **state)
+TEST(test_first_error_stays)
 {
-    (void)state;
     struct bench b;
     bench_open(&b, subject("softmax"));
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
@@ -241,17 +228,5 @@ static void test_first_error_stays(void **state)
     bench_close(&b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kernels, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_conv_memory, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_depthwise, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_matmul_as_conv, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_batch_norm_factors, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_lstm_weights, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_failures, bench_set_up, bench_tear_down),
-        cmocka_unit_test_setup_teardown(test_first_error_stays, bench_set_up, bench_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = bench_set_up,
+                                          .after_each = bench_tear_down};

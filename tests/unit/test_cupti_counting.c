@@ -2,12 +2,6 @@
  *
  * Counting on a GPU without a GPU and without CUPTI: the tables of all chips on made numbers, and
  * the order, number and failures of passes, behind a backend that does what the test wants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "base/registry.h"
 #include "profilers/lib/gpu_counting.h"
 #include "tests/lib/made_cupti.h"
+#include "tests/lib/unit.h"
 
 enum { EXECUTIONS = 8 };
 
@@ -150,7 +145,7 @@ static void check_chip(const struct tables *t, const char *chip)
     assert_int_equal(cupti.open, 0);
 }
 
-static void formulas_of_all_chips(void **state)
+TEST(formulas_of_all_chips)
 {
     const struct tables *t = *state;
     int chips = 0;
@@ -160,7 +155,7 @@ static void formulas_of_all_chips(void **state)
     assert_true(chips >= 24);
 }
 
-static void samples_of_all_chips(void **state)
+TEST(samples_of_all_chips)
 {
     const struct tables *t = *state;
     for (int k = 0; k < t->count; k++)
@@ -203,9 +198,8 @@ static void samples_of_all_chips(void **state)
 
 /* B is counted after A, whose metric it uses, wherever it stands; CUPTI may want another number of
  * passes than it said. */
-static void order_and_number_of_passes(void **state)
+TEST(order_and_number_of_passes)
 {
-    (void)state;
     static const int needed[] = {-1, 1, 5};
     for (int k = 0; k < ARRAY_COUNT(needed); k++) {
         struct tables t = {.count = 2};
@@ -235,9 +229,8 @@ static void order_and_number_of_passes(void **state)
     }
 }
 
-static void zero_costs_no_pass(void **state)
+TEST(zero_costs_no_pass)
 {
-    (void)state;
     struct tables t = {.count = 2};
     struct group groups[] = {read_group(&t.arena, A), read_group(&t.arena, B)};
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
@@ -256,9 +249,8 @@ static void zero_costs_no_pass(void **state)
 }
 
 /* What cannot be scheduled has no value and a reason; the rest is counted. */
-static void a_group_that_cannot_be(void **state)
+TEST(a_group_that_cannot_be)
 {
-    (void)state;
     struct tables t = {.count = 2};
     struct group groups[] = {read_group(&t.arena, A), read_group(&t.arena, B)};
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
@@ -284,9 +276,8 @@ static void a_group_that_cannot_be(void **state)
     arena_release(&t.arena);
 }
 
-static void failures_of_passes(void **state)
+TEST(failures_of_passes)
 {
-    (void)state;
     static const struct {
         struct cupti cupti;
         const char *message;
@@ -319,9 +310,8 @@ static void failures_of_passes(void **state)
 }
 
 /* Counts of passes over different work make no sum. */
-static void passes_must_be_alike(void **state)
+TEST(passes_must_be_alike)
 {
-    (void)state;
     struct tables t = {.count = 1};
     struct group group = read_group(&t.arena, A);
     struct cupti cupti = {.passes = 2, .needed = -1};
@@ -338,9 +328,8 @@ static void passes_must_be_alike(void **state)
 }
 
 /* Two groups that use each other's metric: no value, and an end. */
-static void circles_end(void **state)
+TEST(circles_end)
 {
-    (void)state;
     struct tables t = {.count = 2};
     struct group groups[] = {
         read_group(&t.arena, HEAD "passes = 0\nuses = [\"y\"]\n[[metric]]\nname = \"x\"\n"
@@ -362,25 +351,19 @@ static void circles_end(void **state)
     arena_release(&t.arena);
 }
 
-int main(void)
+static int read_tables(void **state)
 {
-    struct tables t = {.count = 0};
+    static struct tables t;
     struct error err;
-    if (group_read_all(&t.arena, &t.groups, &t.count, &err) != STATUS_OK) {
-        printf("%s\n", err.message);
-        return 1;
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(formulas_of_all_chips, &t),
-        cmocka_unit_test_prestate(samples_of_all_chips, &t),
-        cmocka_unit_test(order_and_number_of_passes),
-        cmocka_unit_test(zero_costs_no_pass),
-        cmocka_unit_test(a_group_that_cannot_be),
-        cmocka_unit_test(failures_of_passes),
-        cmocka_unit_test(passes_must_be_alike),
-        cmocka_unit_test(circles_end),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    arena_release(&t.arena);
-    return failed;
+    *state = &t;
+    return group_read_all(&t.arena, &t.groups, &t.count, &err) == STATUS_OK ? 0 : -1;
 }
+
+static int release_tables(void **state)
+{
+    struct tables *t = *state;
+    arena_release(&t->arena);
+    return 0;
+}
+
+const struct unit_fixture unit_fixture = {.before_all = read_tables, .after_all = release_tables};

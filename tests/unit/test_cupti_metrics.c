@@ -2,12 +2,6 @@
  *
  * The tables of GPU metrics against CUPTI itself, whose host side needs no GPU: every metric of
  * every group exists on every chip that the group names, and takes as many passes as it says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +9,7 @@
 
 #include "profilers/lib/group.h"
 #include "tests/lib/cupti_fake.h"
-
-enum { SKIP = 77 };
+#include "tests/lib/unit.h"
 
 struct tables {
     const struct cupti_backend *backend;
@@ -49,7 +42,7 @@ static int describe_all(const struct tables *t, const struct group *g, const cha
     return g->event_count;
 }
 
-static void every_metric_exists(void **state)
+TEST(every_metric_exists)
 {
     const struct tables *t = *state;
     int metrics = 0, chips = 0;
@@ -60,7 +53,7 @@ static void every_metric_exists(void **state)
     assert_true(metrics > 500);
 }
 
-static void passes_are_as_the_tables_say(void **state)
+TEST(passes_are_as_the_tables_say)
 {
     const struct tables *t = *state;
     for (int k = 0; k < t->count; k++)
@@ -93,7 +86,7 @@ static bool has_group(const struct tables *t, const char *chip, bool samples, co
 }
 
 /* Every discrete GPU that this CUPTI can count on, and no chip that it does not know. */
-static void every_chip_has_its_groups(void **state)
+TEST(every_chip_has_its_groups)
 {
     static const char *const without[] = {"GV100", "GV11B", "GA10B", "GB10B", "GB20B"};
     static const char *const metrics[] = {"flops", "dram_read_bytes", "dram_write_bytes",
@@ -116,7 +109,7 @@ static void every_chip_has_its_groups(void **state)
     }
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     const struct tables *t = *state;
     static const struct {
@@ -141,7 +134,7 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* More than one pass cannot be sampled. */
-static void sampling_has_one_pass(void **state)
+TEST(sampling_has_one_pass)
 {
     const struct tables *t = *state;
     static const char *const metrics[] = {"dram__bytes_read.sum", "l1tex__t_bytes.sum",
@@ -154,37 +147,39 @@ static void sampling_has_one_pass(void **state)
     assert_non_null(strstr(reason, "passes are needed"));
 }
 
-int main(void)
+static struct tables tables;
+
+static int start(int argc, char **argv)
 {
-    struct tables t = {.count = 0};
-    struct error err;
-    char reason[CUPTI_REASON] = "";
+    (void)argc, (void)argv;
+    char reason[CUPTI_REASON] = "vendors' libraries are switched off";
     const struct cupti_files files = {.cupti = getenv("RIDGE_CUPTI")};
     const char *vendors = getenv("RIDGE_TEST_VENDORS");
-    if (vendors &&
-        strcmp(vendors, "0") == 0) { /* it opens a part of itself as no sanitizer bears */
-        printf("skipped: vendors' libraries are switched off\n");
-        return SKIP;
+    /* Not under sanitizers: the library opens a part of itself in a way that they do not bear. */
+    if (!vendors || strcmp(vendors, "0") != 0) {
+        tables.backend = cupti_plugin(reason, sizeof(reason));
+        tables.cupti = tables.backend ? tables.backend->open(&files, reason) : NULL;
     }
-    t.backend = cupti_plugin(reason, sizeof(reason));
-    t.cupti = t.backend ? t.backend->open(&files, reason) : NULL;
-    if (!t.cupti) {
-        printf("skipped: %s\n", reason);
-        return SKIP;
-    }
-    if (group_read_all(&t.arena, &t.groups, &t.count, &err) != STATUS_OK) {
-        printf("%s\n", err.message);
-        return 1;
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(every_metric_exists, &t),
-        cmocka_unit_test_prestate(passes_are_as_the_tables_say, &t),
-        cmocka_unit_test_prestate(every_chip_has_its_groups, &t),
-        cmocka_unit_test_prestate(what_cannot_be_is_refused, &t),
-        cmocka_unit_test_prestate(sampling_has_one_pass, &t),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    t.backend->close(t.cupti);
-    arena_release(&t.arena);
-    return failed;
+    if (tables.cupti)
+        return UNIT_RUN;
+    printf("skipped: %s\n", reason);
+    return UNIT_SKIP;
 }
+
+static int read_tables(void **state)
+{
+    struct error err;
+    *state = &tables;
+    return group_read_all(&tables.arena, &tables.groups, &tables.count, &err) == STATUS_OK ? 0 : -1;
+}
+
+static int release_tables(void **state)
+{
+    struct tables *t = *state;
+    t->backend->close(t->cupti);
+    arena_release(&t->arena);
+    return 0;
+}
+
+const struct unit_fixture unit_fixture = {
+    .start = start, .before_all = read_tables, .after_all = release_tables};

@@ -2,12 +2,6 @@
  *
  * The CUPTI plug-in and its profilers over a library that keeps the real one's rules, makes up
  * counts, and fails at every call once: no crash, nothing left open, the right message. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -15,19 +9,11 @@
 #include <string.h>
 
 #include "tests/lib/cupti_run.h"
+#include "tests/lib/unit.h"
 
-enum { SKIP = 77, NTH_MAX = 400 };
+enum { NTH_MAX = 400 };
 
 static const struct fake_control *fake;
-
-static int begin_each(void **state)
-{
-    (void)state;
-    fake->set(&cupti_usual);
-    setenv("RIDGE_CUPTI", fake_path(), 1);
-    setenv("RIDGE_LIBCUDA", fake_path(), 1);
-    return 0;
-}
 
 static double value_of(const struct cupti_outcome *out, const char *name)
 {
@@ -83,9 +69,8 @@ static double ops_of_tensor_cores(int range)
     return sum;
 }
 
-static void ranges_count_the_whole_and_each_step(void **state)
+TEST(ranges_count_the_whole_and_each_step)
 {
-    (void)state;
     struct cupti_outcome out;
     struct error err;
     if (cupti_run("cupti", "cuda:1", &out, &err) != STATUS_OK)
@@ -114,9 +99,8 @@ static void ranges_count_the_whole_and_each_step(void **state)
 }
 
 /* No tensor instruction: the group of their types costs no pass, and its counts are 0. */
-static void idle_tensor_cores_cost_nothing(void **state)
+TEST(idle_tensor_cores_cost_nothing)
 {
-    (void)state;
     struct fake_script script = cupti_usual;
     struct cupti_outcome out;
     struct error err;
@@ -130,9 +114,8 @@ static void idle_tensor_cores_cost_nothing(void **state)
 }
 
 /* Work that the model knows of, and not one operation counted: no value, rather than 0. */
-static void no_operation_is_no_count(void **state)
+TEST(no_operation_is_no_count)
 {
-    (void)state;
     struct fake_script script = cupti_usual;
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     const struct profiler *p = profiler_find("cupti");
@@ -164,10 +147,9 @@ static void no_operation_is_no_count(void **state)
 }
 
 /* One step without a kernel costs its own counts alone, and none if it ran on the host. */
-static void a_step_without_kernels_is_no_range(void **state)
+TEST(a_step_without_kernels_is_no_range)
 {
     static const bool on_host[RUN_STEPS] = {false, true, false};
-    (void)state;
     for (int host = 0; host < 2; host++) {
         const struct profiler_model model = {
             .device = "cuda", .steps = RUN_STEPS, .on_host = host ? on_host : NULL};
@@ -187,10 +169,9 @@ static void a_step_without_kernels_is_no_range(void **state)
     }
 }
 
-static void samples_add_up(void **state)
+TEST(samples_add_up)
 {
     static const char *const chips[] = {"GH100", "GA100", "TU104", "GB202"};
-    (void)state;
     for (int k = 0; k < (int)(sizeof(chips) / sizeof(chips[0])); k++) {
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
@@ -208,14 +189,13 @@ static void samples_add_up(void **state)
 
 /* The interval follows the length of the pass, and samples that an image has no place for are an
  * error: on the real library what comes between two images is lost. */
-static void samples_fit_into_one_image(void **state)
+TEST(samples_fit_into_one_image)
 {
     static const struct {
         double expected_s, run_s;
         double samples; /* 0: it fails */
     } passes[] = {{0, 1, 5000},   {0.02, 0.02, 100}, {1, 1, 4000}, {60, 60, 4000},
                   {60, 90, 6000}, {0, 2, 0},         {60, 150, 0}};
-    (void)state;
     for (int k = 0; k < (int)(sizeof(passes) / sizeof(passes[0])); k++) {
         const struct profiler_model model = {.device = "cuda", .pass_s = passes[k].expected_s};
         struct fake_script script = cupti_usual;
@@ -235,9 +215,8 @@ static void samples_fit_into_one_image(void **state)
     }
 }
 
-static void a_trace_adds_up(void **state)
+TEST(a_trace_adds_up)
 {
-    (void)state;
     struct cupti_outcome out;
     struct error err;
     if (cupti_run("cupti_trace", "cuda", &out, &err) != STATUS_OK)
@@ -256,9 +235,8 @@ static void a_trace_adds_up(void **state)
     near(value_of(&out, "graph_s"), 45e-6 / RUN_EXECUTIONS);
 }
 
-static void records_that_were_dropped_make_no_sum(void **state)
+TEST(records_that_were_dropped_make_no_sum)
 {
-    (void)state;
     for (int counted = 0; counted < 2; counted++) {
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
@@ -274,10 +252,9 @@ static void records_that_were_dropped_make_no_sum(void **state)
 }
 
 /* Known defects of CUPTI: a kernel's record whose times are 0, or of another clock. */
-static void times_of_two_clocks_are_no_trace(void **state)
+TEST(times_of_two_clocks_are_no_trace)
 {
     static const char *const reasons[] = {"no time", "two clocks"};
-    (void)state;
     for (int k = 0; k < 2; k++) {
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
@@ -348,10 +325,9 @@ static int fail_each_use(const char *profiler, const char *call)
     return 0;
 }
 
-static void every_call_may_fail(void **state)
+TEST(every_call_may_fail)
 {
     static const char *const profilers[] = {"cupti", "cupti_pm", "cupti_trace"};
-    (void)state;
     const char *const *names = fake->names();
     int failures = 0;
     for (int n = 0; names[n]; n++) {
@@ -369,25 +345,11 @@ static void every_call_may_fail(void **state)
     assert_true(failures > 150);
 }
 
-int main(void)
+static int start(int argc, char **argv)
 {
-    char reason[CUPTI_REASON] = "";
-    fake = fake_open();
-    if (!fake || !cupti_plugin(reason, sizeof(reason))) {
-        printf("skipped: %s\n", fake ? reason : "CUPTI's headers were not there when building");
-        return SKIP;
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(ranges_count_the_whole_and_each_step, begin_each),
-        cmocka_unit_test_setup(idle_tensor_cores_cost_nothing, begin_each),
-        cmocka_unit_test_setup(no_operation_is_no_count, begin_each),
-        cmocka_unit_test_setup(a_step_without_kernels_is_no_range, begin_each),
-        cmocka_unit_test_setup(samples_add_up, begin_each),
-        cmocka_unit_test_setup(samples_fit_into_one_image, begin_each),
-        cmocka_unit_test_setup(a_trace_adds_up, begin_each),
-        cmocka_unit_test_setup(records_that_were_dropped_make_no_sum, begin_each),
-        cmocka_unit_test_setup(times_of_two_clocks_are_no_trace, begin_each),
-        cmocka_unit_test_setup(every_call_may_fail, begin_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)argc, (void)argv;
+    fake = fake_of_build();
+    return UNIT_RUN;
 }
+
+const struct unit_fixture unit_fixture = {.start = start, .before_each = fake_begin_each};

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the CUPTI profilers say when they cannot count, and what to do about it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,24 +10,13 @@
 #include <unistd.h>
 
 #include "tests/lib/cupti_run.h"
-
-enum { SKIP = 77 };
+#include "tests/lib/unit.h"
 
 static const struct fake_control *fake;
 
-static int begin_each(void **state)
-{
-    (void)state;
-    fake->set(&cupti_usual);
-    setenv("RIDGE_CUPTI", fake_path(), 1);
-    setenv("RIDGE_LIBCUDA", fake_path(), 1);
-    return 0;
-}
-
 /* A failure of the name of a failure. */
-static void codes_without_a_name(void **state)
+TEST(codes_without_a_name)
 {
-    (void)state;
     struct fake_script script = cupti_usual;
     struct cupti_files files = {.cupti = fake_path(), .driver = fake_path()};
     char reason[CUPTI_REASON] = "";
@@ -127,9 +110,8 @@ static const struct {
      {"cuInit says 34", "stub"}},
 };
 
-static void reasons_say_what_to_do(void **state)
+TEST(reasons_say_what_to_do)
 {
-    (void)state;
     for (int k = 0; k < (int)(sizeof(reasons) / sizeof(reasons[0])); k++)
         for (int m = 0; m < 2; m++) {
             struct fake_script script = reasons[k].script;
@@ -139,9 +121,8 @@ static void reasons_say_what_to_do(void **state)
         }
 }
 
-static void devices_that_are_none(void **state)
+TEST(devices_that_are_none)
 {
-    (void)state;
     expect("cupti", "cpu", "this ran on cpu: --device cuda");
     expect("cupti", NULL, "this ran on the CPU");
     expect("cupti", "cuda:x", "this ran on cuda:x");
@@ -153,10 +134,9 @@ static void devices_that_are_none(void **state)
     assert_int_equal(profiler_cuda_index("cuda:1x"), -1);
 }
 
-static void missing_libraries(void **state)
+TEST(missing_libraries)
 {
     char reason[CUPTI_REASON];
-    (void)state;
     const struct profiler *p = profiler_find("cupti");
     setenv("RIDGE_LIBCUDA", "/nonexistent/libcuda.so.1", 1);
     assert_false(p->available(reason, sizeof(reason)));
@@ -195,12 +175,11 @@ static void write_temporary(char *path, const char *text)
 }
 
 /* The driver's file says that counters are for the administrator, which this process is not. */
-static void permission_is_looked_up(void **state)
+TEST(permission_is_looked_up)
 {
     static const char text[] = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n";
     char path[] = "/tmp/ridge-params-XXXXXX", reason[CUPTI_REASON] = "";
     int ended = 1;
-    (void)state;
     write_temporary(path, text);
     const struct cupti_files files = {fake_path(), fake_path(), path, NULL};
     const struct cupti_backend *backend = cupti_plugin(reason, sizeof(reason));
@@ -217,7 +196,7 @@ static void permission_is_looked_up(void **state)
 }
 
 /* Either capability is enough, whoever the user is. */
-static void capabilities_to_count(void **state)
+TEST(capabilities_to_count)
 {
     static const struct {
         const char *effective;
@@ -227,7 +206,6 @@ static void capabilities_to_count(void **state)
                  {"CapEff:\t0000000000200000\n", true},  /* CAP_SYS_ADMIN */
                  {"CapEff:\t0000004000000000\n", true}}; /* CAP_PERFMON */
     char params[] = "/tmp/ridge-params-XXXXXX", status[] = "/tmp/ridge-status-XXXXXX";
-    (void)state;
     write_temporary(params, "RmProfilingAdminOnly: 1\n");
     write_temporary(status, "");
     const struct cupti_files files = {fake_path(), fake_path(), params, status};
@@ -246,9 +224,8 @@ static void capabilities_to_count(void **state)
 }
 
 /* A level that the headers do not know yet. */
-static void limited_support_is_support(void **state)
+TEST(limited_support_is_support)
 {
-    (void)state;
     struct fake_script script = cupti_usual;
     struct cupti_outcome out;
     struct error err;
@@ -259,22 +236,11 @@ static void limited_support_is_support(void **state)
     assert_string_equal(fake->broken_rule(), "");
 }
 
-int main(void)
+static int start(int argc, char **argv)
 {
-    char reason[CUPTI_REASON] = "";
-    fake = fake_open();
-    if (!fake || !cupti_plugin(reason, sizeof(reason))) {
-        printf("skipped: %s\n", fake ? reason : "CUPTI's headers were not there when building");
-        return SKIP;
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(codes_without_a_name, begin_each),
-        cmocka_unit_test_setup(reasons_say_what_to_do, begin_each),
-        cmocka_unit_test_setup(devices_that_are_none, begin_each),
-        cmocka_unit_test_setup(missing_libraries, begin_each),
-        cmocka_unit_test_setup(permission_is_looked_up, begin_each),
-        cmocka_unit_test_setup(capabilities_to_count, begin_each),
-        cmocka_unit_test_setup(limited_support_is_support, begin_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)argc, (void)argv;
+    fake = fake_of_build();
+    return UNIT_RUN;
 }
+
+const struct unit_fixture unit_fixture = {.start = start, .before_each = fake_begin_each};

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a network in low precision is verified by, and how much it may be off. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "engine/reference/reference.h"
 #include "harness/model/decisions.h"
 #include "harness/model/verify.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 static int input(struct graph *g, const char *name)
@@ -39,9 +34,8 @@ static struct graph *before(const struct graph *g)
     return out;
 }
 
-static void what_is_decided_on_takes_the_place_of_what_follows(void **state)
+TEST(what_is_decided_on_takes_the_place_of_what_follows)
 {
-    (void)state;
     struct graph *g = graph_new("decides");
     int best[2], score = dense(g, input(g, "x"), "score", 6);
     best_two(g, score, best);
@@ -59,9 +53,8 @@ static void what_is_decided_on_takes_the_place_of_what_follows(void **state)
     graph_free(g);
 }
 
-static void a_part_is_taken_by_its_name(void **state)
+TEST(a_part_is_taken_by_its_name)
 {
-    (void)state;
     struct error err = {0};
     for (int part = 0; part < 3; part++) {
         struct graph *g = graph_new("decides");
@@ -82,9 +75,8 @@ static void a_part_is_taken_by_its_name(void **state)
     }
 }
 
-static void what_is_no_part_is_said(void **state)
+TEST(what_is_no_part_is_said)
 {
-    (void)state;
     struct error err = {0};
     struct graph *g = graph_new("plain");
     graph_output(g, dense(g, input(g, "x"), "score", 6));
@@ -96,9 +88,8 @@ static void what_is_no_part_is_said(void **state)
     graph_free(g);
 }
 
-static void decisions_on_inputs_are_none(void **state)
+TEST(decisions_on_inputs_are_none)
 {
-    (void)state;
     struct graph *g = graph_new("inputs");
     int best[2], x = input(g, "x");
     best_two(g, x, best);
@@ -109,9 +100,8 @@ static void decisions_on_inputs_are_none(void **state)
 }
 
 /* Only the first: what the second one reads depends on what the first one chose. */
-static void later_decisions_are_left_out(void **state)
+TEST(later_decisions_are_left_out)
 {
-    (void)state;
     struct graph *g = graph_new("twice");
     int first[2], second[2], score = dense(g, input(g, "x"), "score", 6);
     best_two(g, score, first);
@@ -142,9 +132,8 @@ static double bound_of(int layers, enum precision precision)
     return bound;
 }
 
-static void bounds_grow_with_the_root_of_the_roundings(void **state)
+TEST(bounds_grow_with_the_root_of_the_roundings)
 {
-    (void)state;
     /* Layers with their epilogues, and the cast of the input; the output's is to f32. */
     assert_float_equal(bound_of(8, PRECISION_F32), 1e-5, 1e-12);
     assert_float_equal(bound_of(2, PRECISION_BF16), 2 * 0x1p-8 * sqrt(4), 1e-9);
@@ -212,9 +201,8 @@ static bool differs(const struct graph *g)
 
 /* Two of seglink's scores are 0.7 to seven digits, its threshold. Of all representable thresholds
  * near the sum one parts f32 and the reference. */
-static void a_tie_within_f32_is_no_error(void **state)
+TEST(a_tie_within_f32_is_no_error)
 {
-    (void)state;
     double sum = (double)(float)sum_of_products();
     int differ = 0;
     for (int step = -40; step <= 40; step++) {
@@ -225,18 +213,4 @@ static void a_tie_within_f32_is_no_error(void **state)
         graph_free(less);
     }
     assert_true(differ > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_decided_on_takes_the_place_of_what_follows),
-        cmocka_unit_test(a_part_is_taken_by_its_name),
-        cmocka_unit_test(what_is_no_part_is_said),
-        cmocka_unit_test(decisions_on_inputs_are_none),
-        cmocka_unit_test(later_decisions_are_left_out),
-        cmocka_unit_test(bounds_grow_with_the_root_of_the_roundings),
-        cmocka_unit_test(a_tie_within_f32_is_no_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

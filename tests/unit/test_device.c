@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Devices: the CPU's table, and executables on the device "cuda" of the plug-in whose runtime is
  * the host (tests/gpu/host/): nothing here needs a GPU. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +14,7 @@
 #include "engine/run/exe.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 static struct exe *compiled(const struct graph *g, const struct exe_options *options)
@@ -71,9 +66,8 @@ static const char *why_not(const char *device)
 
 /* ---- names and machines ---- */
 
-static void names_are_parsed(void **state)
+TEST(names_are_parsed)
 {
-    (void)state;
     char kind[32];
     int index;
     struct error err;
@@ -90,9 +84,8 @@ static void names_are_parsed(void **state)
 }
 
 /* The first of several has one name, or it would count as two devices in plans and results. */
-static void a_device_has_one_name(void **state)
+TEST(a_device_has_one_name)
 {
-    (void)state;
     const char *const names[][2] = {
         {"cuda", "cuda"},      {"cuda:0", "cuda"}, {"cuda:00", "cuda"}, {"cuda:1", "cuda:1"},
         {"cuda:01", "cuda:1"}, {"cpu:0", "cpu"},   {NULL, "cpu"},       {"cuda:x", "cuda:x"},
@@ -104,9 +97,8 @@ static void a_device_has_one_name(void **state)
     }
 }
 
-static void the_cpu_is_a_device(void **state)
+TEST(the_cpu_is_a_device)
 {
-    (void)state;
     struct error err;
     struct device device;
     void *memory, *from, *to;
@@ -129,9 +121,8 @@ static void the_cpu_is_a_device(void **state)
     device_close(&device);
 }
 
-static void causes_are_told_apart(void **state)
+TEST(causes_are_told_apart)
 {
-    (void)state;
     SAYS(why_not("tpu"), "there is no device \"tpu\"");
     SAYS(why_not("cuda:7"), "there are 2 cuda devices, numbered from 0");
     setenv("RIDGE_HOST_GPUS", "0", 1);
@@ -145,9 +136,8 @@ static void causes_are_told_apart(void **state)
     unsetenv("RIDGE_HOST_DRIVER");
 }
 
-static void properties_are_read(void **state)
+TEST(properties_are_read)
 {
-    (void)state;
     struct error err;
     struct device device;
     assert_int_equal(device_open("cuda:1", &device, &err), STATUS_OK);
@@ -163,9 +153,8 @@ static void properties_are_read(void **state)
 
 /* ---- executables ---- */
 
-static void everything_there_is_captured(void **state)
+TEST(everything_there_is_captured)
 {
-    (void)state;
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(gpu_name());
     long before = gpu_live();
@@ -180,9 +169,8 @@ static void everything_there_is_captured(void **state)
     assert_int_equal(gpu_live(), before);
 }
 
-static void changed_inputs_are_uploaded(void **state)
+TEST(changed_inputs_are_uploaded)
 {
-    (void)state;
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(host_gpu()->live ? "cuda:1" : gpu_name());
     struct exe *exe = compiled(g, &options);
@@ -196,9 +184,8 @@ static void changed_inputs_are_uploaded(void **state)
     graph_free(g);
 }
 
-static void runs_in_a_row_give_the_last_result(void **state)
+TEST(runs_in_a_row_give_the_last_result)
 {
-    (void)state;
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(gpu_name());
     struct exe *exe = compiled(g, &options);
@@ -210,9 +197,8 @@ static void runs_in_a_row_give_the_last_result(void **state)
     graph_free(g);
 }
 
-static void the_host_computes_what_no_kernel_takes(void **state)
+TEST(the_host_computes_what_no_kernel_takes)
 {
-    (void)state;
     struct graph *g = gpu_mixed_net();
     struct exe_options options = gpu_options(gpu_name());
     long before = gpu_live();
@@ -238,9 +224,8 @@ static void the_host_computes_what_no_kernel_takes(void **state)
     assert_int_equal(gpu_live(), before);
 }
 
-static void the_tuner_times_on_the_device(void **state)
+TEST(the_tuner_times_on_the_device)
 {
-    (void)state;
     struct graph *g = gpu_mixed_net();
     struct exe_options options = gpu_options(gpu_name());
     options.no_tune = false;
@@ -258,9 +243,8 @@ static void the_tuner_times_on_the_device(void **state)
     graph_free(g);
 }
 
-static void steps_have_times(void **state)
+TEST(steps_have_times)
 {
-    (void)state;
     double times[16] = {0};
     struct graph *g = gpu_mixed_net();
     struct exe_options options = gpu_options(gpu_name());
@@ -274,9 +258,8 @@ static void steps_have_times(void **state)
 }
 
 /* A run is one launch of a graph and one wait; it allocates nothing on the device. */
-static void a_run_is_a_replay(void **state)
+TEST(a_run_is_a_replay)
 {
-    (void)state;
     static const char *const calls[] = {"graph_launch", "stream_synchronize", "launch",
                                         "malloc",       "malloc_host",        "copy"};
     static const int expected[] = {5, 5, 0, 0, 0, 0};
@@ -294,9 +277,8 @@ static void a_run_is_a_replay(void **state)
 }
 
 /* One run goes ahead; then as many as were asked for lie between two events. */
-static void runs_are_timed_by_the_device(void **state)
+TEST(runs_are_timed_by_the_device)
 {
-    (void)state;
     enum { RUNS = 7, COMMAND_NS = 1000 };
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(gpu_name());
@@ -350,9 +332,8 @@ static double dry_run_ns(const struct graph *g, int steps)
 
 /* Ridge's own part of a replay, beside what the runtime's two calls take: below 10 us, for one node
  * and for hundreds. The made runtime's calls are in it. */
-static void a_replay_costs_the_host_little(void **state)
+TEST(a_replay_costs_the_host_little)
 {
-    (void)state;
     static const int sizes[] = {1, 300};
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         struct graph *g = graph_new("chain");
@@ -402,9 +383,8 @@ static void check_activation(const struct device *device, enum function act, enu
     assert_true(y[count] == x[count]);
 }
 
-static void a_device_activates(void **state)
+TEST(a_device_activates)
 {
-    (void)state;
     static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
     static const int64_t counts[] = {1024, 1027, 1};
     struct device device;
@@ -438,28 +418,11 @@ static int test_real(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_parsed),
-        cmocka_unit_test(a_device_has_one_name),
-        cmocka_unit_test(the_cpu_is_a_device),
-        cmocka_unit_test(causes_are_told_apart),
-        cmocka_unit_test(properties_are_read),
-        cmocka_unit_test(everything_there_is_captured),
-        cmocka_unit_test(changed_inputs_are_uploaded),
-        cmocka_unit_test(runs_in_a_row_give_the_last_result),
-        cmocka_unit_test(the_host_computes_what_no_kernel_takes),
-        cmocka_unit_test(the_tuner_times_on_the_device),
-        cmocka_unit_test(steps_have_times),
-        cmocka_unit_test(a_device_activates),
-        cmocka_unit_test(a_run_is_a_replay),
-        cmocka_unit_test(runs_are_timed_by_the_device),
-        cmocka_unit_test(a_replay_costs_the_host_little),
-    };
-    (void)argc;
     if (getenv("RIDGE_TEST_GPU"))
-        return test_real();
-    host_gpu_load(argv[0]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+        exit(test_real());
+    return host_gpu_start(argc, argv);
 }
+
+const struct unit_fixture unit_fixture = {.start = start};

@@ -2,12 +2,6 @@
  * Ceilings of a device, on the host's CUDA runtime (tests/gpu/host/) with a small GPU and a made
  * clock: each roof does the work that it claims, values are exact, what cannot be had says why, and
  * no failing call is lost or leaks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "engine/run/device_roof.h"
 #include "harness/roofs/device_ceilings.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/unit.h"
 
 enum { LAUNCH_FAILED = 719, COMMAND_NS = 400000000 };
 
@@ -49,9 +44,8 @@ static const struct ceiling_record *find(const struct list *list, const char *na
 }
 
 /* What a roof says of a round is what its kernels do in one. */
-static void roofs_do_what_they_claim(void **state)
+TEST(roofs_do_what_they_claim)
 {
-    (void)state;
     struct device device;
     struct error err = {0};
     assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
@@ -73,9 +67,8 @@ static void roofs_do_what_they_claim(void **state)
 }
 
 /* Every command takes 0.4 s, so one round is a lap, and nothing scatters. */
-static void values_follow_from_the_clock(void **state)
+TEST(values_follow_from_the_clock)
 {
-    (void)state;
     struct list list;
     const double command = COMMAND_NS * 1e-9;
     const struct {
@@ -116,9 +109,8 @@ static void values_follow_from_the_clock(void **state)
 }
 
 /* A chip without an instruction, a cache or enough memory says so beside the name. */
-static void what_a_chip_lacks_is_said(void **state)
+TEST(what_a_chip_lacks_is_said)
 {
-    (void)state;
     struct list list;
     host_gpu()->dry(1);
     setenv("RIDGE_HOST_MAJOR", "8", 1);
@@ -140,9 +132,8 @@ static void what_a_chip_lacks_is_said(void **state)
     host_gpu()->dry(0);
 }
 
-static void a_device_that_is_not_there_is_told(void **state)
+TEST(a_device_that_is_not_there_is_told)
 {
-    (void)state;
     struct list list = {.count = 0};
     struct error err = {0};
     assert_int_equal(
@@ -224,9 +215,8 @@ static int fail_once(const char *call, int at)
     return used;
 }
 
-static void no_failing_call_is_lost_or_leaks(void **state)
+TEST(no_failing_call_is_lost_or_leaks)
 {
-    (void)state;
     enum { ALL_BELOW = 16, PARTS = 3 };
     host_gpu()->dry(1); /* what is right is proven above */
     for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
@@ -238,19 +228,13 @@ static void no_failing_call_is_lost_or_leaks(void **state)
     host_gpu()->dry(0);
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roofs_do_what_they_claim),
-        cmocka_unit_test(values_follow_from_the_clock),
-        cmocka_unit_test(what_a_chip_lacks_is_said),
-        cmocka_unit_test(a_device_that_is_not_there_is_told),
-        cmocka_unit_test(no_failing_call_is_lost_or_leaks),
-    };
-    (void)argc;
     setenv("RIDGE_HOST_UNITS", "1", 1);
     setenv("RIDGE_HOST_CACHE", "300000", 1);
-    host_gpu_load(argv[0]);
+    host_gpu_start(argc, argv);
     host_gpu()->clock(COMMAND_NS);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return UNIT_RUN;
 }
+
+const struct unit_fixture unit_fixture = {.start = start};

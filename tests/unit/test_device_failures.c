@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A device that fails: memory that is short, refused launches, and every call of the CUDA runtime
  * at each of its uses. All of it on the host's runtime (tests/gpu/host/). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "engine/compile/compile.h"
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 /* The first is told of one candidate, the second ends the device for the process. */
@@ -29,9 +24,8 @@ static struct exe *compiled(const struct graph *g, const struct exe_options *opt
     return exe;
 }
 
-static void memory_that_is_short_names_the_plan(void **state)
+TEST(memory_that_is_short_names_the_plan)
 {
-    (void)state;
     struct error err = {0};
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(gpu_name());
@@ -133,9 +127,8 @@ static void fail_everywhere(const struct graph *g, const struct exe_options *opt
     }
 }
 
-static void no_failing_call_crashes_or_leaks(void **state)
+TEST(no_failing_call_crashes_or_leaks)
 {
-    (void)state;
     struct exe_options options = gpu_options(gpu_name());
     struct graph *small = gpu_small_net(), *mixed = gpu_mixed_net();
     fail_everywhere(small, &options, LAUNCH_FAILED);
@@ -147,9 +140,8 @@ static void no_failing_call_crashes_or_leaks(void **state)
 }
 
 /* Candidates that fail are refused; where all do, the host computes the node. */
-static void failures_while_tuning_are_borne(void **state)
+TEST(failures_while_tuning_are_borne)
 {
-    (void)state;
     struct exe_options options = gpu_options(gpu_name());
     options.no_tune = false;
     struct graph *g = graph_new("one");
@@ -162,9 +154,8 @@ static void failures_while_tuning_are_borne(void **state)
 }
 
 /* What fails in a run is told once, with the node, and later runs do nothing. */
-static void a_refused_launch_names_its_node(void **state)
+TEST(a_refused_launch_names_its_node)
 {
-    (void)state;
     struct error err = {0};
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(gpu_name());
@@ -184,15 +175,4 @@ static void a_refused_launch_names_its_node(void **state)
     graph_free(g);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_is_short_names_the_plan),
-        cmocka_unit_test(a_refused_launch_names_its_node),
-        cmocka_unit_test(no_failing_call_crashes_or_leaks),
-        cmocka_unit_test(failures_while_tuning_are_borne),
-    };
-    (void)argc;
-    host_gpu_load(argv[0]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.start = host_gpu_start};

@@ -2,12 +2,6 @@
  * A device that is gone for the process, as after a kernel that wrote where it must not: who lost
  * it is told, and nothing else is asked of it. All of it on the host's runtime (tests/gpu/host/).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "engine/compile/compile.h"
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 enum { ILLEGAL_ADDRESS = 700, INVALID_VALUE = 1, COMMAND_NS = 1000000 };
@@ -62,9 +57,8 @@ static enum status opened_with(int error)
     return status;
 }
 
-static void errors_that_spoil_the_context_are_told_apart(void **state)
+TEST(errors_that_spoil_the_context_are_told_apart)
 {
-    (void)state;
     static const int lost[] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999};
     static const int refused[] = {1, 3, 9, 98, 200, 209, 400, 600, 701, 720, 801, 802, 900, 901};
     for (size_t k = 0; k < sizeof(lost) / sizeof(lost[0]); k++)
@@ -76,9 +70,8 @@ static void errors_that_spoil_the_context_are_told_apart(void **state)
 }
 
 /* A library says of such a failure what it likes; the device is asked. */
-static void a_device_says_that_a_librarys_failure_lost_it(void **state)
+TEST(a_device_says_that_a_librarys_failure_lost_it)
 {
-    (void)state;
     struct device device;
     struct error err = {0}, why = {.code = STATUS_FAILED, .message = "EXECUTION_FAILED"};
     assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
@@ -114,9 +107,8 @@ static int launches_of(const struct graph *g)
     return host_gpu()->calls();
 }
 
-static void whoever_loses_the_device_is_named_and_the_last(void **state)
+TEST(whoever_loses_the_device_is_named_and_the_last)
 {
-    (void)state;
     struct graph *g = product();
     int launches = launches_of(g), first = 0, second = 0;
     long before = host_gpu()->live();
@@ -139,9 +131,8 @@ static void whoever_loses_the_device_is_named_and_the_last(void **state)
 }
 
 /* Calls that put work into the device after it was lost: none but those that end what was begun. */
-static void nobody_is_tried_on_a_lost_device(void **state)
+TEST(nobody_is_tried_on_a_lost_device)
 {
-    (void)state;
     static const char *const calls[] = {"launch", "malloc", "stream_create", "capture_begin"};
     struct graph *g = product();
     struct error err = {0};
@@ -159,9 +150,8 @@ static void nobody_is_tried_on_a_lost_device(void **state)
     graph_free(g);
 }
 
-static void the_loser_is_not_tried_by_the_next_process(void **state)
+TEST(the_loser_is_not_tried_by_the_next_process)
 {
-    (void)state;
     char cache[] = "/tmp/ridge-lost-XXXXXX";
     int file = mkstemp(cache);
     assert_true(file >= 0);
@@ -193,9 +183,8 @@ static void the_loser_is_not_tried_by_the_next_process(void **state)
 
 /* ---- running ---- */
 
-static void a_run_tells_that_its_device_is_lost(void **state)
+TEST(a_run_tells_that_its_device_is_lost)
 {
-    (void)state;
     struct graph *g = gpu_small_net();
     long before = host_gpu()->live();
     for (int captured = 0; captured <= 1; captured++) {
@@ -215,9 +204,8 @@ static void a_run_tells_that_its_device_is_lost(void **state)
     graph_free(g);
 }
 
-static void another_device_goes_on(void **state)
+TEST(another_device_goes_on)
 {
-    (void)state;
     struct graph *g = gpu_small_net();
     struct error err = {0};
     struct exe_options options = gpu_options("cuda");
@@ -233,20 +221,5 @@ static void another_device_goes_on(void **state)
     graph_free(g);
 }
 
-#define HEALED(test) cmocka_unit_test_setup_teardown(test, heal, heal)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        HEALED(errors_that_spoil_the_context_are_told_apart),
-        HEALED(a_device_says_that_a_librarys_failure_lost_it),
-        HEALED(whoever_loses_the_device_is_named_and_the_last),
-        HEALED(nobody_is_tried_on_a_lost_device),
-        HEALED(the_loser_is_not_tried_by_the_next_process),
-        HEALED(a_run_tells_that_its_device_is_lost),
-        HEALED(another_device_goes_on),
-    };
-    (void)argc;
-    host_gpu_load(argv[0]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {
+    .start = host_gpu_start, .before_each = heal, .after_each = heal};

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trials on a device, with kernels that play what a test wants (tests/gpu/actors/), on the host's
  * runtime, whose clock moves by as much for every command. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,6 +13,7 @@
 #include "engine/run/plugin.h"
 #include "tests/gpu/actors/actors.h"
 #include "tests/lib/host_gpu.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 enum { COMMAND_NS = 100000, SMALL = 1000, SIZE_LARGE = 160 * 8192 };
@@ -95,9 +90,8 @@ static void assert_chosen(const struct exe *exe, const char *kernel, int variant
 
 /* ---- capture ---- */
 
-static void what_cannot_be_captured_is_the_last_resort(void **state)
+TEST(what_cannot_be_captured_is_the_last_resort)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     for (int order = 0; order < 2; order++) {
         memset(troupe, 0, ACTORS * sizeof(*troupe));
@@ -118,9 +112,8 @@ static void what_cannot_be_captured_is_the_last_resort(void **state)
     }
 }
 
-static void a_step_that_spoils_the_capture_is_named(void **state)
+TEST(a_step_that_spoils_the_capture_is_named)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     for (int silent = 0; silent < 2; silent++) {
         troupe[2] =
@@ -141,9 +134,8 @@ static void a_step_that_spoils_the_capture_is_named(void **state)
 
 /* Warming up counted the device's time alone: a thousand replays of 0.1 s were put where the device
  * told of none. */
-static void warming_up_ends_by_the_hosts_time(void **state)
+TEST(warming_up_ends_by_the_hosts_time)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     troupe[0] = (struct actor){.variants = 1, .plays = {{.copies = 1}}};
     host_gpu()->clock(1);
@@ -157,9 +149,8 @@ static void warming_up_ends_by_the_hosts_time(void **state)
     exe_free(exe);
 }
 
-static void a_candidate_that_takes_too_long_is_given_up(void **state)
+TEST(a_candidate_that_takes_too_long_is_given_up)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     options.trial_s = 0.1;
     troupe[0] = troupe[1] = (struct actor){.variants = 1};
@@ -173,9 +164,8 @@ static void a_candidate_that_takes_too_long_is_given_up(void **state)
 }
 
 /* Nothing may wait for it, giving back memory neither; the made runtime ends who does. */
-static void a_device_that_hangs_is_lost(void **state)
+TEST(a_device_that_hangs_is_lost)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     struct error err = {0};
     struct exe *exe = NULL;
@@ -194,9 +184,8 @@ static void a_device_that_hangs_is_lost(void **state)
 }
 
 /* Ten milliseconds go ahead of the seven samples of about one. */
-static void the_clock_is_warmed_up(void **state)
+TEST(the_clock_is_warmed_up)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     troupe[0].variants = 1;
     host_gpu()->script("graph_launch", 0, 0);
@@ -207,9 +196,8 @@ static void the_clock_is_warmed_up(void **state)
     exe_free(exe);
 }
 
-static void the_two_best_are_timed_again_if_nearly_alike(void **state)
+TEST(the_two_best_are_timed_again_if_nearly_alike)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     int launches[2];
     for (int near = 0; near < 2; near++) {
@@ -227,9 +215,8 @@ static void the_two_best_are_timed_again_if_nearly_alike(void **state)
 
 /* ---- variants ---- */
 
-static void unlike_variants_are_all_tried(void **state)
+TEST(unlike_variants_are_all_tried)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     troupe[0] = (struct actor){.variants = 2, .plays = {{.copies = 20}, {.copies = 0}}};
     troupe[2] = (struct actor){.variants = 1, .plays = {{.copies = 5}}};
@@ -266,18 +253,16 @@ static void variant_that_won_among_kin(const char *kernel, int actor, int wanted
     exe_free(exe);
 }
 
-static void a_librarys_ranks_are_not_taken_from_kin(void **state)
+TEST(a_librarys_ranks_are_not_taken_from_kin)
 {
-    (void)state;
     variant_that_won_among_kin("actor_0", 0, 1);
     variant_that_won_among_kin("actor_2", 2, 0);
 }
 
 /* ---- right and wrong ---- */
 
-static void own_kernels_say_what_is_right(void **state)
+TEST(own_kernels_say_what_is_right)
 {
-    (void)state;
     struct exe_options options = tuned("actors,cuda");
     options.quick_tune = true; /* as what is too large for the reference */
     troupe[0] = (struct actor){.variants = 1, .plays = {{.wrong_count = 9, .wrong_at = 7}}};
@@ -292,9 +277,8 @@ static void own_kernels_say_what_is_right(void **state)
     exe_free(exe);
 }
 
-static void samples_of_large_outputs_find_what_is_wrong(void **state)
+TEST(samples_of_large_outputs_find_what_is_wrong)
 {
-    (void)state;
     struct exe_options options = tuned("actors");
     troupe[1] = (struct actor){.variants = 4,
                                .plays = {{.copies = 1},
@@ -313,9 +297,8 @@ static void samples_of_large_outputs_find_what_is_wrong(void **state)
 
 /* ---- without a trial ---- */
 
-static void without_tuning_the_next_is_taken_where_one_cannot_be_prepared(void **state)
+TEST(without_tuning_the_next_is_taken_where_one_cannot_be_prepared)
 {
-    (void)state;
     struct exe_options options = gpu_options("cuda");
     options.providers = "actors";
     troupe[0] = (struct actor){.variants = 1, .plays = {{.refuses = true}}};
@@ -340,14 +323,9 @@ static void without_tuning_the_next_is_taken_where_one_cannot_be_prepared(void *
 /* Before the device's own kernels, so that theirs are not the first. */
 static void load_actors(const char *program)
 {
-    char folder[4096], file[4200];
     struct actor *(*made)(void);
-    const char *slash = strrchr(program, '/');
-    snprintf(folder, sizeof(folder), "%.*s/../gpu/actors", slash ? (int)(slash - program) : 1,
-             slash ? program : ".");
-    snprintf(file, sizeof(file), "%s/actors.so", folder);
-    setenv("RIDGE_PLUGIN_PATH", folder, 1);
-    plugins_load("actors");
+    char file[4200];
+    snprintf(file, sizeof(file), "%s/actors.so", plugins_of_build(program, "gpu/actors", "actors"));
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     void *found = library ? dlsym(library, "actors") : NULL;
     if (!found) {
@@ -358,26 +336,10 @@ static void load_actors(const char *program)
     troupe = made();
 }
 
-#define PLAYED(test) cmocka_unit_test_setup_teardown(test, begin, end)
-
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        PLAYED(what_cannot_be_captured_is_the_last_resort),
-        PLAYED(a_step_that_spoils_the_capture_is_named),
-        PLAYED(warming_up_ends_by_the_hosts_time),
-        PLAYED(a_candidate_that_takes_too_long_is_given_up),
-        PLAYED(a_device_that_hangs_is_lost),
-        PLAYED(the_clock_is_warmed_up),
-        PLAYED(the_two_best_are_timed_again_if_nearly_alike),
-        PLAYED(unlike_variants_are_all_tried),
-        PLAYED(a_librarys_ranks_are_not_taken_from_kin),
-        PLAYED(own_kernels_say_what_is_right),
-        PLAYED(samples_of_large_outputs_find_what_is_wrong),
-        PLAYED(without_tuning_the_next_is_taken_where_one_cannot_be_prepared),
-    };
-    (void)argc;
     load_actors(argv[0]);
-    host_gpu_load(argv[0]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return host_gpu_start(argc, argv);
 }
+
+const struct unit_fixture unit_fixture = {.start = start, .before_each = begin, .after_each = end};

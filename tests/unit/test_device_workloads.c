@@ -2,12 +2,6 @@
  *
  * Every node of every workload, in f32 and bf16, has an own kernel on the GPU: a node without one
  * is computed on the host, and then nothing of the network is captured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include "engine/run/kernels.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/lowered.h"
+#include "tests/lib/unit.h"
 #include "workloads/workload.h"
 
 /* Settings that bring other operators than the default ones do. */
@@ -64,13 +59,12 @@ static int refused_of(const char *name, enum precision precision, const struct d
     return refused;
 }
 
-static void no_node_is_left_to_the_host(void **state)
+TEST(no_node_is_left_to_the_host)
 {
     static const enum precision precisions[] = {PRECISION_F32, PRECISION_BF16};
     struct device device;
     struct error err = {0};
     int refused = 0;
-    (void)state;
     assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
     for (int p = 0; p < ARRAY_COUNT(precisions); p++) {
         for (int k = 0; k < workload_count(); k++)
@@ -82,10 +76,4 @@ static void no_node_is_left_to_the_host(void **state)
     assert_int_equal(refused, 0);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_node_is_left_to_the_host)};
-    (void)argc;
-    host_gpu_load(argv[0]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.start = host_gpu_start};

@@ -2,12 +2,6 @@
  *
  * Busy neighbours: what is judged of the time that threads wait for a CPU, and how it is read. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <pthread.h>
@@ -23,6 +17,7 @@
 #include "base/clock.h"
 #include "base/registry.h"
 #include "harness/watch/disturbance.h"
+#include "tests/lib/unit.h"
 
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
@@ -105,9 +100,8 @@ static const struct judged judged[] = {
      NULL},
 };
 
-static void neighbours_are_told_from_our_own_threads(void **state)
+TEST(neighbours_are_told_from_our_own_threads)
 {
-    (void)state;
     for (int k = 0; k < ARRAY_COUNT(judged); k++) {
         const struct judged *j = &judged[k];
         char text[200];
@@ -149,9 +143,8 @@ static void remove_root(const char *root, const char *below)
     assert_int_equal(system(command), 0);
 }
 
-static void threads_come_and_go(void **state)
+TEST(threads_come_and_go)
 {
-    (void)state;
     char root[64];
     struct run_delay d;
     make_root(root);
@@ -179,9 +172,8 @@ static void threads_come_and_go(void **state)
     remove_root(root, "");
 }
 
-static void a_kernel_that_does_not_count_is_named(void **state)
+TEST(a_kernel_that_does_not_count_is_named)
 {
-    (void)state;
     char root[64];
     struct run_delay d;
     make_root(root);
@@ -206,9 +198,8 @@ static void put_process(const char *root, int pid, const char *name, int ticks, 
     put_file(root, path, text);
 }
 
-static void the_busiest_is_named_without_control_characters(void **state)
+TEST(the_busiest_is_named_without_control_characters)
 {
-    (void)state;
     char root[64];
     struct other_programs p;
     struct others others;
@@ -234,9 +225,8 @@ static void the_busiest_is_named_without_control_characters(void **state)
     remove_root(root, "");
 }
 
-static void quotas_of_version_2_count_with_their_parents(void **state)
+TEST(quotas_of_version_2_count_with_their_parents)
 {
-    (void)state;
     char root[64];
     struct other_programs p;
     struct others others;
@@ -285,9 +275,8 @@ static void burn(double seconds)
 }
 
 /* A child of low priority on our CPU has some of it, by name. */
-static void a_neighbour_on_our_cpu_is_found_and_named(void **state)
+TEST(a_neighbour_on_our_cpu_is_found_and_named)
 {
-    (void)state;
     cpu_set_t before;
     struct disturbance_watch watch = {.open = false};
     struct disturbance d;
@@ -317,9 +306,8 @@ static void a_neighbour_on_our_cpu_is_found_and_named(void **state)
 }
 
 /* Two threads of our own on one CPU: nobody else is accused. */
-static void our_own_threads_are_no_neighbours(void **state)
+TEST(our_own_threads_are_no_neighbours)
 {
-    (void)state;
     cpu_set_t before;
     struct disturbance_watch watch = {.open = false};
     struct disturbance d;
@@ -340,18 +328,4 @@ static void our_own_threads_are_no_neighbours(void **state)
     if (!(d.others.all_s < 0.04 * d.wall_s))
         skip(); /* others did run here */
     assert_false(disturbance_judge(&d, 1, text, sizeof(text)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_are_told_from_our_own_threads),
-        cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(a_kernel_that_does_not_count_is_named),
-        cmocka_unit_test(the_busiest_is_named_without_control_characters),
-        cmocka_unit_test(quotas_of_version_2_count_with_their_parents),
-        cmocka_unit_test(a_neighbour_on_our_cpu_is_found_and_named),
-        cmocka_unit_test(our_own_threads_are_no_neighbours),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

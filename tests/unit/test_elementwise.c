@@ -3,18 +3,13 @@
  * The references of elementwise operators judge all kernels; here they are judged themselves, by
  * results worked out by hand from the operator's definition where ONNX's own conformance cases say
  * nothing: wrapping, signs, ties, NaN, ends of types. Costs as well. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/op_case.h"
+#include "tests/lib/unit.h"
 
 static const struct {
     const char *op, *inputs, *attrs, *result;
@@ -113,9 +108,8 @@ static struct ref_tensor computed(const char *op, const char *inputs, const char
     return result;
 }
 
-static void test_results(void **state)
+TEST(test_results)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof(results) / sizeof(results[0]); k++) {
         struct ref_tensor got = computed(results[k].op, results[k].inputs, results[k].attrs);
         struct ref_tensor want = computed("Identity", results[k].result, NULL);
@@ -130,9 +124,8 @@ static void test_results(void **state)
     }
 }
 
-static void test_dropout_masks_nothing(void **state)
+TEST(test_dropout_masks_nothing)
 {
-    (void)state;
     struct error err = {0};
     struct ref_tensor out[2];
     struct op_case c = {.name = "mask", .inputs = "f32[3]=1,nan,3 f32[]=0.5", .outputs = 2};
@@ -167,9 +160,8 @@ static const struct {
     {"Dropout", "f32[2] f32[]=0.5 bool[]=1", NULL, "training_mode"},
 };
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof(refusals) / sizeof(refusals[0]); k++) {
         struct error err = {0};
         struct op_case c = {
@@ -203,9 +195,8 @@ static struct cost cost_of(const char *op, const char *inputs, const char *attrs
 }
 
 /* The prices that the stated convention names, per element of the broadcast output. */
-static void test_costs(void **state)
+TEST(test_costs)
 {
-    (void)state;
     static const struct {
         const char *op, *inputs, *attrs;
         double elementwise, transcendentals;
@@ -230,15 +221,4 @@ static void test_costs(void **state)
             fail_msg("%s costs %g + %g, not %g + %g", prices[k].op, cost.elementwise,
                      cost.transcendentals, prices[k].elementwise, prices[k].transcendentals);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_results),
-        cmocka_unit_test(test_dropout_masks_nothing),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_costs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The environment of an invented machine: a folder with copies of /proc and /sys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +14,7 @@
 #include "harness/machine/environment.h"
 #include "harness/machine/procfs.h"
 #include "harness/watch/free_memory.h"
+#include "tests/lib/unit.h"
 
 struct machine {
     char root[64];
@@ -143,7 +138,7 @@ static const char *value(const struct environment *e, const char *category, cons
     return fact->value;
 }
 
-static void facts_are_read(void **state)
+TEST(facts_are_read)
 {
     struct machine *m = *state;
     struct environment e = probe(m, false);
@@ -170,7 +165,7 @@ static void facts_are_read(void **state)
     assert_true(procfs_cpu_quota(m->root) == 1.5);
 }
 
-static void missing_facts_say_so(void **state)
+TEST(missing_facts_say_so)
 {
     struct environment e = probe(*state, false);
     const struct fact *driver = environment_find(&e, "cpu_state", "driver");
@@ -180,7 +175,7 @@ static void missing_facts_say_so(void **state)
     assert_true(gone && gone->status == FACT_ABSENT);
 }
 
-static void variables_and_libraries(void **state)
+TEST(variables_and_libraries)
 {
     struct environment e = probe(*state, false);
     char hex[HASH64_TEXT];
@@ -193,7 +188,7 @@ static void variables_and_libraries(void **state)
     assert_null(environment_find(&e, "library", "libblas.so.3#2")); /* one file, once */
 }
 
-static void facts_are_sorted_and_unique(void **state)
+TEST(facts_are_sorted_and_unique)
 {
     struct environment e = probe(*state, false);
     assert_true(e.fact_count > 60);
@@ -204,7 +199,7 @@ static void facts_are_sorted_and_unique(void **state)
 }
 
 /* Nothing of whose machine it is remains, and the hash does not depend on it. */
-static void redaction(void **state)
+TEST(redaction)
 {
     struct machine *m = *state;
     struct environment open = probe(m, false), closed = probe(m, true);
@@ -228,7 +223,7 @@ static void redaction(void **state)
 }
 
 /* Settings change the hash; what changes by itself, and names, do not. */
-static void the_hash_covers_settings(void **state)
+TEST(the_hash_covers_settings)
 {
     struct machine *m = *state;
     struct environment before = probe(m, false);
@@ -261,7 +256,7 @@ static void the_hash_covers_settings(void **state)
     assert_string_not_equal(probe(m, false).host_uid, before.host_uid);
 }
 
-static void changes_are_named(void **state)
+TEST(changes_are_named)
 {
     struct machine *m = *state;
     char text[400];
@@ -287,7 +282,7 @@ static void changes_are_named(void **state)
 }
 
 /* The file system of a folder is found by its device number. */
-static void storage(void **state)
+TEST(storage)
 {
     struct machine *m = *state;
     struct stat info;
@@ -305,7 +300,7 @@ static void storage(void **state)
 }
 
 /* An empty machine is described, not complained about. */
-static void nothing_there(void **state)
+TEST(nothing_there)
 {
     struct machine *m = *state, empty = {.root = "/nonexistent/ridge"};
     (void)m;
@@ -315,7 +310,7 @@ static void nothing_there(void **state)
     arena_release(&empty.arena);
 }
 
-static void this_machine(void **state)
+TEST(this_machine)
 {
     struct machine *m = *state;
     struct environment e, again;
@@ -330,21 +325,4 @@ static void this_machine(void **state)
     assert_true(strlen(build.uid) == 16 && build.version[0] && build.compiler[0]);
 }
 
-#define ON_MACHINE(test) cmocka_unit_test_setup_teardown(test, build, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_MACHINE(facts_are_read),
-        ON_MACHINE(missing_facts_say_so),
-        ON_MACHINE(variables_and_libraries),
-        ON_MACHINE(facts_are_sorted_and_unique),
-        ON_MACHINE(redaction),
-        ON_MACHINE(the_hash_covers_settings),
-        ON_MACHINE(changes_are_named),
-        ON_MACHINE(storage),
-        ON_MACHINE(nothing_there),
-        ON_MACHINE(this_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = build, .after_each = tear_down};

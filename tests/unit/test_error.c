@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/error.h"
+#include "tests/lib/unit.h"
 
-static void the_message_says_what_and_where(void **state)
+TEST(the_message_says_what_and_where)
 {
-    (void)state;
     struct error err = {.code = STATUS_OK};
     int line = __LINE__ + 1;
     enum status status = FAIL(&err, STATUS_UNSUPPORTED, "axis %d of %s", 3, "Softmax");
@@ -23,18 +16,16 @@ static void the_message_says_what_and_where(void **state)
     assert_string_equal(err.message, "axis 3 of Softmax");
 }
 
-static void context_goes_in_front(void **state)
+TEST(context_goes_in_front)
 {
-    (void)state;
     struct error err = {.code = STATUS_OK};
     FAIL(&err, STATUS_FAILED, "no such file");
     assert_int_equal(error_context(&err, "model %s", "a.onnx"), STATUS_FAILED);
     assert_string_equal(err.message, "model a.onnx: no such file");
 }
 
-static void long_messages_are_cut(void **state)
+TEST(long_messages_are_cut)
 {
-    (void)state;
     struct error err = {.code = STATUS_OK};
     char text[2 * sizeof(err.message)];
     memset(text, 'x', sizeof(text) - 1);
@@ -49,9 +40,8 @@ static void long_messages_are_cut(void **state)
 }
 
 /* A function that calls itself was reported as 30 contexts and half a word of the reason. */
-static void the_cause_is_not_cut_off_by_contexts(void **state)
+TEST(the_cause_is_not_cut_off_by_contexts)
 {
-    (void)state;
     struct error err = {.code = STATUS_OK};
     FAIL(&err, STATUS_FAILED, "function \"F\" calls itself");
     for (int k = 0; k < 100; k++)
@@ -63,9 +53,8 @@ static void the_cause_is_not_cut_off_by_contexts(void **state)
     assert_string_equal(end, "\"y0\": function \"F\" calls itself");
 }
 
-static void nobody_needs_to_listen(void **state)
+TEST(nobody_needs_to_listen)
 {
-    (void)state;
     assert_int_equal(FAIL(NULL, STATUS_INVALID, "%d", 1), STATUS_INVALID);
     assert_int_equal(error_context(NULL, "%d", 1), STATUS_FAILED);
     assert_int_equal(FAIL_NO_MEMORY(NULL), STATUS_NO_MEMORY);
@@ -85,23 +74,9 @@ static enum status tries_three(int *calls)
     return STATUS_OK;
 }
 
-static void try_returns_at_the_first_failure(void **state)
+TEST(try_returns_at_the_first_failure)
 {
-    (void)state;
     int calls = 0;
     assert_int_equal(tries_three(&calls), STATUS_UNSUPPORTED);
     assert_int_equal(calls, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_message_says_what_and_where),
-        cmocka_unit_test(context_goes_in_front),
-        cmocka_unit_test(long_messages_are_cut),
-        cmocka_unit_test(the_cause_is_not_cut_off_by_contexts),
-        cmocka_unit_test(nobody_needs_to_listen),
-        cmocka_unit_test(try_returns_at_the_first_failure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

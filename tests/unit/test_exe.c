@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Executables: passes, layouts, memory, and that a run allocates nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <malloc.h>
 #include <stdatomic.h>
@@ -17,6 +11,7 @@
 #include "engine/graph/op.h"
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 
@@ -80,29 +75,25 @@ static void model_runs_right(const char *spec)
     graph_free(g);
 }
 
-static void small_resnet_runs_right(void **state)
+TEST(small_resnet_runs_right)
 {
-    (void)state;
     model_runs_right("resnet50:image=64,version=1.5");
 }
 
-static void small_bert_runs_right(void **state)
+TEST(small_bert_runs_right)
 {
-    (void)state;
     model_runs_right("bert_base:tokens=8");
 }
 
-static void recommenders_run_right(void **state)
+TEST(recommenders_run_right)
 {
-    (void)state;
     model_runs_right("wide_deep");
     model_runs_right("ncf:embedding=gather");
 }
 
 /* Heads of detectors: a convolution's map read cell by cell. */
-static void transposes_to_cells_move_nothing(void **state)
+TEST(transposes_to_cells_move_nothing)
 {
-    (void)state;
     struct error err;
     struct exe *exe;
     struct exe_options options = quick();
@@ -125,9 +116,8 @@ static void transposes_to_cells_move_nothing(void **state)
     graph_free(g);
 }
 
-static void passes_find_their_patterns(void **state)
+TEST(passes_find_their_patterns)
 {
-    (void)state;
     struct error err;
     struct graph *g;
     struct exe_options options = quick();
@@ -147,9 +137,8 @@ static void passes_find_their_patterns(void **state)
 }
 
 /* A residual that is read twice, and outputs that are also read inside, must stay intact. */
-static void shared_values_are_not_fused_away(void **state)
+TEST(shared_values_are_not_fused_away)
 {
-    (void)state;
     struct graph *g = graph_new("shared");
     struct exe_options options = quick();
     int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 6, 6), noise());
@@ -167,9 +156,8 @@ static void shared_values_are_not_fused_away(void **state)
 
 /* Bug: a kernel that packs its bias (input 2) lost the fixed operand of an epilogue that stood at
  * input 2 because the convolution had no bias. */
-static void epilogue_operands_are_not_taken_for_a_packed_bias(void **state)
+TEST(epilogue_operands_are_not_taken_for_a_packed_bias)
 {
-    (void)state;
     struct graph *g = graph_new("scale_shift");
     struct exe_options options = quick();
     int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 8, 6, 6), noise());
@@ -184,9 +172,8 @@ static void epilogue_operands_are_not_taken_for_a_packed_bias(void **state)
     graph_free(g);
 }
 
-static void memory_plan_shares(void **state)
+TEST(memory_plan_shares)
 {
-    (void)state;
     struct error err;
     struct graph *g;
     struct exe *exe;
@@ -200,9 +187,8 @@ static void memory_plan_shares(void **state)
 }
 
 /* No two tensors that live at the same time overlap: each writes its own pattern. */
-static void planned_blocks_do_not_overlap(void **state)
+TEST(planned_blocks_do_not_overlap)
 {
-    (void)state;
     struct error err;
     struct graph *g;
     struct exe *exe;
@@ -223,9 +209,8 @@ static void planned_blocks_do_not_overlap(void **state)
     graph_free(g);
 }
 
-static void steady_run_allocates_nothing(void **state)
+TEST(steady_run_allocates_nothing)
 {
-    (void)state;
     struct error err;
     struct graph *g;
     struct exe *exe;
@@ -246,9 +231,8 @@ static void steady_run_allocates_nothing(void **state)
     graph_free(g);
 }
 
-static void tuner_remembers(void **state)
+TEST(tuner_remembers)
 {
-    (void)state;
     struct error err;
     struct exe *exe;
     char path[] = "/tmp/ridge-tuner-XXXXXX";
@@ -278,9 +262,8 @@ static void tuner_remembers(void **state)
 }
 
 /* BERT's embedding was said to read its whole table, 17 times what memory can deliver. */
-static void look_ups_stream_only_the_rows_they_take(void **state)
+TEST(look_ups_stream_only_the_rows_they_take)
 {
-    (void)state;
     struct error err = {0};
     struct exe *exe;
     struct exe_options options = quick();
@@ -301,9 +284,8 @@ static void look_ups_stream_only_the_rows_they_take(void **state)
 
 /* dssd321 was wrong by 3.5e-5 with our own kernels: sums went on from block to block of depth, one
  * chain of thousands of roundings. */
-static void long_sums_are_made_of_blocks(void **state)
+TEST(long_sums_are_made_of_blocks)
 {
-    (void)state;
     struct exe_options options = quick();
     options.providers = "native";
     struct graph *g = graph_new("deep");
@@ -315,24 +297,4 @@ static void long_sums_are_made_of_blocks(void **state)
     if (error > 1e-6)
         fail_msg("%g", error);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(look_ups_stream_only_the_rows_they_take),
-        cmocka_unit_test(long_sums_are_made_of_blocks),
-        cmocka_unit_test(small_resnet_runs_right),
-        cmocka_unit_test(small_bert_runs_right),
-        cmocka_unit_test(recommenders_run_right),
-        cmocka_unit_test(transposes_to_cells_move_nothing),
-        cmocka_unit_test(passes_find_their_patterns),
-        cmocka_unit_test(shared_values_are_not_fused_away),
-        cmocka_unit_test(epilogue_operands_are_not_taken_for_a_packed_bias),
-        cmocka_unit_test(memory_plan_shares),
-        cmocka_unit_test(planned_blocks_do_not_overlap),
-        cmocka_unit_test(steady_run_allocates_nothing),
-        cmocka_unit_test(tuner_remembers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

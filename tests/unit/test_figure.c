@@ -2,12 +2,6 @@
  *
  * What the plots and the page are made of: text for people, labels that keep apart, pictures that
  * become part of a page. The page itself is tested by tests/cli/report.sh. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -21,10 +15,10 @@
 #include "plots/plot.h"
 #include "plots/svg.h"
 #include "plots/text.h"
+#include "tests/lib/unit.h"
 
-static void numbers_have_three_digits_and_a_unit(void **state)
+TEST(numbers_have_three_digits_and_a_unit)
 {
-    (void)state;
     assert_string_equal(text_time(0.0123456).s, "12.3 ms");
     assert_string_equal(text_time(1).s, "1.00 s");
     assert_string_equal(text_time(0.9996).s, "1.00 s");
@@ -42,9 +36,8 @@ static void numbers_have_three_digits_and_a_unit(void **state)
     assert_string_equal(text_percent(INFINITY).s, "\xe2\x80\x93");
 }
 
-static void long_names_end_in_an_ellipsis(void **state)
+TEST(long_names_end_in_an_ellipsis)
 {
-    (void)state;
     assert_string_equal(text_fit("resnet50", 8).s, "resnet50");
     assert_string_equal(text_fit("resnet50", 7).s, "resnet\xe2\x80\xa6");
     assert_string_equal(text_fit("n\xc3\xa9t\xc3\xa9s", 5).s, "n\xc3\xa9t\xc3\xa9s");
@@ -71,9 +64,8 @@ static void writes(put_text *put, const char *text, const char *expected)
     free(got);
 }
 
-static void text_cannot_leave_its_place(void **state)
+TEST(text_cannot_leave_its_place)
 {
-    (void)state;
     writes(text_html, "<a href=\"x\">'&</a>\x01\x1b",
            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&lt;/a&gt;  ");
     writes(text_gnuplot, "it's `rm` \"x\"\n@y", "'it''s `rm` \"x\" @y'");
@@ -81,9 +73,8 @@ static void text_cannot_leave_its_place(void **state)
 }
 
 /* Blocks of the same family have the same colour, whatever the order; most operators have one. */
-static void kinds_have_families(void **state)
+TEST(kinds_have_families)
 {
-    (void)state;
     assert_string_equal(palette_group(palette_of_kind("Conv")), "convolution");
     assert_int_equal(palette_of_kind("ConvInteger"), palette_of_kind("Conv"));
     assert_string_equal(palette_group(palette_of_kind("MatMul")), "matrix product");
@@ -125,9 +116,8 @@ static void check_boxes(const struct figure *f)
 }
 
 /* Crowds of points: whatever is placed keeps clear of all labels and of all other markers. */
-static void labels_keep_apart(void **state)
+TEST(labels_keep_apart)
 {
-    (void)state;
     int placed = 0;
     for (int crowd = 0; crowd < 50; crowd++) {
         struct figure f;
@@ -177,9 +167,8 @@ static char *draw_crowd(struct figure *f, struct label_point *points, int seed, 
 
 /* 34 points on top of each other, and spread wider and wider: each has its name or a number, no
  * two labels meet, and the numbers are 1, 2, 3 ... in the order of the points. */
-static void a_crowd_is_numbered(void **state)
+TEST(a_crowd_is_numbered)
 {
-    (void)state;
     struct label_point points[CROWD];
     for (int seed = 0; seed < 40; seed++) {
         struct figure f;
@@ -199,9 +188,8 @@ static void a_crowd_is_numbered(void **state)
     }
 }
 
-static void the_same_points_get_the_same_places(void **state)
+TEST(the_same_points_get_the_same_places)
 {
-    (void)state;
     struct figure f;
     struct label_point points[CROWD];
     char *first = draw_crowd(&f, points, 7, 60), *second = draw_crowd(&f, points, 7, 60);
@@ -211,9 +199,8 @@ static void the_same_points_get_the_same_places(void **state)
 }
 
 /* "gemm" and "rnn" side by side were printed as "gemmrnn": all letters counted as equally wide. */
-static void wide_letters_take_their_width(void **state)
+TEST(wide_letters_take_their_width)
 {
-    (void)state;
     struct figure f;
     char *text = NULL;
     size_t size = 0;
@@ -231,9 +218,8 @@ static void wide_letters_take_their_width(void **state)
 }
 
 /* The legend lies under the frame, in columns as wide as the widest name, inside the canvas. */
-static void the_legend_fits(void **state)
+TEST(the_legend_fits)
 {
-    (void)state;
     struct label_point points[CROWD];
     for (double width = 360; width <= 860; width += 500) {
         struct figure f;
@@ -261,9 +247,8 @@ static void the_legend_fits(void **state)
     }
 }
 
-static void positions_follow_the_axes(void **state)
+TEST(positions_follow_the_axes)
 {
-    (void)state;
     struct figure f = {
         .width = 200, .height = 100, .left = 50, .right = 50, .top = 10, .bottom = 10};
     f.x = (struct axis){1, 100, true};
@@ -283,9 +268,8 @@ static const char sample_svg[] =
     "<g stroke=\"x\" stroke-linecap=\"butt\">\n</g>"
     "<g fill=\"rgb(0,0,0)\"><text>a&lt;b</text></g></g>\n</svg>\n";
 
-static void a_picture_becomes_part_of_the_page(void **state)
+TEST(a_picture_becomes_part_of_the_page)
 {
-    (void)state;
     char path[] = "/tmp/ridge_test_svg_XXXXXX", *got = NULL;
     size_t size = 0;
     struct error err = {0};
@@ -317,9 +301,8 @@ static void a_picture_becomes_part_of_the_page(void **state)
     unlink(path);
 }
 
-static void every_plot_says_what_it_is(void **state)
+TEST(every_plot_says_what_it_is)
 {
-    (void)state;
     struct plot plot;
     struct error err = {0};
     int count = 0;
@@ -334,23 +317,4 @@ static void every_plot_says_what_it_is(void **state)
     assert_non_null(strstr(err.message, "plots/x.gp:2"));
     assert_int_equal(plot_find("roofine", &plot, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "did you mean \"roofline\""));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_have_three_digits_and_a_unit),
-        cmocka_unit_test(long_names_end_in_an_ellipsis),
-        cmocka_unit_test(text_cannot_leave_its_place),
-        cmocka_unit_test(kinds_have_families),
-        cmocka_unit_test(labels_keep_apart),
-        cmocka_unit_test(a_crowd_is_numbered),
-        cmocka_unit_test(the_same_points_get_the_same_places),
-        cmocka_unit_test(wide_letters_take_their_width),
-        cmocka_unit_test(the_legend_fits),
-        cmocka_unit_test(positions_follow_the_axes),
-        cmocka_unit_test(a_picture_becomes_part_of_the_page),
-        cmocka_unit_test(every_plot_says_what_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

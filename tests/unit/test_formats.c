@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every format of every kind of cell: read back by the rules of the format, with jq for JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdbool.h>
@@ -16,6 +10,7 @@
 #include "base/registry.h"
 #include "results/format.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 static const char nasty[] = "comma, \"quote\" | pipe\nline \\ back";
 
@@ -127,7 +122,7 @@ static const char *csv_cell(const char *at, char *cell, bool *quoted)
     return at + 1;
 }
 
-static void csv_is_rfc_4180_and_holds_every_cell(void **state)
+TEST(csv_is_rfc_4180_and_holds_every_cell)
 {
     struct place *place = *state;
     static char cell[1 << 16];
@@ -155,7 +150,7 @@ static void csv_is_rfc_4180_and_holds_every_cell(void **state)
 
 /* ---- json ---- */
 
-static void json_has_one_object_per_result(void **state)
+TEST(json_has_one_object_per_result)
 {
     struct place *place = *state;
     written(place, "json");
@@ -171,7 +166,7 @@ static void json_has_one_object_per_result(void **state)
     jq(place, ".[0] | map(has(\"uuid\") or has(\"samples_ns\")) | any | not");
 }
 
-static void jsonl_has_one_line_per_row(void **state)
+TEST(jsonl_has_one_line_per_row)
 {
     struct place *place = *state;
     char expression[64];
@@ -186,7 +181,7 @@ static void jsonl_has_one_line_per_row(void **state)
     jq(place, "map(select(.metric == \"time_s\" and .step == null) | .value) | .[1] > 0.4999");
 }
 
-static void google_benchmark_has_what_its_tools_read(void **state)
+TEST(google_benchmark_has_what_its_tools_read)
 {
     struct place *place = *state;
     written(place, "google_benchmark");
@@ -237,7 +232,7 @@ static const char *skip_labels(const char *at)
 }
 
 /* Families stand together, begin with TYPE, and a unit is the end of the name. */
-static void openmetrics_is_valid(void **state)
+TEST(openmetrics_is_valid)
 {
     struct place *place = *state;
     char family[160] = "", unit[64], name[128];
@@ -275,7 +270,7 @@ static void openmetrics_is_valid(void **state)
     assert_non_null(strstr(place->text, "params=\"comma, \\\"quote\\\" | pipe\\nline \\\\ back\""));
 }
 
-static void markdown_has_one_line_per_result(void **state)
+TEST(markdown_has_one_line_per_result)
 {
     struct place *place = *state;
     const char *text = written(place, "markdown");
@@ -295,7 +290,7 @@ static void markdown_has_one_line_per_result(void **state)
     assert_non_null(strstr(text, "| failed | - |"));
 }
 
-static void empty_grid_is_still_a_document(void **state)
+TEST(empty_grid_is_still_a_document)
 {
     struct place *place = *state;
     place->grid.row_count = 0;
@@ -309,7 +304,7 @@ static void empty_grid_is_still_a_document(void **state)
     assert_null(format_find("cvs"));
 }
 
-static void full_device_is_an_error(void **state)
+TEST(full_device_is_an_error)
 {
     struct place *place = *state;
     for (int k = 0; k < format_count(); k++) {
@@ -321,19 +316,4 @@ static void full_device_is_an_error(void **state)
     }
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(csv_is_rfc_4180_and_holds_every_cell),
-        CASE(json_has_one_object_per_result),
-        CASE(jsonl_has_one_line_per_row),
-        CASE(google_benchmark_has_what_its_tools_read),
-        CASE(openmetrics_is_valid),
-        CASE(markdown_has_one_line_per_result),
-        CASE(empty_grid_is_still_a_document),
-        CASE(full_device_is_an_error),
-    };
-#undef CASE
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +7,15 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/op.h"
 #include "engine/run/exe.h"
+#include "tests/lib/unit.h"
 
 static struct fill noise(void)
 {
     return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
 }
 
-static void first_error_sticks(void **state)
+TEST(first_error_sticks)
 {
-    (void)state;
     struct error err;
     struct graph *g = graph_new("broken");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(2, 3), noise());
@@ -37,9 +30,8 @@ static void first_error_sticks(void **state)
     graph_free(g);
 }
 
-static void names_stay_unique(void **state)
+TEST(names_stay_unique)
 {
-    (void)state;
     struct graph *g = graph_new("names");
     int a = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
     int b = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
@@ -53,9 +45,8 @@ static void names_stay_unique(void **state)
     graph_free(g);
 }
 
-static void compact_sorts_and_drops(void **state)
+TEST(compact_sorts_and_drops)
 {
-    (void)state;
     struct error err;
     struct graph *g = graph_new("order");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
@@ -72,9 +63,8 @@ static void compact_sorts_and_drops(void **state)
     graph_free(g);
 }
 
-static void copies_are_independent(void **state)
+TEST(copies_are_independent)
 {
-    (void)state;
     struct graph *g = graph_new("original");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise());
     graph_output(g, graph_node(g, "Relu", "node", INPUTS(x), NO_ATTRS));
@@ -88,9 +78,8 @@ static void copies_are_independent(void **state)
     graph_free(copy);
 }
 
-static void fills_do_not_depend_on_neighbours(void **state)
+TEST(fills_do_not_depend_on_neighbours)
 {
-    (void)state;
     float whole[64], again[64];
     struct value value = {.name = "w", .dtype = DTYPE_F32, .shape = shape_of(64), .fill = noise()};
     value_materialise(&value, whole);
@@ -103,9 +92,8 @@ static void fills_do_not_depend_on_neighbours(void **state)
         assert_true(whole[k] >= -1 && whole[k] < 1);
 }
 
-static void threads_fill_as_one_does(void **state)
+TEST(threads_fill_as_one_does)
 {
-    (void)state;
     enum { COUNT = 3 * MATERIALISE_TILE + 7 };
     static const enum dtype types[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F64, DTYPE_I32};
     struct pool *pool;
@@ -128,9 +116,8 @@ static void threads_fill_as_one_does(void **state)
     pool_free(pool);
 }
 
-static void indices_stay_in_range(void **state)
+TEST(indices_stay_in_range)
 {
-    (void)state;
     int32_t ids[4096];
     enum fill_kind kinds[] = {FILL_INDEX, FILL_ZIPF};
     for (int k = 0; k < 2; k++) {
@@ -149,9 +136,8 @@ static void indices_stay_in_range(void **state)
     }
 }
 
-static void half_floats_round_to_even(void **state)
+TEST(half_floats_round_to_even)
 {
-    (void)state;
     assert_int_equal(half_from_float(1.0f), 0x3c00);
     assert_int_equal(half_from_float(65504.0f), 0x7bff);
     assert_int_equal(half_from_float(65520.0f), 0x7c00);
@@ -164,9 +150,8 @@ static void half_floats_round_to_even(void **state)
 }
 
 /* Every code, every middle between two neighbours and what lies beside it. */
-static void f8_rounds_to_even(void **state)
+TEST(f8_rounds_to_even)
 {
-    (void)state;
     for (unsigned code = 0; code < 256; code++) {
         float value = f8_to_float((uint8_t)code);
         bool nan = (code & 0x7f) == 0x7f;
@@ -197,9 +182,8 @@ static void f8_rounds_to_even(void **state)
     assert_true(back[0] == 1 && back[1] == -0.1015625f && back[2] == 448 && isnan(back[3]));
 }
 
-static void strides_of_layouts(void **state)
+TEST(strides_of_layouts)
 {
-    (void)state;
     struct shape shape = shape_of(2, 3, 4, 5), pooled = shape_of(2, 8, 1, 1);
     struct desc plain = desc_dense(DTYPE_F32, &shape, LAYOUT_PLAIN);
     struct desc nhwc = desc_dense(DTYPE_F32, &shape, LAYOUT_NHWC);
@@ -212,21 +196,4 @@ static void strides_of_layouts(void **state)
     struct desc both = desc_dense(DTYPE_F32, &pooled, LAYOUT_NHWC);
     assert_true(desc_is_plain(&both) && desc_is_nhwc(&both));
     assert_int_equal(desc_bytes(&nhwc), 120 * sizeof(float));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_error_sticks),
-        cmocka_unit_test(names_stay_unique),
-        cmocka_unit_test(compact_sorts_and_drops),
-        cmocka_unit_test(copies_are_independent),
-        cmocka_unit_test(fills_do_not_depend_on_neighbours),
-        cmocka_unit_test(threads_fill_as_one_does),
-        cmocka_unit_test(indices_stay_in_range),
-        cmocka_unit_test(half_floats_round_to_even),
-        cmocka_unit_test(f8_rounds_to_even),
-        cmocka_unit_test(strides_of_layouts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

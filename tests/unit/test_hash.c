@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +6,11 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "tests/lib/unit.h"
 
 /* Databases keep these values: a change here orphans them. */
-static void values_are_for_ever(void **state)
+TEST(values_are_for_ever)
 {
-    (void)state;
     char text[HASH64_TEXT];
     hash64_hex(hash64_text("workload=resnet50 batch=32"), text);
     assert_string_equal(text, "6cd8097933c9b498");
@@ -33,9 +26,8 @@ static int by_value(const void *a, const void *b)
 
 /* 200 000 texts that differ in a digit or two: 2^64 leaves no room for two equal hashes, and the
  * upper half alone collides about 200000^2 / 2^33 = 4.7 times. */
-static void similar_texts_differ(void **state)
+TEST(similar_texts_differ)
 {
-    (void)state;
     enum { COUNT = 200000 };
     uint64_t *hashes = malloc(COUNT * sizeof(*hashes));
     assert_non_null(hashes);
@@ -55,9 +47,8 @@ static void similar_texts_differ(void **state)
 }
 
 /* Each bit of the input flips each bit of the hash in half of all cases. */
-static void every_bit_counts(void **state)
+TEST(every_bit_counts)
 {
-    (void)state;
     enum { BYTES = 21, TRIALS = 2000 };
     for (int bit = 0; bit < BYTES * 8; bit++) {
         int flips[64] = {0};
@@ -76,9 +67,8 @@ static void every_bit_counts(void **state)
     }
 }
 
-static void cuts_and_order_count(void **state)
+TEST(cuts_and_order_count)
 {
-    (void)state;
     uint64_t ab_c = hash64_more(hash64_more(0, "ab", 2), "c", 1);
     uint64_t a_bc = hash64_more(hash64_more(0, "a", 1), "bc", 2);
     assert_true(ab_c != a_bc && ab_c != hash64_text("abc"));
@@ -86,9 +76,8 @@ static void cuts_and_order_count(void **state)
     assert_true(hash64_more(0, "", 0) != 0);
 }
 
-static void files_hash_like_their_contents(void **state)
+TEST(files_hash_like_their_contents)
 {
-    (void)state;
     char path[] = "/tmp/ridge-hash-XXXXXX";
     struct error err;
     uint64_t hash = 0;
@@ -100,16 +89,4 @@ static void files_hash_like_their_contents(void **state)
     unlink(path);
     assert_int_equal(hash64_file(path, &hash, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, path));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_for_ever),
-        cmocka_unit_test(similar_texts_differ),
-        cmocka_unit_test(every_bit_counts),
-        cmocka_unit_test(cuts_and_order_count),
-        cmocka_unit_test(files_hash_like_their_contents),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

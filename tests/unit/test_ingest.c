@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Merging databases, and spools: nothing twice, nothing lost, nothing hostile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,6 +11,7 @@
 
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 static const char uuid_a[] = "aaaaaaaa-0000-4000-8000-000000000001";
 static const char uuid_b[] = "bbbbbbbb-0000-4000-8000-000000000002";
@@ -100,7 +95,7 @@ static struct ingest_counts ingest(struct place *place, struct store *store)
     return counts;
 }
 
-static void twice_is_the_same_as_once(void **state)
+TEST(twice_is_the_same_as_once)
 {
     struct place *place = *state;
     fill(place, place->db, uuid_a, 0, 1);
@@ -130,7 +125,7 @@ static void twice_is_the_same_as_once(void **state)
 }
 
 /* All that is stored, without ids, in one number of rows that only one of two has. */
-static void copy_is_equal(void **state)
+TEST(copy_is_equal)
 {
     struct place *place = *state;
     fill(place, place->other, uuid_a, 0, 2);
@@ -153,7 +148,7 @@ static void copy_is_equal(void **state)
     store_close(store);
 }
 
-static void run_in_two_pieces_becomes_one(void **state)
+TEST(run_in_two_pieces_becomes_one)
 {
     struct place *place = *state;
     fill(place, place->db, uuid_a, 0, 1);
@@ -194,7 +189,7 @@ static void refused(struct place *place, const char *why)
     unlink(place->other);
 }
 
-static void hostile_files_are_refused(void **state)
+TEST(hostile_files_are_refused)
 {
     struct place *place = *state;
     static const struct {
@@ -226,7 +221,7 @@ static void hostile_files_are_refused(void **state)
 }
 
 /* Text where a number belongs, written by a program that knows no STRICT. */
-static void wrong_types_are_refused(void **state)
+TEST(wrong_types_are_refused)
 {
     struct place *place = *state;
     fill(place, place->db, uuid_a, 0, 1);
@@ -239,7 +234,7 @@ static void wrong_types_are_refused(void **state)
     refused(place, "not taken in");
 }
 
-static void corrupt_pages_are_refused(void **state)
+TEST(corrupt_pages_are_refused)
 {
     struct place *place = *state;
     struct stat info;
@@ -259,7 +254,7 @@ static void corrupt_pages_are_refused(void **state)
     refused(place, "");
 }
 
-static void itself_is_refused(void **state)
+TEST(itself_is_refused)
 {
     struct place *place = *state;
     struct ingest_counts counts;
@@ -271,7 +266,7 @@ static void itself_is_refused(void **state)
 }
 
 /* A copy goes forward, the file itself stays at its version. */
-static void older_file_is_migrated_in_a_copy(void **state)
+TEST(older_file_is_migrated_in_a_copy)
 {
     struct place *place = *state;
     char sql[64];
@@ -296,7 +291,7 @@ static void older_file_is_migrated_in_a_copy(void **state)
 
 /* ---- spools ---- */
 
-static void spool_is_taken_in_when_nobody_uses_it(void **state)
+TEST(spool_is_taken_in_when_nobody_uses_it)
 {
     struct place *place = *state;
     struct store *main_store = open_store(place, place->db), *spool;
@@ -328,7 +323,7 @@ static void spool_is_taken_in_when_nobody_uses_it(void **state)
     store_close(main_store);
 }
 
-static void spool_finds_another_place(void **state)
+TEST(spool_finds_another_place)
 {
     struct place *place = *state;
     struct store *spool;
@@ -351,7 +346,7 @@ static void spool_finds_another_place(void **state)
 
 /* The folder of the database goes away under a run: what was put before is gone with it, what comes
  * after is not. */
-static void vanished_folder_sends_the_run_elsewhere(void **state)
+TEST(vanished_folder_sends_the_run_elsewhere)
 {
     struct place *place = *state;
     struct store *store, *spool;
@@ -378,7 +373,7 @@ static void vanished_folder_sends_the_run_elsewhere(void **state)
     store_close(store);
 }
 
-static void damaged_spool_stays_and_is_told(void **state)
+TEST(damaged_spool_stays_and_is_told)
 {
     struct place *place = *state;
     char path[700];
@@ -394,23 +389,4 @@ static void damaged_spool_stays_and_is_told(void **state)
     store_close(store);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(twice_is_the_same_as_once),
-        CASE(copy_is_equal),
-        CASE(run_in_two_pieces_becomes_one),
-        CASE(hostile_files_are_refused),
-        CASE(wrong_types_are_refused),
-        CASE(corrupt_pages_are_refused),
-        CASE(itself_is_refused),
-        CASE(older_file_is_migrated_in_a_copy),
-        CASE(spool_is_taken_in_when_nobody_uses_it),
-        CASE(spool_finds_another_place),
-        CASE(vanished_folder_sends_the_run_elsewhere),
-        CASE(damaged_spool_stays_and_is_told),
-    };
-#undef CASE
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

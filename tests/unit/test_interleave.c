@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The protocol of samples on request, with shell scripts as the programs under test. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "harness/turns/interleave.h"
+#include "tests/lib/unit.h"
 
 /* Times in ms scatter by half a percent around $MS. */
 static const char *const script[] = {
@@ -34,9 +29,8 @@ static bool count_pairs(void *context, int done, int pairs)
     return true;
 }
 
-static void turns_are_taken_and_judged(void **state)
+TEST(turns_are_taken_and_judged)
 {
-    (void)state;
     struct interleave_options o = options(ten, eleven);
     struct interleave_result result;
     struct comparison c;
@@ -61,9 +55,8 @@ static void turns_are_taken_and_judged(void **state)
     interleave_release(&result);
 }
 
-static void equal_programs_are_unchanged(void **state)
+TEST(equal_programs_are_unchanged)
 {
-    (void)state;
     struct interleave_options o = options(ten, ten);
     struct interleave_result result;
     struct comparison c;
@@ -75,9 +68,8 @@ static void equal_programs_are_unchanged(void **state)
 }
 
 /* What each bad program must be blamed for. */
-static void bad_programs_are_named(void **state)
+TEST(bad_programs_are_named)
 {
-    (void)state;
     static const struct {
         const char *script, *message;
     } cases[] = {
@@ -109,14 +101,4 @@ static void bad_programs_are_named(void **state)
     o.b.command = absent;
     assert_int_equal(interleave_run(&o, &result, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "/no/such/program"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_are_taken_and_judged),
-        cmocka_unit_test(equal_programs_are_unchanged),
-        cmocka_unit_test(bad_programs_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

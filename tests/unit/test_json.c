@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "tests/lib/unit.h"
 
 /* A stream in memory and the writer on it. */
 struct page {
@@ -45,7 +39,7 @@ static const char *text_of(struct page *page)
     return page->text;
 }
 
-static void nesting_gets_commas_and_lines(void **state)
+TEST(nesting_gets_commas_and_lines)
 {
     struct page *page = *state;
     struct json *j = &page->json;
@@ -65,7 +59,7 @@ static void nesting_gets_commas_and_lines(void **state)
                                        "  \"empty\": {}\n}\n");
 }
 
-static void compact_stays_on_one_line(void **state)
+TEST(compact_stays_on_one_line)
 {
     struct page *page = *state;
     struct json *j = &page->json;
@@ -77,14 +71,14 @@ static void compact_stays_on_one_line(void **state)
     assert_string_equal(text_of(page), "[1, null]\n");
 }
 
-static void text_is_escaped(void **state)
+TEST(text_is_escaped)
 {
     struct page *page = *state;
     json_text(&page->json, "k\"", "a\\b\"c\n\t\x01\x7f \xc3\xa9");
     assert_string_equal(text_of(page), "\"k\\\"\": \"a\\\\b\\\"c\\n\\t\\u0001\\u007f \xc3\xa9\"");
 }
 
-static void broken_utf8_is_replaced(void **state)
+TEST(broken_utf8_is_replaced)
 {
     struct page *page = *state;
     /* a lone continuation, a cut-off sequence, an overlong slash, a surrogate, 0x110000 */
@@ -95,7 +89,7 @@ static void broken_utf8_is_replaced(void **state)
     assert_int_equal(strncmp(text, "\"\\ufffd|\\ufffd|\\ufffd\\ufffd|", 27), 0);
 }
 
-static void numbers_come_back(void **state)
+TEST(numbers_come_back)
 {
     struct page *page = *state;
     const double rows[] = {0, -0.0, 1, 0.1, 1e300, 5e-324, 1.0 / 3, 123456789.123, 1e15, -2.5};
@@ -107,7 +101,7 @@ static void numbers_come_back(void **state)
     }
 }
 
-static void what_is_no_number_is_null(void **state)
+TEST(what_is_no_number_is_null)
 {
     struct page *page = *state;
     json_number(&page->json, NULL, NAN);
@@ -115,25 +109,11 @@ static void what_is_no_number_is_null(void **state)
     assert_string_equal(text_of(page), "nullnull");
 }
 
-static void short_numbers_stay_short(void **state)
+TEST(short_numbers_stay_short)
 {
     struct page *page = *state;
     json_number(&page->json, NULL, 0.1);
     assert_string_equal(text_of(page), "0.1");
 }
 
-#define PAGE_TEST(name) cmocka_unit_test_setup_teardown(name, page_open, page_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PAGE_TEST(nesting_gets_commas_and_lines),
-        PAGE_TEST(compact_stays_on_one_line),
-        PAGE_TEST(text_is_escaped),
-        PAGE_TEST(broken_utf8_is_replaced),
-        PAGE_TEST(numbers_come_back),
-        PAGE_TEST(what_is_no_number_is_null),
-        PAGE_TEST(short_numbers_stay_short),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = page_open, .after_each = page_close};

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/json_read.h"
+#include "tests/lib/unit.h"
 
-static void texts_are_found(void **state)
+TEST(texts_are_found)
 {
-    (void)state;
     static const char json[] =
         " {\n \"version\": \"0.1\", \"count\": 12, \"list\": [\"a\", {\"uid\":"
         " \"inner\"}],\n \"none\": null, \"flags\": \"-O2 \\\"x\\\" \\u00e9\\n\","
@@ -27,9 +20,8 @@ static void texts_are_found(void **state)
     assert_string_equal(text, "0123");
 }
 
-static void other_things_are_refused(void **state)
+TEST(other_things_are_refused)
 {
-    (void)state;
     static const char *const broken[] = {
         "",
         "{",
@@ -55,9 +47,8 @@ static void other_things_are_refused(void **state)
 }
 
 /* Every beginning of a sound object is read without a step beyond its end (the sanitizers look). */
-static void cut_off_anywhere(void **state)
+TEST(cut_off_anywhere)
 {
-    (void)state;
     static const char json[] = "{\"a\": {\"b\": [1, \"\\u00e9\"]}, \"uid\": \"42\"}";
     for (size_t length = 0; length + 2 < sizeof(json); length++) {
         char part[sizeof(json)], text[8];
@@ -66,14 +57,4 @@ static void cut_off_anywhere(void **state)
         bool whole = strstr(part, "\"42\"") != NULL;
         assert_int_equal(json_read_text(part, "uid", text, sizeof(text)), whole);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_found),
-        cmocka_unit_test(other_things_are_refused),
-        cmocka_unit_test(cut_off_anywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

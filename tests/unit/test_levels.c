@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "engine/graph/kernel.h"
 #include "harness/roofs/levels.h"
+#include "tests/lib/unit.h"
 
 static struct levels *open_levels(int64_t memory_bytes)
 {
@@ -22,9 +16,8 @@ static struct levels *open_levels(int64_t memory_bytes)
 }
 
 /* Between what no machine is so bad as to miss and what none can do. */
-static void readings_are_plausible(void **state)
+TEST(readings_are_plausible)
 {
-    (void)state;
     static const double low[LEVEL_COUNT] = {2e-8, 1e8, 1e8, 1e7},
                         high[LEVEL_COUNT] = {1e-1, 1e14, 1e13, 1e15};
     struct levels *levels = open_levels(INT64_C(4) << 30);
@@ -49,9 +42,8 @@ static void readings_are_plausible(void **state)
 }
 
 /* The buffer is walked over for hours: every reading must stay inside of it. */
-static void many_readings_stay_within_the_buffer(void **state)
+TEST(many_readings_stay_within_the_buffer)
 {
-    (void)state;
     struct levels *levels = open_levels(INT64_C(4) << 30);
     struct levels_now now;
     uint64_t least = UINT64_MAX;
@@ -67,9 +59,8 @@ static void many_readings_stay_within_the_buffer(void **state)
     levels_close(levels);
 }
 
-static void what_cannot_be_had_has_a_reason(void **state)
+TEST(what_cannot_be_had_has_a_reason)
 {
-    (void)state;
     struct levels *levels = open_levels(1 << 20);
     struct levels_now small, none;
     struct visit_record visit = {.round = 0};
@@ -88,9 +79,8 @@ static void what_cannot_be_had_has_a_reason(void **state)
     levels_close(levels);
 }
 
-static void two_readings_become_their_mean_in_logarithms(void **state)
+TEST(two_readings_become_their_mean_in_logarithms)
 {
-    (void)state;
     struct levels_now before, after;
     struct visit_record visit = {.round = 0};
     levels_none("", &before);
@@ -105,15 +95,4 @@ static void two_readings_become_their_mean_in_logarithms(void **state)
     assert_int_equal(dram->better, BETTER_HIGHER);
     assert_string_equal(dram->reason, "");
     assert_int_equal(visit.levels[LEVEL_HAND_OVER].better, BETTER_LOWER);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readings_are_plausible),
-        cmocka_unit_test(many_readings_stay_within_the_buffer),
-        cmocka_unit_test(what_cannot_be_had_has_a_reason),
-        cmocka_unit_test(two_readings_become_their_mean_in_logarithms),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

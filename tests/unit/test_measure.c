@@ -2,12 +2,6 @@
  *
  * Measuring under a scripted clock: every sample's time is known, so is every verdict. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +15,7 @@
 #include "base/random.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/surroundings.h"
+#include "tests/lib/unit.h"
 
 /* cmocka compares floats only. */
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
@@ -160,9 +155,8 @@ static struct measurement measure(struct script *s, const struct protocol *p)
     return m;
 }
 
-static void constant_times_stop_at_the_floor(void **state)
+TEST(constant_times_stop_at_the_floor)
 {
-    (void)state;
     struct script s = {.now = 1000, .ns = constant, .clock_hz = 3e9};
     struct protocol p = usual();
     struct measurement m = measure(&s, &p);
@@ -187,9 +181,8 @@ static double noisy(int64_t k)
     return 1e6 * (1 + 0.05 * random_normal(42, (uint64_t)k));
 }
 
-static void noise_is_sampled_until_the_interval_is_narrow(void **state)
+TEST(noise_is_sampled_until_the_interval_is_narrow)
 {
-    (void)state;
     struct script s = {.ns = noisy, .clock_hz = NAN};
     struct protocol p = usual();
     struct measurement m = measure(&s, &p);
@@ -207,9 +200,8 @@ static double wild(int64_t k)
     return 1e8 * (1 + 3 * random_uniform(1, (uint64_t)k));
 }
 
-static void what_never_settles_ends_at_the_cap_and_is_invalid(void **state)
+TEST(what_never_settles_ends_at_the_cap_and_is_invalid)
 {
-    (void)state;
     struct script s = {.ns = wild, .clock_hz = NAN};
     struct protocol p = usual();
     p.seconds_max = 4;
@@ -220,9 +212,8 @@ static void what_never_settles_ends_at_the_cap_and_is_invalid(void **state)
     measurement_release(&m);
 }
 
-static void the_cap_of_samples_holds(void **state)
+TEST(the_cap_of_samples_holds)
 {
-    (void)state;
     struct script s = {.ns = noisy, .clock_hz = NAN};
     struct protocol p = usual();
     p.samples_max = 40;
@@ -237,9 +228,8 @@ static double slowing(int64_t k)
     return 1e6 * (1 + 0.002 * (double)k);
 }
 
-static void drift_is_found(void **state)
+TEST(drift_is_found)
 {
-    (void)state;
     struct script s = {.ns = slowing, .clock_hz = NAN};
     struct protocol p = usual();
     p.samples_min = p.samples_max = 120;
@@ -249,9 +239,8 @@ static void drift_is_found(void **state)
     measurement_release(&m);
 }
 
-static void stolen_time_is_found(void **state)
+TEST(stolen_time_is_found)
 {
-    (void)state;
     struct script s = {.ns = constant, .clock_hz = NAN, .steal_per_look_ns = 100000};
     struct protocol p = usual();
     struct measurement m = measure(&s, &p);
@@ -262,7 +251,7 @@ static void stolen_time_is_found(void **state)
 }
 
 /* Issue 15.3. Run 10 is the seventh of the time phase. What its own work took stays in. */
-static void a_pause_is_set_apart_and_slowness_is_not(void **state)
+TEST(a_pause_is_set_apart_and_slowness_is_not)
 {
     static const struct {
         const char *what;
@@ -293,7 +282,6 @@ static void a_pause_is_set_apart_and_slowness_is_not(void **state)
         {"slow, but not beyond reason", {.busy = 0.9, .pause_ns = 5e7}, NULL},
         {"continued without a stop", {.busy = 0.9, .pause_ns = 1, .pause_stops = 1}, NULL},
     };
-    (void)state;
     for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
         char text[160];
         struct script s = cases[k].script;
@@ -316,9 +304,8 @@ static void a_pause_is_set_apart_and_slowness_is_not(void **state)
 }
 
 /* What is left must be enough: here the machine sleeps again and again. */
-static void too_many_pauses_make_a_result_invalid(void **state)
+TEST(too_many_pauses_make_a_result_invalid)
 {
-    (void)state;
     struct script s = {.ns = constant, .clock_hz = NAN, .sleeps_every = 3};
     struct protocol p = usual();
     struct measurement m = measure(&s, &p);
@@ -329,9 +316,8 @@ static void too_many_pauses_make_a_result_invalid(void **state)
     measurement_release(&m);
 }
 
-static void a_pause_of_a_server_makes_it_invalid(void **state)
+TEST(a_pause_of_a_server_makes_it_invalid)
 {
-    (void)state;
     struct script s = {.ns = constant,
                        .clock_hz = NAN,
                        .busy = 0.9,
@@ -349,9 +335,8 @@ static void a_pause_of_a_server_makes_it_invalid(void **state)
 }
 
 /* Only the time phase is watched; what is known of it is a reason, what is not has one. */
-static void busy_neighbours_make_a_result_invalid(void **state)
+TEST(busy_neighbours_make_a_result_invalid)
 {
-    (void)state;
     struct protocol p = usual();
     struct script s = {.ns = constant, .clock_hz = NAN};
     s.disturbance = (struct disturbance){.wall_s = 1,
@@ -377,9 +362,8 @@ static void busy_neighbours_make_a_result_invalid(void **state)
 }
 
 /* What it did before, or in the warm-up, is over. */
-static void heat_that_holds_the_clock_is_found(void **state)
+TEST(heat_that_holds_the_clock_is_found)
 {
-    (void)state;
     struct script s = {
         .ns = constant, .clock_hz = 1.98e9, .heat_from_run = 10, .heat_ns = 5000000000};
     struct protocol p = usual();
@@ -395,7 +379,7 @@ static void heat_that_holds_the_clock_is_found(void **state)
 
 /* Without a counter of its time: the board's and the hardware's reasons count as they are seen. One
  * look that sees a slowdown alone may have met a change of clocks; a power limit is no reason. */
-static void reasons_that_hold_the_clock_are_found(void **state)
+TEST(reasons_that_hold_the_clock_are_found)
 {
     static const struct {
         unsigned slow;
@@ -408,7 +392,6 @@ static void reasons_that_hold_the_clock_are_found(void **state)
                  {0x8, 10, 11, "slowdown"},
                  {0x20, 1, 3, NULL}, /* the warm-up */
                  {0, 1, 100, NULL}};
-    (void)state;
     for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
         struct script s = {.ns = constant,
                            .clock_hz = 1.98e9,
@@ -427,9 +410,8 @@ static void reasons_that_hold_the_clock_are_found(void **state)
     }
 }
 
-static void cold_runs_flush_before_each_sample_and_do_not_count_it(void **state)
+TEST(cold_runs_flush_before_each_sample_and_do_not_count_it)
 {
-    (void)state;
     struct script s = {.ns = constant, .clock_hz = NAN};
     struct protocol p = usual();
     p.cold = true;
@@ -440,9 +422,8 @@ static void cold_runs_flush_before_each_sample_and_do_not_count_it(void **state)
     measurement_release(&m);
 }
 
-static void interruption_keeps_what_was_taken(void **state)
+TEST(interruption_keeps_what_was_taken)
 {
-    (void)state;
     struct script s = {.ns = wild, .clock_hz = NAN, .stop_after = 10};
     struct protocol p = usual();
     struct measurement m = measure(&s, &p);
@@ -453,9 +434,8 @@ static void interruption_keeps_what_was_taken(void **state)
     measurement_release(&m);
 }
 
-static void offline_takes_blocks(void **state)
+TEST(offline_takes_blocks)
 {
-    (void)state;
     struct script s = {.ns = constant, .clock_hz = NAN};
     struct protocol p = usual();
     p.scenario = SCENARIO_OFFLINE;
@@ -468,9 +448,8 @@ static void offline_takes_blocks(void **state)
 
 /* A queue with constant service and Poisson arrivals (M/D/1): with few queries the 99th percentile
  * is about the second longest wait; the rate must be below saturation and the bound must hold. */
-static void server_finds_the_highest_passing_rate(void **state)
+TEST(server_finds_the_highest_passing_rate)
 {
-    (void)state;
     struct script s = {.ns = constant, .clock_hz = NAN};
     struct protocol p = usual();
     p.scenario = SCENARIO_SERVER;
@@ -487,9 +466,8 @@ static void server_finds_the_highest_passing_rate(void **state)
     measurement_release(&m);
 }
 
-static void server_says_when_no_rate_passes(void **state)
+TEST(server_says_when_no_rate_passes)
 {
-    (void)state;
     struct script s = {.ns = constant, .clock_hz = NAN};
     struct protocol p = usual();
     p.scenario = SCENARIO_SERVER;
@@ -501,9 +479,8 @@ static void server_says_when_no_rate_passes(void **state)
     measurement_release(&m);
 }
 
-static void quantiles_are_exact(void **state)
+TEST(quantiles_are_exact)
 {
-    (void)state;
     struct script s = {.ns = slowing, .clock_hz = NAN}; /* 1 ms + k x 2 us, k from 3 */
     struct protocol p = usual();
     p.samples_min = p.samples_max = 1001;
@@ -539,9 +516,8 @@ static double clock_read_s(void)
 /* What the harness itself costs per sample, with the real clock, beside reading it: under 1 us.
  * The quietest of some measurements, since test machines are busy; a build with checks in it is
  * only asked to be sane. */
-static void the_harness_itself_costs_little(void **state)
+TEST(the_harness_itself_costs_little)
 {
-    (void)state;
     enum { ROUNDS = 15 };
     struct error err = {0};
     struct real_time real;
@@ -581,9 +557,8 @@ static void touch(void *context)
 }
 
 /* Short executions share a look at the process, and nothing that happened is lost by that. */
-static void short_samples_share_a_look(void **state)
+TEST(short_samples_share_a_look)
 {
-    (void)state;
     enum { SAMPLES = 4000 };
     struct error err = {0};
     struct measurement m;
@@ -615,37 +590,8 @@ static void short_samples_share_a_look(void **state)
 }
 
 /* The clock of the CPU is a plausible one where it can be had at all. */
-static void cpu_clock_is_plausible(void **state)
+TEST(cpu_clock_is_plausible)
 {
-    (void)state;
     double hz = cpu_clock_hz();
     assert_true(isnan(hz) || (hz > 2e8 && hz < 1e10));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constant_times_stop_at_the_floor),
-        cmocka_unit_test(noise_is_sampled_until_the_interval_is_narrow),
-        cmocka_unit_test(what_never_settles_ends_at_the_cap_and_is_invalid),
-        cmocka_unit_test(the_cap_of_samples_holds),
-        cmocka_unit_test(drift_is_found),
-        cmocka_unit_test(stolen_time_is_found),
-        cmocka_unit_test(busy_neighbours_make_a_result_invalid),
-        cmocka_unit_test(a_pause_is_set_apart_and_slowness_is_not),
-        cmocka_unit_test(too_many_pauses_make_a_result_invalid),
-        cmocka_unit_test(a_pause_of_a_server_makes_it_invalid),
-        cmocka_unit_test(heat_that_holds_the_clock_is_found),
-        cmocka_unit_test(reasons_that_hold_the_clock_are_found),
-        cmocka_unit_test(cold_runs_flush_before_each_sample_and_do_not_count_it),
-        cmocka_unit_test(interruption_keeps_what_was_taken),
-        cmocka_unit_test(offline_takes_blocks),
-        cmocka_unit_test(server_finds_the_highest_passing_rate),
-        cmocka_unit_test(server_says_when_no_rate_passes),
-        cmocka_unit_test(quantiles_are_exact),
-        cmocka_unit_test(the_harness_itself_costs_little),
-        cmocka_unit_test(short_samples_share_a_look),
-        cmocka_unit_test(cpu_clock_is_plausible),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pass that narrows a graph to 16 bits: which edges change, how many casts there are, how
  * weights are rounded, and that every workload comes out whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/stages.h"
 #include "engine/ops/lib/narrow.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 
@@ -71,9 +66,8 @@ static enum dtype out_type(const struct graph *g, const char *op)
 
 /* ---- edges and casts ---- */
 
-static void casts_stand_at_the_borders_alone(void **state)
+TEST(casts_stand_at_the_borders_alone)
 {
-    (void)state;
     struct graph *g = graph_new("borders");
     int x = input(g, "x", 4, 8);
     int a = relu(g, product(g, x, "w1", 8, 8)), b = product(g, x, "w2", 8, 8);
@@ -94,9 +88,8 @@ static void casts_stand_at_the_borders_alone(void **state)
 
 /* What leads to a decision and nothing else is f32 from the last product on; elements that only
  * move do so before they are widened. */
-static void decisions_and_what_leads_to_them_are_f32(void **state)
+TEST(decisions_and_what_leads_to_them_are_f32)
 {
-    (void)state;
     const int64_t few[] = {3};
     struct graph *g = graph_new("decisions");
     int x = product(g, input(g, "x", 4, 8), "w", 8, 8);
@@ -118,9 +111,8 @@ static void decisions_and_what_leads_to_them_are_f32(void **state)
 }
 
 /* A comparison reads its f32 input itself, and a value that came in f32 moves in f32. */
-static void inputs_reach_decisions_unrounded(void **state)
+TEST(inputs_reach_decisions_unrounded)
 {
-    (void)state;
     struct graph *g = graph_new("inputs");
     int x = input(g, "x", 4, 8), zero = graph_const_f32(g, 0.0f);
     int turned = transpose(g, x, 2, (const int64_t[]){1, 0});
@@ -136,9 +128,8 @@ static void inputs_reach_decisions_unrounded(void **state)
 }
 
 /* Integers are cast to the narrow type at once; sums of them that become indices stay in f32. */
-static void integers_are_left_alone(void **state)
+TEST(integers_are_left_alone)
 {
-    (void)state;
     struct graph *g = graph_new("integers");
     int id = graph_input(g, "id", DTYPE_I32, shape_of(4),
                          (struct fill){.kind = FILL_INDEX, .a = 0, .b = 5});
@@ -156,9 +147,8 @@ static void integers_are_left_alone(void **state)
     graph_free(g);
 }
 
-static void statistics_stay_in_f32(void **state)
+TEST(statistics_stay_in_f32)
 {
-    (void)state;
     struct graph *g = graph_new("norm");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 3, 3), even);
     graph_output(g,
@@ -171,9 +161,8 @@ static void statistics_stay_in_f32(void **state)
 }
 
 /* The images of regions are narrow, their corners are not: in bf16 they would be off by pixels. */
-static void regions_keep_their_corners(void **state)
+TEST(regions_keep_their_corners)
 {
-    (void)state;
     struct graph *g = graph_new("regions");
     int x = conv2d(g, graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 9, 9), even), .name = "c",
                    .out = 4, .kernel = 3);
@@ -199,9 +188,8 @@ static int scattered(struct graph *g, const char *reduction)
 }
 
 /* With a reduction and without: in 16 bits, unless only a decision wants it. */
-static void scatters_are_narrow_unless_a_decision_reads_them(void **state)
+TEST(scatters_are_narrow_unless_a_decision_reads_them)
 {
-    (void)state;
     for (int sums = 0; sums < 2; sums++) {
         const char *reduction = sums ? "add" : "none";
         struct graph *g = graph_new("decision");
@@ -228,9 +216,8 @@ static const uint16_t *weights(const struct graph *g, uint16_t *made)
     return made;
 }
 
-static void weights_are_rounded_to_nearest_even(void **state)
+TEST(weights_are_rounded_to_nearest_even)
 {
-    (void)state;
     /* halfway to even below, halfway to even above, above halfway, too large, f32's smallest mask
      */
     const float data[] = {0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, 1e38f, -3.4e38f, 70000.0f};
@@ -250,9 +237,8 @@ static void weights_are_rounded_to_nearest_even(void **state)
 }
 
 /* Weights that are made from a seed are those of the f32 graph, each rounded. */
-static void generated_weights_are_the_same_ones(void **state)
+TEST(generated_weights_are_the_same_ones)
 {
-    (void)state;
     const enum fill_kind kinds[] = {FILL_UNIFORM, FILL_NORMAL};
     for (int i = 0; i < 2; i++) {
         float wide[35];
@@ -272,9 +258,8 @@ static void generated_weights_are_the_same_ones(void **state)
 }
 
 /* A lone tiny number does not vanish: it may be what a division is guarded with. */
-static void small_scalars_do_not_vanish(void **state)
+TEST(small_scalars_do_not_vanish)
 {
-    (void)state;
     struct graph *g = graph_new("guard");
     int x = relu(g, product(g, input(g, "x", 2, 7), "w", 7, 3));
     graph_output(g, add(g, x, graph_const_f32(g, 1e-12f)));
@@ -286,9 +271,8 @@ static void small_scalars_do_not_vanish(void **state)
 }
 
 /* Folding comes first: one rounding of the product, not a product of rounded numbers. */
-static void batch_norms_are_folded_before_rounding(void **state)
+TEST(batch_norms_are_folded_before_rounding)
 {
-    (void)state;
     struct error err = {0};
     struct graph *g = graph_new("fold"), *wide;
     int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 6, 6), even);
@@ -346,9 +330,8 @@ static int count_f32_work(const struct graph *g)
     return count;
 }
 
-static void all_workloads_are_narrowed_and_only_once(void **state)
+TEST(all_workloads_are_narrowed_and_only_once)
 {
-    (void)state;
     const enum dtype types[] = {DTYPE_BF16, DTYPE_F16};
     for (int w = 0; w < workload_count(); w++) {
         const char *name = workload_at(w)->name;
@@ -371,23 +354,4 @@ static void all_workloads_are_narrowed_and_only_once(void **state)
         assert_int_equal(g->value_count, values);
         graph_free(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(casts_stand_at_the_borders_alone),
-        cmocka_unit_test(decisions_and_what_leads_to_them_are_f32),
-        cmocka_unit_test(inputs_reach_decisions_unrounded),
-        cmocka_unit_test(integers_are_left_alone),
-        cmocka_unit_test(statistics_stay_in_f32),
-        cmocka_unit_test(regions_keep_their_corners),
-        cmocka_unit_test(scatters_are_narrow_unless_a_decision_reads_them),
-        cmocka_unit_test(weights_are_rounded_to_nearest_even),
-        cmocka_unit_test(generated_weights_are_the_same_ones),
-        cmocka_unit_test(small_scalars_do_not_vanish),
-        cmocka_unit_test(batch_norms_are_folded_before_rounding),
-        cmocka_unit_test(all_workloads_are_narrowed_and_only_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,6 @@
  * Networks in 16 bits: no node loses its kernel of ours on a device, and the error is within what
  * `ridge verify` allows. For that the narrowed network is computed by the references, which round
  * each result to the type of its tensor. Small networks; `test_narrow_networks NAME...`: others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +14,7 @@
 #include "harness/model/verify.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/lowered.h"
+#include "tests/lib/unit.h"
 #include "workloads/workload.h"
 
 static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16};
@@ -78,9 +73,8 @@ static void refused(const char *name, enum precision precision, const struct dev
     lowered_close(&l);
 }
 
-static void no_node_loses_its_kernel(void **state)
+TEST(no_node_loses_its_kernel)
 {
-    (void)state;
     struct error err = {0};
     struct device device;
     assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
@@ -147,9 +141,8 @@ static void check_error(const char *spec, enum precision precision, struct pool 
     graph_free(g);
 }
 
-static void errors_are_within_the_bound(void **state)
+TEST(errors_are_within_the_bound)
 {
-    (void)state;
     struct error err = {0};
     struct pool *pool;
     assert_int_equal(pool_new(0, &pool, &err), STATUS_OK);
@@ -159,16 +152,13 @@ static void errors_are_within_the_bound(void **state)
     pool_free(pool);
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
-    host_gpu_load(argv[0]);
     if (argc > 1) {
         networks = (const char *const *)argv + 1;
         network_count = argc - 1;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_node_loses_its_kernel),
-        cmocka_unit_test(errors_are_within_the_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return host_gpu_start(argc, argv);
 }
+
+const struct unit_fixture unit_fixture = {.start = start};

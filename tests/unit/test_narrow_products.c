@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products of bytes, bf16 and f8: the passes that take transpositions and conversions away, and
  * results of many passes and chunks against the reference, for every instruction set. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
@@ -16,6 +10,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "harness/roofs/peak.h"
+#include "tests/lib/unit.h"
 
 enum { M = 130, N = 300, K = 5003 };
 
@@ -71,9 +66,8 @@ static void expect_transposes(const struct product *p, int before, int after)
     graph_free(g);
 }
 
-static void transpositions_are_taken_away(void **state)
+TEST(transpositions_are_taken_away)
 {
-    (void)state;
     expect_transposes(&(struct product){.perm = {1, 0}}, 1, 0);
     expect_transposes(&(struct product){.perm = {1, 0}, .zero_points = true}, 1, 0);
     expect_transposes(&(struct product){.perm = {1, 0}, .also_output = true}, 1, 1);
@@ -109,9 +103,8 @@ static double error_of(struct graph *g, enum isa isa, int threads, const char *k
     return error;
 }
 
-static void bytes_are_exact(void **state)
+TEST(bytes_are_exact)
 {
-    (void)state;
     const struct product products[] = {
         {.perm = {1, 0}}, {.perm = {1, 0}, .zero_points = true}, {.perm = {0, 1}}};
     for (int k = 0; k < ARRAY_COUNT(products); k++)
@@ -123,9 +116,8 @@ static void bytes_are_exact(void **state)
             }
 }
 
-static void bf16_is_rounded_once(void **state)
+TEST(bf16_is_rounded_once)
 {
-    (void)state;
     struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = 1};
     for (enum isa isa = ISA_SCALAR; isa <= isa_detect(); isa++) {
         struct graph *g = graph_new("bf16");
@@ -201,9 +193,8 @@ static void expect_f8(const struct f8_product *p, enum precision precision, int 
     graph_free(g);
 }
 
-static void f8_factors_are_read_as_they_are(void **state)
+TEST(f8_factors_are_read_as_they_are)
 {
-    (void)state;
     expect_f8(&(struct f8_product){"MatMul", .to = 16}, PRECISION_F8, 0, 1);
     expect_f8(&(struct f8_product){"MatMul", .to = 10}, PRECISION_F8, 0, 1);
     expect_f8(&(struct f8_product){.op = "MatMul"}, PRECISION_F8, 0, 1);
@@ -217,9 +208,8 @@ static void f8_factors_are_read_as_they_are(void **state)
     expect_f8(&(struct f8_product){"MatMul", .zero_point = 2}, PRECISION_F8, 1, 0);
 }
 
-static void a_precision_has_its_own_peak(void **state)
+TEST(a_precision_has_its_own_peak)
 {
-    (void)state;
     struct pool *pool;
     struct error err = {0};
     assert_int_equal(pool_new(1, &pool, &err), STATUS_OK);
@@ -232,16 +222,4 @@ static void a_precision_has_its_own_peak(void **state)
     assert_true((best != NULL) == (isa_detect() == ISA_AVX512 && cpu_has_bf16()));
     assert_true(!best || peak_rate(pool, isa_detect(), PRECISION_BF16, 3) > 0);
     pool_free(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transpositions_are_taken_away),
-        cmocka_unit_test(bytes_are_exact),
-        cmocka_unit_test(bf16_is_rounded_once),
-        cmocka_unit_test(f8_factors_are_read_as_they_are),
-        cmocka_unit_test(a_precision_has_its_own_peak),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * Issue 15.8: a NaN or an infinity on one side alone is wrong on every way on which results are
  * compared, with how many and where; on both sides it is said. The sample plug-in has a mutant of
  * each kind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +15,7 @@
 #include "engine/run/plugin.h"
 #include "harness/model/verify.h"
 #include "tests/lib/sample_plugin.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
 static const double nan_value = (double)NAN, infinity = (double)INFINITY;
@@ -35,7 +30,7 @@ static struct ref_tensor floats(double *values)
         .dtype = DTYPE_F32, .shape = shape_of(ROWS, COLUMNS), .count = COUNT, .f = values};
 }
 
-static void what_is_odd_is_counted_with_its_first_place(void **state)
+TEST(what_is_odd_is_counted_with_its_first_place)
 {
     struct {
         double got[COUNT], expected[COUNT];
@@ -72,7 +67,6 @@ static void what_is_odd_is_counted_with_its_first_place(void **state)
          "1 NaN where the reference has numbers, first at [0,1]",
          1},
     };
-    (void)state;
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         char text[160];
         struct ref_odd odd;
@@ -88,9 +82,8 @@ static void what_is_odd_is_counted_with_its_first_place(void **state)
     }
 }
 
-static void integers_are_compared_to_the_last_bit(void **state)
+TEST(integers_are_compared_to_the_last_bit)
 {
-    (void)state;
     char text[160];
     struct ref_odd odd;
     int64_t a[] = {7, INT64_C(9007199254740993)}, b[] = {7, INT64_C(9007199254740992)};
@@ -104,9 +97,8 @@ static void integers_are_compared_to_the_last_bit(void **state)
 }
 
 /* An infinity in a column of detections made every difference in it nothing. */
-static void an_infinity_hides_no_difference_in_its_column(void **state)
+TEST(an_infinity_hides_no_difference_in_its_column)
 {
-    (void)state;
     double a[] = {1, infinity, 2, 20, 3, 60}, b[] = {1, infinity, 2, 20, 3, 30};
     struct ref_tensor got = floats(a), expected = floats(b);
     assert_true(ref_set_error(&got, &expected) > 0.9);
@@ -153,9 +145,8 @@ static struct verification verified(bool with_nan, const char *kernel)
     return v;
 }
 
-static void a_mutant_of_each_kind_is_wrong(void **state)
+TEST(a_mutant_of_each_kind_is_wrong)
 {
-    (void)state;
     struct verification v = verified(false, "sample_relu");
     assert_true(v.error <= v.bound && !v.odd[0] && !v.note[0]);
     v = verified(false, "sample_nan");
@@ -172,9 +163,8 @@ static void a_mutant_of_each_kind_is_wrong(void **state)
                                "[0,4] of output scores");
 }
 
-static void nan_in_both_is_said_and_right(void **state)
+TEST(nan_in_both_is_said_and_right)
 {
-    (void)state;
     struct verification v = verified(true, "sample_relu");
     assert_true(v.error <= v.bound);
     assert_string_equal(v.odd, "");
@@ -183,9 +173,8 @@ static void nan_in_both_is_said_and_right(void **state)
 }
 
 /* What the tuner says of a kernel on trial. */
-static void the_tuner_refuses_each_with_the_count(void **state)
+TEST(the_tuner_refuses_each_with_the_count)
 {
-    (void)state;
     static const struct {
         const char *kernel, *reason;
     } cases[] = {
@@ -226,15 +215,4 @@ static int load(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_odd_is_counted_with_its_first_place),
-        cmocka_unit_test(integers_are_compared_to_the_last_bit),
-        cmocka_unit_test(an_infinity_hides_no_difference_in_its_column),
-        cmocka_unit_test(a_mutant_of_each_kind_is_wrong),
-        cmocka_unit_test(nan_in_both_is_said_and_right),
-        cmocka_unit_test(the_tuner_refuses_each_with_the_count),
-    };
-    return cmocka_run_group_tests(tests, load, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_all = load};

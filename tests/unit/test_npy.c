@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "harness/cli/tensor_file.h"
+#include "tests/lib/unit.h"
 
 /* A version 1 file with this header text and these contents. */
 static size_t make(uint8_t *to, const char *header, const void *data, size_t bytes)
@@ -36,9 +30,8 @@ static enum status parse(const char *header, const void *data, size_t bytes, str
     return npy_parse(file, size, "test", array, &err);
 }
 
-static void reads_what_numpy_writes(void **state)
+TEST(reads_what_numpy_writes)
 {
-    (void)state;
     static const float data[6] = {1, 2, 3, 4, 5, 6};
     struct npy array;
     assert_int_equal(parse("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n", data,
@@ -62,9 +55,8 @@ static void reads_what_numpy_writes(void **state)
     npy_release(&array);
 }
 
-static void turns_fortran_order_round(void **state)
+TEST(turns_fortran_order_round)
 {
-    (void)state;
     static const int16_t columns[6] = {1, 4, 2, 5, 3, 6}, rows[6] = {1, 2, 3, 4, 5, 6};
     struct npy array;
     assert_int_equal(parse("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3), }\n", columns,
@@ -74,9 +66,8 @@ static void turns_fortran_order_round(void **state)
     npy_release(&array);
 }
 
-static void refuses_bad_files(void **state)
+TEST(refuses_bad_files)
 {
-    (void)state;
     static const char *const headers[] = {
         "",
         "{",
@@ -111,9 +102,8 @@ static void refuses_bad_files(void **state)
     assert_int_not_equal(npy_parse("", 0, "empty", &array, &err), STATUS_OK);
 }
 
-static void every_type_survives(void **state)
+TEST(every_type_survives)
 {
-    (void)state;
     char path[] = "/tmp/ridge-npy-XXXXXX";
     struct error err;
     struct shape shape = shape_of(2, 3, 1);
@@ -134,9 +124,8 @@ static void every_type_survives(void **state)
     unlink(path);
 }
 
-static void contents_begin_aligned(void **state)
+TEST(contents_begin_aligned)
 {
-    (void)state;
     char path[] = "/tmp/ridge-npy-XXXXXX";
     struct error err;
     struct file file;
@@ -151,9 +140,8 @@ static void contents_begin_aligned(void **state)
     unlink(path);
 }
 
-static void files_say_what_is_wrong(void **state)
+TEST(files_say_what_is_wrong)
 {
-    (void)state;
     struct error err;
     struct file file;
     assert_int_equal(file_map("/nonexistent/file", &file, &err), STATUS_FAILED);
@@ -161,14 +149,4 @@ static void files_say_what_is_wrong(void **state)
     assert_int_equal(file_map("/tmp", &file, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "folder"));
     assert_int_equal(file_map("/dev/null", &file, &err), STATUS_FAILED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_numpy_writes), cmocka_unit_test(turns_fortran_order_round),
-        cmocka_unit_test(refuses_bad_files),       cmocka_unit_test(every_type_survives),
-        cmocka_unit_test(contents_begin_aligned),  cmocka_unit_test(files_say_what_is_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

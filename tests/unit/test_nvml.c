@@ -2,12 +2,6 @@
  *
  * Watching a GPU through a scripted NVML: sums, looks, every call failing once, missing libraries.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <pthread.h>
@@ -18,6 +12,7 @@
 #include "base/registry.h"
 #include "profilers/lib/nvml.h"
 #include "profilers/lib/profiler.h"
+#include "tests/lib/unit.h"
 
 enum call {
     INIT,
@@ -210,9 +205,8 @@ static enum status watch_once(const struct nvml_api *calls, struct nvml_seen *se
     return status;
 }
 
-static void what_is_seen(void **state)
+TEST(what_is_seen)
 {
-    (void)state;
     struct nvml_seen seen;
     struct error err;
     assert_int_equal(watch_once(&api, &seen, &err), STATUS_OK);
@@ -231,9 +225,8 @@ static void what_is_seen(void **state)
     assert_int_equal(gpu.opened, 0);
 }
 
-static void passes_add_up(void **state)
+TEST(passes_add_up)
 {
-    (void)state;
     struct nvml_watch *watch;
     struct error err;
     assert_int_equal(nvml_watch_open(&api, 0, &watch, &err), STATUS_OK);
@@ -250,9 +243,8 @@ static void passes_add_up(void **state)
 }
 
 /* A call that always fails costs its own number only, or the session, which then says why. */
-static void every_call_may_fail(void **state)
+TEST(every_call_may_fail)
 {
-    (void)state;
     for (int call = 0; call < CALLS; call++)
         for (int nth = 0; nth < 3; nth++) {
             struct nvml_seen seen;
@@ -284,9 +276,8 @@ static void every_call_may_fail(void **state)
 }
 
 /* Clock and heat at one moment, for the samples of a run. */
-static void a_gauge_tells_what_is(void **state)
+TEST(a_gauge_tells_what_is)
 {
-    (void)state;
     struct nvml_gauge gauge;
     struct error err = {.message = ""};
     assert_int_equal(nvml_gauge_open(&api, 1, &gauge, &err), STATUS_OK);
@@ -320,9 +311,8 @@ static void a_gauge_tells_what_is(void **state)
 }
 
 /* Without CUDA's word the indices are believed to be the same, and must exist. */
-static void without_cuda(void **state)
+TEST(without_cuda)
 {
-    (void)state;
     struct nvml_watch *watch;
     struct error err;
     struct nvml_api calls = api;
@@ -335,9 +325,8 @@ static void without_cuda(void **state)
     assert_int_equal(gpu.opened, 0);
 }
 
-static void missing_libraries(void **state)
+TEST(missing_libraries)
 {
-    (void)state;
     struct nvml_api calls;
     struct error err;
     assert_int_equal(nvml_load("/nonexistent.so", NULL, &calls, &err), STATUS_UNSUPPORTED);
@@ -346,9 +335,8 @@ static void missing_libraries(void **state)
     assert_non_null(strstr(err.message, "NVML has no nvmlInit_v2"));
 }
 
-static void only_for_gpus(void **state)
+TEST(only_for_gpus)
 {
-    (void)state;
     const struct profiler_model model = {.device = "cpu"};
     struct error err = {.message = ""};
     void *session;
@@ -358,16 +346,4 @@ static void only_for_gpus(void **state)
     assert_true(p->pass_s >= 2); /* its counters move ten times a second */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_is_seen, begin_each),
-        cmocka_unit_test_setup(passes_add_up, begin_each),
-        cmocka_unit_test_setup(every_call_may_fail, begin_each),
-        cmocka_unit_test_setup(a_gauge_tells_what_is, begin_each),
-        cmocka_unit_test_setup(without_cuda, begin_each),
-        cmocka_unit_test_setup(missing_libraries, begin_each),
-        cmocka_unit_test_setup(only_for_gpus, begin_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = begin_each};

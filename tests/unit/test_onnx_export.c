@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What is exported and imported again computes the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/unit.h"
 #include "workloads/onnx/onnx.h"
 
 enum { TENSORS_MAX = 8 };
@@ -106,9 +101,8 @@ static struct graph *finish(struct graph *g, int value)
     return g;
 }
 
-static void weights_survive(void **state)
+TEST(weights_survive)
 {
-    (void)state;
     for (int external = 0; external < 2; external++) {
         int x;
         struct graph *g = start(&x);
@@ -121,9 +115,8 @@ static void weights_survive(void **state)
 
 /* Readers look into shapes before they load data: ONNX Runtime refused a Slice whose starts lay in
  * the data file. */
-static void small_tensors_stay_in_the_model(void **state)
+TEST(small_tensors_stay_in_the_model)
 {
-    (void)state;
     struct error err = {0};
     struct folder folder;
     struct stat data;
@@ -143,9 +136,8 @@ static void small_tensors_stay_in_the_model(void **state)
     graph_free(g);
 }
 
-static void lists_go_where_opset_17_wants_them(void **state)
+TEST(lists_go_where_opset_17_wants_them)
 {
-    (void)state;
     int x;
     struct graph *g = start(&x);
     int64_t one = 1;
@@ -165,9 +157,8 @@ static void lists_go_where_opset_17_wants_them(void **state)
     survives(finish(g, j), false);
 }
 
-static void parts_survive(void **state)
+TEST(parts_survive)
 {
-    (void)state;
     int x, parts[2], top[2];
     struct graph *g = start(&x);
     assert_int_equal(graph_node_many(g, "Split", "s", INPUTS(x),
@@ -182,9 +173,8 @@ static void parts_survive(void **state)
     survives(finish(g, top[0]), false);
 }
 
-static void newer_operators_are_decomposed(void **state)
+TEST(newer_operators_are_decomposed)
 {
-    (void)state;
     static const char *const kinds[] = {"none", "tanh"};
     for (int k = 0; k < 2; k++) {
         int x;
@@ -195,9 +185,8 @@ static void newer_operators_are_decomposed(void **state)
     }
 }
 
-static void own_operators_are_decomposed(void **state)
+TEST(own_operators_are_decomposed)
 {
-    (void)state;
     static const char *const modes[] = {"sum", "mean"};
     for (int k = 0; k < 2; k++) {
         struct graph *g = graph_new("bags");
@@ -225,9 +214,8 @@ static struct graph *components(int64_t rows, int64_t nodes, int64_t edges, cons
 
 /* seglink in ONNX Runtime found 142 words instead of 141: labels went one neighbour per round where
  * shortcuts did not help, and there were only 32 rounds. */
-static void long_chains_are_connected(void **state)
+TEST(long_chains_are_connected)
 {
-    (void)state;
     enum { NODES = 400, PRIME = 173, EDGES = 700 };
     int64_t ends[2 * EDGES];
     for (int64_t k = 0; k < 2 * (NODES - 1); k++) /* in an order without order */
@@ -244,9 +232,8 @@ static void long_chains_are_connected(void **state)
     survives(components(3, NODES, EDGES, ends), false);
 }
 
-static void old_softmax_survives(void **state)
+TEST(old_softmax_survives)
 {
-    (void)state;
     int x;
     struct graph *g = start(&x);
     int y = graph_node(g, "Softmax", "s", INPUTS(x),
@@ -254,9 +241,8 @@ static void old_softmax_survives(void **state)
     survives(finish(g, y), false);
 }
 
-static void fixed_outputs_survive(void **state)
+TEST(fixed_outputs_survive)
 {
-    (void)state;
     int x;
     struct graph *g = start(&x);
     int w = graph_param(g, "w", DTYPE_F16, shape_of(4), noise);
@@ -278,9 +264,8 @@ static struct graph *quantised(int *y)
     return g;
 }
 
-static void f8_survives(void **state)
+TEST(f8_survives)
 {
-    (void)state;
     int y;
     struct error err = {0};
     struct folder folder;
@@ -297,9 +282,8 @@ static void f8_survives(void **state)
     graph_free(g);
 }
 
-static void what_has_no_form_is_refused(void **state)
+TEST(what_has_no_form_is_refused)
 {
-    (void)state;
     int x;
     struct error err = {0};
     struct folder folder;
@@ -320,22 +304,4 @@ static void what_has_no_form_is_refused(void **state)
     assert_non_null(strstr(err.message, "/nonexistent/m.onnx"));
     graph_free(g);
     folder_close(&folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_survive),
-        cmocka_unit_test(small_tensors_stay_in_the_model),
-        cmocka_unit_test(lists_go_where_opset_17_wants_them),
-        cmocka_unit_test(parts_survive),
-        cmocka_unit_test(newer_operators_are_decomposed),
-        cmocka_unit_test(own_operators_are_decomposed),
-        cmocka_unit_test(long_chains_are_connected),
-        cmocka_unit_test(old_softmax_survives),
-        cmocka_unit_test(fixed_outputs_survive),
-        cmocka_unit_test(f8_survives),
-        cmocka_unit_test(what_has_no_form_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

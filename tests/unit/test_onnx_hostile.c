@@ -2,12 +2,6 @@
  *
  * Files that lie: they are refused with a reason. `test_onnx_hostile --write FOLDER` writes them as
  * seeds for tests/fuzz/fuzz_onnx.c. And weights that lie in another file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/lib/onnx_build.h"
+#include "tests/lib/unit.h"
 #include "workloads/onnx/onnx.h"
 
 /* ---- external data ---- */
@@ -45,9 +40,8 @@ static void external_data_stays_in_its_folder(const char *folder, const char *mo
     assert_int_equal(rename(outside, path), 0);
 }
 
-static void external_data_is_mapped(void **state)
+TEST(external_data_is_mapped)
 {
-    (void)state;
     static const float weights[3] = {0, 10, 20};
     char folder[] = "/tmp/ridge-onnx-XXXXXX", path[64], model[64];
     struct builder b = {0};
@@ -96,9 +90,8 @@ static void external_data_is_mapped(void **state)
     rmdir(folder);
 }
 
-static void hostile_files_are_refused(void **state)
+TEST(hostile_files_are_refused)
 {
-    (void)state;
     for (int k = 0; k < hostile_count(); k++) {
         struct builder b = {0};
         struct graph *g;
@@ -132,13 +125,11 @@ static int write_hostile(const char *folder)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_hostile(argv[2]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(external_data_is_mapped),
-        cmocka_unit_test(hostile_files_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return UNIT_RUN;
 }
+
+const struct unit_fixture unit_fixture = {.start = start};

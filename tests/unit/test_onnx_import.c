@@ -2,18 +2,13 @@
  *
  * What the node tests of ONNX do not cover: control flow, functions, sizes known at run time,
  * messages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/onnx_build.h"
+#include "tests/lib/unit.h"
 #include "workloads/onnx/onnx.h"
 
 static struct graph *import_with(struct builder *b, const struct onnx_import_options *options,
@@ -80,9 +75,8 @@ static int count_op(const struct graph *g, const char *op)
 
 /* ---- folding ---- */
 
-static void shape_chains_vanish(void **state)
+TEST(shape_chains_vanish)
 {
-    (void)state;
     struct builder b = {0};
     build_model(&b, 17);
     build_input(&b, "x", 1, "N,2,3");
@@ -115,9 +109,8 @@ static void shape_chains_vanish(void **state)
 /* ---- control flow ---- */
 
 /* y = 8 x after three doublings, and the doubled values on the way. */
-static void loops_are_unrolled(void **state)
+TEST(loops_are_unrolled)
 {
-    (void)state;
     static const uint8_t yes = 1;
     static const double y[2] = {8, 16}, all[6] = {2, 4, 4, 8, 8, 16};
     struct builder b = {0};
@@ -181,9 +174,8 @@ static void build_while(struct builder *b, float limit, bool collects)
     build_output(b, "y", 1, "2");
 }
 
-static void loops_end_where_only_the_run_can_tell(void **state)
+TEST(loops_end_where_only_the_run_can_tell)
 {
-    (void)state;
     static const struct {
         float limit;
         double y[2];
@@ -221,9 +213,8 @@ static void build_if(struct builder *b, const char *condition)
     build_output(b, "y", 1, "2");
 }
 
-static void known_branches_are_inlined(void **state)
+TEST(known_branches_are_inlined)
 {
-    (void)state;
     static const uint8_t yes = 1, no = 0;
     static const double twice[2] = {2, 4}, thrice[2] = {3, 6};
     for (int k = 0; k < 2; k++) {
@@ -239,9 +230,8 @@ static void known_branches_are_inlined(void **state)
     }
 }
 
-static void unknown_branches_are_both_computed(void **state)
+TEST(unknown_branches_are_both_computed)
 {
-    (void)state;
     static const double twice[2] = {2, 4}, thrice[2] = {3, 6};
     for (int k = 0; k < 2; k++) {
         float limit = k ? 2.5f : 3.5f; /* the sum is 3 */
@@ -263,9 +253,8 @@ static void unknown_branches_are_both_computed(void **state)
 }
 
 /* Scale(x, alpha) = alpha x; the model computes Scale(Scale(x, 2), 5). */
-static void functions_are_inlined(void **state)
+TEST(functions_are_inlined)
 {
-    (void)state;
     static const double want[2] = {10, 20};
     struct builder b = {0};
     build_model(&b, 17);
@@ -311,9 +300,8 @@ static void build_non_zero(struct builder *b)
     build_close(b);
 }
 
-static void counts_follow(void **state)
+TEST(counts_follow)
 {
-    (void)state;
     struct builder b = {0};
     build_non_zero(&b);
     build_node(&b, "Transpose", "nz", "rows");
@@ -331,9 +319,8 @@ static void counts_follow(void **state)
     graph_free(g);
 }
 
-static void padding_is_not_computed_with(void **state)
+TEST(padding_is_not_computed_with)
 {
-    (void)state;
     struct builder b = {0};
     build_non_zero(&b);
     build_node(&b, "ReduceSum", "nz", "y");
@@ -344,9 +331,8 @@ static void padding_is_not_computed_with(void **state)
 
 /* ---- what is missing is said ---- */
 
-static void messages_help(void **state)
+TEST(messages_help)
 {
-    (void)state;
     struct builder b = {0};
     build_model(&b, 17);
     build_input(&b, "x", 1, "2");
@@ -399,9 +385,8 @@ static void relu(struct builder *b, const char *dims)
     build_output(b, "y", 1, dims);
 }
 
-static void options_must_have_an_effect(void **state)
+TEST(options_must_have_an_effect)
 {
-    (void)state;
     static const char *const right[] = {"T=7"}, *const wrong[] = {"S=7"};
     struct error err;
     struct builder b = {0};
@@ -432,9 +417,8 @@ static void options_must_have_an_effect(void **state)
 }
 
 /* Contents decide a shape: the input becomes a constant. Otherwise it stays an input. */
-static void needed_contents_become_constants(void **state)
+TEST(needed_contents_become_constants)
 {
-    (void)state;
     static const int64_t six = 6;
     static const float data[6] = {1, 2, 3, 4, 5, 6};
     struct error err;
@@ -458,22 +442,4 @@ static void needed_contents_become_constants(void **state)
     assert_string_equal(g->values[g->inputs[0]].name, "x");
     assert_int_equal(g->node_count, 1);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shape_chains_vanish),
-        cmocka_unit_test(loops_are_unrolled),
-        cmocka_unit_test(loops_end_where_only_the_run_can_tell),
-        cmocka_unit_test(known_branches_are_inlined),
-        cmocka_unit_test(unknown_branches_are_both_computed),
-        cmocka_unit_test(functions_are_inlined),
-        cmocka_unit_test(counts_follow),
-        cmocka_unit_test(padding_is_not_computed_with),
-        cmocka_unit_test(messages_help),
-        cmocka_unit_test(options_must_have_an_effect),
-        cmocka_unit_test(needed_contents_become_constants),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

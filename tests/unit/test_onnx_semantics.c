@@ -2,18 +2,13 @@
  *
  * Files that are well formed and mean nothing, or something absurd: what is said of them.
  * `test_onnx_semantics --write FOLDER` writes them as NAME.onnx for tests of the command line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/registry.h"
 #include "tests/lib/onnx_build.h"
+#include "tests/lib/unit.h"
 #include "workloads/onnx/onnx.h"
 
 enum { F32 = 1, I64 = 7 };
@@ -280,9 +275,8 @@ static const struct made models[] = {
 
 /* ---- the tests ---- */
 
-static void files_are_refused_with_the_reason(void **state)
+TEST(files_are_refused_with_the_reason)
 {
-    (void)state;
     for (int k = 0; k < ARRAY_COUNT(models); k++) {
         struct builder b = {0};
         struct graph *g;
@@ -306,9 +300,8 @@ static void files_are_refused_with_the_reason(void **state)
 }
 
 /* A .npy of another shape than the file says was taken, and the file's shape forgotten. */
-static void contents_do_not_contradict_the_file(void **state)
+TEST(contents_do_not_contradict_the_file)
 {
-    (void)state;
     static const float x[24] = {1};
     static const int64_t i[2] = {1, 2};
     const struct {
@@ -363,13 +356,11 @@ static int write_all(const char *folder)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int start(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)
         return write_all(argv[2]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_refused_with_the_reason),
-        cmocka_unit_test(contents_do_not_contradict_the_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return UNIT_RUN;
 }
+
+const struct unit_fixture unit_fixture = {.start = start};

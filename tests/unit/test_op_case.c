@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The notation of operator test cases: what it makes, and what it says about mistakes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "tests/lib/op_case.h"
+#include "tests/lib/unit.h"
 
 static struct graph *made(const char *op, const char *inputs, const char *attrs)
 {
@@ -27,9 +22,8 @@ static const struct value *input(const struct graph *g, int k)
     return &g->values[g->nodes[0].inputs[k]];
 }
 
-static void test_literals_become_constants(void **state)
+TEST(test_literals_become_constants)
 {
-    (void)state;
     struct graph *g =
         made("Where", "bool[2,2]=1,0,true,false f32[2,2]=1,nan,-inf,1e-3 f32[]=7", "");
     const struct value *mask = input(g, 0), *x = input(g, 1), *y = input(g, 2);
@@ -42,17 +36,15 @@ static void test_literals_become_constants(void **state)
     graph_free(g);
 }
 
-static void test_one_literal_repeats(void **state)
+TEST(test_one_literal_repeats)
 {
-    (void)state;
     struct graph *g = made("Add", "i64[3]=-5 i64[3]=1,2,3", NULL);
     assert_memory_equal(input(g, 0)->data, ((int64_t[]){-5, -5, -5}), 24);
     graph_free(g);
 }
 
-static void test_widest_literals(void **state)
+TEST(test_widest_literals)
 {
-    (void)state;
     struct graph *g = made("Min", "u64[2]=18446744073709551615,0 u64[1]=3", NULL);
     assert_true(((const uint64_t *)input(g, 0)->data)[0] == UINT64_MAX);
     graph_free(g);
@@ -61,9 +53,8 @@ static void test_widest_literals(void **state)
     graph_free(g);
 }
 
-static void test_random_inputs(void **state)
+TEST(test_random_inputs)
 {
-    (void)state;
     struct graph *g = made("Add", "f32[64]{0.5:2} f32[64]!", NULL);
     const struct value *x = input(g, 0), *w = input(g, 1);
     float data[64];
@@ -80,18 +71,16 @@ static void test_random_inputs(void **state)
     graph_free(g);
 }
 
-static void test_absent_inputs(void **state)
+TEST(test_absent_inputs)
 {
-    (void)state;
     struct graph *g = made("Clip", "f32[4] - f32[]=1", NULL);
     assert_int_equal(g->nodes[0].input_count, 3);
     assert_int_equal(g->nodes[0].inputs[1], NONE);
     graph_free(g);
 }
 
-static void test_attributes(void **state)
+TEST(test_attributes)
 {
-    (void)state;
     struct graph *g = made("HardSigmoid", "f32[4]", "alpha=0.5 beta=1e-1");
     assert_true(node_float(&g->nodes[0], "alpha", 0) == 0.5);
     assert_true(node_float(&g->nodes[0], "beta", 0) == 0.1);
@@ -143,9 +132,8 @@ static const struct {
     {"Add", "f32[2] i32[2]", NULL, "Add/test"},
 };
 
-static void test_mistakes_are_named(void **state)
+TEST(test_mistakes_are_named)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof(mistakes) / sizeof(mistakes[0]); k++) {
         struct error err = {0};
         struct op_case c = {
@@ -155,18 +143,4 @@ static void test_mistakes_are_named(void **state)
             fail_msg("%s \"%s\": \"%s\" does not say \"%s\"", mistakes[k].op, mistakes[k].inputs,
                      g ? "(accepted)" : err.message, mistakes[k].message);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_literals_become_constants),
-        cmocka_unit_test(test_one_literal_repeats),
-        cmocka_unit_test(test_widest_literals),
-        cmocka_unit_test(test_random_inputs),
-        cmocka_unit_test(test_absent_inputs),
-        cmocka_unit_test(test_attributes),
-        cmocka_unit_test(test_mistakes_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

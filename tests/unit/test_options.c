@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/options.h"
 #include "base/registry.h"
+#include "tests/lib/unit.h"
 
 struct values {
     bool fast;
@@ -46,9 +40,8 @@ static enum status parse(const char *text, struct values *values, int *argc, cha
     return options_parse(table, argc, argv, values, err);
 }
 
-static void every_kind_is_stored(void **state)
+TEST(every_kind_is_stored)
 {
-    (void)state;
     struct values v;
     struct error err;
     char *argv[WORDS_MAX];
@@ -67,9 +60,8 @@ static void every_kind_is_stored(void **state)
     assert_string_equal(v.items.items[1], "y");
 }
 
-static void dashes_that_are_no_options(void **state)
+TEST(dashes_that_are_no_options)
 {
-    (void)state;
     struct values v;
     char *argv[WORDS_MAX];
     int argc;
@@ -79,9 +71,8 @@ static void dashes_that_are_no_options(void **state)
     assert_false(v.fast);
 }
 
-static void a_value_may_begin_with_a_dash(void **state)
+TEST(a_value_may_begin_with_a_dash)
 {
-    (void)state;
     struct values v;
     char *argv[WORDS_MAX];
     int argc;
@@ -90,9 +81,8 @@ static void a_value_may_begin_with_a_dash(void **state)
     assert_false(v.fast);
 }
 
-static void mistakes_are_named(void **state)
+TEST(mistakes_are_named)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"--bacth 3", "did you mean --batch?"},
         {"--zzzzzzzz", "-h lists all"},
@@ -118,9 +108,8 @@ static void mistakes_are_named(void **state)
     }
 }
 
-static void lists_have_an_end(void **state)
+TEST(lists_have_an_end)
 {
-    (void)state;
     struct values v;
     struct error err;
     char text[8 * OPTION_LIST_MAX] = "", *argv[WORDS_MAX];
@@ -133,9 +122,8 @@ static void lists_have_an_end(void **state)
     assert_int_equal(parse(text, &v, &argc, argv, &err), STATUS_FAILED);
 }
 
-static void usage_shows_every_option(void **state)
+TEST(usage_shows_every_option)
 {
-    (void)state;
     char text[1024], small[20];
     options_usage(table, text, sizeof(text));
     assert_non_null(strstr(text, "-b, --batch N"));
@@ -144,9 +132,8 @@ static void usage_shows_every_option(void **state)
     assert_int_equal(strlen(small), sizeof(small) - 1);
 }
 
-static void the_nearest_word_is_found(void **state)
+TEST(the_nearest_word_is_found)
 {
-    (void)state;
     static const char *const words[] = {"resnet50", "bert_large", "bert_base", "ncf", "run"};
     static const char *const rows[][2] = {
         {"resnt50", "resnet50"}, {"resent50", "resnet50"}, {"bert_larg", "bert_large"},
@@ -158,18 +145,4 @@ static void the_nearest_word_is_found(void **state)
     assert_null(nearest_word("x", words, ARRAY_COUNT(words)));
     assert_null(nearest_word("", words, ARRAY_COUNT(words)));
     assert_null(nearest_word("run", words, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_is_stored),
-        cmocka_unit_test(dashes_that_are_no_options),
-        cmocka_unit_test(a_value_may_begin_with_a_dash),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(lists_have_an_end),
-        cmocka_unit_test(usage_shows_every_option),
-        cmocka_unit_test(the_nearest_word_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

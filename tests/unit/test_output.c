@@ -2,12 +2,6 @@
  *
  * Writing replaces only what is ours, and only when it is whole. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "tests/lib/unit.h"
 
 struct place {
     char folder[64], path[128];
@@ -95,7 +90,7 @@ static mode_t mode_of(const char *path)
     return info.st_mode;
 }
 
-static void a_file_takes_its_place_when_it_is_whole(void **state)
+TEST(a_file_takes_its_place_when_it_is_whole)
 {
     struct place *place = *state;
     struct output out;
@@ -110,7 +105,7 @@ static void a_file_takes_its_place_when_it_is_whole(void **state)
     assert_int_equal(entry_count(place->folder), 1);
 }
 
-static void a_failure_keeps_the_old_file(void **state)
+TEST(a_failure_keeps_the_old_file)
 {
     struct place *place = *state;
     struct error err = {0};
@@ -123,7 +118,7 @@ static void a_failure_keeps_the_old_file(void **state)
 }
 
 /* RLIMIT_FSIZE fails a write as a full disk does, after its first bytes. */
-static void a_full_disk_keeps_the_old_file(void **state)
+TEST(a_full_disk_keeps_the_old_file)
 {
     struct place *place = *state;
     struct output out;
@@ -145,7 +140,7 @@ static void a_full_disk_keeps_the_old_file(void **state)
     assert_int_equal(entry_count(place->folder), 1);
 }
 
-static void only_regular_files_are_replaced(void **state)
+TEST(only_regular_files_are_replaced)
 {
     struct place *place = *state;
     struct error err = {0};
@@ -170,7 +165,7 @@ static void only_regular_files_are_replaced(void **state)
 }
 
 /* Root could lose a device of the machine to a mistake here: it makes its own, where it may. */
-static void a_device_is_not_replaced(void **state)
+TEST(a_device_is_not_replaced)
 {
     struct place *place = *state;
     struct error err = {0};
@@ -190,7 +185,7 @@ static void a_device_is_not_replaced(void **state)
     assert_true(S_ISLNK(mode_of(link)) && S_ISCHR(mode_of(device)));
 }
 
-static void links_stay_and_their_file_is_replaced(void **state)
+TEST(links_stay_and_their_file_is_replaced)
 {
     struct place *place = *state;
     struct error err = {0};
@@ -214,7 +209,7 @@ static void links_stay_and_their_file_is_replaced(void **state)
     assert_non_null(strstr(err.message, "too many links"));
 }
 
-static void permissions_stay_and_new_files_get_the_umask(void **state)
+TEST(permissions_stay_and_new_files_get_the_umask)
 {
     struct place *place = *state;
     struct error err = {0};
@@ -229,7 +224,7 @@ static void permissions_stay_and_new_files_get_the_umask(void **state)
 
 /* Twenty writers are killed in the middle: none leaves more than one file, and the next clears it
  * away. One that still writes keeps its own. */
-static void what_killed_writers_leave_does_not_pile_up(void **state)
+TEST(what_killed_writers_leave_does_not_pile_up)
 {
     struct place *place = *state;
     struct error err = {0};
@@ -263,7 +258,7 @@ static void what_killed_writers_leave_does_not_pile_up(void **state)
     assert_int_equal(entry_count(place->folder), 1);
 }
 
-static void a_name_of_full_length_works(void **state)
+TEST(a_name_of_full_length_works)
 {
     struct place *place = *state;
     struct error err = {0};
@@ -279,9 +274,8 @@ static void a_name_of_full_length_works(void **state)
     assert_int_equal(entry_count(place->folder), 1);
 }
 
-static void standard_output_is_written_through(void **state)
+TEST(standard_output_is_written_through)
 {
-    (void)state;
     static const char *const names[] = {NULL, "-", "/dev/stdout", "/dev/fd/1"};
     struct error err = {0};
     for (int k = 0; k < 4; k++) {
@@ -292,20 +286,4 @@ static void standard_output_is_written_through(void **state)
     }
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(a_file_takes_its_place_when_it_is_whole),
-        CASE(a_failure_keeps_the_old_file),
-        CASE(a_full_disk_keeps_the_old_file),
-        CASE(only_regular_files_are_replaced),
-        CASE(a_device_is_not_replaced),
-        CASE(links_stay_and_their_file_is_replaced),
-        CASE(permissions_stay_and_new_files_get_the_umask),
-        CASE(what_killed_writers_leave_does_not_pile_up),
-        CASE(a_name_of_full_length_works),
-        CASE(standard_output_is_written_through),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

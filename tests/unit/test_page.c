@@ -2,12 +2,6 @@
  *
  * What the page says of a comparison, whose verdicts are made up here so that each of them occurs.
  * Everything else of the page is tested by tests/cli/report.sh. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "base/registry.h"
 #include "plots/page.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 struct place {
     char *folder, *path; /* of the program search: nothing is there, so that no plot is drawn */
@@ -49,15 +44,12 @@ static int place_open(void **state)
 static int place_close(void **state)
 {
     struct place *place = *state;
-    char command[700];
     store_close(place->store);
     setenv("PATH", place->path, 1);
-    snprintf(command, sizeof(command), "rm -r '%s/page'", place->folder);
-    int code = system(command);
     made_folder_remove(place->folder);
     free(place->path);
     free(place);
-    return code;
+    return 0;
 }
 
 static char *read_page(const char *path)
@@ -101,7 +93,7 @@ static char *page_with(struct place *place, const char *const *verdicts, int cou
 }
 
 /* A verdict that says nothing of the program looks neither like a failure nor like doubt. */
-static void the_machine_has_a_colour_and_a_word(void **state)
+TEST(the_machine_has_a_colour_and_a_word)
 {
     static const char *const verdicts[] = {"machine", "regressed"};
     char *text = page_with(*state, verdicts, 2);
@@ -116,7 +108,7 @@ static void the_machine_has_a_colour_and_a_word(void **state)
 }
 
 /* Every word that `ridge compare` has is explained. */
-static void every_verdict_is_explained(void **state)
+TEST(every_verdict_is_explained)
 {
     static const char *const verdicts[] = {"regressed",    "improved", "unchanged",
                                            "inconclusive", "machine",  "invalid",
@@ -132,22 +124,12 @@ static void every_verdict_is_explained(void **state)
     free(text);
 }
 
-static void what_has_no_number_sorts_last(void **state)
+TEST(what_has_no_number_sorts_last)
 {
-    (void)state;
     assert_string_equal(page_sort_key(0.0123).s, "0.0123");
     assert_string_equal(page_sort_key(-3).s, "-3");
     assert_string_equal(page_sort_key(NAN).s, "");
     assert_string_equal(page_sort_key(INFINITY).s, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_machine_has_a_colour_and_a_word, place_open,
-                                        place_close),
-        cmocka_unit_test_setup_teardown(every_verdict_is_explained, place_open, place_close),
-        cmocka_unit_test(what_has_no_number_sorts_last),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

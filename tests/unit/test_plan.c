@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +7,7 @@
 
 #include "base/registry.h"
 #include "harness/campaign/plan_time.h"
+#include "tests/lib/unit.h"
 
 static char path[64]; /* of the suite being tested */
 
@@ -68,9 +62,8 @@ static void batches_and_threads_are(const struct plan *plan, const char *expecte
     }
 
 /* If this fails, every history of every user has lost its thread: do not change the expectation. */
-static void ids_are_the_same_forever(void **state)
+TEST(ids_are_the_same_forever)
 {
-    (void)state;
     struct plan plan;
     plan_text(RESNET "version = \"1.5\"\nbatch = 32\nthreads = 2\n", NO_OVERRIDES, &plan);
     assert_int_equal(plan.count, 1);
@@ -89,9 +82,8 @@ static void ids_are_the_same_forever(void **state)
 }
 
 /* Other kernels may win a quick tuning: its times are no history of fully tuned ones. */
-static void quick_tuning_is_part_of_the_id(void **state)
+TEST(quick_tuning_is_part_of_the_id)
 {
-    (void)state;
     struct plan full, quick, asked;
     const struct plan_overrides overrides = {.tuning = "quick", .cpus = 4};
     plan_text(NCF "threads = 1\ntuning = \"full\"\n", NO_OVERRIDES, &full);
@@ -107,9 +99,8 @@ static void quick_tuning_is_part_of_the_id(void **state)
 }
 
 /* The same question asked in other words, with other stopping rules, has the same id. */
-static void ids_depend_on_the_question_only(void **state)
+TEST(ids_depend_on_the_question_only)
 {
-    (void)state;
     static const char *const texts[] = {
         NCF "threads = 4\nbatch = 256\nproviders = \"onednn,native\"\n",
         NCF "embedding = \"onehot\"\nproviders = \"native,onednn,native\"\n",
@@ -128,9 +119,8 @@ static void ids_depend_on_the_question_only(void **state)
     }
 }
 
-static void what_is_written_first_varies_slowest(void **state)
+TEST(what_is_written_first_varies_slowest)
 {
-    (void)state;
     struct plan plan;
     plan_text("[defaults]\nthreads = [1, 2]\n" RESNET "batch = [1, 8]\nimage = [160, 224]\n",
               NO_OVERRIDES, &plan);
@@ -146,9 +136,8 @@ static void what_is_written_first_varies_slowest(void **state)
     plan_release(&plan);
 }
 
-static void a_workload_overrides_defaults_and_a_command_line_both(void **state)
+TEST(a_workload_overrides_defaults_and_a_command_line_both)
 {
-    (void)state;
     static const char text[] = "[defaults]\nbatch = 3\nthreads = 1\n" NCF "batch = [4, 5]\n" RESNET;
     struct plan plan;
     plan_text(text, NO_OVERRIDES, &plan);
@@ -159,9 +148,8 @@ static void a_workload_overrides_defaults_and_a_command_line_both(void **state)
     plan_release(&plan);
 }
 
-static void good_defaults(void **state)
+TEST(good_defaults)
 {
-    (void)state;
     struct plan plan;
     plan_text(NCF, NO_OVERRIDES, &plan);
     const struct point *p = &plan.points[0];
@@ -183,9 +171,8 @@ static void good_defaults(void **state)
     plan_release(&plan);
 }
 
-static void a_command_line_changes_the_protocol(void **state)
+TEST(a_command_line_changes_the_protocol)
 {
-    (void)state;
     struct plan plan;
     plan_text("[output]\ndb = \"a.db\"\n[ceilings]\nmeasure = true\n" NCF,
               (struct plan_overrides){.samples = 30000,
@@ -213,9 +200,8 @@ static void a_command_line_changes_the_protocol(void **state)
     plan_release(&plan);
 }
 
-static void what_cannot_run_here_is_skipped_with_a_reason(void **state)
+TEST(what_cannot_run_here_is_skipped_with_a_reason)
 {
-    (void)state;
     struct plan plan;
     plan_text(NCF "threads = [4, 5]\n" RESNET "device = \"cuda:7\"\n" RESNET
                   "precision = \"bf16\"\n" RESNET "mode = \"training\"\n",
@@ -232,9 +218,8 @@ static void what_cannot_run_here_is_skipped_with_a_reason(void **state)
 }
 
 /* "cuda:0" was a device of its own, with other ids and without the history of "cuda". */
-static void cuda_0_is_cuda(void **state)
+TEST(cuda_0_is_cuda)
 {
-    (void)state;
     struct plan plan;
     plan_text(NCF "device = [\"cuda\", \"cuda:0\", \"cuda:1\"]\n", NO_OVERRIDES, &plan);
     assert_int_equal(plan.count, 2);
@@ -252,9 +237,8 @@ static void cuda_0_is_cuda(void **state)
           ":4: ncf, batch 256, 4 threads is there twice, first at ");
 }
 
-static void mistakes_are_named(void **state)
+TEST(mistakes_are_named)
 {
-    (void)state;
     fails(NCF NCF, NO_OVERRIDES, ":3: ncf, batch 256, 4 threads is there twice, first at ");
     fails(NCF "stop = { samples_min = 9, samples_max = 8 }\n", NO_OVERRIDES,
           "samples_min = 9 is above samples_max = 8 of ");
@@ -274,9 +258,8 @@ static void mistakes_are_named(void **state)
           (struct plan_overrides){.threads = "1,2,3,4,5,6"}, "more than 5000 points");
 }
 
-static void a_bound_that_a_scenario_does_not_know_makes_no_points(void **state)
+TEST(a_bound_that_a_scenario_does_not_know_makes_no_points)
 {
-    (void)state;
     struct plan plan;
     plan_text(NCF "scenario = [\"offline\", \"server\"]\nserver = { latency_bound_s = [0.1, 1] }\n",
               NO_OVERRIDES, &plan);
@@ -286,9 +269,8 @@ static void a_bound_that_a_scenario_does_not_know_makes_no_points(void **state)
     plan_release(&plan);
 }
 
-static void only_keeps_what_it_names(void **state)
+TEST(only_keeps_what_it_names)
 {
-    (void)state;
     struct plan plan;
     struct error err = {.message = ""};
     if (plan_from_suite("table1", "ncf,bert_large", &plan, &err) != STATUS_OK)
@@ -300,9 +282,8 @@ static void only_keeps_what_it_names(void **state)
     plan_release(&plan);
 }
 
-static void words_are_workloads_models_and_suites(void **state)
+TEST(words_are_workloads_models_and_suites)
 {
-    (void)state;
     char first[] = "resnet50:image=160,version=1.5", second[] = "quick";
     char *const words[] = {first, second};
     struct plan plan;
@@ -322,9 +303,8 @@ static void words_are_workloads_models_and_suites(void **state)
     plan_release(&plan);
 }
 
-static void wrong_words_are_named(void **state)
+TEST(wrong_words_are_named)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"resnt50", "workload \"resnt50\" is not known, did you mean \"resnet50\"?"},
         {"quik", "did you mean \"quick\"?"},
@@ -353,9 +333,8 @@ static double history(void *context, const char *id)
     return strcmp(id, context) == 0 ? 12.5 : NAN;
 }
 
-static void time_comes_from_rules_and_history(void **state)
+TEST(time_comes_from_rules_and_history)
 {
-    (void)state;
     struct plan plan;
     plan_text(NCF "batch = [1, 2]\nthreads = [2, 9]\n", NO_OVERRIDES, &plan);
     struct time_range range = plan_time_range(&plan.points[0].protocol);
@@ -385,24 +364,4 @@ static int remove_file(void **state)
     return unlink(path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_the_same_forever),
-        cmocka_unit_test(quick_tuning_is_part_of_the_id),
-        cmocka_unit_test(ids_depend_on_the_question_only),
-        cmocka_unit_test(what_is_written_first_varies_slowest),
-        cmocka_unit_test(a_workload_overrides_defaults_and_a_command_line_both),
-        cmocka_unit_test(good_defaults),
-        cmocka_unit_test(a_command_line_changes_the_protocol),
-        cmocka_unit_test(what_cannot_run_here_is_skipped_with_a_reason),
-        cmocka_unit_test(cuda_0_is_cuda),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(a_bound_that_a_scenario_does_not_know_makes_no_points),
-        cmocka_unit_test(only_keeps_what_it_names),
-        cmocka_unit_test(words_are_workloads_models_and_suites),
-        cmocka_unit_test(wrong_words_are_named),
-        cmocka_unit_test(time_comes_from_rules_and_history),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+const struct unit_fixture unit_fixture = {.before_all = make_file, .after_all = remove_file};

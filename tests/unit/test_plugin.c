@@ -2,21 +2,16 @@
  *
  * Finding, opening and refusing plug-ins. A process loads plug-ins once, so every test that loads
  * does it in a child of its own; a failed check there is the child's exit code. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/sample_plugin.h"
+#include "tests/lib/unit.h"
 
 /* In children: cmocka's assertions would jump into the parent's copy of the runner. */
 #define CHECK(condition)                                                                           \
@@ -88,9 +83,8 @@ static void load_sample(void)
     CHECK(kernel("sample_relu") && kernel("sample_relu")->launch);
 }
 
-static void loads(void **state)
+TEST(loads)
 {
-    (void)state;
     in_child(load_sample);
 }
 
@@ -106,9 +100,8 @@ static void list_kernels(void)
     CHECK(at == kernel_count() - 2); /* the reference stays last */
 }
 
-static void kernels_are_listed(void **state)
+TEST(kernels_are_listed)
 {
-    (void)state;
     in_child(list_kernels);
 }
 
@@ -124,9 +117,8 @@ static void refuse_abi(void)
     CHECK(plugin_kernel_count() == 0 && !plugin_version("sample"));
 }
 
-static void another_abi_is_refused(void **state)
+TEST(another_abi_is_refused)
 {
-    (void)state;
     in_child(refuse_abi);
 }
 
@@ -155,9 +147,8 @@ static void leave_out_roof(void)
     CHECK(kernel("sample_relu"));
 }
 
-static void roofs_are_taken_checked_and_optional(void **state)
+TEST(roofs_are_taken_checked_and_optional)
 {
-    (void)state;
     in_child(list_roofs);
     in_child(refuse_roof);
     in_child(leave_out_roof);
@@ -171,9 +162,8 @@ static void keep_reason(void)
     CHECK(strcmp(info("sample")->reason, "no sample device (looked for 1)") == 0);
 }
 
-static void its_reason_is_kept(void **state)
+TEST(its_reason_is_kept)
 {
-    (void)state;
     in_child(keep_reason);
 }
 
@@ -188,9 +178,8 @@ static void open_wanted_only(void)
     CHECK(plugin_info_count() == count && plugin_kernel_count() == 1);
 }
 
-static void unwanted_are_not_opened(void **state)
+TEST(unwanted_are_not_opened)
 {
-    (void)state;
     in_child(open_wanted_only);
 }
 
@@ -204,9 +193,8 @@ static void report_broken(void)
     CHECK(!info("notes"));
 }
 
-static void broken_files_have_a_reason(void **state)
+TEST(broken_files_have_a_reason)
 {
-    (void)state;
     in_child(report_broken);
 }
 
@@ -221,9 +209,8 @@ static void compare_names(void)
     folder_remove(other);
 }
 
-static void the_file_must_bear_its_name(void **state)
+TEST(the_file_must_bear_its_name)
 {
-    (void)state;
     in_child(compare_names);
 }
 
@@ -240,9 +227,8 @@ static void search_in_order(void)
     folder_remove(later);
 }
 
-static void the_first_folder_counts(void **state)
+TEST(the_first_folder_counts)
 {
-    (void)state;
     in_child(search_in_order);
 }
 
@@ -255,27 +241,9 @@ static void take_extra_kernels(void)
     CHECK(kernel("sample_slow")->distrusted && !kernel("sample_relu")->distrusted);
 }
 
-static void the_environment_reaches_it(void **state)
+TEST(the_environment_reaches_it)
 {
-    (void)state;
     in_child(take_extra_kernels);
 }
 
-#define LOADING(test) cmocka_unit_test_setup_teardown(test, open_folder, close_folder)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        LOADING(loads),
-        LOADING(kernels_are_listed),
-        LOADING(another_abi_is_refused),
-        LOADING(its_reason_is_kept),
-        LOADING(roofs_are_taken_checked_and_optional),
-        LOADING(unwanted_are_not_opened),
-        LOADING(broken_files_have_a_reason),
-        LOADING(the_file_must_bear_its_name),
-        LOADING(the_first_folder_counts),
-        LOADING(the_environment_reaches_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = open_folder, .after_each = close_folder};

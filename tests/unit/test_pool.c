@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/pool.h"
+#include "tests/lib/unit.h"
 
 enum { TILES = 1000, THREADS = 4 };
 
@@ -62,9 +57,8 @@ static void sleep_ms(int ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }
 
-static void every_tile_once(void **state)
+TEST(every_tile_once)
 {
-    (void)state;
     static struct job job;
     for (int threads = 1; threads <= THREADS; threads++) {
         struct pool *pool = pool_of(threads);
@@ -75,9 +69,8 @@ static void every_tile_once(void **state)
     }
 }
 
-static void without_a_pool_the_caller_works(void **state)
+TEST(without_a_pool_the_caller_works)
 {
-    (void)state;
     static struct job job;
     assert_int_equal(pool_threads(NULL), 1);
     run_once(NULL, &job, 17);
@@ -86,9 +79,8 @@ static void without_a_pool_the_caller_works(void **state)
     pool_free(NULL);
 }
 
-static void parked_and_sleeping_workers_wake(void **state)
+TEST(parked_and_sleeping_workers_wake)
 {
-    (void)state;
     static struct job job;
     struct pool *pool = pool_of(THREADS);
     for (int round = 0; round < 20; round++) {
@@ -118,9 +110,8 @@ static void wait_for_all(void *context, int64_t tile, int thread)
 }
 
 /* Each tile waits until all have begun: one thread alone would never get there. */
-static void tiles_run_at_the_same_time(void **state)
+TEST(tiles_run_at_the_same_time)
 {
-    (void)state;
     struct meeting meeting = {.arrived = 0};
     struct pool *pool = pool_of(THREADS);
     pool_run(pool, THREADS, wait_for_all, &meeting);
@@ -128,18 +119,16 @@ static void tiles_run_at_the_same_time(void **state)
     pool_free(pool);
 }
 
-static void one_thread_per_cpu_by_default(void **state)
+TEST(one_thread_per_cpu_by_default)
 {
-    (void)state;
     struct pool *pool = pool_of(0);
     assert_true(pool_threads(pool) >= 1);
     assert_true(pool_threads(pool) <= sysconf(_SC_NPROCESSORS_CONF));
     pool_free(pool);
 }
 
-static void pools_come_and_go(void **state)
+TEST(pools_come_and_go)
 {
-    (void)state;
     static struct job job;
     for (int round = 0; round < 100; round++) {
         struct pool *pool = pool_of(2 + round % 3);
@@ -156,9 +145,8 @@ static int cpus_of_caller(void)
     return CPU_COUNT(&mask);
 }
 
-static void stopped_it_is_serial_and_started_it_is_whole(void **state)
+TEST(stopped_it_is_serial_and_started_it_is_whole)
 {
-    (void)state;
     static struct job job;
     struct error err;
     int cpus = cpus_of_caller();
@@ -193,9 +181,8 @@ static void note_cpu(void *context, int64_t tile, int thread)
 
 /* Of two that take turns each has all CPUs: the one that waits does not hold the caller on its own.
  */
-static void pools_in_turns_spread_over_all_cpus(void **state)
+TEST(pools_in_turns_spread_over_all_cpus)
 {
-    (void)state;
     struct error err;
     _Atomic int first, then;
     struct pool *a = pool_of(2), *b;
@@ -208,19 +195,4 @@ static void pools_in_turns_spread_over_all_cpus(void **state)
     assert_int_equal(atomic_load(&then), atomic_load(&first));
     pool_free(a);
     pool_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_tile_once),
-        cmocka_unit_test(without_a_pool_the_caller_works),
-        cmocka_unit_test(parked_and_sleeping_workers_wake),
-        cmocka_unit_test(tiles_run_at_the_same_time),
-        cmocka_unit_test(one_thread_per_cpu_by_default),
-        cmocka_unit_test(pools_come_and_go),
-        cmocka_unit_test(stopped_it_is_serial_and_started_it_is_whole),
-        cmocka_unit_test(pools_in_turns_spread_over_all_cpus),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,22 +4,17 @@
  * threads of their own after these have run in the parent. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "engine/graph/op.h"
 #include "engine/run/plugin.h"
 #include "engine/run/probe.h"
 #include "tests/lib/sample_plugin.h"
+#include "tests/lib/unit.h"
 
 /* ThreadSanitizer does not bear a new thread in the child of a program with threads. */
 #if defined(__SANITIZE_THREAD__)
@@ -96,9 +91,8 @@ static void expect_refusal(const char *name, int deadline_ms, const char *reason
     subject_free(s);
 }
 
-static void a_right_kernel_passes(void **state)
+TEST(a_right_kernel_passes)
 {
-    (void)state;
     for (int threads = 1; threads <= 3; threads++) {
         struct subject *s = subject_new(threads);
         struct error why = {0};
@@ -127,7 +121,7 @@ static struct pool *idle_pool(void)
 }
 
 /* The caller's pool pins it; the child must not wait for its workers. */
-static void it_passes_beside_a_pool(void **state)
+TEST(it_passes_beside_a_pool)
 {
     if (!FORK_WITH_THREADS)
         skip();
@@ -136,52 +130,45 @@ static void it_passes_beside_a_pool(void **state)
     pool_free(pool);
 }
 
-static void a_crash_is_named(void **state)
+TEST(a_crash_is_named)
 {
-    (void)state;
     expect_refusal("sample_crash", DEADLINE_MS, "sample_crash died with SIGSEGV in launch");
 }
 
-static void a_hang_ends_at_the_deadline(void **state)
+TEST(a_hang_ends_at_the_deadline)
 {
-    (void)state;
     uint64_t start = clock_now_ns();
     expect_refusal("sample_hang", 300, "sample_hang did not end within 300 ms");
     double seconds = (double)(clock_now_ns() - start) * 1e-9;
     assert_true(seconds >= 0.3 && seconds < 10);
 }
 
-static void wrong_numbers_are_found(void **state)
+TEST(wrong_numbers_are_found)
 {
-    (void)state;
     expect_refusal("sample_wrong", DEADLINE_MS, "wrong: relative error 3.1e-02 > 1.0e-05");
 }
 
-static void a_write_past_the_end_is_found(void **state)
+TEST(a_write_past_the_end_is_found)
 {
-    (void)state;
     expect_refusal("sample_bounds", DEADLINE_MS, "wrote outside output 0");
 }
 
-static void last_words_are_kept(void **state)
+TEST(last_words_are_kept)
 {
-    (void)state;
     expect_refusal("sample_exit", DEADLINE_MS,
                    "sample_exit ended the process with code 3 in launch: licence expired");
 }
 
-static void a_slow_kernel_is_right(void **state)
+TEST(a_slow_kernel_is_right)
 {
-    (void)state;
     struct subject *s = subject_new(1);
     assert_int_equal(probe_kernel(kernel("sample_slow"), &s->q, 0, &s->data, DEADLINE_MS, NULL),
                      STATUS_OK);
     subject_free(s);
 }
 
-static void other_devices_are_not_tried(void **state)
+TEST(other_devices_are_not_tried)
 {
-    (void)state;
     struct subject *s = subject_new(1);
     struct kernel on_device = *kernel("sample_relu");
     struct error why = {0};
@@ -192,9 +179,8 @@ static void other_devices_are_not_tried(void **state)
     subject_free(s);
 }
 
-static void no_child_is_left(void **state)
+TEST(no_child_is_left)
 {
-    (void)state;
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     assert_int_equal(errno, ECHILD);
 }
@@ -283,15 +269,13 @@ static void try_provider(const char *name)
     free(p);
 }
 
-static void onednn_survives_forks(void **state)
+TEST(onednn_survives_forks)
 {
-    (void)state;
     try_provider("onednn_matmul");
 }
 
-static void openblas_survives_forks(void **state)
+TEST(openblas_survives_forks)
 {
-    (void)state;
     try_provider("openblas_matmul");
 }
 
@@ -310,21 +294,4 @@ static int load(void **state)
     return kernel("sample_relu") ? 0 : -1;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_right_kernel_passes),
-        cmocka_unit_test(it_passes_beside_a_pool),
-        cmocka_unit_test(a_crash_is_named),
-        cmocka_unit_test(a_hang_ends_at_the_deadline),
-        cmocka_unit_test(wrong_numbers_are_found),
-        cmocka_unit_test(a_write_past_the_end_is_found),
-        cmocka_unit_test(last_words_are_kept),
-        cmocka_unit_test(a_slow_kernel_is_right),
-        cmocka_unit_test(other_devices_are_not_tried),
-        cmocka_unit_test(onednn_survives_forks),
-        cmocka_unit_test(openblas_survives_forks),
-        cmocka_unit_test(no_child_is_left),
-    };
-    return cmocka_run_group_tests(tests, load, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_all = load};

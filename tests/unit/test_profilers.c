@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every registered profiler on this machine; energy counters, formulas and counter groups on
  * invented ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +15,7 @@
 #include "profilers/lib/counting.h"
 #include "profilers/lib/formula.h"
 #include "profilers/lib/powercap.h"
+#include "tests/lib/unit.h"
 
 /* ---- the registry ---- */
 
@@ -74,9 +69,8 @@ static int count_burning(const struct profiler *p, struct pool *pool, double sec
     return p->read(*session, metrics);
 }
 
-static void every_profiler_counts_or_says_why(void **state)
+TEST(every_profiler_counts_or_says_why)
 {
-    (void)state;
     struct pool *pool;
     struct error err;
     assert_int_equal(pool_new(2, &pool, &err), STATUS_OK);
@@ -102,9 +96,8 @@ static void every_profiler_counts_or_says_why(void **state)
     pool_free(pool);
 }
 
-static void model_repeats_the_model(void **state)
+TEST(model_repeats_the_model)
 {
-    (void)state;
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     void *session;
     const struct profiler *p = profiler_find("model");
@@ -115,9 +108,8 @@ static void model_repeats_the_model(void **state)
 }
 
 /* CPU time of all threads, whoever counts it: two threads that are busy for 20 ms. */
-static void cpu_time_of_all_threads(void **state)
+TEST(cpu_time_of_all_threads)
 {
-    (void)state;
     static const struct {
         const char *profiler, *metric;
     } both[] = {{"clock", "cpu_time_s"}, {"papi", "task_clock_s"}};
@@ -178,9 +170,8 @@ static void remove_tree(const char *root)
     assert_int_equal(system(command), 0); /* a path of mkdtemp */
 }
 
-static void energy_wraps_and_adds_up(void **state)
+TEST(energy_wraps_and_adds_up)
 {
-    (void)state;
     char root[] = "/tmp/ridge-power-XXXXXX";
     struct powercap p;
     struct error err;
@@ -203,9 +194,8 @@ static void energy_wraps_and_adds_up(void **state)
     remove_tree(root);
 }
 
-static void energy_that_cannot_be_read(void **state)
+TEST(energy_that_cannot_be_read)
 {
-    (void)state;
     char root[] = "/tmp/ridge-power-XXXXXX", path[256];
     struct powercap p;
     struct error err;
@@ -229,9 +219,8 @@ static void energy_that_cannot_be_read(void **state)
 
 /* ---- formulas ---- */
 
-static void formulas(void **state)
+TEST(formulas)
 {
-    (void)state;
     static const struct formula_value values[] = {{"a", 3}, {"ab", 5}, {"nan_event", NAN}};
     static const struct {
         const char *text;
@@ -266,9 +255,8 @@ static void formulas(void **state)
 
 /* ---- groups ---- */
 
-static void every_group_file_is_good(void **state)
+TEST(every_group_file_is_good)
 {
-    (void)state;
     struct arena arena = {0};
     struct error err;
     struct group group;
@@ -292,9 +280,8 @@ static enum status read_text(struct arena *arena, const char *text, struct group
 #define RANGES "method = \"ranges\"\n"
 #define METRIC "[[metric]]\nname = \"m\"\nunit = \"1\"\nformula = \"a * 2\"\n"
 
-static void bad_groups_are_refused(void **state)
+TEST(bad_groups_are_refused)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } bad[] = {
@@ -334,9 +321,8 @@ static void bad_groups_are_refused(void **state)
     arena_release(&arena);
 }
 
-static void groups_match_their_cpus(void **state)
+TEST(groups_match_their_cpus)
 {
-    (void)state;
     struct cpu_identity genoa, arm;
     cpu_identity_parse("processor : 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\n"
                        "model\t\t: 17\nmodel name\t: AMD EPYC 9\n",
@@ -399,9 +385,8 @@ static void fake_close(struct counters_set *set)
 static const struct counters_backend fake = {COUNTERS_ABI, fake_open, fake_start, fake_stop,
                                              fake_close};
 
-static void counting_makes_metrics(void **state)
+TEST(counting_makes_metrics)
 {
-    (void)state;
     struct group groups[] = {
         {.file = "broken",
          .events = {{"b", "x::BROKEN"}},
@@ -452,9 +437,8 @@ static void counting_makes_metrics(void **state)
 }
 
 /* The machine's own traffic, seen while ridge slept, is subtracted by time. */
-static void idle_is_subtracted(void **state)
+TEST(idle_is_subtracted)
 {
-    (void)state;
     struct group group = {.file = "wide",
                           .system_wide = true,
                           .events = {{"a", "x::A"}},
@@ -475,22 +459,4 @@ static void idle_is_subtracted(void **state)
     assert_true(m->value < 470);
     assert_non_null(strstr(m->formula, "idle rate subtracted"));
     counting_close(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_profiler_counts_or_says_why),
-        cmocka_unit_test(model_repeats_the_model),
-        cmocka_unit_test(cpu_time_of_all_threads),
-        cmocka_unit_test(energy_wraps_and_adds_up),
-        cmocka_unit_test(energy_that_cannot_be_read),
-        cmocka_unit_test(formulas),
-        cmocka_unit_test(every_group_file_is_good),
-        cmocka_unit_test(bad_groups_are_refused),
-        cmocka_unit_test(groups_match_their_cpus),
-        cmocka_unit_test(counting_makes_metrics),
-        cmocka_unit_test(idle_is_subtracted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Views say of made results what follows from their numbers; words find runs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "results/query.h"
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
                                     "aaaabbbb-0000-4000-8000-000000000002",
@@ -96,7 +91,7 @@ static struct grid view(struct place *place, const char *name, const char *param
     return grid;
 }
 
-static void every_view_runs_on_nothing_and_on_something(void **state)
+TEST(every_view_runs_on_nothing_and_on_something)
 {
     struct place *place = *state;
     for (int round = 0; round < 2; round++) {
@@ -120,7 +115,7 @@ static void every_view_runs_on_nothing_and_on_something(void **state)
     }
 }
 
-static void names_carry_units_and_missing_is_null(void **state)
+TEST(names_carry_units_and_missing_is_null)
 {
     struct place *place = *state;
     put(place, 0.02, MADE_OPS, NULL);
@@ -144,7 +139,7 @@ static void names_carry_units_and_missing_is_null(void **state)
 }
 
 /* Roofs: 100 GFLOP/s, DRAM 10 GB/s, L3 50 GB/s of 4 MiB. Work: 1 GFLOP, 10 MB unless changed. */
-static void bounds_follow_the_roofs(void **state)
+TEST(bounds_follow_the_roofs)
 {
     struct place *place = *state;
     static const struct change bytes[] = {{"bytes_compulsory", 1e9}, {NULL, 0}};
@@ -189,7 +184,7 @@ static void bounds_follow_the_roofs(void **state)
 }
 
 /* What the caches hold is a fact of the machine; what they were measured with is a stopgap. */
-static void size_of_the_cache_comes_from_the_machine(void **state)
+TEST(size_of_the_cache_comes_from_the_machine)
 {
     struct place *place = *state;
     put(place, 0.02, 1, NULL);
@@ -206,7 +201,7 @@ static void size_of_the_cache_comes_from_the_machine(void **state)
     grid_release(&grid);
 }
 
-static void no_ceiling_is_unknown_not_zero(void **state)
+TEST(no_ceiling_is_unknown_not_zero)
 {
     struct place *place = *state;
     put(place, 0.02, 1, NULL);
@@ -219,7 +214,7 @@ static void no_ceiling_is_unknown_not_zero(void **state)
     grid_release(&grid);
 }
 
-static void steps_share_the_time(void **state)
+TEST(steps_share_the_time)
 {
     struct place *place = *state;
     put(place, 0.02, 6, NULL); /* Conv MatMul Relu Add Conv MatMul */
@@ -248,7 +243,7 @@ static void steps_share_the_time(void **state)
     grid_release(&grid);
 }
 
-static void samples_are_sorted_and_thinned(void **state)
+TEST(samples_are_sorted_and_thinned)
 {
     struct place *place = *state;
     struct made_record made;
@@ -291,7 +286,7 @@ static void finds_not(struct place *place, const char *word, const char *why)
         fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
 }
 
-static void words_find_runs(void **state)
+TEST(words_find_runs)
 {
     struct place *place = *state;
     struct run_head second = made_head(uuids[1], 1), third = made_head(uuids[2], 2);
@@ -324,7 +319,7 @@ static void words_find_runs(void **state)
     grid_release(&grid);
 }
 
-static void history_and_differences_of_runs(void **state)
+TEST(history_and_differences_of_runs)
 {
     struct place *place = *state;
     struct run_head second = made_head(uuids[1], 1);
@@ -363,7 +358,7 @@ static void history_and_differences_of_runs(void **state)
     grid_release(&grid);
 }
 
-static void only_reading_and_only_what_is_there(void **state)
+TEST(only_reading_and_only_what_is_there)
 {
     struct place *place = *state;
     struct grid grid;
@@ -380,21 +375,4 @@ static void only_reading_and_only_what_is_there(void **state)
     grid_release(&grid);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(every_view_runs_on_nothing_and_on_something),
-        CASE(names_carry_units_and_missing_is_null),
-        CASE(bounds_follow_the_roofs),
-        CASE(size_of_the_cache_comes_from_the_machine),
-        CASE(no_ceiling_is_unknown_not_zero),
-        CASE(steps_share_the_time),
-        CASE(samples_are_sorted_and_thinned),
-        CASE(words_find_runs),
-        CASE(history_and_differences_of_runs),
-        CASE(only_reading_and_only_what_is_there),
-    };
-#undef CASE
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

@@ -2,12 +2,6 @@
  *
  * Counted operations and bytes in the views: each device has its own sources, and none is mixed up
  * with the model's numbers or with those of the other device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +12,7 @@
 #include "results/query.h"
 #include "results/store.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 struct place {
     char *folder, path[512];
@@ -113,7 +108,7 @@ static const struct counted both[] = {
 };
 
 /* Twice per result that was counted: over all bytes, and hollow over those read. */
-static void counted_points_are_drawn_twice(void **state)
+TEST(counted_points_are_drawn_twice)
 {
     struct place *place = *state;
     put(place, "cuda", both, ARRAY_COUNT(both));
@@ -128,7 +123,7 @@ static void counted_points_are_drawn_twice(void **state)
     grid_release(&grid);
 }
 
-static void each_device_has_its_counters(void **state)
+TEST(each_device_has_its_counters)
 {
     struct place *place = *state;
     put(place, "cuda", both, ARRAY_COUNT(both));
@@ -161,7 +156,7 @@ static void each_device_has_its_counters(void **state)
     grid_release(&grid);
 }
 
-static void steps_keep_model_and_count_apart(void **state)
+TEST(steps_keep_model_and_count_apart)
 {
     struct place *place = *state;
     put(place, "cuda", both, ARRAY_COUNT(both));
@@ -184,7 +179,7 @@ static void steps_keep_model_and_count_apart(void **state)
 }
 
 /* Where ranges are forbidden, samples tell the bytes; nothing else stands in for a count. */
-static void samples_stand_in_for_ranges(void **state)
+TEST(samples_stand_in_for_ranges)
 {
     static const struct counted sampled[] = {
         {-1, "papi", "flops", 7e9},
@@ -208,13 +203,4 @@ static void samples_stand_in_for_ranges(void **state)
     grid_release(&grid);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(counted_points_are_drawn_twice, place_open, place_close),
-        cmocka_unit_test_setup_teardown(each_device_has_its_counters, place_open, place_close),
-        cmocka_unit_test_setup_teardown(steps_keep_model_and_count_apart, place_open, place_close),
-        cmocka_unit_test_setup_teardown(samples_stand_in_for_ranges, place_open, place_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

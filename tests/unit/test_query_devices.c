@@ -2,12 +2,6 @@
  *
  * Ceilings in the views: a point is judged by those of its own device alone, whatever the others
  * of the run can do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +12,7 @@
 #include "results/query.h"
 #include "results/store.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 struct place {
     char *folder, path[512];
@@ -122,7 +117,7 @@ static void is(const struct grid *grid, int64_t row, const char *column, double 
         fail_msg("row %d: %s is %.17g, not %.17g", (int)row, column, value, expected);
 }
 
-static void points_are_judged_by_their_device(void **state)
+TEST(points_are_judged_by_their_device)
 {
     struct place *place = *state;
     put_gpu(place, "cuda");
@@ -152,7 +147,7 @@ static void points_are_judged_by_their_device(void **state)
 }
 
 /* The CPU's cache is none of the GPU's, and without own ceilings nothing is said of a point. */
-static void ceilings_of_others_are_not_used(void **state)
+TEST(ceilings_of_others_are_not_used)
 {
     struct place *place = *state;
     put_gpu(place, "cuda");
@@ -179,7 +174,7 @@ static int64_t labelled(const struct grid *grid, const char *label)
 }
 
 /* Every device that was used, in the precisions that it was used in; of one result only its own. */
-static void roofs_are_drawn_by_device_and_precision(void **state)
+TEST(roofs_are_drawn_by_device_and_precision)
 {
     struct place *place = *state;
     put_gpu(place, "cuda");
@@ -204,13 +199,4 @@ static void roofs_are_drawn_by_device_and_precision(void **state)
     grid_release(&grid);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(points_are_judged_by_their_device),
-        CASE(ceilings_of_others_are_not_used),
-        CASE(roofs_are_drawn_by_device_and_precision),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

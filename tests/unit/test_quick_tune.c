@@ -3,22 +3,17 @@
  * Quick tuning, on the sample plug-in's Relus: sample_relu is trusted, sample_slow and sample_wrong
  * are not. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
 #include "engine/graph/op.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/sample_plugin.h"
+#include "tests/lib/unit.h"
 
 /* ThreadSanitizer does not bear a new thread in the child of a program with threads. */
 #if defined(__SANITIZE_THREAD__)
@@ -84,9 +79,8 @@ static double time_of(const struct exe *exe, const char *kernel)
     return NAN;
 }
 
-static void one_of_similar_steps_is_tried(void **state)
+TEST(one_of_similar_steps_is_tried)
 {
-    (void)state;
     struct exe *first = relu_of(1 << 16);
     assert_string_equal(exe_step_at(first, 0).kernel->name, "sample_relu");
     assert_true(time_of(first, "sample_relu") > 0);
@@ -101,9 +95,8 @@ static void one_of_similar_steps_is_tried(void **state)
 }
 
 /* The cache names a winner that is wrong. */
-static void a_distrusted_winner_is_on_trial_again(void **state)
+TEST(a_distrusted_winner_is_on_trial_again)
 {
-    (void)state;
     if (!CHILDREN_WITH_THREADS)
         skip();
     struct tune_cache cache;
@@ -122,9 +115,8 @@ static void a_distrusted_winner_is_on_trial_again(void **state)
     exe_free(similar);
 }
 
-static void who_loses_three_times_is_left_out(void **state)
+TEST(who_loses_three_times_is_left_out)
 {
-    (void)state;
     if (!CHILDREN_WITH_THREADS)
         skip();
     for (int k = 0; k < 3; k++) {
@@ -153,14 +145,5 @@ static int load(void **state)
     return plugin_kernel_count() > 0 ? 0 : -1;
 }
 
-#define CACHED(test) cmocka_unit_test_setup_teardown(test, open_cache, close_cache)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CACHED(one_of_similar_steps_is_tried),
-        CACHED(a_distrusted_winner_is_on_trial_again),
-        CACHED(who_loses_three_times_is_left_out),
-    };
-    return cmocka_run_group_tests(tests, load, NULL);
-}
+const struct unit_fixture unit_fixture = {
+    .before_all = load, .before_each = open_cache, .after_each = close_cache};

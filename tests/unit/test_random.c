@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdbool.h>
 
 #include "base/random.h"
+#include "tests/lib/unit.h"
 
 /* Known answers of Philox 4x32-10 from the Random123 distribution (kat_vectors): counter and key
  * all zero; all ones is not reachable here, since counter words 2 and 3 are always zero. */
-static void matches_the_known_answer(void **state)
+TEST(matches_the_known_answer)
 {
-    (void)state;
     uint32_t word[4];
     random_words(0, 0, word);
     assert_int_equal(word[0], 0x6627e8d5u);
@@ -24,9 +17,8 @@ static void matches_the_known_answer(void **state)
     assert_int_equal(word[3], 0x9b00dbd8u);
 }
 
-static void runs_are_the_same_words(void **state)
+TEST(runs_are_the_same_words)
 {
-    (void)state;
     enum { COUNT = 43 };
     static const uint64_t firsts[] = {0, 5, 0xfffffffdu, 0xffffffff0000000cu};
     for (int f = 0; f < 4; f++) {
@@ -39,9 +31,8 @@ static void runs_are_the_same_words(void **state)
     }
 }
 
-static void numbers_depend_on_seed_and_index_alone(void **state)
+TEST(numbers_depend_on_seed_and_index_alone)
 {
-    (void)state;
     double forward[64], same = 0;
     for (int k = 0; k < 64; k++)
         forward[k] = random_uniform(5, (uint64_t)k);
@@ -78,9 +69,8 @@ static struct moments moments_of(double (*draw)(uint64_t, uint64_t), uint64_t se
 }
 
 /* Bounds are five standard errors of 200 000 draws. */
-static void uniform_is_uniform(void **state)
+TEST(uniform_is_uniform)
 {
-    (void)state;
     struct moments m = moments_of(random_uniform, 42);
     assert_true(m.low >= 0 && m.high < 1);
     assert_true(m.low < 1e-4 && m.high > 1 - 1e-4);
@@ -89,9 +79,8 @@ static void uniform_is_uniform(void **state)
     assert_true(fabs(m.correlation) < 5 / 447.2);
 }
 
-static void normal_is_normal(void **state)
+TEST(normal_is_normal)
 {
-    (void)state;
     struct moments m = moments_of(random_normal, 43);
     assert_true(fabs(m.mean) < 5 / 447.2);
     assert_true(fabs(m.variance - 1) < 5 * 1.4142 / 447.2);
@@ -100,23 +89,9 @@ static void normal_is_normal(void **state)
     assert_true(isfinite(m.low) && isfinite(m.high));
 }
 
-static void names_give_streams(void **state)
+TEST(names_give_streams)
 {
-    (void)state;
     assert_true(random_hash("") == 0xcbf29ce484222325u);
     assert_true(random_hash("a") == 0xaf63dc4c8601ec8cu); /* FNV-1a test vectors */
     assert_true(random_hash("foobar") == 0x85944171f73967e8u);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_the_known_answer),
-        cmocka_unit_test(runs_are_the_same_words),
-        cmocka_unit_test(numbers_depend_on_seed_and_index_alone),
-        cmocka_unit_test(uniform_is_uniform),
-        cmocka_unit_test(normal_is_normal),
-        cmocka_unit_test(names_give_streams),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sets of rows are equal in any order, and in no other way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/unit.h"
 
 enum { ROWS = 3, COLUMNS = 2 };
 
@@ -23,16 +18,14 @@ static double error_of(double *a, double *b)
     return ref_set_error(&x, &y);
 }
 
-static void order_is_ignored(void **state)
+TEST(order_is_ignored)
 {
-    (void)state;
     double a[] = {1, 10, 2, 20, 3, 30}, b[] = {3, 30, 1, 10, 2, 20};
     assert_true(error_of(a, b) == 0);
 }
 
-static void errors_are_relative_to_the_column(void **state)
+TEST(errors_are_relative_to_the_column)
 {
-    (void)state;
     double a[] = {1, 10, 2, 20, 3, 33}, b[] = {3, 30, 1, 10, 2, 20};
     assert_true(fabs(error_of(a, b) - 0.1) < 1e-12);
     double small[] = {1.3, 10, 2, 20, 3, 30};
@@ -40,32 +33,28 @@ static void errors_are_relative_to_the_column(void **state)
 }
 
 /* One row of b cannot stand for two of a. */
-static void rows_are_paired_once(void **state)
+TEST(rows_are_paired_once)
 {
-    (void)state;
     double a[] = {1, 10, 1, 10, 3, 30}, b[] = {1, 10, 2, 20, 3, 30};
     assert_true(error_of(a, b) > 0.3);
 }
 
-static void what_is_not_a_number_is_wrong(void **state)
+TEST(what_is_not_a_number_is_wrong)
 {
-    (void)state;
     double a[] = {(double)NAN, 10, 2, 20, 3, 30}, b[] = {1, 10, 2, 20, 3, 30};
     assert_true(error_of(a, b) > 1);
 }
 
-static void other_shapes_are_wrong(void **state)
+TEST(other_shapes_are_wrong)
 {
-    (void)state;
     double a[] = {1, 10, 2, 20, 3, 30};
     struct ref_tensor x = {.dtype = DTYPE_F32, .shape = shape_of(3, 2), .count = 6, .f = a};
     struct ref_tensor y = {.dtype = DTYPE_F32, .shape = shape_of(2, 3), .count = 6, .f = a};
     assert_true(isinf(ref_set_error(&x, &y)));
 }
 
-static void integers_are_compared_too(void **state)
+TEST(integers_are_compared_too)
 {
-    (void)state;
     int64_t a[] = {7, 1, 7, 2}, b[] = {7, 2, 7, 1}, c[] = {7, 2, 7, 3};
     struct ref_tensor x = {.dtype = DTYPE_I64, .shape = shape_of(2, 2), .count = 4, .i = a};
     struct ref_tensor y = {.dtype = DTYPE_I64, .shape = shape_of(2, 2), .count = 4, .i = b};
@@ -75,9 +64,8 @@ static void integers_are_compared_too(void **state)
 }
 
 /* The last tile is not whole, and the worst element is in it. */
-static void native_memory_is_compared_as_tensors_are(void **state)
+TEST(native_memory_is_compared_as_tensors_are)
 {
-    (void)state;
     enum { COUNT = 50001 };
     static float native[COUNT];
     static double got[COUNT], want[COUNT];
@@ -96,9 +84,8 @@ static void native_memory_is_compared_as_tensors_are(void **state)
 }
 
 /* Differences count where one looks, the largest number everywhere. */
-static void only_tiles_that_are_looked_at_are_compared(void **state)
+TEST(only_tiles_that_are_looked_at_are_compared)
 {
-    (void)state;
     enum { COUNT = 3 * REF_TILE };
     static float native[COUNT];
     static double want[COUNT];
@@ -109,19 +96,4 @@ static void only_tiles_that_are_looked_at_are_compared(void **state)
     assert_true(ref_native_error(NULL, DTYPE_F32, native, &y, looked_at) == 0);
     looked_at[1] = true;
     assert_true(ref_native_error(NULL, DTYPE_F32, native, &y, looked_at) == 0.5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_is_ignored),
-        cmocka_unit_test(errors_are_relative_to_the_column),
-        cmocka_unit_test(rows_are_paired_once),
-        cmocka_unit_test(what_is_not_a_number_is_wrong),
-        cmocka_unit_test(other_shapes_are_wrong),
-        cmocka_unit_test(integers_are_compared_too),
-        cmocka_unit_test(native_memory_is_compared_as_tensors_are),
-        cmocka_unit_test(only_tiles_that_are_looked_at_are_compared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

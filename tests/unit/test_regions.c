@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/regions.h"
 
 enum { H = 9, W = 7, BOXES = 4, SIZE = 5 };
@@ -45,9 +40,8 @@ static double at(double low, double high, int i, int size)
     return low * (size - 1) + i * (high - low) * (size - 1) / (SIZE - 1);
 }
 
-static void crops_are_read_where_tensorflow_reads_them(void **state)
+TEST(crops_are_read_where_tensorflow_reads_them)
 {
-    (void)state;
     const float level[BOXES] = {0, 1, 1, 0};
     struct graph *g = graph_new("crops");
     const int maps[] = {map_of(g, 0), map_of(g, 1)};
@@ -69,9 +63,8 @@ static void crops_are_read_where_tensorflow_reads_them(void **state)
 }
 
 /* Box 1 covers most of box 0, which is worse in class 0 and better in class 1; box 2 is apart. */
-static void suppression_keeps_the_best_of_each_class(void **state)
+TEST(suppression_keeps_the_best_of_each_class)
 {
-    (void)state;
     const float corners[3][4] = {{0, 0, 10, 10}, {0, 1, 10, 11}, {50, 50, 60, 60}};
     const float scores[2][3] = {{0, 0, 0}, {0.5f, 0.9f, 0}};
     const float others[2][3] = {{0, 0, 0}, {0.7f, 0.6f, 0.1f}};
@@ -94,9 +87,8 @@ static void suppression_keeps_the_best_of_each_class(void **state)
 
 /* Widths count both end pixels: box 10..19 is 10 wide; half its width to the right, twice as wide.
  */
-static void deltas_move_and_scale_boxes(void **state)
+TEST(deltas_move_and_scale_boxes)
 {
-    (void)state;
     const float box[] = {10, 10, 19, 29}, delta[] = {0.5f, 0, logf(2), 0};
     const double wanted[] = {10, 10, 30, 30};
     struct graph *g = graph_new("decode");
@@ -107,14 +99,4 @@ static void deltas_move_and_scale_boxes(void **state)
     for (int k = 0; k < 4; k++)
         assert_true(fabs(out.f[k] - wanted[k]) < 1e-5);
     ref_release(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crops_are_read_where_tensorflow_reads_them),
-        cmocka_unit_test(suppression_keeps_the_best_of_each_class),
-        cmocka_unit_test(deltas_move_and_scale_boxes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

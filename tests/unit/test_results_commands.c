@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ridge ingest and ridge export --format as a user types them, on made databases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
                                     "bbbbbbbb-0000-4000-8000-000000000002"};
@@ -90,7 +85,7 @@ static void fails(struct place *place, const char *words, const char *why)
         fail_msg("ridge %s: \"%s\" does not say \"%s\"", words, place->output, why);
 }
 
-static void ingest_counts_what_is_new(void **state)
+TEST(ingest_counts_what_is_new)
 {
     struct place *place = *state;
     runs(place, "ingest 1.db --db 0.db --json",
@@ -104,7 +99,7 @@ static void ingest_counts_what_is_new(void **state)
     runs(place, "export --format json --run all", "| jq -e 'length == 2'"); /* out/ridge.db */
 }
 
-static void one_bad_file_keeps_no_other_out(void **state)
+TEST(one_bad_file_keeps_no_other_out)
 {
     struct place *place = *state;
     assert_int_equal(ridge(place, "ingest absent.db 1.db --db 0.db", ""), 2);
@@ -114,7 +109,7 @@ static void one_bad_file_keeps_no_other_out(void **state)
     fails(place, "ingest 0.db --db 0.db", "itself");
 }
 
-static void export_finds_the_run(void **state)
+TEST(export_finds_the_run)
 {
     struct place *place = *state;
     runs(place, "ingest 1.db --db 0.db", "");
@@ -129,7 +124,7 @@ static void export_finds_the_run(void **state)
     assert_non_null(strstr(place->output, "17")); /* a head, twice 8 metrics */
 }
 
-static void mistakes_are_explained(void **state)
+TEST(mistakes_are_explained)
 {
     struct place *place = *state;
     fails(place, "export --format cvs --db 0.db", "did you mean \"csv\"");
@@ -142,15 +137,4 @@ static void mistakes_are_explained(void **state)
     fails(place, "export --format csv --db 0.db -o .", "is a folder");
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(ingest_counts_what_is_new),
-        CASE(one_bad_file_keeps_no_other_out),
-        CASE(export_finds_the_run),
-        CASE(mistakes_are_explained),
-    };
-#undef CASE
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

@@ -3,14 +3,9 @@
  * Accuracy and special values of engine/kernels/lib/simd_math.h, for the instruction set that this
  * file is compiled for. The bounds are those stated in its head. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "engine/kernels/lib/simd_math.h"
+#include "tests/lib/unit.h"
 
 typedef vf vector_function(vf x);
 
@@ -106,9 +101,8 @@ static void check_sweep(const struct sweep *s)
         fail_msg("[%g, %g]: %g, bound %g", s->low, s->high, worst, s->absolute);
 }
 
-static void accuracy(void **state)
+TEST(accuracy)
 {
-    (void)state;
     static const struct sweep sweeps[] = {
         {call_exp, exp, -104, 88.7, .ulps = 1.1},
         {call_exp, exp, 1e-9, 1, true, .ulps = 1.1},
@@ -137,9 +131,8 @@ static void accuracy(void **state)
         check_sweep(&sweeps[k]);
 }
 
-static void nan_stays(void **state)
+TEST(nan_stays)
 {
-    (void)state;
     static vector_function *const all[] = {
         call_exp,  call_exp_fast, call_expm1,    call_log,       call_log1p, call_tanh, call_erf,
         call_silu, call_sigmoid,  call_gelu_erf, call_gelu_tanh, call_sin,   call_cos,
@@ -155,9 +148,8 @@ static void nan_stays(void **state)
     }
 }
 
-static void special_values(void **state)
+TEST(special_values)
 {
-    (void)state;
     static const struct {
         vector_function *f;
         float x;
@@ -219,9 +211,8 @@ static double act_of(float x, enum function act, float a, float b)
     return y[0];
 }
 
-static void activations(void **state)
+TEST(activations)
 {
-    (void)state;
     for (float x = -9; x <= 9; x += 0.37f) {
         double d = x;
         assert_true(act_of(x, FN_COPY, 0, 0) == d);
@@ -240,9 +231,8 @@ static void activations(void **state)
     }
 }
 
-static void masks_and_bools(void **state)
+TEST(masks_and_bools)
 {
-    (void)state;
     uint8_t bytes[VL], back[16];
     float x[VL];
     for (int k = 0; k < VL; k++) {
@@ -258,14 +248,4 @@ static void masks_and_bools(void **state)
     vm_store_bool(back, loaded);
     for (int k = 0; k < VL; k++)
         assert_int_equal(back[k], bytes[k] != 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accuracy),        cmocka_unit_test(nan_stays),
-        cmocka_unit_test(special_values),  cmocka_unit_test(activations),
-        cmocka_unit_test(masks_and_bools),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdbool.h>
 
 #include "base/random.h"
 #include "base/stats.h"
+#include "tests/lib/unit.h"
 
-static void quantiles_lie_between_neighbours(void **state)
+TEST(quantiles_lie_between_neighbours)
 {
-    (void)state;
     double x[] = {4, 1, 3, 2, 5};
     stats_sort(x, 5);
     assert_true(x[0] == 1 && x[4] == 5);
@@ -26,9 +19,8 @@ static void quantiles_lie_between_neighbours(void **state)
     assert_true(stats_quantile(x, 5, -1) == 1 && stats_quantile(x, 5, 2) == 5);
 }
 
-static void few_samples(void **state)
+TEST(few_samples)
 {
-    (void)state;
     double one = 7, low, high;
     assert_true(isnan(stats_median(&one, 0)));
     assert_true(stats_median(&one, 1) == 7);
@@ -39,9 +31,8 @@ static void few_samples(void **state)
 }
 
 /* An interval of 95 % must hold the true median in 95 of 100 experiments; it rounds outwards. */
-static void the_interval_holds_the_median(void **state)
+TEST(the_interval_holds_the_median)
 {
-    (void)state;
     enum { EXPERIMENTS = 2000 };
     static const int sizes[] = {6, 9, 25, 100};
     for (int s = 0; s < 4; s++) {
@@ -61,9 +52,8 @@ static void the_interval_holds_the_median(void **state)
     }
 }
 
-static void the_interval_narrows(void **state)
+TEST(the_interval_narrows)
 {
-    (void)state;
     double x[400], low, high, width[2];
     for (int k = 0; k < 400; k++)
         x[k] = k;
@@ -73,15 +63,4 @@ static void the_interval_narrows(void **state)
         width[s] = (high - low) / count;
     }
     assert_true(width[1] < 0.6 * width[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_lie_between_neighbours),
-        cmocka_unit_test(few_samples),
-        cmocka_unit_test(the_interval_holds_the_median),
-        cmocka_unit_test(the_interval_narrows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

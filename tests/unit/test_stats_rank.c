@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Probabilities and rank tests against published values; their error rates by simulation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 
@@ -13,6 +7,7 @@
 #include "base/random.h"
 #include "base/rank.h"
 #include "base/stats.h"
+#include "tests/lib/unit.h"
 
 static void near(double value, double want, double bound)
 {
@@ -21,9 +16,8 @@ static void near(double value, double want, double bound)
 }
 
 /* Closed forms (NIST DLMF 5.4, 5.15), the recurrence, and the inverse. */
-static void derivatives_of_log_gamma(void **state)
+TEST(derivatives_of_log_gamma)
 {
-    (void)state;
     near(digamma(1), -0.5772156649015329, 1e-9);
     near(digamma(0.5), -1.9635100260214235, 1e-9);
     near(trigamma(1), 1.6449340668482264, 1e-9);
@@ -36,9 +30,8 @@ static void derivatives_of_log_gamma(void **state)
 }
 
 /* Tables of Abramowitz and Stegun (26.1, 26.10) and of the binomial distribution. */
-static void published_probabilities(void **state)
+TEST(published_probabilities)
 {
-    (void)state;
     near(normal_quantile(0.975), 1.959963985, 1e-8);
     near(normal_quantile(0.5), 0, 1e-12);
     near(normal_cdf(1), 0.8413447461, 1e-10);
@@ -57,9 +50,8 @@ static void published_probabilities(void **state)
 
 /* Hollander and Wolfe (1973), page 69: W = 35, one-sided p 0.1272; R's wilcox.test gives the same.
  * Its two-sided 95 % interval by hand: qwilcox(0.025, 10, 5) = 9, differences 9 and 42 of 50. */
-static void published_rank_test(void **state)
+TEST(published_rank_test)
 {
-    (void)state;
     double x[] = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46};
     double y[] = {1.15, 0.88, 0.90, 0.74, 1.21}, low, high, all[50];
     stats_sort(x, 10);
@@ -79,9 +71,8 @@ static void published_rank_test(void **state)
 
 /* Complete separation: 2 / C(n+m, n). Table of critical values: 10 against 10, 5 % two-sided, 23.
  */
-static void exact_rank_probabilities(void **state)
+TEST(exact_rank_probabilities)
 {
-    (void)state;
     double x[] = {1, 2, 3, 4, 5}, y[] = {6, 7, 8, 9, 10}, low, high;
     near(mann_whitney_p(x, 5, y, 5, 1), 2.0 / 252, 1e-12);
     near(mann_whitney_p(y, 5, x, 5, 1), 2.0 / 252, 1e-12);
@@ -106,9 +97,8 @@ static void exact_rank_probabilities(void **state)
 
 /* By hand: x = 1 2 2 3, y = 2 3 3 4: U = 3, ties 3^3-3 + 3^3-3 = 48,
  * variance 16/12 (9 - 48/56) = 10.857, z = (5 - 0.5) / 3.295 = 1.3657, p = 0.1720. */
-static void ties_by_hand(void **state)
+TEST(ties_by_hand)
 {
-    (void)state;
     double x[] = {1, 2, 2, 3}, y[] = {2, 3, 3, 4}, same[] = {7, 7, 7};
     near(mann_whitney_u(x, 4, y, 4), 2.0 * 0.5 + 1 + 0.5 * 2, 1e-12);
     near(mann_whitney_p(x, 4, y, 4, 1), 2 * (1 - normal_cdf(4.5 / sqrt(10.857142857))), 1e-9);
@@ -116,9 +106,8 @@ static void ties_by_hand(void **state)
 }
 
 /* The example of Benjamini and Hochberg (JRSS B 57, 1995): 15 p-values, 4 rejected at 5 %. */
-static void published_false_discovery(void **state)
+TEST(published_false_discovery)
 {
-    (void)state;
     double p[] = {.0344, .0001, .0004, .0019, .0095, .0201, .0278, .0298,
                   NAN,   .0459, .3240, .4262, .5719, .6528, .7590, 1.0};
     double adjusted[16];
@@ -134,9 +123,8 @@ static void published_false_discovery(void **state)
 }
 
 /* loadgen: t = 1 needs 64 queries at p90, 219 at p97, 662 at p99, 6636 at p99.9. */
-static void published_early_stopping(void **state)
+TEST(published_early_stopping)
 {
-    (void)state;
     static const struct {
         double quantile;
         int queries;
@@ -154,9 +142,8 @@ static void published_early_stopping(void **state)
 }
 
 /* Under no difference the exact test rejects at most as often as it says; the interval covers. */
-static void false_alarms_of_the_rank_test(void **state)
+TEST(false_alarms_of_the_rank_test)
 {
-    (void)state;
     enum { TRIALS = 4000 };
     static const int sizes[][2] = {{5, 5}, {8, 12}, {25, 30}};
     for (int s = 0; s < 3; s++) {
@@ -178,19 +165,4 @@ static void false_alarms_of_the_rank_test(void **state)
             fail_msg("%d against %d: %d rejected, %d covered of %d", sizes[s][0], sizes[s][1],
                      rejected, covered, TRIALS);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(derivatives_of_log_gamma),
-        cmocka_unit_test(published_probabilities),
-        cmocka_unit_test(published_rank_test),
-        cmocka_unit_test(exact_rank_probabilities),
-        cmocka_unit_test(ties_by_hand),
-        cmocka_unit_test(published_false_discovery),
-        cmocka_unit_test(published_early_stopping),
-        cmocka_unit_test(false_alarms_of_the_rank_test),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Spread, effective samples and change points: by hand and by simulation with seeded numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,10 +7,10 @@
 #include "base/random.h"
 #include "base/series.h"
 #include "base/stats.h"
+#include "tests/lib/unit.h"
 
-static void spread_by_hand(void **state)
+TEST(spread_by_hand)
 {
-    (void)state;
     double x[] = {2, 4, 4, 4, 5, 5, 7, 9}, scratch[8];
     assert_true(stats_mean(x, 8) == 5);
     assert_true(fabs(stats_sd(x, 8) - sqrt(32.0 / 7)) < 1e-12);
@@ -50,9 +44,8 @@ static double sorted_median(const double *x, int count, double *sorted)
 
 /* The sd of the median over repetitions is the truth; the error from one series must tell it, also
  * when samples are correlated, where the plain count is wrong by half (rho .6) or by three. */
-static void effective_samples_tell_the_error(void **state)
+TEST(effective_samples_tell_the_error)
 {
-    (void)state;
     enum { COUNT = 400, TRIALS = 300 };
     static const double rhos[] = {0, 0.6, 0.9};
     for (int r = 0; r < 3; r++) {
@@ -71,9 +64,8 @@ static void effective_samples_tell_the_error(void **state)
     }
 }
 
-static void few_or_constant_samples(void **state)
+TEST(few_or_constant_samples)
 {
-    (void)state;
     double same[] = {3, 3, 3, 3, 3, 3, 3, 3}, scratch[8];
     assert_true(series_effective(same, 8, 3) >= 1);
     assert_true(series_effective(same, 2, 3) == 2);
@@ -82,9 +74,8 @@ static void few_or_constant_samples(void **state)
 }
 
 /* A step of ten sd in the middle must not count as noise, and the df are those of its scatter. */
-static void noise_of_a_history_with_a_step(void **state)
+TEST(noise_of_a_history_with_a_step)
 {
-    (void)state;
     enum { COUNT = 30, TRIALS = 1000 };
     static double found[TRIALS];
     for (int t = 0; t < TRIALS; t++) {
@@ -107,9 +98,8 @@ static int changes_of(const double *x, int count, struct change_point *changes)
     return series_changes(x, count, &rules, scratch, changes, 8);
 }
 
-static void steps_are_found_where_they_are(void **state)
+TEST(steps_are_found_where_they_are)
 {
-    (void)state;
     double x[60];
     struct change_point changes[8];
     for (int k = 0; k < 60; k++)
@@ -131,9 +121,8 @@ static void steps_are_found_where_they_are(void **state)
     }
 }
 
-static void error_rates_of_change_points(void **state)
+TEST(error_rates_of_change_points)
 {
-    (void)state;
     enum { TRIALS = 200, COUNT = 30 };
     int alarms = 0, hits = 0;
     for (int t = 0; t < TRIALS; t++) {
@@ -148,17 +137,4 @@ static void error_rates_of_change_points(void **state)
     }
     if (alarms > 6 || hits < TRIALS * 95 / 100)
         fail_msg("%d false alarms, %d steps found in %d histories", alarms, hits, TRIALS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spread_by_hand),
-        cmocka_unit_test(effective_samples_tell_the_error),
-        cmocka_unit_test(few_or_constant_samples),
-        cmocka_unit_test(noise_of_a_history_with_a_step),
-        cmocka_unit_test(steps_are_found_where_they_are),
-        cmocka_unit_test(error_rates_of_change_points),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Issue 15.4: the sum of the steps against the whole, and steps against their own trials. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,11 +9,11 @@
 #include "base/registry.h"
 #include "engine/compile/compile.h"
 #include "harness/campaign/steps_check.h"
+#include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 
-static void a_quarter_apart_is_said(void **state)
+TEST(a_quarter_apart_is_said)
 {
-    (void)state;
     static const struct {
         double sum_s, whole_s;
         const char *text;
@@ -41,9 +35,8 @@ static void a_quarter_apart_is_said(void **state)
     }
 }
 
-static void a_step_far_behind_its_trial_is_named(void **state)
+TEST(a_step_far_behind_its_trial_is_named)
 {
-    (void)state;
     char text[400];
     struct step_time steps[] = {
         {"conv1", "Conv", 2e-3, 0.5e-3},      {"relu\033[2J", "Relu", 9e-3, 1e-3},
@@ -74,9 +67,8 @@ static const struct profiler_metric *find(const struct counts *c, const char *na
 }
 
 /* The rows of a compiled network, whose steps are said to have taken a second each. */
-static void rows_carry_sum_ratio_and_trials(void **state)
+TEST(rows_carry_sum_ratio_and_trials)
 {
-    (void)state;
     struct error err = {0};
     struct arena arena = {0};
     struct counts counts;
@@ -113,14 +105,4 @@ static void rows_carry_sum_ratio_and_trials(void **state)
     }
     graph_free(g);
     arena_release(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quarter_apart_is_said),
-        cmocka_unit_test(a_step_far_behind_its_trial_is_named),
-        cmocka_unit_test(rows_carry_sum_ratio_and_trials),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

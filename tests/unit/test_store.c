@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is put into the store is there again, and a file that cannot be used is refused untouched.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <math.h>
@@ -21,6 +15,7 @@
 #include "results/sqlite.h"
 #include "tests/lib/child.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 static const char uuid_a[] = "aaaaaaaa-0000-4000-8000-000000000001";
 
@@ -93,7 +88,7 @@ static void fill(struct place *place, const char *path, const char *uuid, int re
     store_close(store);
 }
 
-static void what_is_put_is_there(void **state)
+TEST(what_is_put_is_there)
 {
     struct place *place = *state;
     fill(place, place->db, uuid_a, 3, 20);
@@ -128,7 +123,7 @@ static void what_is_put_is_there(void **state)
 }
 
 /* At rest and after reading there is one file and nothing beside it. */
-static void database_is_one_file(void **state)
+TEST(database_is_one_file)
 {
     struct place *place = *state;
     char beside[620];
@@ -143,7 +138,7 @@ static void database_is_one_file(void **state)
     }
 }
 
-static void unfinished_run_is_found_and_goes_on(void **state)
+TEST(unfinished_run_is_found_and_goes_on)
 {
     struct place *place = *state;
     struct store *store = open_store(place, place->db, STORE_WRITE);
@@ -166,7 +161,7 @@ static void unfinished_run_is_found_and_goes_on(void **state)
     store_close(store);
 }
 
-static void same_place_in_the_plan_twice_is_refused_whole(void **state)
+TEST(same_place_in_the_plan_twice_is_refused_whole)
 {
     struct place *place = *state;
     struct store *store = open_store(place, place->db, STORE_WRITE);
@@ -185,7 +180,7 @@ static void same_place_in_the_plan_twice_is_refused_whole(void **state)
 }
 
 /* The second run of a name was taken for the first, and its points for points that were there. */
-static void a_uuid_is_never_empty_and_never_there_twice(void **state)
+TEST(a_uuid_is_never_empty_and_never_there_twice)
 {
     struct place *place = *state;
     struct store *store = open_store(place, place->db, STORE_WRITE);
@@ -223,7 +218,7 @@ static void make_visit(struct visit_record *visit, int round, double median_s)
                                    .level_count = 2};
 }
 
-static void a_result_is_replaced_by_itself_with_more_visits_and_read_back(void **state)
+TEST(a_result_is_replaced_by_itself_with_more_visits_and_read_back)
 {
     struct place *place = *state;
     struct store *store = open_store(place, place->db, STORE_WRITE);
@@ -297,7 +292,7 @@ static void write_file(const char *path, const void *data, size_t size)
     fclose(file);
 }
 
-static void other_files_are_refused_untouched(void **state)
+TEST(other_files_are_refused_untouched)
 {
     struct place *place = *state;
     char text[100] = "", back[100];
@@ -324,7 +319,7 @@ static void other_files_are_refused_untouched(void **state)
         refuse(place, place->db, mode, "another program");
 }
 
-static void newer_version_is_refused(void **state)
+TEST(newer_version_is_refused)
 {
     struct place *place = *state;
     fill(place, place->db, uuid_a, 1, 5);
@@ -335,7 +330,7 @@ static void newer_version_is_refused(void **state)
         refuse(place, place->db, mode, "newer ridge (schema 999");
 }
 
-static void damaged_pages_are_an_error_not_a_crash(void **state)
+TEST(damaged_pages_are_an_error_not_a_crash)
 {
     struct place *place = *state;
     fill(place, place->db, uuid_a, 3, 2000);
@@ -372,7 +367,7 @@ static void read_only_file_is_refused_for_writing(void *context)
     store_close(store);
 }
 
-static void read_only_database(void **state)
+TEST(read_only_database)
 {
     struct place *place = *state;
     char out[600];
@@ -389,7 +384,7 @@ static void read_only_database(void **state)
     chmod(out, 0755);
 }
 
-static void locked_database_is_waited_for_then_named(void **state)
+TEST(locked_database_is_waited_for_then_named)
 {
     struct place *place = *state;
     struct store *a = open_store(place, place->db, STORE_WRITE);
@@ -406,7 +401,7 @@ static void locked_database_is_waited_for_then_named(void **state)
     store_close(b);
 }
 
-static void removed_database_is_noticed(void **state)
+TEST(removed_database_is_noticed)
 {
     struct place *place = *state;
     struct store *store = open_store(place, place->db, STORE_WRITE);
@@ -419,7 +414,7 @@ static void removed_database_is_noticed(void **state)
     store_close(store);
 }
 
-static void names_with_a_meaning_for_sqlite_are_files(void **state)
+TEST(names_with_a_meaning_for_sqlite_are_files)
 {
     struct place *place = *state;
     char here[600];
@@ -436,7 +431,7 @@ static void names_with_a_meaning_for_sqlite_are_files(void **state)
     assert_int_equal(chdir(here), 0);
 }
 
-static void migrations_go_forward_whole_or_not_at_all(void **state)
+TEST(migrations_go_forward_whole_or_not_at_all)
 {
     struct place *place = *state;
     struct embedded *ours = migrate_files();
@@ -466,7 +461,7 @@ static void migrations_go_forward_whole_or_not_at_all(void **state)
 }
 
 /* A point that begins counts until its result is stored, or it is stopped in good order. */
-static void attempts_count_until_there_is_a_result(void **state)
+TEST(attempts_count_until_there_is_a_result)
 {
     struct place *place = *state;
     struct store *store = open_store(place, place->db, STORE_WRITE);
@@ -495,7 +490,7 @@ static const char old_run[] =
     "NULL,"
     "0, '', '', 'finished', 'valid', '')";
 
-static void ceilings_of_version_1_are_kept(void **state)
+TEST(ceilings_of_version_1_are_kept)
 {
     struct place *place = *state;
     struct embedded *ours = migrate_files();
@@ -535,27 +530,4 @@ static void ceilings_of_version_1_are_kept(void **state)
     free(ours);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(what_is_put_is_there),
-        CASE(database_is_one_file),
-        CASE(unfinished_run_is_found_and_goes_on),
-        CASE(same_place_in_the_plan_twice_is_refused_whole),
-        CASE(a_uuid_is_never_empty_and_never_there_twice),
-        CASE(a_result_is_replaced_by_itself_with_more_visits_and_read_back),
-        CASE(other_files_are_refused_untouched),
-        CASE(newer_version_is_refused),
-        CASE(damaged_pages_are_an_error_not_a_crash),
-        CASE(read_only_database),
-        CASE(locked_database_is_waited_for_then_named),
-        CASE(removed_database_is_noticed),
-        CASE(names_with_a_meaning_for_sqlite_are_files),
-        CASE(migrations_go_forward_whole_or_not_at_all),
-        CASE(attempts_count_until_there_is_a_result),
-        CASE(ceilings_of_version_1_are_kept),
-    };
-#undef CASE
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

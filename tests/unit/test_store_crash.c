@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A process that writes results is killed, is not alone, or runs out of room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +14,7 @@
 #include "results/sqlite.h"
 #include "tests/lib/child.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 enum { ROUNDS = 15, PUTS = 25, SAMPLES = 200 };
 
@@ -110,7 +105,7 @@ static void wait_for_one(const struct place *place, int round)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static void nothing_that_was_put_is_lost_to_a_kill(void **state)
+TEST(nothing_that_was_put_is_lost_to_a_kill)
 {
     struct place *place = *state;
     for (int round = 0; round < ROUNDS; round++) {
@@ -157,7 +152,7 @@ static void put_some(struct place *place, const char *uuid)
     _exit(0);
 }
 
-static void two_writers_wait_for_each_other(void **state)
+TEST(two_writers_wait_for_each_other)
 {
     struct place *place = *state;
     int result;
@@ -211,7 +206,7 @@ static void fill_up(void *context)
     store_close(store);
 }
 
-static void full_disk_loses_nothing(void **state)
+TEST(full_disk_loses_nothing)
 {
     struct place *place = *state;
     struct store *store;
@@ -225,14 +220,4 @@ static void full_disk_loses_nothing(void **state)
     store_close(store);
 }
 
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, place_open, place_close)
-    const struct CMUnitTest tests[] = {
-        CASE(nothing_that_was_put_is_lost_to_a_kill),
-        CASE(two_writers_wait_for_each_other),
-        CASE(full_disk_loses_nothing),
-    };
-#undef CASE
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

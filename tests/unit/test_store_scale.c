@@ -3,12 +3,6 @@
  * Many results stay quick to read: every view in less than a second of CPU time, merging in less
  * than 20 s. RIDGE_STORE_RESULTS: how many results of 1000 samples and 60 steps; 50 unless
  * tests/long/store.sh asks for a million samples. Prints what it measured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +14,7 @@
 #include "results/query.h"
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
 
 enum { SAMPLES = 1000, STEPS = 60 };
 
@@ -111,7 +106,7 @@ static double slowest_view(struct place *place, struct store *store, bool whole)
     return slowest;
 }
 
-static void views_are_quick(void **state)
+TEST(views_are_quick)
 {
     struct place *place = *state;
     struct store *store;
@@ -126,7 +121,7 @@ static void views_are_quick(void **state)
     store_close(store);
 }
 
-static void merging_is_quick(void **state)
+TEST(merging_is_quick)
 {
     struct place *place = *state;
     struct store *store;
@@ -151,11 +146,4 @@ static void merging_is_quick(void **state)
     store_close(store);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(views_are_quick, place_open, place_close),
-        cmocka_unit_test_setup_teardown(merging_is_quick, place_open, place_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};

@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include "base/options.h"
 #include "base/registry.h"
 #include "harness/suite/suite.h"
+#include "tests/lib/unit.h"
 
 enum { CPUS = 6 };
 
@@ -51,9 +45,8 @@ static void integers_are(const struct suite_axis *axis, const char *text)
     assert_string_equal(list, text);
 }
 
-static void lists_and_ranges_become_axes(void **state)
+TEST(lists_and_ranges_become_axes)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"32", "32"},
         {"[1, 32]", "1 32"},
@@ -76,9 +69,8 @@ static void lists_and_ranges_become_axes(void **state)
     }
 }
 
-static void all_is_every_cpu(void **state)
+TEST(all_is_every_cpu)
 {
-    (void)state;
     struct suite suite;
     good("[defaults]\nthreads = [1, 6, \"all\"]\n" NCF
          "threads = { from = 1, to = \"all\", times = 2 }\n",
@@ -88,9 +80,8 @@ static void all_is_every_cpu(void **state)
     suite_release(&suite);
 }
 
-static void a_workload_takes_parameters_and_settings(void **state)
+TEST(a_workload_takes_parameters_and_settings)
 {
-    (void)state;
     struct suite suite;
     good("name = \"mine\"\n[defaults.stop]\ninterval = 0\n" RESNET
          "version = 1.5\nimage = [160, 224]\nstop = { seconds_max = 3 }\n"
@@ -111,9 +102,8 @@ static void a_workload_takes_parameters_and_settings(void **state)
     suite_release(&suite);
 }
 
-static void a_list_of_names_is_an_entry_each(void **state)
+TEST(a_list_of_names_is_an_entry_each)
 {
-    (void)state;
     struct suite suite;
     good("[[workload]]\nname = [\"bert_base\", \"bert_large\"]\ntokens = 128\n", &suite);
     assert_int_equal(suite.count, 2);
@@ -203,9 +193,8 @@ static const char *const mistakes[][2] = {
      "s.toml:1: include: there is no suite \"none.toml\"; built in: products, quick, table1"},
 };
 
-static void mistakes_name_file_line_and_key(void **state)
+TEST(mistakes_name_file_line_and_key)
 {
-    (void)state;
     for (int k = 0; k < ARRAY_COUNT(mistakes); k++)
         bad(mistakes[k][0], mistakes[k][1]);
 }
@@ -231,9 +220,8 @@ static enum status load(const char *name, struct suite *suite, struct error *err
     return suite_load(path, CPUS, suite, err);
 }
 
-static void includes_come_first_and_the_includer_wins(void **state)
+TEST(includes_come_first_and_the_includer_wins)
 {
-    (void)state;
     struct suite suite;
     struct error err = {.message = ""};
     put_file("inner.toml", "[defaults]\nbatch = 1\nthreads = 2\n" NCF);
@@ -250,9 +238,8 @@ static void includes_come_first_and_the_includer_wins(void **state)
     suite_release(&suite);
 }
 
-static void an_error_in_an_include_names_that_file(void **state)
+TEST(an_error_in_an_include_names_that_file)
 {
-    (void)state;
     struct suite suite;
     struct error err = {.message = ""};
     put_file("wrong.toml", "\nbtach = 3\n");
@@ -261,9 +248,8 @@ static void an_error_in_an_include_names_that_file(void **state)
     assert_non_null(strstr(err.message, "/wrong.toml:2: btach: "));
 }
 
-static void a_circle_of_includes_is_refused(void **state)
+TEST(a_circle_of_includes_is_refused)
 {
-    (void)state;
     struct suite suite;
     struct error err = {.message = ""};
     put_file("a.toml", "include = \"b.toml\"\n" NCF);
@@ -273,9 +259,8 @@ static void a_circle_of_includes_is_refused(void **state)
     assert_non_null(strstr(err.message, "includes itself"));
 }
 
-static void deep_includes_end(void **state)
+TEST(deep_includes_end)
 {
-    (void)state;
     struct suite suite;
     struct error err = {.message = ""};
     for (int k = 0; k < 20; k++) {
@@ -291,9 +276,8 @@ static void deep_includes_end(void **state)
     suite_release(&suite);
 }
 
-static void models_are_relative_to_the_suite(void **state)
+TEST(models_are_relative_to_the_suite)
 {
-    (void)state;
     struct suite suite;
     struct error err = {.message = ""};
     char path[128];
@@ -306,9 +290,8 @@ static void models_are_relative_to_the_suite(void **state)
     suite_release(&suite);
 }
 
-static void embedded_suites_are_found_by_name_and_path(void **state)
+TEST(embedded_suites_are_found_by_name_and_path)
 {
-    (void)state;
     static const char *const names[] = {"quick", "suites/quick.toml", "table1"};
     for (int k = 0; k < ARRAY_COUNT(names); k++) {
         struct suite suite;
@@ -331,18 +314,16 @@ static bool is_key(const char *name)
 }
 
 /* A parameter that is called like a key could not be told from it. */
-static void no_parameter_is_called_like_a_key(void **state)
+TEST(no_parameter_is_called_like_a_key)
 {
-    (void)state;
     for (int w = 0; w < workload_count(); w++)
         for (const struct param *p = workload_at(w)->params; p && p->name; p++)
             if (is_key(p->name))
                 fail_msg("%s of %s is a key", p->name, workload_at(w)->name);
 }
 
-static void every_key_is_explained_and_its_default_is_valid(void **state)
+TEST(every_key_is_explained_and_its_default_is_valid)
 {
-    (void)state;
     struct suite suite = {.cpus = CPUS};
     for (int k = 0; k < KEY_COUNT; k++) {
         const struct suite_key *key = suite_key((enum suite_key_id)k);
@@ -372,22 +353,4 @@ static int remove_folder(void **state)
     return system(command);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_and_ranges_become_axes),
-        cmocka_unit_test(all_is_every_cpu),
-        cmocka_unit_test(a_workload_takes_parameters_and_settings),
-        cmocka_unit_test(a_list_of_names_is_an_entry_each),
-        cmocka_unit_test(mistakes_name_file_line_and_key),
-        cmocka_unit_test(includes_come_first_and_the_includer_wins),
-        cmocka_unit_test(an_error_in_an_include_names_that_file),
-        cmocka_unit_test(a_circle_of_includes_is_refused),
-        cmocka_unit_test(deep_includes_end),
-        cmocka_unit_test(models_are_relative_to_the_suite),
-        cmocka_unit_test(embedded_suites_are_found_by_name_and_path),
-        cmocka_unit_test(no_parameter_is_called_like_a_key),
-        cmocka_unit_test(every_key_is_explained_and_its_default_is_valid),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+const struct unit_fixture unit_fixture = {.before_all = make_folder, .after_all = remove_folder};

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/table.h"
+#include "tests/lib/unit.h"
 
-static void columns_are_as_wide_as_their_widest_cell(void **state)
+TEST(columns_are_as_wide_as_their_widest_cell)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
@@ -35,9 +28,8 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
     free(text);
 }
 
-static void a_table_may_be_empty(void **state)
+TEST(a_table_may_be_empty)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
@@ -48,13 +40,4 @@ static void a_table_may_be_empty(void **state)
     fclose(stream);
     assert_string_equal(text, "name\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
-        cmocka_unit_test(a_table_may_be_empty),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

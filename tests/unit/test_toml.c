@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/registry.h"
 #include "base/toml.h"
+#include "tests/lib/unit.h"
 
 static enum status parse(const char *text, struct arena *arena, const struct toml_value **root,
                          struct error *err)
@@ -19,9 +13,8 @@ static enum status parse(const char *text, struct arena *arena, const struct tom
     return toml_parse("x.toml", text, strlen(text), arena, root, err);
 }
 
-static void every_kind_is_read(void **state)
+TEST(every_kind_is_read)
 {
-    (void)state;
     struct arena arena = {0};
     const struct toml_value *root;
     assert_int_equal(parse("text = \"a\\u00e4\"\nint = -3\nreal = 1.5e3\nyes = true\n"
@@ -49,9 +42,8 @@ static void every_kind_is_read(void **state)
     arena_release(&arena);
 }
 
-static void order_and_places_are_those_of_the_file(void **state)
+TEST(order_and_places_are_those_of_the_file)
 {
-    (void)state;
     static const char text[] = "zeta = 1\nalpha =\\\n  2\n";
     static const char good[] = "zeta = 1\nalpha = 2\n\n[[w]]\nb = 1\na = [\n 1,\n 2]\n"
                                "[[w]]\n c.d = 1\n";
@@ -79,9 +71,8 @@ static void order_and_places_are_those_of_the_file(void **state)
     arena_release(&arena);
 }
 
-static void mistakes_name_line_and_column(void **state)
+TEST(mistakes_name_line_and_column)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"a = 1\nb = \n", "x.toml:2:"},
         {"a = 1\na = 2\n", "x.toml:2:"},
@@ -122,9 +113,8 @@ static enum status parse_many(const char *piece, int count, const char *end, str
     return status;
 }
 
-static void depth_and_size_are_limited(void **state)
+TEST(depth_and_size_are_limited)
 {
-    (void)state;
     struct error err;
     assert_int_equal(parse_many("a.", 20, "b = 1", &err), STATUS_OK);
     assert_int_equal(parse_many("a.", 60, "b = 1", &err), STATUS_FAILED);
@@ -137,25 +127,12 @@ static void depth_and_size_are_limited(void **state)
     assert_int_equal(parse_many("# much\n", 100000, "a = 1", &err), STATUS_OK);
 }
 
-static void nothing_is_an_empty_table(void **state)
+TEST(nothing_is_an_empty_table)
 {
-    (void)state;
     struct arena arena = {0};
     const struct toml_value *root;
     assert_int_equal(toml_parse("x", NULL, 0, &arena, &root, NULL), STATUS_OK);
     assert_int_equal(root->count, 0);
     assert_string_equal(toml_kind_name(root->kind), "table");
     arena_release(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_is_read),
-        cmocka_unit_test(order_and_places_are_those_of_the_file),
-        cmocka_unit_test(mistakes_name_line_and_column),
-        cmocka_unit_test(depth_and_size_are_limited),
-        cmocka_unit_test(nothing_is_an_empty_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Traces of made records: sums and gaps to the nanosecond, and a file that is JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "profilers/lib/trace.h"
+#include "tests/lib/unit.h"
 
 static struct trace_record record(enum trace_kind kind, uint64_t start, uint64_t end)
 {
@@ -28,9 +23,8 @@ static void add(struct trace *trace, enum trace_kind kind, uint64_t start, uint6
     trace_add(trace, &r);
 }
 
-static void nothing_is_nothing(void **state)
+TEST(nothing_is_nothing)
 {
-    (void)state;
     struct trace trace = {.count = 0};
     trace_sort(&trace);
     struct trace_summary s = trace_summarise(&trace);
@@ -39,9 +33,8 @@ static void nothing_is_nothing(void **state)
 }
 
 /* In any order; one inside of another, two that touch, two that overlap, gaps of 1 and of 100. */
-static void gaps_are_exact(void **state)
+TEST(gaps_are_exact)
 {
-    (void)state;
     struct trace trace = {.count = 0};
     add(&trace, TRACE_KERNEL, 1250, 1300);
     add(&trace, TRACE_KERNEL, 1000, 1100);
@@ -67,10 +60,9 @@ static void gaps_are_exact(void **state)
 }
 
 /* Against a count per nanosecond. */
-static void gaps_of_random_records(void **state)
+TEST(gaps_of_random_records)
 {
     enum { LONG = 2000, RECORDS = 60, ROUNDS = 200 };
-    (void)state;
     uint64_t seed = 1;
     for (int round = 0; round < ROUNDS; round++) {
         bool busy[LONG] = {false};
@@ -95,9 +87,8 @@ static void gaps_of_random_records(void **state)
     }
 }
 
-static void records_without_times_are_lost(void **state)
+TEST(records_without_times_are_lost)
 {
-    (void)state;
     struct trace trace = {.count = 0};
     add(&trace, TRACE_KERNEL, 0, 0);     /* the device had no place for it */
     add(&trace, TRACE_KERNEL, 200, 100); /* reversed */
@@ -110,10 +101,9 @@ static void records_without_times_are_lost(void **state)
 }
 
 /* A record of another clock lies days from the others: its sums would be nonsense. */
-static void two_clocks_make_no_sum(void **state)
+TEST(two_clocks_make_no_sum)
 {
     static const uint64_t second = 1000000000, now = 1700000000000000000;
-    (void)state;
     const struct {
         uint64_t start, end;
         bool believed;
@@ -163,9 +153,8 @@ static void check(const char *json, const char *expression, const char *expected
     sqlite3_close(db);
 }
 
-static void the_file_is_json(void **state)
+TEST(the_file_is_json)
 {
-    (void)state;
     struct trace trace = {.count = 0};
     struct trace_record kernel = record(TRACE_KERNEL, 5000000001, 5000012345);
     struct trace_record copy = record(TRACE_COPY, 5000000000, 5000000500);
@@ -197,9 +186,8 @@ static void the_file_is_json(void **state)
     trace_release(&trace);
 }
 
-static void an_empty_file_is_json_too(void **state)
+TEST(an_empty_file_is_json_too)
 {
-    (void)state;
     struct trace trace = {.count = 0};
     char *json = written(&trace);
     check(json, "json_valid(j)", "1");
@@ -211,18 +199,4 @@ static void an_empty_file_is_json_too(void **state)
         assert_false(trace_write(&trace, full));
         fclose(full);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_nothing),
-        cmocka_unit_test(gaps_are_exact),
-        cmocka_unit_test(gaps_of_random_records),
-        cmocka_unit_test(records_without_times_are_lost),
-        cmocka_unit_test(two_clocks_make_no_sum),
-        cmocka_unit_test(the_file_is_json),
-        cmocka_unit_test(an_empty_file_is_json_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

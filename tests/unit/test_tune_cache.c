@@ -3,12 +3,6 @@
  * What the tuner remembers is of the kernels that it tried: a changed one is tried anew. This
  * program has a kernel_code() of its own, as one that was built from other kernels has. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +16,7 @@
 #include "engine/compile/trial.h"
 #include "engine/run/provider.h"
 #include "tests/lib/sample_plugin.h"
+#include "tests/lib/unit.h"
 
 enum { POISON_NS = 123456789, BUILDS = 40 };
 
@@ -92,9 +87,8 @@ static bool was_remembered(bool quick)
     return ns > POISON_NS - 1 && ns < POISON_NS + 1;
 }
 
-static void a_changed_kernel_is_tried_anew(void **state)
+TEST(a_changed_kernel_is_tried_anew)
 {
-    (void)state;
     static const char *const codes[2][2] = {{"1111111111111111", "2222222222222222"},
                                             {"3333333333333333", "4444444444444444"}};
     for (int quick = 0; quick <= 1; quick++) {
@@ -107,9 +101,8 @@ static void a_changed_kernel_is_tried_anew(void **state)
     }
 }
 
-static void programs_that_take_turns_do_not_fight(void **state)
+TEST(programs_that_take_turns_do_not_fight)
 {
-    (void)state;
     code = "1111111111111111";
     winner_ns(false, 1 << 12);
     code = "2222222222222222";
@@ -134,9 +127,8 @@ static long file_size(void)
 }
 
 /* A program that is built again and again leaves winners behind, but not for ever. */
-static void old_builds_are_forgotten(void **state)
+TEST(old_builds_are_forgotten)
 {
-    (void)state;
     long full = 0;
     for (uint64_t build = 1; build <= BUILDS; build++) {
         struct tune_cache cache;
@@ -160,9 +152,8 @@ static void old_builds_are_forgotten(void **state)
     tune_cache_release(&cache);
 }
 
-static void files_of_earlier_versions_are_read(void **state)
+TEST(files_of_earlier_versions_are_read)
 {
-    (void)state;
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs("00000000000000ab old_kernel 3 1500\nnonsense\n# half\n00ff\n", file);
@@ -200,9 +191,8 @@ static bool is_hopeless(const struct kernel *kernel, uint64_t operator_key)
     return hopeless;
 }
 
-static void three_clear_losses_in_a_row_are_enough(void **state)
+TEST(three_clear_losses_in_a_row_are_enough)
 {
-    (void)state;
     static const struct kernel kernel = {
         .name = "child_first", .provider = "native", .distrusted = true};
     for (int k = 0; k < 2; k++)
@@ -233,9 +223,8 @@ static uint64_t code_of(const struct file *file, size_t size, size_t changed, co
     return plugin_code(copy);
 }
 
-static void a_plugins_code_counts_and_what_is_behind_it_does_not(void **state)
+TEST(a_plugins_code_counts_and_what_is_behind_it_does_not)
 {
-    (void)state;
     struct file file;
     struct error err;
     char copy[80];
@@ -254,9 +243,8 @@ static void a_plugins_code_counts_and_what_is_behind_it_does_not(void **state)
     assert_true(plugin_code(copy) == 0);
 }
 
-static void identities_differ(void **state)
+TEST(identities_differ)
 {
-    (void)state;
     code = "1111111111111111";
     uint64_t one = provider_identity("native"), all = providers_identity();
     code = "2222222222222222";
@@ -265,18 +253,4 @@ static void identities_differ(void **state)
     assert_true(provider_identity("reference") == provider_identity("reference"));
 }
 
-#define CACHED(test) cmocka_unit_test_setup_teardown(test, open_cache, close_cache)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CACHED(a_changed_kernel_is_tried_anew),
-        CACHED(programs_that_take_turns_do_not_fight),
-        CACHED(old_builds_are_forgotten),
-        CACHED(files_of_earlier_versions_are_read),
-        CACHED(three_clear_losses_in_a_row_are_enough),
-        CACHED(a_plugins_code_counts_and_what_is_behind_it_does_not),
-        cmocka_unit_test(identities_differ),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct unit_fixture unit_fixture = {.before_each = open_cache, .after_each = close_cache};

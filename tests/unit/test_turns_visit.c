@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One visit of two programs in turns, with shell scripts as the programs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +9,7 @@
 
 #include "harness/turns/child_words.h"
 #include "harness/turns/turns_visit.h"
+#include "tests/lib/unit.h"
 
 /* Notes its name and every request in $LOG, and answers $MS. */
 static const char *const program[] = {
@@ -64,9 +59,8 @@ static void read_log(const struct pair *p, char *text, size_t size)
     unlink(p->log);
 }
 
-static void turns_go_a_b_b_a(void **state)
+TEST(turns_go_a_b_b_a)
 {
-    (void)state;
     struct pair p;
     struct turns_visit visit;
     struct error err = {0};
@@ -92,9 +86,8 @@ static void turns_go_a_b_b_a(void **state)
     turns_visit_release(&visit);
 }
 
-static void the_other_one_may_be_first(void **state)
+TEST(the_other_one_may_be_first)
 {
-    (void)state;
     struct pair p;
     struct turns_visit visit;
     struct error err = {0};
@@ -110,9 +103,8 @@ static void the_other_one_may_be_first(void **state)
 
 /* Executions of 0.25 ms: 8 make a sample of 2 ms, 4 that do not count stand before it; both
  * programs are asked for as many, by the faster one's time. */
-static void short_executions_come_in_blocks(void **state)
+TEST(short_executions_come_in_blocks)
 {
-    (void)state;
     struct pair p;
     struct turns_visit visit;
     struct error err = {0};
@@ -126,9 +118,8 @@ static void short_executions_come_in_blocks(void **state)
     turns_visit_release(&visit);
 }
 
-static void long_ones_are_warm_after_one_and_are_two_at_least(void **state)
+TEST(long_ones_are_warm_after_one_and_are_two_at_least)
 {
-    (void)state;
     struct pair p;
     struct turns_visit visit;
     struct error err = {0};
@@ -144,9 +135,8 @@ static void long_ones_are_warm_after_one_and_are_two_at_least(void **state)
 }
 
 /* Whose fault it is, and the last line that it said. */
-static void a_side_that_fails_is_named(void **state)
+TEST(a_side_that_fails_is_named)
 {
-    (void)state;
     static const struct {
         const char *script, *message;
         int exit_code;
@@ -176,9 +166,8 @@ static void a_side_that_fails_is_named(void **state)
 
 /* ---- what the children are asked ---- */
 
-static void words_say_what_is_not_usual(void **state)
+TEST(words_say_what_is_not_usual)
 {
-    (void)state;
     struct arena arena = {0};
     struct error err = {0};
     const char *words[CHILD_WORDS_MAX];
@@ -213,9 +202,8 @@ static void words_say_what_is_not_usual(void **state)
     arena_release(&arena);
 }
 
-static void what_has_no_single_samples_is_refused(void **state)
+TEST(what_has_no_single_samples_is_refused)
 {
-    (void)state;
     struct point point = {.spec = "ncf"};
     assert_null(child_refuses(&point));
     point.protocol.scenario = SCENARIO_SERVER;
@@ -226,18 +214,4 @@ static void what_has_no_single_samples_is_refused(void **state)
     assert_non_null(strstr(child_refuses(&point), "caches"));
     point.skip = "no such device";
     assert_string_equal(child_refuses(&point), "no such device");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_go_a_b_b_a),
-        cmocka_unit_test(the_other_one_may_be_first),
-        cmocka_unit_test(short_executions_come_in_blocks),
-        cmocka_unit_test(long_ones_are_warm_after_one_and_are_two_at_least),
-        cmocka_unit_test(a_side_that_fails_is_named),
-        cmocka_unit_test(words_say_what_is_not_usual),
-        cmocka_unit_test(what_has_no_single_samples_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

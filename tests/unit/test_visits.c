@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shares of the visits, and what becomes of several: every number here can be computed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "harness/measure/visits.h"
+#include "tests/lib/unit.h"
 
 enum { EACH = 9, VISITS = 3 };
 
@@ -32,9 +27,8 @@ static struct protocol whole(int rounds)
 
 /* ---- shares ---- */
 
-static void shares_sum_up(void **state)
+TEST(shares_sum_up)
 {
-    (void)state;
     for (int rounds = 2; rounds <= 7; rounds++) {
         struct protocol p = whole(rounds);
         int64_t least = 0, most = 0;
@@ -57,9 +51,8 @@ static void shares_sum_up(void **state)
     }
 }
 
-static void one_visit_owes_all(void **state)
+TEST(one_visit_owes_all)
 {
-    (void)state;
     struct protocol p = whole(1), v = visit_protocol(&p, 0, false);
     assert_int_equal(v.samples_min, 20);
     assert_int_equal(v.samples_floor, 0); /* the usual six */
@@ -67,9 +60,8 @@ static void one_visit_owes_all(void **state)
     assert_close(v.warmup_s, 0.2, 0);
 }
 
-static void an_order_is_a_permutation_that_its_seed_repeats(void **state)
+TEST(an_order_is_a_permutation_that_its_seed_repeats)
 {
-    (void)state;
     enum { POINTS = 40 };
     int order[POINTS], again[POINTS], other[POINTS], seen[POINTS] = {0};
     visits_order(7, 1, order, POINTS);
@@ -140,9 +132,8 @@ static void join(struct made *m)
 
 /* Medians 1, 2 and 4 ms: mean 2 ms in logarithms, deviation ln 2 with two degrees of freedom, drawn
  * towards 1 % with two more; t of four degrees is 2.7764. */
-static void the_interval_is_that_between_the_visits(void **state)
+TEST(the_interval_is_that_between_the_visits)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.002, 0.004}, 0.01);
     join(&m);
@@ -160,9 +151,8 @@ static void the_interval_is_that_between_the_visits(void **state)
 }
 
 /* Visits that agree by chance know no more than their samples do. */
-static void the_interval_is_never_narrower_than_within(void **state)
+TEST(the_interval_is_never_narrower_than_within)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.001, 0.001}, 0.06);
     join(&m);
@@ -172,9 +162,8 @@ static void the_interval_is_never_narrower_than_within(void **state)
     arena_release(&m.arena);
 }
 
-static void unsteady_samples_are_invalid_in_several_visits_too(void **state)
+TEST(unsteady_samples_are_invalid_in_several_visits_too)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.001, 0.001}, 2);
     join(&m);
@@ -183,9 +172,8 @@ static void unsteady_samples_are_invalid_in_several_visits_too(void **state)
     arena_release(&m.arena);
 }
 
-static void a_disturbed_visit_is_set_apart(void **state)
+TEST(a_disturbed_visit_is_set_apart)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.010, 0.001}, 0.01);
     m.visits[1].reason = "disturbed: 9 % of the CPU time was taken by other machines";
@@ -205,9 +193,8 @@ static void a_disturbed_visit_is_set_apart(void **state)
     arena_release(&m.arena);
 }
 
-static void without_two_good_ones_the_point_is_invalid(void **state)
+TEST(without_two_good_ones_the_point_is_invalid)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.010, 0.001}, 0.01);
     m.visits[1].reason = "disturbed: much";
@@ -226,9 +213,8 @@ static void without_two_good_ones_the_point_is_invalid(void **state)
 }
 
 /* One that failed has no median, and no samples. */
-static void a_failed_visit_does_not_count(void **state)
+TEST(a_failed_visit_does_not_count)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.001, NAN}, 0.01);
     m.visits[2].reason = "no memory";
@@ -246,9 +232,8 @@ static void a_failed_visit_does_not_count(void **state)
     arena_release(&m.arena);
 }
 
-static void a_first_visit_alone_is_what_its_samples_say(void **state)
+TEST(a_first_visit_alone_is_what_its_samples_say)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.002, 0.002}, 0.01);
     join_some(&m, 1);
@@ -285,9 +270,8 @@ static void join_placed(struct made *m, const struct placement *usual)
 
 /* On a virtual machine whose CPUs move, din took 2.5 times as long for seconds, and one run in two
  * was called another program. */
-static void a_visit_in_another_placement_is_set_apart(void **state)
+TEST(a_visit_in_another_placement_is_set_apart)
 {
-    (void)state;
     struct made m;
     make(&m, (double[]){0.001, 0.0025, 0.001}, 0.01);
     set_placement(&m.visits[0], 0.21e-6, 228e9);
@@ -310,9 +294,8 @@ static void a_visit_in_another_placement_is_set_apart(void **state)
     arena_release(&m.arena);
 }
 
-static void the_usual_placement_is_the_faster_of_those_often_seen(void **state)
+TEST(the_usual_placement_is_the_faster_of_those_often_seen)
 {
-    (void)state;
     static const struct placement kinds[] = {{0.2e-6, 230e9}, {0.64e-6, 232e9}, {0.09e-6, 117e9}};
     struct placement readings[20], usual;
     struct error err;
@@ -340,23 +323,4 @@ static void the_usual_placement_is_the_faster_of_those_often_seen(void **state)
     one_thread.multiply_add = 60e9; /* the other half of the core is somebody else's */
     assert_true(placement_differs(&one_thread, &usual, how, sizeof(how)));
     assert_false(placement_differs(&none, &usual, how, sizeof(how)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_sum_up),
-        cmocka_unit_test(a_visit_in_another_placement_is_set_apart),
-        cmocka_unit_test(the_usual_placement_is_the_faster_of_those_often_seen),
-        cmocka_unit_test(one_visit_owes_all),
-        cmocka_unit_test(an_order_is_a_permutation_that_its_seed_repeats),
-        cmocka_unit_test(the_interval_is_that_between_the_visits),
-        cmocka_unit_test(the_interval_is_never_narrower_than_within),
-        cmocka_unit_test(unsteady_samples_are_invalid_in_several_visits_too),
-        cmocka_unit_test(a_disturbed_visit_is_set_apart),
-        cmocka_unit_test(without_two_good_ones_the_point_is_invalid),
-        cmocka_unit_test(a_failed_visit_does_not_count),
-        cmocka_unit_test(a_first_visit_alone_is_what_its_samples_say),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

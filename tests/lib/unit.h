@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Unit tests. A program is one file of tests/unit; the functions that TEST defines in it are found
+ * through a section of the program and run in the order of the file by tests/lib/unit/main.c. Their
+ * names are printed, and their assertions are cmocka's. */
+#ifndef TESTS_LIB_UNIT_H
+#define TESTS_LIB_UNIT_H
+
+/* cmocka.h needs these four before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { UNIT_RUN = -1, UNIT_SKIP = 77 }; /* the reason of a skip is printed first */
+
+struct unit_test {
+    const char *name;
+    CMUnitTestFunction run;
+    int line;
+};
+
+/* TEST(name) { ... }: *state is what the fixture left there. */
+#define TEST(test)                                                                                 \
+    static void test(void **state);                                                                \
+    static const struct unit_test test##_test = {#test, test, __LINE__};                           \
+    static const struct unit_test *const test##_entry                                              \
+        __attribute__((section("unit_tests"), used)) = &test##_test;                               \
+    static void test(__attribute__((unused)) void **state)
+
+/* What stands around the tests of a program, which may define it; each part may be left out. */
+struct unit_fixture {
+    /* Before anything else: UNIT_RUN, or the exit code with which the program ends at once. */
+    int (*start)(int argc, char **argv);
+    CMFixtureFunction before_all, after_all, before_each, after_each;
+};
+extern const struct unit_fixture unit_fixture __attribute__((weak));
+
+#endif
