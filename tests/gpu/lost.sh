@@ -52,7 +52,7 @@ lose() {
         WHERE p.device != 'cuda' AND r.status = 'ok'")"
 }
 
-lose graph_launch:40 --no-ceilings
+lose graph_launch:4 --no-ceilings
 is "the point that lost it" 1 "$(sql "SELECT count(*) FROM result WHERE status = 'failed'
     AND reason LIKE 'the device cuda was lost while %cudaErrorIllegalAddress%'")"
 is "the others there" 2 "$(sql "SELECT count(*) FROM result WHERE status = 'skipped'

@@ -56,9 +56,9 @@ static void tell_patterns(void)
 bool pattern_wanted(void)
 {
     static int wanted = -1;
-    const char *text = getenv("RIDGE_HOST_PATTERNS");
     if (wanted >= 0)
         return wanted;
+    const char *text = getenv("RIDGE_HOST_PATTERNS"); /* once: accesses ask */
     wanted = text && strcmp(text, "1") == 0;
     if (wanted)
         atexit(tell_patterns);

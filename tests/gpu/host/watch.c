@@ -59,9 +59,10 @@ extern char __ehdr_start[] __attribute__((visibility("hidden")));
 bool watch_wanted(void)
 {
     static int wanted = -1;
-    const char *text = getenv("RIDGE_HOST_WATCH");
-    if (wanted < 0)
-        wanted = !text || strcmp(text, "0") != 0;
+    if (wanted >= 0)
+        return wanted;
+    const char *text = getenv("RIDGE_HOST_WATCH"); /* once: launches ask */
+    wanted = !text || strcmp(text, "0") != 0;
     return wanted;
 }
 
