@@ -66,7 +66,7 @@ static const struct op_case cases[] = {
     {.name = "plain", .inputs = "f32[9,33] f32[33,40]!"},
     {.name = "bias_row", .inputs = "f32[17,64] f32[64,30]! f32[30]!"},
     {.name = "transB_bias_row",
-     .inputs = "f32[5,2048] f32[1000,2048]! f32[1000]!",
+     .inputs = "f32[5,2048] f32[136,2048]! f32[136]!",
      .attrs = "transB=1"},
     {.name = "transB_blocks", .inputs = "f32[130,72] f32[100,72]! f32[100]!", .attrs = "transB=1"},
     {.name = "transB_one_row", .inputs = "f32[1,512] f32[77,512]! f32[77]!", .attrs = "transB=1"},
