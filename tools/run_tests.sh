@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs test programs one after the other and sums up what they say. Those of tests/gpu/ come last and
-# run side by side, the longest first: they compute much and time nothing.
+# Runs test programs and sums up what they say. Those that tests/alone.txt names have the machine to
+# themselves; then the others share it, one per core, by last run's times the longest first. A script
+# with a line "# parts: A B ..." is as many programs, SCRIPT:A, SCRIPT:B ...; it gets the part as $1.
 # Usage: run_tests.sh BUILD_FOLDER PATTERN PROGRAM...
 # A program says "N passed, N failed" in its last lines, or is a cmocka program, or prints TAP.
 # Exit 77 is a skip. A crash, a time-out, or a program that ran no test counts as one failure.
@@ -34,16 +35,20 @@ log_of() {
     echo "$logs/$(echo "${1#"$build"/}" | tr '/' '_').log"
 }
 
-# Says how a program did, and leaves "passed failed program" in LOG.count.
+# Says how a program did, and leaves "passed failed program seconds" in LOG.count.
 run_one() {
     log=$(log_of "$1")
+    part=${1#"${1%%:*}"}
     began=$(date +%s)
-    timeout -k 10 "$limit" "$1" >"$log" 2>&1 </dev/null
+    timeout -k 10 "$limit" "${1%%:*}" ${part:+"${part#:}"} >"$log" 2>&1 </dev/null
     code=$?
     took=$(($(date +%s) - began))
+    times >"$log.count" # of this shell, and of its children
+    cpu=$(awk 'NR == 2 { split($1, user, /[ms]/); split($2, kernel, /[ms]/)
+        printf "%d", 60 * user[1] + user[2] + 60 * kernel[1] + kernel[2] }' "$log.count")
     if [ $code = 77 ]; then
         printf 'skip %-40s %s\n' "$1" "$(tail -1 "$log")"
-        echo "0 0 $1" >"$log.count"
+        echo "0 0 $1 $took" >"$log.count"
         return
     fi
     # shellcheck disable=SC2046
@@ -57,14 +62,14 @@ run_one() {
         f=1 note=" (ran no test)"
     fi
     if [ "$f" = 0 ]; then
-        printf 'ok   %-40s %5d passed  %4d s\n' "$1" "$p" "$took"
+        printf 'ok   %-40s %5d passed  %4d s, CPU %4d s\n' "$1" "$p" "$took" "$cpu"
     else
         printf 'FAIL %-40s %5d passed, %d failed  %4d s%s\n%s\n%s\n     (whole log: %s)\n' \
             "$1" "$p" "$f" "$took" "$note" \
             "$(grep -nE '^not ok|FAILED|ERROR|FAIL|runtime error|Sanitizer' "$log" | head -20)" \
             "$(tail -5 "$log")" "$log"
     fi
-    echo "$p $f $1" >"$log.count"
+    echo "$p $f $1 $took" >"$log.count"
 }
 
 if [ "$pattern" = --one ]; then
@@ -73,16 +78,26 @@ if [ "$pattern" = --one ]; then
 fi
 alone="" together=""
 for program in "$@"; do
-    case $program in *"$pattern"*) ;; *) continue ;; esac
-    # A program that is not heard of again has failed.
-    echo "0 1 $program" >"$(log_of "$program").count"
     case $program in
-    tests/gpu/races.sh) together="$program $together" ;;
-    tests/gpu/*) together="$together $program" ;;
-    *) alone="$alone $program" ;;
+    *.sh) parts=$(sed -n 's/^# parts: //p' "$program") ;;
+    *) parts= ;;
     esac
+    for name in ${parts:-""}; do
+        name=$program${name:+:$name}
+        case $name in *"$pattern"*) ;; *) continue ;; esac
+        count=$(log_of "$name").count
+        took=$(cut -d ' ' -f 4 "$count" 2>/dev/null)
+        if grep -q "^${program#"$build"/} " tests/alone.txt; then
+            alone="$alone $name"
+        else # what is new comes first
+            together="$together${took:-9999} $name
+"
+        fi
+        # A program that is not heard of again has failed.
+        echo "0 1 $name ${took:-9999}" >"$count"
+    done
 done
-# shellcheck disable=SC2086
+together=$(printf '%s' "$together" | sort -rn | cut -d ' ' -f 2)
 run_list() { # how many at a time, programs
     at_a_time=$1
     shift
