@@ -86,10 +86,10 @@ static __device__ __forceinline__ void cell(const struct decoder &k, unsigned ro
         input<element>(k, DECODER_BIAS) + (size_t)k.layer * DECODER_GATES * k.hidden + u;
     size_t at = (size_t)row * k.hidden + u, layer = (size_t)k.layer * k.rows * k.hidden;
     size_t old = layer + (size_t)before(k, row) * k.hidden + u, state = layer + at;
-    float i = math_sigmoid(sum[0] + to_float(bias[0]));
+    float i = vf_sigmoid(sum[0] + to_float(bias[0]));
     float g = tanhf(sum[1] + to_float(bias[k.hidden]));
-    float forget = math_sigmoid(sum[2] + to_float(bias[2 * k.hidden]) + k.forget_bias);
-    float o = math_sigmoid(sum[3] + to_float(bias[3 * k.hidden]));
+    float forget = vf_sigmoid(sum[2] + to_float(bias[2 * k.hidden]) + k.forget_bias);
+    float o = vf_sigmoid(sum[3] + to_float(bias[3 * k.hidden]));
     float c = forget * k.c[k.step & 1][old] + i * g, h = o * tanhf(c);
     k.c[~k.step & 1][state] = c;
     k.h[~k.step & 1][state] = h;

@@ -98,8 +98,8 @@ template <class element>
 static __device__ __forceinline__ void reset_gates(const struct rnn &k, const struct rnn_line &l,
                                                    unsigned u, const float *sum, float h)
 {
-    k.update[l.state + u] = rnn_keep<element>(k, l) * math_sigmoid(l.x[u] + sum[0]);
-    k.reset_h[l.state + u] = math_sigmoid(l.x[k.hidden + u] + sum[1]) * h;
+    k.update[l.state + u] = rnn_keep<element>(k, l) * vf_sigmoid(l.x[u] + sum[0]);
+    k.reset_h[l.state + u] = vf_sigmoid(l.x[k.hidden + u] + sum[1]) * h;
 }
 
 template <int count, class element>

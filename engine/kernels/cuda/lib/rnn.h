@@ -78,8 +78,8 @@ static __device__ __forceinline__ float rnn_keep(const struct rnn &k, const stru
 static __device__ __forceinline__ float rnn_lstm(const float *x, unsigned band, const float *sum,
                                                  float *c)
 {
-    float i = math_sigmoid(x[0] + sum[0]), o = math_sigmoid(x[band] + sum[1]);
-    float forget = math_sigmoid(x[2 * band] + sum[2]);
+    float i = vf_sigmoid(x[0] + sum[0]), o = vf_sigmoid(x[band] + sum[1]);
+    float forget = vf_sigmoid(x[2 * band] + sum[2]);
     *c = forget * *c + i * tanhf(x[3 * band] + sum[3]);
     return o * tanhf(*c);
 }
@@ -94,7 +94,7 @@ static __device__ __forceinline__ float rnn_mix(float z, float candidate, float 
 static __device__ __forceinline__ float rnn_linear(const float *x, unsigned band, const float *sum,
                                                    float apart, float h)
 {
-    float z = math_sigmoid(x[0] + sum[0]), r = math_sigmoid(x[band] + sum[1]);
+    float z = vf_sigmoid(x[0] + sum[0]), r = vf_sigmoid(x[band] + sum[1]);
     return rnn_mix(z, x[2 * band] + r * (sum[2] + apart), h);
 }
 

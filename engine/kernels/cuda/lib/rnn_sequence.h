@@ -135,8 +135,8 @@ sequence_step(const struct rnn &k, const struct sequence_lane &own, const struct
     const element *weights = (const element *)m.weights;
     if (cell == CELL_GRU_RESET) {
         sequence_sum<2>(k, own, m.h, weights, 0, sum);
-        float z = turn.keep * math_sigmoid(turn.x[0] + sum[0]);
-        float r = math_sigmoid(turn.x[1] + sum[1]);
+        float z = turn.keep * vf_sigmoid(turn.x[0] + sum[0]);
+        float r = vf_sigmoid(turn.x[1] + sum[1]);
         if (own.is_there)
             ((float *)&m.other[own.unit])[own.part] = r * h;
         __syncthreads();
