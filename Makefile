@@ -191,7 +191,7 @@ EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
 # What knows a node's geometry and nothing of running it: plug-ins link it, too.
 PLUGIN_LIB := $(addprefix base/,error.c clean.c memory.c library.c) \
-              $(addprefix engine/graph/,tensor.c node.c infer.c ref_tensor.c) $(sort $(wildcard engine/ops/lib/*.c))
+              $(addprefix engine/graph/,tensor.c node.c infer.c function.c ref_tensor.c) $(sort $(wildcard engine/ops/lib/*.c))
 MAIN_OBJ   := $(B)/harness/cli/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \

@@ -13,7 +13,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct grouping grouping = grouping_identity(q->out[0].shape.rank);
     if (!onednn_host->desc_same_memory(&q->in[0], &q->out[0]))
         return REFUSE(why, "input and output differ in layout");
-    TRY(onednn_host->chain(q->node, NULL, &chain, why));
+    TRY(chain_from_node(q->node, NULL, &chain, why));
     struct eltwise e = eltwise_of(chain.steps[0].code, chain.steps[0].p, chain.steps[0].q);
     TRY(md_from_desc(&q->in[0], &md, why));
     TRY(posts_keep_nan(q, why));

@@ -21,6 +21,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include "engine/ops/lib/chain.h"
 #include "engine/run/plugin.h"
 
 extern const struct plugin_host *onednn_host;
