@@ -45,10 +45,11 @@ CXX_OF       = $(if $(findstring clang,$(CC)),clang++,g++)
 # With other flags everything is compiled again, but not for WERROR.
 FLAGS = $(CC) $(CPPFLAGS_ALL) $(filter-out -Werror,$(CFLAGS_ALL)) $(foreach i,$(ISAS),$(ISA_$i))
 
-# Instruction sets that native kernels are compiled for.
+# Instruction sets that native kernels are compiled for. Lines and no variables for debuggers (-g1):
+# where variables are in code that is unrolled so far takes as long to write down as the code itself.
 ISAS := scalar $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
 SANITIZED  := $(filter asan tsan fuzz,$(CONFIG))
-ISA_scalar := $(if $(SANITIZED),$(if $(filter fuzz,$(CONFIG)),-fno-sanitize=all),-O3) -fno-math-errno
+ISA_scalar := $(if $(SANITIZED),$(if $(filter fuzz,$(CONFIG)),-fno-sanitize=all),-O3 -g1) -fno-math-errno
 # One version checked for undefined behaviour is enough: unrolled code takes minutes per file.
 ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -mfma -mf16c
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
