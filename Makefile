@@ -208,6 +208,8 @@ PLUGIN_TEST_LIB := $(patsubst %,$(B)/tests/gpu/%.o,chips fake_device hooks one_n
 FAKE_CUDNN    := tests/gpu/fake_cudnn tests/gpu/bench_cudnn
 FAKE_CUBLASLT := tests/gpu/fake_cublaslt tests/gpu/bench_cublaslt
 TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
+# For tests/unit alone: it needs cmocka.
+UNIT_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/unit/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
                 $(wildcard tests/unit/test_*.c tests/*/run.c))))
 TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) \
@@ -375,7 +377,7 @@ $(B)/host/%.o: %.cu $(wildcard tests/gpu/host/*.h) $(B)/gen/flags | $(GEN)
 	    -ffp-contract=off -fvisibility=hidden -fno-exceptions -MMD -MP -c -o $@ $<
 
 # clang-tidy of one file, after its object, so that a changed header counts.
-TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c) tests/lib/unit/main.c) \
+TIDY := $(patsubst %.c,$(B)/%.tidy,$(SRC) $(filter tests/%.c,$(TEST_BIN:$(B)/%=%.c) $(TEST_LIB:$(B)/%.o=%.c) $(UNIT_LIB:$(B)/%.o=%.c)) \
           $(foreach f,$(PRESENT),$(addsuffix .c,$(TESTS_$f))))
 tidy: $(TIDY)
 $(B)/%.tidy: %.c $(B)/%.o .clang-tidy
@@ -391,10 +393,10 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 
 test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) $(WATCH_CASES) \
                $(VENDOR_SO)
-$(filter $(B)/tests/unit/%,$(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%)): $(B)/tests/lib/unit/main.o
+$(filter $(B)/tests/unit/%,$(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%)): $(UNIT_LIB)
 $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
-	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $^ $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
+	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $(filter %.o,$^) $(B)/libridge.a $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
 
 # Where the library is absent the test is a script that says so.
 define plugin_test_rule
@@ -403,7 +405,7 @@ ifneq ($(HAVE_$(3)),)
 $(1:%=$(B)/%): $(B)/%: $(B)/%.o $(PLUGIN_TEST_LIB) $(FAKE_$(3):%=$(B)/%.o) $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard engine/kernels/$(2)/*.c \
     engine/kernels/$(2)/lib/*.c)) $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $$@"
-	@$(CC) $(LDFLAGS_ALL) -pie -o $$@ $$^ -lcmocka $(LDLIBS_ALL) $(CUDA_LDFLAGS)
+	@$(CC) $(LDFLAGS_ALL) -pie -o $$@ $$(filter %.o,$$^) $(B)/libridge.a -lcmocka $(LDLIBS_ALL) $(CUDA_LDFLAGS)
 else
 $(1:%=$(B)/%): $(B)/gen/features.mk
 	@mkdir -p $$(@D); printf '#!/bin/sh\necho "skipped: no $(2) when this was built"\nexit 77\n' > $$@; chmod +x $$@

@@ -12,41 +12,23 @@
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/place.h"
 
 static const char uuid_a[] = "aaaaaaaa-0000-4000-8000-000000000001";
 static const char uuid_b[] = "bbbbbbbb-0000-4000-8000-000000000002";
 
-struct place {
-    char *folder;
-    char db[600], other[600];
-    struct error err;
-};
-
-static int place_open(void **state)
+static int open_with_spools(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    *state = place;
-    if (!place || !(place->folder = made_folder()))
-        return -1;
-    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
-    snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
-    setenv("TMPDIR", place->folder, 1);
-    return 0;
+    int failed = place_open(state);
+    if (!failed)
+        setenv("TMPDIR", ((struct place *)*state)->folder, 1);
+    return failed;
 }
 
-static int place_close(void **state)
+static int close_with_spools(void **state)
 {
-    struct place *place = *state;
     unsetenv("TMPDIR");
-    made_folder_remove(place->folder);
-    free(place);
-    return 0;
-}
-
-static void must(struct place *place, enum status status)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
+    return place_close(state);
 }
 
 static struct store *open_store(struct place *place, const char *path)
@@ -389,4 +371,5 @@ TEST(damaged_spool_stays_and_is_told)
     store_close(store);
 }
 
-const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};
+const struct unit_fixture unit_fixture = {.before_each = open_with_spools,
+                                          .after_each = close_with_spools};

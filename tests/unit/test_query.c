@@ -12,25 +12,11 @@
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/place.h"
 
 static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
                                     "aaaabbbb-0000-4000-8000-000000000002",
                                     "cccccccc-0000-4000-8000-000000000003"};
-
-struct place {
-    char *folder;
-    char db[600];
-    struct store *store;
-    int64_t run;
-    int next; /* sequence */
-    struct error err;
-};
-
-static void must(struct place *place, enum status status)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
-}
 
 static void near(double value, double expected, double tolerance)
 {
@@ -38,30 +24,17 @@ static void near(double value, double expected, double tolerance)
         fail_msg("%.17g is not %.17g", value, expected);
 }
 
-static int place_open(void **state)
+static int open_run(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
     struct run_head head = made_head(uuids[0], 0);
     int count;
     const struct ceiling_record *ceilings = made_ceilings(&count);
-    *state = place;
-    if (!place || !(place->folder = made_folder()))
+    if (place_open(state))
         return -1;
-    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
-    return store_open(place->db, STORE_WRITE, &place->store, &place->err) ||
-                   run_begin(place->store, &head, &place->run, &place->err) ||
-                   run_put_facts(place->store, 1, "before", head.environment, &place->err) ||
-                   run_put_ceilings(place->store, place->run, ceilings, count, &place->err)
-               ? -1
-               : 0;
-}
-
-static int place_close(void **state)
-{
     struct place *place = *state;
-    store_close(place->store);
-    made_folder_remove(place->folder);
-    free(place);
+    place_begin_run(place, &head);
+    must(place, run_put_facts(place->store, 1, "before", head.environment, &place->err));
+    must(place, run_put_ceilings(place->store, place->run, ceilings, count, &place->err));
     return 0;
 }
 
@@ -375,4 +348,4 @@ TEST(only_reading_and_only_what_is_there)
     grid_release(&grid);
 }
 
-const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};
+const struct unit_fixture unit_fixture = {.before_each = open_run, .after_each = place_close};

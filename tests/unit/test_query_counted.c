@@ -13,40 +13,15 @@
 #include "results/store.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/place.h"
 
-struct place {
-    char *folder, path[512];
-    struct store *store;
-    int64_t run;
-    int next;
-    struct error err;
-};
-
-static void must(const struct place *place, enum status status)
+static int open_run(void **state)
 {
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
-}
-
-static int place_open(void **state)
-{
-    struct place *place = calloc(1, sizeof(*place));
     struct run_head head = made_head("00000000-0000-0000-0000-000000000001", 1);
-    assert_non_null(place);
-    place->folder = made_folder();
-    snprintf(place->path, sizeof(place->path), "%s/ridge.db", place->folder);
-    must(place, store_open(place->path, STORE_WRITE, &place->store, &place->err));
-    must(place, run_begin(place->store, &head, &place->run, &place->err));
-    *state = place;
-    return 0;
-}
-
-static int place_close(void **state)
-{
+    if (place_open(state))
+        return -1;
     struct place *place = *state;
-    store_close(place->store);
-    made_folder_remove(place->folder);
-    free(place);
+    place_begin_run(place, &head);
     return 0;
 }
 
@@ -203,4 +178,4 @@ TEST(samples_stand_in_for_ranges)
     grid_release(&grid);
 }
 
-const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};
+const struct unit_fixture unit_fixture = {.before_each = open_run, .after_each = place_close};

@@ -16,37 +16,18 @@
 #include "tests/lib/child.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/place.h"
 
 static const char uuid_a[] = "aaaaaaaa-0000-4000-8000-000000000001";
 
-struct place {
-    char *folder;
-    char db[600];
-    struct error err;
-};
-
-static int place_open(void **state)
+/* The database is in a folder that is not yet there. */
+static int open_deeper(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    *state = place;
-    if (!place || !(place->folder = made_folder()))
-        return -1;
-    snprintf(place->db, sizeof(place->db), "%s/out/ridge.db", place->folder);
-    return 0;
-}
-
-static int place_close(void **state)
-{
+    int failed = place_open(state);
     struct place *place = *state;
-    made_folder_remove(place->folder);
-    free(place);
-    return 0;
-}
-
-static void must(struct place *place, enum status status)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
+    if (!failed)
+        snprintf(place->db, sizeof(place->db), "%s/out/ridge.db", place->folder);
+    return failed;
 }
 
 static struct store *open_store(struct place *place, const char *path, enum store_mode mode)
@@ -530,4 +511,4 @@ TEST(ceilings_of_version_1_are_kept)
     free(ours);
 }
 
-const struct unit_fixture unit_fixture = {.before_each = place_open, .after_each = place_close};
+const struct unit_fixture unit_fixture = {.before_each = open_deeper, .after_each = place_close};

@@ -15,44 +15,17 @@
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/place.h"
 
 enum { SAMPLES = 1000, STEPS = 60 };
 
 static const char *const uuids[] = {"aaaaaaaa-0000-4000-8000-000000000001",
                                     "bbbbbbbb-0000-4000-8000-000000000002"};
 
-struct place {
-    char *folder;
-    char db[600], other[600];
-    int results;
-    struct error err;
-};
-
-static void must(struct place *place, enum status status)
+static int result_count(void)
 {
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
-}
-
-static int place_open(void **state)
-{
-    struct place *place = calloc(1, sizeof(*place));
     const char *results = getenv("RIDGE_STORE_RESULTS");
-    *state = place;
-    if (!place || !(place->folder = made_folder()))
-        return -1;
-    place->results = results ? (int)strtol(results, NULL, 10) : 50;
-    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
-    snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
-    return 0;
-}
-
-static int place_close(void **state)
-{
-    struct place *place = *state;
-    made_folder_remove(place->folder);
-    free(place);
-    return 0;
+    return results ? (int)strtol(results, NULL, 10) : 50;
 }
 
 static double seconds_since(uint64_t start)
@@ -69,7 +42,7 @@ static void put_run(struct place *place, struct store *store, int number)
     const struct ceiling_record *ceilings = made_ceilings(&count);
     must(place, run_begin(store, &head, &run, &place->err));
     must(place, run_put_ceilings(store, run, ceilings, count, &place->err));
-    for (int k = 0; k < place->results; k++) {
+    for (int k = 0; k < result_count(); k++) {
         must(place, made_record(&made, k, 0.02, SAMPLES, STEPS));
         must(place, run_put(store, run, &made.record, &place->err));
         made_release(&made);
@@ -113,8 +86,8 @@ TEST(views_are_quick)
     must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
     uint64_t start = clock_now_ns();
     put_run(place, store, 0);
-    printf("# %d samples and %d steps in %d results stored in %.2f s\n", place->results * SAMPLES,
-           place->results * STEPS, place->results, seconds_since(start));
+    printf("# %d samples and %d steps in %d results stored in %.2f s\n", result_count() * SAMPLES,
+           result_count() * STEPS, result_count(), seconds_since(start));
     double one = slowest_view(place, store, false), all = slowest_view(place, store, true);
     printf("# slowest view: %.3f s of one result, %.3f s of the run\n", one, all);
     assert_true(one < 1 && all < 1);
@@ -136,11 +109,11 @@ TEST(merging_is_quick)
     uint64_t start = clock_now_ns();
     must(place, store_ingest(store, place->other, &counts, &place->err));
     double first = seconds_since(start);
-    assert_int_equal(counts.samples_new, 2LL * place->results * SAMPLES);
+    assert_int_equal(counts.samples_new, 2LL * result_count() * SAMPLES);
     start = clock_now_ns();
     must(place, store_ingest(store, place->other, &counts, &place->err));
     printf("# %.1f MB, %d samples merged in %.2f s, again in %.2f s\n", (double)info.st_size * 1e-6,
-           2 * place->results * SAMPLES, first, seconds_since(start));
+           2 * result_count() * SAMPLES, first, seconds_since(start));
     assert_int_equal(counts.samples_new, 0);
     assert_true(first < 20);
     store_close(store);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/unit/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/lib/made_results.h"
+#include "tests/lib/unit.h"
+
+int place_open(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    *state = place;
+    if (!place || !(place->folder = made_folder()))
+        return -1;
+    snprintf(place->db, sizeof(place->db), "%s/ridge.db", place->folder);
+    snprintf(place->other, sizeof(place->other), "%s/other.db", place->folder);
+    return 0;
+}
+
+int place_close(void **state)
+{
+    struct place *place = *state;
+    store_close(place->store);
+    made_folder_remove(place->folder);
+    free(place);
+    return 0;
+}
+
+void must(const struct place *place, enum status status)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", place->err.message);
+}
+
+void place_begin_run(struct place *place, const struct run_head *head)
+{
+    must(place, store_open(place->db, STORE_WRITE, &place->store, &place->err));
+    must(place, run_begin(place->store, head, &place->run, &place->err));
+}

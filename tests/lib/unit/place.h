@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For unit tests of the store and of what reads it: a folder per test with room for two databases.
+ */
+#ifndef TESTS_LIB_UNIT_PLACE_H
+#define TESTS_LIB_UNIT_PLACE_H
+
+#include "results/store.h"
+
+struct place {
+    char *folder, db[600], other[600]; /* folder/ridge.db and folder/other.db, not yet there */
+    struct store *store;               /* of place_begin_run; NULL: none is open */
+    int64_t run;
+    int next; /* sequence number in the run */
+    struct error err;
+};
+
+/* Before and after each test. */
+int place_open(void **state);
+int place_close(void **state);
+/* The test fails with the place's error unless status is OK. */
+void must(const struct place *place, enum status status);
+void place_begin_run(struct place *place, const struct run_head *head);
+
+#endif
