@@ -37,7 +37,7 @@ static const struct option options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct compare_options, output), "FILE",
      "writes there instead of to standard output"},
     {"set-baseline", 0, OPTION_TEXT, offsetof(struct compare_options, set_baseline), "NAME",
-     "compares nothing: gives run BASE this name"},
+     "compares nothing; gives run BASE this name"},
     {"keep-program", 0, OPTION_FLAG, offsetof(struct compare_options, keep_program), NULL,
      "with --set-baseline: keeps this program beside the database, for `ridge run --against`"},
     {"note", 0, OPTION_TEXT, offsetof(struct compare_options, note), "TEXT",
@@ -167,7 +167,7 @@ REGISTER(command, compare) = {
     .help =
         "BASE and HEAD are runs: latest, latest~1, a uuid or its beginning, a tag, a baseline's\n"
         "name, a git commit; or database files: other.db is its latest run, other.db:WORD one of\n"
-        "its runs. Commas join several runs of one side: what scatters between them is noise.\n"
+        "its runs. Commas join several runs of one side: differences between them are noise.\n"
         "Points are matched by what they measure. Exit code: 0 nothing became slower, 1 a\n"
         "regression, 3 a point failed, 4 a point is inconclusive, invalid or missing, or moved as\n"
         "the machine did. Earlier runs of BASE's program on this machine count as runs of BASE.\n"

@@ -32,7 +32,7 @@ struct doctor_options {
 
 static const struct option options[] = {
     {"require", 'r', OPTION_TEXT, offsetof(struct doctor_options, require), "LIST",
-     "plug-ins and instruction sets that must be there: onednn,avx512"},
+     "plug-ins and instruction sets that must be available: onednn,avx512"},
     {"facts", 0, OPTION_FLAG, offsetof(struct doctor_options, facts), NULL,
      "every fact that is stored with results, and where it was read"},
     {"redact", 0, OPTION_FLAG, offsetof(struct doctor_options, redact), NULL,
@@ -476,7 +476,7 @@ REGISTER(command, doctor) = {
     .name = "doctor",
     .summary = "say what this machine and this build can do",
     .usage = "[--facts] [--redact] [--require LIST] [--json]",
-    .help = "Exits with 5 when something that --require names is not there.",
+    .help = "Exits with 5 when something that --require names is not available.",
     .options = options,
     .values_size = sizeof(struct doctor_options),
     .main = doctor_main,

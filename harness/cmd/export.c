@@ -171,7 +171,7 @@ REGISTER(command, export) = {
     .usage = "MODEL --output FILE.onnx [options]\n"
              "       ridge export --format NAME [--run RUN] [--output FILE] [options]",
     .help = "Opset 17, standard operators only. Weights of more than 1 GiB go to FILE.onnx.data.\n"
-            "A .onnx file may stand as MODEL: it is written as ridge understood it, with constant\n"
+            "MODEL may be a .onnx file: it is written as ridge understood it, with constant\n"
             "parts computed and control flow resolved.\n\n"
             "Formats of results: csv, json, jsonl, markdown, google_benchmark (for compare.py),\n"
             "openmetrics. json and google_benchmark hold the raw samples.\n",

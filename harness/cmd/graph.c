@@ -274,7 +274,7 @@ REGISTER(command, graph) = {
         "FLOPs count a multiply-add as 2. Streamed bytes: every node reads its inputs and\n"
         "writes its outputs once. Compulsory bytes: every tensor crosses the bus once and\n"
         "elementwise work happens inside the kernel before it. Memory: of the host, estimated\n"
-        "before anything is compiled (docs/method.md); by it points that do not fit are left out.",
+        "before anything is compiled (docs/method.md); points that do not fit are left out by it.",
     .options = options,
     .values_size = sizeof(struct graph_options),
     .words_min = 1,

@@ -26,7 +26,7 @@ static const struct option options[] = {
     {"completion", 0, OPTION_TEXT, offsetof(struct values, completion), "SHELL",
      "completion for bash, zsh or fish"},
     {"words", 0, OPTION_TEXT, offsetof(struct values, words), "KIND",
-     "what may be typed for a run, a point ..., one per line; --words kinds lists the kinds"},
+     "what may be typed for a run, a point ..., one per line; `--words kinds` lists the kinds"},
     {"db", 'd', OPTION_TEXT, offsetof(struct values, db), "FILE",
      "with --words: the database (default " STORE_DEFAULT ")"},
     {0},

@@ -32,7 +32,7 @@ static const struct option options[] = {
     {"host", 0, OPTION_TEXT, offsetof(struct history_options, host), "NAME",
      "runs of this machine (default: of the latest run's)"},
     {"last", 'n', OPTION_COUNT, offsetof(struct history_options, last), "N",
-     "draws so many runs (default 40)"},
+     "number of runs to draw (default 40)"},
     {"json", 0, OPTION_FLAG, offsetof(struct history_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };

@@ -163,10 +163,9 @@ REGISTER(command, import) = {
     .name = "import",
     .summary = "show what an ONNX file contains, and fix its shapes",
     .usage = "FILE.onnx [options]",
-    .help =
-        "Every command takes an .onnx file where a workload's name may stand; this one says what\n"
-        "it would be. A file with free dimensions becomes one with fixed shapes:\n"
-        "  ridge import bert.onnx --dim sequence=128 --output bert128.onnx\n",
+    .help = "Every command takes an .onnx file in place of a workload's name; this one shows what\n"
+            "it becomes. A file with free dimensions becomes one with fixed shapes:\n"
+            "  ridge import bert.onnx --dim sequence=128 --output bert128.onnx\n",
     .options = options,
     .values_size = sizeof(struct import_options),
     .words_min = 1,

@@ -299,10 +299,10 @@ REGISTER(command, infer) = {
     .summary = "run a model once on given inputs",
     .usage = "MODEL [--input NAME=FILE]... [options]",
     .help =
-        "Prints shape, type, least, largest and mean element of every output. Inputs that are\n"
+        "Prints shape, type, smallest, largest and mean element of every output. Inputs that are\n"
         "not given are generated from their names, the same on every machine. An index of Gather,\n"
         "Scatter and the like that is outside its axis is an error on the CPU; timed runs do\n"
-        "not look.\n",
+        "not check.\n",
     .options = options,
     .values_size = sizeof(struct infer_options),
     .words_min = 1,

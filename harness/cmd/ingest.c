@@ -17,7 +17,7 @@ struct ingest_options {
 
 static const struct option options[] = {
     {"db", 'd', OPTION_TEXT, offsetof(struct ingest_options, db), "FILE",
-     "database to take them in, default " STORE_DEFAULT},
+     "database that receives them, default " STORE_DEFAULT},
     {"json", 0, OPTION_FLAG, offsetof(struct ingest_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -109,7 +109,7 @@ REGISTER(command, ingest) = {
     .name = "ingest",
     .summary = "take in results of other databases",
     .usage = "OTHER.db... [options]",
-    .help = "Copies every run and result that is not there yet; doing it twice changes nothing.\n"
+    .help = "Copies every run and result that the database lacks; doing it twice changes nothing.\n"
             "The other files are not changed. A file that is damaged, of a newer ridge or not a\n"
             "database of results is refused as a whole.\n",
     .options = options,

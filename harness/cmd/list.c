@@ -303,7 +303,7 @@ REGISTER(command, list) = {
     .help =
         "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
         "\"Table I\" is the batch of that table in the AI Matrix paper, - where it has no row.\n"
-        "JSON: precision is what some device computes in, precision_cpu what CPUs do.\n"
+        "JSON: precision lists what some device computes in, precision_cpu what CPUs compute in.\n"
         "Runs are those of the database, the latest first; the points of runs are listed by\n"
         "`ridge history`.\n",
     .options = options,

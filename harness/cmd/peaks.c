@@ -40,13 +40,13 @@ static const struct option options[] = {
     {"threads", 't', OPTION_THREADS, offsetof(struct peaks_options, threads), "N",
      "measure one thread and N (default: one per CPU)"},
     {"every", 0, OPTION_FLAG, offsetof(struct peaks_options, every), NULL,
-     "also every number of threads between"},
+     "also every number of threads in between"},
     {"isa", 0, OPTION_TEXT, offsetof(struct peaks_options, isa), "NAME",
      "highest instruction set: scalar, avx2 or avx512"},
     {"quick", 'q', OPTION_FLAG, offsetof(struct peaks_options, quick), NULL,
      "fewer and shorter samples"},
     {"save", 0, OPTION_FLAG, offsetof(struct peaks_options, save), NULL,
-     "keep them in the database, as a run of their own"},
+     "store them in the database, as a separate run"},
     {"db", 'd', OPTION_TEXT, offsetof(struct peaks_options, db), "FILE",
      "database (default out/ridge.db)"},
     {"redact", 0, OPTION_FLAG, offsetof(struct peaks_options, redact), NULL,
@@ -268,9 +268,9 @@ REGISTER(command, peaks) = {
     .usage = "[--device NAME] [--threads N] [--every] [--isa NAME] [--quick] [--json] [--save] "
              "[--db FILE]",
     .help =
-        "Of the CPU, or of one other device: cores and threads concern the CPU alone.\n"
+        "For the CPU or one other device; cores and threads concern the CPU alone.\n"
         "Each value is the median of the samples; the next columns say how far the lowest and\n"
-        "the highest sample lie from it. docs/method.md and, for GPUs, docs/gpu.md say what each\n"
+        "the highest sample are from it. docs/method.md and, for GPUs, docs/gpu.md say what each\n"
         "name means.",
     .options = options,
     .values_size = sizeof(struct peaks_options),

@@ -251,8 +251,9 @@ REGISTER(command, plan) = {
     .usage = "[SUITE|MODEL]... [options]",
     .help =
         "A suite is a file that ends in .toml, or the name of one that comes with ridge (quick,\n"
-        "table1). Without a word: ./suite.toml, else quick. `ridge help suite.toml` explains the\n"
-        "format. Options override what a suite says; lists (--batch 1,8,32) make a point of\n"
+        "table1). Without an argument: ./suite.toml, else quick. `ridge help suite.toml` explains "
+        "the\n"
+        "format. Options override the suite; lists (--batch 1,8,32) make a point of\n"
         "each value. The id of a point stays the same on every machine, run after run.\n",
     .options = options,
     .values_size = sizeof(struct values),

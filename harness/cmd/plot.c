@@ -161,8 +161,9 @@ REGISTER(command, plot) = {
     .name = "plot",
     .summary = "draw one plot of a stored run",
     .usage = "[PLOT] [--png|--svg|--pdf] [--run RUN] [options]",
-    .help = "Without a name it lists the plots. PLOT.dat and PLOT.gp stay beside the picture:\n"
-            "`gnuplot PLOT.gp` draws it again. Without gnuplot they are written all the same.\n",
+    .help =
+        "Without a name it lists the plots. PLOT.dat and PLOT.gp are kept beside the picture:\n"
+        "`gnuplot PLOT.gp` draws it again. Without gnuplot these two are written all the same.\n",
     .options = options,
     .values_size = sizeof(struct plot_options),
     .main = plot_main,

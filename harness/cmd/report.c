@@ -15,9 +15,9 @@ struct report_options {
 
 static const struct option options[] = {
     {"run", 'r', OPTION_TEXT, offsetof(struct report_options, run), "RUN",
-     "the same as one word: latest (default), latest~1, a tag, baseline, commit or id"},
+     "the same as one argument: latest (default), latest~1, a tag, baseline, commit or id"},
     {"against", 'a', OPTION_TEXT, offsetof(struct report_options, against), "RUN",
-     "also compares with this run: the same as BASE of two words"},
+     "also compares with this run: the same as BASE of two arguments"},
     {"db", 'd', OPTION_TEXT, offsetof(struct report_options, db), "FILE",
      "the database; default " STORE_DEFAULT},
     {"output", 'o', OPTION_TEXT, offsetof(struct report_options, output), "FOLDER",
@@ -111,11 +111,11 @@ REGISTER(command, report) = {
     .summary = "write a stored run as one HTML page, alone or against another",
     .usage = "[RUN | BASE HEAD] [options]",
     .help =
-        "The page needs no network and no other file. The plots lie beside it in plots/ with\n"
+        "The page needs no network and no other file. The plots are beside it in plots/ with\n"
         "their data and scripts. Without gnuplot the page has everything but the pictures.\n"
         "Runs are named as in `ridge compare`, and `ridge list runs` shows them: nightly.db\n"
         "is the latest run of that file, nightly.db:release one of its runs. With two runs the\n"
-        "page of HEAD begins with their rooflines over each other and a verdict per point.\n",
+        "page of HEAD begins with their rooflines in one plot and a verdict per point.\n",
     .options = options,
     .values_size = sizeof(struct report_options),
     .main = report_main,

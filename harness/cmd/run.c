@@ -34,7 +34,7 @@ static const struct option options[] = {
     {"tag", 0, OPTION_TEXT, offsetof(struct run_options, tag), "NAME",
      "a name for this run, for compare and history"},
     {"resume", 0, OPTION_FLAG, offsetof(struct run_options, resume), NULL,
-     "go on with the latest unfinished run of the same plan"},
+     "continue the latest unfinished run of the same plan"},
     {"no-db", 0, OPTION_FLAG, offsetof(struct run_options, no_db), NULL, "store nothing"},
     {"redact", 0, OPTION_FLAG, offsetof(struct run_options, redact), NULL,
      "keep no host name, serial number, user name or path"},
@@ -42,7 +42,7 @@ static const struct option options[] = {
     {"against", 0, OPTION_TEXT, offsetof(struct run_options, against), "PROGRAM",
      "measure this program in turns with another, or with that of a baseline, and compare"},
     {"interleave", 0, OPTION_FLAG, offsetof(struct run_options, interleave), NULL,
-     "the first two words are two ridge programs, which take turns and are compared"},
+     "the first two arguments are two ridge programs, which take turns and are compared"},
     {"repeat", 0, OPTION_COUNT, offsetof(struct run_options, repeat), "N",
      "with --interleave: fresh pairs of processes (5), of --samples (20) and --seconds (3) each"},
     {"on-request", 0, OPTION_FLAG, offsetof(struct run_options, on_request), NULL,
@@ -217,7 +217,7 @@ static void print_end(const struct campaign_result *r, const struct plan *plan, 
         fprintf(stderr,
                 "ridge: %d point%s took 1 %% or more of the time in steps on the reference kernel, "
                 "which "
-                "is made to be right and not to be fast: no other kernel of these providers "
+                "is made to be right, not fast: no other kernel of these providers "
                 "computes them (`ridge explain "
                 "--all` says why). Name \"reference\" in --providers where that is wanted\n",
                 r->unasked, r->unasked == 1 ? "" : "s");
@@ -388,7 +388,7 @@ REGISTER(command, run) = {
     .usage = "[SUITE|MODEL...] [options]",
     .help =
         "Verifies, warms up and times every point, counts its work, times its steps, and keeps\n"
-        "all of it in the database. Without a word: ./suite.toml, or the suite quick.\n\n"
+        "all of it in the database. Without an argument: ./suite.toml, or the suite quick.\n\n"
         "Times are medians of whole executions with the half-width of their 95 % interval; `of\n"
         "peak` is the share of the FP32 FMA peak measured around the same samples.\n\n"
         "--against PROGRAM measures two programs in turns, point by point and sample by sample,\n"
@@ -396,9 +396,10 @@ REGISTER(command, run) = {
         "PROGRAM is a file, a command, or `baseline:NAME` where `ridge compare --set-baseline\n"
         "NAME RUN --keep-program` has kept its program. Its exit codes are those of `ridge\n"
         "compare`.\n\n"
-        "Exit code: 0 fine, 2 usage, 3 a point failed, was wrong, or owes 1 % or more of its\n"
-        "time to the reference kernel although --providers did not name `reference`, 4 a point is\n"
-        "invalid, or the run was interrupted or its machine changed under it, 5 nothing could run\n"
+        "Exit code: 0 fine, 2 usage, 3 a point failed, was wrong, or spent 1 % or more of its\n"
+        "time in the reference kernel although --providers did not name `reference`, 4 a point is\n"
+        "invalid, or the run was interrupted or its machine changed meanwhile, 5 nothing could "
+        "run\n"
         "here.\n",
     .options = options,
     .values_size = sizeof(struct run_options),

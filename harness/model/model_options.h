@@ -32,7 +32,7 @@ struct model_options {
     MODEL_OPTION(type, FLAG, no_winograd, 0, "no-winograd", NULL,                                  \
                  "the same as --max-error 1e-5"),                                                  \
     MODEL_OPTION(type, FLAG, retune, 0, "retune", NULL,                                            \
-                 "time all kernels although the tuner's cache knows"),                             \
+                 "time all kernels, ignoring the tuner's cache"),                                  \
     MODEL_OPTION(type, FLAG, no_tune, 0, "no-tune", NULL, "take the first kernel that accepts"),   \
     MODEL_OPTION(type, FLAG, quick_tune, 0, "quick-tune", NULL,                                    \
                  "time one variant of each kernel only"),                                          \
@@ -40,17 +40,17 @@ struct model_options {
                  "on a device, launch step by step instead of replaying a graph"),                 \
     MODEL_OPTION(type, FLAG, no_fuse, 0, "no-fuse", NULL, "compile the graph as it is"),           \
     MODEL_OPTION(type, FLAG, no_memory_check, 0, "no-memory-check", NULL,                          \
-                 "compile although less memory seems to be free than it needs"),                   \
+                 "compile even if less memory seems to be free than needed"),                      \
     MODEL_OPTION(type, TEXT, cache, 0, "cache", "FILE", "tuner's cache")
 
 #define MODEL_OPTIONS(type)                                                                        \
     MODEL_OPTION(type, COUNT, batch, 'b', "batch", "N", "images, sequences or rows"),              \
     MODEL_OPTION(type, THREADS, threads, 't', "threads", "N", "default: every CPU"),               \
     MODEL_OPTION(type, TEXT, providers, 'p', "providers", "LIST",                                  \
-                 "kernels of these only: native,onednn,openblas"),                                 \
+                 "only kernels of these: native,onednn,openblas"),                                 \
     MODEL_OPTION(type, TEXT, device, 'd', "device", "NAME", "where it runs: cpu, cuda, cuda:1"),   \
     MODEL_OPTION(type, TEXT, precision, 0, "precision", "NAME",                                    \
-                 "f32, tf32, bf16, f16, i8, f8: what the device and workload know"),               \
+                 "f32, tf32, bf16, f16, i8, f8: what device and workload support"),                \
     COMPILE_OPTIONS(type)
 /* clang-format on */
 

@@ -107,7 +107,7 @@ struct plan_overrides {
     PLAN_OPTION(type, TEXT, o.batch, 'b', "batch", "LIST", "images, sequences or rows"),           \
     PLAN_OPTION(type, TEXT, o.threads, 't', "threads", "LIST", "default: every CPU"),              \
     PLAN_OPTION(type, TEXT, o.providers, 'p', "providers", "LIST",                                 \
-                "kernels of these only: native,onednn,openblas"),                                  \
+                "only kernels of these: native,onednn,openblas"),                                  \
     PLAN_OPTION(type, TEXT, o.device, 0, "device", "NAME", "cpu"),                                 \
     PLAN_OPTION(type, TEXT, o.precision, 0, "precision", "LIST", "f32"),                           \
     PLAN_OPTION(type, TEXT, o.mode, 0, "mode", "NAME", "inference"),                               \
@@ -118,10 +118,10 @@ struct plan_overrides {
     PLAN_OPTION(type, TEXT, o.quantile, 0, "quantile", "X",                                        \
                 "of scenario server: share of the queries below it (default 0.99)"),               \
     PLAN_OPTION(type, FLAG, o.cold, 0, "cold", NULL, "flush the caches before each sample"),       \
-    PLAN_OPTION(type, INT, o.samples, 'n', "samples", "N", "at least so many (default 15)"),       \
-    PLAN_OPTION(type, FLOAT, o.seconds, 's', "seconds", "S", "at least so long (default 1)"),      \
+    PLAN_OPTION(type, INT, o.samples, 'n', "samples", "N", "minimum number (default 15)"),         \
+    PLAN_OPTION(type, FLOAT, o.seconds, 's', "seconds", "S", "minimum time (default 1)"),          \
     PLAN_OPTION(type, FLOAT, o.seconds_max, 0, "seconds-max", "S",                                 \
-                "sampling ends then in any case (default 15)"),                                    \
+                "maximum time of sampling (default 15)"),                                          \
     PLAN_OPTION(type, TEXT, o.interval, 0, "interval", "X",                                        \
                 "sample until the median is known to this share of it (default 0.01)"),            \
     PLAN_OPTION(type, TEXT, o.profilers, 0, "profilers", "LIST",                                   \
@@ -133,11 +133,11 @@ struct plan_overrides {
     PLAN_OPTION(type, FLAG, o.no_ceilings, 0, "no-ceilings", NULL,                                 \
                 "do not measure what the machine can do"),                                         \
     PLAN_OPTION(type, FLOAT, o.budget_s, 0, "budget", "S",                                         \
-                "leave out what does not fit into so many seconds"),                               \
+                "leave out what does not fit into this time"),                                     \
     PLAN_OPTION(type, TEXT, o.rounds, 0, "rounds", "N",                                            \
-                "come to each point so often, in another order each time (default 3)"),            \
+                "visits of each point, each time in another order (default 3)"),                   \
     PLAN_OPTION(type, INT, o.order_seed, 0, "order-seed", "N",                                     \
-                "the order of an earlier run again"),                                           \
+                "repeats the order of an earlier run"),                                            \
     PLAN_OPTION(type, TEXT, o.db, 0, "db", "FILE", "database (default out/ridge.db)"),             \
     PLAN_OPTION(type, TEXT, o.report, 0, "report", "DIR",                                          \
                 "folder of the report (default out/report)"),                                      \

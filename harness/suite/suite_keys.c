@@ -34,24 +34,23 @@ static const struct suite_key keys[KEY_COUNT] = {
         {.table = TABLE_TOP,
          .name = "include",
          .type = SUITE_WORDS,
-         .help = "other suites, relative to this file or by name (\"quick\"), as if they stood "
-                 "in front of it: their workloads come first, its [defaults] override theirs"},
+         .help = "other suites, relative to this file or by name (\"quick\"), as if they came "
+                 "before it: their workloads come first, its [defaults] override theirs"},
     [KEY_BUDGET] = {.table = TABLE_TOP,
                     .name = "budget_s",
                     .type = SUITE_NUMBER,
                     .max = SECONDS_MAX,
                     .usual = "0",
-                    .help =
-                        "seconds that the run may take: what does not fit any more is not begun; "
-                        "0: no limit"},
+                    .help = "seconds that the run may take: what no longer fits is not started; "
+                            "0: no limit"},
     [KEY_ROUNDS] = {.table = TABLE_TOP,
                     .name = "rounds",
                     .type = SUITE_INT,
                     .min = 1,
                     .max = ROUNDS_MAX,
                     .usual = "3",
-                    .help = "how often the run comes to each point, each time in another order; "
-                            "what [defaults.stop] demands is shared out over these visits"},
+                    .help = "how often the run visits each point, each time in another order; "
+                            "what [defaults.stop] demands is divided among these visits"},
     [KEY_CEILINGS] = {.table = TABLE_CEILINGS,
                       .name = "measure",
                       .type = SUITE_BOOL,
@@ -112,7 +111,7 @@ static const struct suite_key keys[KEY_COUNT] = {
                        .sweeps = true,
                        .check = providers_check,
                        .usual = "",
-                       .help = "kernels of these only: \"native,onednn\"; \"\": all there are. "
+                       .help = "only kernels of these: \"native,onednn\"; \"\": all available. "
                                "Steps that none of them computes are left to the reference; where "
                                "these take 1 % of the time or more, the run ends with 3 unless "
                                "\"reference\" is named as well"},
@@ -122,7 +121,7 @@ static const struct suite_key keys[KEY_COUNT] = {
                       .choices = scenarios,
                       .usual = "single_stream",
                       .help = "one request after the other, as many as possible, or arriving "
-                              "at random under a bound of latency"},
+                              "at random under a latency bound"},
     [KEY_COLD] = {.table = TABLE_SETTINGS,
                   .name = "cold",
                   .type = SUITE_BOOL,
@@ -134,7 +133,7 @@ static const struct suite_key keys[KEY_COUNT] = {
                        .type = SUITE_WORDS,
                        .choices = profilers,
                        .usual = "model,papi,powercap",
-                       .help = "what is counted after the timing; what is not there gives no "
+                       .help = "what is counted after the timing; what is not available gives no "
                                "value and a reason"},
     [KEY_VERIFY] = {.table = TABLE_SETTINGS,
                     .name = "verify",
@@ -145,12 +144,12 @@ static const struct suite_key keys[KEY_COUNT] = {
                     .name = "layers",
                     .type = SUITE_BOOL,
                     .usual = "true",
-                    .help = "time every step apart, after the timing of the whole"},
+                    .help = "time every step separately, after the timing of the whole"},
     [KEY_TUNING] = {.table = TABLE_SETTINGS,
                     .name = "tuning",
                     .choices = tunings,
                     .usual = "full",
-                    .help = "how kernels are chosen for shapes not met before; quick: one variant "
+                    .help = "how kernels are chosen for shapes that are new; quick: one variant "
                             "of each kernel competes (tile sizes and the like are not varied), and "
                             "steps with sizes of one magnitude share a winner; part of the "
                             "point's id"},
@@ -159,7 +158,7 @@ static const struct suite_key keys[KEY_COUNT] = {
                       .type = SUITE_NUMBER,
                       .max = 1,
                       .usual = "0.01",
-                      .help = "sample until the median is known so well: half-width of its 95 % "
+                      .help = "sample until the median is known this well: half-width of its 95 % "
                               "interval as a share of it; 0: only the floors count"},
     [KEY_SAMPLES_MIN] = {.table = TABLE_STOP,
                          .name = "samples_min",
@@ -167,47 +166,48 @@ static const struct suite_key keys[KEY_COUNT] = {
                          .min = 1,
                          .max = COUNT_MAX,
                          .usual = "15",
-                         .help = "at least so many samples"},
+                         .help = "minimum number of samples"},
     [KEY_SAMPLES_MAX] = {.table = TABLE_STOP,
                          .name = "samples_max",
                          .type = SUITE_INT,
                          .min = 1,
                          .max = COUNT_MAX,
                          .usual = "20000",
-                         .help = "never more"},
+                         .help = "maximum number of samples"},
     [KEY_SECONDS_MIN] = {.table = TABLE_STOP,
                          .name = "seconds_min",
                          .type = SUITE_NUMBER,
                          .max = SECONDS_MAX,
                          .usual = "1",
-                         .help = "at least so many seconds of samples"},
+                         .help = "minimum total time of samples, in seconds"},
     [KEY_SECONDS_MAX] = {.table = TABLE_STOP,
                          .name = "seconds_max",
                          .type = SUITE_NUMBER,
                          .min = DBL_MIN,
                          .max = SECONDS_MAX,
                          .usual = "15",
-                         .help = "sampling ends after so many seconds in any case"},
+                         .help = "maximum time of sampling, in seconds"},
     [KEY_WARMUP_RUNS] = {.table = TABLE_STOP,
                          .name = "warmup_runs",
                          .type = SUITE_INT,
                          .max = COUNT_MAX,
                          .usual = "3",
-                         .help = "executions before the first sample, and at least ..."},
+                         .help = "minimum number of executions before the first sample"},
     [KEY_WARMUP_S] = {.table = TABLE_STOP,
                       .name = "warmup_s",
                       .type = SUITE_NUMBER,
                       .max = SECONDS_MAX,
                       .usual = "0.2",
-                      .help = "... so many seconds of them"},
-    [KEY_LATENCY_BOUND] = {.table = TABLE_SERVER,
-                           .name = "latency_bound_s",
-                           .type = SUITE_NUMBER,
-                           .sweeps = true,
-                           .min = DBL_MIN,
-                           .max = SECONDS_MAX,
-                           .help = "seconds; the highest rate that stays below it is looked for; "
-                                   "needed in scenario \"server\""},
+                      .help = "minimum time of these executions, in seconds"},
+    [KEY_LATENCY_BOUND] =
+        {.table = TABLE_SERVER,
+         .name = "latency_bound_s",
+         .type = SUITE_NUMBER,
+         .sweeps = true,
+         .min = DBL_MIN,
+         .max = SECONDS_MAX,
+         .help = "seconds; finds the highest rate whose latency stays below this bound; "
+                 "needed in scenario \"server\""},
     [KEY_QUANTILE] = {.table = TABLE_SERVER,
                       .name = "quantile",
                       .type = SUITE_NUMBER,
@@ -221,7 +221,7 @@ static const struct suite_key keys[KEY_COUNT] = {
                      .min = 10,
                      .max = COUNT_MAX,
                      .usual = "200",
-                     .help = "requests per rate that is tried"},
+                     .help = "requests at each rate that is tried"},
 };
 
 static const char *const titles[TABLE_COUNT][2] = {
@@ -231,7 +231,7 @@ static const char *const titles[TABLE_COUNT][2] = {
                       "Where results go; paths are relative to where ridge is started."},
     [TABLE_WORKLOAD] =
         {"[[workload]]",
-         "One per workload. Beside these: every parameter of the workload by its "
+         "One per workload. Besides these: every parameter of the workload by its "
          "own name (`ridge list`), and every key of [defaults], which it overrides."},
     [TABLE_SETTINGS] = {"[defaults]", "How workloads are run. Also in [[workload]]."},
     [TABLE_STOP] = {"[defaults.stop], [workload.stop]", "When enough samples were taken."},
