@@ -48,7 +48,6 @@ void unary_cost(const struct infer *c, const struct unary *unary, struct cost *c
 enum status unary_reference(const struct ref_call *call, const struct unary *unary);
 
 /* x in the type of y (same shape): floats are rounded, truncated towards zero, or tested for 0. */
-/* Saturates; NaN becomes 0. */
 void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
 
 /* Of a function of the vocabulary (engine/graph/function.h), without and with attributes. */
