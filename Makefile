@@ -326,7 +326,7 @@ $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(
 $(eval $(call plugin_rule,profilers/papi,profilers/plugins/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/plugins/cupti,-ldl))
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
-    tests/gpu/fake_device.c engine/kernels/cublaslt/lib/api.c engine/kernels/cublaslt/lib/product.c engine/reference/ref_act.c \
+    tests/gpu/fake_device.c engine/kernels/cublaslt/lib/api.c engine/kernels/cublaslt/lib/product.c \
     engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c)) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl -lm
