@@ -108,7 +108,7 @@ enum status trial_device_launch(struct trial *t, const struct contestant *c, int
                                .stream = t->exe->on_device->stream,
                                .err = &refused};
     for (int k = 0; k < times && refused.code == STATUS_OK; k++)
-        kernel_launch(c->candidate->kernel, c->state, &args);
+        c->candidate->kernel->launch(c->state, &args);
     if (refused.code != STATUS_OK && err)
         *err = refused;
     return refused.code;

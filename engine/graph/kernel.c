@@ -21,18 +21,6 @@ bool kernel_computes(const struct kernel *kernel, const struct op *op)
 
 /* ---- calling them ---- */
 
-/* The state of a kernel of the old hooks. */
-struct old_state {
-    struct kernel_state *own;
-    const struct kernel_query *q;
-    int variant;
-};
-
-static struct old_state *old_of(const struct kernel_state *state)
-{
-    return (struct old_state *)(uintptr_t)state;
-}
-
 /* Cleared; a state of no bytes is NULL. */
 static enum status state_new(size_t size, struct kernel_state **state, struct error *err)
 {
@@ -44,19 +32,11 @@ static enum status state_new(size_t size, struct kernel_state **state, struct er
     return STATUS_OK;
 }
 
-static enum status old_plan(const struct kernel *kernel, const struct kernel_query *q, int variant,
-                            struct kernel_state *state, struct error *why)
-{
-    *old_of(state) = (struct old_state){.q = q, .variant = variant};
-    return kernel->supports(q, why);
-}
-
 enum status kernel_plan(const struct kernel *kernel, const struct kernel_query *q, int variant,
                         struct kernel_state **state, struct error *why)
 {
-    TRY(state_new(kernel->plan ? kernel->state_size : sizeof(struct old_state), state, why));
-    enum status status = kernel->plan ? kernel->plan(q, variant, *state, why)
-                                      : old_plan(kernel, q, variant, *state, why);
+    TRY(state_new(kernel->state_size, state, why));
+    enum status status = kernel->plan(q, variant, *state, why);
     if (status == STATUS_OK)
         return STATUS_OK;
     free(*state);
@@ -75,8 +55,6 @@ enum status kernel_accepts(const struct kernel *kernel, const struct kernel_quer
 
 int kernel_variants(const struct kernel *kernel, const struct kernel_state *state)
 {
-    if (kernel->old_variants)
-        return kernel->old_variants(old_of(state)->q);
     return kernel->variants ? kernel->variants(state) : 1;
 }
 
@@ -86,14 +64,10 @@ void kernel_describe(const struct kernel *kernel, const struct kernel_state *sta
     text[0] = '\0';
     if (kernel->describe)
         kernel->describe(state, text, size);
-    else if (kernel->old_describe)
-        kernel->old_describe(old_of(state)->q, old_of(state)->variant, text, size);
 }
 
 size_t kernel_workspace(const struct kernel *kernel, const struct kernel_state *state)
 {
-    if (kernel->old_workspace)
-        return kernel->old_workspace(old_of(state)->q, old_of(state)->variant);
     return kernel->workspace ? kernel->workspace(state) : 0;
 }
 
@@ -101,29 +75,16 @@ enum status kernel_prepare(const struct kernel *kernel, const struct kernel_quer
                            struct kernel_state *state, size_t *bytes, struct error *err)
 {
     size_t packed = 0;
-    struct old_state *old = kernel->plan ? NULL : old_of(state);
-    if (kernel->old_prepare)
-        TRY(kernel->old_prepare(q, old->variant, &old->own, &packed, err));
     if (kernel->prepare)
         TRY(kernel->prepare(q, state, &packed, err));
     *bytes = kernel->state_size + packed;
     return STATUS_OK;
 }
 
-void kernel_launch(const struct kernel *kernel, const struct kernel_state *state,
-                   const struct kernel_args *args)
-{
-    if (kernel->launch)
-        kernel->launch(state, args);
-    else
-        kernel->old_launch(old_of(state)->own, old_of(state)->q, args);
-}
-
 void kernel_release(const struct kernel *kernel, struct kernel_state *state)
 {
-    struct kernel_state *own = state && !kernel->plan ? old_of(state)->own : state;
-    if (own && kernel->release)
-        kernel->release(own);
+    if (state && kernel->release)
+        kernel->release(state);
     free(state);
 }
 

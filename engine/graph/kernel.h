@@ -6,22 +6,23 @@
  * The reference is always last and always accepts.
  *
  *   plan       required  accepts or refuses (UNSUPPORTED with a reason), and computes all that the
- *                        other hooks and launch read: geometry, tasks, addresses' strides
- *   variants   optional  how many tunings there are for this query (tile sizes, packing ...)
+ *                        other hooks read: sizes, strides, how the work is cut into tasks
+ *   variants   optional  how many tunings there are (tile sizes, packing ...), asked of the plan
+ *                        of the first
  *   describe   optional  a few words on the variant for `ridge explain`, e.g. "12x32 kc256"
  *   workspace  optional  scratch bytes for launch, 64-byte aligned
  *   prepare    optional  once: packs constant weights, makes tables of no fixed size
  *   launch     required  the timed part: allocates nothing, takes no lock, cannot fail
  *   release    optional  gives back what prepare made
  *
- * Who owns what. struct kernel_state is each kernel's own; its memory is the engine's: state_size
- * bytes, 64-byte aligned and cleared before plan (NULL where state_size is 0). plan leaves nothing
- * behind but what it writes there, so a planned state needs no release, and plan is as good for a
- * question as for a decision. What prepare allocates it hangs in the state at once; after prepare,
- * whether it succeeded or failed half-way, the engine calls release, which takes a state that is
- * planned, partly prepared or prepared. Nobody but the engine frees the state itself.
- * The query outlives the state: plan may keep a pointer to it. launch gets no query, since what it
- * needs is computed once; numbers that change from launch to launch are in kernel_args.
+ * Who owns what. Each kernel defines struct kernel_state; its memory belongs to the engine:
+ * state_size bytes, 64-byte aligned and cleared before plan (NULL where state_size is 0). plan
+ * leaves nothing behind but what it writes there, so a tuner may plan only to ask. What prepare
+ * allocates it stores in the state at once, for release to find: after prepare, whether it
+ * succeeded or failed half-way, the engine calls release once. release may also meet a state that
+ * was planned and never prepared. It frees what the state points to, never the state.
+ * The query outlives the state, so plan may keep a pointer to it. launch gets no query, because
+ * what it needs is computed already; what changes from launch to launch is in kernel_args.
  *
  * On a device (kernel.device, engine/run/device.h) the hooks get the same: `fixed` points to memory
  * of the host, and what launch needs of it prepare puts into memory of the device itself
@@ -85,8 +86,9 @@ struct kernel_args {
     void *workspace;
     struct pool *pool;
     void *stream;      /* device queue (CUDA: cudaStream_t); NULL on CPUs */
-    struct error *err; /* NULL on CPUs. A device kernel whose launch is refused says so here, unless
-                          an earlier one has (err->code is no longer OK) */
+    struct error *err; /* where a launch says that it could not be done, unless an earlier one has
+                          (err->code is no longer OK): a device's kernel that is refused, the
+                          reference for want of memory, no other kernel of the CPU. May be NULL */
 };
 
 struct kernel_state; /* each kernel defines its own */
@@ -106,23 +108,13 @@ struct kernel {
     size_t state_size;      /* of its struct kernel_state; 0: it has none */
     enum status (*plan)(const struct kernel_query *q, int variant, struct kernel_state *state,
                         struct error *why);
-    /* The old_ hooks, and supports, are those of kernels that do not plan yet. They go when all
-     * do. */
-    enum status (*supports)(const struct kernel_query *q, struct error *why);
     int (*variants)(const struct kernel_state *state); /* of the plan of variant 0 */
-    int (*old_variants)(const struct kernel_query *q);
     void (*describe)(const struct kernel_state *state, char *text, size_t size);
-    void (*old_describe)(const struct kernel_query *q, int variant, char *text, size_t size);
     size_t (*workspace)(const struct kernel_state *state);
-    size_t (*old_workspace)(const struct kernel_query *q, int variant);
     /* packed_bytes: 0 before; how much memory the state holds beside itself. */
     enum status (*prepare)(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err);
-    enum status (*old_prepare)(const struct kernel_query *q, int variant,
-                               struct kernel_state **state, size_t *state_bytes, struct error *err);
     void (*launch)(const struct kernel_state *state, const struct kernel_args *args);
-    void (*old_launch)(const struct kernel_state *state, const struct kernel_query *q,
-                       const struct kernel_args *args);
     void (*release)(struct kernel_state *state);
     bool unlike_variants; /* they differ by factors: a first one that is far behind tells nothing of
                              the others, which are tried all the same */
@@ -179,8 +171,6 @@ size_t kernel_workspace(const struct kernel *kernel, const struct kernel_state *
 /* *bytes: of the state and what it holds. After a failure the state is still to be released. */
 enum status kernel_prepare(const struct kernel *kernel, const struct kernel_query *q,
                            struct kernel_state *state, size_t *bytes, struct error *err);
-void kernel_launch(const struct kernel *kernel, const struct kernel_state *state,
-                   const struct kernel_args *args);
 void kernel_release(const struct kernel *kernel, struct kernel_state *state); /* NULL: nothing */
 
 /* The best instruction set of this CPU, lowered by RIDGE_ISA=scalar|avx2|avx512. */

@@ -16,7 +16,7 @@ static inline void run_step(struct exe *exe, const struct step *step)
 {
     if (step->kernel->own_threads)
         pool_park(exe->pool);
-    kernel_launch(step->kernel, step->state, &step->args);
+    step->kernel->launch(step->state, &step->args);
 }
 
 static void run_steps(struct exe *exe)

@@ -208,9 +208,7 @@ static enum status check_kernel(const struct plugin *plugin, const struct kernel
     if (strcmp(kernel->provider, plugin->name) != 0)
         return UNSUPPORTED(why, "its kernel %s says provider \"%s\", not \"%s\"", kernel->name,
                            kernel->provider, plugin->name);
-    bool planned = kernel->plan && kernel->launch;
-    if (!(kernel->ops || kernel->elementwise) ||
-        !(planned || (kernel->supports && kernel->old_launch)))
+    if (!(kernel->ops || kernel->elementwise) || !kernel->plan || !kernel->launch)
         return UNSUPPORTED(why, "its kernel %s lacks ops, plan or launch", kernel->name);
     return STATUS_OK;
 }

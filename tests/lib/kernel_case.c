@@ -335,7 +335,7 @@ static enum status launch(struct kernel_case *c, struct kernel_state *state, int
                                .err = c->setup.device ? &refused : NULL};
     if (c->setup.kernel->own_threads)
         pool_park(c->setup.pool);
-    kernel_launch(c->setup.kernel, state, &args);
+    c->setup.kernel->launch(state, &args);
     if (refused.code != STATUS_OK)
         return FAIL(err, STATUS_FAILED, "%s", refused.message);
     return copy_all(c, COPY_TO_HOST, err);

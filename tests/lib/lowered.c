@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Starts, sizes and scales: what supports() looks at. */
+/* Starts, sizes and scales: what plan looks at. */
 enum { SMALL_BYTES = 256 };
 
 static bool is_fixed(const struct lowered *l, int value)

@@ -237,7 +237,7 @@ static bool kernel_wanted(const struct suite *suite, const struct kernel *kernel
            listed(suite->settings.providers, kernel->provider);
 }
 
-/* Where no pass fuses epilogues only kernels of their own are asked: their supports() is all that
+/* Where no pass fuses epilogues only kernels of their own are asked: their plan is all that
  * stands between them and a node with posts. */
 static void test_subject(struct suite *suite, const struct subject *s)
 {

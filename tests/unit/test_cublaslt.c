@@ -135,7 +135,7 @@ TEST(test_requests_of_bytes)
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, 80 * 32);
     b.in[1] = (free((void *)(uintptr_t)b.in[1]), NULL); /* launch must not need it */
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     kernel_release(b.kernel, made);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);

@@ -87,7 +87,7 @@ TEST(test_turned_words)
     assert_int_equal(p.operand[LEFT].ld, 16);
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, sizeof(uint16_t) * 16 * 5);
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     kernel_release(b.kernel, made);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_memory_equal(b.out[0], expected, sizeof(expected));

@@ -37,7 +37,7 @@ TEST(test_knobs)
         hooks_describe(b.kernel, &b.query, v, text, sizeof(text));
         assert_string_equal(text, texts[v]);
         struct kernel_state *made = hooks_prepare(b.kernel, &b.query, v, NULL);
-        kernel_launch(b.kernel, made, &b.args);
+        b.kernel->launch(made, &b.args);
         assert_int_equal(fake_launch.configuration, 1 + v);
         kernel_release(b.kernel, made);
     }
@@ -87,7 +87,7 @@ TEST(test_shared_plan)
     }
     assert_int_equal(fake_launch.plans, 3);
     kernel_release(b.kernel, made[FIRST]);
-    kernel_launch(b.kernel, made[TWIN], &b.args);
+    b.kernel->launch(made[TWIN], &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     for (int k = TWIN; k < STATES; k++)
         kernel_release(b.kernel, made[k]);

@@ -57,7 +57,7 @@ TEST(test_conv_memory)
     assert_int_equal(hooks_workspace(b.kernel, &b.query, 0), FAKE_WORKSPACE);
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, 8 * 16 * 9 * sizeof(float));
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], b.in[0]);
     const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
@@ -71,7 +71,7 @@ TEST(test_conv_memory)
     assert_ptr_equal(fake_launch.workspace, b.memory[5]);
     assert_int_equal(fake_launch.packs, 1);
     b.in[0] = b.memory[6];
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     assert_ptr_equal(fake_launch.memory[0], b.memory[6]);
     assert_int_equal(fake_launch.packs, 2);
     kernel_release(b.kernel, made);
@@ -88,7 +88,7 @@ TEST(test_depthwise)
     assert_int_equal(hooks_workspace(b.kernel, &b.query, 0), FAKE_WORKSPACE + convolved);
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);
     assert_int_equal(bytes, 8 * 9 * sizeof(float));
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], b.memory[5] + FAKE_WORKSPACE);
     assert_ptr_equal(fake_launch.memory[2], b.out[0]); /* behind the bias */
@@ -107,7 +107,7 @@ TEST(test_matmul_as_conv)
     struct bench b;
     bench_open(&b, subject("matmul as a convolution"));
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     const float *packed = fake_launch.memory[1], *plain = b.query.fixed[1];
     for (int n = 0; n < 16; n++)
         for (int k = 0; k < 8; k++)
@@ -123,7 +123,7 @@ TEST(test_batch_norm_factors)
     struct bench b;
     bench_open(&b, subject("batch_norm"));
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     const float *factor = fake_launch.memory[1], *shift = fake_launch.memory[2];
     const float *scale = b.query.fixed[1], *bias = b.query.fixed[2];
     const float *mean = b.query.fixed[3], *variance = b.query.fixed[4];
@@ -147,7 +147,7 @@ TEST(test_lstm_weights)
     bench_open(&b, subject("lstm"));
     assert_int_equal(hooks_workspace(b.kernel, &b.query, 0), 1024 + 3 * 2 * 2 * H * sizeof(float));
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], fake_launch.memory[1]);
     const float *packed = fake_launch.memory[2], *w = b.query.fixed[1], *r = b.query.fixed[2];
@@ -219,11 +219,11 @@ TEST(test_first_error_stays)
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, NULL);
     b.err = (struct error){.code = STATUS_FAILED, .message = "earlier"};
     fake.fail_at = fake.calls + 1;
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     assert_string_equal(b.err.message, "earlier");
     b.args.err = NULL;
     fake.fail_at = fake.calls + 1;
-    kernel_launch(b.kernel, made, &b.args);
+    b.kernel->launch(made, &b.args);
     kernel_release(b.kernel, made);
     bench_close(&b);
 }

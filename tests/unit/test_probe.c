@@ -242,7 +242,7 @@ static double run_product(const struct kernel *kernel, struct product *p)
     struct kernel_args args = {.in = ins, .out = outs, .workspace = workspace};
     double worst = 0;
     assert_int_equal(kernel_prepare(kernel, &p->q, kernel_state, &bytes, NULL), STATUS_OK);
-    kernel_launch(kernel, kernel_state, &args);
+    kernel->launch(kernel_state, &args);
     kernel_release(kernel, kernel_state);
     free(workspace);
     for (int k = 0; k < SIDE * SIDE; k++)
