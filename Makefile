@@ -398,6 +398,9 @@ $(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $(filter %.o,$^) $(B)/libridge.a $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
 
+# Its calls of the allocator go through functions of its own.
+$(B)/tests/unit/test_no_memory: private LDFLAGS_ALL += $(foreach f,malloc calloc realloc aligned_alloc posix_memalign free,-Wl,--wrap=$f)
+
 # Where the library is absent the test is a script that says so.
 define plugin_test_rule
 $(1:%=$(B)/%.o) $(1:%=$(B)/%.tidy) $(FAKE_$(3):%=$(B)/%.o): CFLAGS_TEST = $$(CFLAGS_$(2))

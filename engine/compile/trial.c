@@ -130,7 +130,7 @@ static enum status error_of(const struct trial *t, int k, double *error, struct 
     if (expected->f && desc_is_dense(out)) {
         *error = ref_native_error(t->exe->pool, out->dtype, t->out[k], expected,
                                   t->on_device ? t->on_device->looked_at[k] : NULL);
-        return STATUS_OK;
+        return isnan(*error) ? FAIL_NO_MEMORY(err) : STATUS_OK;
     }
     struct desc order = order_of(out);
     TRY(read_from(&order, t->out[k], &got, err));
@@ -204,10 +204,11 @@ static void expect_from_reference(struct trial *t)
         return; /* then the first native kernel sets the expectation */
     size_t bytes = kernel_workspace(&kernel_reference, state);
     void *workspace = memory_alloc(bytes);
-    if (workspace) {
-        trial_run_once(t, &kernel_reference, state, workspace);
+    struct error why = {0};
+    if (workspace)
+        trial_run_once(t, &kernel_reference, state, workspace, &why);
+    if (workspace && why.code == STATUS_OK)
         judge(t, &kernel_reference, NULL);
-    }
     memory_free(workspace, bytes);
     kernel_release(&kernel_reference, state);
 }
@@ -233,8 +234,9 @@ static enum status try_here(struct trial *t, struct entrant *e, struct turns *tu
     e->workspace = memory_alloc(e->workspace_bytes);
     if (!e->workspace)
         return FAIL_NO_MEMORY(err);
-    e->first_ns = trial_run_once(t, kernel, e->state, e->workspace);
-    enum status status = judge(t, kernel, err);
+    struct error why = {0};
+    e->first_ns = trial_run_once(t, kernel, e->state, e->workspace, &why);
+    enum status status = why.code ? FAIL_NO_MEMORY(err) : judge(t, kernel, err);
     if (status == STATUS_OK && kernel != &kernel_reference)
         turns_enter(t, turns, e);
     else
@@ -255,8 +257,7 @@ static enum status try_on_host(struct trial *t, struct candidate *c, struct turn
     }
     TRY(kernel_plan(kernel, &t->step->query, c->variant, &e.state, err));
     enum status status = try_here(t, &e, turns, err);
-    bool entered = status == STATUS_OK && kernel != &kernel_reference;
-    if (!entered)
+    if (status != STATUS_OK || kernel == &kernel_reference) /* otherwise the turns have it */
         kernel_release(kernel, e.state);
     return status;
 }
@@ -323,6 +324,7 @@ static void check_lost(struct trial *t, const struct candidate *c, struct error 
 static void refuse(struct trial *t, struct candidate *c, struct error *why)
 {
     check_lost(t, c, why);
+    t->short_of_memory = t->short_of_memory || why->code == STATUS_NO_MEMORY;
     snprintf(c->reason, sizeof(c->reason), "%.255s", why->message);
 }
 
@@ -482,8 +484,9 @@ static enum status try_all(struct trial *t, struct error *err)
         return STATUS_LOST;
     }
     if (!winner)
-        return FAIL(err, STATUS_FAILED, "no kernel computes node \"%s\" (%s)",
-                    step->query.node->name, step->query.node->op->name);
+        return FAIL(err, t->short_of_memory ? STATUS_NO_MEMORY : STATUS_FAILED,
+                    "no kernel computes node \"%s\" (%s)", step->query.node->name,
+                    step->query.node->op->name);
     winner->chosen = true;
     if (t->cache)
         record_outcome(t, winner);

@@ -20,6 +20,7 @@ struct trial {
     struct trial_device *on_device; /* trial_device.c: the tensors on the device */
     struct error lost; /* STATUS_LOST: the device was lost, how, and who was on trial */
     const struct candidate *loser;
+    bool short_of_memory; /* somebody could not be tried for want of it */
 };
 
 enum { TRIAL_EVICT_BYTES = 48 << 20 };
@@ -72,9 +73,9 @@ void turns_enter(struct trial *t, struct turns *turns, const struct entrant *ent
 /* Times all and keeps the fastest alone; NULL: there was none. */
 struct candidate *turns_play(struct trial *t, struct turns *turns, enum turns_stage stage);
 void turns_release(struct turns *turns);
-/* One launch, in ns. */
+/* One launch, in ns. err (may be NULL): see kernel_args. */
 double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
-                      void *workspace);
+                      void *workspace, struct error *err);
 
 /* tune_record.c: whether the kernel lost all its chances on other steps of the same operator. */
 bool record_is_hopeless(const struct trial *t, const struct kernel *kernel);

@@ -24,12 +24,13 @@ enum { LATE_TILES = 8, LATE_TICKS = 8000 };
 static const double late_most_ns = 1e6; /* more was another program */
 
 double trial_run_once(struct trial *t, const struct kernel *kernel, struct kernel_state *state,
-                      void *workspace)
+                      void *workspace, struct error *err)
 {
     struct kernel_args args = {.in = (const void *const *)t->in,
                                .out = t->out,
                                .workspace = workspace,
-                               .pool = t->exe->pool};
+                               .pool = t->exe->pool,
+                               .err = err};
     if (kernel->own_threads)
         pool_park(t->exe->pool);
     uint64_t start = clock_now_ns();
@@ -104,7 +105,7 @@ static void run_entrant(struct trial *t, struct turns *turns, struct entrant *e)
 {
     const struct kernel *kernel = e->candidate->kernel;
     for (int k = 0; k < (t->cold ? 1 : WARM_RUNS); k++) {
-        double ns = trial_run_once(t, kernel, e->state, e->workspace);
+        double ns = trial_run_once(t, kernel, e->state, e->workspace, NULL);
         e->run_ns = e->run_ns > 0 ? fmin(e->run_ns, ns) : ns;
         add_lateness(t, turns, e);
     }

@@ -58,6 +58,7 @@ static bool copy_values(struct graph *to, const struct graph *from)
 {
     for (int v = 0; v < from->value_count; v++)
         to->values[v].data_owned = false;
+    to->value_count = from->value_count;
     for (int v = 0; v < from->value_count; v++)
         if (!(to->values[v].name = arena_strdup(&to->arena, from->values[v].name)))
             return false;
@@ -82,6 +83,7 @@ struct graph *graph_copy(const struct graph *from)
     *to = *from;
     to->arena = arena;
     to->name = name;
+    to->value_count = 0; /* until none of them claims the data of `from` */
     to->owned = NULL;
     to->owned_free = NULL;
     to->values =
@@ -203,6 +205,9 @@ void graph_compact(struct graph *g)
             if (needed[n])
                 place(&v, n);
         apply_order(g, &v, scratch);
+    } else {
+        FAIL_NO_MEMORY(&g->err);
+        g->failed = true;
     }
     free(scratch);
     free(needed);

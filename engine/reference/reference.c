@@ -96,7 +96,10 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
                             .out_count = q->out_count,
                             .pool = args->pool};
     struct error err;
-    if (q->node->op->reference(&call, &err) != STATUS_OK)
+    enum status status = q->node->op->reference(&call, &err);
+    if (status == STATUS_NO_MEMORY && args->err && args->err->code == STATUS_OK)
+        *args->err = err;
+    if (status != STATUS_OK)
         for (int64_t k = 0; out[0]->f && k < out[0]->count; k++)
             out[0]->f[k] = (double)NAN; /* seen by every check; the error is the caller's to ask */
     if (q->node->post_count)

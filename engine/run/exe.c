@@ -67,7 +67,8 @@ static void link_step(struct exe *exe, struct step *step)
         step->in[k] = address(exe, node->inputs[k]);
     for (int k = 0; k < node->output_count; k++)
         step->out[k] = address(exe, node->outputs[k]);
-    step->args = (struct kernel_args){.in = step->in, .out = step->out, .pool = exe->pool};
+    step->args = (struct kernel_args){
+        .in = step->in, .out = step->out, .pool = exe->pool, .err = &exe->failed};
     if (step->workspace_offset >= 0)
         step->args.workspace = exe->memory + step->workspace_offset;
 }

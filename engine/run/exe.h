@@ -71,7 +71,7 @@ enum status exe_run_checked(struct exe *exe, struct error *err);
 void exe_start(struct exe *exe);
 void exe_wait(struct exe *exe);
 /* Whether all runs so far did what they should: on a device any of them may have failed, and what
- * came after it is void. OK on the CPU. */
+ * came after it is void. On the CPU the reference alone may fail, for want of memory. */
 enum status exe_status(const struct exe *exe, struct error *err);
 /* Time of one run (ns) among `runs` that follow each other: on a device by its own clock, between
  * two events, on the CPU by the host's. Nothing but exe_status tells that one failed. */

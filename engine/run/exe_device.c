@@ -285,11 +285,10 @@ void exe_wait(struct exe *exe)
 
 enum status exe_status(const struct exe *exe, struct error *err)
 {
-    if (!exe->on_device || exe->on_device->failed.code == STATUS_OK)
-        return STATUS_OK;
-    if (err)
-        *err = exe->on_device->failed;
-    return exe->on_device->failed.code;
+    const struct error *failed = exe->on_device ? &exe->on_device->failed : &exe->failed;
+    if (failed->code != STATUS_OK && err)
+        *err = *failed;
+    return failed->code;
 }
 
 const struct device *exe_device(const struct exe *exe)

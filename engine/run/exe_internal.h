@@ -82,6 +82,7 @@ struct exe {
     struct exe_memory sizes;
     struct pass_log passes;
     void (*run)(struct exe *exe); /* what exe_start does */
+    struct error failed;          /* of the host: the first run that ran out of memory */
     struct exe_device *on_device; /* NULL: on the CPU */
 };
 
