@@ -2,13 +2,6 @@
  *
  * Opening shared libraries: which candidate is taken, what is said where there is none, and what
  * becomes of a table of functions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +9,7 @@
 
 #include "base/library.h"
 #include "base/registry.h"
+#include "tests/lib/unit.h"
 
 struct maths {
     double (*square_root)(double);
@@ -27,9 +21,8 @@ static const struct library_symbol symbols[] = {
     {"floor", offsetof(struct maths, round_down)},
 };
 
-static void the_first_candidate_that_opens_is_taken(void **state)
+TEST(the_first_candidate_that_opens_is_taken)
 {
-    (void)state;
     static const char *const candidates[] = {"libno_such_library.so.1", "/nonexistent/libm.so.6",
                                              "libm.so.6"};
     struct maths maths = {NULL, NULL};
@@ -42,9 +35,8 @@ static void the_first_candidate_that_opens_is_taken(void **state)
     library_close(library);
 }
 
-static void a_missing_function_is_named(void **state)
+TEST(a_missing_function_is_named)
 {
-    (void)state;
     static const struct library_symbol wanted[] = {
         {"sqrt", offsetof(struct maths, square_root)},
         {"no_such_function", offsetof(struct maths, round_down)}};
@@ -57,9 +49,8 @@ static void a_missing_function_is_named(void **state)
 }
 
 /* A file that is there and cannot be used says more than those that are not there. */
-static void the_reason_is_that_of_a_file_that_exists(void **state)
+TEST(the_reason_is_that_of_a_file_that_exists)
 {
-    (void)state;
     char path[] = "/tmp/ridge_library_XXXXXX";
     int file = mkstemp(path);
     assert_true(file >= 0 && write(file, "no library", 10) == 10);
@@ -77,22 +68,10 @@ static void the_reason_is_that_of_a_file_that_exists(void **state)
     assert_non_null(strstr(why.message, "libno_such_library.so.1"));
 }
 
-static void a_folder_is_no_library(void **state)
+TEST(a_folder_is_no_library)
 {
-    (void)state;
     struct error why;
     void *library;
     assert_int_equal(library_open_one("/tmp", &library, &why), STATUS_UNSUPPORTED);
     assert_string_equal(why.message, "it is no regular file");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_candidate_that_opens_is_taken),
-        cmocka_unit_test(a_missing_function_is_named),
-        cmocka_unit_test(the_reason_is_that_of_a_file_that_exists),
-        cmocka_unit_test(a_folder_is_no_library),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
