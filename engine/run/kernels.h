@@ -8,5 +8,10 @@
 
 int kernel_count(void);
 const struct kernel *kernel_at(int index);
+/* One that computes every operator: the reference. */
+static inline bool kernel_is_general(const struct kernel *kernel)
+{
+    return !kernel->ops && !kernel->elementwise;
+}
 
 #endif

@@ -110,7 +110,7 @@ static int kernels_of(const struct op *op)
 {
     int count = 0;
     for (int k = 0; k < kernel_count(); k++)
-        count += kernel_at(k)->ops && kernel_computes(kernel_at(k), op);
+        count += !kernel_is_general(kernel_at(k)) && kernel_computes(kernel_at(k), op);
     return count;
 }
 
@@ -168,8 +168,9 @@ static void kernels_json(struct json *json)
         json_text(json, "device", kernel->device ? kernel->device : "cpu");
         json_text(json, "isa", isa_name(kernel->isa));
         json_open(json, "ops", '[');
-        for (const char *const *op = kernel->ops; op && *op; op++)
-            json_text(json, NULL, *op);
+        for (int i = 0; i < op_count() && !kernel_is_general(kernel); i++)
+            if (kernel_computes(kernel, op_at(i)))
+                json_text(json, NULL, op_at(i)->name);
         json_close(json);
         if (kernel->rel_error > 0)
             json_number(json, "rel_error", kernel->rel_error);
@@ -187,15 +188,16 @@ static void kernels_table(struct table *t)
     table_column(t, "operators", TABLE_LEFT);
     for (int k = 0; k < kernel_count(); k++) {
         const struct kernel *kernel = kernel_at(k);
-        char text[256] = "";
+        char text[512] = "";
         size_t used = 0;
-        for (const char *const *op = kernel->ops; op && *op && used < sizeof(text); op++)
-            used +=
-                (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "", *op);
+        for (int i = 0; i < op_count() && used < sizeof(text); i++)
+            if (kernel_computes(kernel, op_at(i)))
+                used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
+                                         op_at(i)->name);
         table_cell(t, "%s", kernel->name);
         table_cell(t, "%s", kernel->provider);
         table_cell(t, "%s", isa_name(kernel->isa));
-        table_cell(t, "%s", kernel->ops ? text : "all");
+        table_cell(t, "%s", kernel_is_general(kernel) ? "all" : text);
     }
 }
 

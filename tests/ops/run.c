@@ -119,7 +119,7 @@ static enum status run_variant(struct suite *suite, const struct subject *s, str
     return STATUS_OK;
 }
 
-/* Returns whether the kernel accepted. */
+/* Returns whether the kernel accepted. A library may do so in one setup and not in another. */
 static bool test_setup(struct suite *suite, const struct subject *s,
                        const struct kernel_setup *setup)
 {
@@ -193,8 +193,10 @@ static enum status run_exe(struct suite *suite, const struct subject *s, struct 
     return STATUS_OK;
 }
 
-/* only NULL: all passes, and the first kernel that accepts each step. */
-static void test_exe(struct suite *suite, const struct subject *s, const char *only)
+/* only NULL: all passes, and the first kernel that accepts each step. may_refuse: that kernel has
+ * refused the case in some setup, and the executable's may be one like it. */
+static void test_exe(struct suite *suite, const struct subject *s, const char *only,
+                     bool may_refuse)
 {
     char how[160];
     struct error err = {0};
@@ -213,7 +215,10 @@ static void test_exe(struct suite *suite, const struct subject *s, const char *o
     if (status == STATUS_OK)
         status = run_exe(suite, s, exe, &err);
     exe_free(exe);
-    count_result(suite, status, &err);
+    if (status == STATUS_UNSUPPORTED && may_refuse)
+        count_refusal(suite, &err);
+    else
+        count_result(suite, status, &err);
 }
 
 /* ---- subjects ---- */
@@ -244,13 +249,14 @@ static void test_subject(struct suite *suite, const struct subject *s)
     bool foreign = s->posts && !s->op->epilogue;
     for (int k = 0; k < kernel_count(); k++) {
         const struct kernel *kernel = kernel_at(k);
-        if (!kernel_wanted(suite, kernel, s->op) || (foreign && !kernel->ops))
+        if (!kernel_wanted(suite, kernel, s->op) || (foreign && kernel_is_general(kernel)))
             continue;
+        int refused = suite->progress->op.refused;
         if (test_kernel_alone(suite, s, kernel) && !foreign)
-            test_exe(suite, s, kernel->name);
+            test_exe(suite, s, kernel->name, suite->progress->op.refused > refused);
     }
     if (!suite->settings.kernel && !foreign)
-        test_exe(suite, s, NULL);
+        test_exe(suite, s, NULL, false);
 }
 
 struct case_job {
