@@ -75,10 +75,10 @@ exits 0
 complains 'plots are missing: gnuplot did not finish .* within 1 s'
 check "the page says so" grep -q 'gnuplot did not finish' "$tap_dir/hanging/index.html"
 check "it was started for one plot, wide and narrow" test "$(wc -l <"$tap_dir/sleeping")" = 2
-for pid in $(cat "$tap_dir/sleeping"); do
+while read -r pid; do
     left=$(ps -o stat= -p "$pid")
     check "what it started is ended" test "${left%"${left#?}"}" != S
-done
+done <"$tap_dir/sleeping"
 check "no half picture is left" sh -c '! ls -A "$0" | grep -E "svg|ridge-part"' "$tap_dir/hanging/plots"
 
 # A pipe among the plug-ins is not waited for.
