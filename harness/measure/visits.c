@@ -113,15 +113,16 @@ static void discard(struct visits *v, int round)
             v->samples[k].phase = SAMPLE_DISCARDED;
 }
 
-static enum status set_apart(struct visits *v, struct arena *arena, struct error *err)
+static enum status set_apart(struct visits *v, const struct placement *usual, struct arena *arena,
+                             struct error *err)
 {
     for (int k = 0; k < v->count; k++) {
         struct visit_record *visit = &v->visits[k];
         char how[160] = "";
-        if (is_good(visit, v->usual) || is_apart(visit))
+        if (is_good(visit, usual) || is_apart(visit))
             continue;
         if (!visit->reason[0])
-            is_displaced(visit, v->usual, how, sizeof(how));
+            is_displaced(visit, usual, how, sizeof(how));
         visit->reason = arena_printf(arena, "%s%s%s", apart, visit->reason, how);
         if (!visit->reason)
             return FAIL_NO_MEMORY(err);
@@ -252,7 +253,9 @@ enum status visits_join(struct visits *v, struct arena *arena, struct measuremen
 {
     *out = (struct measurement){.overhead_s = NAN, .rate_hz = NAN};
     if (visits_good(v->visits, v->count, v->usual) >= GOOD_LEAST)
-        TRY(set_apart(v, arena, err));
+        TRY(set_apart(v, v->usual, arena, err));
+    else if (visits_good(v->visits, v->count, NULL) >= GOOD_LEAST)
+        TRY(set_apart(v, NULL, arena, err));
     double *scratch = calloc((size_t)(v->sample_count + v->count) + 1, sizeof(*scratch));
     if (!scratch)
         return FAIL_NO_MEMORY(err);

@@ -291,6 +291,10 @@ TEST(a_visit_in_another_placement_is_set_apart)
     assert_int_equal(visits_apart(m.visits, VISITS), 0);
     assert_null(strstr(m.out.reason, "CPUs")); /* it is no fault of theirs */
     assert_int_equal(visits_good(m.visits, VISITS, &near_by), 1);
+    m.visits[0].reason = "disturbed: much"; /* a displaced visit is better than a disturbed one */
+    join_placed(&m, &near_by);
+    assert_int_equal(visits_apart(m.visits, VISITS), 1);
+    assert_null(strstr(m.out.reason, "disturbed"));
     arena_release(&m.arena);
 }
 
