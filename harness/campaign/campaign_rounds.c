@@ -335,8 +335,10 @@ static enum status find_usual_of(struct rounds *r, int k, struct placement *read
 
 static enum status find_usual(struct rounds *r, struct error *err)
 {
-    size_t points = (size_t)r->c->plan->count, visits = (size_t)POINT_VISITS(r->c->plan->rounds);
-    struct placement *readings = calloc(points * visits + 1, sizeof(*readings));
+    size_t points = (size_t)r->c->plan->count, visits = 0;
+    for (int k = 0; k < r->c->plan->count; k++)
+        visits += (size_t)r->stops[k].state.visit_count;
+    struct placement *readings = calloc(visits + 1, sizeof(*readings));
     bool *known = calloc(points + 1, sizeof(*known));
     enum status status = readings && known ? STATUS_OK : FAIL_NO_MEMORY(err);
     for (int k = 0; k < r->c->plan->count && status == STATUS_OK; k++)
@@ -429,7 +431,8 @@ static enum status load(struct rounds *r, int k, struct error *err)
     state->has_record = true;
     state->visit_count = record->visit_count;
     state->visits =
-        arena_array(&state->arena, (size_t)POINT_VISITS(c->plan->rounds), sizeof(*state->visits));
+        arena_array(&state->arena, (size_t)(record->visit_count + POINT_VISITS(c->plan->rounds)),
+                    sizeof(*state->visits));
     state->samples = (struct sample_record *)(uintptr_t)record->samples;
     state->sample_count = record->sample_count;
     if (!state->visits)

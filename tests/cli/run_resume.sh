@@ -66,6 +66,17 @@ is "what was measured before" "$before" "$(sql "SELECT r.id, count(*), sum(time_
     WHERE u.tag = 'third' AND s.visit = 0 GROUP BY r.id" "$tap_dir/visits.db")"
 is "and two visits of each point" "2 2" "$(sql "SELECT group_concat(n, ' ') FROM (SELECT count(*) AS n FROM visit v JOIN result r ON r.id = v.result JOIN run u ON u.id = r.run WHERE u.tag = 'third' GROUP BY r.id)" "$tap_dir/visits.db")"
 
+# A file may hold more visits of a point than any plan has: they fit.
+sql "PRAGMA foreign_keys = ON; UPDATE run SET state = 'interrupted' WHERE tag = 'third';
+     DELETE FROM result WHERE sequence = 1 AND run = (SELECT id FROM run WHERE tag = 'third');
+     WITH RECURSIVE n(k) AS (SELECT 2 UNION ALL SELECT k + 1 FROM n WHERE k < 200)
+     INSERT INTO visit SELECT v.result, k, started_utc, samples, median_s, ci_low_s, ci_high_s, steal_share,
+         wait_share, clock_hz, v.reason FROM n, visit v JOIN result r ON r.id = v.result JOIN run u ON u.id = r.run
+         WHERE u.tag = 'third' AND v.round = 0" "$tap_dir/visits.db"
+# shellcheck disable=SC2086
+run ridge run ncf --batch 1,2 $fast --rounds 2 --db "$tap_dir/visits.db" --resume
+exits 0
+
 # ---- databases of the program that stored runs without a name ----
 
 # Version 2 with a nameless run of so many results, as the old program left it.
