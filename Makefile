@@ -182,7 +182,7 @@ features: $(B)/gen/features.mk
 	@cat $^ $(B)/gen/absent_plugins.inc; ls $(B)/gen/probe.*.log
 
 # ---- 3. sources ----
-DIRS := base $(addprefix engine/,graph ops/lib ops reference run run/devices compile compile/passes) \
+DIRS := base $(addprefix engine/,graph ops/lib ops reference run run/devices compile compile/passes train) \
         $(addprefix workloads/,lib data onnx vision recommendation language micro synthetic) \
         workloads results results/formats profilers profilers/lib plots \
         $(addprefix harness/,machine suite watch roofs measure model cli campaign compare turns cmd)

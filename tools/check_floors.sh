@@ -22,6 +22,7 @@ BEGIN {
     rank_all(16, "engine/kernels/cuda engine/kernels/cublaslt engine/kernels/cudnn")
     rank_all(17, "engine/compile/passes")
     rank_all(18, "engine/compile")
+    rank_all(19, "engine/train")
     rank_all(20, "workloads profilers collective plots")
     n = split("machine suite watch roofs measure model cli campaign compare turns cmd", names, " ")
     for (k = 1; k <= n; k++) rank["harness/" names[k]] = 30 + k

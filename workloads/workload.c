@@ -8,6 +8,7 @@
 
 #include "base/options.h"
 #include "workloads/onnx/onnx.h"
+#include "workloads/training.h"
 
 #define X(name) extern const struct workload workload_##name;
 #include "workload_list.inc"
@@ -133,8 +134,8 @@ static enum status set_param(const struct workload *w, struct workload_config *c
 }
 
 /* spec is cut up in place: NAME:param=value,param=value */
-static enum status build(char *spec, int64_t batch, enum precision precision, struct graph **out,
-                         struct error *err)
+static enum status build(char *spec, int64_t batch, enum precision precision, bool training,
+                         struct graph **out, struct error *err)
 {
     char *colon = strchr(spec, ':');
     if (colon)
@@ -142,6 +143,8 @@ static enum status build(char *spec, int64_t batch, enum precision precision, st
     const struct workload *w = workload_find(spec);
     if (!w)
         return unknown_workload(spec, err);
+    if (training && !w->training)
+        return UNSUPPORTED(err, "%s is not trained: it has no loss", w->name);
     struct workload_config config = {.batch = batch ? batch : w->batch, .params = w->params};
     if (workload_builds_in(w, precision))
         config.precision = precision;
@@ -154,7 +157,11 @@ static enum status build(char *spec, int64_t batch, enum precision precision, st
     struct graph *g = graph_new(w->name);
     if (!g)
         return FAIL_NO_MEMORY(err);
-    w->build(g, &config);
+    g->training = training;
+    if (training)
+        w->training->build(g, &config);
+    else
+        w->build(g, &config);
     enum status status = graph_check(g, err);
     if (status != STATUS_OK) {
         graph_free(g);
@@ -190,7 +197,30 @@ enum status workload_open(const char *spec, int64_t batch, enum precision precis
     char *copy = strdup(spec);
     if (!copy)
         return FAIL_NO_MEMORY(err);
-    enum status status = build(copy, batch, precision, out, err);
+    enum status status = build(copy, batch, precision, false, out, err);
     free(copy);
     return status;
+}
+
+enum status workload_open_training(const char *spec, int64_t batch,
+                                   const struct train_options *options, struct graph **out,
+                                   const struct training **training, struct error *err)
+{
+    *out = NULL;
+    if (workload_is_file(spec))
+        return UNSUPPORTED(err, "%s: a file says nothing of a loss, so it is not trained", spec);
+    char *copy = strdup(spec);
+    if (!copy)
+        return FAIL_NO_MEMORY(err);
+    enum status status = build(copy, batch, PRECISION_F32, true, out, err);
+    free(copy);
+    if (status != STATUS_OK)
+        return status;
+    *training = workload_of(spec)->training;
+    status = train_step(*out, (*training)->recipe, options, err);
+    if (status == STATUS_OK)
+        return status;
+    graph_free(*out);
+    *out = NULL;
+    return error_context(err, "training of %s", spec);
 }

@@ -30,6 +30,8 @@ struct workload_config {
     const char *values[PARAM_MAX]; /* in the order of params */
 };
 
+struct training; /* workloads/training.h */
+
 struct workload {
     const char *name;
     const char *domain; /* vision, recommendation, language, micro, synthetic */
@@ -42,6 +44,7 @@ struct workload {
     unsigned precisions;        /* bits 1 << PRECISION_X that build knows beside f32 */
     /* Adds inputs, nodes and outputs; errors stick to the graph. */
     void (*build)(struct graph *g, const struct workload_config *config);
+    const struct training *training; /* NULL: it learns nothing */
 };
 
 /* Choices of a parameter that is any text without commas, such as a path. */

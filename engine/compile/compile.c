@@ -15,6 +15,9 @@ static enum status compile(struct exe *exe, const struct graph *graph, struct er
         exe->owns_pool = true;
     }
     TRY(exe_device_open(exe, err));
+    if (exe_is_on_device(exe) && exe->g->state_count)
+        return UNSUPPORTED(err, "training runs on the CPU only as yet, not on %s",
+                           exe->options.device);
     if (!exe_is_on_device(exe))
         exe->options.precision = PRECISION_F32;
     TRY(passes_run(exe->g, &exe->options, &exe->passes, err));

@@ -14,6 +14,10 @@
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
                     struct error *err);
 
+/* The patterns that have operators of their own (normalisations, GELU) become those, in place: what
+ * a graph needs before gradients are added, for gradients hide patterns. */
+enum status graph_find_patterns(struct graph *graph, struct error *err);
+
 /* What the graph costs when it computes in `precision`: its own FLOPs, and the bytes of the types
  * that its tensors then have; f8 factors are read as they are. */
 enum status graph_cost_in(const struct graph *graph, enum precision precision,

@@ -53,8 +53,8 @@ static enum status in_layout(struct lowering *l, int *value, enum layout wanted,
 {
     int v = *value;
     const struct value *source = &l->g->values[v];
-    if (value_is_fixed(source) || source->shape.rank < 3 || l->layout[v] == wanted ||
-        is_plain_and_nhwc(&source->shape))
+    if (value_is_fixed(source) || source->kind == VALUE_STATE || source->shape.rank < 3 ||
+        l->layout[v] == wanted || is_plain_and_nhwc(&source->shape))
         return STATUS_OK;
     if (l->reordered[wanted][v] == NONE) {
         int copy = graph_node(l->g, op_reorder.name, NULL, INPUTS(v), NO_ATTRS);
@@ -136,6 +136,7 @@ static bool transposes_to_plain(const struct lowering *l, int n)
 
 static enum status layout_node(struct lowering *l, int n, struct error *err)
 {
+    l->g->phase = l->g->nodes[n].phase; /* of what is put before it */
     if (transposes_to_plain(l, n))
         return STATUS_OK;
     switch (l->g->nodes[n].op->layout) {
@@ -305,6 +306,59 @@ static enum status make_steps(struct exe *exe, struct error *err)
     return STATUS_OK;
 }
 
+/* ---- states ---- */
+
+/* Whether a step after the one that writes `after` still reads what was there before, under this or
+ * another name. */
+static bool read_later(const struct exe *exe, int before, int step)
+{
+    for (int s = step + 1; s < exe->step_count; s++) {
+        const struct node *node = exe->steps[s].query.node;
+        for (int k = 0; k < node->input_count; k++)
+            if (node->inputs[k] != NONE && exe->places[node->inputs[k]].root == before)
+                return true;
+    }
+    for (int k = 0; k < exe->g->output_count; k++)
+        if (exe->places[exe->g->outputs[k]].root == before)
+            return true;
+    return false;
+}
+
+/* Whether a step may write the state's next contents over those that it reads. */
+static bool can_be_in_place(const struct exe *exe, const struct state *state)
+{
+    const struct place *after = &exe->places[state->after];
+    const struct value *value = &exe->g->values[state->after];
+    if (value->producer == NONE || after->root != state->after || exe->options.keep_values ||
+        !desc_same_memory(&after->desc, &exe->places[state->before].desc))
+        return false;
+    const struct node *node = &exe->g->nodes[value->producer];
+    bool reads = false;
+    for (int k = 0; k < node->op_inputs; k++)
+        reads = reads || node->inputs[k] == state->before;
+    int bit = value->producer_out < 31 ? value->producer_out : 31;
+    return reads && (node->op->in_place >> bit & 1) && !node->post_count &&
+           !read_later(exe, state->before, after->first);
+}
+
+static enum status place_states(struct exe *exe, struct error *err)
+{
+    exe->moved = arena_array(&exe->arena, (size_t)exe->g->state_count + 1, sizeof(*exe->moved));
+    if (!exe->moved)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < exe->g->state_count; k++) {
+        const struct state *state = &exe->g->states[k];
+        exe->places[state->before].used = true;
+        if (state->after == NONE)
+            continue;
+        if (can_be_in_place(exe, state))
+            exe->places[state->after].root = state->before;
+        else
+            exe->moved[exe->moved_count++] = k;
+    }
+    return STATUS_OK;
+}
+
 enum status lower_graph(struct exe *exe, struct error *err)
 {
     struct lowering l = {.g = exe->g, .arena = &exe->arena};
@@ -315,5 +369,6 @@ enum status lower_graph(struct exe *exe, struct error *err)
     if (!exe->places)
         return FAIL_NO_MEMORY(err);
     set_places(exe, l.layout);
-    return make_steps(exe, err);
+    TRY(make_steps(exe, err));
+    return place_states(exe, err);
 }

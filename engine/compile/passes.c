@@ -8,23 +8,25 @@ struct pass_row {
     graph_pass *run;
     bool always; /* also with no_fuse: what kernels rely on */
     bool f8;     /* only where that precision was asked for */
+    bool early;  /* before gradients are added, too */
 };
 
 static const struct pass_row rows[] = {
-    {"normalise", pass_normalise, true, false},
-    {"absorb_f8", pass_absorb_f8, true, true}, /* before constant factors become wide */
-    {"fold_constants", pass_fold_constants, false, false},
-    {"absorb_transpose", pass_absorb_transpose, false, false},
-    {"turn_conv_transpose", pass_turn_conv_transpose, false, false},
-    {"fold_batch_norm", pass_fold_batch_norm, false, false},
-    {"fuse_concat_norm", pass_fuse_concat_norm, false, false},
-    {"find_gelu", pass_find_gelu, false, false},
-    {"find_layer_norm", pass_find_layer_norm, false, false},
-    {"find_attention", pass_find_attention, false, false},
-    {"fuse_epilogue", pass_fuse_epilogue, false, false},
-    {"merge_qkv", pass_merge_qkv, false, false},
-    {"fuse_epilogue again", pass_fuse_epilogue, false, false}, /* the merged product's bias */
-    {"fuse_chain", pass_fuse_chain, false, false},
+    {"normalise", pass_normalise, true, false, true},
+    {"absorb_f8", pass_absorb_f8, true, true, false}, /* before constant factors become wide */
+    {"fold_constants", pass_fold_constants, false, false, false},
+    {"absorb_transpose", pass_absorb_transpose, false, false, false},
+    {"turn_conv_transpose", pass_turn_conv_transpose, false, false, false},
+    {"fold_batch_norm", pass_fold_batch_norm, false, false, false},
+    {"fuse_concat_norm", pass_fuse_concat_norm, false, false, false},
+    {"find_gelu", pass_find_gelu, false, false, true},
+    {"find_layer_norm", pass_find_layer_norm, false, false, true},
+    {"find_attention", pass_find_attention, false, false, false},
+    {"fuse_epilogue", pass_fuse_epilogue, false, false, false},
+    {"merge_qkv", pass_merge_qkv, false, false, false},
+    {"fuse_epilogue again", pass_fuse_epilogue, false, false,
+     false}, /* the merged product's bias */
+    {"fuse_chain", pass_fuse_chain, false, false, false},
 };
 
 static enum status end_pass(struct graph *g, const char *name, enum status status,
@@ -63,6 +65,14 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
             TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK
                                : end_pass(g, "narrow", pass_narrow(g, floats, err), err);
+}
+
+enum status graph_find_patterns(struct graph *graph, struct error *err)
+{
+    for (int k = 0; k < ARRAY_COUNT(rows); k++)
+        if (rows[k].early)
+            TRY(run_pass(graph, &rows[k], NULL, err));
+    return STATUS_OK;
 }
 
 enum status graph_cost_in(const struct graph *graph, enum precision precision,

@@ -34,7 +34,7 @@ static void fill_input(const struct exe *exe, int v, void *memory)
 {
     const struct value *value = &exe->g->values[v];
     const struct place *place = &exe->places[v];
-    if (value->kind == VALUE_INPUT) {
+    if (value->kind == VALUE_INPUT || value->kind == VALUE_STATE) {
         value_materialise(value, memory);
         return;
     }

@@ -108,7 +108,7 @@ enum status trial_device_launch(struct trial *t, const struct contestant *c, int
                                .stream = t->exe->on_device->stream,
                                .err = &refused};
     for (int k = 0; k < times && refused.code == STATUS_OK; k++)
-        c->candidate->kernel->launch(c->state, &args);
+        kernel_launch(c->candidate->kernel, &t->step->query, c->state, &args);
     if (refused.code != STATUS_OK && err)
         *err = refused;
     return refused.code;

@@ -34,7 +34,7 @@ double trial_run_once(struct trial *t, const struct kernel *kernel, struct kerne
     if (kernel->own_threads)
         pool_park(t->exe->pool);
     uint64_t start = clock_now_ns();
-    kernel->launch(state, &args);
+    kernel_launch(kernel, &t->step->query, state, &args);
     return (double)(clock_now_ns() - start);
 }
 

@@ -165,8 +165,7 @@ void fixed_end(struct exe *exe, struct step *step)
         if (v == NONE || !value_is_fixed(&exe->g->values[v]))
             continue;
         struct place *place = &exe->places[v];
-        bool packed = k < node->op_inputs && k < 32 && (step->kernel->packs >> k & 1);
-        place->kept = place->kept || !packed;
+        place->kept = place->kept || kernel_reads(step->kernel, &step->query, k);
         if (--place->pending > 0 || place->kept)
             continue;
         struct value *value = &exe->g->values[v];
@@ -375,6 +374,7 @@ static enum status settle(struct exe *exe, struct step *step, struct error *err)
         step->state = NULL;
         return status;
     }
+    step->packs = kernel_packs_each_time(c->kernel, &step->query);
     exe->sizes.weight_bytes += step->state_bytes;
     return STATUS_OK;
 }

@@ -398,7 +398,7 @@ static enum status add_node(struct graph *g, const struct request *r, int *outpu
         return FAIL_NO_MEMORY(err);
     g->nodes = nodes;
     struct node *node = &nodes[g->node_count];
-    *node = (struct node){0};
+    *node = (struct node){.phase = g->phase};
     if (!fill_node(g, node, r))
         return FAIL_NO_MEMORY(err);
     enum status status = infer_outputs(g, node, made, err);

@@ -48,6 +48,7 @@ struct fill {
 enum value_kind {
     VALUE_INPUT,  /* changes from run to run */
     VALUE_PARAM,  /* a weight: constant in inference, updated in training */
+    VALUE_STATE,  /* outlives an execution, and each may change it: see struct state */
     VALUE_CONST,  /* constant always (shapes, tables) */
     VALUE_RESULT, /* computed by a node */
 };
@@ -57,7 +58,7 @@ struct value {
     enum value_kind kind;
     enum dtype dtype;
     struct shape shape;
-    int producer;     /* node; NONE for inputs, params and consts */
+    int producer;     /* node; NONE for inputs, params, states and consts */
     int producer_out; /* which of its outputs */
     const void *data; /* row-major contents of a const or loaded param; NULL: made by fill */
     struct fill fill;
@@ -65,6 +66,18 @@ struct value {
     int count; /* value (i64 scalar) that tells how many rows along count_axis are real; NONE */
     int count_axis; /* outputs of data-dependent size are padded to their maximum */
 };
+
+/* A value that outlives an execution: a weight that is trained, a moment, a counter of steps. What
+ * an execution finds is `before`, a value of kind VALUE_STATE among the graph's inputs; what the
+ * next one will find is `after`, some result among its outputs. So a graph stays a function. An
+ * executable keeps both in one place where the order of its steps allows. after NONE: no execution
+ * changes it. */
+struct state {
+    int before, after;
+};
+
+/* What a node is there for. */
+enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE, PHASE_COUNT };
 
 enum attr_kind {
     ATTR_INT,
@@ -113,6 +126,7 @@ struct node {
     int op_inputs; /* how many of inputs belong to the operator itself */
     int post_count;
     struct post posts[POST_MAX];
+    enum phase phase;
     bool dead; /* removed by a pass */
 };
 
@@ -121,11 +135,14 @@ struct graph {
     const char *name;
     int64_t batch;    /* items that one execution takes; 0: the first input's first dimension */
     const char *note; /* what its maker says about it, for `ridge graph`; NULL: nothing */
+    bool training; /* built to learn: dropout drops, batch normalisations use the batch's moments */
     struct value *values;
     struct node *nodes;
     int *inputs, *outputs; /* values, in the caller's order */
-    int value_count, node_count, input_count, output_count;
-    size_t value_cap, node_cap, input_cap, output_cap;
+    struct state *states;
+    enum phase phase; /* of the nodes that are added next */
+    int value_count, node_count, input_count, output_count, state_count;
+    size_t value_cap, node_cap, input_cap, output_cap, state_cap;
     int *name_table; /* value index + 1 by hash of its name */
     size_t name_cap;
     struct error err; /* the first error of the builder */
@@ -141,6 +158,15 @@ int graph_input(struct graph *g, const char *name, enum dtype dtype, struct shap
                 struct fill fill);
 int graph_param(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
                 struct fill fill);
+/* A state, which is an input as well. Its fill is what the first execution finds. */
+int graph_state(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
+                struct fill fill);
+/* Weight v becomes a state. */
+void graph_make_state(struct graph *g, int v);
+/* What the next execution finds in place of state `before`; becomes an output. Once per state. */
+void graph_state_after(struct graph *g, int before, int after);
+/* The state whose `before` is v; NONE. */
+int graph_state_of(const struct graph *g, int v);
 /* data is copied. name NULL: made up. */
 int graph_const(struct graph *g, const char *name, enum dtype dtype, struct shape shape,
                 const void *data);
@@ -186,6 +212,8 @@ const char *node_string(const struct node *node, const char *name, const char *f
 /* Copies up to max ints; returns how many the attribute has, 0 when it is absent. */
 int node_ints(const struct node *node, const char *name, int64_t *values, int max);
 
+/* The builder's first error so far. */
+enum status graph_failed(const struct graph *g, struct error *err);
 /* The builder's first error, or a broken invariant (order, names, shapes, dangling values). */
 enum status graph_check(const struct graph *g, struct error *err);
 /* A deep copy of the structure; contents of weights are shared and must outlive the copy. */

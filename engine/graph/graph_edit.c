@@ -39,13 +39,16 @@ static enum status check_node(const struct graph *g, int n, struct error *err)
     return STATUS_OK;
 }
 
+enum status graph_failed(const struct graph *g, struct error *err)
+{
+    if (g->failed && err)
+        *err = g->err;
+    return g->failed ? g->err.code : STATUS_OK;
+}
+
 enum status graph_check(const struct graph *g, struct error *err)
 {
-    if (g->failed) {
-        if (err)
-            *err = g->err;
-        return g->err.code;
-    }
+    TRY(graph_failed(g, err));
     for (int n = 0; n < g->node_count; n++)
         if (!g->nodes[n].dead)
             TRY(check_node(g, n, err));
@@ -91,9 +94,10 @@ struct graph *graph_copy(const struct graph *from)
     to->nodes = arena_copy(&to->arena, from->nodes, (size_t)from->node_cap * sizeof(*to->nodes));
     to->inputs = arena_copy(&to->arena, from->inputs, from->input_cap * sizeof(int));
     to->outputs = arena_copy(&to->arena, from->outputs, from->output_cap * sizeof(int));
+    to->states = arena_copy(&to->arena, from->states, from->state_cap * sizeof(*to->states));
     to->name_table = arena_copy(&to->arena, from->name_table, from->name_cap * sizeof(int));
-    bool fine = to->values && to->nodes && to->inputs && to->outputs && to->name_table &&
-                copy_values(to, from);
+    bool fine = to->values && to->nodes && to->inputs && to->outputs && to->states &&
+                to->name_table && copy_values(to, from);
     for (int n = 0; fine && n < to->node_count; n++)
         fine = copy_node(to, &to->nodes[n]);
     if (fine)

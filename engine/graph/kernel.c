@@ -78,7 +78,36 @@ enum status kernel_prepare(const struct kernel *kernel, const struct kernel_quer
     if (kernel->prepare)
         TRY(kernel->prepare(q, state, &packed, err));
     *bytes = kernel->state_size + packed;
+    if (kernel->pack && !kernel_packs_each_time(kernel, q))
+        kernel->pack(state, &(struct kernel_args){.in = q->fixed});
     return STATUS_OK;
+}
+
+static bool has_form(const struct kernel *kernel, const struct kernel_query *q, int input)
+{
+    return input < q->node->op_inputs && input < 32 && (kernel->packs >> input & 1);
+}
+
+bool kernel_packs_each_time(const struct kernel *kernel, const struct kernel_query *q)
+{
+    for (int k = 0; kernel->pack && k < q->in_count; k++)
+        if (has_form(kernel, q, k) && query_in(q, k) && !query_fixed(q, k))
+            return true;
+    return false;
+}
+
+bool kernel_reads(const struct kernel *kernel, const struct kernel_query *q, int input)
+{
+    return !has_form(kernel, q, input) || !query_fixed(q, input) ||
+           kernel_packs_each_time(kernel, q);
+}
+
+void kernel_launch(const struct kernel *kernel, const struct kernel_query *q,
+                   struct kernel_state *state, const struct kernel_args *args)
+{
+    if (kernel_packs_each_time(kernel, q))
+        kernel->pack(state, args);
+    kernel->launch(state, args);
 }
 
 void kernel_release(const struct kernel *kernel, struct kernel_state *state)

@@ -11,7 +11,9 @@
  *                        of the first
  *   describe   optional  a few words on the variant for `ridge explain`, e.g. "12x32 kc256"
  *   workspace  optional  scratch bytes for launch, 64-byte aligned
- *   prepare    optional  once: packs constant weights, makes tables of no fixed size
+ *   prepare    optional  once: memory for packed weights, tables of no fixed size
+ *   pack       optional  brings the inputs that it keeps in a form of its own (.packs) into that
+ *                        form: once where all of them are fixed, else before each launch
  *   launch     required  the timed part: allocates nothing, takes no lock, cannot fail
  *   release    optional  gives back what prepare made
  *
@@ -101,8 +103,8 @@ struct kernel {
     bool elementwise;       /* instead of ops: those whose value is an expression (op.h) */
     enum isa isa;           /* least instruction set */
     double rel_error;       /* own bound if larger than the operator's (Winograd: 1e-3); 0: none */
-    unsigned packs;         /* bit i: when the operator's own input i is fixed, launch does not read
-                                in[i] */
+    unsigned packs;         /* bit i: launch does not read the operator's own input i but a form of
+                                it that pack makes, or prepare where it is fixed */
     bool own_threads;       /* brings its own threads (OpenMP): the pool is parked around it */
     bool distrusted;        /* first call on a new signature runs in a forked child */
     size_t state_size;      /* of its struct kernel_state; 0: it has none */
@@ -114,6 +116,9 @@ struct kernel {
     /* packed_bytes: 0 before; how much memory the state holds beside itself. */
     enum status (*prepare)(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err);
+    /* Reads the inputs in .packs alone, from args->in; there are no outputs, and args->pool may be
+     * NULL. Like launch it allocates nothing and cannot fail. */
+    void (*pack)(struct kernel_state *state, const struct kernel_args *args);
     void (*launch)(const struct kernel_state *state, const struct kernel_args *args);
     void (*release)(struct kernel_state *state);
     bool unlike_variants; /* they differ by factors: a first one that is far behind tells nothing of
@@ -168,9 +173,17 @@ int kernel_variants(const struct kernel *kernel,
 void kernel_describe(const struct kernel *kernel, const struct kernel_state *state, char *text,
                      size_t size); /* "" where it has nothing to say */
 size_t kernel_workspace(const struct kernel *kernel, const struct kernel_state *state);
-/* *bytes: of the state and what it holds. After a failure the state is still to be released. */
+/* *bytes: of the state and what it holds. After a failure the state is still to be released. What
+ * is fixed is packed. */
 enum status kernel_prepare(const struct kernel *kernel, const struct kernel_query *q,
                            struct kernel_state *state, size_t *bytes, struct error *err);
+/* Whether its packed inputs may be others at each launch. */
+bool kernel_packs_each_time(const struct kernel *kernel, const struct kernel_query *q);
+/* Whether a launch, packing included, reads input i itself: not where its packed form is enough. */
+bool kernel_reads(const struct kernel *kernel, const struct kernel_query *q, int input);
+/* Packs, if they may, and launches. */
+void kernel_launch(const struct kernel *kernel, const struct kernel_query *q,
+                   struct kernel_state *state, const struct kernel_args *args);
 void kernel_release(const struct kernel *kernel, struct kernel_state *state); /* NULL: nothing */
 
 /* The best instruction set of this CPU, lowered by RIDGE_ISA=scalar|avx2|avx512. */

@@ -7,7 +7,9 @@
  *   infer      required  fills dtype and shape of every output from the inputs
  *   cost       optional  absent: moves data only (no FLOPs); bytes are counted by the graph
  *   reference  required  computes the outputs; floats are double, everything else is int64_t
- *   gradient   optional  adds nodes that compute the inputs' gradients (roadmap: training)
+ *   gradient   adds nodes that compute the inputs' gradients, of those of the outputs; or
+ *              no_gradient says why there is none. A function that is not smooth has one all the
+ *              same, where learning makes use of it: ReLU, a maximum
  *   cases      required  at least one; tests run each through every kernel that accepts it
  */
 #ifndef ENGINE_GRAPH_OP_H
@@ -119,6 +121,30 @@ struct attr_input {
     int input, since; /* the opset that moved it */
 };
 
+/* ---- gradients ---- */
+
+/* The loss is some scalar that the graph computes of the node's results. What a rule adds to the
+ * graph may move g->nodes and g->values: keep indices, not pointers. */
+struct gradient_call {
+    struct graph *g;
+    int node;           /* its index */
+    const int *dy;      /* per output: the gradient of the loss by it; NONE: it is zero */
+    const bool *wanted; /* per input: whether its gradient is asked for */
+    int *dx;            /* per input: to be set where wanted, of the input's shape; NONE: zero */
+};
+
+/* An operator with an update rule is an optimiser, and updates any number of weights at once. Its
+ * inputs are the learning rate (f32 scalar), the number of this step from 1 on (i64 scalar), what
+ * all gradients are to be multiplied by (f32 scalar, or absent: 1), and then for each weight: it,
+ * its gradient, and each of its slots. Its outputs are for each weight what comes after it and
+ * after each of its slots. */
+struct update_rule {
+    const char *name;    /* "adam" */
+    int slots;           /* states beside each weight, of its shape: moments */
+    const char *initial; /* the attribute that says what slots start with; NULL: 0 */
+};
+enum { UPDATE_RATE, UPDATE_STEP, UPDATE_SCALE, UPDATE_WEIGHTS };
+
 struct move;
 struct op_args;
 struct chain;
@@ -158,7 +184,12 @@ struct op {
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);
     enum status (*reference)(const struct ref_call *call, struct error *err);
-    enum status (*gradient)(struct graph *g, int node, const int *out_grads, int *in_grads);
+    enum status (*gradient)(const struct gradient_call *call, struct error *err);
+    const struct update_rule *update; /* NULL: it is no optimiser */
+    const char *no_gradient;          /* why it has none: "its result is an index" */
+    unsigned in_place; /* bit i: output i may lie in the memory of the state that it follows,
+                          which is one of the inputs; bit 31: all from there on may. All
+                          kernels of the operator bear it */
     /* Its value on floats as steps (engine/ops/lib/chain.h), where .function alone cannot say it.
      */
     enum status (*expression)(const struct node *node, const float *const *scalars,

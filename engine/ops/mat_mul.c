@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MatMul: numpy.matmul, also for integers. */
+#include "engine/ops/lib/gradient.h"
 #include "engine/ops/lib/matmul_shape.h"
 #include "engine/ops/lib/ref_matmul.h"
 
@@ -51,6 +52,39 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return ref_matmul(call, &left, &right, call->out[0]->f, err);
 }
 
+/* Of matrices (and stacks of them): dA = dC B', dB = A' dC. A vector is a matrix of one row or
+ * column for that. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int a = gradient_in(c, 0), b = gradient_in(c, 1), dy = c->dy[0];
+    struct shape as = gradient_shape(g, a), bs = gradient_shape(g, b);
+    (void)err;
+    if (as.rank == 1 || bs.rank == 1) {
+        struct shape row = as, column = bs, y = gradient_shape(g, dy);
+        if (bs.rank == 1) {
+            column = shape_of(bs.dim[0], 1);
+            y.dim[y.rank++] = 1;
+        }
+        if (as.rank == 1) {
+            row = shape_of(1, as.dim[0]);
+            y.dim[y.rank] = y.dim[y.rank - 1];
+            y.dim[y.rank - 1] = 1;
+            y.rank++;
+        }
+        a = make_reshaped(g, a, &row);
+        b = make_reshaped(g, b, &column);
+        dy = make_reshaped(g, dy, &y);
+    }
+    if (c->wanted[0])
+        c->dx[0] =
+            make_reshaped(g, make_sum_to(g, make_mat_mul(g, dy, make_transposed(g, b)), a), &as);
+    if (c->wanted[1])
+        c->dx[1] =
+            make_reshaped(g, make_sum_to(g, make_mat_mul(g, make_transposed(g, a), dy), b), &bs);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "2d", .inputs = "f32[33,70] f32[70,45]!"},
     {.name = "2d_both_at_run_time", .inputs = "f32[16,32] f32[32,48]"},
@@ -93,5 +127,6 @@ REGISTER(op, mat_mul) = {
     .infer = infer,
     .cost = matmul_cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

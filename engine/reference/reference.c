@@ -143,16 +143,52 @@ static void load_tile(void *context, int64_t tile, int thread)
     ref_load_part(c->tensor, first, left < MATERIALISE_TILE ? left : MATERIALISE_TILE, raw);
 }
 
-static enum status materialise(struct run *run, int v, struct error *err)
+static enum status fill_tensor(const struct value *value, struct ref_tensor *t, struct pool *pool,
+                               struct error *err)
 {
-    const struct value *value = &run->g->values[v];
-    struct ref_tensor *t = &run->values[v];
     if (t->f || t->i)
         return STATUS_OK;
     TRY(ref_alloc(t, value->dtype, &value->shape, err));
     struct contents contents = {.value = value, .tensor = t};
-    pool_run(run->pool, value_tiles(value), load_tile, &contents);
+    pool_run(pool, value_tiles(value), load_tile, &contents);
     return STATUS_OK;
+}
+
+static enum status materialise(struct run *run, int v, struct error *err)
+{
+    return fill_tensor(&run->g->values[v], &run->values[v], run->pool, err);
+}
+
+enum status reference_inputs(const struct graph *graph, struct ref_tensor *inputs,
+                             struct pool *pool, struct error *err)
+{
+    memset(inputs, 0, (size_t)graph->input_count * sizeof(*inputs));
+    for (int k = 0; k < graph->input_count; k++)
+        TRY(fill_tensor(&graph->values[graph->inputs[k]], &inputs[k], pool, err));
+    return STATUS_OK;
+}
+
+static int index_of(const int *list, int count, int value)
+{
+    int k = 0;
+    while (k < count && list[k] != value)
+        k++;
+    return k;
+}
+
+void reference_carry(const struct graph *graph, struct ref_tensor *inputs,
+                     const struct ref_tensor *outputs)
+{
+    for (int s = 0; s < graph->state_count; s++) {
+        const struct state *state = &graph->states[s];
+        int from = index_of(graph->outputs, graph->output_count, state->after);
+        int to = index_of(graph->inputs, graph->input_count, state->before);
+        if (state->after == NONE || from == graph->output_count || to == graph->input_count)
+            continue;
+        void *memory = inputs[to].f ? (void *)inputs[to].f : inputs[to].i;
+        const void *next = outputs[from].f ? (void *)outputs[from].f : outputs[from].i;
+        memcpy(memory, next, (size_t)inputs[to].count * 8);
+    }
 }
 
 static enum status run_node(struct run *run, int n, struct error *err)

@@ -13,6 +13,12 @@
  * graph's. outputs are allocated; free them with ref_release. */
 enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
                           struct ref_tensor *outputs, struct pool *pool, struct error *err);
+/* What the fills make of every input; allocated, to be released one by one also after a failure. */
+enum status reference_inputs(const struct graph *graph, struct ref_tensor *inputs,
+                             struct pool *pool, struct error *err);
+/* Between two runs: what the first one left in the states is what the second one finds. */
+void reference_carry(const struct graph *graph, struct ref_tensor *inputs,
+                     const struct ref_tensor *outputs);
 /* Per value: the node after which reference_run gives it back; node_count: an output, NONE: nobody
  * reads it. */
 void graph_last_uses(const struct graph *g, int *last);

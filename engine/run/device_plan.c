@@ -17,11 +17,9 @@ static struct place *root_of(const struct exe *exe, int v)
 }
 
 /* A fixed input whose packed form is all that launch needs is not read. */
-static bool step_reads(const struct exe *exe, const struct step *step, int k)
+static bool step_reads(const struct step *step, int k)
 {
-    const struct node *node = step->query.node;
-    bool packed = k < node->op_inputs && k < 32 && (step->kernel->packs >> k & 1);
-    return node->inputs[k] != NONE && !(packed && value_is_fixed(&exe->g->values[node->inputs[k]]));
+    return step->query.node->inputs[k] != NONE && kernel_reads(step->kernel, &step->query, k);
 }
 
 static void mark_step(struct exe *exe, struct step *step)
@@ -30,7 +28,7 @@ static void mark_step(struct exe *exe, struct step *step)
     step->on_host = !exe_runs_on_device(exe, step->kernel);
     exe->on_device->host_steps += step->on_host;
     for (int k = 0; k < node->input_count; k++) {
-        if (!step_reads(exe, step, k))
+        if (!step_reads(step, k))
             continue;
         struct device_place *place = &root_of(exe, node->inputs[k])->on_device;
         *(step->on_host ? &place->read_by_host : &place->read_by_device) = true;
@@ -48,7 +46,7 @@ static enum status plan_copies(struct exe *exe, struct step *step, struct error 
     if (!step->fetch || !step->give)
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < node->input_count; k++) {
-        if (!step_reads(exe, step, k))
+        if (!step_reads(step, k))
             continue;
         int root = exe->places[node->inputs[k]].root;
         struct device_place *place = &exe->places[root].on_device;

@@ -16,7 +16,17 @@ static inline void run_step(struct exe *exe, const struct step *step)
 {
     if (step->kernel->own_threads)
         pool_park(exe->pool);
-    step->kernel->launch(step->state, &step->args);
+    step_launch(step);
+}
+
+/* What the next run finds, where it was not computed in its place. */
+static void move_states(struct exe *exe)
+{
+    for (int k = 0; k < exe->moved_count; k++) {
+        const struct state *state = &exe->g->states[exe->moved[k]];
+        const struct place *to = &exe->places[state->before];
+        memcpy(to->memory, exe->places[exe->places[state->after].root].memory, to->bytes);
+    }
 }
 
 static void run_steps(struct exe *exe)
@@ -24,6 +34,7 @@ static void run_steps(struct exe *exe)
     const struct step *end = exe->steps + exe->step_count;
     for (const struct step *step = exe->steps; step < end; step++)
         run_step(exe, step);
+    move_states(exe);
 }
 
 /* ---- linking: every tensor gets its address ---- */
@@ -132,6 +143,8 @@ void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
         run_step(exe, &exe->steps[s]);
         watch->end(watch->context, s);
     }
+    if (!exe_is_on_device(exe))
+        move_states(exe);
 }
 
 /* Results of data-dependent size are padded, also where the data are empty. */
@@ -154,6 +167,8 @@ enum status exe_run_checked(struct exe *exe, struct error *err)
         TRY(check_step(&exe->steps[s], err));
         run_step(exe, &exe->steps[s]);
     }
+    if (!exe_is_on_device(exe))
+        move_states(exe);
     return exe_status(exe, err);
 }
 
@@ -207,6 +222,15 @@ enum precision exe_precision(const struct exe *exe)
 struct pool *exe_pool(struct exe *exe)
 {
     return exe->pool;
+}
+
+void exe_reset(struct exe *exe)
+{
+    for (int k = 0; k < exe->g->state_count; k++) {
+        int v = exe->g->states[k].before;
+        if (exe->places[v].memory)
+            value_materialise_by(exe->pool, &exe->g->values[v], exe->places[v].memory);
+    }
 }
 
 double exe_time_runs(struct exe *exe, int64_t runs)

@@ -49,6 +49,9 @@ void exe_free(struct exe *exe);
 void *exe_input(struct exe *exe, int i);
 const void *exe_output(const struct exe *exe, int i);
 void exe_run(struct exe *exe);
+/* All states are again what the first run found. Between runs a state is read and written as the
+ * input that it is. */
+void exe_reset(struct exe *exe);
 
 /* Called around each step, by the thread that runs the executable. */
 struct exe_watch {

@@ -71,7 +71,7 @@ static void run_here(struct exe *exe, const struct step *step)
     t->device.kind->wait(&t->device, t->stream, sink(t));
     if (step->kernel->own_threads)
         pool_park(exe->pool);
-    step->kernel->launch(step->state, &step->args);
+    step_launch(step);
     for (int k = 0; k < step->give_count; k++)
         copy_value(exe, step->give[k], COPY_TO_DEVICE);
 }
@@ -84,7 +84,7 @@ static void run_step(struct exe *exe, const struct step *step)
     if (step->on_host)
         run_here(exe, step);
     else
-        step->kernel->launch(step->state, &step->args);
+        step_launch(step);
     if (t->failed.code == STATUS_OK)
         return;
     error_context(&t->failed, "node \"%s\", kernel %s", step->query.node->name, step->kernel->name);

@@ -37,6 +37,7 @@ struct step {
     const struct kernel *kernel;
     int variant;
     struct kernel_state *state;
+    bool packs; /* before each launch */
     size_t state_bytes;
     struct kernel_query query;
     const void **in; /* resolved: what args points to */
@@ -55,6 +56,13 @@ struct step {
     int *fetch, *give;
     int fetch_count, give_count;
 };
+
+static inline void step_launch(const struct step *step)
+{
+    if (step->packs)
+        step->kernel->pack(step->state, &step->args);
+    step->kernel->launch(step->state, &step->args);
+}
 
 /* What an executable has on its device. */
 struct exe_device {
@@ -82,6 +90,8 @@ struct exe {
     struct exe_memory sizes;
     struct pass_log passes;
     void (*run)(struct exe *exe); /* what exe_start does */
+    int *moved; /* states whose next contents are computed elsewhere: copied after all steps */
+    int moved_count;
     struct error failed;          /* of the host: the first run that ran out of memory */
     struct exe_device *on_device; /* NULL: on the CPU */
 };

@@ -192,7 +192,7 @@ static enum status run_kernel(struct trial *t, struct error *why)
         .in = t->data->in, .out = t->buffers.out, .workspace = t->buffers.workspace, .pool = pool};
     if (t->kernel->own_threads)
         pool_park(pool);
-    t->kernel->launch(state, &args);
+    kernel_launch(t->kernel, t->q, state, &args);
     TRY(check_results(t, why));
     t->verdict->stage = STAGE_RELEASE;
     kernel_release(t->kernel, state);

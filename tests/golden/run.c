@@ -61,7 +61,7 @@ static void print_names(FILE *out, const struct graph *g, const int *values, int
 
 static void print_value(FILE *out, const struct value *value)
 {
-    static const char *const kinds[] = {"input", "param", "const", "result"};
+    static const char *const kinds[] = {"input", "param", "state", "const", "result"};
     static const char *const fills[] = {
         [FILL_CONST] = "all",   [FILL_UNIFORM] = "uniform", [FILL_NORMAL] = "normal",
         [FILL_INDEX] = "index", [FILL_ZIPF] = "zipf",       [FILL_MASK] = "mask",

@@ -69,7 +69,7 @@ enum status hooks_run(const struct kernel *kernel, const struct kernel_query *q,
     kernel_workspace(kernel, state);
     enum status status = kernel_prepare(kernel, q, state, &bytes, err);
     for (int k = 0; k < launches && status == STATUS_OK; k++)
-        kernel->launch(state, args);
+        kernel_launch(kernel, q, state, args);
     kernel_release(kernel, state);
     return status;
 }

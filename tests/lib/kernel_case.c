@@ -290,13 +290,6 @@ const void *kernel_case_output(const struct kernel_case *c, int k)
 
 /* ---- running ---- */
 
-/* packs speaks of the operator's own inputs: an operand of a post may have the index of one that
- * this node goes without. */
-static bool is_packed(const struct kernel_case *c, int k)
-{
-    return k < c->query.node->op_inputs && c->fixed[k] && c->setup.kernel->packs >> k & 1;
-}
-
 static enum status copy_all(struct kernel_case *c, enum device_copy direction, struct error *err)
 {
     const struct device *device = c->setup.device;
@@ -311,7 +304,8 @@ static enum status copy_all(struct kernel_case *c, enum device_copy direction, s
 static void set_arguments(struct kernel_case *c)
 {
     for (int k = 0; k < c->query.in_count; k++)
-        c->in_args[k] = is_packed(c, k) ? NULL : guarded_address(&c->in[k].memory);
+        c->in_args[k] =
+            kernel_reads(c->setup.kernel, &c->query, k) ? guarded_address(&c->in[k].memory) : NULL;
     for (int k = 0; k < c->query.out_count; k++)
         c->out_args[k] = guarded_address(&c->out[k].memory);
 }
@@ -335,7 +329,7 @@ static enum status launch(struct kernel_case *c, struct kernel_state *state, int
                                .err = c->setup.device ? &refused : NULL};
     if (c->setup.kernel->own_threads)
         pool_park(c->setup.pool);
-    c->setup.kernel->launch(state, &args);
+    kernel_launch(c->setup.kernel, &c->query, state, &args);
     if (refused.code != STATUS_OK)
         return FAIL(err, STATUS_FAILED, "%s", refused.message);
     return copy_all(c, COPY_TO_HOST, err);
@@ -346,7 +340,7 @@ static enum status check_inputs(const struct kernel_case *c, struct error *err)
     for (int k = 0; k < c->query.in_count; k++) {
         const struct guarded *memory = &c->in[k].memory;
         TRY(guards_intact(memory, "input", k, err));
-        if (memory->base && !is_packed(c, k) &&
+        if (memory->base && kernel_reads(c->setup.kernel, &c->query, k) &&
             memcmp(memory->data, c->in[k].original, memory->bytes) != 0)
             return FAIL(err, STATUS_INVALID, "changed input %d", k);
     }
@@ -374,7 +368,8 @@ static enum status launch_twice(struct kernel_case *c, struct kernel_state *stat
                                 struct error *err)
 {
     for (int k = 0; k < c->query.in_count; k++)
-        if (is_packed(c, k)) /* the executable gives this memory back */
+        if (!kernel_reads(c->setup.kernel, &c->query,
+                          k)) /* the executable gives this memory back */
             memset(c->in[k].memory.data, 0xFF, c->in[k].memory.bytes);
     TRY(launch(c, state, 0xFF, err));
     for (int k = 0; k < c->query.out_count; k++)

@@ -63,6 +63,7 @@ static int product_of(struct graph *g, const struct node *node, const struct fac
     double alpha = gemm ? node_float(node, "alpha", 1) : 1;
     int64_t to = dtype_to_onnx(g->values[node->outputs[0]].dtype);
     struct attr turned = attr_int("transB", gemm ? node_int(node, "transB", 0) : 0);
+    g->phase = node->phase;
     int y = graph_node(
         g, op_mat_mul_f8.name, node->name, INPUTS(a->value, b->value),
         ATTRS(attr_float("alpha", alpha * a->scale * b->scale), attr_int("to", to), turned));

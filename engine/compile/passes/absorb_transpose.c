@@ -31,6 +31,7 @@ enum status pass_absorb_transpose(struct graph *g, struct error *err)
         int inputs[4] = {node.inputs[0], b, NONE, NONE};
         for (int k = 2; k < node.op_inputs; k++)
             inputs[k] = node.inputs[k];
+        g->phase = node.phase;
         int fresh = graph_node(g, op_mat_mul_integer.name, node.name, node.op_inputs, inputs,
                                ATTRS(attr_int("transB", 1)));
         if (g->failed)

@@ -149,6 +149,7 @@ enum status pass_find_attention(struct graph *g, struct error *err)
         struct match m;
         if (g->nodes[n].dead || g->nodes[n].op != &op_softmax || !find(g, n, &m))
             continue;
+        g->phase = g->nodes[n].phase;
         int fresh = graph_node(g, op_attention.name, NULL, m.mask == NONE ? 3 : 4,
                                (const int[]){m.q, m.k, m.v, m.mask},
                                ATTRS(attr_int("heads", m.heads), attr_float("scale", m.scale)));

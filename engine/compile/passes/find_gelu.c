@@ -123,6 +123,7 @@ enum status pass_find_gelu(struct graph *g, struct error *err)
         if (mul->dead || mul->post_count || mul->op != &op_mul || !match(g, mul, &x, &tanh_form))
             continue;
         int old = mul->outputs[0];
+        g->phase = mul->phase;
         int gelu = graph_node(g, op_gelu.name, NULL, INPUTS(x),
                               ATTRS(attr_string("approximate", tanh_form ? "tanh" : "none")));
         if (g->failed)

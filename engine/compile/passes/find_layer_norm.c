@@ -90,6 +90,7 @@ static enum status replace(struct graph *g, int x, int divided, double epsilon, 
         return STATUS_OK;
     int bias = vector_operand(g, scaled, &op_add, &shifted);
     int old = bias == NONE ? scaled : shifted;
+    g->phase = g->nodes[g->values[divided].producer].phase;
     fresh = graph_node(g, op_layer_normalization.name, NULL, bias == NONE ? 2 : 3,
                        (const int[]){x, scale, bias},
                        ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));

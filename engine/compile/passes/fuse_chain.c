@@ -175,7 +175,9 @@ static enum status replace(struct graph *g, const struct group *group, struct er
     }
     struct attr floats = {
         .name = "params", .kind = ATTR_FLOATS, .count = 2 * b.chain.count, .floats = params};
-    int old = g->nodes[group->nodes[group->count - 1]].outputs[0];
+    const struct node *last = &g->nodes[group->nodes[group->count - 1]];
+    int old = last->outputs[0];
+    g->phase = last->phase;
     int fresh = graph_node(g, op_chain.name, NULL, b.chain.inputs, b.inputs,
                            ATTRS(attr_ints("code", 3 * b.chain.count, code), floats));
     if (fresh == NONE)

@@ -68,6 +68,7 @@ static enum status merge(struct graph *g, struct node *attention, const struct p
     int w = side_by_side(g, weights, p[0].in, p[0].out), b = side_by_side(g, biases, 1, p[0].out);
     if (w == NONE || b == NONE)
         return FAIL_NO_MEMORY(err);
+    g->phase = attention->phase;
     int packed = graph_node(g, op_mat_mul.name, NULL, INPUTS(input, w), NO_ATTRS);
     packed = graph_node(g, op_add.name, NULL, INPUTS(packed, b), NO_ATTRS);
     int fresh = graph_node(g, op_attention.name, NULL, 4, (const int[]){packed, NONE, NONE, mask},

@@ -203,6 +203,7 @@ static enum status other_form(struct narrowing *n, int v, int *form, struct erro
 
 static enum status retype_inputs(struct narrowing *n, int index, struct error *err)
 {
+    n->g->phase = n->g->nodes[index].phase;
     int *inputs = n->g->nodes[index].inputs, count = n->g->nodes[index].input_count;
     for (int k = 0; k < count; k++) {
         int v = inputs[k];

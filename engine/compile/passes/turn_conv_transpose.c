@@ -72,6 +72,7 @@ static enum status turn_node(struct graph *g, int n, const struct window *w, str
         pads[w->rank + k] = w->pad_end[k];
     }
     int old = g->nodes[n].outputs[0];
+    g->phase = g->nodes[n].phase;
     int fresh = graph_node(g, op_conv.name, g->nodes[n].name, input_count, inputs,
                            ATTRS(attr_ints("kernel_shape", w->rank, w->kernel),
                                  attr_ints("dilations", w->rank, w->dilation),

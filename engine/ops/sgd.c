@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sgd: w' = w - rate (g + decay w). */
+#include "engine/ops/lib/update.h"
+
+static const char *const attrs[] = {"decay", NULL};
+
+static void each(const struct update_step *s, double gradient, double *weight, double *slot)
+{
+    (void)slot;
+    *weight -= s->rate * (gradient + node_float(s->node, "decay", 0) * *weight);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    return update_reference(call, each, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    for (int k = UPDATE_WEIGHTS; k < c->in_count; k += 2)
+        cost->elementwise += 4 * (double)shape_count(&c->in[k]->shape);
+}
+
+static const struct op_case cases[] = {
+    {.name = "two",
+     .inputs = "f32[]{0.01:0.1} i64[]=3 - f32[7,5] f32[7,5] f32[1031] f32[1031]",
+     .attrs = "decay=0.1",
+     .outputs = 2},
+    {.name = "scaled", .inputs = "f32[]{0.01:0.1} i64[]=1 f32[]{0.1:0.9} f32[33] f32[33]"},
+    {.name = "large",
+     .inputs = "f32[]{0.01:0.1} i64[]=1 - f32[70000] f32[70000] f32[3] f32[3]",
+     .outputs = 2},
+};
+
+REGISTER(op, sgd) = {
+    .name = "Sgd",
+    .domain = "ridge",
+    .inputs_min = UPDATE_SCALE,
+    .inputs_max = -1,
+    .outputs_min = 1,
+    .outputs_max = -1,
+    .attrs = attrs,
+    .int_inputs = 1u << UPDATE_STEP,
+    .update = &(const struct update_rule){.name = "sgd", .slots = 0},
+    .in_place = ~0u,
+    .infer = update_infer,
+    .cost = cost,
+    .reference = reference,
+    .no_gradient = "nothing is trained through an update",
+    OP_CASES(cases),
+};

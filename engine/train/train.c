@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/train/train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/compile/compile.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/lib/gradient.h"
+
+struct weights {
+    int count;
+    int *value, *gradient;
+};
+
+const struct op *optimiser_find(const char *name)
+{
+    for (int k = 0; k < op_count(); k++)
+        if (op_at(k)->update && strcmp(op_at(k)->update->name, name) == 0)
+            return op_at(k);
+    return NULL;
+}
+
+/* Statistics are kept beside weights, but not by the optimiser. */
+static void mark_statistics(const struct graph *g, bool *statistic)
+{
+    for (int n = 0; n < g->node_count; n++) {
+        const struct node *node = &g->nodes[n];
+        for (int k = 0; k < node->op_inputs && k < 32; k++)
+            if (node->inputs[k] != NONE && (node->op->buffers >> k & 1))
+                statistic[node->inputs[k]] = true;
+    }
+}
+
+static enum status find_weights(const struct graph *g, struct weights *w, struct error *err)
+{
+    size_t values = (size_t)g->value_count + 1;
+    bool *statistic = calloc(values, sizeof(*statistic));
+    w->value = malloc(values * sizeof(int));
+    w->gradient = malloc(values * sizeof(int));
+    if (!statistic || !w->value || !w->gradient) {
+        free(statistic);
+        return FAIL_NO_MEMORY(err);
+    }
+    mark_statistics(g, statistic);
+    for (int v = 0; v < g->value_count; v++) {
+        const struct value *value = &g->values[v];
+        if (value->kind == VALUE_PARAM && dtype_is_float(value->dtype) && !statistic[v])
+            w->value[w->count++] = v;
+    }
+    free(statistic);
+    return STATUS_OK;
+}
+
+/* Weights that the loss does not depend on stay as they are. */
+static void drop_unused(struct weights *w)
+{
+    int kept = 0;
+    for (int k = 0; k < w->count; k++) {
+        if (w->gradient[k] == NONE)
+            continue;
+        w->value[kept] = w->value[k];
+        w->gradient[kept++] = w->gradient[k];
+    }
+    w->count = kept;
+}
+
+/* min(1, most / norm of all gradients together) */
+static int clip_scale(struct graph *g, const struct weights *w, double most)
+{
+    int norm = graph_node(g, op_global_norm.name, NULL, w->count, w->gradient, NO_ATTRS);
+    int ratio = make_div(g, make_number(g, DTYPE_F32, most), make_plus(g, norm, 1e-6));
+    return make_binary(g, &op_min, ratio, make_number(g, DTYPE_F32, 1));
+}
+
+/* ---- updates ---- */
+
+struct update {
+    struct graph *g;
+    const struct recipe *recipe;
+    const struct op *op;
+    int rate, step, scale;
+};
+
+static int slot(const struct update *u, int weight, int index)
+{
+    struct graph *g = u->g;
+    char name[200];
+    struct shape shape = gradient_shape(g, weight);
+    struct fill fill = {.kind = FILL_CONST};
+    for (int k = 0; u->op->update->initial && k < RECIPE_ATTRS && u->recipe->attrs[k].name; k++)
+        if (strcmp(u->recipe->attrs[k].name, u->op->update->initial) == 0)
+            fill.a = u->recipe->attrs[k].f;
+    snprintf(name, sizeof(name), "%.150s.%s%d", g->values[weight].name, u->op->update->name, index);
+    return graph_state(g, name, g->values[weight].dtype, shape, fill);
+}
+
+/* Biases, and the scales and offsets of normalisations, have one dimension. */
+static bool decays(const struct update *u, int weight)
+{
+    return u->recipe->decay > 0 && (u->recipe->decay_all || gradient_shape(u->g, weight).rank > 1);
+}
+
+/* One node updates all weights that decay, another one all that do not. */
+static enum status update_weights(struct update *u, const struct weights *w, bool decay,
+                                  struct error *err)
+{
+    struct graph *g = u->g;
+    int each = 1 + u->op->update->slots, count = 0, wanted = 0;
+    int *inputs = calloc((size_t)w->count * (size_t)(each + 1) + UPDATE_WEIGHTS, sizeof(int));
+    int *outputs = calloc((size_t)w->count * (size_t)each + 1, sizeof(int));
+    struct attr attrs[RECIPE_ATTRS + 1];
+    int attr_count = 0;
+    if (!inputs || !outputs) {
+        free(inputs);
+        free(outputs);
+        return FAIL_NO_MEMORY(err);
+    }
+    while (attr_count < RECIPE_ATTRS && u->recipe->attrs[attr_count].name) {
+        attrs[attr_count] = u->recipe->attrs[attr_count];
+        attr_count++;
+    }
+    if (decay)
+        attrs[attr_count++] = attr_float("decay", u->recipe->decay);
+    inputs[UPDATE_RATE] = u->rate;
+    inputs[UPDATE_STEP] = u->step;
+    inputs[UPDATE_SCALE] = u->scale;
+    count = UPDATE_WEIGHTS;
+    for (int k = 0; k < w->count; k++) {
+        if (decays(u, w->value[k]) != decay)
+            continue;
+        inputs[count++] = w->value[k];
+        inputs[count++] = w->gradient[k];
+        for (int s = 0; s < each - 1; s++)
+            inputs[count++] = slot(u, w->value[k], s);
+        wanted += each;
+    }
+    if (wanted)
+        graph_node_many(g, u->op->name, NULL, count, inputs, attr_count, attrs, wanted, outputs);
+    for (int k = 0, i = UPDATE_WEIGHTS; !g->failed && k < wanted; k += each, i += each + 1) {
+        graph_state_after(g, inputs[i], outputs[k]);
+        for (int s = 1; s < each; s++)
+            graph_state_after(g, inputs[i + 1 + s], outputs[k + s]);
+    }
+    free(inputs);
+    free(outputs);
+    return graph_failed(g, err);
+}
+
+/* The number of this step, from 1 on. */
+static int count_steps(struct graph *g)
+{
+    static const int64_t one = 1;
+    int before = graph_state(g, TRAIN_STEP, DTYPE_I64, shape_scalar(),
+                             (struct fill){.kind = FILL_CONST, .a = 0});
+    int after = make_add(g, before, graph_const_i64(g, -1, &one));
+    graph_state_after(g, before, after);
+    return after;
+}
+
+static enum status add_updates(struct graph *g, const struct recipe *recipe,
+                               const struct weights *w, struct error *err)
+{
+    struct update u = {.g = g, .recipe = recipe, .op = optimiser_find(recipe->optimiser)};
+    if (!u.op)
+        return UNSUPPORTED(err, "there is no optimiser \"%s\"", recipe->optimiser);
+    g->phase = PHASE_UPDATE;
+    u.rate =
+        graph_input(g, TRAIN_RATE, DTYPE_F32, shape_scalar(),
+                    (struct fill){.kind = FILL_CONST, .a = schedule_rate(&recipe->schedule, 0)});
+    u.step = count_steps(g);
+    u.scale = recipe->clip_norm > 0 ? clip_scale(g, w, recipe->clip_norm) : NONE;
+    for (int k = 0; k < w->count; k++)
+        graph_make_state(g, w->value[k]);
+    TRY(graph_failed(g, err));
+    TRY(update_weights(&u, w, true, err));
+    return update_weights(&u, w, false, err);
+}
+
+static void show_gradients(struct graph *g, const struct weights *w)
+{
+    char name[200];
+    for (int k = 0; k < w->count; k++) {
+        snprintf(name, sizeof(name), "gradient.%.150s", g->values[w->value[k]].name);
+        graph_rename(g, w->gradient[k], name);
+        graph_output(g, w->gradient[k]);
+    }
+}
+
+enum status train_step(struct graph *g, const struct recipe *recipe,
+                       const struct train_options *options, struct error *err)
+{
+    struct weights w = {0};
+    TRY(graph_check(g, err));
+    TRY(graph_find_patterns(g, err));
+    enum status status = find_weights(g, &w, err);
+    if (status == STATUS_OK)
+        status = autodiff(g, g->outputs[0], NONE, w.count, w.value, w.gradient, err);
+    if (status == STATUS_OK) {
+        drop_unused(&w);
+        if (options && options->gradients_as_outputs)
+            show_gradients(g, &w);
+        status = add_updates(g, recipe, &w, err);
+    }
+    free(w.value);
+    free(w.gradient);
+    TRY(status);
+    graph_compact(g);
+    return graph_check(g, err);
+}

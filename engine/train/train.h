@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ENGINE_TRAIN_TRAIN_H
+#define ENGINE_TRAIN_TRAIN_H
+
+#include "engine/train/autodiff.h"
+#include "engine/train/recipe.h"
+
+/* Names of what train_step adds to the graph. */
+#define TRAIN_RATE "learning_rate" /* an input, f32 scalar: written before each step */
+#define TRAIN_STEP "step"          /* a state, i64 scalar: how many steps were made */
+
+struct train_options {
+    bool gradients_as_outputs; /* "gradient.NAME" per weight, behind the outputs of the graph */
+};
+
+/* Makes one step of training of a graph whose first output is the loss: the patterns that kernels
+ * know are found, weights become states, and backward and update phases are added. Weights are its
+ * parameters of floats but for statistics (struct op, .buffers). */
+enum status train_step(struct graph *g, const struct recipe *recipe,
+                       const struct train_options *options, struct error *err);
+
+/* The optimiser of a name; NULL: there is none. */
+const struct op *optimiser_find(const char *name);
+
+#endif

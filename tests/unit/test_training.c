@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * States, gradients and updates: what a training step is made of. */
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/compile/compile.h"
+#include "engine/graph/op.h"
+#include "engine/ops/lib/gradient.h"
+#include "engine/reference/reference.h"
+#include "engine/train/train.h"
+#include "tests/lib/unit.h"
+
+enum { WIDTH = 37 };
+
+static const struct recipe plain = {.optimiser = "sgd",
+                                    .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 0.125}};
+
+static struct fill uniform(double low, double high)
+{
+    return (struct fill){.kind = FILL_UNIFORM, .a = low, .b = high};
+}
+
+/* The loss is x w: its gradient by w is x, whatever w is. */
+static struct graph *linear_loss(void)
+{
+    struct graph *g = graph_new("linear");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, WIDTH), uniform(-1, 1));
+    int w = graph_param(g, "w", DTYPE_F32, shape_of(WIDTH, 1), uniform(-1, 1));
+    graph_output(g, make_mat_mul(g, x, w));
+    return g;
+}
+
+static const float *named_input(struct exe *exe, const char *name)
+{
+    const struct graph *g = exe_graph(exe);
+    for (int k = 0; k < g->input_count; k++)
+        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
+            return exe_input(exe, k);
+    return NULL;
+}
+
+TEST(a_state_keeps_what_an_execution_left)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct exe_options options = {.threads = 1, .no_tune = true};
+    struct graph *g = linear_loss();
+    assert_int_equal(train_step(g, &plain, NULL, &err), STATUS_OK);
+    assert_int_equal(g->state_count, 2);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    const float *w = named_input(exe, "w"), *x = named_input(exe, "x");
+    const int64_t *step = (const void *)named_input(exe, "step");
+    float first[WIDTH];
+    memcpy(first, w, sizeof(first));
+    for (int k = 1; k <= 5; k++) {
+        exe_run(exe);
+        assert_int_equal(*step, k);
+        for (int i = 0; i < WIDTH; i++)
+            assert_true(fabsf(w[i] - (first[i] - 0.125f * (float)k * x[i])) < 1e-5f);
+    }
+    exe_reset(exe);
+    assert_int_equal(*step, 0);
+    assert_memory_equal(w, first, sizeof(first));
+    exe_free(exe);
+    graph_free(g);
+}
+
+/* The weights are updated where they lie; the counter, whose operator cannot, is copied. */
+TEST(updates_happen_in_place)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct exe_options options = {.threads = 1, .no_tune = true};
+    struct graph *g = linear_loss();
+    assert_int_equal(train_step(g, &plain, NULL, &err), STATUS_OK);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    const struct graph *compiled = exe_graph(exe);
+    for (int s = 0; s < compiled->state_count; s++) {
+        const struct state *pair = &compiled->states[s];
+        int in = 0, out = 0;
+        while (compiled->inputs[in] != pair->before)
+            in++;
+        while (compiled->outputs[out] != pair->after)
+            out++;
+        bool same = exe_input(exe, in) == exe_output(exe, out);
+        assert_int_equal(same, strcmp(compiled->values[pair->before].name, "w") == 0);
+    }
+    exe_free(exe);
+    graph_free(g);
+}
+
+TEST(the_reference_carries_states_on)
+{
+    struct error err = {0};
+    struct graph *g = linear_loss();
+    assert_int_equal(train_step(g, &plain, NULL, &err), STATUS_OK);
+    struct ref_tensor inputs[8], outputs[8];
+    assert_true(g->input_count <= 8 && g->output_count <= 8);
+    assert_int_equal(reference_inputs(g, inputs, NULL, &err), STATUS_OK);
+    double x = inputs[0].f[3], w = 0;
+    for (int k = 0; k < g->input_count; k++)
+        if (strcmp(g->values[g->inputs[k]].name, "w") == 0)
+            w = inputs[k].f[3];
+    for (int step = 0; step < 4; step++) {
+        assert_int_equal(reference_run(g, inputs, outputs, NULL, &err), STATUS_OK);
+        reference_carry(g, inputs, outputs);
+        for (int k = 0; k < g->output_count; k++)
+            ref_release(&outputs[k]);
+    }
+    for (int k = 0; k < g->input_count; k++) {
+        if (strcmp(g->values[g->inputs[k]].name, "w") == 0)
+            assert_true(fabs(inputs[k].f[3] - (w - 4 * 0.125 * x)) < 1e-12);
+        ref_release(&inputs[k]);
+    }
+    graph_free(g);
+}
+
+TEST(nodes_know_their_phase)
+{
+    struct error err = {0};
+    struct graph *g = linear_loss();
+    int count[PHASE_COUNT] = {0};
+    assert_int_equal(train_step(g, &plain, NULL, &err), STATUS_OK);
+    for (int n = 0; n < g->node_count; n++)
+        count[g->nodes[n].phase]++;
+    assert_int_equal(count[PHASE_FORWARD], 1);
+    assert_true(count[PHASE_BACKWARD] >= 1);
+    assert_int_equal(count[PHASE_UPDATE], 2);
+    graph_free(g);
+}
+
+/* A value of which a state is to become must be a result of its type and shape. */
+TEST(a_state_becomes_a_result_of_its_shape)
+{
+    struct error err = {0};
+    struct graph *g = graph_new("wrong");
+    int a = graph_state(g, "a", DTYPE_F32, shape_of(3), uniform(0, 1));
+    int b = graph_input(g, "b", DTYPE_F32, shape_of(3), uniform(0, 1));
+    graph_state_after(g, a, b);
+    assert_int_equal(graph_failed(g, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "\"a\""));
+    graph_free(g);
+}
