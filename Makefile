@@ -182,8 +182,9 @@ features: $(B)/gen/features.mk
 	@cat $^ $(B)/gen/absent_plugins.inc; ls $(B)/gen/probe.*.log
 
 # ---- 3. sources ----
-DIRS := base $(addprefix engine/,graph ops/lib ops reference run run/devices compile compile/passes train) \
-        $(addprefix workloads/,lib data onnx vision recommendation language micro synthetic) \
+DIRS := base $(addprefix base/,system numbers text) \
+        $(addprefix engine/,graph ops/lib ops/compute ops/family ops reference run run/devices compile/passes compile train) \
+        $(addprefix workloads/,lib lib/vision data onnx onnx/import onnx/export vision recommendation language micro synthetic) \
         workloads results results/formats profilers profilers/lib plots \
         $(addprefix harness/,machine suite watch roofs measure model cli campaign compare turns cmd)
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
@@ -191,13 +192,13 @@ EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results
                 plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))
 SIMD_SRC   := $(sort $(wildcard engine/kernels/cpu/*.c engine/kernels/lib/*.c))
 # What knows a node's geometry and nothing of running it: plug-ins link it, too.
-PLUGIN_LIB := $(addprefix base/,error.c clean.c memory.c library.c) \
+PLUGIN_LIB := $(addprefix base/,error.c clean.c memory.c system/library.c) \
               $(addprefix engine/graph/,tensor.c node.c infer.c function.c ref_tensor.c) $(sort $(wildcard engine/ops/lib/*.c))
 MAIN_OBJ   := $(B)/harness/cli/main.o
 OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o)) \
               $(B)/gen/onnx.pb-c.o $(B)/gen/build_info.o $(B)/gen/embedded.o $(B)/gen/kernel_code.o \
-              $(patsubst %.cpp,$(B)/%.o,$(wildcard base/*.cpp))
+              $(patsubst %.cpp,$(B)/%.o,$(wildcard base/text/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) \
                 $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so))
@@ -256,7 +257,7 @@ $(B)/gen/build_info.c: FORCE
 
 # What native kernels are, for the tuner: a hash of their code and of the thread pool's, without what is
 # for debuggers, so that it changes when a kernel does and not with every commit.
-KERNEL_OBJ := $(B)/base/pool.o $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o))
+KERNEL_OBJ := $(B)/base/system/pool.o $(foreach i,$(ISAS),$(SIMD_SRC:%.c=$(B)/%.$i.o))
 $(B)/gen/kernel_code.c: $(KERNEL_OBJ)
 	@mkdir -p $(@D); $(LD) -r --strip-debug -o $@.linked $^ && { echo '#include "engine/run/provider.h"'; \
 	echo 'const char *kernel_code(void) { return "'$$(sha256sum <$@.linked | cut -c1-16)'"; }'; } > $@.new; \
@@ -358,11 +359,11 @@ $(B)/cuda_usage.txt: $(CUDA_KERNELS:%.cu=$(B)/pic/%.o)
 	@cat $(^:=.usage) | c++filt >$@
 $(if $(HAVE_CUDA),$(B)/plugins/cuda.so: | $(B)/cuda_usage.txt)
 
-$(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
+$(HOST_CUDA_SO): $(CUDA_KERNELS:%.cu=$(B)/host/%.o) $(patsubst %.c,$(B)/pic/%.o,base/system/clock.c \
     $(filter-out %/api_cudart.c,$(wildcard engine/kernels/cuda/lib/*.c)) $(wildcard tests/gpu/host/*.c)) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -pthread -lm
-$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/clock.c \
+$(WATCH_CASES): $(B)/host/tests/gpu/watch_cases.o $(patsubst %.c,$(B)/pic/%.o,base/system/clock.c \
     $(filter-out %/api.c,$(wildcard tests/gpu/host/*.c))) $(B)/libplugin.a
 	@mkdir -p $(@D); echo "LINK $@"
 	@$(CXX_OF) $(LDFLAGS_ALL) -o $@ $^ -pthread -lm

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 bool gnuplot_terminal(FILE *script, const char *kind, double width, double height)
 {

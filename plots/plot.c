@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/options.h"
-#include "base/output.h"
 #include "base/registry.h"
+#include "base/system/output.h"
+#include "base/text/options.h"
 #include "plots/figure.h"
 #include "plots/gnuplot.h"
 #include "plots/text.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/embedded.h"
-#include "base/output.h"
 #include "base/registry.h"
+#include "base/system/output.h"
 #include "plots/page.h"
 #include "plots/plot.h"
 

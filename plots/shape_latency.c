@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/stats.h"
 #include "base/registry.h"
-#include "base/stats.h"
 #include "plots/figure.h"
 #include "plots/text.h"
 

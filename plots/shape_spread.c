@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "plots/figure.h"
 #include "plots/text.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/file.h"
+#include "base/system/file.h"
 #include "plots/text.h"
 
 struct replacement {

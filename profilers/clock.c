@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "profilers/lib/profiler.h"
 
 struct reading {

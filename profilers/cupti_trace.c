@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/output.h"
+#include "base/system/output.h"
 #include "profilers/lib/cupti_session.h"
 
 enum { NODES, GRAPHS, PASSES, PATH_SIZE = 1024 };

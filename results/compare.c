@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/distribution.h"
-#include "base/rank.h"
+#include "base/numbers/distribution.h"
+#include "base/numbers/rank.h"
+#include "base/numbers/stats.h"
 #include "base/registry.h"
-#include "base/stats.h"
 #include "results/compare_machine.h"
 
 enum {

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/distribution.h"
-#include "base/rank.h"
-#include "base/stats.h"
+#include "base/numbers/distribution.h"
+#include "base/numbers/rank.h"
+#include "base/numbers/stats.h"
 
 enum {
     POINTS_MIN = 8,       /* fewer say too little of their machine */

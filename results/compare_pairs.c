@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rank.h"
-#include "base/series.h"
-#include "base/stats.h"
+#include "base/numbers/rank.h"
+#include "base/numbers/series.h"
+#include "base/numbers/stats.h"
 
 enum { SAMPLES_MIN = 2 }; /* of a pair, to have a difference that is not one accident */
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/numbers/series.h"
+#include "base/numbers/stats.h"
 #include "base/registry.h"
-#include "base/series.h"
-#include "base/stats.h"
 
 double compare_lowest_weight(int n, int k, int i)
 {

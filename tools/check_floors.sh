@@ -11,30 +11,33 @@ function rank_all(value, names,   words, n, k) {
 }
 BEGIN {
     # Floors in tens, the rooms of a floor in ones. A folder without a rank belongs to the one above it.
-    rank_all(0, "base")
+    n = split("base base/system base/numbers base/text", names, " ")
+    for (k = 1; k <= n; k++) rank[names[k]] = k
     rank_all(10, "engine/graph results")
-    rank_all(11, "engine/ops/lib")
-    rank_all(12, "engine/ops")
-    rank_all(13, "engine/reference")
-    rank_all(14, "engine/run")
-    rank_all(15, "engine/run/devices engine/kernels/lib")
-    rank_all(16, "engine/kernels/cpu engine/kernels/onednn engine/kernels/openblas")
-    rank_all(16, "engine/kernels/cuda engine/kernels/cublaslt engine/kernels/cudnn")
-    rank_all(17, "engine/compile/passes")
-    rank_all(18, "engine/compile")
-    rank_all(19, "engine/train")
-    rank_all(20, "workloads profilers collective plots")
+    n = split("ops/lib ops/compute ops/family ops reference run", names, " ")
+    for (k = 1; k <= n; k++) rank["engine/" names[k]] = 10 + k
+    rank_all(17, "engine/run/devices engine/kernels/lib")
+    rank_all(18, "engine/kernels/cpu engine/kernels/onednn engine/kernels/openblas")
+    rank_all(18, "engine/kernels/cuda engine/kernels/cublaslt engine/kernels/cudnn")
+    n = split("compile/passes compile train", names, " ")
+    for (k = 1; k <= n; k++) rank["engine/" names[k]] = 18 + k
+    n = split("/onnx /onnx/import /onnx/export . /lib /lib/vision /data", names, " ")
+    for (k = 1; k <= n; k++) rank["workloads" (names[k] == "." ? "" : names[k])] = 22 + k
+    n = split("vision recommendation language micro synthetic", names, " ")
+    for (k = 1; k <= n; k++) rank["workloads/" names[k]] = 30
+    rank_all(30, "profilers collective plots")
     n = split("machine suite watch roofs measure model cli campaign compare turns cmd", names, " ")
-    for (k = 1; k <= n; k++) rank["harness/" names[k]] = 30 + k
-    rank_all(50, "tests")
+    for (k = 1; k <= n; k++) rank["harness/" names[k]] = 40 + k
+    rank_all(60, "tests")
     # What a folder may see of those below it, where that is not everything.
-    only["results"] = "base"
-    only["plots"] = "base results"
-    only["profilers"] = "base engine/run/device.h"
-    only["collective"] = "base engine/run/device.h engine/graph/comm.h"
+    all_base = "base base/system base/numbers base/text"
+    only["results"] = all_base
+    only["plots"] = all_base " results"
+    only["profilers"] = all_base " engine/run/device.h"
+    only["collective"] = all_base " engine/run/device.h engine/graph/comm.h"
     # Plug-ins see the interface, and the parts of ridge that know nothing of running.
     n = split("onednn openblas cublaslt cudnn cuda", plugins, " ")
-    for (k = 1; k <= n; k++) only["engine/kernels/" plugins[k]] = "base engine/graph engine/ops/lib engine/run/plugin.h"
+    for (k = 1; k <= n; k++) only["engine/kernels/" plugins[k]] = all_base " engine/graph engine/ops/lib engine/run/plugin.h"
     # Headers that only their own floor may see, and tests.
     n = split("run/exe_internal run/probe compile/stages compile/trial " \
               "compile/passes/rewrite", names, " ")

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/text/options.h"
 #include "workloads/onnx/onnx.h"
 #include "workloads/training.h"
 

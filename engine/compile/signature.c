@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "engine/compile/stages.h"
 #include "engine/run/plugin.h"
 

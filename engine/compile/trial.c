@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engine/ops/lib/narrow.h"
+#include "engine/ops/family/narrow.h"
 #include "engine/reference/ref_odd.h"
 #include "engine/reference/reference.h"
 #include "engine/run/probe.h"

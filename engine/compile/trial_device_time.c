@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/stats.h"
+#include "base/numbers/stats.h"
+#include "base/system/clock.h"
 #include "engine/compile/trial.h"
 
 enum { SAMPLES = 7, LAUNCHES_MAX = 32, REPLAYS_MAX = 1000, FAR_BEHIND = 3, HANGS = 6 };

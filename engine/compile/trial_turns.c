@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/pool.h"
+#include "base/system/clock.h"
+#include "base/system/pool.h"
 #include "engine/compile/trial.h"
 
 enum { EVICT_TILE = 1 << 20, WARM_BYTES = 4 << 20, LINE = 64 };

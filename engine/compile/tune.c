@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "engine/compile/trial.h"
 #include "engine/reference/reference.h"
 #include "engine/run/kernels.h"

@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "base/output.h"
+#include "base/system/file.h"
+#include "base/system/output.h"
 #include "engine/compile/stages.h"
 
 /* ---- entries by key ---- */

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "engine/compile/trial.h"
 #include "engine/run/provider.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clones.h"
-#include "base/pool.h"
-#include "base/random.h"
+#include "base/numbers/random.h"
+#include "base/system/pool.h"
 #include "engine/graph/graph.h"
 
 struct source {

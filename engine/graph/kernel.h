@@ -41,8 +41,8 @@
 #define ENGINE_GRAPH_KERNEL_H
 
 #include "base/error.h"
-#include "base/pool.h"
 #include "base/registry.h"
+#include "base/system/pool.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/tensor.h"
 

@@ -16,8 +16,8 @@
 #define ENGINE_GRAPH_OP_H
 
 #include "base/error.h"
-#include "base/pool.h"
 #include "base/registry.h"
+#include "base/system/pool.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/ref_tensor.h"
 #include "engine/graph/tensor.h"
@@ -91,7 +91,7 @@ enum layout_rule {
 };
 
 /* What becomes of an operator when a graph is narrowed to floats of 16 bits
- * (engine/ops/lib/narrow.h). */
+ * (engine/ops/family/narrow.h). */
 enum narrow_class {
     NARROW_NEVER = 0, /* decisions, coordinates, indices, losses; and what has no rule yet */
     NARROW_MOVE,      /* moves elements: rounds nothing, so it does as its inputs do */

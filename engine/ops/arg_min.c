@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ArgMin: where the smallest element of each line along an axis is; the first of equal ones, or the
  * last with select_last_index. */
-#include "engine/ops/lib/arg_extreme.h"
+#include "engine/ops/family/arg_extreme.h"
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/ops/lib/ref_gemm.h"
+#include "engine/ops/compute/ref_gemm.h"
 
 static const char *const attrs[] = {"heads", "scale", NULL};
 

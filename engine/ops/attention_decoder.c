@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/compute/ref_gemm.h"
 #include "engine/ops/lib/decoder.h"
-#include "engine/ops/lib/ref_gemm.h"
 
 static const char *const attrs[] = {"beam",           "steps",       "start",    "end",
                                     "length_penalty", "forget_bias", "residual", NULL};

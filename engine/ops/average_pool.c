@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AveragePool. The divisor counts elements of the input, or with count_include_pad also padding;
  * what a window of ceil_mode sees beyond the padding never counts. */
-#include "engine/ops/lib/pooling.h"
+#include "engine/ops/family/pooling.h"
 
 static const char *const attrs[] = {"auto_pad",     "ceil_mode", "count_include_pad", "dilations",
                                     "kernel_shape", "pads",      "strides",           NULL};

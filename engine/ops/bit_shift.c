@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A shift by the width of the type or more leaves nothing. */
-#include "engine/ops/lib/op_binary.h"
+#include "engine/ops/family/op_binary.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Chain (ridge): an elementwise expression over broadcast inputs, see engine/ops/lib/chain.h. */
 #include "engine/ops/lib/chain.h"
 
-#include "engine/ops/lib/op_binary.h"
+#include "engine/ops/family/op_binary.h"
 
 enum { TILE = 1 << 12 }; /* elements that a thread takes at a time */
 

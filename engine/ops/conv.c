@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Conv: 1 to 3 spatial dimensions, groups, dilation, all paddings. Inputs x, weights, bias. */
 #include "engine/graph/op.h"
-#include "engine/ops/lib/conv_shape.h"
-#include "engine/ops/lib/ref_conv.h"
+#include "engine/ops/compute/ref_conv.h"
+#include "engine/ops/family/conv_shape.h"
 
 static const char *const attrs[] = {"auto_pad", "dilations", "group", "kernel_shape",
                                     "pads",     "strides",   NULL};

@@ -3,9 +3,9 @@
  * exactly: 2^37 products of bytes fit into 53 bits. */
 #include <stdlib.h>
 
-#include "engine/ops/lib/conv_shape.h"
-#include "engine/ops/lib/quantize.h"
-#include "engine/ops/lib/ref_conv.h"
+#include "engine/ops/compute/ref_conv.h"
+#include "engine/ops/family/conv_shape.h"
+#include "engine/ops/family/quantize.h"
 
 static const char *const attrs[] = {"auto_pad", "dilations", "group", "kernel_shape",
                                     "pads",     "strides",   NULL};

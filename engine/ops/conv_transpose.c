@@ -2,7 +2,7 @@
  * ConvTranspose: the gradient of Conv with respect to its input. Inputs x, weights [C, M / group,
  * kernel], bias. */
 #include "engine/graph/op.h"
-#include "engine/ops/lib/ref_conv.h"
+#include "engine/ops/compute/ref_conv.h"
 
 static const char *const attrs[] = {"auto_pad",     "dilations",      "group",
                                     "kernel_shape", "output_padding", "output_shape",

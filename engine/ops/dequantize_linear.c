@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * DequantizeLinear: (x - zero point) * scale; scales as in QuantizeLinear. */
+#include "engine/ops/family/quantize.h"
 #include "engine/ops/lib/op_args.h"
-#include "engine/ops/lib/quantize.h"
 
 static const char *const attrs[] = {"axis", "block_size", "output_dtype", NULL};
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "engine/graph/op.h"
+#include "engine/ops/compute/sort.h"
 #include "engine/ops/lib/detection.h"
-#include "engine/ops/lib/sort.h"
 
 static const char *const attrs[] = {
     "top_k", "keep", "score_threshold", "iou_threshold", "variance_xy", "variance_size", NULL};

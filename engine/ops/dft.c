@@ -3,7 +3,7 @@
  * (opset 17; the importer writes its default, 1), input 2 (opset 20) or the last but one. onesided
  * keeps the first half of the frequencies; with inverse it takes that half and gives a real signal.
  */
-#include "engine/ops/lib/dft.h"
+#include "engine/ops/compute/dft.h"
 
 #include <stdlib.h>
 #include <string.h>

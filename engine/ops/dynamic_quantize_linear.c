@@ -3,7 +3,7 @@
  * to hold 0. Outputs y, scale, zero point. Computed in f32, since ties decide the results. */
 #include <math.h>
 
-#include "engine/ops/lib/quantize.h"
+#include "engine/ops/family/quantize.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gather: slices of the data along one axis, picked by a tensor of indices that takes the place of
  * that axis. */
+#include "engine/ops/family/op_index.h"
 #include "engine/ops/lib/move.h"
-#include "engine/ops/lib/op_index.h"
 
 static const char *const attrs[] = {"axis", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GatherElements: every element of the result names its own place along one axis of the data. */
+#include "engine/ops/family/op_index.h"
 #include "engine/ops/lib/move.h"
-#include "engine/ops/lib/op_index.h"
 
 static const char *const attrs[] = {"axis", NULL};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GatherND: rows of the last axis of the indices are places in the data; the first batch_dims axes
  * of data and indices go together. */
+#include "engine/ops/family/op_index.h"
 #include "engine/ops/lib/move.h"
-#include "engine/ops/lib/op_index.h"
 
 static const char *const attrs[] = {"batch_dims", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gemm: alpha A' B' + beta C; A' and B' transposed on demand, C broadcast to the result. */
+#include "engine/ops/compute/ref_gemm.h"
 #include "engine/ops/lib/matmul_shape.h"
-#include "engine/ops/lib/ref_gemm.h"
 
 static const char *const attrs[] = {"alpha", "beta", "transA", "transB", NULL};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GlobalAveragePool: the mean of each channel. */
-#include "engine/ops/lib/pooling.h"
+#include "engine/ops/family/pooling.h"
 
 static double value(const double *x, int64_t count, const struct node *node)
 {

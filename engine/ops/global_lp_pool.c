@@ -2,7 +2,7 @@
  * GlobalLpPool: (sum |x|^p)^(1/p) over each channel. */
 #include <math.h>
 
-#include "engine/ops/lib/pooling.h"
+#include "engine/ops/family/pooling.h"
 
 static const char *const attrs[] = {"p", NULL};
 

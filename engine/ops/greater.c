@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/ops/lib/op_binary.h"
+#include "engine/ops/family/op_binary.h"
 
 static double value(double a, double b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hardmax: 1 at the first largest element of each line, 0 elsewhere. The line is an axis, or with
  * flatten = 1 (opsets before 13) everything from the axis on, as in Softmax. */
-#include "engine/ops/lib/softmax.h"
+#include "engine/ops/family/softmax.h"
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {

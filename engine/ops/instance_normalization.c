@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/graph/op.h"
-#include "engine/ops/lib/moments.h"
+#include "engine/ops/compute/moments.h"
 
 static const char *const attrs[] = {"epsilon", NULL};
 

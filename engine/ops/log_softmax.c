@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LogSoftmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on.
  */
-#include "engine/ops/lib/softmax.h"
+#include "engine/ops/family/softmax.h"
 
 static void cost(const struct infer *c, struct cost *cost)
 {

@@ -2,7 +2,7 @@
  * LpPool: (sum |x|^p)^(1/p) over a window. */
 #include <math.h>
 
-#include "engine/ops/lib/pooling.h"
+#include "engine/ops/family/pooling.h"
 
 static const char *const attrs[] = {"auto_pad", "ceil_mode", "dilations", "kernel_shape",
                                     "p",        "pads",      "strides",   NULL};

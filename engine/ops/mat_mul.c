@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MatMul: numpy.matmul, also for integers. */
-#include "engine/ops/lib/gradient.h"
+#include "engine/ops/compute/ref_matmul.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/matmul_shape.h"
-#include "engine/ops/lib/ref_matmul.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

@@ -2,9 +2,9 @@
  * MatMulF8: alpha A B of factors in f8, whose result has the type with ONNX's number `to`; with
  * transB b is a matrix [n, k]. ONNX multiplies f8 only behind a Cast or DequantizeLinear: a pass
  * (engine/compile/passes/absorb_f8.c) makes it of these, files never have it. */
+#include "engine/ops/compute/ref_matmul.h"
 #include "engine/ops/lib/matmul_shape.h"
 #include "engine/ops/lib/op_args.h"
-#include "engine/ops/lib/ref_matmul.h"
 
 static const char *const attrs[] = {"alpha", "to", "transB", NULL};
 

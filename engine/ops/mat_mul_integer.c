@@ -4,9 +4,9 @@
  * it, files never have it. */
 #include <stdlib.h>
 
+#include "engine/ops/compute/ref_matmul.h"
+#include "engine/ops/family/quantize.h"
 #include "engine/ops/lib/matmul_shape.h"
-#include "engine/ops/lib/quantize.h"
-#include "engine/ops/lib/ref_matmul.h"
 
 static const char *const attrs[] = {"transB", NULL};
 

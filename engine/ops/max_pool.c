@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/ops/lib/pooling.h"
+#include "engine/ops/family/pooling.h"
 
 static const char *const attrs[] = {"auto_pad", "ceil_mode",     "dilations", "kernel_shape",
                                     "pads",     "storage_order", "strides",   NULL};

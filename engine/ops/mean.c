@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The sum of the inputs over their number: n - 1 additions and one product per element. */
+#include "engine/ops/family/op_binary.h"
 #include "engine/ops/lib/chain.h"
-#include "engine/ops/lib/op_binary.h"
 
 static const struct binary mean = {.function = FN_ADD};
 

@@ -2,7 +2,7 @@
  *
  * fmod=0: the remainder takes the sign of the divisor (Python), integers only. fmod=1: it takes
  * that of the dividend (C). */
-#include "engine/ops/lib/op_binary.h"
+#include "engine/ops/family/op_binary.h"
 
 #include <math.h>
 

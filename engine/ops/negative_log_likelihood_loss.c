@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NegativeLogLikelihoodLoss: minus the log probability of each label. */
-#include "engine/ops/lib/loss.h"
+#include "engine/ops/family/loss.h"
 
 static const char *const attrs[] = {"ignore_index", "reduction", NULL};
 

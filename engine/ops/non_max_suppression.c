@@ -4,8 +4,8 @@
  * rows to the most there can be; output 1 says how many are real. */
 #include <stdlib.h>
 
+#include "engine/ops/compute/sort.h"
 #include "engine/ops/lib/op_args.h"
-#include "engine/ops/lib/sort.h"
 
 static const char *const attrs[] = {"center_point_box", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The slope is broadcast to the input, never the other way round. */
-#include "engine/ops/lib/op_binary.h"
+#include "engine/ops/family/op_binary.h"
 
 static int64_t integer(int64_t x, int64_t slope, enum dtype dtype)
 {

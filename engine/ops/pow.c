@@ -2,8 +2,8 @@
  *
  * Base and exponent may differ in type; the result has the type of the base. Integer powers of
  * integers are exact and wrap; a negative exponent truncates 1 / a^n towards zero. */
+#include "engine/ops/family/op_binary.h"
 #include "engine/ops/lib/chain.h"
-#include "engine/ops/lib/op_binary.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/ops/lib/conv_shape.h"
-#include "engine/ops/lib/quantize.h"
-#include "engine/ops/lib/ref_conv.h"
+#include "engine/ops/compute/ref_conv.h"
+#include "engine/ops/family/conv_shape.h"
+#include "engine/ops/family/quantize.h"
 
 enum { X, X_SCALE, X_ZERO, WEIGHTS, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
 

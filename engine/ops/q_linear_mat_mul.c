@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/ops/compute/ref_matmul.h"
+#include "engine/ops/family/quantize.h"
 #include "engine/ops/lib/matmul_shape.h"
-#include "engine/ops/lib/quantize.h"
-#include "engine/ops/lib/ref_matmul.h"
 
 enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, Y_SCALE, Y_ZERO };
 

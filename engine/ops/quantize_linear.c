@@ -3,8 +3,8 @@
  * or per block of it. The quotient is rounded to f32 first, since a tie decides the result. */
 #include <math.h>
 
+#include "engine/ops/family/quantize.h"
 #include "engine/ops/lib/op_args.h"
-#include "engine/ops/lib/quantize.h"
 
 static const char *const attrs[] = {"axis",      "block_size", "output_dtype",
                                     "precision", "saturate",   NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Scatter: what ScatterElements was called before opset 11. */
-#include "engine/ops/lib/op_index.h"
+#include "engine/ops/family/op_index.h"
 
 static const char *const attrs[] = {"axis", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ScatterElements: the data with updates put, added, multiplied, maxed or minned in (opsets 16 and
  * 18) at places that the indices name along one axis, in row-major order. */
-#include "engine/ops/lib/op_index.h"
+#include "engine/ops/family/op_index.h"
 
 static const char *const attrs[] = {"axis", "reduction", NULL};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ScatterND: the data with updates put, added, multiplied, maxed or minned in at the places that
  * rows of the last axis of the indices name. */
-#include "engine/ops/lib/op_index.h"
+#include "engine/ops/family/op_index.h"
 
 static const char *const attrs[] = {"reduction", NULL};
 

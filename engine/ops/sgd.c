@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sgd: w' = w - rate (g + decay w). */
-#include "engine/ops/lib/update.h"
+#include "engine/ops/family/update.h"
 
 static const char *const attrs[] = {"decay", NULL};
 

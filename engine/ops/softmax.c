@@ -2,7 +2,7 @@
  * Softmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on. */
 #include <math.h>
 
-#include "engine/ops/lib/softmax.h"
+#include "engine/ops/family/softmax.h"
 
 static void cost(const struct infer *c, struct cost *cost)
 {

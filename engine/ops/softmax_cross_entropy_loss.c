@@ -2,8 +2,8 @@
  * SoftmaxCrossEntropyLoss: minus the log softmax of each label; output 1: the log softmax. */
 #include <stdlib.h>
 
+#include "engine/ops/family/loss.h"
 #include "engine/ops/lib/axis.h"
-#include "engine/ops/lib/loss.h"
 
 static const char *const attrs[] = {"ignore_index", "reduction", NULL};
 

@@ -3,7 +3,7 @@
  * window, transformed. Output [B, frames, frequencies, 2]. */
 #include <stdlib.h>
 
-#include "engine/ops/lib/dft.h"
+#include "engine/ops/compute/dft.h"
 #include "engine/ops/lib/op_args.h"
 
 enum { SIGNAL, STEP, WINDOW, LENGTH };

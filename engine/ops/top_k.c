@@ -3,7 +3,7 @@
  * ones the lowest place comes first. k is an attribute before opset 10, then an input. */
 #include <stdlib.h>
 
-#include "engine/ops/lib/arg_extreme.h"
+#include "engine/ops/family/arg_extreme.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/move.h"
 

@@ -4,9 +4,9 @@
  * Outputs 0, 1 and 3 are padded with zeros; output 4 says how many slices are different. */
 #include <stdlib.h>
 
+#include "engine/ops/compute/sort.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/move.h"
-#include "engine/ops/lib/sort.h"
 
 static const char *const attrs[] = {"axis", "sorted", NULL};
 

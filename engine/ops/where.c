@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Selection only: no FLOPs. What is not selected does not show, not even a NaN. */
-#include "engine/ops/lib/op_binary.h"
+#include "engine/ops/family/op_binary.h"
 
 static enum status infer(const struct infer *c, struct error *err)
 {

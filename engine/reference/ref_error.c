@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clones.h"
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "engine/reference/reference.h"
 
 /* Eight maxima side by side stay in vectors; a comparison with NaN is false. */

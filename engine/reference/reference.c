@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pool.h"
+#include "base/system/pool.h"
 
 void ref_posts(const struct node *node, const struct ref_tensor *const *in,
                const struct ref_tensor *out)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/stats.h"
-#include "engine/ops/lib/op_index.h"
+#include "base/numbers/stats.h"
+#include "base/system/clock.h"
+#include "engine/ops/family/op_index.h"
 #include "engine/run/exe_internal.h"
 
 /* ---- running on the CPU ---- */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/library.h"
-#include "base/plugin_files.h"
+#include "base/system/library.h"
+#include "base/system/plugin_files.h"
 #include "engine/graph/op.h"
 #include "engine/run/provider.h"
 

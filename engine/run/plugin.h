@@ -47,7 +47,7 @@ struct plugin_host {
     bool (*desc_is_nhwc)(const struct desc *desc);
     bool (*desc_is_dense)(const struct desc *desc);
     bool (*desc_same_memory)(const struct desc *a, const struct desc *b);
-    /* Threads: base/pool.h. */
+    /* Threads: base/system/pool.h. */
     void (*pool_run)(struct pool *pool, int64_t tiles, pool_work *work, void *context);
     int (*pool_threads)(const struct pool *pool);
     /* Fills why (which may be NULL) and returns code: `return host->refuse(why, ...)`. */
@@ -89,7 +89,7 @@ struct plugin_info {
     const char *path; /* NULL: not built */
     enum plugin_state state;
     const char *version; /* LOADED */
-    uint64_t code;       /* LOADED: plugin_code() of the file, base/plugin_files.h */
+    uint64_t code;       /* LOADED: plugin_code() of the file, base/system/plugin_files.h */
     const char *reason;  /* REFUSED, ABSENT */
 };
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/options.h"
-#include "base/plugin_files.h"
 #include "base/registry.h"
+#include "base/system/hash.h"
+#include "base/system/plugin_files.h"
+#include "base/text/options.h"
 #include "engine/run/plugin.h"
 
 enum { NAME_BYTES = 64 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/graph/op.h"
-#include "engine/ops/lib/gradient.h"
+#include "engine/ops/family/gradient.h"
 
 struct backward {
     struct graph *g;

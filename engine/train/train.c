@@ -7,7 +7,7 @@
 
 #include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
-#include "engine/ops/lib/gradient.h"
+#include "engine/ops/family/gradient.h"
 
 struct weights {
     int count;

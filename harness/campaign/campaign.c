@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/random.h"
-#include "base/utc.h"
+#include "base/numbers/random.h"
+#include "base/system/clock.h"
+#include "base/text/utc.h"
 #include "harness/campaign/campaign_state.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/redact.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/utc.h"
+#include "base/system/clock.h"
+#include "base/text/utc.h"
 #include "engine/run/provider.h"
 #include "harness/campaign/campaign_state.h"
 #include "harness/campaign/plan_time.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/utc.h"
+#include "base/system/clock.h"
+#include "base/text/utc.h"
 #include "engine/compile/compile.h"
 #include "harness/campaign/point_work.h"
 #include "harness/campaign/steps_check.h"

@@ -14,8 +14,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "base/registry.h"
+#include "base/text/options.h"
 
 enum exit_code {
     EXIT_FINE = 0,

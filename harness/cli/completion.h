@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/text/options.h"
 #include "harness/suite/suite.h"
 
 struct word_kind {

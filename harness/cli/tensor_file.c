@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/npy.h"
 #include "base/registry.h"
+#include "base/system/file.h"
+#include "base/text/npy.h"
 #include "workloads/onnx/onnx.h"
 
 struct pair {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/output.h"
+#include "base/system/output.h"
 #include "harness/cli/command.h"
 #include "harness/compare/comparison.h"
 #include "harness/compare/kept_program.h"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/build_info.h"
-#include "base/json.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "engine/graph/kernel.h"
 #include "engine/run/plugin.h"
 #include "harness/cli/command.h"

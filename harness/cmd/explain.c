@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clean.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/roofs/peak.h"

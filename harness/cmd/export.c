@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/output.h"
+#include "base/system/output.h"
 #include "harness/cli/command.h"
 #include "harness/cli/tensor_file.h"
 #include "harness/model/decisions.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clean.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "engine/graph/cost.h"
 #include "harness/cli/command.h"
 #include "harness/cli/graph_text.h"

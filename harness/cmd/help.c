@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/embedded.h"
-#include "base/options.h"
+#include "base/text/options.h"
 #include "engine/graph/cost.h"
 #include "harness/cli/command.h"
 #include "harness/cli/completion.h"

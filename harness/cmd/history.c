@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/series.h"
+#include "base/numbers/series.h"
+#include "base/text/json.h"
 #include "harness/cli/command.h"
 #include "harness/suite/point_label.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clean.h"
-#include "base/json.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/kernel.h"
 #include "engine/run/kernels.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clean.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "engine/compile/compile.h"
 #include "engine/run/provider.h"
 #include "harness/cli/command.h"

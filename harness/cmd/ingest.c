@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/json.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "harness/cli/command.h"
 #include "results/store.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/run/kernels.h"

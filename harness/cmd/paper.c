@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "engine/graph/cost.h"
 #include "harness/cli/command.h"
 #include "harness/suite/table1.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
-#include "base/table.h"
-#include "base/utc.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
+#include "base/text/utc.h"
 #include "engine/run/device.h"
 #include "engine/run/plugin.h"
 #include "harness/cli/command.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "harness/campaign/campaign.h"
 #include "harness/campaign/plan_time.h"
 #include "harness/campaign/record.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/json.h"
+#include "base/system/clock.h"
+#include "base/text/json.h"
 #include "engine/run/device.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"

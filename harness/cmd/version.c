@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/build_info.h"
-#include "base/json.h"
+#include "base/text/json.h"
 #include "harness/cli/command.h"
 #include "harness/machine/environment.h"
 

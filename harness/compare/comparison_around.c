@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/compare/comparison.h"
 
 enum { LOADS = 2, TEXT = 64 };

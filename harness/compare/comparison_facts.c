@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/compare/comparison.h"
 
 enum { CEILINGS_MAX = 256, GREW_MAX = 3 };

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/registry.h"
+#include "base/text/json.h"
 
 /* The order in which verdicts are listed: what needs a look first. */
 static const enum verdict order[] = {VERDICT_REGRESSED, VERDICT_FAILED,       VERDICT_INVALID,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/registry.h"
-#include "base/table.h"
+#include "base/text/table.h"
 #include "harness/compare/comparison_print.h"
 
 enum { VALUE_SHOWN = 60 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/compare/comparison.h"
 
 enum { NUMBER = 40 };

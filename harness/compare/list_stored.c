@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/embedded.h"
-#include "base/json.h"
 #include "base/registry.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "harness/compare/kept_program.h"
 #include "harness/suite/suite.h"
 #include "results/query.h"

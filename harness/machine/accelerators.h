@@ -11,7 +11,7 @@
 #define HARNESS_MACHINE_ACCELERATORS_H
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* How many devices of that kind can be used; 0: why has the cause and what to do; -1: there is no
  * such kind. */

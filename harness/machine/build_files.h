@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/system/hash.h"
 
 struct build_file {
     const char *path;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/registry.h"
+#include "base/system/hash.h"
 #include "harness/machine/facts.h"
 #include "harness/machine/procfs.h"
 #include "harness/machine/redact.h"

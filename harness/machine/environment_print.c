@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/registry.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 
 static const char *const class_names[FACT_CLASS_COUNT] = {"identity", "tuning", "volatile"};
 static const char *const status_names[FACT_STATUS_COUNT] = {"ok", "denied", "absent"};

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
 #include "base/registry.h"
+#include "base/system/library.h"
 #include "harness/machine/facts.h"
 
 typedef void *nvml_device;

@@ -20,7 +20,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/system/hash.h"
 #include "harness/machine/procfs.h"
 
 #define STATUS_ "/proc/self/status"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 
 enum { READINGS_MIN = 6 };
 /* What the best quarter of the readings shows, the machine can reach. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/random.h"
-#include "base/stats.h"
+#include "base/numbers/random.h"
+#include "base/numbers/stats.h"
 #include "harness/measure/sampler.h"
 
 enum { TRIES = 8, CONFIRMATIONS = 4 };

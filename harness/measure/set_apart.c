@@ -4,7 +4,7 @@
  * measurement took (harness/measure/pause.h). */
 #include <math.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/measure/sampler.h"
 
 enum { OTHERS_MIN = 3 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 
 void stopping_init(struct stopping *stopping, const struct protocol *protocol, double *scratch)
 {

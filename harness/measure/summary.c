@@ -4,7 +4,7 @@
  * queue, if there is one, and the execution. */
 #include <math.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/measure/sampler.h"
 
 enum { P99_SAMPLES = 100, P999_SAMPLES = 1000 };

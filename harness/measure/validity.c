@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/measure/sampler.h"
 #include "profilers/lib/nvml.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/distribution.h"
-#include "base/random.h"
-#include "base/stats.h"
+#include "base/numbers/distribution.h"
+#include "base/numbers/random.h"
+#include "base/numbers/stats.h"
 #include "harness/measure/sampler.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/lib/narrow.h"
+#include "engine/ops/family/narrow.h"
 
 /* Of a value. */
 struct trace {

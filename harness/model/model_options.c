@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/output.h"
+#include "base/system/output.h"
 #include "engine/compile/compile.h"
 #include "engine/run/device.h"
 #include "engine/run/provider.h"

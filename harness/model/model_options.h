@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/options.h"
+#include "base/text/options.h"
 #include "engine/run/exe.h"
 
 struct model_options {

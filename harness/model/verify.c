@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/compile/compile.h"
-#include "engine/ops/lib/narrow.h"
+#include "engine/ops/family/narrow.h"
 #include "engine/reference/ref_odd.h"
 #include "engine/reference/reference.h"
 #include "harness/model/decisions.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "engine/kernels/lib/roof.h"
 #include "harness/machine/procfs.h"
 #include "harness/machine/topology.h"

@@ -15,7 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "engine/graph/kernel.h"
 #include "results/record.h"
 

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/numbers/stats.h"
 #include "base/registry.h"
-#include "base/stats.h"
+#include "base/system/clock.h"
 #include "engine/run/device_roof.h"
 
 enum {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/clock.h"
-#include "base/stats.h"
+#include "base/numbers/stats.h"
+#include "base/system/clock.h"
 #include "engine/kernels/lib/roof.h"
 #include "harness/machine/topology.h"
 #include "harness/roofs/peak.h"

@@ -12,7 +12,7 @@
 #define HARNESS_ROOFS_LEVELS_H
 
 #include "base/error.h"
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "engine/graph/precision.h"
 #include "results/record.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/registry.h"
+#include "base/system/clock.h"
 #include "engine/kernels/lib/roof.h"
 
 enum { THREADS_MAX = 1024 };

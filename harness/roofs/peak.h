@@ -2,7 +2,7 @@
 #ifndef HARNESS_ROOFS_PEAK_H
 #define HARNESS_ROOFS_PEAK_H
 
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/precision.h"
 #include "results/record.h"

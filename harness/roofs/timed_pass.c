@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 enum { SPINS_BEFORE_YIELD = 1000, CALIBRATE_LAPS = 3 };
 

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "base/pool.h"
+#include "base/system/pool.h"
 
 enum { TIMED_PASS_THREADS_MAX = 1024 };
 

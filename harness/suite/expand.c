@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
 

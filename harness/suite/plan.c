@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "harness/suite/expand.h"
 
 /* The overrides as axes: option, key, where its text is. */

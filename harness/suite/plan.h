@@ -21,7 +21,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/options.h"
+#include "base/text/options.h"
 
 enum scenario { SCENARIO_SINGLE_STREAM, SCENARIO_OFFLINE, SCENARIO_SERVER, SCENARIO_COUNT };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/options.h"
+#include "base/text/options.h"
 #include "harness/suite/suite_source.h"
 #include "harness/suite/suite_values.h"
 

@@ -19,7 +19,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/toml.h"
+#include "base/text/toml.h"
 #include "workloads/workload.h"
 
 enum suite_key_id {

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/text/options.h"
 #include "engine/run/provider.h"
 #include "harness/suite/suite.h"
 

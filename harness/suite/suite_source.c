@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/embedded.h"
-#include "base/options.h"
+#include "base/text/options.h"
 
 static bool take_embedded(struct suite_source *source, const char *path)
 {

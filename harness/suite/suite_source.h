@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "base/file.h"
+#include "base/system/file.h"
 #include "harness/suite/suite_values.h"
 
 struct suite_source {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/text/options.h"
 
 enum { VALUES_MAX = 1024 };
 

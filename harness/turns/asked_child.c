@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "harness/watch/interrupt.h"
 
 extern char **environ;

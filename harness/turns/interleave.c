@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "harness/turns/asked_child.h"
 
 enum { PAIRS = 5, SAMPLES = 20, SAMPLES_MAX = 20000, WARMUP = 3 };

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_read.h"
 #include "base/registry.h"
+#include "base/text/json_read.h"
 #include "harness/machine/build_files.h"
 #include "harness/turns/asked_child.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/json.h"
 #include "base/registry.h"
+#include "base/text/json.h"
 #include "engine/run/provider.h"
 #include "harness/cli/command.h"
 #include "harness/turns/interleave.h"

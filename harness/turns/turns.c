@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/utc.h"
+#include "base/text/utc.h"
 #include "harness/campaign/progress.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/redact.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/campaign/record.h"
 #include "harness/cli/command.h"
 #include "harness/measure/visits.h"

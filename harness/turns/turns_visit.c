@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "harness/measure/surroundings.h"
 #include "harness/turns/asked_child.h"
 #include "harness/watch/interrupt.h"

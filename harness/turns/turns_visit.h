@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "base/utc.h"
+#include "base/text/utc.h"
 #include "harness/roofs/levels.h"
 
 enum { TURNS_SAMPLES_MAX = 4000 };

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 static const double limit = 0.02; /* of the CPU time: waiting */
 static const double others_limit =

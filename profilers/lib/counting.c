@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "profilers/lib/formula.h"
 
 struct pass {

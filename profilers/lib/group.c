@@ -7,7 +7,7 @@
 
 #include "base/embedded.h"
 #include "base/registry.h"
-#include "base/toml.h"
+#include "base/text/toml.h"
 #include "profilers/lib/formula.h"
 
 static enum status complain(const struct toml_value *at, const char *key, const char *what,

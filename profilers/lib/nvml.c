@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/library.h"
 #include "base/registry.h"
+#include "base/system/clock.h"
+#include "base/system/library.h"
 
 enum { LOOK_MS = 20, BUS_SIZE = 32 };
 

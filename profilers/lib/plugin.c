@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/library.h"
-#include "base/plugin_files.h"
+#include "base/system/library.h"
+#include "base/system/plugin_files.h"
 
 enum { PATH_SIZE = 4096 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* A pass takes seconds: what lies further apart was not timed by one clock. */
 static const uint64_t apart_max_ns = 60000000000U;

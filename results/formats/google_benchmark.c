@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/stats.h"
+#include "base/numbers/stats.h"
+#include "base/text/json.h"
 #include "results/format.h"
 
 struct series {

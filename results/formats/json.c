@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "results/format.h"
 
 static void write_cell(struct json *json, const char *key, const struct cell *cell)

@@ -2,7 +2,7 @@
  *
  * One JSON object per line, one line per result and metric: what stream tools and data frames take
  * without a further step. */
-#include "base/json.h"
+#include "base/text/json.h"
 #include "results/format.h"
 
 static enum status write_jsonl(const struct grid *grid, FILE *stream, struct error *err)

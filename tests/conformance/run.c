@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
-#include "base/options.h"
-#include "base/table.h"
+#include "base/system/clock.h"
+#include "base/text/options.h"
+#include "base/text/table.h"
 #include "engine/run/kernels.h"
 #include "engine/run/plugin.h"
 #include "tests/lib/onnx_case.h"

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/npy.h"
+#include "base/text/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

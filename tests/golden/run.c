@@ -20,9 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/registry.h"
+#include "base/system/file.h"
+#include "base/system/hash.h"
 #include "engine/graph/cost.h"
 #include "engine/graph/kernel.h"
 #include "engine/run/kernels.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/text/options.h"
 #include "engine/kernels/cudnn/lib/state.h"
 #include "tests/gpu/chips.h"
 #include "tests/gpu/hooks.h"

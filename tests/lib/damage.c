@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 
 enum { FILE_MAX = 16 << 20, FIELDS_MAX = 20000, DEPTH_MAX = 8, VARINT_MAX = 10 };
 

@@ -9,7 +9,7 @@
 #ifndef TESTS_LIB_KERNEL_CASE_H
 #define TESTS_LIB_KERNEL_CASE_H
 
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "engine/graph/kernel.h"
 
 enum { GUARD_BYTES = 256, GUARD_BYTE = 0xA5 };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 
 double made_normal(uint64_t *draw)
 {

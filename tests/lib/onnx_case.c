@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/system/file.h"
 #include "engine/compile/compile.h"
 #include "workloads/onnx/onnx.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/lib/narrow.h"
+#include "engine/ops/family/narrow.h"
 
 enum { INPUTS_MAX = 32, ATTRS_MAX = 32, OUTPUTS_MAX = 16 };
 

@@ -20,8 +20,8 @@
 /* NULL, with the place in the notation or what the operator said, when there is no such graph.
  * Inputs are named in0, in1 ...; all wanted outputs are outputs of the graph. */
 struct graph *op_case_graph(const struct op *op, const struct op_case *c, struct error *err);
-/* The same in 16 bits: f32 inputs that become narrow (engine/ops/lib/narrow.h) are of `floats`, f16
- * or bf16, which DTYPE_F32 leaves alone. */
+/* The same in 16 bits: f32 inputs that become narrow (engine/ops/family/narrow.h) are of `floats`,
+ * f16 or bf16, which DTYPE_F32 leaves alone. */
 struct graph *op_case_graph_in(const struct op *op, const struct op_case *c, enum dtype floats,
                                struct error *err);
 

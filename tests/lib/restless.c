@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/random.h"
-#include "base/stats.h"
+#include "base/numbers/random.h"
+#include "base/numbers/stats.h"
 
 enum { SEED = 4711 };
 static const double level_size[] = {0.742, 0.336, 0.095}; /* 2.1, 1.4 and 1.1 times as long */

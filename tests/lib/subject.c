@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "engine/ops/lib/narrow.h"
+#include "engine/ops/family/narrow.h"
 #include "engine/reference/reference.h"
 #include "tests/lib/compare.h"
 #include "tests/lib/op_case.h"

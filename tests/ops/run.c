@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/options.h"
+#include "base/system/clock.h"
+#include "base/text/options.h"
 #include "engine/compile/compile.h"
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "tests/lib/unit.h"
 
 TEST(pieces_are_zero_aligned_and_apart)

@@ -8,8 +8,8 @@
 
 #include "base/clean.h"
 #include "base/error.h"
-#include "base/json.h"
-#include "base/table.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
 #include "results/format.h"
 #include "tests/lib/unit.h"
 

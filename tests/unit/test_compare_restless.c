@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "results/compare_process.h"
 #include "tests/lib/restless.h"
 #include "tests/lib/unit.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "engine/compile/compile.h"
 #include "engine/graph/op.h"
 #include "engine/reference/reference.h"

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/registry.h"
+#include "base/system/clock.h"
 #include "harness/watch/disturbance.h"
 #include "tests/lib/unit.h"
 

@@ -9,8 +9,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/registry.h"
+#include "base/system/hash.h"
 #include "harness/machine/environment.h"
 #include "harness/machine/procfs.h"
 #include "harness/watch/free_memory.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "plots/figure.h"
 #include "plots/palette.h"
 #include "plots/plot.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/op.h"
 #include "engine/run/exe.h"

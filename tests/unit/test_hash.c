@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
-#include "base/random.h"
+#include "base/numbers/random.h"
+#include "base/system/hash.h"
 #include "tests/lib/unit.h"
 
 /* Databases keep these values: a change here orphans them. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "tests/lib/unit.h"
 
 /* A stream in memory and the writer on it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "base/json_read.h"
+#include "base/text/json_read.h"
 #include "tests/lib/unit.h"
 
 TEST(texts_are_found)

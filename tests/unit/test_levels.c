@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "engine/graph/kernel.h"
 #include "harness/roofs/levels.h"
 #include "tests/lib/unit.h"

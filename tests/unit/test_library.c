@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/library.h"
 #include "base/registry.h"
+#include "base/system/library.h"
 #include "tests/lib/unit.h"
 
 struct maths {

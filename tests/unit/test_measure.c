@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/build_info.h"
-#include "base/clock.h"
-#include "base/random.h"
+#include "base/numbers/random.h"
+#include "base/system/clock.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/surroundings.h"
 #include "tests/lib/unit.h"

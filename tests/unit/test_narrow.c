@@ -8,7 +8,7 @@
 
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/stages.h"
-#include "engine/ops/lib/narrow.h"
+#include "engine/ops/family/narrow.h"
 #include "tests/lib/unit.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"

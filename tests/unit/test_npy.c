@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/npy.h"
+#include "base/system/file.h"
+#include "base/text/npy.h"
 #include "harness/cli/tensor_file.h"
 #include "tests/lib/unit.h"
 

@@ -2,8 +2,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/options.h"
 #include "base/registry.h"
+#include "base/text/options.h"
 #include "tests/lib/unit.h"
 
 struct values {

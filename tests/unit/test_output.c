@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/output.h"
+#include "base/system/output.h"
 #include "tests/lib/unit.h"
 
 struct place {

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "tests/lib/unit.h"
 
 enum { TILES = 1000, THREADS = 4 };

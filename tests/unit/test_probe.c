@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "engine/graph/op.h"
 #include "engine/run/plugin.h"
 #include "engine/run/probe.h"

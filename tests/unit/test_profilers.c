@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/embedded.h"
-#include "base/pool.h"
+#include "base/system/clock.h"
+#include "base/system/pool.h"
 #include "profilers/lib/counting.h"
 #include "profilers/lib/formula.h"
 #include "profilers/lib/powercap.h"

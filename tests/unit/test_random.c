@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "tests/lib/unit.h"
 
 /* Known answers of Philox 4x32-10 from the Random123 distribution (kat_vectors): counter and key

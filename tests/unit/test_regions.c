@@ -4,7 +4,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/unit.h"
-#include "workloads/lib/regions.h"
+#include "workloads/lib/vision/regions.h"
 
 enum { H = 9, W = 7, BOXES = 4, SIZE = 5 };
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/random.h"
-#include "base/stats.h"
+#include "base/numbers/random.h"
+#include "base/numbers/stats.h"
 #include "tests/lib/unit.h"
 
 TEST(quantiles_lie_between_neighbours)

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "base/distribution.h"
-#include "base/random.h"
-#include "base/rank.h"
-#include "base/stats.h"
+#include "base/numbers/distribution.h"
+#include "base/numbers/random.h"
+#include "base/numbers/rank.h"
+#include "base/numbers/stats.h"
 #include "tests/lib/unit.h"
 
 static void near(double value, double want, double bound)

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/random.h"
-#include "base/series.h"
-#include "base/stats.h"
+#include "base/numbers/random.h"
+#include "base/numbers/series.h"
+#include "base/numbers/stats.h"
 #include "tests/lib/unit.h"
 
 TEST(spread_by_hand)

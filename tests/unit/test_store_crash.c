@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "results/sqlite.h"
 #include "tests/lib/child.h"
 #include "tests/lib/made_results.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "base/embedded.h"
+#include "base/system/clock.h"
 #include "results/query.h"
 #include "results/sqlite.h"
 #include "tests/lib/made_results.h"

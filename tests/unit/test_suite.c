@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/options.h"
 #include "base/registry.h"
+#include "base/text/options.h"
 #include "harness/suite/suite.h"
 #include "tests/lib/unit.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/table.h"
+#include "base/text/table.h"
 #include "tests/lib/unit.h"
 
 TEST(columns_are_as_wide_as_their_widest_cell)

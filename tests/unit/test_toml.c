@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/registry.h"
-#include "base/toml.h"
+#include "base/text/toml.h"
 #include "tests/lib/unit.h"
 
 static enum status parse(const char *text, struct arena *arena, const struct toml_value **root,

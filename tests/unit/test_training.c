@@ -6,7 +6,7 @@
 
 #include "engine/compile/compile.h"
 #include "engine/graph/op.h"
-#include "engine/ops/lib/gradient.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/reference/reference.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"

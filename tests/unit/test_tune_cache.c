@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/plugin_files.h"
+#include "base/system/file.h"
+#include "base/system/plugin_files.h"
 #include "engine/compile/compile.h"
 #include "engine/compile/stages.h"
 #include "engine/compile/trial.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/system/file.h"
 
 /* Entries and names stay far from the limits of 32 bits. */
 static const size_t file_bytes_max = (size_t)1 << 30;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 
 enum { SEED_LINKS = 11, SEED_WORDS = 12, SEED_PAPERS = 13, SEED_ORDER = 14 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 
 enum {
     CHANNELS_MAX = 1024,

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/system/file.h"
 #include "engine/graph/tensor.h"
 #include "onnx.pb-c.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "workloads/lib/limits.h"
-#include "workloads/lib/resnet.h"
+#include "workloads/lib/vision/resnet.h"
 #include "workloads/workload.h"
 
 enum { JOINTS = 17, BORDER = 10, BLUR = 2 * BORDER + 1 };

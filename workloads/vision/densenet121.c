@@ -3,7 +3,7 @@
  * DenseNet-121: Huang, Liu, van der Maaten, Weinberger, "Densely Connected Convolutional Networks",
  * CVPR 2017, table 1: growth 32, bottlenecks of 128 channels, transitions that halve the channels.
  */
-#include "workloads/lib/densenet.h"
+#include "workloads/lib/vision/densenet.h"
 #include "workloads/workload.h"
 
 static const double epsilon = 1e-5;

@@ -3,7 +3,7 @@
  * DenseNet as AI Matrix coded and measured it (nvcnn.py): three blocks instead of four, bottlenecks
  * of 32 channels, transitions to 32 channels per layer so far, no padding in the stem. Its helper
  * puts batch norm and ReLU after every convolution as well as before it. */
-#include "workloads/lib/densenet.h"
+#include "workloads/lib/vision/densenet.h"
 #include "workloads/workload.h"
 
 static const double epsilon = 1e-4;

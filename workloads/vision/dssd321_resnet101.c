@@ -4,9 +4,9 @@
  * enlarged again from the smallest on, each multiplied by what the trunk found at its size. */
 #include <math.h>
 
-#include "workloads/lib/dssd.h"
-#include "workloads/lib/resnet.h"
-#include "workloads/lib/ssd.h"
+#include "workloads/lib/vision/dssd.h"
+#include "workloads/lib/vision/resnet.h"
+#include "workloads/lib/vision/ssd.h"
 
 /* A transposed convolution to 512 channels, kernel x kernel at the given stride, with bias. */
 static int deconvolution(struct graph *g, int x, const char *name, int64_t kernel, int64_t stride)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "workloads/lib/limits.h"
-#include "workloads/lib/regions.h"
-#include "workloads/lib/vgg.h"
+#include "workloads/lib/vision/regions.h"
+#include "workloads/lib/vision/vgg.h"
 #include "workloads/workload.h"
 
 enum { STRIDE = 16, ANCHORS = 9, CLASSES = 21, CANDIDATES = 6000, DETECTIONS = 100 };

@@ -5,10 +5,10 @@
  * of 28x28 for each of 81 classes. Boxes are y1, x1, y2, x2, corners of the image being 0 and 1. */
 #include <math.h>
 
-#include "workloads/lib/fpn.h"
 #include "workloads/lib/limits.h"
-#include "workloads/lib/regions.h"
-#include "workloads/lib/resnet.h"
+#include "workloads/lib/vision/fpn.h"
+#include "workloads/lib/vision/regions.h"
+#include "workloads/lib/vision/resnet.h"
 #include "workloads/workload.h"
 
 enum { LEVELS = FPN_LEVELS, ROI_LEVELS = 4, ANCHORS = 3, CLASSES = 81 };

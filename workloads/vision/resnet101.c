@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ResNet-101: He, Zhang, Ren, Sun, "Deep Residual Learning for Image Recognition", CVPR 2016. */
-#include "workloads/lib/resnet_classifier.h"
+#include "workloads/lib/vision/resnet_classifier.h"
 
 static void build(struct graph *g, const struct workload_config *config)
 {

@@ -4,8 +4,8 @@
  * CVPR 2017. A VGG16 trunk as in SSD, six maps from fine to coarse; every cell predicts whether it
  * is on text, an oriented box, and to which neighbours it is linked: eight around it and, from
  * the second map on, four in the map before. Linked segments become lines of text. */
-#include "workloads/lib/seglink.h"
-#include "workloads/lib/ssd_vgg.h"
+#include "workloads/lib/vision/seglink.h"
+#include "workloads/lib/vision/ssd_vgg.h"
 #include "workloads/workload.h"
 
 static const struct param params[] = {

@@ -4,8 +4,8 @@
  * trunk ends with stage 4, which keeps the resolution; 81 classes (COCO), 8732 priors. */
 #include <string.h>
 
-#include "workloads/lib/resnet.h"
-#include "workloads/lib/ssd.h"
+#include "workloads/lib/vision/resnet.h"
+#include "workloads/lib/vision/ssd.h"
 #include "workloads/workload.h"
 
 static const char *const depths[] = {"18", "34", "50", "101", "152", NULL};

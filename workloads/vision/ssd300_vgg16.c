@@ -3,8 +3,8 @@
  * SSD300: Liu et al., "SSD: Single Shot MultiBox Detector", ECCV 2016, on VGG16, 8732 priors. */
 #include <string.h>
 
-#include "workloads/lib/ssd.h"
-#include "workloads/lib/ssd_vgg.h"
+#include "workloads/lib/vision/ssd.h"
+#include "workloads/lib/vision/ssd_vgg.h"
 #include "workloads/workload.h"
 
 static const char *const frameworks[] = {"caffe", "tensorflow", NULL};

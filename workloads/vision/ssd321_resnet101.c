@@ -2,8 +2,8 @@
  *
  * SSD321 on ResNet-101, the first stage of DSSD's training: Fu et al., "DSSD: Deconvolutional
  * Single Shot Detector", 2017. Stage 5 keeps the resolution by dilation. 17080 priors. */
-#include "workloads/lib/dssd.h"
-#include "workloads/lib/ssd.h"
+#include "workloads/lib/vision/dssd.h"
+#include "workloads/lib/vision/ssd.h"
 
 static void build(struct graph *g, const struct workload_config *config)
 {

@@ -2,8 +2,8 @@
  *
  * SSD321 on ResNet-18, as AI Matrix builds it with the network scripts of DSSD: heads directly on
  * the last maps of stages 3 to 5 and on one extra layer, 8 priors per cell, 17000 in all. */
-#include "workloads/lib/resnet.h"
-#include "workloads/lib/ssd.h"
+#include "workloads/lib/vision/resnet.h"
+#include "workloads/lib/vision/ssd.h"
 #include "workloads/workload.h"
 
 static const struct ssd ssd = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * SSD512: Liu et al., "SSD: Single Shot MultiBox Detector", ECCV 2016, on VGG16, 24564 priors. */
-#include "workloads/lib/ssd.h"
-#include "workloads/lib/ssd_vgg.h"
+#include "workloads/lib/vision/ssd.h"
+#include "workloads/lib/vision/ssd_vgg.h"
 #include "workloads/workload.h"
 
 static const struct ssd net = {

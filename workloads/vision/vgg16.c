@@ -2,7 +2,7 @@
  *
  * VGG16: Simonyan, Zisserman, "Very Deep Convolutional Networks for Large-Scale Image Recognition",
  * ICLR 2015, configuration D. Dropout is gone at inference. */
-#include "workloads/lib/vgg.h"
+#include "workloads/lib/vision/vgg.h"
 #include "workloads/workload.h"
 
 static void build(struct graph *g, const struct workload_config *config)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes a graph of f32 one of bf16 or f16 (engine/ops/lib/narrow.h says which operators take part):
- * tensors between them get 16 bits, weights are rounded here, and Cast nodes stand where the two
- * types meet. Inputs and outputs of the graph keep f32, and so does every value that an operator in
- * f32 reads. It runs last: batch norms were folded and chains joined in f32.
+ * Makes a graph of f32 one of bf16 or f16 (engine/ops/family/narrow.h says which operators take
+ * part): tensors between them get 16 bits, weights are rounded here, and Cast nodes stand where the
+ * two types meet. Inputs and outputs of the graph keep f32, and so does every value that an
+ * operator in f32 reads. It runs last: batch norms were folded and chains joined in f32.
  *
  * Each value has at most one other form, so that no Cast is made twice and none undoes another. A
  * second run changes nothing. */
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "base/numbers/random.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
-#include "engine/ops/lib/narrow.h"
+#include "engine/ops/family/narrow.h"
 
 struct readers {
     bool wide, narrow; /* whether any is */

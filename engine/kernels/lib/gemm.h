@@ -16,7 +16,7 @@
 #ifndef ENGINE_KERNELS_LIB_GEMM_H
 #define ENGINE_KERNELS_LIB_GEMM_H
 
-#include "base/pool.h"
+#include "base/system/pool.h"
 #include "engine/kernels/lib/gemm_tile.h"
 
 /* What the caller decides. */

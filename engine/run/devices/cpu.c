@@ -5,9 +5,9 @@
  * code for any device also runs here. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/registry.h"
+#include "base/system/clock.h"
 #include "engine/run/device.h"
 
 static int count(struct error *why)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
 #include "base/registry.h"
+#include "base/system/library.h"
 
 /* Records and parameters are those of the headers that this was compiled with. */
 enum { MAJOR = CUPTI_API_VERSION / 10000, OLDEST = 10, PATH_SIZE = 512 };

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/random.h"
+#include "base/numbers/random.h"
+#include "base/system/clock.h"
 
 enum { SEEDS_MAX = 1024, INPUT_MAX = 1 << 20 };
 

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "engine/kernels/cuda/lib/api.h"
 #include "tests/gpu/host/api.h"
 #include "tests/gpu/host/grid.h"

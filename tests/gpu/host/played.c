@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 enum { KEPT = 1000, SECOND_NS = 1000000000 };
 

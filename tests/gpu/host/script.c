@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "tests/gpu/host/api.h"
 
 enum { LAUNCH_FAILED = 719, NAME_SIZE = 32 };

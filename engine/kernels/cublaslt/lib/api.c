@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "base/system/library.h"
 
 enum { DEVICES_MAX = 16 };
 

@@ -3,7 +3,7 @@
  * The entry of the plug-in and its table: one kernel per file of engine/kernels/cublaslt/. */
 #include <stdio.h>
 
-#include "base/library.h"
+#include "base/system/library.h"
 #include "engine/kernels/cublaslt/lib/api.h"
 #include "engine/kernels/cublaslt/lib/gemm_roof.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "base/system/library.h"
 
 struct cudnn_api cudnn;
 const struct plugin_host *cudnn_host;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The entry of the plug-in and its table: one kernel per file of engine/kernels/cudnn/. */
-#include "base/library.h"
+#include "base/system/library.h"
 #include "engine/kernels/cudnn/lib/api.h"
 
 #define X(name) extern const struct kernel kernel_cudnn_##name;

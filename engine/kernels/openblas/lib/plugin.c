@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/library.h"
+#include "base/system/library.h"
 #include "engine/kernels/openblas/lib/openblas.h"
 
 #define X(name) extern const struct kernel kernel_openblas_##name;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/ops/family/quantize.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int64_t quantize_saturate(enum dtype dtype, double value)
+{
+    int bits = (int)dtype_size(dtype) * 8;
+    double span = ldexp(1, bits), low = dtype_is_unsigned(dtype) ? 0 : -span / 2;
+    double high = low + span - 1, rounded = rint(value);
+    return (int64_t)(rounded < low ? low : rounded > high ? high : isnan(rounded) ? 0 : rounded);
+}
+
+int64_t quantize_index(const struct shape *x, int64_t i, const struct shape *parameter, int axis)
+{
+    if (shape_count(parameter) == 1)
+        return 0;
+    if (parameter->rank != 1)
+        return ref_broadcast_index(x, i, parameter);
+    int at = axis < 0 ? axis + x->rank : axis;
+    return i / shape_span(x, at + 1, x->rank) % x->dim[at];
+}
+
+double *quantize_centred(const struct ref_tensor *x, const struct ref_tensor *zero_point, int axis)
+{
+    double *centred = malloc((size_t)x->count * sizeof(*centred) + 1);
+    for (int64_t i = 0; centred && i < x->count; i++) {
+        centred[i] = ref_get(x, i);
+        if (zero_point)
+            centred[i] -=
+                ref_get(zero_point, quantize_index(&x->shape, i, &zero_point->shape, axis));
+    }
+    return centred;
+}
+
+enum status quantize_scales_from(const struct node *node, const struct shape *x,
+                                 const struct shape *scale, struct quantize_scales *scales,
+                                 struct error *err)
+{
+    int64_t wanted = node_int(node, "axis", 1), block = node_int(node, "block_size", 0);
+    *scales = (struct quantize_scales){.x = *x, .count = shape_count(scale)};
+    if (scales->count == 1 && scale->rank < 2)
+        return STATUS_OK;
+    scales->axis = shape_axis(x, wanted);
+    char text[96], text_x[96];
+    bool per_axis = scale->rank == 1 && scales->axis >= 0 && scale->dim[0] == x->dim[scales->axis];
+    if (per_axis)
+        return STATUS_OK;
+    bool blocked = scales->axis >= 0 && scale->rank == x->rank;
+    for (int k = 0; blocked && k < x->rank; k++)
+        blocked = k == scales->axis ? scale->dim[k] > 0 : scale->dim[k] == x->dim[k];
+    if (!blocked)
+        return FAIL(err, STATUS_FAILED, "%s: scale %s does not fit input %s and axis %lld",
+                    node->op->name, shape_text(scale, text), shape_text(x, text_x),
+                    (long long)wanted);
+    int64_t size = x->dim[scales->axis], parts = scale->dim[scales->axis];
+    scales->block = block ? block : (size + parts - 1) / parts;
+    if (scales->block < 1 || (size + scales->block - 1) / scales->block != parts)
+        return FAIL(err, STATUS_FAILED, "%s: %lld blocks of %lld do not make %lld elements",
+                    node->op->name, (long long)parts, (long long)scales->block, (long long)size);
+    return STATUS_OK;
+}
+
+int64_t quantize_scales_index(const struct quantize_scales *scales, int64_t i)
+{
+    if (scales->count == 1)
+        return 0;
+    const struct shape *x = &scales->x;
+    int64_t inner = shape_span(x, scales->axis + 1, x->rank), size = x->dim[scales->axis];
+    if (!scales->block)
+        return i / inner % size;
+    int64_t parts = (size + scales->block - 1) / scales->block;
+    return (i / inner / size * parts + i / inner % size / scales->block) * inner + i % inner;
+}

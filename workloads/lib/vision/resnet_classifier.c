@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * v1 halves the image in the first 1x1 convolution of a stage, v1.5 in its 3x3. */
+#include "workloads/lib/vision/resnet_classifier.h"
+
+#include <string.h>
+
+#include "workloads/lib/limits.h"
+#include "workloads/lib/vision/resnet.h"
+
+static const char *const versions[] = {"1", "1.5", NULL};
+const struct param resnet_params[] = {
+    {"version", "1", versions, "where a stage halves the image: 1 in the 1x1, 1.5 in the 3x3"},
+    {"image", "224", NULL, "height and width of the image"},
+    {.name = NULL},
+};
+
+void resnet_classifier(struct graph *g, const struct workload_config *config, const int blocks[4])
+{
+    int64_t size = config_int(config, "image");
+    if (!at_least(g, "image", size, 3)) /* else the stem leaves less than a pooling needs */
+        return;
+    struct resnet net = {.stride_in_3x3 = strcmp(config_text(config, "version"), "1.5") == 0};
+    memcpy(net.blocks, blocks, sizeof(net.blocks));
+    net.epsilon = net.stride_in_3x3 ? 1e-5 : 1e-4;
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
+                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    x = resnet_trunk(g, x, &net);
+    x = flatten(g, global_average_pool(g, x));
+    x = dense(g, x, "fc", 1000);
+    graph_rename(g, x, "logits");
+    graph_output(g, x);
+}
