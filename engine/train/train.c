@@ -8,6 +8,7 @@
 #include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
+#include "engine/train/recompute.h"
 
 struct weights {
     int count;
@@ -207,5 +208,7 @@ enum status train_step(struct graph *g, const struct recipe *recipe,
     free(w.gradient);
     TRY(status);
     graph_compact(g);
+    if (options && options->recompute)
+        TRY(recompute_forward(g, options->segments, err));
     return graph_check(g, err);
 }

@@ -10,6 +10,8 @@
 #define TRAIN_STEP "step"          /* a state, i64 scalar: how many steps were made */
 
 struct train_options {
+    bool recompute; /* activations are computed again instead of kept (engine/train/recompute.h) */
+    int segments;   /* of that; 0: as many as save most */
     bool gradients_as_outputs; /* "gradient.NAME" per weight, behind the outputs of the graph */
 };
 

@@ -142,3 +142,54 @@ TEST(a_state_becomes_a_result_of_its_shape)
     assert_non_null(strstr(err.message, "\"a\""));
     graph_free(g);
 }
+
+enum { LAYERS = 36, ROWS = 256, COLUMNS = 16 };
+
+/* v X W1 W2 ... u: every layer's input is needed for the gradient by its weights. */
+static struct graph *deep_loss(void)
+{
+    struct graph *g = graph_new("deep");
+    struct shape square = shape_of(COLUMNS, COLUMNS);
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(ROWS, COLUMNS), uniform(-1, 1));
+    for (int k = 0; k < LAYERS; k++)
+        x = make_mat_mul(g, x, graph_param(g, NULL, DTYPE_F32, square, uniform(-0.4, 0.4)));
+    x = make_mat_mul(g, graph_input(g, "v", DTYPE_F32, shape_of(1, ROWS), uniform(-1, 1)), x);
+    int u = graph_param(g, "u", DTYPE_F32, shape_of(COLUMNS, 1), uniform(-1, 1));
+    graph_output(g, make_mat_mul(g, x, u));
+    return g;
+}
+
+/* One step, in double: every output, and what the plan of an executable needs for activations. */
+static size_t step_of(const struct train_options *options, struct ref_tensor *outputs, int *count)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct exe_options no_tune = {.threads = 1, .no_tune = true};
+    struct graph *g = deep_loss();
+    assert_int_equal(train_step(g, &plain, options, &err), STATUS_OK);
+    *count = g->output_count;
+    assert_int_equal(reference_run(g, NULL, outputs, NULL, &err), STATUS_OK);
+    assert_int_equal(exe_new(g, &no_tune, &exe, &err), STATUS_OK);
+    size_t bytes = exe_memory(exe).arena_bytes;
+    exe_free(exe);
+    graph_free(g);
+    return bytes;
+}
+
+TEST(recomputation_changes_memory_and_no_number)
+{
+    struct ref_tensor kept[64], again[64];
+    int count, other;
+    size_t all = step_of(NULL, kept, &count);
+    size_t few = step_of(&(struct train_options){.recompute = true}, again, &other);
+    assert_int_equal(count, other);
+    for (int k = 0; k < count; k++) {
+        const void *a = kept[k].f ? (void *)kept[k].f : kept[k].i;
+        const void *b = again[k].f ? (void *)again[k].f : again[k].i;
+        assert_memory_equal(a, b, (size_t)kept[k].count * 8);
+        ref_release(&kept[k]);
+        ref_release(&again[k]);
+    }
+    if (few * 2 > all)
+        fail_msg("%zu bytes are planned with recomputation, %zu without", few, all);
+}
