@@ -213,6 +213,7 @@ TEST_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/*.c)))
 UNIT_LIB   := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/lib/unit/*.c)))
 TEST_BIN   := $(patsubst %.c,$(B)/%,$(sort $(filter-out $(PLUGIN_TESTS:%=%.c),\
                 $(wildcard tests/unit/test_*.c tests/*/run.c))))
+ORACLE_BIN := $(B)/tests/oracle/gradients
 TEST_LIST   = $(TEST_BIN) $(filter $(B)/tests/unit/%,$(PLUGIN_TESTS:%=$(B)/%)) $(FUZZ_BIN) \
                 $(sort $(wildcard tests/cli/*.sh tests/gpu/*.sh $(if $(LONG),tests/long/*.sh)))
 SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c tests/gpu/actors/*.c))
@@ -395,7 +396,7 @@ $(FUZZ_BIN): $(B)/%: $(B)/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB) $(B)/librid
 test-programs: $(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%) $(SAMPLE_SO) $(FAKE_SO) $(FUZZ_BIN) $(HOST_CUDA_SO) $(WATCH_CASES) \
                $(VENDOR_SO)
 $(filter $(B)/tests/unit/%,$(TEST_BIN) $(PLUGIN_TESTS:%=$(B)/%)): $(UNIT_LIB)
-$(TEST_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
+$(TEST_BIN) $(ORACLE_BIN): $(B)/%: $(B)/%.o $(TEST_LIB) $(B)/libridge.a
 	@echo "LINK $@"
 	@$(CC) $(LDFLAGS_ALL) -pie -o $@ $(filter %.o,$^) $(B)/libridge.a $(if $(findstring /unit/,$@),-lcmocka) $(LDLIBS_ALL)
 
@@ -472,6 +473,10 @@ oracle:
 	$(SUBMAKE) binary
 	@test -x $(VENV)/bin/python || { python3 -m venv $(VENV) && \
 	    $(VENV)/bin/pip install -q numpy onnx onnxruntime openvino; }
+	$(SUBMAKE) $(ORACLE_BIN)
+	@if /usr/bin/python3 -c 'import torch, onnx' 2>/dev/null; then \
+	    /usr/bin/python3 tests/oracle/gradients.py --program $(ORACLE_BIN); \
+	    else echo "no gradients: apt-get install python3-torch python3-onnx" >&2; fi
 	@if /usr/bin/python3 -c 'import torch, torchvision, onnx' 2>/dev/null; then \
 	    /usr/bin/python3 tests/oracle/export_torch.py build/foreign; \
 	    else echo "no foreign graphs: apt-get install python3-torch python3-torchvision python3-onnx" >&2; fi

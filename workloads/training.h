@@ -33,8 +33,11 @@ struct training {
     int64_t tiny_steps; /* within so many steps the tiny form halves its loss */
 };
 
-/* The graph of one step of training (engine/train/train.h) of a workload, "NAME:param=value".
- * batch 0: the workload's. *training: how; UNSUPPORTED where the workload is not trained. */
+/* The graph of the loss alone of a workload, "NAME:param=value". batch 0: the workload's.
+ * *training: how it is trained; UNSUPPORTED where it is not. */
+enum status workload_open_loss(const char *spec, int64_t batch, struct graph **out,
+                               const struct training **training, struct error *err);
+/* The graph of one step of training (engine/train/train.h) of that. */
 enum status workload_open_training(const char *spec, int64_t batch,
                                    const struct train_options *options, struct graph **out,
                                    const struct training **training, struct error *err);

@@ -202,9 +202,8 @@ enum status workload_open(const char *spec, int64_t batch, enum precision precis
     return status;
 }
 
-enum status workload_open_training(const char *spec, int64_t batch,
-                                   const struct train_options *options, struct graph **out,
-                                   const struct training **training, struct error *err)
+enum status workload_open_loss(const char *spec, int64_t batch, struct graph **out,
+                               const struct training **training, struct error *err)
 {
     *out = NULL;
     if (workload_is_file(spec))
@@ -214,12 +213,18 @@ enum status workload_open_training(const char *spec, int64_t batch,
         return FAIL_NO_MEMORY(err);
     enum status status = build(copy, batch, PRECISION_F32, true, out, err);
     free(copy);
-    if (status != STATUS_OK)
-        return status;
-    *training = workload_of(spec)->training;
-    status = train_step(*out, (*training)->recipe, options, err);
     if (status == STATUS_OK)
-        return status;
+        *training = workload_of(spec)->training;
+    return status;
+}
+
+enum status workload_open_training(const char *spec, int64_t batch,
+                                   const struct train_options *options, struct graph **out,
+                                   const struct training **training, struct error *err)
+{
+    TRY(workload_open_loss(spec, batch, out, training, err));
+    if (train_step(*out, (*training)->recipe, options, err) == STATUS_OK)
+        return STATUS_OK;
     graph_free(*out);
     *out = NULL;
     return error_context(err, "training of %s", spec);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tests/oracle/gradients.py compares with PyTorch's autograd: of a workload that learns the
+ * graph of its loss as model.onnx, its inputs, its loss and the gradient by each weight in double.
+ *
+ *   gradients SPEC BATCH FOLDER
+ *
+ * FOLDER/index.txt has a line per array, "input 3 NAME", "loss 0 NAME" or "gradient 7 NAME"; the
+ * array is FOLDER/input.3.npy and so on. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/npy.h"
+#include "engine/reference/reference.h"
+#include "workloads/onnx/onnx.h"
+#include "workloads/training.h"
+
+static const char gradient_of[] = "gradient.";
+
+struct writer {
+    const char *folder;
+    FILE *index;
+};
+
+static enum status write_array(const struct writer *w, const char *kind, int number,
+                               const char *name, const struct ref_tensor *t, struct error *err)
+{
+    char path[512];
+    struct npy array = {.kind = t->f ? 'f' : 'i', .item_bytes = 8, .rank = t->shape.rank};
+    array.data = t->f ? (void *)t->f : (void *)t->i;
+    for (int k = 0; k < t->shape.rank; k++)
+        array.dim[k] = t->shape.dim[k];
+    snprintf(path, sizeof(path), "%s/%s.%d.npy", w->folder, kind, number);
+    fprintf(w->index, "%s %d %s\n", kind, number, name);
+    return npy_save(path, &array, err);
+}
+
+static enum status write_all(const struct writer *w, const struct graph *g,
+                             const struct ref_tensor *inputs, const struct ref_tensor *outputs,
+                             struct error *err)
+{
+    for (int k = 0; k < g->input_count; k++)
+        TRY(write_array(w, "input", k, g->values[g->inputs[k]].name, &inputs[k], err));
+    TRY(write_array(w, "loss", 0, g->values[g->outputs[0]].name, &outputs[0], err));
+    for (int k = 1; k < g->output_count; k++) {
+        const char *name = g->values[g->outputs[k]].name;
+        if (strncmp(name, gradient_of, strlen(gradient_of)) == 0)
+            TRY(write_array(w, "gradient", k, name + strlen(gradient_of), &outputs[k], err));
+    }
+    return STATUS_OK;
+}
+
+/* Made-up samples where the workload has them: labels at random would be as good for gradients, but
+ * not every target is valid. */
+static void fill_inputs(const struct graph *g, const struct training *training, int64_t batch,
+                        struct ref_tensor *inputs)
+{
+    void **data = calloc((size_t)g->input_count + 1, sizeof(*data));
+    for (int k = 0; data && k < g->input_count; k++) {
+        const struct value *value = &g->values[g->inputs[k]];
+        if (value->kind == VALUE_INPUT)
+            data[k] = calloc((size_t)shape_count(&value->shape) + 1, dtype_size(value->dtype));
+    }
+    if (data && training->fill)
+        training->fill(&(struct batch){.graph = g, .data = data, .seed = 7, .size = batch});
+    for (int k = 0; data && k < g->input_count; k++) {
+        const struct value *value = &g->values[g->inputs[k]];
+        struct desc desc = desc_dense(value->dtype, &value->shape, LAYOUT_PLAIN);
+        if (data[k] && training->fill && strcmp(value->name, TRAIN_RATE) != 0)
+            ref_load(&inputs[k], &desc, data[k]);
+        free(data[k]);
+    }
+    free(data);
+}
+
+static enum status run(const char *spec, int64_t batch, const char *folder, struct error *err)
+{
+    char path[512];
+    struct graph *loss, *step;
+    const struct training *training;
+    struct train_options options = {.gradients_as_outputs = true};
+    TRY(workload_open_loss(spec, batch, &loss, &training, err));
+    snprintf(path, sizeof(path), "%s/model.onnx", folder);
+    TRY(onnx_export(loss, path, &(struct onnx_export_options){0}, err));
+    TRY(workload_open_training(spec, batch, &options, &step, &training, err));
+    struct ref_tensor *inputs = calloc((size_t)step->input_count + 1, sizeof(*inputs));
+    struct ref_tensor *outputs = calloc((size_t)step->output_count + 1, sizeof(*outputs));
+    snprintf(path, sizeof(path), "%s/index.txt", folder);
+    struct writer w = {.folder = folder, .index = fopen(path, "w")};
+    struct pool *pool;
+    TRY(pool_new(0, &pool, err));
+    if (!inputs || !outputs || !w.index)
+        return FAIL(err, STATUS_FAILED, "no memory, or %s cannot be written", path);
+    TRY(reference_inputs(step, inputs, pool, err));
+    fill_inputs(step, training, loss->batch, inputs);
+    TRY(reference_run(step, inputs, outputs, pool, err));
+    TRY(write_all(&w, step, inputs, outputs, err));
+    return fclose(w.index) == 0 ? STATUS_OK
+                                : FAIL(err, STATUS_FAILED, "%s: cannot be written", path);
+}
+
+int main(int argc, char **argv)
+{
+    struct error err = {0};
+    if (argc != 4) {
+        fprintf(stderr, "usage: gradients SPEC BATCH FOLDER\n");
+        return 2;
+    }
+    if (run(argv[1], strtoll(argv[2], NULL, 10), argv[3], &err) == STATUS_OK)
+        return 0;
+    fprintf(stderr, "%s\n", err.message);
+    return 1;
+}

@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients against a judge that nobody here wrote: PyTorch's autograd in float64.
+
+For every workload that learns, tests/oracle/gradients writes the graph of its loss as ONNX, its inputs,
+and the gradients by all weights as Ridge's float64 reference computes them. Here the same graph is run
+operator by operator in PyTorch, and its gradients are compared: the L2 distance of each, relative to its own
+norm or 1e-3 of the largest one's, whichever is more (a bias before a normalisation has a gradient of exactly zero).
+Exits 1 where one differs by more than 1e-9.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch.nn import functional as F
+
+BOUND = 1e-9
+# The weights that are largest are compared at full size, everything in its tiny form.
+FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("gcn", 0), ("crnn", 1),
+        ("resnet50", 2), ("bert_base", 1)]
+
+
+def attributes(node):
+    return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+
+
+def ints(x):
+    return [int(v) for v in x.reshape(-1)]
+
+
+def pads_of(a, rank, x, kernel, strides, dilations):
+    auto = a.get("auto_pad", b"NOTSET").decode()
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        begin, end = [], []
+        for k in range(rank):
+            size, reach = x.shape[2 + k], (kernel[k] - 1) * dilations[k] + 1
+            total = max(0, (-(-size // strides[k]) - 1) * strides[k] + reach - size)
+            small, large = total // 2, total - total // 2
+            begin.append(small if auto == "SAME_UPPER" else large)
+            end.append(large if auto == "SAME_UPPER" else small)
+        return begin, end
+    pads = a.get("pads", [0] * 2 * rank)
+    return pads[:rank], pads[rank:]
+
+
+def padded(x, begin, end, value=0.0):
+    both = [p for b, e in reversed(list(zip(begin, end))) for p in (b, e)]
+    return F.pad(x, both, value=value) if any(both) else x
+
+
+def conv(a, x, w, b=None):
+    rank = w.dim() - 2
+    strides, dilations = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
+    begin, end = pads_of(a, rank, x, w.shape[2:], strides, dilations)
+    f = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[rank]
+    return f(padded(x, begin, end), w, b, stride=strides, dilation=dilations, groups=a.get("group", 1))
+
+
+def conv_transpose(a, x, w, b=None):
+    rank = w.dim() - 2
+    strides, dilations = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
+    pads, more = a.get("pads", [0] * 2 * rank), a.get("output_padding", [0] * rank)
+    f = {1: F.conv_transpose1d, 2: F.conv_transpose2d}[rank]
+    y = f(x, w, b, stride=strides, dilation=dilations, groups=a.get("group", 1))
+    for k in range(rank):
+        size = y.shape[2 + k] - pads[k] - pads[rank + k] + more[k]
+        y = padded(y, [0] * rank, [more[k] if i == k else 0 for i in range(rank)]) if more[k] else y
+        y = y.narrow(2 + k, pads[k], size)
+    return y
+
+
+def max_pool(a, x):
+    kernel = a["kernel_shape"]
+    rank = len(kernel)
+    strides, dilations = a.get("strides", [1] * rank), a.get("dilations", [1] * rank)
+    begin, end = pads_of(a, rank, x, kernel, strides, dilations)
+    f = {1: F.max_pool1d, 2: F.max_pool2d}[rank]
+    return f(padded(x, begin, end, float("-inf")), kernel, strides, 0, dilations,
+             ceil_mode=bool(a.get("ceil_mode", 0)))
+
+
+def average_pool(a, x):
+    kernel = a["kernel_shape"]
+    rank = len(kernel)
+    strides = a.get("strides", [1] * rank)
+    begin, end = pads_of(a, rank, x, kernel, strides, [1] * rank)
+    counted = torch.ones_like(x[:1, :1])
+    counted = padded(counted, begin, end, 1.0 if a.get("count_include_pad", 0) else 0.0)
+    f = {1: F.avg_pool1d, 2: F.avg_pool2d}[rank]
+    ceil = bool(a.get("ceil_mode", 0))
+    return f(padded(x, begin, end), kernel, strides, ceil_mode=ceil) / f(counted, kernel, strides, ceil_mode=ceil)
+
+
+def batch_norm(a, x, scale, bias, mean, var):
+    return F.batch_norm(x, mean.clone(), var.clone(), scale, bias, bool(a.get("training_mode", 0)), 0.0,
+                        a.get("epsilon", 1e-5))
+
+
+def layer_norm(a, x, scale, bias=None):
+    axis = a.get("axis", -1) % x.dim()
+    return F.layer_norm(x, x.shape[axis:], scale, bias, a.get("epsilon", 1e-5))
+
+
+def axes_of(a, rest, x):
+    if rest and rest[0] is not None:
+        return ints(rest[0])
+    return list(a.get("axes", range(x.dim())))
+
+
+def reduce(f):
+    return lambda a, x, *rest: f(x, axes_of(a, rest, x), bool(a.get("keepdims", 1)))
+
+
+def slices(a, x, starts, ends, axes=None, steps=None):
+    axes = ints(axes) if axes is not None else range(len(ints(starts)))
+    steps = ints(steps) if steps is not None else [1] * len(ints(starts))
+    for start, end, axis, step in zip(ints(starts), ints(ends), axes, steps):
+        size = x.shape[axis]
+        index = list(range(size))[slice(start, end if end > -size - 1 else None, step)]
+        x = x.index_select(axis, torch.tensor(index, dtype=torch.int64))
+    return x
+
+
+def softmax_loss(a, scores, labels, weights=None):
+    return F.cross_entropy(scores, labels.long(), weights, ignore_index=a.get("ignore_index", -100),
+                           reduction=a.get("reduction", b"mean").decode())
+
+
+def nll_loss(a, x, labels, weights=None):
+    return F.nll_loss(x, labels.long(), weights, ignore_index=a.get("ignore_index", -100),
+                      reduction=a.get("reduction", b"mean").decode())
+
+
+def gather(a, x, ids):
+    axis = a.get("axis", 0) % max(x.dim(), 1)
+    ids = ids.long()
+    ids = torch.where(ids < 0, ids + x.shape[axis], ids)
+    return x.index_select(axis, ids.reshape(-1)).reshape(x.shape[:axis] + ids.shape + x.shape[axis + 1:])
+
+
+def one_hot(a, ids, depth, values):
+    axis = a.get("axis", -1)
+    depth = int(depth.reshape(-1)[0])
+    hot = F.one_hot(ids.long() % depth, depth).to(values.dtype) * (values[1] - values[0]) + values[0]
+    return hot if axis == -1 else hot.movedim(-1, axis)
+
+
+def lstm(a, x, w, r, b=None, lens=None, h0=None, c0=None, p=None):
+    """Gates i, o, f, c as ONNX orders them; both directions; unrolled."""
+    size = a["hidden_size"]
+    ways = w.shape[0]
+    out, hs, cs = [], [], []
+    for d in range(ways):
+        reverse = a.get("direction", b"forward").decode() == "reverse" or d == 1
+        bias = b[d, :4 * size] + b[d, 4 * size:] if b is not None else 0
+        h = h0[d] if h0 is not None else x.new_zeros(x.shape[1], size)
+        c = c0[d] if c0 is not None else x.new_zeros(x.shape[1], size)
+        steps = range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])
+        ys = [None] * x.shape[0]
+        for t in steps:
+            i, o, f, g = (x[t] @ w[d].T + h @ r[d].T + bias).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            ys[t] = h
+        out.append(torch.stack(ys))
+        hs.append(h)
+        cs.append(c)
+    return torch.stack(out, 1), torch.stack(hs), torch.stack(cs)
+
+
+def gru(a, x, w, r, b=None, lens=None, h0=None):
+    """Gates z, r, h; linear_before_reset as told."""
+    size, out, hs = a["hidden_size"], [], []
+    for d in range(w.shape[0]):
+        reverse = a.get("direction", b"forward").decode() == "reverse" or d == 1
+        wb = b[d, :3 * size] if b is not None else x.new_zeros(3 * size)
+        rb = b[d, 3 * size:] if b is not None else x.new_zeros(3 * size)
+        h = h0[d] if h0 is not None else x.new_zeros(x.shape[1], size)
+        ys = [None] * x.shape[0]
+        for t in (range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])):
+            xz, xr, xh = (x[t] @ w[d].T + wb).chunk(3, 1)
+            rz, rr, rh = r[d].chunk(3, 0)
+            bz, br, bh = rb.chunk(3, 0)
+            z = torch.sigmoid(xz + h @ rz.T + bz)
+            s = torch.sigmoid(xr + h @ rr.T + br)
+            if a.get("linear_before_reset", 0):
+                n = torch.tanh(xh + s * (h @ rh.T + bh))
+            else:
+                n = torch.tanh(xh + (s * h) @ rh.T + bh)
+            h = (1 - z) * n + z * h
+            ys[t] = h
+        out.append(torch.stack(ys))
+        hs.append(h)
+    return torch.stack(out, 1), torch.stack(hs)
+
+
+def gemm(a, x, y, c=None):
+    x = x.T if a.get("transA", 0) else x
+    y = y.T if a.get("transB", 0) else y
+    z = a.get("alpha", 1.0) * (x @ y)
+    return z if c is None else z + a.get("beta", 1.0) * c
+
+
+def split(a, x, sizes=None):
+    axis = a.get("axis", 0)
+    sizes = ints(sizes) if sizes is not None else a.get("split")
+    return torch.split(x, sizes, axis) if sizes else torch.chunk(x, a["_outputs"], axis)
+
+
+def reshape(a, x, shape):
+    shape = ints(shape)
+    if not a.get("allowzero", 0):
+        shape = [x.shape[k] if n == 0 else n for k, n in enumerate(shape)]
+    return x.reshape(shape)
+
+
+def unsqueeze(a, x, axes=None):
+    axes = ints(axes) if axes is not None else a["axes"]
+    rank = x.dim() + len(axes)
+    for axis in sorted(k % rank for k in axes):
+        x = x.unsqueeze(axis)
+    return x
+
+
+def squeeze(a, x, axes=None):
+    axes = ints(axes) if axes is not None else a.get("axes", [k for k, n in enumerate(x.shape) if n == 1])
+    for axis in sorted((k % x.dim() for k in axes), reverse=True):
+        x = x.squeeze(axis)
+    return x
+
+
+def cast(a, x):
+    to = onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[a["to"]]
+    return x.double() if to.kind == "f" else x.bool() if to.kind == "b" else x.long()
+
+
+def clip(a, x, low=None, high=None):
+    low = low if low is not None else a.get("min")
+    high = high if high is not None else a.get("max")
+    return torch.clamp(x, None if low is None else float(low), None if high is None else float(high))
+
+
+def resize(a, x, *rest):
+    size = ints(rest[2])[2:] if len(rest) > 2 and rest[2] is not None else None
+    if size is None:
+        size = [int(n * float(s)) for n, s in zip(x.shape[2:], rest[1].reshape(-1)[2:])]
+    mode = a.get("mode", b"nearest").decode()
+    where = a.get("coordinate_transformation_mode", b"half_pixel").decode()
+    for k, n in enumerate(size):
+        old = x.shape[2 + k]
+        at = torch.arange(n, dtype=torch.float64)
+        at = (at + 0.5) * old / n - 0.5 if where == "half_pixel" else at * old / n
+        if where == "align_corners":
+            at = torch.arange(n, dtype=torch.float64) * (old - 1) / max(n - 1, 1)
+        if mode == "nearest":
+            index = torch.floor(at) if a.get("nearest_mode", b"") == b"floor" else torch.ceil(at - 0.5)
+            x = x.index_select(2 + k, index.long().clamp(0, old - 1))
+            continue
+        at = at.clamp(0, old - 1)
+        low = torch.floor(at).long()
+        high = (low + 1).clamp(max=old - 1)
+        part = (at - low).reshape([-1] + [1] * (x.dim() - 3 - k))
+        x = x.index_select(2 + k, low) * (1 - part) + x.index_select(2 + k, high) * part
+    return x
+
+
+OPERATORS = {
+    "Add": lambda a, x, y: x + y, "Sub": lambda a, x, y: x - y, "Mul": lambda a, x, y: x * y,
+    "Div": lambda a, x, y: x / y if x.is_floating_point() else torch.div(x, y, rounding_mode="trunc"),
+    "Neg": lambda a, x: -x, "Log": lambda a, x: torch.log(x), "Exp": lambda a, x: torch.exp(x),
+    "Sqrt": lambda a, x: torch.sqrt(x), "Pow": lambda a, x, y: torch.pow(x, y), "Abs": lambda a, x: torch.abs(x),
+    "Relu": lambda a, x: F.relu(x), "Sigmoid": lambda a, x: torch.sigmoid(x), "Tanh": lambda a, x: torch.tanh(x),
+    "Erf": lambda a, x: torch.erf(x), "Softplus": lambda a, x: F.softplus(x, threshold=1e9),
+    "LeakyRelu": lambda a, x: F.leaky_relu(x, a.get("alpha", 0.01)),
+    "PRelu": lambda a, x, s: torch.where(x < 0, s * x, x), "Clip": clip,
+    "HardSigmoid": lambda a, x: torch.clamp(a.get("alpha", 0.2) * x + a.get("beta", 0.5), 0, 1),
+    "Min": lambda a, *x: torch.stack(torch.broadcast_tensors(*x)).amin(0),
+    "Max": lambda a, *x: torch.stack(torch.broadcast_tensors(*x)).amax(0),
+    "Sum": lambda a, *x: sum(x), "Identity": lambda a, x: x, "Cast": cast,
+    "Equal": lambda a, x, y: x == y, "Less": lambda a, x, y: x < y, "Greater": lambda a, x, y: x > y,
+    "GreaterOrEqual": lambda a, x, y: x >= y, "LessOrEqual": lambda a, x, y: x <= y, "Not": lambda a, x: ~x,
+    "And": lambda a, x, y: x & y, "Or": lambda a, x, y: x | y, "Where": lambda a, c, x, y: torch.where(c, x, y),
+    "MatMul": lambda a, x, y: x @ y, "Gemm": gemm, "Conv": conv, "ConvTranspose": conv_transpose,
+    "MaxPool": max_pool, "AveragePool": average_pool,
+    "GlobalAveragePool": lambda a, x: x.mean(tuple(range(2, x.dim())), keepdim=True),
+    "BatchNormalization": batch_norm, "LayerNormalization": layer_norm,
+    "LRN": lambda a, x: F.local_response_norm(x, a["size"], a.get("alpha", 1e-4), a.get("beta", 0.75), a.get("bias", 1.0)),
+    "ReduceSum": reduce(lambda x, axes, keep: x.sum(axes, keep) if axes else x),
+    "ReduceMean": reduce(lambda x, axes, keep: x.mean(axes, keep)),
+    "ReduceL2": reduce(lambda x, axes, keep: x.pow(2).sum(axes, keep).sqrt()),
+    "ReduceSumSquare": reduce(lambda x, axes, keep: x.pow(2).sum(axes, keep)),
+    "ReduceMax": reduce(lambda x, axes, keep: x.amax(axes, keep)),
+    "Softmax": lambda a, x: torch.softmax(x, a.get("axis", -1)),
+    "LogSoftmax": lambda a, x: torch.log_softmax(x, a.get("axis", -1)),
+    "SoftmaxCrossEntropyLoss": softmax_loss, "NegativeLogLikelihoodLoss": nll_loss,
+    "Reshape": reshape, "Flatten": lambda a, x: x.reshape(int(np.prod(x.shape[:a.get("axis", 1)])), -1),
+    "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Slice": slices, "Gather": gather, "OneHot": one_hot,
+    "Transpose": lambda a, x: x.permute(a.get("perm", list(range(x.dim()))[::-1])),
+    "Concat": lambda a, *x: torch.cat(x, a["axis"]), "Split": split,
+    "Expand": lambda a, x, shape: x.expand(torch.broadcast_shapes(x.shape, tuple(ints(shape)))),
+    "Pad": lambda a, x, pads, value=None: padded(x, ints(pads)[:x.dim()], ints(pads)[x.dim():],
+                                                 0.0 if value is None else float(value)),
+    "Resize": resize, "LSTM": lstm, "GRU": gru,
+    "Tile": lambda a, x, times: x.repeat(ints(times)),
+    "ConstantOfShape": lambda a, shape: torch.full(ints(shape), float(numpy_helper.to_array(a["value"])[0]),
+                                                   dtype=torch.float64),
+}
+
+
+def tensor(array):
+    array = np.array(array)
+    return torch.tensor(array.astype(np.float64) if array.dtype.kind == "f" else array)
+
+
+def run(graph, values):
+    for node in graph.node:
+        a = dict(attributes(node), _outputs=len(node.output))
+        inputs = [values[name] if name else None for name in node.input]
+        if node.op_type == "Constant":
+            result = tensor(numpy_helper.to_array(a["value"]))
+        elif node.op_type in OPERATORS:
+            result = OPERATORS[node.op_type](a, *inputs)
+        else:
+            raise NotImplementedError(f"{node.op_type} (node {node.name})")
+        results = result if isinstance(result, (tuple, list)) else [result]
+        for name, r in zip(node.output, results):
+            values[name] = r
+
+
+def compare(program, spec, batch):
+    """The worst relative distance of a gradient and its name; that of the loss."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([program, spec, str(batch), folder], check=True)
+        graph = onnx.load(os.path.join(folder, "model.onnx")).graph
+        expected, values, loss = {}, {}, None
+        with open(os.path.join(folder, "index.txt"), encoding="utf-8") as index:
+            for line in index:
+                kind, number, name = line.rstrip("\n").split(" ", 2)
+                array = np.load(os.path.join(folder, f"{kind}.{number}.npy"))
+                if kind == "gradient":
+                    expected[name] = array
+                elif kind == "input":
+                    values[name] = tensor(array)
+                else:
+                    loss = float(array.reshape(-1)[0])
+        weights = {t.name: tensor(numpy_helper.to_array(t)) for t in graph.initializer}
+        for name in expected:
+            if name in weights:
+                values.pop(name, None)
+            else:
+                weights[name] = values.pop(name)
+            weights[name].requires_grad_(True)
+        values = {**values, **weights}
+        for port in graph.input:
+            kind = port.type.tensor_type.elem_type
+            if port.name in values and onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[kind].kind == "b":
+                values[port.name] = values[port.name].bool()
+        run(graph, values)
+        result = values[graph.output[0].name]
+        result.reshape(()).backward()
+        largest = max(float(np.linalg.norm(g)) for g in expected.values())
+        worst = (0.0, "")
+        for name, g in expected.items():
+            theirs = weights[name].grad
+            theirs = np.zeros_like(g) if theirs is None else theirs.numpy()
+            scale = max(float(np.linalg.norm(theirs)), 1e-3 * largest)
+            worst = max(worst, (float(np.linalg.norm(g - theirs)) / scale if scale else 0.0, name))
+        return worst, abs(loss - float(result)) / max(abs(loss), 1e-30), len(expected)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", default="build/release/tests/oracle/gradients")
+    parser.add_argument("specs", nargs="*", help="SPEC or SPEC@BATCH; none: those of the list")
+    options = parser.parse_args()
+    rows = [(s.split("@")[0], int(s.split("@")[1]) if "@" in s else 0) for s in options.specs] or FULL
+    bad = 0
+    print(f"{'workload':40} {'weights':>7} {'loss':>9} {'worst gradient':>14}")
+    for spec, batch in rows:
+        try:
+            (worst, name), loss, count = compare(options.program, spec, batch)
+        except (NotImplementedError, subprocess.CalledProcessError) as error:
+            print(f"{spec:40} {error}")
+            bad += 1
+            continue
+        bad += not (worst <= BOUND and loss <= BOUND)
+        print(f"{spec:40} {count:7} {loss:9.1e} {worst:14.1e}  {name}")
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()
