@@ -3,7 +3,8 @@
  */
 #include <string.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 
 static const char *const attrs[] = {"mode", NULL};
 
@@ -48,6 +49,17 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int64_t rows = gradient_shape(g, gradient_in(c, 0)).dim[0];
+    const char *mode = node_string(gradient_node(c), "mode", "sum");
+    (void)err;
+    c->dx[0] = graph_node(g, op_gather_gradient.name, NULL, INPUTS(c->dy[0], gradient_in(c, 1)),
+                          ATTRS(attr_int("rows", rows), attr_string("mode", mode)));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "sum", .inputs = "f32[50,16]! i32[7,5]{0:50}"},
     {.name = "mean", .inputs = "f32[50,33]! i64[6,4]{0:50}", .attrs = "mode=\"mean\""},
@@ -76,5 +88,6 @@ REGISTER(op, embedding_bag) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

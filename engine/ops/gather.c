@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gather: slices of the data along one axis, picked by a tensor of indices that takes the place of
  * that axis. */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_index.h"
 #include "engine/ops/lib/move.h"
 
@@ -45,6 +47,17 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    struct shape x = gradient_shape(g, gradient_in(c, 0));
+    int axis = shape_axis(&x, node_int(gradient_node(c), "axis", 0));
+    (void)err;
+    c->dx[0] = graph_node(g, op_gather_gradient.name, NULL, INPUTS(c->dy[0], gradient_in(c, 1)),
+                          ATTRS(attr_int("axis", axis), attr_int("rows", x.dim[axis])));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "rows", .inputs = "f32[10,33] i64[2,3]"},
     {.name = "table", .inputs = "f32[50,64]! i32[40]{0:50}"},
@@ -68,5 +81,6 @@ REGISTER(op, gather) = {
     .indices = INDICES_EITHER_WAY,
     .infer = infer,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };
