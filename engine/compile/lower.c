@@ -112,12 +112,16 @@ static enum status channels_last(struct lowering *l, int n, struct error *err)
     const struct value *x = &l->g->values[inputs[0]];
     if (l->g->nodes[n].output_count > 1 || x->shape.rank < 3)
         return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
+    const struct op *op = l->g->nodes[n].op;
     bool stem = x->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
-    outputs_get_layout(l, n, LAYOUT_NHWC);
+    if (op->layout == LAYOUT_RULE_CHANNELS_LAST)
+        outputs_get_layout(l, n, LAYOUT_NHWC);
     int count = l->g->nodes[n].input_count;
-    for (int k = stem ? 1 : 0; k < count; k++)
+    for (int k = stem ? 1 : 0; k < count; k++) {
+        bool plain = k < 32 && op->plain_inputs >> k & 1;
         if (inputs[k] != NONE)
-            TRY(in_layout(l, &inputs[k], LAYOUT_NHWC, err));
+            TRY(in_layout(l, &inputs[k], plain ? LAYOUT_PLAIN : LAYOUT_NHWC, err));
+    }
     return STATUS_OK;
 }
 
@@ -141,6 +145,7 @@ static enum status layout_node(struct lowering *l, int n, struct error *err)
         return STATUS_OK;
     switch (l->g->nodes[n].op->layout) {
     case LAYOUT_RULE_CHANNELS_LAST:
+    case LAYOUT_RULE_CHANNELS_READ:
         return channels_last(l, n, err);
     case LAYOUT_RULE_ANY:
     case LAYOUT_RULE_AXIS:

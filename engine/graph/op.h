@@ -84,10 +84,11 @@ struct op_case {
 
 /* How an operator bears channels-last memory. */
 enum layout_rule {
-    LAYOUT_RULE_PLAIN = 0,    /* inputs and outputs are plain */
-    LAYOUT_RULE_ANY,          /* elementwise: any layout, the same for all; broadcast by strides */
-    LAYOUT_RULE_AXIS,         /* works on logical axes by strides: any one layout, kept */
-    LAYOUT_RULE_CHANNELS_LAST /* input 0 and output 0 want NHWC (conv, pooling, batch norm ...) */
+    LAYOUT_RULE_PLAIN = 0,     /* inputs and outputs are plain */
+    LAYOUT_RULE_ANY,           /* elementwise: any layout, the same for all; broadcast by strides */
+    LAYOUT_RULE_AXIS,          /* works on logical axes by strides: any one layout, kept */
+    LAYOUT_RULE_CHANNELS_LAST, /* inputs and output 0 want NHWC (conv, pooling, batch norm ...) */
+    LAYOUT_RULE_CHANNELS_READ, /* inputs want NHWC, outputs are plain: gradients of weights */
 };
 
 /* What becomes of an operator when a graph is narrowed to floats of 16 bits
@@ -161,6 +162,7 @@ struct op {
     unsigned const_inputs; /* bit i: the contents of input i decide a shape */
     unsigned int_inputs;   /* bit i: input i holds indices or flags: never floats */
     enum layout_rule layout;
+    unsigned plain_inputs; /* bit i: input i is plain whatever the rule says: weights */
     enum op_reads reads;
     bool moves_in_passing;    /* puts elements elsewhere, which a neighbour's kernel can do while it
                                  reads or writes them anyway; so can an alias */

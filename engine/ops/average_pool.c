@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AveragePool. The divisor counts elements of the input, or with count_include_pad also padding;
  * what a window of ceil_mode sees beyond the padding never counts. */
+#include <string.h>
+
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/pooling.h"
 
 static const char *const attrs[] = {"auto_pad",     "ceil_mode", "count_include_pad", "dilations",
                                     "kernel_shape", "pads",      "strides",           NULL};
-
-/* Taps that lie inside the padded input. */
-static int64_t padded_taps(const struct window *w, int64_t position)
-{
-    int64_t count = 1;
-    for (int k = w->rank - 1; k >= 0; k--) {
-        int64_t start = position % w->out[k] * w->stride[k], inside = 0;
-        position /= w->out[k];
-        for (int64_t t = 0; t < w->kernel[k]; t++)
-            if (start + t * w->dilation[k] < w->pad_begin[k] + w->in[k] + w->pad_end[k])
-                inside++;
-        count *= inside;
-    }
-    return count;
-}
 
 static double mean(const struct pooling *p, const double *x, int64_t position)
 {
@@ -33,13 +22,27 @@ static double mean(const struct pooling *p, const double *x, int64_t position)
         count++;
     }
     if (node_int(p->node, "count_include_pad", 0))
-        count = padded_taps(&p->window, position);
+        count = pooling_padded_taps(&p->window, position);
     return sum / (double)count;
 }
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     return pooling_reference(call, mean, err);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    const struct node *node = gradient_node(c);
+    struct shape x = gradient_shape(c->g, gradient_in(c, 0));
+    struct attr all[ARRAY_COUNT(attrs)];
+    int count = node->attr_count;
+    memcpy(all, node->attrs, (size_t)count * sizeof(*all));
+    all[count] = attr_ints("output_shape", x.rank - 2, x.dim + 2);
+    c->dx[0] =
+        graph_node(c->g, op_average_pool_gradient.name, NULL, INPUTS(c->dy[0]), count + 1, all);
+    return STATUS_OK;
 }
 
 static void cost(const struct infer *c, struct cost *cost)
@@ -80,5 +83,6 @@ REGISTER(op, average_pool) = {
     .infer = pooling_infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

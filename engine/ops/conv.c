@@ -2,6 +2,7 @@
  * Conv: 1 to 3 spatial dimensions, groups, dilation, all paddings. Inputs x, weights, bias. */
 #include "engine/graph/op.h"
 #include "engine/ops/compute/ref_conv.h"
+#include "engine/ops/family/conv_gradient.h"
 #include "engine/ops/family/conv_shape.h"
 
 static const char *const attrs[] = {"auto_pad", "dilations", "group", "kernel_shape",
@@ -42,6 +43,22 @@ static enum status reference(const struct ref_call *call, struct error *err)
                             .y = call->out[0]->f};
     ref_conv_bias(&conv, bias ? call->in[2]->f : NULL);
     return ref_conv_run(&conv, call->pool, err);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int x = gradient_in(c, 0), weights = gradient_in(c, 1), bias = gradient_in(c, 2);
+    struct shape image = gradient_shape(g, x), kernel = gradient_shape(g, weights);
+    struct window w;
+    TRY(window_from_node(gradient_node(c), &image, kernel.dim + 2, &w, err));
+    if (c->wanted[0])
+        c->dx[0] = make_conv_transpose(g, c->dy[0], weights, &w);
+    if (c->wanted[1])
+        c->dx[1] = make_conv_weight_gradient(g, x, c->dy[0], &w);
+    if (bias != NONE && c->wanted[2])
+        c->dx[2] = make_bias_gradient(g, c->dy[0], bias);
+    return STATUS_OK;
 }
 
 static const struct op_case cases[] = {
@@ -114,6 +131,7 @@ REGISTER(op, conv) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .plain_inputs = 1u << 1,
     .epilogue = true,
     .packs = true,
     .window = true,
@@ -121,5 +139,6 @@ REGISTER(op, conv) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

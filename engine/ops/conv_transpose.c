@@ -3,6 +3,7 @@
  * kernel], bias. */
 #include "engine/graph/op.h"
 #include "engine/ops/compute/ref_conv.h"
+#include "engine/ops/family/conv_gradient.h"
 
 static const char *const attrs[] = {"auto_pad",     "dilations",      "group",
                                     "kernel_shape", "output_padding", "output_shape",
@@ -56,6 +57,44 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return ref_conv_run(&conv, call->pool, err);
 }
 
+/* The window of the convolution from y to x. What y has beyond the last element that x reaches (an
+ * output_shape may ask for any size) holds the bias alone; less than a stride of it fits a window
+ * all the same. */
+static struct window turned(const struct window *w)
+{
+    struct window turned = *w;
+    for (int k = 0; k < w->rank; k++) {
+        int64_t reach = (w->kernel[k] - 1) * w->dilation[k] + 1;
+        int64_t pads = w->pad_begin[k] + w->pad_end[k];
+        int64_t most = w->stride[k] * w->in[k] - 1 + reach - pads;
+        turned.in[k] = w->out[k] < most ? w->out[k] : most;
+        turned.out[k] = w->in[k];
+    }
+    return turned;
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    static const int64_t start[RANK_MAX];
+    struct graph *g = c->g;
+    int x = gradient_in(c, 0), weights = gradient_in(c, 1), bias = gradient_in(c, 2);
+    struct shape in = gradient_shape(g, x), kernel = gradient_shape(g, weights);
+    struct shape out = gradient_shape(g, c->dy[0]);
+    struct window forward;
+    TRY(window_transposed_from_node(gradient_node(c), &in, kernel.dim + 2, &forward, err));
+    struct window w = turned(&forward);
+    for (int k = 0; k < w.rank; k++)
+        out.dim[2 + k] = w.in[k];
+    int dy = make_slice(g, c->dy[0], start, &out);
+    if (c->wanted[0])
+        c->dx[0] = make_conv(g, dy, weights, &w);
+    if (c->wanted[1])
+        c->dx[1] = make_conv_weight_gradient(g, dy, x, &w);
+    if (bias != NONE && c->wanted[2])
+        c->dx[2] = make_bias_gradient(g, c->dy[0], bias);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "3x3", .inputs = "f32[1,5,6,7] f32[5,9,3,3]! f32[9]!"},
     {.name = "2x2_stride_2",
@@ -103,9 +142,11 @@ REGISTER(op, conv_transpose) = {
     .outputs_max = 1,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,
+    .plain_inputs = 1u << 1,
     .packs = true,
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/pooling.h"
 
 static const char *const attrs[] = {"auto_pad", "ceil_mode",     "dilations", "kernel_shape",
@@ -79,6 +81,15 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    const struct node *node = gradient_node(c);
+    c->dx[0] = graph_node(c->g, op_max_pool_gradient.name, NULL,
+                          INPUTS(gradient_in(c, 0), c->dy[0]), node->attr_count, node->attrs);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     POOL_CASES,
     {.name = "3x3_stride_2_pads",
@@ -113,5 +124,6 @@ REGISTER(op, max_pool) = {
     .window = true,
     .infer = pooling_infer,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -111,11 +111,15 @@ static bool is_image(const struct shape *shape)
     return shape->rank >= 3 && !desc_is_plain(&desc);
 }
 
+/* input NONE: an output. */
 static enum layout layout_of(const struct graph *g, enum layout_plan plan, int value, int input)
 {
     const struct value *v = &g->values[value];
+    const struct op *op = g->nodes[0].op;
     bool plain = plan == PLAN_PLAIN || v->shape.rank < 3 || value_is_fixed(v) ||
-                 (plan == PLAN_STEM && input == 0);
+                 (plan == PLAN_STEM && input == 0) ||
+                 (input == NONE && op->layout == LAYOUT_RULE_CHANNELS_READ) ||
+                 (input >= 0 && input < 32 && op->plain_inputs >> input & 1);
     return plain ? LAYOUT_PLAIN : LAYOUT_NHWC;
 }
 
@@ -124,7 +128,8 @@ bool plan_applies(const struct graph *g, enum layout_plan plan)
     const struct node *node = &g->nodes[0];
     const struct value *x =
         node->input_count && node->inputs[0] != NONE ? &g->values[node->inputs[0]] : NULL;
-    bool channels_last = node->op->layout == LAYOUT_RULE_CHANNELS_LAST;
+    bool channels_last = node->op->layout == LAYOUT_RULE_CHANNELS_LAST ||
+                         node->op->layout == LAYOUT_RULE_CHANNELS_READ;
     if (plan == PLAN_PLAIN)
         return true;
     if (!x || node->op->layout == LAYOUT_RULE_PLAIN || x->shape.rank < 3)

@@ -29,6 +29,35 @@ enum status pooling_infer_global(const struct infer *c, struct error *err)
     return STATUS_OK;
 }
 
+enum status pooling_check_gradient(const struct infer *c, const struct shape *x,
+                                   const struct shape *dy, struct error *err)
+{
+    char text_x[96], text_dy[96];
+    struct window w;
+    TRY(window_from_node(c->node, x, NULL, &w, err));
+    struct shape y = {.rank = x->rank, .dim = {x->dim[0], x->dim[1]}};
+    for (int k = 0; k < w.rank; k++)
+        y.dim[2 + k] = w.out[k];
+    if (!shape_equal(&y, dy))
+        return FAIL(err, STATUS_FAILED, "%s: input %s and gradient %s do not go together",
+                    c->node->op->name, shape_text(x, text_x), shape_text(dy, text_dy));
+    return STATUS_OK;
+}
+
+int64_t pooling_padded_taps(const struct window *w, int64_t position)
+{
+    int64_t count = 1;
+    for (int k = w->rank - 1; k >= 0; k--) {
+        int64_t start = position % w->out[k] * w->stride[k], inside = 0;
+        position /= w->out[k];
+        for (int64_t t = 0; t < w->kernel[k]; t++)
+            if (start + t * w->dilation[k] < w->pad_begin[k] + w->in[k] + w->pad_end[k])
+                inside++;
+        count *= inside;
+    }
+    return count;
+}
+
 void pooling_cost(const struct infer *c, double per_tap, struct cost *cost)
 {
     struct window w;

@@ -13,6 +13,13 @@ enum status pooling_infer(const struct infer *c, struct error *err);
 /* [N, C, 1, ...] */
 enum status pooling_infer_global(const struct infer *c, struct error *err);
 
+/* That a pool by the node's window makes of x something of the shape of dy. */
+enum status pooling_check_gradient(const struct infer *c, const struct shape *x,
+                                   const struct shape *dy, struct error *err);
+
+/* Taps of an output position that lie inside the padded input: what count_include_pad counts. */
+int64_t pooling_padded_taps(const struct window *w, int64_t position);
+
 /* `per_tap` FLOPs for each element of each window. */
 void pooling_cost(const struct infer *c, double per_tap, struct cost *cost);
 void pooling_cost_global(const struct infer *c, double per_element, struct cost *cost);
