@@ -369,9 +369,42 @@ static enum status check_outputs(const struct kernel_case *c, struct error *err)
     return guards_intact(&c->workspace, "workspace", 0, err);
 }
 
+static void reverse(void *elements, size_t size, size_t count)
+{
+    unsigned char *first = elements, *last = first + size * (count ? count - 1 : 0);
+    for (; first < last; first += size, last -= size)
+        for (size_t k = 0; k < size; k++) {
+            unsigned char byte = first[k];
+            first[k] = last[k];
+            last[k] = byte;
+        }
+}
+
+/* A launch with other weights where they are packed before each: nothing of them may be left when
+ * the right ones come. */
+static enum status launch_with_others(struct kernel_case *c, struct kernel_state *state,
+                                      struct error *err)
+{
+    const struct kernel *kernel = c->setup.kernel;
+    if (!kernel_packs_each_time(kernel, &c->query))
+        return STATUS_OK;
+    for (int k = 0; k < c->query.in_count; k++) {
+        const struct guarded *memory = &c->in[k].memory;
+        enum dtype dtype = c->in_desc[k].dtype;
+        if ((kernel->packs >> k & 1) && !c->fixed[k] && memory->base && dtype_is_float(dtype))
+            reverse(memory->data, dtype_size(dtype), memory->bytes / dtype_size(dtype));
+    }
+    TRY(launch(c, state, 0x33, err));
+    for (int k = 0; k < c->query.in_count; k++)
+        if (c->in[k].memory.base)
+            memcpy(c->in[k].memory.data, c->in[k].original, c->in[k].memory.bytes);
+    return STATUS_OK;
+}
+
 static enum status launch_twice(struct kernel_case *c, struct kernel_state *state,
                                 struct error *err)
 {
+    TRY(launch_with_others(c, state, err));
     for (int k = 0; k < c->query.in_count; k++)
         if (!kernel_reads(c->setup.kernel, &c->query,
                           k)) /* the executable gives this memory back */

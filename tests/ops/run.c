@@ -151,7 +151,8 @@ static bool test_setup(struct suite *suite, const struct subject *s,
     return accepted;
 }
 
-/* Epilogues multiply the cases by eight: with them two threads and known constants are enough. */
+/* Epilogues multiply the cases by eight: with them two threads are enough, and known constants where
+ * the operator's kernels pack none. */
 static bool test_kernel_alone(struct suite *suite, const struct subject *s,
                               const struct kernel *kernel)
 {
@@ -159,7 +160,7 @@ static bool test_kernel_alone(struct suite *suite, const struct subject *s,
     for (int plan = 0; plan < PLAN_COUNT; plan++) {
         if (!plan_applies(s->g, (enum layout_plan)plan))
             continue;
-        int kinds = all && has_constants(s->g) ? 2 : 1;
+        int kinds = (all || s->op->packs) && has_constants(s->g) ? 2 : 1;
         for (int late = 0; late < kinds; late++) {
             for (int p = threads ? 0 : POOLS - 1; p < POOLS; p++) {
                 struct kernel_setup setup = {.graph = s->g,

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm whose right operand comes at run time, or differs between batches: it is packed
- * into panels first, in scratch memory. With many batches every thread packs and multiplies whole
- * batches by itself, so that the panels stay in its second cache; with few, all threads pack
- * together and then multiply together. A left operand whose rows are not dense (transposed) is
- * turned chunk by chunk on the way. */
+ * MatMul whose right operand differs between batches: it is packed into panels first, in scratch
+ * memory. With many batches every thread packs and multiplies whole batches by itself, so that the
+ * panels stay in its second cache; with few, all threads pack together and then multiply together.
+ * A transposed left operand is turned on the way (engine/kernels/lib/gemm.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/matmul_product.h"
 
-enum { BATCHES_PER_THREAD = 3, LINE_FLOATS = 16 };
+enum { BATCHES_PER_THREAD = 3 };
 
 struct kernel_state {
     struct matmul_product product;
     struct gemm_plan plan;
-    bool alone;        /* one thread per batch */
-    bool turn;         /* rows of A are copied */
-    int64_t turned;    /* floats of such a row */
-    int64_t packed;    /* floats of one batch of B */
-    size_t turn_bytes; /* per thread */
+    bool alone;     /* one thread per batch */
+    int64_t packed; /* floats of one batch of B */
     int threads;
 };
 
@@ -48,13 +44,12 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     const struct tuning *t = &tunings[variant];
     TRY(matmul_product_from(q, &s->product, why));
     const struct matmul_shape *shape = &s->product.shape;
-    bool same = q->fixed[1] != NULL;
+    bool same = true;
     for (int d = 0; d < shape->batch_rank; d++)
         same = same && !shape->b_batch[d];
-    if (same && (shape->a_col == 1 || shape->k == 1))
-        return UNSUPPORTED(why, "the right operand is constant: matmul_packed");
+    if (same)
+        return UNSUPPORTED(why, "the right operand is the same for all batches: matmul_packed");
     s->threads = q->threads;
-    s->turn = shape->a_col != 1 && shape->k > 1;
     s->alone = shape->batch >= (int64_t)q->threads * BATCHES_PER_THREAD;
     struct gemm_size size = {.batch = s->alone ? 1 : shape->batch,
                              .m = shape->m,
@@ -65,17 +60,15 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                              .rows = t->rows,
                              .block_k = 512,
                              .threads = s->alone ? 1 : q->threads};
-    size.copy = !s->turn && shape->m >= t->rows && shape->k >= 64 &&
-                gemm_rows_collide(shape->a_row, t->rows);
+    TRY(matmul_turns(shape, &size.turn, why));
+    size.copy = size.turn ||
+                (shape->m >= t->rows && shape->k >= 64 && gemm_rows_collide(shape->a_row, t->rows));
     s->plan = gemm_plan_for(&size);
     s->packed = gemm_packed_floats(&s->plan);
-    s->turned = (shape->k + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS + LINE_FLOATS;
-    int64_t rows = s->plan.row_tiles * (s->plan.rows_even + 1);
-    s->turn_bytes = s->turn ? (size_t)(rows * s->turned) * sizeof(float) : 0;
     return STATUS_OK;
 }
 
-/* Workspace: per thread (alone) or once: packed B; then the turned rows; then gemm's own. */
+/* Workspace: per thread (alone) or once: packed B, then gemm's own. */
 static size_t packed_bytes(const struct kernel_state *s)
 {
     int64_t batches = s->alone ? 1 : s->product.shape.batch;
@@ -84,15 +77,14 @@ static size_t packed_bytes(const struct kernel_state *s)
 
 static size_t alone_bytes(const struct kernel_state *s)
 {
-    return packed_bytes(s) + whole_lines(s->turn_bytes) + whole_lines(gemm_workspace(&s->plan));
+    return packed_bytes(s) + whole_lines(gemm_workspace(&s->plan));
 }
 
 static size_t workspace(const struct kernel_state *s)
 {
     if (s->alone)
         return alone_bytes(s) * (size_t)s->threads;
-    return packed_bytes(s) + whole_lines(s->turn_bytes) * (size_t)s->threads +
-           gemm_workspace(&s->plan);
+    return packed_bytes(s) + gemm_workspace(&s->plan);
 }
 
 static int variants(const struct kernel_state *s)
@@ -109,37 +101,6 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
 }
 
 /* ---- launch ---- */
-
-static void turn_rows(const struct gemm_rows *rows)
-{
-    const struct matmul_rows_source *from = rows->source;
-    const struct matmul_shape *s = from->shape;
-    const float *a = from->a + matmul_offset_of(s, rows->batch).a + rows->row * s->a_row;
-    int64_t line = (s->k + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS + LINE_FLOATS;
-    float *to = rows->scratch;
-    for (int64_t k0 = 0; k0 < s->k; k0 += LINE_FLOATS) {
-        int64_t k1 = k0 + LINE_FLOATS < s->k ? k0 + LINE_FLOATS : s->k;
-        for (int64_t m = 0; m < rows->count; m++)
-            for (int64_t k = k0; k < k1; k++)
-                to[m * line + k] = a[m * s->a_row + k * s->a_col];
-    }
-}
-
-struct turned_source {
-    struct matmul_rows_source rows; /* first: turn_rows sees it */
-    const struct gemm_plan *plan;
-};
-
-/* Rows of a chunk lie in scratch from its first row on. */
-static void turned_rows(const struct gemm_rows *wanted, const float **to, int64_t step)
-{
-    const struct turned_source *from = wanted->source;
-    int64_t k = from->rows.shape->k, base = wanted->row - wanted->first;
-    int64_t line = (k + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS + LINE_FLOATS;
-    (void)step;
-    for (int64_t m = 0; m < wanted->count; m++)
-        to[m] = (const float *)wanted->scratch + (base + m) * line;
-}
 
 struct job {
     const struct kernel_state *state;
@@ -158,18 +119,15 @@ static void pack_panels(const struct job *job, int64_t batch, int64_t first, int
     gemm_pack_b(&job->state->plan, &from, first, last, to);
 }
 
-static void multiply(const struct job *job, int64_t batch, char *turned, char *gemm,
-                     const float *packed)
+static void multiply(const struct job *job, int64_t batch, char *gemm, const float *packed)
 {
     const struct kernel_state *s = job->state;
     const struct kernel_args *args = job->args;
     const struct matmul_shape *shape = &s->product.shape;
-    struct turned_source source = {{args->in[0], shape}, &s->plan};
-    struct gemm_call call = {.rows = s->turn ? turned_rows : matmul_rows,
-                             .begin = s->turn ? turn_rows : NULL,
+    struct matmul_rows_source source = {args->in[0], shape};
+    struct gemm_call call = {.rows = matmul_rows,
                              .source = &source,
-                             .scratch = turned,
-                             .scratch_bytes = whole_lines(s->turn_bytes),
+                             .a_step = shape->a_col,
                              .b = packed,
                              .b_batch = s->alone ? 0 : s->packed,
                              .c = args->out[0],
@@ -189,10 +147,9 @@ static void one_batch(void *context, int64_t batch, int thread)
     const struct job *job = context;
     const struct kernel_state *s = job->state;
     char *memory = (char *)job->args->workspace + (size_t)thread * alone_bytes(s);
-    char *turned = memory + packed_bytes(s);
     float *packed = (float *)(void *)memory;
     pack_panels(job, batch, 0, s->plan.panels, packed);
-    multiply(job, batch, turned, turned + whole_lines(s->turn_bytes), packed);
+    multiply(job, batch, memory + packed_bytes(s), packed);
 }
 
 static void pack_one(void *context, int64_t task, int thread)
@@ -212,18 +169,11 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
         return;
     }
     pool_run(args->pool, state->product.shape.batch * state->plan.panels, pack_one, &job);
-    char *turned = (char *)args->workspace + packed_bytes(state);
-    multiply(&job, 0, turned, turned + whole_lines(state->turn_bytes) * (size_t)state->threads,
-             args->workspace);
+    multiply(&job, 0, (char *)args->workspace + packed_bytes(state), args->workspace);
 }
 
 REGISTER_KERNEL(matmul_dynamic) = {
-    NATIVE(matmul_dynamic),
-    .ops = OPS("MatMul", "Gemm"),
-    .state_size = sizeof(struct kernel_state),
-    .plan = plan,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .launch = launch,
+    NATIVE(matmul_dynamic), .ops = OPS("MatMul"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,           .variants = variants, .describe = describe,
+    .workspace = workspace, .launch = launch,
 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm with constant weights, which are packed into panels once. Rows of the left
- * operand are read where they are, or copied block by block (engine/kernels/lib/gemm.h). Gemm's
- * alpha and beta go into the weights and the bias. */
+ * MatMul and Gemm whose right operand is the same for all batches. It is packed into panels: once
+ * where it is constant, else before each launch, in scratch memory that is still in the caches when
+ * the panels are read. Rows of the left operand are read where they are, or copied block by block
+ * and turned on the way where it is transposed (engine/kernels/lib/gemm.h). Gemm's alpha and beta
+ * go into the panels and the bias. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +17,22 @@ struct kernel_state {
     struct gemm_post post;
     struct matmul_product product;
     bool large;           /* the result may be written past the caches */
-    float *packed, *bias; /* bias NULL: none known at preparation */
+    bool changing;        /* the right operand comes with each launch */
+    float *packed, *bias; /* packed NULL: in the workspace; bias NULL: none known at preparation */
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
                         struct error *why)
 {
-    if (!q->fixed[1])
-        return UNSUPPORTED(why, "the right operand is not constant");
     TRY(matmul_product_from(q, &state->product, why));
     const struct matmul_shape *s = &state->product.shape;
-    if (s->a_col != 1 && s->k > 1)
-        return UNSUPPORTED(why, "rows of the left operand are not dense");
     for (int d = 0; d < s->batch_rank; d++)
         if (s->b_batch[d])
-            return UNSUPPORTED(why, "every batch has weights of its own");
+            return UNSUPPORTED(why, "every batch has a right operand of its own: matmul_dynamic");
     struct gemm_size size = {
         .batch = s->batch, .m = s->m, .n = s->n, .taps = 1, .k = s->k, .threads = q->threads};
+    TRY(matmul_turns(s, &size.turn, why));
+    state->changing = !q->fixed[1];
     state->large = desc_bytes(&q->out[0]) >= GEMM_STREAM_BYTES;
     state->plan = gemm_variant(&size, s->a_row, state->large, variant);
     state->post = state->product.post;
@@ -48,9 +49,20 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
     gemm_describe(&s->plan, text, size);
 }
 
+static size_t weight_bytes(const struct kernel_state *s)
+{
+    return (size_t)gemm_packed_floats(&s->plan) * sizeof(float);
+}
+
 static size_t workspace(const struct kernel_state *s)
 {
-    return gemm_workspace(&s->plan);
+    return gemm_workspace(&s->plan) + (s->changing ? weight_bytes(s) : 0);
+}
+
+static float *panels(const struct kernel_state *s, const struct kernel_args *args)
+{
+    size_t before = gemm_workspace(&s->plan);
+    return s->packed ? s->packed : (float *)(void *)((char *)args->workspace + before);
 }
 
 static void release(struct kernel_state *state)
@@ -62,24 +74,28 @@ static void release(struct kernel_state *state)
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err)
 {
-    const struct matmul_product *p = &state->product;
-    size_t weight_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
-    size_t bias_bytes = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
-    state->packed = gemm_alloc(weight_bytes);
-    state->bias = gemm_alloc(bias_bytes);
-    if (!state->packed || !state->bias)
+    size_t weights = state->changing ? 0 : weight_bytes(state);
+    size_t bias = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
+    state->packed = weights ? gemm_alloc(weights) : NULL;
+    state->bias = gemm_alloc(bias);
+    if ((weights && !state->packed) || !state->bias)
         return FAIL_NO_MEMORY(err);
-    struct gemm_source_b from = {
-        .b = q->fixed[1], .row = p->shape.b_row, .column = p->shape.b_col, .scale = p->alpha};
-    gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
-    memset(state->bias, 0, bias_bytes);
-    if (!gemm_post_take_bias(q, &state->post, state->bias, p->shape.n)) {
+    memset(state->bias, 0, bias);
+    if (!gemm_post_take_bias(q, &state->post, state->bias, state->product.shape.n)) {
         free(state->bias);
         state->bias = NULL;
-        bias_bytes = 0;
+        bias = 0;
     }
-    *packed_bytes = weight_bytes + bias_bytes;
+    *packed_bytes = weights + bias;
     return STATUS_OK;
+}
+
+static void pack(struct kernel_state *state, const struct kernel_args *args)
+{
+    const struct matmul_product *p = &state->product;
+    struct gemm_source_b from = {
+        .b = args->in[1], .row = p->shape.b_row, .column = p->shape.b_col, .scale = p->alpha};
+    gemm_pack(&state->plan, &from, args->pool, panels(state, args));
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
@@ -88,7 +104,8 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     struct matmul_rows_source source = {args->in[0], shape};
     struct gemm_call call = {.rows = matmul_rows,
                              .source = &source,
-                             .b = state->packed,
+                             .a_step = shape->a_col,
+                             .b = panels(state, args),
                              .bias = state->bias,
                              .c = args->out[0],
                              .c_row = shape->c_row,
@@ -106,6 +123,6 @@ REGISTER_KERNEL(matmul_packed) = {
     .packs = 1u << 1,      .state_size = sizeof(struct kernel_state),
     .plan = plan,          .variants = variants,
     .describe = describe,  .workspace = workspace,
-    .prepare = prepare,    .launch = launch,
-    .release = release,
+    .prepare = prepare,    .pack = pack,
+    .launch = launch,      .release = release,
 };

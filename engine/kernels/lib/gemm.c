@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/kernels/lib/simd_square.h"
+
 struct job {
     const struct gemm_plan *plan;
     const struct gemm_call *call;
@@ -124,10 +126,42 @@ static void copy_words(const struct gemm_size *s, const struct pass *pass, const
         words[i] ^= 0x80;
 }
 
+/* `depth` elements, VL at most, of all rows of a chunk that lie as columns: from their first one
+ * on, to element `at` of the copied rows. */
+static void turn_elements(const struct chunk *k, const float *from, int64_t at, int64_t depth)
+{
+    const struct gemm_plan *p = k->plan;
+    int64_t rows = tile_row(p, k->tile1) - tile_row(p, k->tile0), tile = 0, row = 0;
+    for (int64_t first = 0; first < rows; first += VL) {
+        int64_t count = rows - first < VL ? rows - first : VL;
+        float *to[VL];
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = k->copy + (tile * p->size.rows + row++) * p->copy_row + at;
+            if (row == p->rows_even + (k->tile0 + tile < p->rows_rest)) {
+                row = 0;
+                tile++;
+            }
+        }
+        turn_columns(from + first, k->call->a_step, to, count, depth);
+    }
+}
+
+static void turn_rows_of(const struct chunk *k, const struct pass *pass)
+{
+    int64_t step = k->call->a_step;
+    const float *from = k->rows[0] + pass->first * step;
+    for (int64_t at = 0; at < pass->k; at += VL)
+        turn_elements(k, from + at * step, at, pass->k - at < VL ? pass->k - at : VL);
+}
+
 static void copy_rows(const struct chunk *k, const struct pass *pass)
 {
     const struct gemm_plan *p = k->plan;
     int64_t step = p->size.rows;
+    if (p->size.turn) {
+        turn_rows_of(k, pass);
+        return;
+    }
     for (int64_t tile = k->tile0; tile < k->tile1; tile++) {
         int64_t count = tile_row(p, tile + 1) - tile_row(p, tile), at = tile - k->tile0;
         const float **rows = k->rows + at * step * p->size.taps + pass->tap * step;

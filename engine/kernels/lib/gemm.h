@@ -8,10 +8,12 @@
  * second cache; then for each panel all row tiles. Rows are spread evenly over the tiles (49 rows
  * in tiles of 12 are 10, 10, 10, 10, 9), so no thin tile is left. `copy` gathers a chunk's rows of
  * A into dense memory first: it pays when many panels read them, or when their distance is a large
- * power of two and they fight for the same sets of the first cache. Where words are no floats it
- * also completes rows that do not end with a word, and makes signed bytes unsigned.
+ * power of two and they fight for the same sets of the first cache. It also turns the rows of a
+ * transposed A. Where words are no floats it completes rows that do not end with a word, and makes
+ * signed bytes unsigned.
  *
- * Life cycle: gemm_plan once; gemm_pack_b once per constant B; gemm_run per launch.
+ * Life cycle: gemm_plan once; gemm_pack once per constant B, else before each launch; gemm_run per
+ * launch.
  */
 #ifndef ENGINE_KERNELS_LIB_GEMM_H
 #define ENGINE_KERNELS_LIB_GEMM_H
@@ -31,6 +33,7 @@ struct gemm_size {
     int rows;            /* rows of a tile; 0: the most there is */
     int64_t block_k;     /* at most so many of taps * k in a pass; 0: all */
     bool copy;
+    bool turn;   /* floats alone: rows of A are columns in memory, which copying turns; one tap */
     bool stream; /* write C past the caches where that is possible */
     int threads;
 };
@@ -89,6 +92,11 @@ struct gemm_source_b {
 void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from, int64_t first,
                  int64_t last, float *packed);
 
+/* All panels, by all threads. */
+#define gemm_pack SIMD_FN(gemm_pack)
+void gemm_pack(const struct gemm_plan *plan, const struct gemm_source_b *from, struct pool *pool,
+               float *packed);
+
 /* The same for words of elements of one or two bytes; strides in elements. */
 struct gemm_source_words {
     const void *b;
@@ -120,6 +128,8 @@ struct gemm_call {
     const void *source;   /* for rows and begin */
     void *scratch;        /* for them too: scratch_bytes per thread */
     size_t scratch_bytes;
+    int64_t a_step;     /* size.turn: floats between elements of a row of A, neighbouring rows being
+                           one float apart */
     const float *b;     /* packed */
     int64_t b_batch;    /* floats between the packed B of two batches; 0: the same for all */
     int64_t b_period;   /* batches after which B and bias begin again; 0: never */

@@ -83,3 +83,23 @@ void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from,
         }
     }
 }
+
+struct packing {
+    const struct gemm_plan *plan;
+    const struct gemm_source_b *from;
+    float *packed;
+};
+
+static void pack_panel(void *context, int64_t panel, int thread)
+{
+    const struct packing *p = context;
+    (void)thread;
+    gemm_pack_b(p->plan, p->from, panel, panel + 1, p->packed);
+}
+
+void gemm_pack(const struct gemm_plan *plan, const struct gemm_source_b *from, struct pool *pool,
+               float *packed)
+{
+    struct packing packing = {plan, from, packed};
+    pool_run(pool, plan->panels, pack_panel, &packing);
+}

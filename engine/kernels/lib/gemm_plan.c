@@ -191,7 +191,7 @@ static struct gemm_size tuned(const struct gemm_size *size, int64_t row_floats, 
     plan_passes(&p);
     s->block_k = p.taps_block * p.k_block;
     bool collide = s->m >= s->rows && s->k >= 64 && gemm_rows_collide(row_floats, s->rows);
-    s->copy = collide != t->other_copy;
+    s->copy = s->turn || collide != t->other_copy;
     s->stream = large && !t->no_stream;
     return *s;
 }

@@ -68,6 +68,14 @@ enum status matmul_product_from(const struct kernel_query *q, struct matmul_prod
     return read_posts(q, p, why);
 }
 
+enum status matmul_turns(const struct matmul_shape *shape, bool *turn, struct error *why)
+{
+    *turn = shape->a_col != 1 && shape->k > 1;
+    if (*turn && shape->a_row != 1 && shape->m > 1)
+        return UNSUPPORTED(why, "elements of the left operand lie apart both ways");
+    return STATUS_OK;
+}
+
 void matmul_rows(const struct gemm_rows *wanted, const float **to, int64_t step)
 {
     const struct matmul_rows_source *from = wanted->source;

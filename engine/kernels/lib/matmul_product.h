@@ -21,6 +21,11 @@ struct matmul_product {
 enum status matmul_product_from(const struct kernel_query *q, struct matmul_product *product,
                                 struct error *why);
 
+/* Whether rows of the left operand are columns in memory, for gemm_size.turn; UNSUPPORTED where
+ * they are neither dense nor neighbours. */
+#define matmul_turns SIMD_FN(matmul_turns)
+enum status matmul_turns(const struct matmul_shape *shape, bool *turn, struct error *why);
+
 /* Rows of the left operand where they lie, for gemm_call.rows. */
 struct matmul_rows_source {
     const float *a;

@@ -86,7 +86,25 @@ SIMD_INLINE void turn_square(const struct turn *t, int64_t rows, int64_t depth, 
         vf_store(t->to + i * t->to_row, r[i]);
 }
 
-/* The same for VL rows at most and any depth. */
+/* `count` neighbouring columns of `depth` rows that are from_row floats apart, both VL at most:
+ * column i goes to to[i]. Whole vectors are written, with zeros for the rows that lack to VL. */
+SIMD_INLINE void turn_columns(const float *from, int64_t from_row, float *const *to, int64_t count,
+                              int64_t depth)
+{
+    vf r[VL];
+    vm lanes = vm_first(count);
+    for (int i = 0; i < VL; i++) {
+        r[i] = vf_zero();
+        if (i < depth)
+            r[i] =
+                count == VL ? vf_load(from + i * from_row) : vf_load_m(from + i * from_row, lanes);
+    }
+    transpose_square(r);
+    for (int i = 0; i < VL && i < count; i++)
+        vf_store(to[i], r[i]);
+}
+
+/* turn_square for VL rows at most and any depth. */
 SIMD_INLINE void turn_rows(struct turn t, int64_t rows, int64_t depth, vf scale)
 {
     int64_t at = 0;
