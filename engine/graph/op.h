@@ -139,10 +139,20 @@ struct gradient_call {
  * all gradients are to be multiplied by (f32 scalar, or absent: 1), and then for each weight: it,
  * its gradient, and each of its slots. Its outputs are for each weight what comes after it and
  * after each of its slots. */
+enum { UPDATE_PARAMETERS = 8 };
+struct update_step; /* engine/ops/family/update.h */
+struct update_parameter {
+    const char *name; /* an attribute */
+    double fallback;
+};
 struct update_rule {
     const char *name;    /* "adam" */
     int slots;           /* states beside each weight, of its shape: moments */
-    const char *initial; /* the attribute that says what slots start with; NULL: 0 */
+    const char *initial; /* the attribute that says what the first slot starts with; NULL: 0 */
+    /* The first one is `decay`; name NULL ends. */
+    struct update_parameter parameters[UPDATE_PARAMETERS];
+    /* Optional: what follows from them and from the number of the step. */
+    void (*begin)(struct update_step *s);
 };
 enum { UPDATE_RATE, UPDATE_STEP, UPDATE_SCALE, UPDATE_WEIGHTS };
 

@@ -3,33 +3,53 @@
 #include "engine/ops/family/update.h"
 
 static const char *const attrs[] = {"decay", NULL};
+static const struct update_rule rule = {
+    .name = "sgd",
+    .slots = 0,
+    .parameters = {{"decay", 0}},
+};
 
 static void each(const struct update_step *s, double gradient, double *weight, double *slot)
 {
     (void)slot;
-    *weight -= s->rate * (gradient + node_float(s->node, "decay", 0) * *weight);
+    *weight -= s->rate * (gradient + s->parameter[UPDATE_DECAY] * *weight);
 }
+
+static const struct update_law law = {.each = each};
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
-    return update_reference(call, each, err);
+    return update_reference(call, &law, err);
 }
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    for (int k = UPDATE_WEIGHTS; k < c->in_count; k += 2)
-        cost->elementwise += 4 * (double)shape_count(&c->in[k]->shape);
+    update_cost(c, 4, 0, cost);
 }
 
 static const struct op_case cases[] = {
+    {.name = "one",
+     .inputs = "f32[]{0.01:0.1} i64[]=1 - "
+               "f32[33] f32[33]",
+     .outputs = 1},
     {.name = "two",
-     .inputs = "f32[]{0.01:0.1} i64[]=3 - f32[7,5] f32[7,5] f32[1031] f32[1031]",
+     .inputs = "f32[]{0.01:0.1} i64[]=3 - "
+               "f32[7,5] f32[7,5] "
+               "f32[1031] f32[1031]",
      .attrs = "decay=0.1",
      .outputs = 2},
-    {.name = "scaled", .inputs = "f32[]{0.01:0.1} i64[]=1 f32[]{0.1:0.9} f32[33] f32[33]"},
+    {.name = "scaled",
+     .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "
+               "f32[3,3,3,2] f32[3,3,3,2]",
+     .attrs = "decay=0.1",
+     .outputs = 1},
     {.name = "large",
-     .inputs = "f32[]{0.01:0.1} i64[]=1 - f32[70000] f32[70000] f32[3] f32[3]",
-     .outputs = 2},
+     .inputs = "f32[]{0.01:0.1} i64[]=7 - "
+               "f32[70000] f32[70000] "
+               "f32[3] f32[3] "
+               "f32[20000] f32[20000]",
+     .attrs = "decay=0.1",
+     .outputs = 3},
 };
 
 REGISTER(op, sgd) = {
@@ -41,7 +61,7 @@ REGISTER(op, sgd) = {
     .outputs_max = -1,
     .attrs = attrs,
     .int_inputs = 1u << UPDATE_STEP,
-    .update = &(const struct update_rule){.name = "sgd", .slots = 0},
+    .update = &rule,
     .in_place = ~0u,
     .infer = update_infer,
     .cost = cost,

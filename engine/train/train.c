@@ -90,8 +90,9 @@ static int slot(const struct update *u, int weight, int index)
     char name[200];
     struct shape shape = gradient_shape(g, weight);
     struct fill fill = {.kind = FILL_CONST};
-    for (int k = 0; u->op->update->initial && k < RECIPE_ATTRS && u->recipe->attrs[k].name; k++)
-        if (strcmp(u->recipe->attrs[k].name, u->op->update->initial) == 0)
+    const char *initial = index == 0 ? u->op->update->initial : NULL;
+    for (int k = 0; initial && k < RECIPE_ATTRS && u->recipe->attrs[k].name; k++)
+        if (strcmp(u->recipe->attrs[k].name, initial) == 0)
             fill.a = u->recipe->attrs[k].f;
     snprintf(name, sizeof(name), "%.150s.%s%d", g->values[weight].name, u->op->update->name, index);
     return graph_state(g, name, g->values[weight].dtype, shape, fill);

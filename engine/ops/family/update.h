@@ -2,14 +2,35 @@
  *
  * What optimisers share (struct op, .update). One says what one element of a weight becomes:
  *
- *     static void step(const struct update_step *s, double gradient, double *weight, double *slot)
+ *     static void each(const struct update_step *s, double gradient, double *weight, double *slot)
  *
- * and is registered by UPDATE_OP. slot[k] is the element of slot k. Norms over whole tensors, for
- * those that scale by them, are computed before the first element. */
+ * slot[k] is the element of slot k. Those that scale a weight's step by norms (LARS, LAMB) say of
+ * which direction, too, and what follows from the norms. Parameters have their places below, for
+ * the reference and for kernels alike. */
 #ifndef ENGINE_OPS_LIB_UPDATE_H
 #define ENGINE_OPS_LIB_UPDATE_H
 
 #include "engine/graph/op.h"
+
+/* Places of parameters (struct update_rule). Decay multiplies the weight: what is added to its
+ * gradient, or, where decay is said to be decoupled, to its step. */
+enum { UPDATE_DECAY, UPDATE_MOMENTUM };
+enum { ADAM_BETA1 = 1, ADAM_BETA2, ADAM_EPSILON, ADAM_CORRECTED };
+enum { ADAGRAD_EPSILON = 1, ADAGRAD_RATE_DECAY };
+enum { FTRL_L1 = 1 };
+enum { RMS_MOMENTUM = UPDATE_MOMENTUM, RMS_RHO, RMS_EPSILON, RMS_TENSORFLOW };
+enum { LARS_MOMENTUM = UPDATE_MOMENTUM, LARS_COEFFICIENT, LARS_EPSILON };
+
+/* Of Adam, AdamW and LAMB: which epsilon is the usual one differs. */
+#define ADAM_PARAMETERS(epsilon)                                                                   \
+    {                                                                                              \
+        {"decay", 0}, {"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", epsilon},                      \
+        {                                                                                          \
+            "corrected", 1                                                                         \
+        }                                                                                          \
+    }
+extern const char *const adam_attrs[];
+void adam_begin(struct update_step *s);
 
 /* Inputs and outputs per weight: it, its gradient, its slots; the next one and its next slots. */
 static inline int update_width(const struct op *op)
@@ -24,19 +45,42 @@ static inline int update_weights(const struct node *node)
 
 /* What holds for the whole step. */
 struct update_step {
-    const struct node *node;
+    double parameter[UPDATE_PARAMETERS];
     double rate, scale;
-    int64_t step; /* from 1 on */
+    int64_t number;       /* of the step, from 1 on */
+    double first, second; /* what .begin made of it, else 1 */
+    double trust;         /* of this weight: LARS, LAMB */
 };
 
 enum { UPDATE_SLOTS_MAX = 2 };
 
+struct update_law {
+    void (*each)(const struct update_step *s, double gradient, double *weight, double *slot);
+    /* Optional: whose norm is compared with the weight's, and s->trust for these two. */
+    double (*direction)(const struct update_step *s, double gradient, double weight,
+                        const double *slot);
+    double (*trust)(const struct update_step *s, double weight_norm, double direction_norm);
+};
+
 enum status update_infer(const struct infer *c, struct error *err);
 
-/* Runs `each` over all elements of all weights. */
-enum status update_reference(const struct ref_call *call,
-                             void (*each)(const struct update_step *s, double gradient,
-                                          double *weight, double *slot),
+/* Parameters of the node. */
+struct update_step update_step_of(const struct node *node);
+/* With the numbers of this step. */
+void update_step_begin(struct update_step *s, const struct op *op, double rate, double scale,
+                       int64_t number);
+
+/* Runs the law over all elements of all weights. */
+enum status update_reference(const struct ref_call *call, const struct update_law *law,
                              struct error *err);
+/* Adds `flops` for each element of a weight. */
+void update_cost(const struct infer *c, double flops, double transcendentals, struct cost *cost);
+
+/* Moves Adam's moments on; the step that they ask for, per rate. s->first and s->second correct
+ * them for having begun with 0. */
+double adam_direction(const struct update_step *s, double gradient, double *slot);
+/* What LARS and LAMB make of the norms of a weight and of its gradient or direction. */
+double lars_trust(const struct update_step *s, double weight_norm, double gradient_norm);
+double lamb_trust(const struct update_step *s, double weight_norm, double direction_norm);
 
 #endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * RMSProp (Hinton, 2012), v' = rho v + (1 - rho) d^2 with d = g + decay w. As PyTorch's:
+ * b' = momentum b + d / (sqrt(v') + epsilon), w' = w - rate b'. tensorflow=1: b' = momentum b +
+ * rate d / sqrt(v' + epsilon), w' = w - b'. v starts with `initial`: PyTorch's is 0,
+ * TensorFlow's 1. */
+#include <math.h>
+
+#include "engine/ops/family/update.h"
+
+static const char *const attrs[] = {"decay",      "momentum", "rho", "epsilon",
+                                    "tensorflow", "initial",  NULL};
+static const struct update_rule rule = {
+    .name = "rmsprop",
+    .slots = 2,
+    .initial = "initial",
+    .parameters =
+        {{"decay", 0}, {"momentum", 0}, {"rho", 0.99}, {"epsilon", 1e-8}, {"tensorflow", 0}},
+};
+
+static void each(const struct update_step *s, double gradient, double *weight, double *slot)
+{
+    double rho = s->parameter[RMS_RHO], epsilon = s->parameter[RMS_EPSILON];
+    double d = gradient + s->parameter[UPDATE_DECAY] * *weight;
+    slot[0] = rho * slot[0] + (1 - rho) * d * d;
+    bool tensorflow = s->parameter[RMS_TENSORFLOW] != 0;
+    double step =
+        tensorflow ? s->rate * d / sqrt(slot[0] + epsilon) : d / (sqrt(slot[0]) + epsilon);
+    slot[1] = s->parameter[RMS_MOMENTUM] * slot[1] + step;
+    *weight -= tensorflow ? slot[1] : s->rate * slot[1];
+}
+
+static const struct update_law law = {.each = each};
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    return update_reference(call, &law, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    update_cost(c, 11, 2, cost);
+}
+
+static const struct op_case cases[] = {
+    {.name = "one",
+     .inputs = "f32[]{0.01:0.1} i64[]=1 - "
+               "f32[33] f32[33] f32[33]{0.01:1} f32[33]",
+     .outputs = 3},
+    {.name = "two",
+     .inputs = "f32[]{0.01:0.1} i64[]=3 - "
+               "f32[7,5] f32[7,5] f32[7,5]{0.01:1} f32[7,5] "
+               "f32[1031] f32[1031] f32[1031]{0.01:1} f32[1031]",
+     .attrs = "decay=0.1",
+     .outputs = 6},
+    {.name = "scaled",
+     .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "
+               "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]{0.01:1} f32[3,3,3,2]",
+     .attrs = "decay=0.1",
+     .outputs = 3},
+    {.name = "tensorflow",
+     .inputs = "f32[]{0.01:0.1} i64[]=2 - "
+               "f32[40,9] f32[40,9] f32[40,9]{0.01:1} f32[40,9]",
+     .attrs = "tensorflow=1 momentum=0.9 rho=0.9 epsilon=0.1",
+     .outputs = 3},
+    {.name = "momentum",
+     .inputs = "f32[]{0.01:0.1} i64[]=2 - "
+               "f32[40,9] f32[40,9] f32[40,9]{0.01:1} f32[40,9]",
+     .attrs = "momentum=0.9 rho=0.9 epsilon=0.1",
+     .outputs = 3},
+    {.name = "large",
+     .inputs = "f32[]{0.01:0.1} i64[]=7 - "
+               "f32[70000] f32[70000] f32[70000]{0.01:1} f32[70000] "
+               "f32[3] f32[3] f32[3]{0.01:1} f32[3] "
+               "f32[20000] f32[20000] f32[20000]{0.01:1} f32[20000]",
+     .attrs = "decay=0.1",
+     .outputs = 9},
+};
+
+REGISTER(op, rms_prop) = {
+    .name = "RMSProp",
+    .domain = "ridge",
+    .inputs_min = UPDATE_SCALE,
+    .inputs_max = -1,
+    .outputs_min = 1,
+    .outputs_max = -1,
+    .attrs = attrs,
+    .int_inputs = 1u << UPDATE_STEP,
+    .update = &rule,
+    .in_place = ~0u,
+    .infer = update_infer,
+    .cost = cost,
+    .reference = reference,
+    .no_gradient = "nothing is trained through an update",
+    OP_CASES(cases),
+};
