@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of a convolution's weights as sums of outer products (engine/kernels/lib/outer.h): each
+ * pixel of dy, a column of M rows, times what its window saw of x, a row of taps * channels. The
+ * sums of a block of rows by a block of channels, all taps, stay in the second cache while pixels
+ * pass by, `depth` at a time; for those what a panel of columns sees is gathered into the first
+ * cache, with zeros for the padding, and every tile of rows reads it there. Where dw is small,
+ * pixels are cut into slices, whose sums are added at the end. How it is cut depends on the shape
+ * and the variant alone, so the result is the same on any number of threads.
+ *
+ * Any stride, dilation and padding, 1 to 3 spatial dimensions, groups. Plain images are turned
+ * channels-last first. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
+#include "engine/kernels/lib/outer.h"
+#include "engine/ops/lib/window.h"
+
+enum {
+    PANEL = OUTER_VECTORS_MAX * VL,
+    SUMS_FLOATS = 80 << 10, /* of a task: a third of a second cache */
+    SLICE_PIXELS = 1024,    /* at least */
+    TURN_PIXELS = 256,
+};
+
+struct kernel_state {
+    struct window w; /* rank 3 */
+    int64_t images, channels, out_channels, group_in, group_out, taps, places, pixels;
+    bool turn_x, turn_dy;
+    int64_t depth, width, blocks; /* pixels of a pass; channels of a block; blocks of a group */
+    int64_t rows, row_blocks;     /* rows of dw in a block; blocks of a group */
+    int64_t columns;              /* of a block's sums, whole vectors */
+    int64_t slices;
+    int64_t x_floats, dy_floats, dw_floats, room_floats; /* parts of the workspace */
+    int threads;
+};
+
+struct tuning {
+    int64_t depth, rows, tasks;
+};
+
+/* Best guesses first. */
+static const struct tuning tunings[] = {
+    {256, 128, 16}, {128, 128, 16}, {256, 256, 16}, {256, 128, 64}, {128, 64, 64},
+};
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t whole_vectors(int64_t floats)
+{
+    return divide_up(floats, VL) * VL;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Channels, rows and slices of a task. */
+static void cut(struct kernel_state *s, const struct tuning *t)
+{
+    int64_t widest = s->taps == 1 ? 4 * PANEL : PANEL;
+    s->blocks = divide_up(s->group_in, widest);
+    s->width = least(whole_vectors(divide_up(s->group_in, s->blocks)), s->group_in);
+    s->blocks = divide_up(s->group_in, s->width);
+    s->columns = whole_vectors(s->taps * s->width);
+    int64_t most = SUMS_FLOATS / s->columns;
+    most = most < OUTER_ROWS_MAX ? OUTER_ROWS_MAX : most;
+    s->row_blocks = divide_up(s->group_out, least(t->rows, most));
+    s->rows = divide_up(s->group_out, s->row_blocks);
+    int64_t tasks = s->w.group * s->row_blocks * s->blocks;
+    s->slices = least(divide_up(t->tasks, tasks), divide_up(s->pixels, SLICE_PIXELS));
+    s->depth = least(t->depth, divide_up(s->pixels, s->slices));
+}
+
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
+{
+    const struct shape *x = &q->in[0].shape, *dy = &q->in[1].shape;
+    struct window window;
+    if (!query_all_dtype(q, DTYPE_F32))
+        return UNSUPPORTED(why, "only f32");
+    if (q->node->post_count || !desc_is_plain(&q->out[0]))
+        return UNSUPPORTED(why, "no fused epilogue, and only plain weights");
+    TRY(window_from_node(q->node, x, NULL, &window, why));
+    s->turn_x = !desc_is_nhwc(&q->in[0]);
+    s->turn_dy = !desc_is_nhwc(&q->in[1]);
+    if ((s->turn_x && !desc_is_plain(&q->in[0])) || (s->turn_dy && !desc_is_plain(&q->in[1])))
+        return UNSUPPORTED(why, "images are neither plain nor channels-last");
+    s->w = window_to_3d(&window);
+    s->images = x->dim[0];
+    s->channels = x->dim[1];
+    s->out_channels = dy->dim[1];
+    s->group_in = s->channels / s->w.group;
+    s->group_out = s->out_channels / s->w.group;
+    s->taps = window_taps(&s->w);
+    s->places = window_out_count(&s->w);
+    s->pixels = s->images * s->places;
+    if (shape_count(x) == 0 || shape_count(dy) == 0)
+        return UNSUPPORTED(why, "an empty tensor");
+    cut(s, &tunings[variant]);
+    s->threads = q->threads;
+    s->x_floats = s->turn_x ? whole_vectors(shape_count(x)) : 0;
+    s->dy_floats = s->turn_dy ? whole_vectors(shape_count(dy)) : 0;
+    s->dw_floats = s->slices > 1 ? whole_vectors(shape_count(&q->out[0].shape)) : 0;
+    s->room_floats = s->rows * s->columns + s->depth * PANEL;
+    return STATUS_OK;
+}
+
+static int variants(const struct kernel_state *s)
+{
+    (void)s;
+    return ARRAY_COUNT(tunings);
+}
+
+static void describe(const struct kernel_state *s, char *text, size_t size)
+{
+    snprintf(text, size, "%lldx%lld depth %lld, %lld slices", (long long)s->rows,
+             (long long)s->columns, (long long)s->depth, (long long)s->slices);
+}
+
+static size_t workspace(const struct kernel_state *s)
+{
+    int64_t floats = s->x_floats + s->dy_floats + s->dw_floats * s->slices;
+    return (size_t)(floats + s->room_floats * s->threads) * sizeof(float) + ALIGN_TENSOR;
+}
+
+struct job {
+    const struct kernel_state *state;
+    const float *x, *dy; /* channels-last */
+    float *dw;
+    float *sliced; /* dw of each slice; NULL: there is one */
+    float *rooms;
+};
+
+/* ---- turning plain images ---- */
+
+struct turning {
+    const float *from;
+    float *to;
+    int64_t channels, plane;
+};
+
+static void turn_pixels(void *context, int64_t task, int thread)
+{
+    (void)thread;
+    const struct turning *t = context;
+    int64_t parts = divide_up(t->plane, TURN_PIXELS), image = task / parts;
+    int64_t first = task % parts * TURN_PIXELS, last = least(first + TURN_PIXELS, t->plane);
+    const float *from = t->from + image * t->channels * t->plane;
+    float *to = t->to + image * t->channels * t->plane;
+    for (int64_t c = 0; c < t->channels; c++)
+        for (int64_t p = first; p < last; p++)
+            to[p * t->channels + c] = from[c * t->plane + p];
+}
+
+static void turn_images(int64_t images, const struct turning *t, struct pool *pool)
+{
+    struct turning copy = *t;
+    pool_run(pool, images * divide_up(t->plane, TURN_PIXELS), turn_pixels, &copy);
+}
+
+/* ---- gathering what a panel sees ---- */
+
+/* Where the window of a pixel begins. */
+struct place {
+    const float *image;
+    int64_t at[SPATIAL_MAX];
+};
+
+static struct place place_of(const struct job *job, int64_t pixel)
+{
+    const struct kernel_state *s = job->state;
+    const struct window *w = &s->w;
+    int64_t image = pixel / s->places, rest = pixel % s->places;
+    struct place p = {.image = job->x + image * window_in_count(w) * s->channels};
+    for (int d = SPATIAL_MAX - 1; d >= 0; d--) {
+        p.at[d] = rest % w->out[d] * w->stride[d] - w->pad_begin[d];
+        rest /= w->out[d];
+    }
+    return p;
+}
+
+static void next_place(const struct job *job, int64_t pixel, struct place *p)
+{
+    const struct window *w = &job->state->w;
+    p->at[2] += w->stride[2];
+    if ((pixel + 1) % w->out[2] == 0)
+        *p = place_of(job, pixel + 1);
+}
+
+/* A run of a panel's columns that lie side by side in x, too: channels of one tap, or of several
+ * taps of a row of the kernel where a block has all channels of the image. */
+struct run {
+    int64_t z, y, x;       /* of the first tap */
+    int64_t taps, channel; /* of the image */
+    int64_t skipped;       /* channels of the first tap that are before the panel */
+    int64_t column, count;
+};
+
+SIMD_INLINE void copy_floats(float *to, const float *from, int64_t count)
+{
+    int64_t k = 0;
+    for (; k + VL <= count; k += VL)
+        vf_store(to + k, vf_load(from + k));
+    if (k < count)
+        vf_store_m(to + k, vm_first(count - k), vf_load_m(from + k, vm_first(count - k)));
+}
+
+SIMD_INLINE void clear_floats(float *to, int64_t count)
+{
+    for (int64_t k = 0; k < count; k += VL)
+        vf_store_m(to + k, vm_first(count - k), vf_zero());
+}
+
+/* One that the edge of the image cuts. */
+static void gather_cut(const struct kernel_state *s, const struct run *r, const float *line,
+                       int64_t x, float *to)
+{
+    for (int64_t k = 0; k < r->count; k++) {
+        int64_t tap = (r->skipped + k) / s->width;
+        bool inside = x + tap >= 0 && x + tap < s->w.in[2];
+        to[k] = inside ? line[x * s->channels + r->skipped + k] : 0;
+    }
+}
+
+static void gather_run(const struct job *job, const struct run *r, int64_t first, int64_t count,
+                       float *panel, int64_t step)
+{
+    const struct kernel_state *s = job->state;
+    const struct window *w = &s->w;
+    struct place p = place_of(job, first);
+    for (int64_t k = 0; k < count; k++, panel += step) {
+        int64_t z = p.at[0] + r->z, y = p.at[1] + r->y, x = p.at[2] + r->x;
+        bool inside = (uint64_t)z < (uint64_t)w->in[0] && (uint64_t)y < (uint64_t)w->in[1];
+        const float *line = p.image + (z * w->in[1] + y) * w->in[2] * s->channels + r->channel;
+        if (!inside || x + r->taps <= 0 || x >= w->in[2])
+            clear_floats(panel + r->column, r->count);
+        else if (x >= 0 && x + r->taps <= w->in[2])
+            copy_floats(panel + r->column, line + x * s->channels + r->skipped, r->count);
+        else
+            gather_cut(s, r, line, x, panel + r->column);
+        next_place(job, first + k, &p);
+    }
+}
+
+/* The run that begins at a column of a block and ends before column `end`. */
+static struct run run_at(const struct kernel_state *s, int64_t channel, int64_t width,
+                         int64_t column, int64_t end)
+{
+    const struct window *w = &s->w;
+    int64_t tap = column / width, x = tap % w->kernel[2], y = tap / w->kernel[2] % w->kernel[1];
+    bool joined = width == s->channels && w->dilation[2] == 1;
+    int64_t most = (joined ? w->kernel[2] - x : 1) * width - column % width;
+    struct run r = {.z = tap / w->kernel[2] / w->kernel[1] * w->dilation[0],
+                    .y = y * w->dilation[1],
+                    .x = x * w->dilation[2],
+                    .channel = channel,
+                    .skipped = column % width,
+                    .count = least(most, end - column)};
+    r.taps = divide_up(r.skipped + r.count, width);
+    return r;
+}
+
+/* ---- tasks ---- */
+
+struct task {
+    const struct job *job;
+    int64_t slice, group, row, rows; /* rows of the group */
+    int64_t channel, width;          /* of the group */
+    int64_t first, last;             /* pixels */
+    float *sums, *panel;
+};
+
+static struct task task_at(const struct job *job, int64_t index, int thread)
+{
+    const struct kernel_state *s = job->state;
+    struct task t = {.job = job};
+    int64_t block = index % s->blocks, row_block = index / s->blocks % s->row_blocks;
+    index /= s->blocks * s->row_blocks;
+    t.group = index % s->w.group;
+    t.slice = index / s->w.group;
+    t.channel = block * s->width;
+    t.width = least(s->width, s->group_in - t.channel);
+    t.row = row_block * s->rows;
+    t.rows = least(s->rows, s->group_out - t.row);
+    t.first = s->pixels * t.slice / s->slices;
+    t.last = s->pixels * (t.slice + 1) / s->slices;
+    t.sums = job->rooms + thread * s->room_floats;
+    t.panel = t.sums + s->rows * s->columns;
+    return t;
+}
+
+/* All rows of the task, tile by tile, of one panel. */
+static void add_products(const struct task *t, int64_t pixel, int64_t count, int64_t column,
+                         int vectors)
+{
+    const struct kernel_state *s = t->job->state;
+    int64_t tiles = divide_up(t->rows, OUTER_ROWS_MAX);
+    struct outer tile = {.a_step = s->out_channels,
+                         .b = t->panel,
+                         .b_step = vectors * VL,
+                         .k = count,
+                         .c_row = s->columns,
+                         .resume = pixel > t->first};
+    const float *dy = t->job->dy + pixel * s->out_channels + t->group * s->group_out + t->row;
+    for (int64_t k = 0; k < tiles; k++) {
+        int64_t row = t->rows * k / tiles, end = t->rows * (k + 1) / tiles;
+        tile.a = dy + row;
+        tile.c = t->sums + row * s->columns + column;
+        outer_run(&tile, (int)(end - row), vectors);
+    }
+}
+
+static void add_pixels(const struct task *t, int64_t pixel, int64_t count)
+{
+    const struct kernel_state *s = t->job->state;
+    int64_t columns = s->taps * t->width, vectors = divide_up(columns, VL);
+    int64_t panels = divide_up(vectors, OUTER_VECTORS_MAX);
+    for (int64_t k = 0; k < panels; k++) {
+        int64_t column = vectors * k / panels * VL, step = vectors * (k + 1) / panels * VL - column;
+        int64_t end = least(column + step, columns);
+        for (int64_t at = column; at < end;) {
+            struct run r = run_at(s, t->group * s->group_in + t->channel, t->width, at, end);
+            r.column = at - column;
+            gather_run(t->job, &r, pixel, count, t->panel, step);
+            at += r.count;
+        }
+        for (int64_t p = 0; end < column + step && p < count; p++)
+            clear_floats(t->panel + p * step + end - column, column + step - end);
+        add_products(t, pixel, count, column, (int)(step / VL));
+    }
+}
+
+/* A row of sums [taps][width] becomes [width][taps]. */
+static void write_row(const float *sums, int64_t taps, int64_t width, float *to)
+{
+    if (taps == 1) {
+        copy_floats(to, sums, width);
+        return;
+    }
+    for (int64_t c = 0; c < width; c++)
+        for (int64_t t = 0; t < taps; t++)
+            to[c * taps + t] = sums[t * width + c];
+}
+
+static void run_task(void *context, int64_t index, int thread)
+{
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    struct task t = task_at(job, index, thread);
+    for (int64_t pixel = t.first; pixel < t.last; pixel += s->depth)
+        add_pixels(&t, pixel, least(s->depth, t.last - pixel));
+    float *dw = job->sliced ? job->sliced + t.slice * s->dw_floats : job->dw;
+    for (int64_t m = 0; m < t.rows; m++) {
+        int64_t row = t.group * s->group_out + t.row + m;
+        write_row(t.sums + m * s->columns, s->taps, t.width,
+                  dw + (row * s->group_in + t.channel) * s->taps);
+    }
+}
+
+/* Adds the slices of one row of dw, the first one first. */
+static void add_slices(void *context, int64_t row, int thread)
+{
+    (void)thread;
+    const struct job *job = context;
+    const struct kernel_state *s = job->state;
+    int64_t count = s->group_in * s->taps;
+    float *to = job->dw + row * count;
+    for (int64_t k = 0; k < count; k += VL) {
+        vm lanes = vm_first(count - k);
+        const float *from = job->sliced + row * count + k;
+        vf sum = vf_load_m(from, lanes);
+        for (int64_t slice = 1; slice < s->slices; slice++)
+            sum = vf_add(sum, vf_load_m(from + slice * s->dw_floats, lanes));
+        vf_store_m(to + k, lanes, sum);
+    }
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
+{
+    float *x = args->workspace, *dy = x + s->x_floats, *sliced = dy + s->dy_floats;
+    struct job job = {.state = s,
+                      .x = s->turn_x ? x : args->in[0],
+                      .dy = s->turn_dy ? dy : args->in[1],
+                      .dw = args->out[0],
+                      .sliced = s->slices > 1 ? sliced : NULL,
+                      .rooms = sliced + s->dw_floats * s->slices};
+    struct turning image = {args->in[0], x, s->channels, window_in_count(&s->w)};
+    struct turning result = {args->in[1], dy, s->out_channels, s->places};
+    if (s->turn_x)
+        turn_images(s->images, &image, args->pool);
+    if (s->turn_dy)
+        turn_images(s->images, &result, args->pool);
+    pool_run(args->pool, s->slices * s->w.group * s->row_blocks * s->blocks, run_task, &job);
+    if (job.sliced)
+        pool_run(args->pool, s->out_channels, add_slices, &job);
+}
+
+REGISTER_KERNEL(conv_weight_gradient) = {
+    NATIVE(conv_weight_gradient),
+    .ops = OPS("ConvWeightGradient"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .variants = variants,
+    .describe = describe,
+    .workspace = workspace,
+    .launch = launch,
+};
