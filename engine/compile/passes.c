@@ -15,7 +15,6 @@ static const struct pass_row rows[] = {
     {"normalise", pass_normalise, true, false, true},
     {"absorb_f8", pass_absorb_f8, true, true, false}, /* before constant factors become wide */
     {"fold_constants", pass_fold_constants, false, false, false},
-    {"absorb_transpose", pass_absorb_transpose, false, false, false},
     {"turn_conv_transpose", pass_turn_conv_transpose, false, false, false},
     {"fold_batch_norm", pass_fold_batch_norm, false, false, false},
     {"fuse_concat_norm", pass_fuse_concat_norm, false, false, false},
@@ -24,6 +23,7 @@ static const struct pass_row rows[] = {
     {"find_attention", pass_find_attention, false, false, false},
     {"fuse_epilogue", pass_fuse_epilogue, false, false, false},
     {"merge_qkv", pass_merge_qkv, false, false, false},
+    {"absorb_transpose", pass_absorb_transpose, false, false, false}, /* attention's are gone */
     {"fuse_epilogue again", pass_fuse_epilogue, false, false,
      false}, /* the merged product's bias */
     {"fuse_chain", pass_fuse_chain, false, false, false},

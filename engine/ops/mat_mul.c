@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MatMul: numpy.matmul, also for integers. */
+ * MatMul: numpy.matmul, also for integers. transA and transB (the last two axes of a matrix, or of
+ * a stack of them, are exchanged) are ours: passes set them, files never have them. */
 #include "engine/ops/compute/ref_matmul.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/matmul_shape.h"
+
+static const char *const attrs[] = {"transA", "transB", NULL};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -52,36 +55,54 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return ref_matmul(call, &left, &right, call->out[0]->f, err);
 }
 
-/* Of matrices (and stacks of them): dA = dC B', dB = A' dC. A vector is a matrix of one row or
- * column for that. */
+/* Vectors as matrices of one row or column, and where one matrix b multiplies a stack, the stack as
+ * one matrix: its gradient then is one product instead of the sum of many. */
+static void as_matrices(struct graph *g, int *a, int *b, int *dy)
+{
+    struct shape as = gradient_shape(g, *a), bs = gradient_shape(g, *b), y = gradient_shape(g, *dy);
+    if (bs.rank == 1) {
+        bs = shape_of(bs.dim[0], 1);
+        y.dim[y.rank++] = 1;
+    }
+    if (as.rank == 1) {
+        as = shape_of(1, as.dim[0]);
+        y.dim[y.rank] = y.dim[y.rank - 1];
+        y.dim[y.rank - 1] = 1;
+        y.rank++;
+    }
+    if (bs.rank == 2 && as.rank > 2) {
+        as = shape_of(shape_span(&as, 0, as.rank - 1), as.dim[as.rank - 1]);
+        y = shape_of(as.dim[0], bs.dim[1]);
+    }
+    *a = make_reshaped(g, *a, &as);
+    *b = make_reshaped(g, *b, &bs);
+    *dy = make_reshaped(g, *dy, &y);
+}
+
+static int turned_if(struct graph *g, bool turned, int x)
+{
+    return turned ? make_transposed(g, x) : x;
+}
+
+/* Of matrices (and stacks of them): dA = dC B', dB = A' dC. */
 static enum status gradient(const struct gradient_call *c, struct error *err)
 {
     struct graph *g = c->g;
-    int a = gradient_in(c, 0), b = gradient_in(c, 1), dy = c->dy[0];
+    bool turn_a = node_int(gradient_node(c), "transA", 0) != 0;
+    bool turn_b = node_int(gradient_node(c), "transB", 0) != 0;
+    int a = turned_if(g, turn_a, gradient_in(c, 0)), b = turned_if(g, turn_b, gradient_in(c, 1));
+    int dy = c->dy[0];
     struct shape as = gradient_shape(g, a), bs = gradient_shape(g, b);
     (void)err;
-    if (as.rank == 1 || bs.rank == 1) {
-        struct shape row = as, column = bs, y = gradient_shape(g, dy);
-        if (bs.rank == 1) {
-            column = shape_of(bs.dim[0], 1);
-            y.dim[y.rank++] = 1;
-        }
-        if (as.rank == 1) {
-            row = shape_of(1, as.dim[0]);
-            y.dim[y.rank] = y.dim[y.rank - 1];
-            y.dim[y.rank - 1] = 1;
-            y.rank++;
-        }
-        a = make_reshaped(g, a, &row);
-        b = make_reshaped(g, b, &column);
-        dy = make_reshaped(g, dy, &y);
+    as_matrices(g, &a, &b, &dy);
+    if (c->wanted[0]) {
+        int da = make_sum_to(g, make_mat_mul(g, dy, make_transposed(g, b)), a);
+        c->dx[0] = turned_if(g, turn_a, make_reshaped(g, da, &as));
     }
-    if (c->wanted[0])
-        c->dx[0] =
-            make_reshaped(g, make_sum_to(g, make_mat_mul(g, dy, make_transposed(g, b)), a), &as);
-    if (c->wanted[1])
-        c->dx[1] =
-            make_reshaped(g, make_sum_to(g, make_mat_mul(g, make_transposed(g, a), dy), b), &bs);
+    if (c->wanted[1]) {
+        int db = make_sum_to(g, make_mat_mul(g, make_transposed(g, a), dy), b);
+        c->dx[1] = turned_if(g, turn_b, make_reshaped(g, db, &bs));
+    }
     return STATUS_OK;
 }
 
@@ -112,6 +133,23 @@ static const struct op_case cases[] = {
     {.name = "bf16_broadcast_batches", .inputs = "bf16[4,1,5,6] bf16[3,6,7]", .tolerance = 8e-3},
     {.name = "bf16_vectors", .inputs = "bf16[19] bf16[19]", .tolerance = 8e-3},
     {.name = "bf16_many_columns", .inputs = "bf16[40,1100] bf16[1100,300]", .tolerance = 8e-3},
+    {.name = "transB", .inputs = "f32[35,70] f32[45,70]!", .attrs = "transB=1"},
+    {.name = "transA", .inputs = "f32[70,37] f32[70,45]", .attrs = "transA=1"},
+    {.name = "transA_long_sums", .inputs = "f32[1100,67] f32[1100,129]", .attrs = "transA=1"},
+    {.name = "transA_one_row", .inputs = "f32[130,1] f32[130,67]!", .attrs = "transA=1"},
+    {.name = "transA_one_column", .inputs = "f32[130,65] f32[130,1]!", .attrs = "transA=1"},
+    {.name = "transA_transB_batch",
+     .inputs = "f32[3,2,20,17] f32[3,2,9,20]",
+     .attrs = "transA=1 transB=1"},
+    {.name = "transA_many_batches", .inputs = "f32[7,33,18] f32[7,33,50]", .attrs = "transA=1"},
+    {.name = "transB_by_matrix", .inputs = "f32[2,7,24] f32[36,24]!", .attrs = "transB=1"},
+    {.name = "transA_by_matrix", .inputs = "f32[4,24,19] f32[24,36]!", .attrs = "transA=1"},
+    {.name = "transA_by_vector", .inputs = "f32[2,6,5] f32[6]", .attrs = "transA=1"},
+    {.name = "bf16_transA_batch",
+     .inputs = "bf16[3,31,21] bf16[3,31,18]",
+     .attrs = "transA=1",
+     .tolerance = 8e-3},
+    {.name = "transB_integers", .inputs = "i32[4,5]{-9:9} i32[3,5]{-9:9}", .attrs = "transB=1"},
     {.name = "integers", .inputs = "i32[4,5]{-9:9} i32[5,3]{-9:9}"},
 };
 
@@ -122,6 +160,7 @@ REGISTER(op, mat_mul) = {
     .inputs_max = 2,
     .outputs_min = 1,
     .outputs_max = 1,
+    .attrs = attrs,
     .epilogue = true,
     .packs = true,
     .infer = infer,

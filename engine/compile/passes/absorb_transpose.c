@@ -1,42 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMulInteger of a transposed matrix reads the matrix itself, as Gemm does by its transB: ONNX
- * has no such attribute for integers, and the copy would cost more than packing does. */
+ * A product of transposed matrices, or stacks of them, reads the matrices themselves, as Gemm does
+ * by its transA and transB: ONNX has no such attributes for MatMul and MatMulInteger, and the copy
+ * would cost more than packing does. The gradients of a product are such products. */
+#include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
 #include "engine/graph/op_list.h"
 
-/* What the node's right operand is the transpose of; NONE. */
-static int absorbed_by(const struct graph *g, const struct node *node)
+static const char *const names[] = {"transA", "transB"};
+
+static bool understands(const struct op *op, const char *attr)
+{
+    bool product = op == &op_mat_mul || op == &op_gemm || op == &op_mat_mul_integer;
+    for (int k = 0; product && op->attrs[k]; k++)
+        if (strcmp(op->attrs[k], attr) == 0)
+            return true;
+    return false;
+}
+
+/* What a value is the transpose of, its last two axes exchanged; NONE. */
+static int turned_from(const struct graph *g, int value)
 {
     int64_t perm[RANK_MAX];
-    if (node->dead || node->op != &op_mat_mul_integer ||
-        g->values[node->inputs[0]].shape.rank != 2 || node_int(node, "transB", 0))
-        return NONE;
-    const struct node *turn = rewrite_producer(g, node->inputs[1], &op_transpose);
-    if (!turn || g->values[turn->inputs[0]].shape.rank != 2)
+    const struct node *turn = rewrite_producer(g, value, &op_transpose);
+    int rank = turn ? g->values[value].shape.rank : 0;
+    if (rank < 2)
         return NONE;
     int count = node_ints(turn, "perm", perm, RANK_MAX);
-    return count == 2 && perm[0] == 0 ? NONE : turn->inputs[0];
+    if (count == 0 && rank == 2) /* all axes, backwards */
+        return turn->inputs[0];
+    for (int k = 0; k < rank; k++)
+        if (count != rank || perm[k] != (k < rank - 2 ? k : 2 * rank - 3 - k))
+            return NONE;
+    return turn->inputs[0];
+}
+
+/* Turns an attribute over that is 0 where it is absent. */
+static enum status flip(struct graph *g, struct node *node, const char *name, struct error *err)
+{
+    struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 1, sizeof(*attrs));
+    int count = 0;
+    if (!attrs)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < node->attr_count; k++)
+        if (strcmp(node->attrs[k].name, name) != 0)
+            attrs[count++] = node->attrs[k];
+    attrs[count++] = attr_int(name, !node_int(node, name, 0));
+    node->attrs = attrs;
+    node->attr_count = count;
+    return STATUS_OK;
 }
 
 enum status pass_absorb_transpose(struct graph *g, struct error *err)
 {
-    int count = g->node_count; /* nodes are added behind */
-    for (int n = 0; n < count; n++) {
-        struct node node = g->nodes[n];
-        int b = absorbed_by(g, &node);
-        if (b == NONE)
-            continue;
-        int inputs[4] = {node.inputs[0], b, NONE, NONE};
-        for (int k = 2; k < node.op_inputs; k++)
-            inputs[k] = node.inputs[k];
-        g->phase = node.phase;
-        int fresh = graph_node(g, op_mat_mul_integer.name, node.name, node.op_inputs, inputs,
-                               ATTRS(attr_int("transB", 1)));
-        if (g->failed)
-            return graph_check(g, err);
-        rewrite_replace(g, node.outputs[0], fresh);
+    for (int n = 0; n < g->node_count; n++) {
+        struct node *node = &g->nodes[n];
+        for (int k = 0; k < ARRAY_COUNT(names) && !node->dead; k++) {
+            int from = understands(node->op, names[k]) ? turned_from(g, node->inputs[k]) : NONE;
+            for (; from != NONE; from = turned_from(g, from)) {
+                node->inputs[k] = from;
+                TRY(flip(g, node, names[k], err));
+            }
+        }
     }
     return STATUS_OK;
 }

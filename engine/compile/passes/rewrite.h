@@ -17,7 +17,6 @@ typedef enum status graph_pass(struct graph *g, struct error *err);
 graph_pass pass_normalise;           /* explicit window attributes; identities removed */
 graph_pass pass_absorb_f8;           /* products read f8 factors as they are */
 graph_pass pass_fold_constants;      /* nodes of constants only */
-graph_pass pass_absorb_transpose;    /* MatMulInteger reads a transposed matrix where it lies */
 graph_pass pass_turn_conv_transpose; /* ConvTranspose of stride 1 -> Conv */
 graph_pass pass_fold_batch_norm;     /* BatchNormalization into the convolution before it */
 graph_pass pass_fuse_concat_norm;    /* Concat and BatchNormalization as one */
@@ -25,6 +24,7 @@ graph_pass pass_find_layer_norm;     /* ReduceMean-Sub-Pow-... -> LayerNormaliza
 graph_pass pass_find_gelu;           /* Erf and Tanh compositions -> Gelu */
 graph_pass pass_find_attention;      /* MatMul-Softmax-MatMul with its transposes -> Attention */
 graph_pass pass_merge_qkv;           /* three projections of one input -> one, packed Attention */
+graph_pass pass_absorb_transpose;    /* products read transposed matrices where they lie */
 graph_pass pass_fuse_epilogue;       /* activation, bias, residual into the node before */
 graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
 

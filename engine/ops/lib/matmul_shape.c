@@ -16,34 +16,29 @@ static enum status mismatch(const struct node *node, const struct shape *a, cons
                 shape_text(a, text_a), shape_text(b, text_b));
 }
 
-static enum status infer_gemm(const struct node *node, const struct shape *a, const struct shape *b,
-                              struct shape *c, struct error *err)
+static bool turns(const struct node *node, const char *name)
 {
-    if (a->rank != 2 || b->rank != 2)
-        return mismatch(node, a, b, err);
-    int trans_a = node_int(node, "transA", 0) != 0, trans_b = node_int(node, "transB", 0) != 0;
-    if (a->dim[!trans_a] != b->dim[trans_b])
-        return mismatch(node, a, b, err);
-    *c = shape_of(a->dim[trans_a], b->dim[!trans_b]);
-    return STATUS_OK;
+    return node_int(node, name, 0) != 0;
 }
 
 enum status matmul_infer(const struct node *node, const struct shape *a, const struct shape *b,
                          struct shape *c, struct error *err)
 {
-    if (is_gemm(node) || node_int(node, "transB", 0))
-        return infer_gemm(node, a, b, c, err);
-    if (a->rank < 1 || b->rank < 1)
+    bool turn_a = turns(node, "transA"), turn_b = turns(node, "transB");
+    bool matrices =
+        is_gemm(node) ? a->rank == 2 && b->rank == 2 : a->rank > turn_a && b->rank > turn_b;
+    if (!matrices)
         return mismatch(node, a, b, err);
     int batch_a = a->rank > 2 ? a->rank - 2 : 0, batch_b = b->rank > 2 ? b->rank - 2 : 0;
-    int64_t inner_b = b->rank == 1 ? b->dim[0] : b->dim[b->rank - 2];
+    int64_t depth_a = a->dim[a->rank - 1 - turn_a];
+    int64_t depth_b = b->dim[b->rank == 1 || turn_b ? b->rank - 1 : b->rank - 2];
     struct shape lead_a = shape_from(batch_a, a->dim), lead_b = shape_from(batch_b, b->dim);
-    if (a->dim[a->rank - 1] != inner_b || !shape_broadcast(&lead_a, &lead_b, c))
+    if (depth_a != depth_b || !shape_broadcast(&lead_a, &lead_b, c))
         return mismatch(node, a, b, err);
     if (a->rank > 1)
-        c->dim[c->rank++] = a->dim[a->rank - 2];
+        c->dim[c->rank++] = a->dim[turn_a ? a->rank - 1 : a->rank - 2];
     if (b->rank > 1)
-        c->dim[c->rank++] = b->dim[b->rank - 1];
+        c->dim[c->rank++] = b->dim[turn_b ? b->rank - 2 : b->rank - 1];
     return STATUS_OK;
 }
 
@@ -90,16 +85,16 @@ struct matmul_shape matmul_shape_from(const struct node *node, const struct desc
     s.b_col = rb > 1 ? b->stride[rb - 1] : 0;
     s.c_col = rb > 1 ? c->stride[rc - 1] : 0;
     s.c_row = ra > 1 ? c->stride[rc - used_c] : 0;
-    if (is_gemm(node) && node_int(node, "transA", 0)) {
+    if (turns(node, "transA")) {
         int64_t stride = s.a_row;
-        s.k = a->shape.dim[0];
-        s.m = a->shape.dim[1];
+        s.k = a->shape.dim[ra - 2];
+        s.m = a->shape.dim[ra - 1];
         s.a_row = s.a_col;
         s.a_col = stride;
     }
-    if (node_int(node, "transB", 0)) {
+    if (turns(node, "transB")) {
         int64_t stride = s.b_row;
-        s.n = b->shape.dim[0];
+        s.n = b->shape.dim[rb - 2];
         s.b_row = s.b_col;
         s.b_col = stride;
     }
@@ -129,5 +124,6 @@ struct matmul_offset matmul_offset_of(const struct matmul_shape *shape, int64_t 
 void matmul_cost(const struct infer *c, struct cost *cost)
 {
     const struct shape *a = &c->in[0]->shape;
-    cost->macs = (double)shape_count(&c->out[0]->shape) * (double)a->dim[a->rank - 1];
+    int64_t depth = a->dim[a->rank - 1 - turns(c->node, "transA")];
+    cost->macs = (double)shape_count(&c->out[0]->shape) * (double)depth;
 }

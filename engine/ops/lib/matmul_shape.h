@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What MatMul and Gemm multiply, seen as `batch` products C[m, n] = A[m, k] B[k, n] of strided
- * matrices. Numpy's rules for 1-D operands and broadcast batches, Gemm's transA and transB, and
- * MatMulInteger's transB are in the strides. Batches that only continue the rows of A and C (B is
- * the same) are folded into m.
+ * matrices. Numpy's rules for 1-D operands and broadcast batches, and transA and transB (Gemm's
+ * own; of the others passes set them, engine/compile/passes/absorb_transpose.c) are in the strides.
+ * Batches that only continue the rows of A and C (B is the same) are folded into m.
  */
 #ifndef ENGINE_OPS_LIB_MATMUL_SHAPE_H
 #define ENGINE_OPS_LIB_MATMUL_SHAPE_H

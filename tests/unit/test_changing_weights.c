@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Weights that change from run to run: products of gradients are one step each, and no step of a
+ * training graph falls to the reference for the only reason that its weights are not constant. */
+
+#include <string.h>
+
+#include "engine/compile/compile.h"
+#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
+#include "engine/reference/reference.h"
+#include "tests/lib/unit.h"
+
+static struct fill noise(void)
+{
+    return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
+}
+
+static struct exe *compiled(const struct graph *g)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct exe_options options = {
+        .threads = 2, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
+    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return exe;
+}
+
+/* Compares all outputs that are floats with the graph's float64 reference. */
+static void outputs_are_right(const struct graph *g, struct exe *exe)
+{
+    struct error err = {0};
+    struct ref_tensor expected[16];
+    assert_true(g->output_count <= 16);
+    assert_int_equal(reference_run(g, NULL, expected, NULL, &err), STATUS_OK);
+    exe_run(exe);
+    for (int k = 0; k < g->output_count; k++) {
+        const struct value *v = &g->values[g->outputs[k]];
+        struct ref_tensor got;
+        assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
+                         STATUS_OK);
+        assert_true(ref_rel_error(&got, &expected[k]) <= 2e-5);
+        ref_release(&got);
+        ref_release(&expected[k]);
+    }
+}
+
+static int steps_of(const struct exe *exe, const char *op)
+{
+    int count = 0;
+    for (int s = 0; s < exe_step_count(exe); s++)
+        count += strcmp(exe_step_at(exe, s).node->op->name, op) == 0;
+    return count;
+}
+
+/* dA and dB of a product of changing matrices, given dC. */
+static struct graph *gradients(struct shape a_shape, struct shape b_shape)
+{
+    struct error err = {0};
+    struct graph *g = graph_new("gradients");
+    int a = graph_input(g, "a", DTYPE_F32, a_shape, noise());
+    int b = graph_input(g, "b", DTYPE_F32, b_shape, noise());
+    int y = make_mat_mul(g, a, b), dx[2] = {NONE, NONE};
+    int dy = graph_input(g, "dy", DTYPE_F32, g->values[y].shape, noise());
+    struct gradient_call call = {g, g->values[y].producer, &dy, (const bool[]){true, true}, dx};
+    assert_int_equal(op_mat_mul.gradient(&call, &err), STATUS_OK);
+    graph_output(g, dx[0]);
+    graph_output(g, dx[1]);
+    assert_int_equal(graph_check(g, &err), STATUS_OK);
+    assert_true(shape_equal(&g->values[dx[0]].shape, &a_shape));
+    assert_true(shape_equal(&g->values[dx[1]].shape, &b_shape));
+    return g;
+}
+
+TEST(gradients_of_products_copy_no_matrix)
+{
+    struct {
+        struct shape a, b;
+    } cases[] = {{shape_of(50, 36), shape_of(36, 70)},
+                 {shape_of(3, 21, 36), shape_of(36, 70)},
+                 {shape_of(3, 21, 36), shape_of(3, 36, 40)}};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        struct graph *g = gradients(cases[k].a, cases[k].b);
+        struct exe *exe = compiled(g);
+        assert_int_equal(steps_of(exe, "MatMul"), 2);
+        assert_int_equal(exe_step_count(exe), 2);
+        for (int s = 0; s < 2; s++)
+            assert_string_equal(exe_step_at(exe, s).kernel->provider, "native");
+        outputs_are_right(g, exe);
+        exe_free(exe);
+        graph_free(g);
+    }
+}
+
+/* What one matrix does to a stack is one product in the gradient, not the sum of a stack. */
+TEST(the_gradient_of_a_shared_matrix_is_one_product)
+{
+    struct graph *g = gradients(shape_of(3, 21, 36), shape_of(36, 70));
+    const struct node *last = &g->nodes[g->values[g->outputs[1]].producer];
+    assert_string_equal(last->op->name, "MatMul");
+    assert_int_equal(g->values[last->inputs[1]].shape.rank, 2);
+    graph_free(g);
+}
