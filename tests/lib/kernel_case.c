@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/graph/op.h"
+#include "engine/ops/family/update.h"
 #include "engine/run/device.h"
 
 /* Memory between two guard zones. */
@@ -30,6 +31,7 @@ struct kernel_case {
     void **out_args;
     struct guarded workspace;
     int variants;
+    bool in_place; /* of an optimiser: what comes after a state is written where it lies */
 };
 
 /* ---- guarded memory ---- */
@@ -306,13 +308,18 @@ static enum status copy_all(struct kernel_case *c, enum device_copy direction, s
     return device ? device->kind->wait(device, NULL, err) : STATUS_OK;
 }
 
+static const struct tensor_memory *memory_of_output(const struct kernel_case *c, int k)
+{
+    return c->in_place ? &c->in[update_follows(c->query.node->op, k)] : &c->out[k];
+}
+
 static void set_arguments(struct kernel_case *c)
 {
     for (int k = 0; k < c->query.in_count; k++)
         c->in_args[k] =
             kernel_reads(c->setup.kernel, &c->query, k) ? guarded_address(&c->in[k].memory) : NULL;
     for (int k = 0; k < c->query.out_count; k++)
-        c->out_args[k] = guarded_address(&c->out[k].memory);
+        c->out_args[k] = guarded_address(&memory_of_output(c, k)->memory);
 }
 
 /* Outputs and workspace hold what an earlier step left: another byte in each run, so that what a
@@ -401,6 +408,25 @@ static enum status launch_with_others(struct kernel_case *c, struct kernel_state
     return STATUS_OK;
 }
 
+/* In the executable a weight and its moments are updated where they lie. */
+static enum status launch_in_place(struct kernel_case *c, struct kernel_state *state,
+                                   struct error *err)
+{
+    if (!c->query.node->op->update)
+        return STATUS_OK;
+    c->in_place = true;
+    enum status status = launch(c, state, 0x11, err);
+    for (int k = 0; status == STATUS_OK && k < c->query.out_count; k++) {
+        const struct guarded *memory = &memory_of_output(c, k)->memory;
+        if (c->out[k].memory.base && memcmp(memory->data, c->out[k].original, memory->bytes) != 0)
+            status = FAIL(err, STATUS_INVALID, "output %d is another one in place", k);
+        if (status == STATUS_OK)
+            status = guards_intact(memory, "state of output", k, err);
+    }
+    c->in_place = false;
+    return status;
+}
+
 static enum status launch_twice(struct kernel_case *c, struct kernel_state *state,
                                 struct error *err)
 {
@@ -443,6 +469,8 @@ enum status kernel_case_run(struct kernel_case *c, int variant, struct error *er
         status = kernel_prepare(kernel, &c->query, state, &state_bytes, err);
     if (status == STATUS_OK)
         status = launch_twice(c, state, err);
+    if (status == STATUS_OK)
+        status = launch_in_place(c, state, err);
     kernel_release(kernel, state);
     return status;
 }

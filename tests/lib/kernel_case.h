@@ -45,8 +45,9 @@ enum status kernel_case_new(const struct kernel_setup *setup, struct kernel_case
                             struct error *err);
 int kernel_case_variants(const struct kernel_case *c);
 /* Prepares, launches twice over differently filled outputs and workspaces, releases; where weights
- * are packed before each launch, a launch with other weights goes before. INVALID when a guard or
- * an input was overwritten or the two runs differ. UNSUPPORTED when prepare refuses. */
+ * are packed before each launch, a launch with other weights goes before; an optimiser is launched
+ * once more in place, which must give the same bits. INVALID when a guard or an input was
+ * overwritten or the runs differ. UNSUPPORTED when prepare refuses. */
 enum status kernel_case_run(struct kernel_case *c, int variant, struct error *err);
 /* Row-major contents of output k after a run; NULL when it is not wanted. */
 const void *kernel_case_output(const struct kernel_case *c, int k);

@@ -43,6 +43,13 @@ static inline int update_weights(const struct node *node)
     return (node->op_inputs - UPDATE_WEIGHTS) / update_width(node->op);
 }
 
+/* The input that an output follows: a weight, or one of its slots. */
+static inline int update_follows(const struct op *op, int output)
+{
+    int each = update_width(op) - 1, slot = output % each;
+    return UPDATE_WEIGHTS + output / each * update_width(op) + (slot ? 1 + slot : 0);
+}
+
 /* What holds for the whole step. */
 struct update_step {
     double parameter[UPDATE_PARAMETERS];
