@@ -73,6 +73,62 @@ SIMD_INLINE vf vf_sign(vf x)
     return vf_select(vf_lt(x, vf_zero()), vf_set1(-1.0f), y);
 }
 
+/* x where low < y < high, else 0. */
+SIMD_INLINE vf vf_where_between(vf x, vf y, float low, float high)
+{
+    vf above = vf_select(vf_lt(vf_set1(low), y), x, vf_zero());
+    return vf_select(vf_lt(y, vf_set1(high)), above, vf_zero());
+}
+
+/* ---- slopes ---- */
+
+/* Phi(x) + x phi(x) */
+SIMD_INLINE vf vf_gelu_erf_slope(vf x)
+{
+    vf half = vf_set1(0.5f), bell = vf_exp_of_minus(vf_mul(half, vf_mul(x, x)));
+    vf below = vf_fma(half, vf_erf(vf_mul(x, vf_set1(0.707106781f))), half);
+    return vf_fma(vf_mul(x, vf_set1(0.398942280f)), bell, below);
+}
+
+/* s + x s (1 - s) 2u', s = 1 / (1 + e^-2u) */
+SIMD_INLINE vf vf_gelu_tanh_slope(vf x)
+{
+    vf square = vf_mul(x, x), one = vf_set1(1.0f);
+    vf cubic = vf_fma(square, vf_set1(0.0713548163f), vf_set1(1.59576912f));
+    vf rise = vf_fma(square, vf_set1(0.214064449f), vf_set1(1.59576912f));
+    vf s = vf_div(one, vf_add(one, vf_exp_of_minus(vf_mul(x, cubic))));
+    return vf_fma(vf_mul(vf_mul(x, rise), s), vf_sub(one, s), s);
+}
+
+SIMD_INLINE vf vf_hard_swish_slope(vf x, vf y)
+{
+    vf inside = vf_mul(x, vf_fma(y, vf_set1(1.0f / 3.0f), vf_set1(0.5f)));
+    vf below = vf_select(vf_lt(vf_set1(-3.0f), y), inside, vf_zero());
+    return vf_select(vf_lt(y, vf_set1(3.0f)), below, x);
+}
+
+SIMD_INLINE vf vf_silu_slope(vf x)
+{
+    vf one = vf_set1(1.0f), s = vf_div(one, vf_add(one, vf_exp_of_minus(x)));
+    return vf_mul(s, vf_fma(x, vf_sub(one, s), one));
+}
+
+/* t + x (1 - t^2) / (1 + e^-x), t = tanh(softplus x) as in vf_mish */
+SIMD_INLINE vf vf_mish_slope(vf x)
+{
+    vf one = vf_set1(1.0f), e = vf_exp(vf_min(vf_set1(20.0f), x));
+    vf s = vf_fma(e, e, vf_add(e, e));
+    vf t = vf_div(s, vf_add(s, vf_set1(2.0f)));
+    vf rise = vf_div(vf_sub(one, vf_mul(t, t)), vf_add(one, vf_exp_of_minus(x)));
+    return vf_fma(x, rise, t);
+}
+
+SIMD_INLINE vf vf_softsign_slope(vf x, vf y)
+{
+    vf rest = vf_sub(vf_set1(1.0f), vf_abs(y));
+    return vf_mul(x, vf_mul(rest, rest));
+}
+
 #define FUNCTION_FORM(code, name, flops, calls, value, vector)                                     \
     case FN_##code:                                                                                \
         return vector;

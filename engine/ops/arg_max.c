@@ -18,5 +18,6 @@ REGISTER(op, arg_max) = {
     .infer = arg_infer,
     .cost = arg_cost,
     .reference = reference,
+    .no_gradient = "its result is an index",
     OP_CASES(arg_cases),
 };

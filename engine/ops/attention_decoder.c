@@ -317,5 +317,6 @@ REGISTER(op, attention_decoder) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "it decodes; training feeds the teacher's words to its parts",
     OP_CASES(cases),
 };

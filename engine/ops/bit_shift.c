@@ -62,5 +62,6 @@ REGISTER(op, bit_shift) = {
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "integers have no gradient",
     OP_CASES(cases),
 };

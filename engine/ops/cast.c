@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Between numbers and bool; strings are not supported. A conversion costs no FLOPs. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/op_args.h"
 #include "engine/ops/lib/op_unary.h"
 
@@ -27,6 +28,14 @@ static enum status reference(const struct ref_call *call, struct error *err)
 static const char *const attrs[] = {"saturate", "to", NULL};
 
 /* to: 1 f32, 2 u8, 3 i8, 6 i32, 7 i64, 9 bool, 10 f16, 11 f64, 13 u64, 16 bf16, 17 f8e4m3. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    c->dx[0] = make_cast(g, c->dy[0], g->values[gradient_in(c, 0)].dtype);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "f32_f16", .inputs = "f32[67]{-3:3}", .attrs = "to=10"},
     {.name = "f32_f16_special", .inputs = "f32[5]=nan,inf,-inf,70000,1e-7", .attrs = "to=10"},
@@ -80,5 +89,6 @@ REGISTER(op, cast) = {
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

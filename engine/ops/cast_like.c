@@ -33,5 +33,6 @@ REGISTER(op, cast_like) = {
     .outputs_max = 1,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

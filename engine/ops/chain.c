@@ -158,5 +158,6 @@ REGISTER(op, chain) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "passes make it, after the gradients",
     OP_CASES(cases),
 };

@@ -2,6 +2,7 @@
  *
  * Bounds are attributes before opset 11, inputs from then on; a node that has inputs 1 or 2 goes by
  * them. NaN stays NaN; low above high gives high, as min(max(x, low), high) does. 2 FLOPs. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/chain.h"
 #include "engine/ops/lib/op_unary.h"
 
@@ -94,6 +95,27 @@ static enum status expression(const struct node *node, const float *const *scala
 static const char *const attrs[] = {"min", "max", NULL};
 static const struct attr_input attr_inputs[] = {{"min", 1, 11}, {"max", 2, 11}, {NULL, 0, 0}};
 
+/* By the result, which lies on a bound where the input does not count. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int y = gradient_out(c, 0), dy = c->dy[0], count = gradient_node(c)->op_inputs;
+    double bound[2] = {node_float(gradient_node(c), "min", (double)-INFINITY),
+                       node_float(gradient_node(c), "max", (double)INFINITY)};
+    struct gradient_inputs inputs;
+    gradient_args(c, &inputs);
+    for (int k = 1; k < count; k++) {
+        int found;
+        if (!infer_has(&inputs.infer, k))
+            continue;
+        if (c->wanted[k])
+            return UNSUPPORTED(err, "a bound of Clip is not trained");
+        TRY(infer_floats(&inputs.infer, k, &bound[k - 1], 1, &found, err));
+    }
+    c->dx[0] = make_function(g, FN_CLIP_SLOPE, dy, y, bound[0], bound[1]);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "attributes", .inputs = "f32[2,5,3,7]{-9:9}", .attrs = "min=0.0 max=6.0"},
     {.name = "attribute_min", .inputs = "f32[67]{-9:9}", .attrs = "min=-1.5"},
@@ -123,5 +145,6 @@ REGISTER(op, clip) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -90,6 +90,7 @@ REGISTER(op, compress) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
     .count_output = 1,
     .count_axis = count_axis,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Concat: inputs one after the other along an axis. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", NULL};
@@ -46,6 +47,21 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int axis = shape_axis(&g->values[c->dy[0]].shape, node_int(gradient_node(c), "axis", 1));
+    int64_t start[RANK_MAX] = {0};
+    for (int k = 0; k < gradient_node(c)->op_inputs; k++) {
+        struct shape part = gradient_shape(g, gradient_in(c, k));
+        if (c->wanted[k])
+            c->dx[k] = make_slice(g, c->dy[0], start, &part);
+        start[axis] += part.dim[axis];
+    }
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "channels", .inputs = "f32[2,3,4,5] f32[2,7,4,5] f32[2,1,4,5]", .attrs = "axis=1"},
     {.name = "wide", .inputs = "f32[1,32,6,6] f32[1,16,6,6]", .attrs = "axis=1"},
@@ -69,5 +85,6 @@ REGISTER(op, concat) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -74,5 +74,6 @@ REGISTER(op, connected_components) = {
     .outputs_max = 1,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is an index",
     OP_CASES(cases),
 };

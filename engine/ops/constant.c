@@ -77,5 +77,6 @@ REGISTER(op, constant) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "it has no input",
     OP_CASES(cases),
 };

@@ -55,5 +55,6 @@ REGISTER(op, constant_of_shape) = {
     .const_inputs = 1u,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its input is a shape",
     OP_CASES(cases),
 };

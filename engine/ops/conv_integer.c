@@ -73,5 +73,6 @@ REGISTER(op, conv_integer) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "integers have no gradient",
     OP_CASES(cases),
 };

@@ -87,5 +87,6 @@ REGISTER(op, ctc_greedy_decoder) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is an index",
     OP_CASES(cases),
 };

@@ -57,5 +57,6 @@ REGISTER(op, cum_sum) = {
     .infer = infer_same,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -59,5 +59,6 @@ REGISTER(op, depth_to_space) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -62,5 +62,6 @@ REGISTER(op, dequantize_linear) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "quantised networks are not trained",
     OP_CASES(cases),
 };

@@ -78,5 +78,6 @@ REGISTER(op, det) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -225,6 +225,7 @@ REGISTER(op, detection_output) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "its result is a choice of boxes",
     .row_sets = 1u << 0,
     OP_CASES(cases),
 };

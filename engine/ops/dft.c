@@ -149,5 +149,6 @@ REGISTER(op, dft) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

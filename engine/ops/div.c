@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Integers are divided towards zero, as C does. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_binary.h"
 
 static int64_t integer(int64_t a, int64_t b, enum dtype dtype)
@@ -10,6 +11,19 @@ static int64_t integer(int64_t a, int64_t b, enum dtype dtype)
     if (dtype == DTYPE_U64)
         return (int64_t)((uint64_t)a / (uint64_t)b);
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; /* the least i64 / -1 wraps */
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int a = gradient_in(c, 0), b = gradient_in(c, 1), dy = c->dy[0];
+    int y = gradient_out(c, 0), part = make_div(g, dy, b);
+    if (c->wanted[0])
+        c->dx[0] = make_sum_to(g, part, a);
+    if (c->wanted[1])
+        c->dx[1] = make_neg(g, make_sum_to(g, make_mul(g, part, y), b));
+    return STATUS_OK;
 }
 
 static const struct op_case cases[] = {

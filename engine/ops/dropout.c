@@ -2,6 +2,7 @@
  *
  * Inference: the identity, with a mask of all true. Before opset 12 ratio is an attribute and there
  * is no training; later training_mode (input 2) must be known to be false, or the ratio to be 0. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/op_unary.h"
 
 static enum status check_mode(const struct infer *c, struct error *err)
@@ -46,6 +47,12 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static const char *const attrs[] = {"ratio", "seed", NULL};
 
+/* The mask is no float: nobody asks for a gradient through it. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return c->dy[0] == NONE ? STATUS_OK : gradient_of_alias(c, err);
+}
+
 static const struct op_case cases[] = {
     {.name = "plain", .inputs = "f32[2,5,3,7]"},
     {.name = "attribute", .inputs = "f32[67]", .attrs = "ratio=0.25"},
@@ -68,5 +75,6 @@ REGISTER(op, dropout) = {
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -58,5 +58,6 @@ REGISTER(op, dynamic_quantize_linear) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "quantised networks are not trained",
     OP_CASES(cases),
 };

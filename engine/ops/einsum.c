@@ -138,5 +138,6 @@ REGISTER(op, einsum) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Expand: broadcasts the input with a shape; either may have the larger size. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static enum status infer(const struct infer *c, struct error *err)
@@ -36,6 +37,14 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    c->dx[0] = make_sum_to(g, c->dy[0], gradient_in(c, 0));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "rows", .inputs = "f32[1,5] i64[2]=4,5"},
     {.name = "columns", .inputs = "f32[4,1] i64[2]=4,37"},
@@ -56,5 +65,6 @@ REGISTER(op, expand) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -42,5 +42,6 @@ REGISTER(op, eye_like) = {
     .reads = READS_SHAPE,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "it reads a shape alone",
     OP_CASES(cases),
 };

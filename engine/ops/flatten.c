@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Flatten: a matrix; rows are all dimensions before axis, columns those from it on. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", NULL};
@@ -35,5 +36,6 @@ REGISTER(op, flatten) = {
     .infer = infer,
     .move = move_flat,
     .reference = reference_move,
+    .gradient = gradient_of_alias,
     OP_CASES(cases),
 };

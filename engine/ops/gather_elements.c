@@ -58,5 +58,6 @@ REGISTER(op, gather_elements) = {
     .indices = INDICES_EITHER_WAY,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -69,5 +69,6 @@ REGISTER(op, gather_nd) = {
     .indices = INDICES_ROWS,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

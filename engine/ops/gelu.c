@@ -2,6 +2,7 @@
  *
  * Gelu of opset 20: x Phi(x), exact (erf) or by the tanh form. The stated convention gives the tanh
  * form 12 FLOPs; the exact one is 4 operations and the erf. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/chain.h"
 #include "engine/ops/lib/op_unary.h"
 
@@ -53,6 +54,15 @@ static enum status expression(const struct node *node, const float *const *scala
 
 static const char *const attrs[] = {"approximate", NULL};
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    enum function form = form_of(gradient_node(c));
+    c->dx[0] = make_function(g, function_slope(form).function, c->dy[0], gradient_in(c, 0), 0, 0);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "exact", .inputs = "f32[67]{-5:5}"},
     {.name = "tanh", .inputs = "f32[67]{-5:5}", .attrs = "approximate=\"tanh\""},
@@ -76,5 +86,6 @@ REGISTER(op, gelu) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

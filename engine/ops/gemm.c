@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gemm: alpha A' B' + beta C; A' and B' transposed on demand, C broadcast to the result. */
+#include "engine/graph/op_list.h"
 #include "engine/ops/compute/ref_gemm.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/matmul_shape.h"
 
 static const char *const attrs[] = {"alpha", "beta", "transA", "transB", NULL};
@@ -62,6 +64,30 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static int product(struct graph *g, int a, int b, bool ta, bool tb, double alpha)
+{
+    return graph_node(
+        g, op_gemm.name, NULL, INPUTS(a, b),
+        ATTRS(attr_float("alpha", alpha), attr_int("transA", ta), attr_int("transB", tb)));
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    const struct node *node = gradient_node(c);
+    int a = gradient_in(c, 0), b = gradient_in(c, 1), bias = gradient_in(c, 2), dy = c->dy[0];
+    bool ta = node_int(node, "transA", 0) != 0, tb = node_int(node, "transB", 0) != 0;
+    double alpha = node_float(node, "alpha", 1), beta = node_float(node, "beta", 1);
+    if (c->wanted[0])
+        c->dx[0] = ta ? product(g, b, dy, tb, true, alpha) : product(g, dy, b, false, !tb, alpha);
+    if (c->wanted[1])
+        c->dx[1] = tb ? product(g, dy, a, true, ta, alpha) : product(g, a, dy, !ta, false, alpha);
+    if (bias != NONE && c->wanted[2])
+        c->dx[2] = make_scaled(g, make_sum_to(g, dy, bias), beta);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "plain", .inputs = "f32[9,33] f32[33,40]!"},
     {.name = "bias_row", .inputs = "f32[17,64] f32[64,30]! f32[30]!"},
@@ -120,5 +146,6 @@ REGISTER(op, gemm) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

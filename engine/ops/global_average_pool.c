@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GlobalAveragePool: the mean of each channel. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/pooling.h"
 
 static double value(const double *x, int64_t count, const struct node *node)
@@ -23,6 +24,16 @@ static void cost(const struct infer *c, struct cost *cost)
     pooling_cost_global(c, 1, cost);
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    struct shape x = gradient_shape(g, gradient_in(c, 0));
+    int64_t count = shape_span(&x, 2, x.rank);
+    c->dx[0] = make_expanded(g, make_scaled(g, c->dy[0], 1 / (double)count), &x);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     GLOBAL_POOL_CASES,
 };
@@ -38,5 +49,6 @@ REGISTER(op, global_average_pool) = {
     .infer = pooling_infer_global,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

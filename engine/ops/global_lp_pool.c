@@ -44,5 +44,6 @@ REGISTER(op, global_lp_pool) = {
     .infer = pooling_infer_global,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

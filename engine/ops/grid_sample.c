@@ -193,5 +193,6 @@ REGISTER(op, grid_sample) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -34,5 +34,6 @@ REGISTER(op, hardmax) = {
     .infer = softmax_infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "it is flat: one or zero",
     OP_CASES(softmax_cases),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Identity: the smallest operator, and the template for a new one. */
-#include "engine/graph/op.h"
+#include "engine/ops/family/gradient.h"
 
 static enum status reference(const struct ref_call *call, struct error *err)
 {
@@ -31,5 +31,6 @@ REGISTER(op, identity) = {
     .alias = true,
     .infer = infer_same,
     .reference = reference,
+    .gradient = gradient_of_alias,
     OP_CASES(cases),
 };

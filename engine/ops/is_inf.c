@@ -42,5 +42,6 @@ REGISTER(op, is_inf) = {
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is a truth value",
     OP_CASES(cases),
 };

@@ -33,5 +33,6 @@ REGISTER(op, is_nan) = {
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is a truth value",
     OP_CASES(cases),
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LogSoftmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on.
  */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/softmax.h"
 
 static void cost(const struct infer *c, struct cost *cost)
@@ -21,6 +23,19 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+/* dy - e^y sum dy */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int first, end, y = gradient_out(c, 0);
+    softmax_axes(gradient_node(c), gradient_shape(g, y).rank, &first, &end);
+    int sum = make_sum_of_lines(g, c->dy[0], first, end);
+    int part = make_mul(g, make_unary(g, &op_exp, y), sum);
+    c->dx[0] = make_sub(g, c->dy[0], part);
+    return STATUS_OK;
+}
+
 REGISTER(op, log_softmax) = {
     .name = "LogSoftmax",
     .narrow = NARROW_MATH,
@@ -32,5 +47,6 @@ REGISTER(op, log_softmax) = {
     .infer = softmax_infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(softmax_cases),
 };

@@ -2,6 +2,8 @@
  * LpNormalization: x / |x|_p along an axis; lines of zeros stay zero. */
 #include <math.h>
 
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/axis.h"
 #include "engine/ops/lib/op_args.h"
 
@@ -45,6 +47,26 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+/* (dy - y sum y dy) / |x| for squares, (dy - sign x sum y dy) / |x| for magnitudes; zeros alone
+ * have a gradient of zero. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int x = gradient_in(c, 0), y = gradient_out(c, 0);
+    int axis = shape_axis(&g->values[x].shape, node_int(gradient_node(c), "axis", -1));
+    bool squares = node_int(gradient_node(c), "p", 2) == 2;
+    int size = squares ? make_mul(g, x, x) : make_unary(g, &op_abs, x);
+    int norm = make_sum_of_lines(g, size, axis, axis + 1);
+    if (squares)
+        norm = make_unary(g, &op_sqrt, norm);
+    int along = make_sum_of_lines(g, make_mul(g, y, c->dy[0]), axis, axis + 1);
+    int back = squares ? make_mul(g, y, along) : make_function(g, FN_ABS_SLOPE, along, x, 0, 0);
+    int part = make_div(g, make_sub(g, c->dy[0], back), norm);
+    c->dx[0] = make_function(g, FN_RELU_SLOPE, part, norm, 0, 0);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "last_axis", .inputs = "f32[7,33]"},
     {.name = "channels", .inputs = "f32[2,35,6,5]", .attrs = "axis=1"},
@@ -65,5 +87,6 @@ REGISTER(op, lp_normalization) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

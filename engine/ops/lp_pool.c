@@ -57,5 +57,6 @@ REGISTER(op, lp_pool) = {
     .infer = pooling_infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

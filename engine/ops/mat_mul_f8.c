@@ -65,5 +65,6 @@ REGISTER(op, mat_mul_f8) = {
     .infer = infer,
     .cost = matmul_cost,
     .reference = reference,
+    .no_gradient = "products of 8 bits are for inference",
     OP_CASES(cases),
 };

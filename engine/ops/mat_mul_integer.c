@@ -76,5 +76,6 @@ REGISTER(op, mat_mul_integer) = {
     .infer = infer,
     .cost = matmul_cost,
     .reference = reference,
+    .no_gradient = "integers have no gradient",
     OP_CASES(cases),
 };

@@ -92,5 +92,6 @@ REGISTER(op, max_unpool) = {
     .const_inputs = 1u << 2,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

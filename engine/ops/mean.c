@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The sum of the inputs over their number: n - 1 additions and one product per element. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_binary.h"
 #include "engine/ops/lib/chain.h"
 
@@ -36,6 +37,17 @@ static enum status expression(const struct node *node, const float *const *scala
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int count = gradient_node(c)->op_inputs, part = make_scaled(g, c->dy[0], 1.0 / count);
+    for (int k = 0; k < count; k++)
+        if (c->wanted[k])
+            c->dx[k] = make_sum_to(g, part, gradient_in(c, k));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "one", .inputs = "f32[2,3,4]"},
     {.name = "two", .inputs = "f32[2,5,3,7] f32[2,5,3,7]"},
@@ -56,5 +68,6 @@ REGISTER(op, mean) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

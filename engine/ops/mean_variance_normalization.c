@@ -76,5 +76,6 @@ REGISTER(op, mean_variance_normalization) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -77,5 +77,6 @@ REGISTER(op, mel_weight_matrix) = {
     .const_inputs = 1u << BANDS | 1u << LENGTH,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "it is made of counts",
     OP_CASES(cases),
 };

@@ -132,5 +132,6 @@ REGISTER(op, merge_segments) = {
     .outputs_max = 2,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is a choice of boxes",
     OP_CASES(cases),
 };

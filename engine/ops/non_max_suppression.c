@@ -184,6 +184,7 @@ REGISTER(op, non_max_suppression) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is an index",
     OP_CASES(cases),
     .count_output = 1,
     .count_axis = count_axis,

@@ -54,6 +54,7 @@ REGISTER(op, non_zero) = {
     .outputs_max = 2,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is an index",
     OP_CASES(cases),
     .count_output = 1,
     .count_axis = count_axis,

@@ -67,5 +67,6 @@ REGISTER(op, one_hot) = {
     .const_inputs = 1u << 1,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its input is an index",
     OP_CASES(cases),
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The slope is broadcast to the input, never the other way round. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_binary.h"
 
 static int64_t integer(int64_t x, int64_t slope, enum dtype dtype)
@@ -32,6 +33,19 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return binary_reference(call, &p_relu);
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int x = gradient_in(c, 0), slope = gradient_in(c, 1), dy = c->dy[0];
+    int above = make_function(g, FN_RELU_SLOPE, dy, x, 0, 0), below = make_sub(g, dy, above);
+    if (c->wanted[0])
+        c->dx[0] = make_add(g, above, make_mul(g, below, slope));
+    if (c->wanted[1])
+        c->dx[1] = make_sum_to(g, make_mul(g, below, x), slope);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "same", .inputs = "f32[3,4,5] f32[3,4,5]"},
     {.name = "channels", .inputs = "f32[2,5,3,7] f32[5,1,1]!"},
@@ -54,5 +68,6 @@ REGISTER(op, p_relu) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

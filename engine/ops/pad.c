@@ -5,6 +5,7 @@
  * itself (wrap, opset 19). */
 #include <string.h>
 
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"mode", "pads", "value", "paddings", NULL};
@@ -139,6 +140,33 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    struct gradient_inputs inputs;
+    struct op_args args = gradient_args(c, &inputs);
+    struct span spans[RANK_MAX] = {{0}};
+    TRY(spans_of(&args, spans, err));
+    int64_t first[RANK_MAX] = {0}, begin[RANK_MAX] = {0}, after[RANK_MAX] = {0};
+    struct shape x = gradient_shape(g, gradient_in(c, 0)), kept = x;
+    if (strcmp(node_string(gradient_node(c), "mode", "constant"), "constant") != 0)
+        return UNSUPPORTED(err, "the gradient of Pad in mode \"%s\"",
+                           node_string(gradient_node(c), "mode", "constant"));
+    for (int k = 0; k < x.rank; k++) {
+        first[k] = spans[k].first;
+        begin[k] = spans[k].begin;
+        kept.dim[k] = spans[k].size;
+        after[k] = x.dim[k] - spans[k].first - spans[k].size;
+    }
+    int constant = gradient_in(c, 2), inside = make_slice(g, c->dy[0], begin, &kept);
+    if (c->wanted[0])
+        c->dx[0] = make_padded(g, inside, first, after);
+    if (constant != NONE && c->wanted[2])
+        c->dx[2] =
+            make_sub(g, make_sum_to(g, c->dy[0], constant), make_sum_to(g, inside, constant));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "constant", .inputs = "f32[2,3,4] i64[6]=0,1,2,1,0,3 f32[]=1.5"},
     {.name = "attribute", .inputs = "f32[1,2,5,6]", .attrs = "pads=[0,0,1,1,0,0,1,1] value=-0.5"},
@@ -167,5 +195,6 @@ REGISTER(op, pad) = {
     .infer = infer,
     .move = move,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

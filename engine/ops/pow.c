@@ -2,6 +2,8 @@
  *
  * Base and exponent may differ in type; the result has the type of the base. Integer powers of
  * integers are exact and wrap; a negative exponent truncates 1 / a^n towards zero. */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_binary.h"
 #include "engine/ops/lib/chain.h"
 
@@ -88,6 +90,27 @@ static enum status expression(const struct node *node, const float *const *scala
     return STATUS_OK;
 }
 
+/* Of x^2 the constant folder makes 2 x; the logarithm asks for a base above 0, as x^y does where y
+ * is trained. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int a = gradient_in(c, 0), b = gradient_in(c, 1), dy = c->dy[0];
+    int y = gradient_out(c, 0);
+    if (c->wanted[0]) {
+        int exponent = make_cast(g, b, g->values[a].dtype);
+        int below = make_binary(g, &op_pow, a, make_plus(g, exponent, -1));
+        c->dx[0] = make_sum_to(g, make_mul(g, make_mul(g, dy, exponent), below), a);
+    }
+    if (c->wanted[1]) {
+        int log = make_unary(g, &op_log, a);
+        int slope = make_cast(g, make_mul(g, make_mul(g, dy, y), log), g->values[b].dtype);
+        c->dx[1] = make_sum_to(g, slope, b);
+    }
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "same", .inputs = "f32[2,3,4]{0.1:3} f32[2,3,4]{-2:2}"},
     {.name = "image", .inputs = "f32[2,5,3,7]{0.1:3} f32[2,5,3,7]{-2:2}"},
@@ -115,5 +138,6 @@ REGISTER(op, pow) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

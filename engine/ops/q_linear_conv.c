@@ -97,5 +97,6 @@ REGISTER(op, q_linear_conv) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "quantised networks are not trained",
     OP_CASES(cases),
 };

@@ -76,5 +76,6 @@ REGISTER(op, q_linear_mat_mul) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "quantised networks are not trained",
     OP_CASES(cases),
 };

@@ -78,5 +78,6 @@ REGISTER(op, quantize_linear) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "quantised networks are not trained",
     OP_CASES(cases),
 };

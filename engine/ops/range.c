@@ -51,5 +51,6 @@ REGISTER(op, range) = {
     .const_inputs = 7u,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

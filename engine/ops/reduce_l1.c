@@ -2,6 +2,7 @@
  * ReduceL1: the sum of magnitudes. */
 #include <math.h>
 
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
@@ -18,6 +19,17 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     for (int64_t k = 0; k < n; k++)
         sum += x[k] < 0 ? -x[k] : x[k];
     return sum;
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int x = gradient_in(c, 0), dy;
+    TRY(gradient_kept(c, &dy, err));
+    if (dy == NONE)
+        return STATUS_OK;
+    c->dx[0] = make_function(g, FN_ABS_SLOPE, dy, x, 0, 0);
+    return STATUS_OK;
 }
 
 REDUCE_OP(reduce_l1, "ReduceL1", 18, fold, fold_int, .elementwise = 2);

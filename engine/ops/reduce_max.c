@@ -2,6 +2,7 @@
  * ReduceMax: the largest element; of none minus infinity, the least of an integer type, false. */
 #include <math.h>
 
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
@@ -20,4 +21,5 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     return most;
 }
 
-REDUCE_OP(reduce_max, "ReduceMax", 18, fold, fold_int, .elementwise = 0);
+REDUCE_REGISTER(reduce_max, "ReduceMax", 18, fold, fold_int, (.elementwise = 0),
+                .gradient = gradient_of_extreme);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ReduceMean: the mean; of integers, cut off towards zero. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/reduce.h"
 
 static double fold(const double *x, int64_t n)
@@ -16,6 +17,19 @@ static int64_t fold_int(const int64_t *x, int64_t n)
     for (int64_t k = 0; k < n; k++)
         sum += x[k];
     return n ? sum / n : 0;
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int x = gradient_in(c, 0), dy;
+    TRY(gradient_kept(c, &dy, err));
+    if (dy == NONE)
+        return STATUS_OK;
+    struct shape shape = gradient_shape(g, x), kept = gradient_shape(g, dy);
+    double each = (double)shape_count(&kept) / (double)shape_count(&shape);
+    c->dx[0] = make_expanded(g, make_scaled(g, dy, each), &shape);
+    return STATUS_OK;
 }
 
 REDUCE_OP(reduce_mean, "ReduceMean", 18, fold, fold_int, .elementwise = 1);

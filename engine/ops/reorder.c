@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reorder: the same values in another memory layout. Passes insert it; ONNX has no such operator.
  */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const struct op_case cases[] = {
@@ -23,5 +24,6 @@ REGISTER(op, reorder) = {
     .infer = infer_same,
     .move = move_same,
     .reference = reference_move,
+    .gradient = gradient_of_alias,
     OP_CASES(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reshape: 0 keeps a size (unless allowzero), one -1 is worked out. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"allowzero", "shape", NULL};
@@ -72,5 +73,6 @@ REGISTER(op, reshape) = {
     .infer = infer,
     .move = move_flat,
     .reference = reference_move,
+    .gradient = gradient_of_alias,
     OP_CASES(cases),
 };

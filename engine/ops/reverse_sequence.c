@@ -65,5 +65,6 @@ REGISTER(op, reverse_sequence) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

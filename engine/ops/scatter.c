@@ -21,5 +21,6 @@ REGISTER(op, scatter) = {
     .indices = INDICES_EITHER_WAY,
     .infer = scatter_elements_infer,
     .reference = scatter_elements_reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

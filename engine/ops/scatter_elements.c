@@ -37,5 +37,6 @@ REGISTER(op, scatter_elements) = {
     .infer = scatter_elements_infer,
     .cost = cost,
     .reference = scatter_elements_reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

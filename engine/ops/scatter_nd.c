@@ -75,5 +75,6 @@ REGISTER(op, scatter_nd) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -54,5 +54,6 @@ REGISTER(op, shape) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is a shape",
     OP_CASES(cases),
 };

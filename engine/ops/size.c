@@ -32,5 +32,6 @@ REGISTER(op, size) = {
     .outputs_max = 1,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is a shape",
     OP_CASES(cases),
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Slice: every step-th element from start to before end, per axis; negative ones count from the
  * end or go backwards. Attributes before opset 10, then inputs 1 to 4. */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"starts", "ends", "axes", NULL};
@@ -80,6 +82,59 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
     return STATUS_OK;
 }
 
+static int make_reversed(struct graph *g, int x, int axis)
+{
+    int64_t start = -1, end = INT64_MIN, along = axis;
+    return graph_node(g, op_slice.name, NULL,
+                      INPUTS(x, graph_const_i64(g, 1, &start), graph_const_i64(g, 1, &end),
+                             graph_const_i64(g, 1, &along), graph_const_i64(g, 1, &start)),
+                      NO_ATTRS);
+}
+
+/* `each` - 1 zeros between neighbours: an axis of `each` elements more, all but its first zero. */
+static int make_spread(struct graph *g, int x, int axis, int64_t each)
+{
+    struct shape from = gradient_shape(g, x), wide = from, flat = from;
+    int64_t none[RANK_MAX] = {0}, more[RANK_MAX] = {0};
+    wide.rank++;
+    for (int k = axis + 1; k < wide.rank; k++)
+        wide.dim[k] = k == axis + 1 ? 1 : from.dim[k - 1];
+    more[axis + 1] = each - 1;
+    flat.dim[axis] *= each;
+    int spread = make_padded(g, make_reshaped(g, x, &wide), none, more);
+    spread = make_reshaped(g, spread, &flat);
+    flat.dim[axis] -= each - 1;
+    return make_slice(g, spread, none, &flat);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    struct gradient_inputs inputs;
+    struct op_args args = gradient_args(c, &inputs);
+    struct range ranges[RANK_MAX] = {{0}};
+    TRY(ranges_of(&args, ranges, err));
+    struct shape whole = gradient_shape(g, gradient_in(c, 0));
+    int64_t before[RANK_MAX], after[RANK_MAX];
+    int dy = c->dy[0];
+    for (int k = 0; k < whole.rank; k++) {
+        struct range *r = &ranges[k];
+        int64_t each = r->step > 0 ? r->step : -r->step, last = r->start + (r->count - 1) * r->step;
+        if (r->count > 1 && r->step < 0) {
+            dy = make_reversed(g, dy, k);
+            r->start = last;
+        }
+        if (r->count > 1 && each > 1 && whole.rank == RANK_MAX)
+            return UNSUPPORTED(err, "the gradient of a Slice with steps at rank %d", RANK_MAX);
+        if (r->count > 1 && each > 1)
+            dy = make_spread(g, dy, k, each);
+        before[k] = r->count ? r->start : 0;
+        after[k] = whole.dim[k] - before[k] - gradient_shape(g, dy).dim[k];
+    }
+    c->dx[0] = make_padded(g, dy, before, after);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "attribute", .inputs = "f32[4,6]", .attrs = "starts=[1,-3] ends=[3,100] axes=[0,1]"},
     {.name = "input", .inputs = "f32[5,6,7] i64[2]=1,0 i64[2]=4,-1 i64[2]=0,-1 i64[2]=1,2"},
@@ -106,5 +161,6 @@ REGISTER(op, slice) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .gradient = gradient,
     OP_CASES(cases),
 };

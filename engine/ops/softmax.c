@@ -2,6 +2,7 @@
  * Softmax. flatten = 1 (set by the importer for opsets before 13) joins the axes from `axis` on. */
 #include <math.h>
 
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/softmax.h"
 
 static void cost(const struct infer *c, struct cost *cost)
@@ -33,6 +34,18 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+/* y (dy - sum y dy) */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int first, end, y = gradient_out(c, 0), part = make_mul(g, y, c->dy[0]);
+    softmax_axes(gradient_node(c), gradient_shape(g, y).rank, &first, &end);
+    int mean = make_sum_of_lines(g, part, first, end);
+    c->dx[0] = make_mul(g, y, make_sub(g, c->dy[0], mean));
+    return STATUS_OK;
+}
+
 REGISTER(op, softmax) = {
     .name = "Softmax",
     .narrow = NARROW_MATH,
@@ -44,5 +57,6 @@ REGISTER(op, softmax) = {
     .infer = softmax_infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(softmax_cases),
 };

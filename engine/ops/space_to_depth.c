@@ -53,5 +53,6 @@ REGISTER(op, space_to_depth) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Split: the reverse of Concat. Sizes are an attribute before opset 13, then an input; without
  * them the parts are equal, the last one smaller if need be (num_outputs, opset 18). */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axis", "split", "num_outputs", NULL};
@@ -66,6 +68,32 @@ static enum status move(const struct op_args *args, int index, struct move *m, s
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    const struct node *node = gradient_node(c);
+    enum { PARTS = 64 };
+    int parts[PARTS], count = node->output_count, axis;
+    struct shape x = gradient_shape(g, gradient_in(c, 0));
+    struct gradient_inputs inputs;
+    struct op_args args = gradient_args(c, &inputs);
+    TRY(args_axis(&args, &x, 0, &axis, err));
+    if (count > PARTS)
+        return UNSUPPORTED(err, "the gradient of a Split into %d parts; at most %d", count, PARTS);
+    args.out_count = count;
+    struct part part[PARTS];
+    for (int k = 0; k < count; k++)
+        TRY(find(&args, k, &part[k], err));
+    for (int k = 0; k < count; k++) {
+        struct shape shape = x;
+        shape.dim[axis] = part[k].size;
+        parts[k] =
+            c->dy[k] != NONE ? c->dy[k] : make_zeros(g, g->values[gradient_in(c, 0)].dtype, &shape);
+    }
+    c->dx[0] = graph_node(g, op_concat.name, NULL, count, parts, ATTRS(attr_int("axis", axis)));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "equal", .inputs = "f32[2,6,3]", .attrs = "axis=1", .outputs = 3},
     {.name = "attribute", .inputs = "f32[2,6]", .attrs = "axis=-1 split=[1,5]", .outputs = 2},
@@ -88,5 +116,6 @@ REGISTER(op, split) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .gradient = gradient,
     OP_CASES(cases),
 };

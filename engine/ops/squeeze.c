@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Squeeze: drops dimensions of size 1; axes are an attribute before opset 13, then an input. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axes", NULL};
@@ -58,5 +59,6 @@ REGISTER(op, squeeze) = {
     .infer = infer,
     .move = move_flat,
     .reference = reference_move,
+    .gradient = gradient_of_alias,
     OP_CASES(cases),
 };

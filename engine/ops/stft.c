@@ -113,5 +113,6 @@ REGISTER(op, stft) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "only foreign files use it",
     OP_CASES(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tile: the input repeated along each axis. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static enum status infer(const struct infer *c, struct error *err)
@@ -39,6 +40,25 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
     return STATUS_OK;
 }
 
+/* The sum over the copies, axis by axis. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    struct shape x = gradient_shape(g, gradient_in(c, 0)), y = gradient_shape(g, c->dy[0]);
+    int dy = c->dy[0];
+    for (int k = 0; k < x.rank; k++) {
+        if (x.dim[k] == y.dim[k] || shape_count(&y) == 0)
+            continue;
+        int64_t rows = shape_span(&y, 0, k), inner = shape_span(&y, k + 1, y.rank), axis = 1;
+        struct shape apart = shape_of(rows, y.dim[k] / x.dim[k], x.dim[k] * inner);
+        y.dim[k] = x.dim[k];
+        dy = make_reshaped(g, make_sum(g, make_reshaped(g, dy, &apart), 1, &axis, false), &y);
+    }
+    c->dx[0] = shape_equal(&x, &y) ? dy : make_zeros(g, g->values[dy].dtype, &x);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "matrix", .inputs = "f32[2,3] i64[2]=2,3"},
     {.name = "image", .inputs = "f32[1,3,4,5] i64[4]=2,1,3,2"},
@@ -58,5 +78,6 @@ REGISTER(op, tile) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .gradient = gradient,
     OP_CASES(cases),
 };

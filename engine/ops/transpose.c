@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Transpose: axis k of the result is axis perm[k] of the input. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"perm", NULL};
@@ -45,6 +46,19 @@ static enum status move(const struct op_args *args, int part, struct move *m, st
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int perm[RANK_MAX], rank = gradient_shape(g, c->dy[0]).rank;
+    int64_t back[RANK_MAX];
+    TRY(permutation(gradient_node(c), rank, perm, err));
+    for (int k = 0; k < rank; k++)
+        back[perm[k]] = k;
+    c->dx[0] = make_permuted(g, c->dy[0], rank, back);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "matrix", .inputs = "f32[37,50]"},
     {.name = "tiles", .inputs = "f32[64,32]"},
@@ -72,5 +86,6 @@ REGISTER(op, transpose) = {
     .infer = infer,
     .move = move,
     .reference = reference_move,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trilu: the upper (default) or lower triangle of matrices; k moves the diagonal to the right. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"upper", NULL};
@@ -27,6 +28,17 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    const struct node *node = gradient_node(c);
+    int inputs[2] = {c->dy[0], gradient_in(c, 1)};
+    c->dx[0] =
+        graph_node(g, node->op->name, NULL, node->op_inputs, inputs, node->attr_count, node->attrs);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "upper", .inputs = "f32[4,5]"},
     {.name = "lower", .inputs = "f32[2,5,5]", .attrs = "upper=0"},
@@ -45,5 +57,6 @@ REGISTER(op, trilu) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

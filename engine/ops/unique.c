@@ -179,6 +179,7 @@ REGISTER(op, unique) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .no_gradient = "its result is an index",
     OP_CASES(cases),
     .count_output = COUNT,
     .count_axis = count_axis,

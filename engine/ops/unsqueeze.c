@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Unsqueeze: inserts dimensions of size 1; axes count in the result and are an attribute before
  * opset 13, then an input. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 static const char *const attrs[] = {"axes", NULL};
@@ -50,5 +51,6 @@ REGISTER(op, unsqueeze) = {
     .infer = infer,
     .move = move_flat,
     .reference = reference_move,
+    .gradient = gradient_of_alias,
     OP_CASES(cases),
 };

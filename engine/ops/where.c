@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Selection only: no FLOPs. What is not selected does not show, not even a NaN. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_binary.h"
 
 static enum status infer(const struct infer *c, struct error *err)
@@ -39,6 +40,22 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    for (int k = 1; k <= 2; k++) {
+        if (!c->wanted[k])
+            continue;
+        int zero = make_number(g, g->values[c->dy[0]].dtype, 0);
+        int yes = k == 1 ? c->dy[0] : zero, no = k == 2 ? c->dy[0] : zero;
+        int part = graph_node(g, gradient_node(c)->op->name, NULL,
+                              INPUTS(gradient_in(c, 0), yes, no), NO_ATTRS);
+        c->dx[k] = make_sum_to(g, part, gradient_in(c, k));
+    }
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "same", .inputs = "bool[2,3,4] f32[2,3,4] f32[2,3,4]"},
     {.name = "image", .inputs = "bool[2,5,3,7] f32[2,5,3,7] f32[2,5,3,7]"},
@@ -61,5 +78,6 @@ REGISTER(op, where) = {
     .layout = LAYOUT_RULE_ANY,
     .infer = infer,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -24,9 +24,11 @@
     }
 
 #define BINARY(code, name, flops, calls, value, vector)                                            \
-    SIMD_INLINE void loop_##code(float *out, const float *a, const float *b, int64_t n,            \
-                                 unsigned scalars)                                                 \
+    SIMD_INLINE void loop_##code(float *out, const struct tile_operands *t, int64_t n,             \
+                                 const struct chain_step *step, unsigned scalars)                  \
     {                                                                                              \
+        const float *a = t->a, *b = t->b, p = step->p, q = step->q;                                \
+        (void)p, (void)q;                                                                          \
         vf all_x = scalars & TILE_A_SCALAR ? vf_set1(*a) : vf_zero();                              \
         vf all_y = scalars & TILE_B_SCALAR ? vf_set1(*b) : vf_zero();                              \
         int64_t i = 0;                                                                             \
@@ -45,15 +47,14 @@
     static void tile_##code(float *out, const struct tile_operands *t, int64_t n,                  \
                             const struct chain_step *step)                                         \
     {                                                                                              \
-        (void)step;                                                                                \
         if (t->scalars == 0)                                                                       \
-            loop_##code(out, t->a, t->b, n, 0);                                                    \
+            loop_##code(out, t, n, step, 0);                                                       \
         else if (t->scalars == TILE_A_SCALAR)                                                      \
-            loop_##code(out, t->a, t->b, n, TILE_A_SCALAR);                                        \
+            loop_##code(out, t, n, step, TILE_A_SCALAR);                                           \
         else if (t->scalars == TILE_B_SCALAR)                                                      \
-            loop_##code(out, t->a, t->b, n, TILE_B_SCALAR);                                        \
+            loop_##code(out, t, n, step, TILE_B_SCALAR);                                           \
         else                                                                                       \
-            loop_##code(out, t->a, t->b, n, TILE_A_SCALAR | TILE_B_SCALAR);                        \
+            loop_##code(out, t, n, step, TILE_A_SCALAR | TILE_B_SCALAR);                           \
     }
 
 FUNCTIONS(UNARY, UNARY, BINARY)

@@ -31,6 +31,7 @@ void cosine_window_reference(const struct ref_call *call, double a0, double a1, 
                             .infer = cosine_window_infer,                                          \
                             .cost = cosine_window_cost,                                            \
                             .reference = window_run,                                               \
+                            .no_gradient = "it is made of a length",                               \
                             OP_CASES(cosine_window_cases)}
 
 /* output_datatype 11: f64 */

@@ -11,7 +11,7 @@ void walk_start(struct walk *walk, const struct shape *of, const struct shape *o
         walk->stride[d] = operand->dim[o] == 1 ? 0 : stride;
         stride *= operand->dim[o];
     }
-    for (int d = of->rank - 1; d >= 0; d--) {
+    for (int d = of->rank - 1; d >= 0 && shape_count(of) > 0; d--) {
         walk->index[d] = k % of->dim[d];
         walk->at += walk->index[d] * walk->stride[d];
         k /= of->dim[d];

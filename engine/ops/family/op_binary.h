@@ -3,13 +3,14 @@
  * Elementwise operators of two (or any number of) inputs under numpy broadcasting:
  *
  *     static int64_t integer(int64_t a, int64_t b, enum dtype dtype) { ... }
+ *     static enum status gradient(const struct gradient_call *c, struct error *err) { ... }
  *     BINARY_FUNCTION_OP(add, "Add", FN_ADD, cases, .integer = integer, .types = OP_NUMBER);
  *
  * BINARY_OP(equal, "Equal", cases, .value = ...) where the value on floats is no function of the
- * vocabulary; VARIADIC_OP(sum, ...) takes its inputs together from the left. Integers wrap to the
- * width of their type after the reference; u64 is held with the same bits, so integer() looks at
- * the type where the sign matters. Costs follow the rule of engine/ops/lib/op_unary.h, per output
- * element and pair.
+ * vocabulary, which has no gradient then; VARIADIC_OP(sum, ...) takes its inputs together from the
+ * left. Integers wrap to the width of their type after the reference; u64 is held with the same
+ * bits, so integer() looks at the type where the sign matters. Costs follow the rule of
+ * engine/ops/lib/op_unary.h, per output element and pair.
  */
 #ifndef ENGINE_OPS_LIB_OP_BINARY_H
 #define ENGINE_OPS_LIB_OP_BINARY_H
@@ -44,13 +45,17 @@ enum status binary_reference(const struct ref_call *call, const struct binary *b
 bool integer_less(int64_t a, int64_t b, enum dtype dtype);
 
 #define BINARY_OP(symbol, onnx, case_table, ...)                                                   \
-    BINARY_REGISTER(symbol, onnx, 2, 2, FN_COPY, case_table, __VA_ARGS__)
+    BINARY_REGISTER(symbol, onnx, 2, 2, FN_COPY, (.no_gradient = "its result is a truth value"),   \
+                    case_table, __VA_ARGS__)
 #define BINARY_FUNCTION_OP(symbol, onnx, function_code, case_table, ...)                           \
-    BINARY_REGISTER(symbol, onnx, 2, 2, function_code, case_table, __VA_ARGS__)
+    BINARY_REGISTER(symbol, onnx, 2, 2, function_code, (.gradient = gradient), case_table,         \
+                    __VA_ARGS__)
 #define VARIADIC_OP(symbol, onnx, function_code, case_table, ...)                                  \
-    BINARY_REGISTER(symbol, onnx, 1, -1, function_code, case_table, __VA_ARGS__)
+    BINARY_REGISTER(symbol, onnx, 1, -1, function_code, (.gradient = gradient), case_table,        \
+                    __VA_ARGS__)
 
-#define BINARY_REGISTER(symbol, onnx, least, most, function_code, case_table, ...)                 \
+#define BINARY_FIELDS(...) __VA_ARGS__
+#define BINARY_REGISTER(symbol, onnx, least, most, function_code, rule, case_table, ...)           \
     static const struct binary binary_of = {.function = function_code, __VA_ARGS__};               \
     static enum status binary_shape(const struct infer *c, struct error *err)                      \
     {                                                                                              \
@@ -75,6 +80,7 @@ bool integer_less(int64_t a, int64_t b, enum dtype dtype);
                             .infer = binary_shape,                                                 \
                             .cost = binary_price,                                                  \
                             .reference = binary_run,                                               \
+                            BINARY_FIELDS rule,                                                    \
                             OP_CASES(case_table)}
 
 /* ---- cases ---- */

@@ -15,6 +15,15 @@ static inline enum status softmax_infer(const struct infer *c, struct error *err
     return infer_same(c, err);
 }
 
+/* A line of the node lies along the axes from *first to before *end. */
+static inline void softmax_axes(const struct node *node, int rank, int *first, int *end)
+{
+    bool flatten = node_int(node, "flatten", 0) != 0;
+    int64_t axis = node_int(node, "axis", flatten ? 1 : -1);
+    *first = (int)(axis < 0 ? axis + rank : axis);
+    *end = flatten ? rank : *first + 1;
+}
+
 static const struct op_case softmax_cases[] = {
     {.name = "rows", .inputs = "f32[9,67]{-5:5}"},
     {.name = "long_rows", .inputs = "f32[3,1000]{-5:5}"},

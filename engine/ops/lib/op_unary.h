@@ -47,6 +47,10 @@ enum status unary_infer(const struct infer *c, const struct unary *unary, struct
 void unary_cost(const struct infer *c, const struct unary *unary, struct cost *cost);
 enum status unary_reference(const struct ref_call *call, const struct unary *unary);
 
+/* The gradient rule of a function of the vocabulary, by its slope; stands with the other rules that
+ * operators share (engine/ops/family/gradient.c). */
+enum status gradient_of_function(const struct gradient_call *call, struct error *err);
+
 /* x in the type of y (same shape): floats are rounded, truncated towards zero, or tested for 0. */
 void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
 
@@ -55,13 +59,16 @@ void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
     FUNCTION_OP_INTEGER(symbol, onnx, function_code, case_table, .types = OP_FLOAT)
 #define FUNCTION_OP_ATTRS(symbol, onnx, function_code, attr_names, case_table, ...)                \
     UNARY_REGISTER(symbol, onnx, case_table, (.types = OP_FLOAT), .attrs = attr_names,             \
-                   .function = function_code, .defaults = {__VA_ARGS__})
+                   .function = function_code, .gradient = gradient_of_function,                    \
+                   .defaults = {__VA_ARGS__})
 /* Of one that integers have as well: .integer and .types follow. */
 #define FUNCTION_OP_INTEGER(symbol, onnx, function_code, case_table, ...)                          \
-    UNARY_REGISTER(symbol, onnx, case_table, (__VA_ARGS__), .function = function_code)
+    UNARY_REGISTER(symbol, onnx, case_table, (__VA_ARGS__), .function = function_code,             \
+                   .gradient = gradient_of_function)
 /* Any other: function is its value, the fields of struct unary follow. */
 #define UNARY_OP(symbol, onnx, function, case_table, ...)                                          \
-    UNARY_REGISTER(symbol, onnx, case_table, (.value = (function), __VA_ARGS__), .attrs = NULL)
+    UNARY_REGISTER(symbol, onnx, case_table, (.value = (function), __VA_ARGS__),                   \
+                   .no_gradient = "no workload learns through it")
 
 #define UNARY_FIELDS(...) __VA_ARGS__
 #define UNARY_REGISTER(symbol, onnx, case_table, unary_fields, ...)                                \

@@ -2,8 +2,8 @@
  *
  * The reductions: REDUCE_OP(reduce_sum, "ReduceSum", 13, fold, fold_int, .elementwise = 1) in a
  * file of its own, with `static double fold(const double *x, int64_t n)` over the elements that
- * fall together and the same for integers (fold_int may be NULL: through fold, then cut off). 13:
- * the opset that made `axes` an input.
+ * fall together and the same for integers (fold_int may be NULL: through fold, then cut off), and
+ * `static enum status gradient(...)`. 13: the opset that made `axes` an input.
  */
 #ifndef ENGINE_OPS_LIB_REDUCE_H
 #define ENGINE_OPS_LIB_REDUCE_H
@@ -33,8 +33,13 @@ int64_t *reduce_offsets(const struct shape *x, const bool chosen[RANK_MAX], int6
 extern const char *const reduce_attrs[];
 
 #define REDUCE_OP(symbol, onnx, axes_opset, function, function_int, ...)                           \
+    REDUCE_REGISTER(symbol, onnx, axes_opset, function, function_int, (__VA_ARGS__),               \
+                    .gradient = gradient)
+
+#define REDUCE_FIELDS(...) __VA_ARGS__
+#define REDUCE_REGISTER(symbol, onnx, axes_opset, function, function_int, costs, ...)              \
     static const struct attr_input axes_input[] = {{"axes", 1, axes_opset}, {NULL, 0, 0}};         \
-    static const struct reducer reducer_of = {function, function_int, __VA_ARGS__};                \
+    static const struct reducer reducer_of = {function, function_int, REDUCE_FIELDS costs};        \
     static enum status reduce_run(const struct ref_call *call, struct error *err)                  \
     {                                                                                              \
         return reduce_reference(call, &reducer_of, err);                                           \
@@ -55,6 +60,7 @@ extern const char *const reduce_attrs[];
                             .infer = reduce_infer,                                                 \
                             .cost = reduce_price,                                                  \
                             .reference = reduce_run,                                               \
+                            __VA_ARGS__,                                                           \
                             OP_CASES(reduce_cases)}
 
 static const struct op_case reduce_cases[] __attribute__((unused)) = {
