@@ -23,6 +23,7 @@ enum {
     SUMS_FLOATS = 80 << 10, /* of a task: a third of a second cache */
     SLICE_PIXELS = 1024,    /* at least */
     TURN_PIXELS = 256,
+    LINE_FLOATS = 16,
 };
 
 struct kernel_state {
@@ -186,21 +187,13 @@ static struct place place_of(const struct job *job, int64_t pixel)
     return p;
 }
 
-static void next_place(const struct job *job, int64_t pixel, struct place *p)
-{
-    const struct window *w = &job->state->w;
-    p->at[2] += w->stride[2];
-    if ((pixel + 1) % w->out[2] == 0)
-        *p = place_of(job, pixel + 1);
-}
-
 /* A run of a panel's columns that lie side by side in x, too: channels of one tap, or of several
  * taps of a row of the kernel where a block has all channels of the image. */
 struct run {
     int64_t z, y, x;       /* of the first tap */
     int64_t taps, channel; /* of the image */
     int64_t skipped;       /* channels of the first tap that are before the panel */
-    int64_t column, count;
+    int64_t count;
 };
 
 SIMD_INLINE void copy_floats(float *to, const float *from, int64_t count)
@@ -229,23 +222,35 @@ static void gather_cut(const struct kernel_state *s, const struct run *r, const 
     }
 }
 
-static void gather_run(const struct job *job, const struct run *r, int64_t first, int64_t count,
-                       float *panel, int64_t step)
+/* Of `count` pixels of a line of the result. */
+static void gather_line(const struct kernel_state *s, const struct run *r, const struct place *p,
+                        int64_t count, float *to, int64_t step)
+{
+    const struct window *w = &s->w;
+    int64_t z = p->at[0] + r->z, y = p->at[1] + r->y, x = p->at[2] + r->x;
+    bool inside = (uint64_t)z < (uint64_t)w->in[0] && (uint64_t)y < (uint64_t)w->in[1];
+    const float *line = p->image + (z * w->in[1] + y) * w->in[2] * s->channels + r->channel;
+    for (int64_t k = 0; k < count; k++, to += step, x += w->stride[2]) {
+        if (!inside || x + r->taps <= 0 || x >= w->in[2])
+            clear_floats(to, r->count);
+        else if (x >= 0 && x + r->taps <= w->in[2])
+            copy_floats(to, line + x * s->channels + r->skipped, r->count);
+        else
+            gather_cut(s, r, line, x, to);
+    }
+}
+
+static void gather_run(const struct job *job, const struct run *r, int64_t pixel, int64_t count,
+                       float *to, int64_t step)
 {
     const struct kernel_state *s = job->state;
-    const struct window *w = &s->w;
-    struct place p = place_of(job, first);
-    for (int64_t k = 0; k < count; k++, panel += step) {
-        int64_t z = p.at[0] + r->z, y = p.at[1] + r->y, x = p.at[2] + r->x;
-        bool inside = (uint64_t)z < (uint64_t)w->in[0] && (uint64_t)y < (uint64_t)w->in[1];
-        const float *line = p.image + (z * w->in[1] + y) * w->in[2] * s->channels + r->channel;
-        if (!inside || x + r->taps <= 0 || x >= w->in[2])
-            clear_floats(panel + r->column, r->count);
-        else if (x >= 0 && x + r->taps <= w->in[2])
-            copy_floats(panel + r->column, line + x * s->channels + r->skipped, r->count);
-        else
-            gather_cut(s, r, line, x, panel + r->column);
-        next_place(job, first + k, &p);
+    while (count > 0) {
+        struct place p = place_of(job, pixel);
+        int64_t left = least(s->w.out[2] - pixel % s->w.out[2], count);
+        gather_line(s, r, &p, left, to, step);
+        pixel += left;
+        count -= left;
+        to += left * step;
     }
 }
 
@@ -296,23 +301,33 @@ static struct task task_at(const struct job *job, int64_t index, int thread)
     return t;
 }
 
-/* All rows of the task, tile by tile, of one panel. */
+/* All rows of the task, tile by tile, of one panel. Meanwhile the pixels of the next pass are
+ * prefetched: dy by the first panel, x by those of the first tap. */
 static void add_products(const struct task *t, int64_t pixel, int64_t count, int64_t column,
                          int vectors)
 {
     const struct kernel_state *s = t->job->state;
-    int64_t tiles = divide_up(t->rows, OUTER_ROWS_MAX);
+    int64_t tiles = divide_up(t->rows, OUTER_ROWS_MAX), next = pixel + count;
     struct outer tile = {.a_step = s->out_channels,
                          .b = t->panel,
                          .b_step = vectors * VL,
                          .k = count,
                          .c_row = s->columns,
                          .resume = pixel > t->first};
-    const float *dy = t->job->dy + pixel * s->out_channels + t->group * s->group_out + t->row;
+    const float *dy = t->job->dy + t->group * s->group_out + t->row;
+    const float *x = place_of(t->job, least(next, s->pixels - 1)).image;
+    x += (next % s->places) * s->w.stride[2] * s->channels;
+    x += t->group * s->group_in + t->channel + column;
     for (int64_t k = 0; k < tiles; k++) {
         int64_t row = t->rows * k / tiles, end = t->rows * (k + 1) / tiles;
-        tile.a = dy + row;
+        bool ahead_a = column == 0 && k * LINE_FLOATS < t->rows;
+        bool ahead_b = column < t->width && k * LINE_FLOATS < vectors * VL;
+        tile.a = dy + pixel * s->out_channels + row;
         tile.c = t->sums + row * s->columns + column;
+        tile.ahead_a = ahead_a ? dy + next * s->out_channels + k * LINE_FLOATS : t->panel;
+        tile.ahead_b = ahead_b ? x + k * LINE_FLOATS : t->panel;
+        tile.ahead_a_step = ahead_a ? s->out_channels : 0;
+        tile.ahead_b_step = ahead_b ? s->channels * s->w.stride[2] : 0;
         outer_run(&tile, (int)(end - row), vectors);
     }
 }
@@ -327,8 +342,7 @@ static void add_pixels(const struct task *t, int64_t pixel, int64_t count)
         int64_t end = least(column + step, columns);
         for (int64_t at = column; at < end;) {
             struct run r = run_at(s, t->group * s->group_in + t->channel, t->width, at, end);
-            r.column = at - column;
-            gather_run(t->job, &r, pixel, count, t->panel, step);
+            gather_run(t->job, &r, pixel, count, t->panel + at - column, step);
             at += r.count;
         }
         for (int64_t p = 0; end < column + step && p < count; p++)

@@ -6,13 +6,17 @@
 SIMD_INLINE void run(const struct outer *t, int rows, int vectors)
 {
     vf sum[OUTER_ROWS_MAX][OUTER_VECTORS_MAX];
-    const float *a = t->a, *b = t->b;
+    const float *a = t->a, *b = t->b, *ahead_a = t->ahead_a, *ahead_b = t->ahead_b;
     UNROLLED_TO(m, rows)
     UNROLLED_TO(n, vectors)
     sum[m][n] = vf_zero();
     _Pragma("GCC unroll 1") for (int64_t k = 0; k < t->k; k++, a += t->a_step, b += t->b_step)
     {
         vf row[OUTER_VECTORS_MAX];
+        simd_prefetch(ahead_a);
+        simd_prefetch(ahead_b);
+        ahead_a += t->ahead_a_step;
+        ahead_b += t->ahead_b_step;
         UNROLLED_TO(n, vectors)
         row[n] = vf_load(b + n * VL);
         UNROLLED_TO(m, rows)
@@ -42,7 +46,8 @@ SIMD_INLINE void run(const struct outer *t, int rows, int vectors)
 
 #if defined(__AVX512F__)
 TILES_6(1)
-TILES_6(2) TILES_6(3) TILES_6(4)
+TILES_6(2)
+TILES_6(3) TILES_6(4)
 #define TABLE                                                                                      \
     {ROW_6(1)}, {ROW_6(2)}, {ROW_6(3)},                                                            \
     {                                                                                              \
@@ -58,7 +63,8 @@ TILES_6(2)
     }
 #else
 TILES_4(1)
-TILES_4(2) TILES_4(3) TILES_4(4)
+TILES_4(2)
+TILES_4(3) TILES_4(4)
 #define TABLE                                                                                      \
     {ROW_4(1)}, {ROW_4(2)}, {ROW_4(3)},                                                            \
     {                                                                                              \

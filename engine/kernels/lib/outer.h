@@ -28,6 +28,9 @@ struct outer {
     float *c;
     int64_t c_row;
     bool resume; /* c holds the sums of earlier k */
+    /* A line from each is prefetched per k: of what later tiles will read. */
+    const float *ahead_a, *ahead_b;
+    int64_t ahead_a_step, ahead_b_step;
 };
 
 #define outer_run SIMD_FN(outer_run)
