@@ -242,8 +242,18 @@ int graph_const_i64(struct graph *g, int count, const int64_t *data)
 
 void graph_output(struct graph *g, int value)
 {
-    if (!g->failed && value != NONE)
-        append(g, &g->outputs, &g->output_count, &g->output_cap, value);
+    bool state = false;
+    int at = g->output_count;
+    for (int s = 0; s < g->state_count && value != NONE; s++) {
+        state = state || g->states[s].after == value;
+        at -= g->states[s].after != NONE;
+    }
+    if (g->failed || value == NONE ||
+        !append(g, &g->outputs, &g->output_count, &g->output_cap, value) || state)
+        return;
+    for (int k = g->output_count - 1; k > at; k--)
+        g->outputs[k] = g->outputs[k - 1];
+    g->outputs[at] = value;
 }
 
 /* ---- attributes ---- */

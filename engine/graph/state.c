@@ -47,8 +47,7 @@ void graph_state_after(struct graph *g, int before, int after)
     int s = graph_state_of(g, before);
     if (g->failed)
         return;
-    if (s == NONE || after == NONE || g->states[s].after != NONE ||
-        g->values[after].kind != VALUE_RESULT ||
+    if (s == NONE || after == NONE || g->values[after].kind != VALUE_RESULT ||
         g->values[after].dtype != g->values[before].dtype ||
         !shape_equal(&g->values[after].shape, &g->values[before].shape)) {
         FAIL(&g->err, STATUS_FAILED, "\"%s\" is no state that could become \"%s\"",
@@ -57,6 +56,11 @@ void graph_state_after(struct graph *g, int before, int after)
         g->failed = true;
         return;
     }
+    int replaced = g->states[s].after;
     g->states[s].after = after;
-    graph_output(g, after);
+    if (replaced == NONE)
+        graph_output(g, after);
+    for (int k = 0; replaced != NONE && k < g->output_count; k++)
+        if (g->outputs[k] == replaced)
+            g->outputs[k] = after;
 }
