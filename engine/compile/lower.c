@@ -106,11 +106,20 @@ static bool follows_nhwc(const struct lowering *l, int n)
     return false;
 }
 
+/* Beside its first result: indices of a pooling, but no statistics of channels. */
+static bool gives_more_images(const struct graph *g, const struct node *node)
+{
+    for (int k = 1; k < node->output_count; k++)
+        if (node->outputs[k] != NONE && g->values[node->outputs[k]].shape.rank >= 3)
+            return true;
+    return false;
+}
+
 static enum status channels_last(struct lowering *l, int n, struct error *err)
 {
     int *inputs = l->g->nodes[n].inputs;
     const struct value *x = &l->g->values[inputs[0]];
-    if (l->g->nodes[n].output_count > 1 || x->shape.rank < 3)
+    if (gives_more_images(l->g, &l->g->nodes[n]) || x->shape.rank < 3)
         return inputs_in_layout(l, n, LAYOUT_PLAIN, err);
     const struct op *op = l->g->nodes[n].op;
     bool stem = x->kind == VALUE_INPUT && x->shape.dim[1] <= 4;
@@ -342,7 +351,8 @@ static bool can_be_in_place(const struct exe *exe, const struct state *state)
     for (int k = 0; k < node->op_inputs; k++)
         reads = reads || node->inputs[k] == state->before;
     int bit = value->producer_out < 31 ? value->producer_out : 31;
-    return reads && (node->op->in_place >> bit & 1) && !node->post_count &&
+    bool posted = node->post_count && value->producer_out == 0;
+    return reads && (node->op->in_place >> bit & 1) && !posted &&
            !read_later(exe, state->before, after->first);
 }
 

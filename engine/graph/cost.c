@@ -149,9 +149,12 @@ struct tally {
 
 enum { MANY = -1 };
 
-static bool is_elementwise(const struct op *op)
+/* With statistics of its operand among its results it needs all of it first. */
+static bool is_elementwise(const struct node *node)
 {
-    return (op->layout == LAYOUT_RULE_ANY && !moves(op)) || op->per_element;
+    const struct op *op = node->op;
+    return (op->layout == LAYOUT_RULE_ANY && !moves(op)) ||
+           (op->per_element && node->output_count == 1);
 }
 
 static bool shows_input(const struct node *node)
@@ -165,7 +168,7 @@ static int group_to_join(const struct tally *t, const struct node *node)
 {
     const struct graph *g = t->g;
     int last = NONE;
-    if (!is_elementwise(node->op) || node->outputs[0] == NONE)
+    if (!is_elementwise(node) || node->outputs[0] == NONE)
         return NONE;
     int64_t count = shape_count(&g->values[node->outputs[0]].shape);
     for (int k = 0; k < node->input_count; k++) {
@@ -217,7 +220,7 @@ static void tally_reads(struct tally *t, const struct node *node)
         if (v == NONE)
             continue;
         t->buffer[v] |= k < 32 && (node->op->buffers >> k & 1);
-        bool inside = is_elementwise(node->op) && group != NONE && group == t->group[v];
+        bool inside = is_elementwise(node) && group != NONE && group == t->group[v];
         if (k == 0 && picks(node->op) && t->g->values[v].kind != VALUE_RESULT)
             t->picked[v] += picked_bytes(t->g, node);
         else if (!inside && (k >= 32 || !(node->op->const_inputs >> k & 1)))
@@ -228,7 +231,7 @@ static void tally_reads(struct tally *t, const struct node *node)
 static bool begins_with_moved(const struct graph *g, const struct node *node)
 {
     int producer = node->input_count ? g->values[node->inputs[0]].producer : NONE;
-    return is_elementwise(node->op) && producer != NONE && moves(g->nodes[producer].op);
+    return is_elementwise(node) && producer != NONE && moves(g->nodes[producer].op);
 }
 
 /* Whether v is made as it is read. */

@@ -125,6 +125,14 @@ static enum layout layout_of(const struct graph *g, enum layout_plan plan, int v
     return plain ? LAYOUT_PLAIN : LAYOUT_NHWC;
 }
 
+static bool gives_more_images(const struct graph *g, const struct node *node)
+{
+    for (int k = 1; k < node->output_count; k++)
+        if (node->outputs[k] != NONE && g->values[node->outputs[k]].shape.rank >= 3)
+            return true;
+    return false;
+}
+
 bool plan_applies(const struct graph *g, enum layout_plan plan)
 {
     const struct node *node = &g->nodes[0];
@@ -136,7 +144,7 @@ bool plan_applies(const struct graph *g, enum layout_plan plan)
         return true;
     if (!x || node->op->layout == LAYOUT_RULE_PLAIN || x->shape.rank < 3)
         return false;
-    if (channels_last && (node->output_count > 1 || value_is_fixed(x)))
+    if (channels_last && (gives_more_images(g, node) || value_is_fixed(x)))
         return false;
     if (plan == PLAN_STEM)
         return channels_last && x->shape.dim[1] <= 4;

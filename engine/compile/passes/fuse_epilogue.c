@@ -60,7 +60,7 @@ static enum status fuse_next(struct graph *g, int n, bool *fused, struct error *
 {
     struct node *host = &g->nodes[n];
     *fused = false;
-    if (host->post_count == POST_MAX || host->output_count != 1)
+    if (host->post_count == POST_MAX || (host->output_count != 1 && !host->op->epilogue_act))
         return STATUS_OK;
     int result = host->outputs[0], u = rewrite_only_user(g, result), operand = NONE;
     if (u == NONE || g->nodes[u].post_count)
