@@ -10,6 +10,7 @@
 #include "engine/reference/reference.h"
 #include "engine/train/train.h"
 #include "tests/lib/unit.h"
+#include "workloads/lib/layers.h"
 
 enum { WIDTH = 37 };
 
@@ -192,4 +193,36 @@ TEST(recomputation_changes_memory_and_no_number)
     }
     if (few * 2 > all)
         fail_msg("%zu bytes are planned with recomputation, %zu without", few, all);
+}
+
+/* A layer that is applied twice changes its statistics twice. */
+TEST(running_statistics_are_states)
+{
+    struct error err = {0};
+    struct graph *g = graph_new("norms");
+    g->training = true;
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(8, 3), uniform(1, 2));
+    int y = batch_norm(g, batch_norm(g, x, "norm", 1e-5, 1), "norm", 1e-5, 1);
+    int w = graph_param(g, "w", DTYPE_F32, shape_of(3, 1), uniform(-1, 1));
+    int part = graph_input(g, "part", DTYPE_F32, shape_of(1, 8), uniform(-1, 1));
+    graph_output(g, make_mat_mul(g, part, make_mat_mul(g, y, w)));
+    assert_int_equal(g->outputs[0], g->value_count - 1);
+    assert_int_equal(train_step(g, &plain, NULL, &err), STATUS_OK);
+    struct ref_tensor inputs[16], outputs[16];
+    assert_true(g->input_count <= 16 && g->output_count <= 16);
+    assert_int_equal(reference_inputs(g, inputs, NULL, &err), STATUS_OK);
+    assert_int_equal(reference_run(g, inputs, outputs, NULL, &err), STATUS_OK);
+    double mean = 0;
+    for (int k = 0; k < 8; k++)
+        mean += inputs[0].f[k * 3] / 8;
+    int mean_state = graph_state_of(g, graph_find_value(g, "norm.running_mean"));
+    for (int k = 0; k < g->output_count; k++) {
+        /* The second time the mean is 0. */
+        if (g->outputs[k] == g->states[mean_state].after)
+            assert_true(fabs(outputs[k].f[0] - 0.9 * 0.1 * mean) < 1e-9);
+        ref_release(&outputs[k]);
+    }
+    for (int k = 0; k < g->input_count; k++)
+        ref_release(&inputs[k]);
+    graph_free(g);
 }

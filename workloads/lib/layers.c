@@ -70,8 +70,46 @@ int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
                             attr_ints_of("pads", p.top, p.left, p.bottom, p.right)));
 }
 
+/* A running statistic of a normalisation that learns: what it is before the step, and what a layer
+ * of this name has made of it so far. */
+struct running {
+    int before, now;
+};
+
+static struct running running(struct graph *g, const char *name, const char *part,
+                              struct shape channels, double first)
+{
+    const char *full = name_of(g, "%s.%s", name, part);
+    int before = graph_find_value(g, full), state = graph_state_of(g, before);
+    if (before == NONE || state == NONE)
+        before = graph_state(g, full, DTYPE_F32, channels,
+                             (struct fill){.kind = FILL_CONST, .a = first});
+    bool changed = state != NONE && g->states[state].after != NONE;
+    return (struct running){before, changed ? g->states[state].after : before};
+}
+
+/* Scale 1 and offset 0 to begin with, as published; running = 0.9 running + 0.1 batch. */
+static int batch_norm_learning(struct graph *g, int x, const char *name, double epsilon)
+{
+    struct shape channels = shape_of(dim_of(g, x, 1));
+    int s = weight(g, name, "weight", channels, (struct fill){.kind = FILL_CONST, .a = 1});
+    int b = weight(g, name, "bias", channels, (struct fill){.kind = FILL_CONST, .a = 0});
+    struct running mean = running(g, name, "running_mean", channels, 0);
+    struct running var = running(g, name, "running_var", channels, 1);
+    int results[5];
+    graph_node_many(g, "BatchNormalization", name, INPUTS(x, s, b, mean.now, var.now),
+                    ATTRS(attr_float("epsilon", epsilon), attr_float("momentum", 0.9),
+                          attr_int("training_mode", 1)),
+                    5, results);
+    graph_state_after(g, mean.before, results[1]);
+    graph_state_after(g, var.before, results[2]);
+    return results[0];
+}
+
 int batch_norm(struct graph *g, int x, const char *name, double epsilon, double gain)
 {
+    if (g->training)
+        return batch_norm_learning(g, x, name, epsilon);
     struct shape channels = shape_of(dim_of(g, x, 1));
     struct fill scale = {.kind = FILL_UNIFORM, .a = 0.8 * gain, .b = 1.2 * gain};
     struct fill spread = {.kind = FILL_UNIFORM, .a = 0.8, .b = 1.2};
@@ -87,8 +125,11 @@ int layer_norm(struct graph *g, int x, const char *name, double epsilon)
 {
     struct shape width = shape_of(dim_of(g, x, -1));
     struct fill spread = {.kind = FILL_UNIFORM, .a = 0.8, .b = 1.2};
+    struct fill zero = {.kind = FILL_CONST, .a = 0};
+    if (g->training) /* as published */
+        spread = (struct fill){.kind = FILL_CONST, .a = 1};
     int s = weight(g, name, "weight", width, spread);
-    int b = weight(g, name, "bias", width, uniform(0.1));
+    int b = weight(g, name, "bias", width, g->training ? zero : uniform(0.1));
     return graph_node(g, "LayerNormalization", name, INPUTS(x, s, b),
                       ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));
 }

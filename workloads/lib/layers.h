@@ -25,7 +25,8 @@ struct conv2d {
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c);
 #define conv2d(g, x, ...) layer_conv2d((g), (x), &(const struct conv2d){__VA_ARGS__})
 
-/* gain: mean of the scale weights. */
+/* gain: mean of the scale weights. A graph that learns normalises by the moments of the batch, and
+ * running ones are its states. */
 int batch_norm(struct graph *g, int x, const char *name, double epsilon, double gain);
 int layer_norm(struct graph *g, int x, const char *name, double epsilon);
 
