@@ -2,6 +2,8 @@
  * Attention (ridge): softmax(scale Q K' + mask) V for each head. Inputs q, k, v and an additive
  * mask that broadcasts to [batch, heads, queries, keys]. Vaswani et al., 2017, section 3.2. */
 #include "engine/ops/lib/attention.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -145,6 +147,68 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
+/* [B, S, heads D] as [B, heads, S, D], and back. */
+static int heads_of(struct graph *g, int x, int64_t heads)
+{
+    static const int64_t perm[] = {0, 2, 1, 3};
+    struct shape from = gradient_shape(g, x);
+    struct shape apart = shape_of(from.dim[0], from.dim[1], heads, from.dim[2] / heads);
+    return make_permuted(g, make_reshaped(g, x, &apart), 4, perm);
+}
+
+static int joined(struct graph *g, int x)
+{
+    static const int64_t perm[] = {0, 2, 1, 3};
+    struct shape from = gradient_shape(g, x);
+    struct shape to = shape_of(from.dim[0], from.dim[2], from.dim[1] * from.dim[3]);
+    return make_reshaped(g, make_permuted(g, x, 4, perm), &to);
+}
+
+/* q, k or v of those that lie side by side. */
+static int third(struct graph *g, int x, int which)
+{
+    struct shape shape = gradient_shape(g, x);
+    shape.dim[2] /= 3;
+    int64_t start[3] = {0, 0, which * shape.dim[2]};
+    return make_slice(g, x, start, &shape);
+}
+
+/* With the probabilities P anew: dV = P' dY, dS = P (dY V' - sum dY Y), dQ = scale dS K,
+ * dK = scale dS' Q. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    struct attention_shape s;
+    int in[3] = {gradient_in(c, 0), gradient_in(c, 1), gradient_in(c, 2)}, mask = gradient_in(c, 3);
+    struct shape q = gradient_shape(g, in[0]), k = gradient_shape(g, in[1]),
+                 v = gradient_shape(g, in[2]);
+    bool packed = in[1] == NONE;
+    TRY(attention_shape_from(gradient_node(c), &q, packed ? NULL : &k, packed ? NULL : &v, &s,
+                             err));
+    for (int i = 0; i < 3; i++)
+        in[i] = heads_of(g, packed ? third(g, gradient_in(c, 0), i) : in[i], s.heads);
+    int dy = heads_of(g, c->dy[0], s.heads), y = heads_of(g, gradient_out(c, 0), s.heads);
+    int scores = make_scaled(g, make_mat_mul(g, in[0], make_transposed(g, in[1])), s.scale);
+    if (mask != NONE)
+        scores = make_add(g, scores, mask);
+    int p = graph_node(g, op_softmax.name, NULL, INPUTS(scores), ATTRS(attr_int("axis", -1)));
+    int along = make_sum_of_lines(g, make_mul(g, dy, y), 3, 4);
+    int dp = make_mat_mul(g, dy, make_transposed(g, in[2]));
+    int ds = make_mul(g, p, make_sub(g, dp, along));
+    int dx[3] = {make_scaled(g, make_mat_mul(g, ds, in[1]), s.scale),
+                 make_scaled(g, make_mat_mul(g, make_transposed(g, ds), in[0]), s.scale),
+                 make_mat_mul(g, make_transposed(g, p), dy)};
+    for (int i = 0; i < 3; i++)
+        dx[i] = joined(g, dx[i]);
+    for (int i = 0; i < 3 && !packed; i++)
+        c->dx[i] = dx[i];
+    if (packed)
+        c->dx[0] = graph_node(g, op_concat.name, NULL, 3, dx, ATTRS(attr_int("axis", 2)));
+    if (mask != NONE && c->wanted[3])
+        c->dx[3] = make_sum_to(g, ds, mask);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "two_heads", .inputs = "f32[2,9,32] f32[2,9,32] f32[2,9,32]", .attrs = "heads=2"},
     {.name = "packed", .inputs = "f32[2,17,96]", .attrs = "heads=4"},
@@ -179,5 +243,6 @@ REGISTER(op, attention) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NegativeLogLikelihoodLoss: minus the log probability of each label. */
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/loss.h"
 
 static const char *const attrs[] = {"ignore_index", "reduction", NULL};
@@ -12,6 +13,14 @@ static void cost(const struct infer *c, struct cost *cost)
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     return loss_reference(call, call->in[0]->f, err);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    if (gradient_in(c, 2) != NONE && c->wanted[2])
+        return UNSUPPORTED(err, "the weights of the classes are not trained");
+    c->dx[0] = loss_gradient(c, "log");
+    return STATUS_OK;
 }
 
 static const struct op_case cases[] = {
@@ -35,5 +44,6 @@ REGISTER(op, negative_log_likelihood_loss) = {
     .infer = loss_infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

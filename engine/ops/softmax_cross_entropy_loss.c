@@ -2,6 +2,8 @@
  * SoftmaxCrossEntropyLoss: minus the log softmax of each label; output 1: the log softmax. */
 #include <stdlib.h>
 
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/loss.h"
 #include "engine/ops/lib/axis.h"
 
@@ -36,6 +38,23 @@ static enum status reference(const struct ref_call *call, struct error *err)
         call->out[1]->f[i] = log_prob[i];
     free(log_prob);
     return status;
+}
+
+/* Output 1 is a log softmax. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    if (gradient_in(c, 2) != NONE && c->wanted[2])
+        return UNSUPPORTED(err, "the weights of the classes are not trained");
+    if (c->dy[0] != NONE)
+        c->dx[0] = loss_gradient(c, "softmax");
+    if (gradient_out(c, 1) == NONE || c->dy[1] == NONE || !c->wanted[0])
+        return STATUS_OK;
+    int prob = make_unary(g, &op_exp, gradient_out(c, 1));
+    int sum = make_sum_of_lines(g, c->dy[1], 1, 2);
+    int part = make_sub(g, c->dy[1], make_mul(g, prob, sum));
+    c->dx[0] = c->dy[0] != NONE ? make_add(g, c->dx[0], part) : part;
+    return STATUS_OK;
 }
 
 static const struct op_case cases[] = {
@@ -77,5 +96,6 @@ REGISTER(op, softmax_cross_entropy_loss) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

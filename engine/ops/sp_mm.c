@@ -2,7 +2,8 @@
  * SpMM (ridge): a sparse matrix in CSR form times a dense one. Inputs: values [Z], columns [Z],
  * offsets [R + 1] (row r has the entries from offsets[r] up to offsets[r + 1]), dense [K, N].
  * Output: [R, N]. Columns may repeat in a row: their values add up. */
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 
 enum { VALUES, COLUMNS, OFFSETS, DENSE };
 
@@ -57,6 +58,22 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    struct graph *g = c->g;
+    int inputs[5], outputs[2];
+    for (int k = 0; k < 4; k++)
+        inputs[k] = gradient_in(c, k);
+    inputs[4] = c->dy[0];
+    TRY(graph_node_many(g, op_sp_mm_gradient.name, NULL, 5, inputs, NO_ATTRS, 1 + c->wanted[VALUES],
+                        outputs));
+    c->dx[DENSE] = outputs[0];
+    if (c->wanted[VALUES])
+        c->dx[VALUES] = outputs[1];
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "small", .inputs = "f32[5] i32[5]=0,2,1,3,0 i32[4]=0,2,2,5 f32[4,3]"},
     {.name = "one_vector", .inputs = "f32[6] i32[6]=9,2,1,3,0,7 i32[5]=0,1,2,5,6 f32[10,16]"},
@@ -79,5 +96,6 @@ REGISTER(op, sp_mm) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

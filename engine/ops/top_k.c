@@ -131,5 +131,6 @@ REGISTER(op, top_k) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .no_gradient = "it decides what is kept; gather what it chose to learn through it",
     OP_CASES(cases),
 };

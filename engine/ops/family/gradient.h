@@ -41,10 +41,11 @@ struct op_args gradient_args(const struct gradient_call *c, struct gradient_inpu
 
 /* ---- rules that several operators share ---- */
 
-/* Output 0 shows the elements of input 0 in the same order, in another shape or type of layout. */
+/* Output 0 shows the elements of input 0 in the same order, in another shape or layout. */
 enum status gradient_of_alias(const struct gradient_call *c, struct error *err);
 /* Of a reduction (engine/ops/lib/reduce.h): *dy is the gradient of the result with all axes, the
- * reduced ones of one element; NONE where no axis is reduced, and then the rule has done its work. */
+ * reduced ones of one element; NONE where no axis is reduced, and then the rule has done its work.
+ */
 enum status gradient_kept(const struct gradient_call *c, int *dy, struct error *err);
 /* Of a maximum or a minimum over axes: those who reach it share its gradient. */
 enum status gradient_of_extreme(const struct gradient_call *c, struct error *err);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/ops/family/loss.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
+#include "engine/ops/lib/axis.h"
 
 enum reduction { REDUCTION_NONE, REDUCTION_SUM, REDUCTION_MEAN };
 
@@ -68,4 +73,70 @@ enum status loss_reference(const struct ref_call *call, const double *log_prob, 
     if (reduction != REDUCTION_NONE)
         y->f[0] = reduction == REDUCTION_MEAN ? sum / total : sum;
     return STATUS_OK;
+}
+
+/* ---- the gradient ---- */
+
+struct labels {
+    const struct ref_tensor *labels, *weights; /* weights may be NULL */
+    int64_t classes, ignored;
+    bool ignores;
+};
+
+static enum status weight_of(const struct ref_call *call, const struct labels *l, int64_t i,
+                             double *weight, struct error *err)
+{
+    int64_t label = l->labels->i[i];
+    *weight = 0;
+    if (l->ignores && label == l->ignored)
+        return STATUS_OK;
+    if (label < 0 || label >= l->classes)
+        return FAIL(err, STATUS_FAILED, "%s: label %lld of %lld classes", call->node->op->name,
+                    (long long)label, (long long)l->classes);
+    *weight = l->weights ? l->weights->f[label] : 1;
+    return STATUS_OK;
+}
+
+enum status loss_gradient_reference(const struct ref_call *call, bool softmax, struct error *err)
+{
+    const struct ref_tensor *dy = call->in[0], *x = call->in[1], *dx = call->out[0];
+    struct labels l = {.labels = call->in[2],
+                       .weights = call->in_count > 3 ? call->in[3] : NULL,
+                       .classes = x->shape.dim[1],
+                       .ignored = node_int(call->node, "ignore_index", 0),
+                       .ignores = node_attr(call->node, "ignore_index") != NULL};
+    struct axis axis = axis_at(&x->shape, 1);
+    enum reduction reduction;
+    double total = 0, weight;
+    TRY(read_reduction(call->node, &reduction, err));
+    for (int64_t i = 0; i < l.labels->count; i++) {
+        TRY(weight_of(call, &l, i, &weight, err));
+        total += weight;
+    }
+    for (int64_t i = 0; i < l.labels->count; i++) {
+        int64_t start = axis_line(&axis, i);
+        TRY(weight_of(call, &l, i, &weight, err));
+        double factor = dy->f[reduction == REDUCTION_NONE ? i : 0] * weight;
+        factor = reduction == REDUCTION_MEAN ? factor / total : factor;
+        if (softmax)
+            axis_log_softmax(&axis, x->f + start, dx->f + start);
+        for (int64_t k = 0; k < axis.size; k++) {
+            double *at = &dx->f[start + k * axis.inner];
+            *at = weight == 0 ? 0 : factor * ((softmax ? exp(*at) : 0) - (k == l.labels->i[i]));
+        }
+    }
+    return STATUS_OK;
+}
+
+int loss_gradient(const struct gradient_call *c, const char *of)
+{
+    const struct node *node = gradient_node(c);
+    int inputs[4] = {c->dy[0], node->inputs[0], node->inputs[1], gradient_in(c, 2)};
+    struct attr attrs[3] = {attr_string("of", of),
+                            attr_string("reduction", node_string(node, "reduction", "mean"))};
+    int count = 2;
+    if (node_attr(node, "ignore_index"))
+        attrs[count++] = attr_int("ignore_index", node_int(node, "ignore_index", 0));
+    return graph_node(c->g, op_cross_entropy_gradient.name, NULL, inputs[3] == NONE ? 3 : 4, inputs,
+                      count, attrs);
 }

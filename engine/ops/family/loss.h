@@ -12,5 +12,10 @@
 enum status loss_infer(const struct infer *c, struct error *err);
 /* log_prob: [N, C, positions], like input 0. Labels out of range fail. */
 enum status loss_reference(const struct ref_call *call, const double *log_prob, struct error *err);
+/* The gradient of the loss by input 0 of its node. The call is of CrossEntropyGradient: dy stands
+ * before the inputs of the loss. softmax: input 0 are scores, else logarithms of probabilities. */
+enum status loss_gradient_reference(const struct ref_call *call, bool softmax, struct error *err);
+/* Adds the node of a loss's gradient; the value. */
+int loss_gradient(const struct gradient_call *c, const char *of);
 
 #endif
