@@ -13,7 +13,7 @@ enum {
     LONG_BLOCK = 512,               /* threads that do a whole line */
 };
 
-enum phase { WHOLE, PARTS, FROM_PARTS };
+enum { WHOLE, PARTS, FROM_PARTS };
 
 struct layernorm {
     const void *x, *scale, *bias; /* bias may be NULL */

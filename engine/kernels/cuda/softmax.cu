@@ -16,7 +16,7 @@ enum {
     LONG_BLOCK = 512,               /* threads that do a whole line */
 };
 
-enum phase { WHOLE, PARTS, FROM_PARTS };
+enum { WHOLE, PARTS, FROM_PARTS };
 
 struct softmax {
     const void *x;
