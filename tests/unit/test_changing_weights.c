@@ -102,3 +102,36 @@ TEST(the_gradient_of_a_shared_matrix_is_one_product)
     assert_int_equal(g->values[last->inputs[1]].shape.rank, 2);
     graph_free(g);
 }
+
+/* Convolutions whose weights are states, of every kind that has a kernel of its own. */
+TEST(convolutions_of_states_are_fast)
+{
+    struct {
+        struct shape x, w;
+        int64_t pads, stride, group;
+    } cases[] = {{shape_of(2, 16, 14, 14), shape_of(32, 16, 3, 3), 1, 1, 1},
+                 {shape_of(2, 16, 14, 14), shape_of(32, 16, 1, 1), 0, 1, 1},
+                 {shape_of(2, 3, 32, 32), shape_of(16, 3, 7, 7), 3, 2, 1},
+                 {shape_of(2, 32, 14, 14), shape_of(32, 1, 3, 3), 1, 1, 32},
+                 {shape_of(2, 32, 14, 14), shape_of(48, 8, 3, 3), 1, 2, 4}};
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
+        int64_t pads[4], strides[2] = {cases[k].stride, cases[k].stride};
+        for (int p = 0; p < 4; p++)
+            pads[p] = cases[k].pads;
+        struct graph *g = graph_new("convolution");
+        int x = graph_input(g, "x", DTYPE_F32, cases[k].x, noise());
+        int w = graph_state(g, "w", DTYPE_F32, cases[k].w, noise());
+        int b = graph_state(g, "b", DTYPE_F32, shape_of(cases[k].w.dim[0]), noise());
+        int y = graph_node(g, "Conv", NULL, INPUTS(x, w, b),
+                           ATTRS(attr_ints("pads", 4, pads), attr_ints("strides", 2, strides),
+                                 attr_int("group", cases[k].group)));
+        graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
+        struct exe *exe = compiled(g);
+        assert_int_equal(steps_of(exe, "Relu"), 0); /* it is an epilogue */
+        for (int s = 0; s < exe_step_count(exe); s++)
+            assert_string_equal(exe_step_at(exe, s).kernel->provider, "native");
+        outputs_are_right(g, exe);
+        exe_free(exe);
+        graph_free(g);
+    }
+}

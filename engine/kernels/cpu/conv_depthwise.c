@@ -10,7 +10,6 @@
 
 #include "engine/kernels/lib/conv_shape.h"
 #include "engine/kernels/lib/depthwise.h"
-#include "engine/kernels/lib/gemm.h"
 
 enum { TASKS_PER_THREAD = 4, KERNEL_MAX = 15, COLUMNS_MAX = 128 };
 
@@ -100,18 +99,25 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
     state->zeros = gemm_alloc(row_bytes);
     if (!state->weights || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
-    const float *weights = q->fixed[1];
     memset(state->weights, 0, row_bytes * (size_t)(taps * depth));
     memset(state->bias, 0, row_bytes);
     memset(state->zeros, 0, row_bytes);
-    for (int64_t c = 0; c < s->channels; c++)
-        for (int64_t j = 0; j < depth; j++)
-            for (int64_t t = 0; t < taps; t++)
-                state->weights[(j * taps + t) * state->weights_row + c] =
-                    weights[c * s->w_out + j * s->w_in + t];
     gemm_post_take_bias(q, &state->post, state->bias, s->channels);
     *packed_bytes = row_bytes * (size_t)(taps * depth + 2);
     return STATUS_OK;
+}
+
+/* Few weights: they stay in the state even where they come with each launch. */
+static void pack(struct kernel_state *state, const struct kernel_args *args)
+{
+    const struct conv_shape *s = &state->shape;
+    const float *weights = args->in[1];
+    int64_t taps = window_taps(&s->window);
+    for (int64_t c = 0; c < s->channels; c++)
+        for (int64_t j = 0; j < s->group_in; j++)
+            for (int64_t t = 0; t < taps; t++)
+                state->weights[(j * taps + t) * state->weights_row + c] =
+                    weights[c * s->w_out + j * s->w_in + t * s->w_tap];
 }
 
 /* ---- launch ---- */
@@ -265,14 +271,10 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 }
 
 REGISTER_KERNEL(conv_depthwise) = {
-    NATIVE(conv_depthwise),
-    .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
-    .state_size = sizeof(struct kernel_state),
-    .plan = plan,
-    .variants = variants,
-    .describe = describe,
-    .prepare = prepare,
-    .launch = launch,
+    NATIVE(conv_depthwise), .ops = OPS("Conv"),
+    .packs = 1u << 1,       .state_size = sizeof(struct kernel_state),
+    .plan = plan,           .variants = variants,
+    .describe = describe,   .prepare = prepare,
+    .pack = pack,           .launch = launch,
     .release = release,
 };

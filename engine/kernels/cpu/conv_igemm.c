@@ -11,17 +11,23 @@
 #include <string.h>
 
 #include "engine/kernels/lib/conv_shape.h"
-#include "engine/kernels/lib/gemm.h"
 
 struct kernel_state {
     struct conv_shape shape;
     struct gemm_plan plan;
     struct gemm_post post;
-    float *packed, *bias, *zeros;
+    float *packed, *bias, *zeros;     /* packed NULL: in the workspace */
     int64_t merged, groups;           /* groups taken together, and how many of those */
     int64_t batch_dim[2], c_batch[2]; /* images (unless folded), groups */
     bool large;                       /* the result may be written past the caches */
     bool linear;                      /* row m of A is m pixels from the start */
+    bool changing;                    /* weights come with each launch */
+};
+
+struct packing {
+    const struct kernel_state *state;
+    const float *weights;
+    float *packed;
 };
 
 /* How many groups to take together: the least divisor that fills a vector. */
@@ -52,50 +58,26 @@ static int64_t row_floats(const struct conv_shape *s)
     return s->x_at[SPATIAL_MAX - 1] * s->window.stride[SPATIAL_MAX - 1];
 }
 
-/* Weights [M, C, taps] of merged groups from `first` on as B[tap][c][m]; zero between groups. */
-static void spread_weights(const struct kernel_state *state, const float *weights, int64_t first,
-                           float *b)
+/* Weights [M, C, taps] of merged group `index` in panels; zero between groups. */
+static void pack_group(void *context, int64_t index, int thread)
 {
-    const struct conv_shape *s = &state->shape;
-    int64_t taps = window_taps(&s->window), columns = s->group_out * state->merged;
-    memset(b, 0, (size_t)(taps * s->group_in * state->merged * columns) * sizeof(float));
+    const struct packing *p = context;
+    const struct conv_shape *s = &p->state->shape;
+    const struct gemm_plan *plan = &p->state->plan;
+    int64_t full = plan->size.vectors * VL, depth = plan->size.taps * plan->size.k;
+    int64_t columns = plan->size.n, floats = gemm_packed_floats(plan);
+    float *packed = p->packed + index * floats;
+    (void)thread;
+    memset(packed, 0, (size_t)floats * sizeof(float));
     for (int64_t m = 0; m < columns; m++) {
-        const float *from = weights + (first * s->group_out + m) * s->w_out;
-        int64_t row = m / s->group_out * s->group_in;
+        const float *from = p->weights + (index * columns + m) * s->w_out;
+        int64_t row = m / s->group_out * s->group_in, panel = m / full;
+        int64_t width = gemm_panel_vectors(plan, panel) * VL;
+        float *to = packed + panel * full * depth + row * width + m % full;
         for (int64_t c = 0; c < s->group_in; c++)
-            for (int64_t t = 0; t < taps; t++)
-                b[(t * s->group_in * state->merged + row + c) * columns + m] =
-                    from[c * s->w_in + t];
+            for (int64_t t = 0; t < plan->size.taps; t++)
+                to[(t * plan->size.k + c) * width] = from[c * s->w_in + t * s->w_tap];
     }
-}
-
-static enum status pack_groups(struct kernel_state *state, const float *weights, struct error *err)
-{
-    const struct gemm_size *size = &state->plan.size;
-    int64_t panels = state->plan.panels, packed = gemm_packed_floats(&state->plan);
-    float *b = gemm_alloc((size_t)(size->taps * size->k * size->n) * sizeof(float));
-    if (!b)
-        return FAIL_NO_MEMORY(err);
-    struct gemm_source_b from = {
-        .b = b, .tap = size->k * size->n, .row = size->n, .column = 1, .scale = 1.0f};
-    for (int64_t g = 0; g < state->groups; g++) {
-        spread_weights(state, weights, g * state->merged, b);
-        gemm_pack_b(&state->plan, &from, 0, panels, state->packed + g * packed);
-    }
-    free(b);
-    return STATUS_OK;
-}
-
-/* Weights [M, C, taps] become B[tap][c][m], one tap at a time. */
-static enum status pack_weights(struct kernel_state *state, const float *weights, struct error *err)
-{
-    const struct conv_shape *s = &state->shape;
-    if (s->window.group > 1)
-        return pack_groups(state, weights, err);
-    struct gemm_source_b from = {
-        .b = weights, .tap = 1, .row = s->w_in, .column = s->w_out, .scale = 1.0f};
-    gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
-    return STATUS_OK;
 }
 
 /* One tap, every pixel, one after the other in memory. */
@@ -138,6 +120,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     state->plan = gemm_variant(&size, row_floats(s), state->large, variant);
     state->post = s->post;
     state->linear = is_linear(s);
+    state->changing = !q->fixed[1];
     set_batches(state);
     return STATUS_OK;
 }
@@ -152,32 +135,50 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
     gemm_describe(&s->plan, text, size);
 }
 
+static size_t weight_bytes(const struct kernel_state *s)
+{
+    return (size_t)(gemm_packed_floats(&s->plan) * s->groups) * sizeof(float);
+}
+
 static size_t workspace(const struct kernel_state *s)
 {
-    return gemm_workspace(&s->plan);
+    return gemm_workspace(&s->plan) + (s->changing ? weight_bytes(s) : 0);
+}
+
+static float *panels(const struct kernel_state *s, const struct kernel_args *args)
+{
+    size_t before = gemm_workspace(&s->plan);
+    return s->packed ? s->packed : (float *)(void *)((char *)args->workspace + before);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err)
 {
-    size_t weight_bytes =
-        (size_t)(gemm_packed_floats(&state->plan) * state->groups) * sizeof(float);
+    size_t weights = state->changing ? 0 : weight_bytes(state);
     size_t bias_bytes =
         (size_t)(state->shape.out_channels + gemm_bias_floats(&state->plan)) * sizeof(float);
     size_t zero_bytes = (size_t)(state->shape.channels + VL) * sizeof(float);
-    state->packed = gemm_alloc(weight_bytes);
+    state->packed = weights ? gemm_alloc(weights) : NULL;
     state->bias = gemm_alloc(bias_bytes);
     state->zeros = gemm_alloc(zero_bytes);
-    if (!state->packed || !state->bias || !state->zeros)
+    if ((weights && !state->packed) || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
-    TRY(pack_weights(state, q->fixed[1], err));
     memset(state->zeros, 0, zero_bytes);
     memset(state->bias, 0, bias_bytes);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
     for (int k = 0; k < state->post.count; k++)
         state->post.steps[k].batch[1] = state->c_batch[1] * state->post.steps[k].column;
-    *packed_bytes = weight_bytes + bias_bytes + zero_bytes;
+    *packed_bytes = weights + bias_bytes + zero_bytes;
     return STATUS_OK;
+}
+
+static void pack(struct kernel_state *state, const struct kernel_args *args)
+{
+    struct packing packing = {state, args->in[1], panels(state, args)};
+    if (state->shape.window.group > 1)
+        pool_run(args->pool, state->groups, pack_group, &packing);
+    else
+        conv_pack(&state->shape, &state->plan, packing.weights, args->pool, packing.packed);
 }
 
 /* ---- rows ---- */
@@ -289,7 +290,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
     struct rows_source source = {state, args->in[0]};
     struct gemm_call call = {.rows = rows,
                              .source = &source,
-                             .b = state->packed,
+                             .b = panels(state, args),
                              .b_batch = gemm_packed_floats(&state->plan),
                              .b_period = state->groups,
                              .bias = state->bias,
@@ -313,15 +314,10 @@ static void release(struct kernel_state *state)
 }
 
 REGISTER_KERNEL(conv_igemm) = {
-    NATIVE(conv_igemm),
-    .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
-    .state_size = sizeof(struct kernel_state),
-    .plan = plan,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
-    .release = release,
+    NATIVE(conv_igemm),   .ops = OPS("Conv"),
+    .packs = 1u << 1,     .state_size = sizeof(struct kernel_state),
+    .plan = plan,         .variants = variants,
+    .describe = describe, .workspace = workspace,
+    .prepare = prepare,   .pack = pack,
+    .launch = launch,     .release = release,
 };

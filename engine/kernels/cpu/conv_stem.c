@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "engine/kernels/lib/conv_shape.h"
-#include "engine/kernels/lib/gemm.h"
 
 enum { CHANNELS_MAX = 16 };
 
@@ -18,9 +17,10 @@ struct kernel_state {
     struct conv_shape shape;
     struct gemm_plan plan;
     struct gemm_post post;
-    float *packed, *bias;
-    int64_t line;       /* floats of a padded line */
-    int64_t band_lines; /* most lines that a chunk reads */
+    float *packed, *bias; /* packed NULL: in the workspace */
+    bool changing;        /* weights come with each launch */
+    int64_t line;         /* floats of a padded line */
+    int64_t band_lines;   /* most lines that a chunk reads */
 };
 
 struct tuning {
@@ -192,6 +192,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     TRY(fits(&state->shape, why));
     state->plan = plan_of(q, &state->shape, variant);
     state->post = state->shape.post;
+    state->changing = !q->fixed[1];
     measure_band(state);
     return STATUS_OK;
 }
@@ -206,9 +207,25 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
     gemm_describe(&s->plan, text, size);
 }
 
-static size_t workspace(const struct kernel_state *s)
+/* Of the workspace: gemm's own, the bands, weights that change. */
+static size_t before_weights(const struct kernel_state *s)
 {
     return gemm_workspace(&s->plan) + (band_bytes(s) + ALIGN_TENSOR) * (size_t)s->plan.size.threads;
+}
+
+static size_t weight_bytes(const struct kernel_state *s)
+{
+    return (size_t)gemm_packed_floats(&s->plan) * sizeof(float);
+}
+
+static size_t workspace(const struct kernel_state *s)
+{
+    return before_weights(s) + (s->changing ? weight_bytes(s) : 0);
+}
+
+static float *panels(const struct kernel_state *s, const struct kernel_args *args)
+{
+    return s->packed ? s->packed : (float *)(void *)((char *)args->workspace + before_weights(s));
 }
 
 static void release(struct kernel_state *state)
@@ -217,42 +234,24 @@ static void release(struct kernel_state *state)
     free(state->bias);
 }
 
-/* Weights [M, C, y, x] in the order of the reduction: [M, y, x, C]. */
-static enum status pack_weights(struct kernel_state *state, const float *weights, struct error *err)
-{
-    const struct conv_shape *s = &state->shape;
-    int64_t taps = window_taps(&s->window), run = taps * s->channels;
-    float *ordered = gemm_alloc((size_t)(run * s->out_channels) * sizeof(float));
-    if (!ordered)
-        return FAIL_NO_MEMORY(err);
-    for (int64_t m = 0; m < s->out_channels; m++)
-        for (int64_t t = 0; t < taps; t++)
-            for (int64_t c = 0; c < s->channels; c++)
-                ordered[m * run + t * s->channels + c] = weights[m * s->w_out + c * s->w_in + t];
-    struct gemm_source_b from = {.b = ordered,
-                                 .tap = s->window.kernel[2] * s->channels,
-                                 .row = 1,
-                                 .column = run,
-                                 .scale = 1.0f};
-    gemm_pack_b(&state->plan, &from, 0, state->plan.panels, state->packed);
-    free(ordered);
-    return STATUS_OK;
-}
-
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err)
 {
-    size_t weight_bytes = (size_t)gemm_packed_floats(&state->plan) * sizeof(float);
-    size_t bias_bytes = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
-    state->packed = gemm_alloc(weight_bytes);
-    state->bias = gemm_alloc(bias_bytes);
-    if (!state->packed || !state->bias)
+    size_t weights = state->changing ? 0 : weight_bytes(state);
+    size_t bias = (size_t)gemm_bias_floats(&state->plan) * sizeof(float);
+    state->packed = weights ? gemm_alloc(weights) : NULL;
+    state->bias = gemm_alloc(bias);
+    if ((weights && !state->packed) || !state->bias)
         return FAIL_NO_MEMORY(err);
-    TRY(pack_weights(state, q->fixed[1], err));
-    memset(state->bias, 0, bias_bytes);
+    memset(state->bias, 0, bias);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
-    *packed_bytes = weight_bytes + bias_bytes;
+    *packed_bytes = weights + bias;
     return STATUS_OK;
+}
+
+static void pack(struct kernel_state *state, const struct kernel_args *args)
+{
+    conv_pack(&state->shape, &state->plan, args->in[1], args->pool, panels(state, args));
 }
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
@@ -264,7 +263,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
                              .source = &source,
                              .scratch = (char *)args->workspace + gemm_workspace(&state->plan),
                              .scratch_bytes = band_bytes(state) + ALIGN_TENSOR,
-                             .b = state->packed,
+                             .b = panels(state, args),
                              .bias = state->bias,
                              .c = args->out[0],
                              .c_row = s->y_pixel,
@@ -278,15 +277,10 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 }
 
 REGISTER_KERNEL(conv_stem) = {
-    NATIVE(conv_stem),
-    .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
-    .state_size = sizeof(struct kernel_state),
-    .plan = plan,
-    .variants = variants,
-    .describe = describe,
-    .workspace = workspace,
-    .prepare = prepare,
-    .launch = launch,
-    .release = release,
+    NATIVE(conv_stem),    .ops = OPS("Conv"),
+    .packs = 1u << 1,     .state_size = sizeof(struct kernel_state),
+    .plan = plan,         .variants = variants,
+    .describe = describe, .workspace = workspace,
+    .prepare = prepare,   .pack = pack,
+    .launch = launch,     .release = release,
 };

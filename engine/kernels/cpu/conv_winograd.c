@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "engine/kernels/lib/conv_shape.h"
-#include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/simd_square.h"
 #include "engine/kernels/lib/winograd.h"
 
 enum { CHANNELS_MIN = 8, LINE_FLOATS = 16, TASKS_PER_THREAD = 6 };
@@ -29,8 +29,9 @@ struct kernel_state {
     int64_t v_row, v_step, m_row, m_step; /* floats between tiles and between points */
     int64_t packed_step;
     int threads;
-    size_t block_bytes; /* V and M of one block */
-    float *packed, *bias, *zeros;
+    size_t block_bytes;           /* V and M of one block */
+    bool changing;                /* weights come with each launch */
+    float *packed, *bias, *zeros; /* packed NULL: in the workspace */
 };
 
 struct tuning {
@@ -132,6 +133,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                s->shape.y_pixel % VL == 0 && s->shape.y_image % VL == 0 &&
                s->post.light == s->post.count;
     s->packed_step = gemm_packed_floats(&s->plan[0]);
+    s->changing = !q->fixed[1];
     return STATUS_OK;
 }
 
@@ -161,9 +163,25 @@ static void describe(const struct kernel_state *s, char *text, size_t size)
              s->shared ? "shared" : "own", (long long)s->blocks, (long long)s->block);
 }
 
-static size_t workspace(const struct kernel_state *s)
+static size_t weight_bytes(const struct kernel_state *s)
+{
+    return (size_t)(s->packed_step * s->points) * sizeof(float);
+}
+
+/* Of all threads, less weights that change, which lie behind it. */
+static size_t block_workspace(const struct kernel_state *s)
 {
     return task_bytes(s) * (s->shared ? 1 : (size_t)s->threads);
+}
+
+static size_t workspace(const struct kernel_state *s)
+{
+    return block_workspace(s) + (s->changing ? weight_bytes(s) : 0);
+}
+
+static float *panels(const struct kernel_state *s, const struct kernel_args *args)
+{
+    return s->packed ? s->packed : (float *)(void *)((char *)args->workspace + block_workspace(s));
 }
 
 static void release(struct kernel_state *state)
@@ -173,40 +191,70 @@ static void release(struct kernel_state *state)
     free(state->zeros);
 }
 
-static enum status pack_weights(struct kernel_state *state, const float *weights, struct error *err)
+struct packing {
+    const struct kernel_state *state;
+    const float *weights;
+    float *packed;
+};
+
+/* Taps of up to VL output channels from m on, of input channel c: to[tap * VL + lane]. */
+static void load_taps(const struct conv_shape *s, const float *weights, int64_t m, int64_t c,
+                      float *to)
 {
-    const struct conv_shape *s = &state->shape;
-    int64_t one = s->channels * s->out_channels;
-    float *u = gemm_alloc((size_t)(one * state->points) * sizeof(float));
-    if (!u)
-        return FAIL_NO_MEMORY(err);
-    winograd_weights(state->out, weights, s->w_out, s->w_in, s->channels, s->out_channels, u);
-    for (int p = 0; p < state->points; p++) {
-        struct gemm_source_b from = {
-            .b = u + p * one, .row = s->out_channels, .column = 1, .scale = 1.0f};
-        gemm_pack_b(&state->plan[0], &from, 0, state->plan[0].panels,
-                    state->packed + p * state->packed_step);
+    const float *from = weights + m * s->w_out + c * s->w_in;
+    int64_t count = s->out_channels - m < VL ? s->out_channels - m : VL;
+    if (s->w_tap == 1) {
+        float *rows[WINOGRAD_TAPS];
+        for (int t = 0; t < WINOGRAD_TAPS; t++)
+            rows[t] = to + t * VL;
+        for (int64_t t = 0; t < WINOGRAD_TAPS; t += VL)
+            turn_columns(from + t, s->w_out, rows + t,
+                         WINOGRAD_TAPS - t < VL ? WINOGRAD_TAPS - t : VL, count);
+        return;
     }
-    free(u);
-    return STATUS_OK;
+    for (int t = 0; t < WINOGRAD_TAPS; t++)
+        for (int64_t lane = 0; lane < VL; lane++)
+            to[t * VL + lane] = lane < count ? from[lane * s->w_out + t * s->w_tap] : 0.0f;
+}
+
+/* Of one panel: every point of it has its own matrix. */
+static void pack_panel(void *context, int64_t panel, int thread)
+{
+    const struct packing *p = context;
+    const struct kernel_state *state = p->state;
+    const struct gemm_plan *plan = &state->plan[0];
+    int64_t vectors = gemm_panel_vectors(plan, panel), first = panel * plan->size.vectors * VL;
+    float *to = p->packed + first * plan->size.k;
+    (void)thread;
+    for (int64_t c = 0; c < plan->size.k; c++)
+        for (int64_t v = 0; v < vectors; v++, to += VL) {
+            float taps[WINOGRAD_TAPS * VL];
+            load_taps(&state->shape, p->weights, first + v * VL, c, taps);
+            winograd_weights(state->out, taps, to, state->packed_step);
+        }
+}
+
+static void pack(struct kernel_state *state, const struct kernel_args *args)
+{
+    struct packing packing = {state, args->in[1], panels(state, args)};
+    pool_run(args->pool, state->plan[0].panels, pack_panel, &packing);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err)
 {
-    size_t weight_bytes = (size_t)(state->packed_step * state->points) * sizeof(float);
+    size_t weights = state->changing ? 0 : weight_bytes(state);
     size_t bias_bytes = (size_t)padded(state->shape.out_channels) * sizeof(float);
     size_t zero_bytes = (size_t)padded(state->shape.channels) * sizeof(float);
-    state->packed = gemm_alloc(weight_bytes);
+    state->packed = weights ? gemm_alloc(weights) : NULL;
     state->bias = gemm_alloc(bias_bytes);
     state->zeros = gemm_alloc(zero_bytes);
-    if (!state->packed || !state->bias || !state->zeros)
+    if ((weights && !state->packed) || !state->bias || !state->zeros)
         return FAIL_NO_MEMORY(err);
-    TRY(pack_weights(state, q->fixed[1], err));
     memset(state->zeros, 0, zero_bytes);
     memset(state->bias, 0, bias_bytes);
     gemm_post_take_bias(q, &state->post, state->bias, state->shape.out_channels);
-    *packed_bytes = weight_bytes + bias_bytes + zero_bytes;
+    *packed_bytes = weights + bias_bytes + zero_bytes;
     return STATUS_OK;
 }
 
@@ -326,7 +374,7 @@ static void multiply(const struct block *b, struct pool *pool)
     int64_t points = s->points;
     struct gemm_call call = {.rows = point_rows,
                              .source = b,
-                             .b = s->packed,
+                             .b = panels(s, b->args),
                              .b_batch = s->packed_step,
                              .c = b->m,
                              .c_row = s->m_row,
@@ -391,7 +439,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 REGISTER_KERNEL(conv_winograd) = {
     NATIVE(conv_winograd),
     .ops = OPS("Conv"),
-    .packs = 1u << 1 | 1u << 2,
+    .packs = 1u << 1,
     .rel_error = 2e-5,
     .state_size = sizeof(struct kernel_state),
     .plan = plan,
@@ -399,6 +447,7 @@ REGISTER_KERNEL(conv_winograd) = {
     .describe = describe,
     .workspace = workspace,
     .prepare = prepare,
+    .pack = pack,
     .launch = launch,
     .release = release,
 };

@@ -10,6 +10,25 @@ static void spatial_strides(const struct desc *desc, int rank, int64_t *to)
         to[k] = k < SPATIAL_MAX - rank ? 0 : desc->stride[2 + k - (SPATIAL_MAX - rank)];
 }
 
+/* In either layout of weights their taps follow each other at one distance. */
+static enum status read_taps(const struct desc *w, int rank, struct conv_shape *s,
+                             struct error *why)
+{
+    int64_t at[SPATIAL_MAX], expected = 0;
+    spatial_strides(w, rank, at);
+    s->w_tap = 0;
+    for (int k = SPATIAL_MAX - 1; k >= 0; k--) {
+        if (s->window.kernel[k] == 1)
+            continue;
+        if (!s->w_tap)
+            s->w_tap = at[k];
+        else if (at[k] != expected)
+            return UNSUPPORTED(why, "taps of the weights are not evenly spaced");
+        expected = at[k] * s->window.kernel[k];
+    }
+    return STATUS_OK;
+}
+
 static enum status read_memory(const struct kernel_query *q, bool planes, struct conv_shape *s,
                                struct error *why)
 {
@@ -22,7 +41,6 @@ static enum status read_memory(const struct kernel_query *q, bool planes, struct
     spatial_strides(y, rank, s->y_at);
     s->w_out = w->stride[0];
     s->w_in = w->stride[1];
-    spatial_strides(w, rank, s->w_at);
     if (s->x_channel != 1 && !planes)
         return UNSUPPORTED(why, "channels of the input are not dense");
     if (y->stride[1] != 1 && y->shape.dim[1] > 1)
@@ -40,7 +58,7 @@ static enum status read_memory(const struct kernel_query *q, bool planes, struct
     }
     if (!s->y_pixel)
         s->y_pixel = s->out_channels;
-    return STATUS_OK;
+    return read_taps(w, rank, s, why);
 }
 
 static enum status read_posts(const struct kernel_query *q, bool folded, struct conv_shape *s,
@@ -74,8 +92,6 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
     *s = (struct conv_shape){0};
     if (!query_all_dtype(q, DTYPE_F32))
         return UNSUPPORTED(why, "only f32");
-    if (!q->fixed[1])
-        return UNSUPPORTED(why, "weights are not constant");
     const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape;
     struct window window;
     TRY(window_from_node(q->node, x, w->dim + 2, &window, why));
@@ -96,6 +112,17 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
     if (s->bias)
         prepend_bias(s);
     return STATUS_OK;
+}
+
+void conv_pack(const struct conv_shape *s, const struct gemm_plan *plan, const float *weights,
+               struct pool *pool, float *packed)
+{
+    struct gemm_plan order = *plan; /* a tap of the plan may be a line of taps */
+    struct gemm_source_b from = {
+        .b = weights, .tap = s->w_tap, .row = s->w_in, .column = s->w_out, .scale = 1.0f};
+    order.size.taps = window_taps(&s->window);
+    order.size.k = s->channels;
+    gemm_pack(&order, &from, pool, packed);
 }
 
 int64_t conv_batches(const struct conv_shape *s)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A Conv node as its native kernels see it: three spatial dimensions, strides in memory, channels
- * dense in input and output, weights constant. */
+ * dense in input and output. Weights may be constant, which are packed once, or come with each
+ * launch, which packs them first: large ones into its workspace. */
 #ifndef ENGINE_KERNELS_LIB_CONV_SHAPE_H
 #define ENGINE_KERNELS_LIB_CONV_SHAPE_H
 
-#include "engine/kernels/lib/gemm_post.h"
+#include "engine/kernels/lib/gemm.h"
 #include "engine/ops/lib/window.h"
 
 struct conv_shape {
@@ -14,9 +15,9 @@ struct conv_shape {
     int64_t group_in, group_out;            /* channels per group */
     int64_t x_image, x_channel, x_at[SPATIAL_MAX];
     int64_t y_image, y_at[SPATIAL_MAX], y_pixel;
-    int64_t w_out, w_in, w_at[SPATIAL_MAX]; /* of the weights */
-    int64_t pixels;                         /* of one output image */
-    bool bias, folded;                      /* folded: all images are rows of one product */
+    int64_t w_out, w_in, w_tap; /* of the weights; taps one after the other */
+    int64_t pixels;             /* of one output image */
+    bool bias, folded;          /* folded: all images are rows of one product */
     struct gemm_axes axes;
     struct gemm_post post; /* begins with the bias if there is one */
 };
@@ -31,6 +32,12 @@ enum conv_wish {
 #define conv_shape_from SIMD_FN(conv_shape_from)
 enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struct conv_shape *shape,
                             struct error *why);
+
+/* Weights of a convolution without groups as B[tap][channel][output channel], by all threads. A tap
+ * of the plan is one of the weights, or a whole line of them. */
+#define conv_pack SIMD_FN(conv_pack)
+void conv_pack(const struct conv_shape *shape, const struct gemm_plan *plan, const float *weights,
+               struct pool *pool, float *packed);
 
 /* Number of products of `folded` images, and their rows. */
 #define conv_batches SIMD_FN(conv_batches)

@@ -63,6 +63,31 @@ static void pack_columns(const float *from, const struct gemm_source_b *b, int64
     }
 }
 
+/* Taps innermost, a column's elements one after the other: weights [N, K, taps]. All taps at once,
+ * so that each line of memory is read once. */
+static void pack_taps(const struct gemm_size *s, const float *from, int64_t column, int64_t count,
+                      int64_t width, float *to)
+{
+    int64_t all = s->taps * s->k, k = 0, tap = 0;
+    for (int64_t at = 0; at < all; at += VL) {
+        float *rows[VL];
+        int64_t depth = all - at < VL ? all - at : VL;
+        for (int64_t i = 0; i < depth; i++) {
+            rows[i] = to + (tap * s->k + k) * width;
+            if (++tap == s->taps) {
+                tap = 0;
+                k++;
+            }
+        }
+        for (int64_t n = 0; n < width; n += VL) {
+            int64_t columns = count - n < VL ? count - n : VL;
+            turn_columns(from + n * column + at, column, rows, depth, columns);
+            for (int64_t i = 0; i < depth; i++)
+                rows[i] += VL;
+        }
+    }
+}
+
 void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from, int64_t first,
                  int64_t last, float *packed)
 {
@@ -72,6 +97,10 @@ void gemm_pack_b(const struct gemm_plan *plan, const struct gemm_source_b *from,
         int64_t width = gemm_panel_vectors(plan, panel) * VL, left = s->n - panel * full;
         int64_t count = left < width ? left : width;
         float *to = packed + panel * full * s->taps * s->k;
+        if (from->tap == 1 && from->row == s->taps && from->scale == 1.0f) {
+            pack_taps(s, from->b + panel * full * from->column, from->column, count, width, to);
+            continue;
+        }
         for (int64_t tap = 0; tap < s->taps; tap++, to += s->k * width) {
             const float *b = from->b + tap * from->tap + panel * full * from->column;
             if (from->column != 1) {

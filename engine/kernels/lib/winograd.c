@@ -6,44 +6,58 @@
 /* ---- weights ---- */
 
 /* The points of F(4x4) are 0, A, -A, B, -B and infinity. */
-#define A        0.75
-#define B        1.5
-#define WEIGHT_A (1 / (2 * A * A * (A * A - B * B)))
-#define WEIGHT_B (1 / (2 * B * B * (B * B - A * A)))
+#define A 0.75
+#define B 1.5
 
-static const double weights_4[6][3] = {
-    {1 / (A * A * B * B), 0, 0},
-    {WEIGHT_A, WEIGHT_A *A, WEIGHT_A *A *A},
-    {WEIGHT_A, -WEIGHT_A *A, WEIGHT_A *A *A},
-    {WEIGHT_B, WEIGHT_B *B, WEIGHT_B *B *B},
-    {WEIGHT_B, -WEIGHT_B *B, WEIGHT_B *B *B},
-    {0, 0, 1},
-};
-static const double weights_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+/* Of the points x and -x: scale (w0 + x^2 w2) +- scale x w1, scale being 1 / (2 x^2 (x^2 - y^2)).
+ */
+#define SCALE(x, y) (1 / (2 * (x) * (x) * ((x) * (x) - (y) * (y))))
 
-/* u = G w G^T for one pair of channels; step: between points. */
-static void transform_weights(int side, const double (*g)[3], const float *w, float *u,
-                              int64_t step)
+SIMD_INLINE void weight_pair(double x, double y, const vf *w, int stride, vf *u, int step)
 {
-    for (int i = 0; i < side; i++) {
-        double row[3];
-        for (int x = 0; x < 3; x++)
-            row[x] =
-                g[i][0] * (double)w[x] + g[i][1] * (double)w[3 + x] + g[i][2] * (double)w[6 + x];
-        for (int j = 0; j < side; j++)
-            u[(i * side + j) * step] =
-                (float)(row[0] * g[j][0] + row[1] * g[j][1] + row[2] * g[j][2]);
+    vf even = vf_fma(vf_set1((float)(SCALE(x, y) * x * x)), w[2 * stride],
+                     vf_mul(vf_set1((float)SCALE(x, y)), w[0]));
+    vf odd = vf_mul(vf_set1((float)(SCALE(x, y) * x)), w[stride]);
+    u[0] = vf_add(even, odd);
+    u[step] = vf_sub(even, odd);
+}
+
+/* u = G w along one line of three taps, `stride` vectors apart; step: between those of u. */
+SIMD_INLINE void weight_line(int out, const vf *w, int stride, vf *u, int step)
+{
+    if (out == 4) {
+        u[0] = vf_mul(vf_set1((float)(1 / (A * A * B * B))), w[0]);
+        weight_pair(A, B, w, stride, u + step, step);
+        weight_pair(B, A, w, stride, u + 3 * step, step);
+    } else {
+        vf half = vf_set1(0.5f), even = vf_mul(half, vf_add(w[0], w[2 * stride]));
+        u[0] = w[0];
+        u[step] = vf_fma(half, w[stride], even);
+        u[2 * step] = vf_fnma(half, w[stride], even);
+    }
+    u[(out + 1) * step] = w[2 * stride];
+}
+
+SIMD_INLINE void weight_tile(int out, const float *taps, float *u, int64_t step)
+{
+    vf w[WINOGRAD_TAPS], columns[3 * WINOGRAD_SIDE_MAX], line[WINOGRAD_SIDE_MAX];
+    UNROLLED (t, WINOGRAD_TAPS)
+        w[t] = vf_load(taps + t * VL);
+    UNROLLED (x, 3)
+        weight_line(out, w + x, 3, columns + x, 3);
+    UNROLLED (y, out + 2) {
+        weight_line(out, columns + 3 * y, 1, line, 1);
+        UNROLLED (x, out + 2)
+            vf_store(u + (y * (out + 2) + x) * step, line[x]);
     }
 }
 
-void winograd_weights(int out, const float *weights, int64_t w_out, int64_t w_in, int64_t channels,
-                      int64_t out_channels, float *u)
+void winograd_weights(int out, const float *taps, float *u, int64_t step)
 {
-    const double(*g)[3] = out == 4 ? weights_4 : weights_2;
-    for (int64_t c = 0; c < channels; c++)
-        for (int64_t m = 0; m < out_channels; m++)
-            transform_weights(out + 2, g, weights + m * w_out + c * w_in, u + c * out_channels + m,
-                              channels * out_channels);
+    if (out == 4)
+        weight_tile(4, taps, u, step);
+    else
+        weight_tile(2, taps, u, step);
 }
 
 /* ---- input ---- */

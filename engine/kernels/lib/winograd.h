@@ -7,13 +7,13 @@
  *
  * F(4x4) uses the points 0, 3/4, -3/4, 3/2, -3/2: a third of the rounding error of the textbook's
  * 0, 1, -1, 2, -2 (3e-6 of the largest result against 8e-6 at 512 channels) for the same number of
- * multiply-adds in the input's transform. The transform of the weights is done in double. */
+ * multiply-adds in the input's transform. */
 #ifndef ENGINE_KERNELS_LIB_WINOGRAD_H
 #define ENGINE_KERNELS_LIB_WINOGRAD_H
 
 #include "engine/kernels/lib/gemm_post.h"
 
-enum { WINOGRAD_SIDE_MAX = 6, WINOGRAD_POINTS_MAX = 36 };
+enum { WINOGRAD_SIDE_MAX = 6, WINOGRAD_POINTS_MAX = 36, WINOGRAD_TAPS = 9 };
 
 /* One tile of input, channels [0, channels): v[point * step + channel]; writes whole vectors.
  * pixels: of the tile, row by row; out: 2 or 4. */
@@ -37,9 +37,8 @@ struct winograd_tile {
 #define winograd_output SIMD_FN(winograd_output)
 void winograd_output(int out, const struct winograd_tile *tile);
 
-/* weights [M, C, 3, 3] with strides w_out, w_in -> u[point][c][m]. */
+/* taps[tap * VL + lane] of VL output channels and one input channel -> u[point * step + lane]. */
 #define winograd_weights SIMD_FN(winograd_weights)
-void winograd_weights(int out, const float *weights, int64_t w_out, int64_t w_in, int64_t channels,
-                      int64_t out_channels, float *u);
+void winograd_weights(int out, const float *taps, float *u, int64_t step);
 
 #endif
