@@ -117,12 +117,6 @@ static enum status shape_of_query(const struct kernel_query *q, struct decoder_s
     return decoder_shape_from(q->node, in, s, why);
 }
 
-static bool is_weight(int input)
-{
-    return input == DECODER_QUERY || input == DECODER_WEIGHTS || input == DECODER_BIAS ||
-           input == DECODER_OUTPUT;
-}
-
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *state,
                         struct error *why)
 {
@@ -132,8 +126,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         enum dtype want = k == DECODER_LENGTHS ? DTYPE_I32 : DTYPE_F32;
         if (q->in[k].dtype != want || !desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain %s", k, dtype_name(want));
-        if (is_weight(k) && !q->fixed[k])
-            return UNSUPPORTED(why, "weights come at run time");
     }
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
@@ -165,46 +157,56 @@ static void release(struct kernel_state *state)
     free(state->layers);
 }
 
-static bool pack(struct product *p, const float *weights, int64_t n, size_t *bytes)
+static bool alloc_panels(struct product *p, size_t *bytes)
 {
     size_t size = (size_t)gemm_packed_floats(&p->plan) * sizeof(float);
-    struct gemm_source_b from = {.b = weights, .row = n, .column = 1, .scale = 1};
     p->packed = gemm_alloc(size);
     *bytes += size;
-    if (p->packed)
-        gemm_pack_b(&p->plan, &from, 0, p->plan.panels, p->packed);
     return p->packed;
 }
 
-static bool pack_layer(const struct kernel_query *q, struct kernel_state *state, int64_t layer,
-                       size_t *bytes)
+static bool alloc_layer(const struct kernel_state *state, struct product *p, size_t *bytes)
 {
-    int64_t d = state->s.hidden;
-    struct product *p = &state->layers[layer];
-    const float *bias = (const float *)q->fixed[DECODER_BIAS] + layer * 4 * d;
     *p = state->layer;
     size_t size = (size_t)gemm_bias_floats(&p->plan) * sizeof(float);
     p->bias = gemm_alloc(size);
     *bytes += size;
-    if (!p->bias)
-        return false;
-    memset(p->bias, 0, size);
-    for (int64_t k = 0; k < 4 * d; k++)
-        p->bias[k] = bias[k] + (k / d == 2 ? (float)state->s.forget_bias : 0);
-    return pack(p, (const float *)q->fixed[DECODER_WEIGHTS] + layer * 12 * d * d, 4 * d, bytes);
+    if (p->bias)
+        memset(p->bias, 0, size);
+    return p->bias && alloc_panels(p, bytes);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err)
 {
     const struct decoder_shape *s = &state->s;
+    (void)q;
     state->layers = calloc((size_t)s->layers, sizeof(*state->layers));
-    bool fine = state->layers &&
-                pack(&state->query, q->fixed[DECODER_QUERY], s->attention, packed_bytes) &&
-                pack(&state->output, q->fixed[DECODER_OUTPUT], s->vocabulary, packed_bytes);
+    bool fine = state->layers && alloc_panels(&state->query, packed_bytes) &&
+                alloc_panels(&state->output, packed_bytes);
     for (int64_t k = 0; fine && k < s->layers; k++)
-        fine = pack_layer(q, state, k, packed_bytes);
+        fine = alloc_layer(state, &state->layers[k], packed_bytes);
     return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+static void pack_product(const struct product *p, const float *weights, struct pool *pool)
+{
+    struct gemm_source_b from = {.b = weights, .row = p->plan.size.n, .column = 1, .scale = 1};
+    gemm_pack(&p->plan, &from, pool, p->packed);
+}
+
+static void pack(struct kernel_state *state, const struct kernel_args *args)
+{
+    int64_t d = state->s.hidden;
+    const float *weights = args->in[DECODER_WEIGHTS], *bias = args->in[DECODER_BIAS];
+    pack_product(&state->query, args->in[DECODER_QUERY], args->pool);
+    pack_product(&state->output, args->in[DECODER_OUTPUT], args->pool);
+    for (int64_t layer = 0; layer < state->s.layers; layer++, bias += 4 * d) {
+        struct product *p = &state->layers[layer];
+        for (int64_t k = 0; k < 4 * d; k++)
+            p->bias[k] = bias[k] + (k / d == 2 ? (float)state->s.forget_bias : 0);
+        pack_product(p, weights + layer * 12 * d * d, args->pool);
+    }
 }
 
 /* ---- a step ---- */
@@ -442,6 +444,7 @@ REGISTER_KERNEL(decoder_loop) = {
     .plan = plan,
     .workspace = workspace,
     .prepare = prepare,
+    .pack = pack,
     .launch = launch,
     .release = release,
 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/kernels/lib/simd_square.h"
+
 enum {
     PART_BYTES = 768 << 10, /* recurrent weights that a second cache keeps between steps */
     PART_LINES = 8,         /* least batch of a part that runs by itself */
@@ -89,9 +91,6 @@ static enum status check_tensors(const struct kernel_query *q, struct error *why
             return UNSUPPORTED(why, "input %d is %s", k, dtype_name(q->in[k].dtype));
         if (!desc_is_plain(&q->in[k]))
             return UNSUPPORTED(why, "input %d is not plain", k);
-        bool weight = k == RNN_W || k == RNN_R || k == RNN_BIAS;
-        if (weight && !q->fixed[k])
-            return UNSUPPORTED(why, "weights come at run time");
     }
     for (int k = 0; k < q->out_count; k++)
         if (q->out[k].dtype != DTYPE_NONE && !desc_is_plain(&q->out[k]))
@@ -142,17 +141,29 @@ size_t rnn_workspace(const struct kernel_state *state)
 
 /* ---- packing ---- */
 
-static void pack_recurrent(const struct kernel_state *state, const struct rnn_phase_gates *gates,
-                           const float *r, float *to)
+/* R of one launch, and where its blocks of units go. */
+struct recurrent {
+    const struct kernel_state *state;
+    const float *r; /* [gates][H][H] */
+    const struct rnn_weights *to;
+};
+
+static void pack_block(void *context, int64_t block, int thread)
 {
-    int64_t hidden = state->shape.hidden;
-    for (int64_t block = 0; block < state->blocks; block++)
-        for (int64_t k = 0; k < hidden; k++)
-            for (int g = gates->first; g < gates->first + gates->count; g++)
-                for (int64_t lane = 0; lane < VL; lane++, to++) {
-                    int64_t unit = block * VL + lane;
-                    *to = unit < hidden ? r[(g * hidden + unit) * hidden + k] : 0;
-                }
+    const struct recurrent *from = context;
+    const struct rnn_kernel *kernel = from->state->kernel;
+    int64_t hidden = from->state->shape.hidden, unit = block * VL;
+    int64_t units = hidden - unit < VL ? hidden - unit : VL;
+    (void)thread;
+    for (int p = 0; p < kernel->phases; p++) {
+        int first = kernel->phase_gates[p].first, count = kernel->phase_gates[p].count;
+        struct turn turn = {.from_row = hidden, .to_row = count * VL};
+        for (int g = 0; g < count; g++) {
+            turn.from = from->r + ((first + g) * hidden + unit) * hidden;
+            turn.to = from->to->r[p] + (unit * hidden) * count + g * VL;
+            turn_rows(turn, units, hidden, vf_set1(1.0f));
+        }
+    }
 }
 
 /* bias: x's half, then r's. */
@@ -177,33 +188,34 @@ static float *alloc_floats(int64_t count, size_t *total)
     return floats;
 }
 
-static bool pack_direction(const struct kernel_query *q, struct kernel_state *state, int direction,
-                           size_t *bytes)
+static bool alloc_direction(struct kernel_state *state, struct rnn_weights *to, size_t *bytes)
 {
-    struct rnn_weights *to = &state->weights[direction];
     const struct rnn_kernel *kernel = state->kernel;
-    int64_t hidden = state->shape.hidden, width = state->shape.gates * hidden;
-    bool biased = query_in(q, RNN_BIAS);
     bool fine = (to->w = alloc_floats(gemm_packed_floats(&state->projection), bytes)) &&
                 (to->bias = alloc_floats(gemm_bias_floats(&state->projection), bytes)) &&
                 (to->apart = alloc_floats(state->blocks * VL, bytes));
     for (int p = 0; fine && p < kernel->phases; p++) {
-        int64_t panel = hidden * kernel->phase_gates[p].count * VL;
+        int64_t panel = state->shape.hidden * kernel->phase_gates[p].count * VL;
         fine = (to->r[p] = alloc_floats(state->blocks * panel, bytes)) != NULL;
     }
-    if (!fine)
-        return false;
-    struct gemm_source_b from = {.b = (const float *)q->fixed[RNN_W] +
-                                      direction * width * state->shape.input,
-                                 .row = 1,
-                                 .column = state->shape.input,
-                                 .scale = 1};
-    gemm_pack_b(&state->projection, &from, 0, state->projection.panels, to->w);
-    const float *r = (const float *)q->fixed[RNN_R] + direction * width * hidden;
-    for (int p = 0; p < kernel->phases; p++)
-        pack_recurrent(state, &kernel->phase_gates[p], r, to->r[p]);
-    pack_bias(state, biased ? (const float *)q->fixed[RNN_BIAS] + direction * 2 * width : NULL, to);
-    return true;
+    return fine;
+}
+
+void rnn_pack(struct kernel_state *state, const struct kernel_args *args)
+{
+    const struct rnn_shape *s = &state->shape;
+    int64_t width = s->gates * s->hidden;
+    const float *w = args->in[RNN_W], *r = args->in[RNN_R];
+    const float *bias = state->given >> RNN_BIAS & 1 ? args->in[RNN_BIAS] : NULL;
+    for (int d = 0; d < s->directions; d++) {
+        struct rnn_weights *to = &state->weights[d];
+        struct gemm_source_b from = {
+            .b = w + d * width * s->input, .row = 1, .column = s->input, .scale = 1};
+        struct recurrent recurrent = {state, r + d * width * s->hidden, to};
+        gemm_pack(&state->projection, &from, args->pool, to->w);
+        pool_run(args->pool, state->blocks, pack_block, &recurrent);
+        pack_bias(state, bias ? bias + d * 2 * width : NULL, to);
+    }
 }
 
 void rnn_release(struct kernel_state *state)
@@ -220,8 +232,9 @@ void rnn_release(struct kernel_state *state)
 enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
                         size_t *packed_bytes, struct error *err)
 {
+    (void)q;
     for (int d = 0; d < state->shape.directions; d++)
-        if (!pack_direction(q, state, d, packed_bytes))
+        if (!alloc_direction(state, &state->weights[d], packed_bytes))
             return FAIL_NO_MEMORY(err);
     return STATUS_OK;
 }

@@ -99,6 +99,9 @@ size_t rnn_workspace(const struct kernel_state *state);
 #define rnn_prepare SIMD_FN(rnn_prepare)
 enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
                         size_t *packed_bytes, struct error *err);
+/* All weights, whether they are constant or come with each launch: they stay in the state. */
+#define rnn_pack SIMD_FN(rnn_pack)
+void rnn_pack(struct kernel_state *state, const struct kernel_args *args);
 #define rnn_launch SIMD_FN(rnn_launch)
 void rnn_launch(const struct kernel_state *state, const struct kernel_args *args);
 #define rnn_release SIMD_FN(rnn_release)
@@ -108,6 +111,6 @@ void rnn_release(struct kernel_state *state);
 #define RNN_HOOKS                                                                                  \
     .packs = 1u << RNN_W | 1u << RNN_R | 1u << RNN_BIAS,                                           \
     .state_size = sizeof(struct kernel_state), .workspace = rnn_workspace, .prepare = rnn_prepare, \
-    .launch = rnn_launch, .release = rnn_release
+    .pack = rnn_pack, .launch = rnn_launch, .release = rnn_release
 
 #endif
