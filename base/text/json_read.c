@@ -101,6 +101,14 @@ static const char *skip_value(const char *at)
     return depth == 0 ? at : NULL;
 }
 
+const char *json_text_at(const char *at, char *text, size_t size, size_t *length)
+{
+    struct text found = {text, 0, size};
+    const char *behind = read_text(at, &found);
+    *length = found.used;
+    return behind;
+}
+
 bool json_read_text(const char *json, const char *key, char *text, size_t size)
 {
     char name[64];

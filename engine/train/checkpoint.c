@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/train/checkpoint.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/build_info.h"
+#include "base/registry.h"
+#include "base/system/hash.h"
+#include "base/system/output.h"
+
+#define FORMAT "ridge checkpoint 1"
+
+enum { FIXED_NOTES = 7, NUMBER_TEXT = 24 };
+
+static const struct {
+    enum dtype dtype;
+    const char *type;
+} types[] = {{DTYPE_F32, "F32"},   {DTYPE_F64, "F64"},        {DTYPE_F16, "F16"},
+             {DTYPE_BF16, "BF16"}, {DTYPE_F8E4M3, "F8_E4M3"}, {DTYPE_I64, "I64"},
+             {DTYPE_I32, "I32"},   {DTYPE_I16, "I16"},        {DTYPE_I8, "I8"},
+             {DTYPE_U64, "U64"},   {DTYPE_U32, "U32"},        {DTYPE_U16, "U16"},
+             {DTYPE_U8, "U8"},     {DTYPE_BOOL, "BOOL"}};
+
+static const char *type_of(enum dtype dtype)
+{
+    for (int k = 0; k < ARRAY_COUNT(types); k++)
+        if (types[k].dtype == dtype)
+            return types[k].type;
+    return NULL;
+}
+
+enum dtype checkpoint_dtype(const struct safetensor *tensor)
+{
+    for (int k = 0; k < ARRAY_COUNT(types); k++)
+        if (strcmp(types[k].type, tensor->type) == 0)
+            return types[k].dtype;
+    return DTYPE_NONE;
+}
+
+/* Of everything that the file says but for the checksum itself. */
+static uint64_t checksum(const struct safetensors *contents)
+{
+    uint64_t hash = 0;
+    for (int k = 0; k < contents->note_count; k++) {
+        const struct safetensors_note *note = &contents->notes[k];
+        if (strcmp(note->key, "checksum") == 0)
+            continue;
+        hash = hash64_more(hash, note->key, strlen(note->key));
+        hash = hash64_more(hash, note->text, strlen(note->text));
+    }
+    for (int k = 0; k < contents->count; k++) {
+        const struct safetensor *t = &contents->tensors[k];
+        hash = hash64_more(hash, t->name, strlen(t->name));
+        hash = hash64_more(hash, t->type, strlen(t->type));
+        hash = hash64_more(hash, t->dim, (size_t)t->rank * sizeof(t->dim[0]));
+        hash = hash64_more(hash, t->data, t->bytes);
+    }
+    return hash;
+}
+
+/* ---- writing ---- */
+
+/* The input of the executable that a state is. */
+static int input_of(const struct graph *g, const struct state *state)
+{
+    for (int k = 0; k < g->input_count; k++)
+        if (g->inputs[k] == state->before)
+            return k;
+    return NONE;
+}
+
+static enum status collect(struct exe *exe, struct safetensors *contents, struct error *err)
+{
+    const struct graph *g = exe_graph(exe);
+    contents->tensors =
+        arena_array(&contents->arena, (size_t)g->state_count + 1, sizeof(*contents->tensors));
+    if (!contents->tensors)
+        return FAIL_NO_MEMORY(err);
+    for (int s = 0; s < g->state_count; s++) {
+        const struct value *value = &g->values[g->states[s].before];
+        struct safetensor *t = &contents->tensors[contents->count++];
+        *t = (struct safetensor){.name = value->name,
+                                 .type = type_of(value->dtype),
+                                 .rank = value->shape.rank,
+                                 .data = exe_input(exe, input_of(g, &g->states[s])),
+                                 .bytes =
+                                     (size_t)shape_count(&value->shape) * dtype_size(value->dtype)};
+        memcpy(t->dim, value->shape.dim, (size_t)t->rank * sizeof(t->dim[0]));
+        if (!t->type)
+            return UNSUPPORTED(err, "state \"%s\" is of type %s, which checkpoints do not hold",
+                               value->name, dtype_name(value->dtype));
+    }
+    return STATUS_OK;
+}
+
+static void add_note(struct safetensors *contents, const char *key, const char *text)
+{
+    contents->notes[contents->note_count++] =
+        (struct safetensors_note){.key = key, .text = text ? text : ""};
+}
+
+static enum status write_file(const char *path, const struct safetensors *contents,
+                              struct error *err)
+{
+    struct output out;
+    TRY(output_open(&out, path, OUTPUT_PRECIOUS, err));
+    enum status status = safetensors_write(out.stream, contents, err);
+    return output_close(&out, status, err);
+}
+
+enum status checkpoint_save(const char *path, struct exe *exe, const struct checkpoint_about *about,
+                            struct error *err)
+{
+    struct safetensors_note notes[FIXED_NOTES + CHECKPOINT_NOTES];
+    struct safetensors contents = {.notes = notes};
+    char step[NUMBER_TEXT], seed[NUMBER_TEXT], sum[HASH64_TEXT];
+    if (about->more_count > CHECKPOINT_NOTES)
+        return FAIL(err, STATUS_FAILED, "%d notes are more than a checkpoint takes",
+                    about->more_count);
+    snprintf(step, sizeof(step), "%" PRId64, about->step);
+    snprintf(seed, sizeof(seed), "%" PRIu64, about->seed);
+    add_note(&contents, "format", FORMAT);
+    add_note(&contents, "ridge", build_info.version);
+    add_note(&contents, "workload", about->workload);
+    add_note(&contents, "recipe", about->recipe);
+    add_note(&contents, "step", step);
+    add_note(&contents, "seed", seed);
+    for (int k = 0; k < about->more_count; k++)
+        add_note(&contents, about->more[k].key, about->more[k].text);
+    enum status status = collect(exe, &contents, err);
+    if (status == STATUS_OK) {
+        hash64_hex(checksum(&contents), sum);
+        add_note(&contents, "checksum", sum);
+        status = write_file(path, &contents, err);
+    }
+    arena_release(&contents.arena);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static enum status need_note(const struct checkpoint *c, const char *key, const char **text,
+                             struct error *err)
+{
+    *text = safetensors_note(&c->contents, key);
+    if (!*text)
+        return FAIL(err, STATUS_FAILED, "%s: no checkpoint of ridge: it lacks the note \"%s\"",
+                    c->path, key);
+    return STATUS_OK;
+}
+
+static enum status need_number(const struct checkpoint *c, const char *key, uint64_t max,
+                               uint64_t *number, struct error *err)
+{
+    const char *text;
+    char *end;
+    TRY(need_note(c, key, &text, err));
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || *number > max)
+        return FAIL(err, STATUS_FAILED, "%s: its %s \"%s\" is no whole number", c->path, key, text);
+    return STATUS_OK;
+}
+
+static enum status read_notes(struct checkpoint *c, struct error *err)
+{
+    const char *format, *sum;
+    char found[HASH64_TEXT];
+    uint64_t step;
+    TRY(need_note(c, "format", &format, err));
+    if (strcmp(format, FORMAT) != 0)
+        return UNSUPPORTED(err, "%s: its format is \"%s\"; this ridge reads \"" FORMAT "\"",
+                           c->path, format);
+    TRY(need_note(c, "checksum", &sum, err));
+    hash64_hex(checksum(&c->contents), found);
+    if (strcmp(sum, found) != 0)
+        return FAIL(err, STATUS_FAILED,
+                    "%s: damaged: its checksum is %s, that of its contents %s; go back to an older "
+                    "checkpoint",
+                    c->path, sum, found);
+    TRY(need_note(c, "ridge", &c->version, err));
+    TRY(need_note(c, "workload", &c->workload, err));
+    TRY(need_note(c, "recipe", &c->recipe, err));
+    TRY(need_number(c, "step", INT64_MAX, &step, err));
+    c->step = (int64_t)step;
+    return need_number(c, "seed", UINT64_MAX, &c->seed, err);
+}
+
+enum status checkpoint_parse(const void *bytes, size_t size, const char *path,
+                             struct checkpoint *checkpoint, struct error *err)
+{
+    *checkpoint = (struct checkpoint){.path = path};
+    TRY(safetensors_parse(bytes, size, path, &checkpoint->contents, err));
+    return read_notes(checkpoint, err);
+}
+
+enum status checkpoint_open(const char *path, struct checkpoint *checkpoint, struct error *err)
+{
+    struct file file;
+    *checkpoint = (struct checkpoint){.path = path};
+    TRY(file_map(path, &file, err));
+    enum status status = checkpoint_parse(file.data, file.size, path, checkpoint, err);
+    checkpoint->file = file;
+    return status;
+}
+
+void checkpoint_close(struct checkpoint *checkpoint)
+{
+    safetensors_release(&checkpoint->contents);
+    file_unmap(&checkpoint->file);
+    *checkpoint = (struct checkpoint){0};
+}
+
+/* ---- going on ---- */
+
+static bool same_shape(const struct safetensor *t, const struct shape *shape)
+{
+    return t->rank == shape->rank &&
+           memcmp(t->dim, shape->dim, (size_t)t->rank * sizeof(t->dim[0])) == 0;
+}
+
+static enum status match(const struct checkpoint *c, const struct value *value, struct error *err)
+{
+    const struct safetensor *t = safetensors_find(&c->contents, value->name);
+    if (!t)
+        return FAIL(err, STATUS_FAILED,
+                    "%s is of another model or optimiser (%s, %s): it lacks \"%s\"", c->path,
+                    c->workload, c->recipe, value->name);
+    if (checkpoint_dtype(t) != value->dtype || !same_shape(t, &value->shape))
+        return FAIL(err, STATUS_FAILED,
+                    "%s is of another model (%s): \"%s\" has another type or shape there", c->path,
+                    c->workload, value->name);
+    return STATUS_OK;
+}
+
+enum status checkpoint_restore(const struct checkpoint *checkpoint, struct exe *exe,
+                               struct error *err)
+{
+    const struct graph *g = exe_graph(exe);
+    for (int s = 0; s < g->state_count; s++)
+        TRY(match(checkpoint, &g->values[g->states[s].before], err));
+    if (checkpoint->contents.count != g->state_count)
+        return FAIL(err, STATUS_FAILED,
+                    "%s is of another model or optimiser (%s, %s): it has %d states, and %d are "
+                    "wanted",
+                    checkpoint->path, checkpoint->workload, checkpoint->recipe,
+                    checkpoint->contents.count, g->state_count);
+    for (int s = 0; s < g->state_count; s++) {
+        const char *name = g->values[g->states[s].before].name;
+        const struct safetensor *t = safetensors_find(&checkpoint->contents, name);
+        if (t->bytes)
+            memcpy(exe_input(exe, input_of(g, &g->states[s])), t->data, t->bytes);
+    }
+    return STATUS_OK;
+}
