@@ -22,11 +22,16 @@ static const struct recipe sgd = {.optimiser = "sgd",
 static const struct checkpoint_about about = {
     .workload = "linear:width=37", .recipe = "adam", .step = BEFORE, .seed = UINT64_MAX - 1};
 
+struct training {
+    struct graph *g; /* its constants are the executable's */
+    struct exe *exe;
+};
+
 /* Its loss is x a b: the gradient by each weight depends on the other. */
-static struct exe *training(const struct recipe *recipe, int64_t width)
+static struct training training_new(const struct recipe *recipe, int64_t width)
 {
     struct error err = {0};
-    struct exe *exe;
+    struct training t;
     struct exe_options options = {.threads = 1, .no_tune = true};
     struct fill uniform = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct graph *g = graph_new("linear");
@@ -35,15 +40,21 @@ static struct exe *training(const struct recipe *recipe, int64_t width)
     int b = graph_param(g, "b", DTYPE_F32, shape_of(5, 1), uniform);
     graph_output(g, make_mat_mul(g, make_mat_mul(g, x, a), b));
     assert_int_equal(train_step(g, recipe, NULL, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
-    graph_free(g);
-    return exe;
+    assert_int_equal(exe_new(g, &options, &t.exe, &err), STATUS_OK);
+    t.g = g;
+    return t;
 }
 
-static void run(struct exe *exe, int steps)
+static void training_free(struct training *t)
+{
+    exe_free(t->exe);
+    graph_free(t->g);
+}
+
+static void run(const struct training *t, int steps)
 {
     for (int k = 0; k < steps; k++)
-        exe_run(exe);
+        exe_run(t->exe);
 }
 
 static void *state_memory(struct exe *exe, int s)
@@ -55,14 +66,14 @@ static void *state_memory(struct exe *exe, int s)
     return exe_input(exe, k);
 }
 
-static void assert_same_states(struct exe *one, struct exe *two)
+static void assert_same_states(const struct training *one, const struct training *two)
 {
-    const struct graph *g = exe_graph(one);
+    const struct graph *g = exe_graph(one->exe);
     assert_int_equal(g->state_count, 7); /* two weights with two moments each, and the step */
     for (int s = 0; s < g->state_count; s++) {
         const struct value *value = &g->values[g->states[s].before];
         size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-        assert_memory_equal(state_memory(one, s), state_memory(two, s), bytes);
+        assert_memory_equal(state_memory(one->exe, s), state_memory(two->exe, s), bytes);
     }
 }
 
@@ -83,10 +94,10 @@ static void place_clear(struct place *place)
     assert_int_equal(rmdir(place->folder), 0);
 }
 
-static void save(struct exe *exe, const struct place *place)
+static void save(const struct training *t, const struct place *place)
 {
     struct error err = {0};
-    if (checkpoint_save(place->file, exe, &about, &err) != STATUS_OK)
+    if (checkpoint_save(place->file, t->exe, &about, &err) != STATUS_OK)
         fail_msg("%s", err.message);
 }
 
@@ -96,23 +107,23 @@ TEST(a_training_goes_on_bit_by_bit)
     struct checkpoint c;
     struct place place;
     place_make(&place);
-    struct exe *stopped = training(&adam, WIDTH), *whole = training(&adam, WIDTH);
-    run(stopped, BEFORE);
-    save(stopped, &place);
-    exe_free(stopped);
-    run(whole, BEFORE + AFTER);
-    struct exe *resumed = training(&adam, WIDTH);
+    struct training stopped = training_new(&adam, WIDTH), whole = training_new(&adam, WIDTH);
+    run(&stopped, BEFORE);
+    save(&stopped, &place);
+    training_free(&stopped);
+    run(&whole, BEFORE + AFTER);
+    struct training resumed = training_new(&adam, WIDTH);
     assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
-    assert_int_equal(checkpoint_restore(&c, resumed, &err), STATUS_OK);
+    assert_int_equal(checkpoint_restore(&c, resumed.exe, &err), STATUS_OK);
     assert_int_equal(c.step, BEFORE);
     assert_true(c.seed == UINT64_MAX - 1);
     assert_string_equal(c.workload, "linear:width=37");
     assert_string_equal(c.recipe, "adam");
     checkpoint_close(&c);
-    run(resumed, AFTER);
-    assert_same_states(resumed, whole);
-    exe_free(resumed);
-    exe_free(whole);
+    run(&resumed, AFTER);
+    assert_same_states(&resumed, &whole);
+    training_free(&resumed);
+    training_free(&whole);
     place_clear(&place);
 }
 
@@ -126,13 +137,13 @@ TEST(notes_of_the_writer_are_kept)
     with.more = more;
     with.more_count = 2;
     place_make(&place);
-    struct exe *exe = training(&adam, WIDTH);
-    assert_int_equal(checkpoint_save(place.file, exe, &with, &err), STATUS_OK);
+    struct training t = training_new(&adam, WIDTH);
+    assert_int_equal(checkpoint_save(place.file, t.exe, &with, &err), STATUS_OK);
     assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
     assert_string_equal(safetensors_note(&c.contents, "batch"), "32");
     assert_string_equal(safetensors_note(&c.contents, "rate"), "0.125");
     checkpoint_close(&c);
-    exe_free(exe);
+    training_free(&t);
     place_clear(&place);
 }
 
@@ -144,8 +155,8 @@ TEST(no_damage_goes_unseen)
     struct place place;
     struct checkpoint c;
     place_make(&place);
-    struct exe *exe = training(&adam, WIDTH);
-    save(exe, &place);
+    struct training t = training_new(&adam, WIDTH);
+    save(&t, &place);
     assert_int_equal(file_map(place.file, &file, &err), STATUS_OK);
     unsigned char *bytes = malloc(file.size);
     assert_non_null(bytes);
@@ -161,17 +172,17 @@ TEST(no_damage_goes_unseen)
     }
     free(bytes);
     file_unmap(&file);
-    exe_free(exe);
+    training_free(&t);
     place_clear(&place);
 }
 
-static void assert_refused(const struct checkpoint *c, struct exe *exe, const char *message)
+static void assert_refused(const struct checkpoint *c, struct training t, const char *message)
 {
     struct error err = {0};
-    assert_int_equal(checkpoint_restore(c, exe, &err), STATUS_FAILED);
+    assert_int_equal(checkpoint_restore(c, t.exe, &err), STATUS_FAILED);
     if (!strstr(err.message, message))
         fail_msg("\"%s\" lacks \"%s\"", err.message, message);
-    exe_free(exe);
+    training_free(&t);
 }
 
 TEST(a_file_of_another_model_changes_nothing)
@@ -180,26 +191,26 @@ TEST(a_file_of_another_model_changes_nothing)
     struct checkpoint c;
     struct place place;
     place_make(&place);
-    struct exe *saved = training(&adam, WIDTH), *other = training(&adam, WIDTH - 1);
-    struct exe *untouched = training(&adam, WIDTH - 1);
-    run(saved, BEFORE);
-    run(other, 1);
-    run(untouched, 1);
-    save(saved, &place);
+    struct training saved = training_new(&adam, WIDTH), other = training_new(&adam, WIDTH - 1);
+    struct training untouched = training_new(&adam, WIDTH - 1);
+    run(&saved, BEFORE);
+    run(&other, 1);
+    run(&untouched, 1);
+    save(&saved, &place);
     assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
-    assert_int_equal(checkpoint_restore(&c, other, &err), STATUS_FAILED);
-    assert_same_states(other, untouched);
+    assert_int_equal(checkpoint_restore(&c, other.exe, &err), STATUS_FAILED);
+    assert_same_states(&other, &untouched);
     assert_refused(&c, other, "another type or shape");
-    assert_refused(&c, training(&sgd, WIDTH), "it has 7 states, and 3 are wanted");
+    assert_refused(&c, training_new(&sgd, WIDTH), "it has 7 states, and 3 are wanted");
     checkpoint_close(&c);
-    exe_free(saved);
-    struct exe *plain = training(&sgd, WIDTH);
-    save(plain, &place);
+    training_free(&saved);
+    struct training plain = training_new(&sgd, WIDTH);
+    save(&plain, &place);
     assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
-    assert_refused(&c, training(&adam, WIDTH), "it lacks \"");
+    assert_refused(&c, training_new(&adam, WIDTH), "it lacks \"");
     checkpoint_close(&c);
-    exe_free(plain);
-    exe_free(untouched);
+    training_free(&plain);
+    training_free(&untouched);
     place_clear(&place);
 }
 
