@@ -185,7 +185,7 @@ features: $(B)/gen/features.mk
 DIRS := base $(addprefix base/,system numbers text) \
         $(addprefix engine/,graph ops/lib ops/compute ops/family ops reference run run/devices compile/passes compile train) \
         $(addprefix workloads/,lib lib/vision data onnx onnx/import onnx/export vision recommendation language micro synthetic) \
-        workloads results results/formats profilers profilers/lib plots \
+        workloads results results/formats profilers profilers/lib collective collective/algorithms collective/backends plots \
         $(addprefix harness/,machine suite watch roofs measure model cli campaign compare turns cmd)
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
@@ -238,10 +238,12 @@ LIST_workload := $(call names,$(addprefix workloads/,vision recommendation langu
 LIST_command  := $(call names,harness/cmd)
 LIST_format   := $(call names,results/formats)
 LIST_profiler := $(call names,profilers)
+LIST_algorithm := $(call names,collective/algorithms)
+LIST_backend := $(call names,collective/backends)
 $(foreach f,$(FEATURES),$(eval LIST_$(PLUGIN_$f) := $(call names,engine/kernels/$(PLUGIN_$f))))
 LIST_cuda_roof := $(call names,engine/kernels/cuda/roofs)
 LIST_provider := $(sort $(filter-out cpu lib,$(notdir $(wildcard engine/kernels/*))))
-LISTS := provider cuda_roof op device kernel workload command format profiler $(foreach f,$(FEATURES),$(PLUGIN_$f))
+LISTS := provider cuda_roof op device kernel workload command format profiler algorithm backend $(foreach f,$(FEATURES),$(PLUGIN_$f))
 GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 

@@ -8,7 +8,7 @@ failed=""
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 jobs=$(nproc 2>/dev/null || echo 1)
-sources=$(find base engine results workloads profilers plots harness tests -name '*.[ch]' | LC_ALL=C sort)
+sources=$(find base engine results workloads profilers collective plots harness tests -name '*.[ch]' | LC_ALL=C sort)
 
 check() { # name, command...
     name=$1
@@ -42,7 +42,7 @@ static() {
         --enable=warning,performance,portability --inline-suppr \
         --suppressions-list=tools/cppcheck_suppressions.txt \
         -I. -Ibuild/clang/gen -D__x86_64__=1 -D_POSIX_C_SOURCE=200809L \
-        base engine results workloads profilers plots harness tests
+        base engine results workloads profilers collective plots harness tests
 }
 
 tidy() {

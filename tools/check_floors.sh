@@ -34,7 +34,7 @@ BEGIN {
     only["results"] = all_base
     only["plots"] = all_base " results"
     only["profilers"] = all_base " engine/run/device.h"
-    only["collective"] = all_base " engine/run/device.h engine/graph/comm.h"
+    only["collective"] = all_base " engine/graph/tensor.h engine/run/device.h engine/run/comm.h"
     # Plug-ins see the interface, and the parts of ridge that know nothing of running.
     n = split("onednn openblas cublaslt cudnn cuda", plugins, " ")
     for (k = 1; k <= n; k++) only["engine/kernels/" plugins[k]] = all_base " engine/graph engine/ops/lib engine/run/plugin.h"

@@ -6,7 +6,7 @@ bad=0
 flags="-std=c11 -Wall -Wextra -Werror -I. -I$1 -D_POSIX_C_SOURCE=200809L -fsyntax-only"
 cuda=${CUDA_HOME:-/usr/local/cuda}
 [ -d "$cuda/include" ] && flags="$flags -isystem $cuda/include"
-for header in $(find base engine results workloads profilers plots harness tests -name '*.h' | LC_ALL=C sort); do
+for header in $(find base engine results workloads profilers collective plots harness tests -name '*.h' | LC_ALL=C sort); do
     # Headers on top of a vendor's: only where that is installed.
     needed=
     case $header in

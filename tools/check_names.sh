@@ -17,7 +17,7 @@ for file in engine/ops/*.c; do
         complain "$file: names no operator that is \"$base\" in snake case"
 done
 
-sources=$(find base engine results workloads profilers plots harness tests tools .ci Makefile setup.sh -type f \
+sources=$(find base engine results workloads profilers collective plots harness tests tools .ci Makefile setup.sh -type f \
     \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name Makefile -o -path '.ci/*' \) |
     LC_ALL=C sort)
 for file in $sources; do

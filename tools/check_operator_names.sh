@@ -8,7 +8,7 @@ names=$(grep -hoE '(\.name = |[A-Z]+_OP[A-Z_]*\([a-z0-9_]+, |_REGISTER\([a-z0-9_
     grep -o '"[^"]*"' | sort -u | tr -d '"' | paste -sd '|' -)
 allowed=$(awk '!/^#/ { print $1 }' $list)
 bad=0
-found=$(grep -rnE --include='*.[ch]' --include='*.cu' "\"($names)\"" base engine results workloads profilers plots harness |
+found=$(grep -rnE --include='*.[ch]' --include='*.cu' "\"($names)\"" base engine results workloads profilers collective plots harness |
     grep -v '^engine/ops/[a-z0-9_]*\.c:' | grep -vE '^[^:]*:[0-9]*: *(/?\*|//)' | sed 's|/\*[^*]*\*/||' | grep -E "\"($names)\"")
 for path in $allowed; do
     case $path in

@@ -4,7 +4,7 @@
 # tools/size_exceptions.txt lists "FILE WHAT LIMIT reason", WHAT being a function, "file", "nesting"
 # or "ifdef".
 set -u
-find base engine results workloads profilers plots harness tests \( -name '*.[ch]' -o -name '*.cu' \) | LC_ALL=C sort | xargs awk '
+find base engine results workloads profilers collective plots harness tests \( -name '*.[ch]' -o -name '*.cu' \) | LC_ALL=C sort | xargs awk '
 function limit_of(file, what, usual) {
     if ((file " " what) in exception) return exception[file " " what]
     return usual

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collective/communicator.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "collective/exchange.h"
+
+enum plan_state { PLAN_IDLE, PLAN_STARTED, PLAN_DONE };
+
+struct comm_plan {
+    struct arena arena; /* the schedule's */
+    const struct algorithm *algorithm;
+    enum comm_operation operation;
+    struct schedule schedule;
+    struct exchange exchange;
+    void *scratch; /* owned */
+    size_t scratch_bytes;
+    enum plan_state state;
+    struct comm_plan *next; /* started after this one */
+};
+
+struct communicator {
+    struct link link;
+    struct communicator_options options;
+    struct comm_plan *first, *last; /* started, in their order */
+    uint32_t calls;
+    struct error failure; /* what has failed; all that comes later fails likewise */
+};
+
+static int64_t call_bytes(const struct comm_call *call, int ranks)
+{
+    return call_whole_count(call, ranks) * (int64_t)dtype_size(call->dtype);
+}
+
+static enum status fill_plan(const struct communicator *self, const struct comm_call *call,
+                             struct comm_plan *plan, struct error *err)
+{
+    int rank = self->link.rank, ranks = self->link.ranks;
+    int64_t bytes = call_bytes(call, ranks);
+    struct schedule_options options = schedule_options_for(ranks, bytes);
+    if (self->options.schedule.lanes)
+        options.lanes = self->options.schedule.lanes;
+    if (self->options.schedule.segment_bytes)
+        options.segment_bytes = self->options.schedule.segment_bytes;
+    plan->algorithm = self->options.algorithm;
+    if (!plan->algorithm)
+        plan->algorithm = algorithm_choose(call->operation, ranks, bytes);
+    plan->operation = call->operation;
+    TRY(schedule_make(plan->algorithm, call, rank, ranks, &options, &plan->arena, &plan->schedule,
+                      err));
+    plan->exchange.schedule = &plan->schedule;
+    plan->exchange.element = dtype_size(call->dtype);
+    plan->exchange.combine = combine_of(call->dtype, call->reduction);
+    bool reduces = call->operation == COMM_ALL_REDUCE || call->operation == COMM_REDUCE_SCATTER;
+    if (reduces && !plan->exchange.combine)
+        return UNSUPPORTED(err, "%s: no reduction of %s; take f32, f64, f16, bf16, i32 or i64",
+                           operation_name(call->operation), dtype_name(call->dtype));
+    plan->scratch_bytes = (size_t)plan->schedule.length[PLACE_SCRATCH] * dtype_size(call->dtype);
+    if (plan->scratch_bytes && !(plan->scratch = memory_alloc(plan->scratch_bytes)))
+        return FAIL_NO_MEMORY(err);
+    return STATUS_OK;
+}
+
+static void release(struct comm *comm, struct comm_plan *plan)
+{
+    (void)comm;
+    if (!plan)
+        return;
+    if (plan->scratch)
+        memory_free(plan->scratch, plan->scratch_bytes);
+    arena_release(&plan->arena);
+    free(plan);
+}
+
+static enum status prepare(struct comm *comm, const struct comm_call *call, struct comm_plan **out,
+                           struct error *err)
+{
+    struct communicator *self = comm->state;
+    struct comm_plan *plan = calloc(1, sizeof(*plan));
+    *out = NULL;
+    if (!plan)
+        return FAIL_NO_MEMORY(err);
+    enum status status = fill_plan(self, call, plan, err);
+    if (status != STATUS_OK) {
+        release(comm, plan);
+        return status;
+    }
+    plan->exchange.link = &self->link;
+    *out = plan;
+    return STATUS_OK;
+}
+
+static enum status start(struct comm *comm, struct comm_plan *plan, const void *from, void *to,
+                         struct error *err)
+{
+    struct communicator *self = comm->state;
+    if (self->failure.code != STATUS_OK)
+        return FAIL(err, self->failure.code, "%s", self->failure.message);
+    if (plan->state == PLAN_STARTED)
+        return FAIL(err, STATUS_INVALID, "%s was started again before it was waited for",
+                    operation_name(plan->operation));
+    if (plan->operation == COMM_ALL_TO_ALL && from == to && plan->schedule.length[PLACE_INPUT] > 0)
+        return UNSUPPORTED(err, "all_to_all needs an output apart from its input");
+    exchange_begin(&plan->exchange, ++self->calls, from, to, plan->scratch);
+    plan->state = PLAN_STARTED;
+    plan->next = NULL;
+    if (self->last)
+        self->last->next = plan;
+    else
+        self->first = plan;
+    self->last = plan;
+    return STATUS_OK;
+}
+
+/* A failure is final, and the other ranks hear of it. */
+static enum status failed(struct communicator *self, struct error *err)
+{
+    self->failure = *err;
+    self->link.backend->announce(self->link.group, self->link.rank, err->message);
+    return err->code;
+}
+
+/* Moves what was started first; goes on with the next ones where that is done. */
+static enum status move(struct communicator *self, bool *moved, struct error *err)
+{
+    *moved = false;
+    if (self->failure.code != STATUS_OK)
+        return FAIL(err, self->failure.code, "%s", self->failure.message);
+    while (self->first) {
+        struct comm_plan *plan = self->first;
+        bool here, done;
+        if (exchange_move(&plan->exchange, &here, &done, err) != STATUS_OK)
+            return failed(self, err);
+        *moved = *moved || here;
+        if (!done)
+            return STATUS_OK;
+        plan->state = PLAN_DONE;
+        self->first = plan->next;
+        if (!self->first)
+            self->last = NULL;
+    }
+    return STATUS_OK;
+}
+
+static enum status progress(struct comm *comm, struct error *err)
+{
+    struct error own = {0};
+    bool moved;
+    return move(comm->state, &moved, err ? err : &own);
+}
+
+static enum status wait_for(struct comm *comm, struct comm_plan *plan, struct error *err)
+{
+    struct communicator *self = comm->state;
+    struct error own = {0};
+    unsigned idle = 0;
+    err = err ? err : &own;
+    while (plan->state == PLAN_STARTED) {
+        bool moved;
+        TRY(move(self, &moved, err));
+        if (moved || plan->state != PLAN_STARTED) {
+            idle = 0;
+            continue;
+        }
+        struct awaited awaited = exchange_awaited(&self->first->exchange);
+        if (self->link.backend->wait(&self->link, idle++, &awaited, err) != STATUS_OK)
+            return failed(self, err);
+    }
+    plan->state = PLAN_IDLE;
+    return STATUS_OK;
+}
+
+enum status communicator_open(const struct backend *backend, struct group *group, int rank,
+                              const struct communicator_options *options, struct comm *out,
+                              struct error *err)
+{
+    struct communicator *self = calloc(1, sizeof(*self));
+    *out = (struct comm){0};
+    if (!self)
+        return FAIL_NO_MEMORY(err);
+    self->options = *options;
+    enum status status = link_open(backend, group, rank, &self->link, err);
+    if (status != STATUS_OK) {
+        free(self);
+        return status;
+    }
+    *out = (struct comm){
+        .rank = rank,
+        .ranks = self->link.ranks,
+        .state = self,
+        .prepare = prepare,
+        .release = release,
+        .start = start,
+        .progress = progress,
+        .wait = wait_for,
+    };
+    return STATUS_OK;
+}
+
+void communicator_close(struct comm *comm)
+{
+    struct communicator *self = comm->state;
+    if (self)
+        self->link.backend->close(&self->link);
+    free(self);
+    comm->state = NULL;
+}
+
+bool communicator_idle(const struct comm *comm)
+{
+    const struct communicator *self = comm->state;
+    return !self->first;
+}
+
+const struct algorithm *plan_algorithm(const struct comm_plan *plan)
+{
+    return plan->algorithm;
+}
+
+struct schedule_work plan_work(const struct comm_plan *plan)
+{
+    return schedule_work(&plan->schedule);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One rank's struct comm (engine/run/comm.h) over a backend. It has no thread: operations move
+ * while somebody is in comm.progress or comm.wait. Those that were started are carried out one
+ * after another.
+ */
+#ifndef COLLECTIVE_COMMUNICATOR_H
+#define COLLECTIVE_COMMUNICATOR_H
+
+#include "collective/algorithm.h"
+#include "collective/backend.h"
+
+struct communicator_options {
+    const struct algorithm *algorithm; /* NULL: chosen by operation and size */
+    struct schedule_options schedule;  /* a field that is 0: chosen likewise */
+};
+
+enum status communicator_open(const struct backend *backend, struct group *group, int rank,
+                              const struct communicator_options *options, struct comm *out,
+                              struct error *err);
+/* After all plans have been released. A zeroed struct comm is fine. */
+void communicator_close(struct comm *comm);
+
+/* Whether everything that was started has been done. */
+bool communicator_idle(const struct comm *comm);
+/* The algorithm and the work of a plan that such a communicator prepared. */
+const struct algorithm *plan_algorithm(const struct comm_plan *plan);
+struct schedule_work plan_work(const struct comm_plan *plan);
+
+#endif
