@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processes of one machine, forked from the one that made the group. They share one anonymous
+ * mapping, which has no name and goes with the last of them, however it ends: a ring of bytes for
+ * each pair of ranks and lane (channel.h), of which only what is used takes memory.
+ *
+ * A rank that has nothing to do spins for a moment where each rank has a CPU of its own, lets
+ * others run, and then sleeps on its bell, which whoever moves bytes from or to it rings. Ranks
+ * that wait show that they are alive; so when a deadline passes, those who were silent are known.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/system/clock.h"
+#include "collective/channel.h"
+
+enum {
+    CAPACITY = 128 << 10, /* of a ring: a few of them lie in a cache of the second level */
+    SPINS = 2000,         /* some tens of microseconds */
+    YIELDS = 20,
+    LOOK_EVERY = 64, /* spins between two looks at the clock */
+};
+
+enum seat_state { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
+
+struct seat {
+    _Alignas(CHANNEL_LINE) _Atomic uint32_t bell;
+    _Atomic uint32_t sleeping;
+    _Alignas(CHANNEL_LINE) _Atomic uint32_t state; /* enum seat_state */
+    _Atomic uint64_t alive_ns;                     /* when it was last seen waiting */
+    char failure[400];
+};
+
+/* What is shared. Seats, one more than ranks for who made the group, and channels follow. */
+struct shared {
+    /* 1 + the seat whose text is what everybody fails with; 0: none. Each writes its own text
+     * first, so that whoever is killed meanwhile leaves nothing half done. */
+    _Alignas(CHANNEL_LINE) _Atomic uint32_t failed;
+};
+
+/* In each process alike, since it is made before they fork. */
+struct group {
+    int ranks;
+    struct group_options options;
+    size_t bytes;
+    struct shared *shared;
+    struct seat *seats;
+    unsigned char *channels;
+};
+
+struct link_state {
+    uint64_t since_ns; /* nothing has moved */
+    uint32_t bell;     /* as it was when sleeping was announced */
+    int spins;
+};
+
+static void ring_bell(struct seat *seat)
+{
+    atomic_fetch_add(&seat->bell, 1);
+    syscall(SYS_futex, &seat->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* The fence pairs with the one of a rank that announces its sleep and then looks once more. */
+static void wake(struct seat *seat)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&seat->sleeping, memory_order_relaxed))
+        ring_bell(seat);
+}
+
+static enum status shm_group_new(int ranks, const struct group_options *options, struct group **out,
+                                 struct error *err)
+{
+    size_t channels = (size_t)ranks * ranks * LANES_MAX * channel_size(CAPACITY);
+    size_t bytes = sizeof(struct shared) + (size_t)(ranks + 1) * sizeof(struct seat) + channels;
+    struct group *group = calloc(1, sizeof(*group));
+    if (!group)
+        return FAIL_NO_MEMORY(err);
+    unsigned char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        free(group);
+        return FAIL(err, STATUS_FAILED, "%zu bytes of memory for %d ranks to share: %s", bytes,
+                    ranks, strerror(errno));
+    }
+    *group = (struct group){.ranks = ranks, .options = *options, .bytes = bytes};
+    group->shared = (struct shared *)(void *)memory;
+    group->seats = (struct seat *)(void *)(group->shared + 1);
+    group->channels = (unsigned char *)(group->seats + ranks + 1);
+    *out = group;
+    return STATUS_OK;
+}
+
+static void shm_group_free(struct group *group)
+{
+    if (group)
+        munmap(group->shared, group->bytes);
+    free(group);
+}
+
+static void shm_announce(struct group *group, int rank, const char *text)
+{
+    struct seat *seat = &group->seats[rank == NOBODY ? group->ranks : rank];
+    uint32_t none = 0;
+    snprintf(seat->failure, sizeof(seat->failure), "%s", text);
+    atomic_compare_exchange_strong(&group->shared->failed, &none,
+                                   (uint32_t)(seat - group->seats) + 1);
+    for (int k = 0; k < group->ranks; k++)
+        ring_bell(&group->seats[k]);
+}
+
+/* Spinning pays when nobody needs the CPU. */
+static int spins_of(int ranks)
+{
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    if (sched_getaffinity(0, sizeof(mask), &mask) != 0)
+        return 0;
+    return ranks <= CPU_COUNT(&mask) ? SPINS : 0;
+}
+
+static enum status shm_open_link(struct link *link, struct error *err)
+{
+    struct link_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return FAIL_NO_MEMORY(err);
+    struct seat *seat = &link->group->seats[link->rank];
+    state->spins = spins_of(link->group->ranks);
+    atomic_store(&seat->alive_ns, clock_now_ns());
+    atomic_store(&seat->state, SEAT_TAKEN);
+    link->ranks = link->group->ranks;
+    link->state = state;
+    return STATUS_OK;
+}
+
+static void shm_close(struct link *link)
+{
+    if (link->state)
+        atomic_store(&link->group->seats[link->rank].state, SEAT_LEFT);
+    free(link->state);
+    link->state = NULL;
+}
+
+static struct channel *channel_of(struct group *group, int from, int to, int lane)
+{
+    size_t index = ((size_t)from * group->ranks + to) * LANES_MAX + lane;
+    return (struct channel *)(void *)(group->channels + index * channel_size(CAPACITY));
+}
+
+static enum status shm_send(struct link *link, struct message *message, struct error *err)
+{
+    (void)err;
+    struct channel *channel = channel_of(link->group, link->rank, message->peer, message->lane);
+    if (channel_send(channel, CAPACITY, message, message->bytes))
+        wake(&link->group->seats[message->peer]);
+    return STATUS_OK;
+}
+
+static enum status shm_receive(struct link *link, struct message *message, size_t limit,
+                               struct error *err)
+{
+    struct channel *channel = channel_of(link->group, message->peer, link->rank, message->lane);
+    bool moved = false;
+    TRY(channel_receive(channel, CAPACITY, link, message, limit, &moved, err));
+    if (moved)
+        wake(&link->group->seats[message->peer]);
+    return STATUS_OK;
+}
+
+/* The rank that has shown no life for longest, if for more than half the deadline, or the first one
+ * that has never come; else NOBODY. */
+static int silent_rank(const struct link *link, uint64_t now, uint64_t *silent_ns)
+{
+    const struct group *group = link->group;
+    int worst = NOBODY;
+    *silent_ns = group->options.deadline_ns / 2;
+    for (int rank = 0; rank < group->ranks; rank++) {
+        const struct seat *seat = &group->seats[rank];
+        uint32_t state = atomic_load(&seat->state);
+        uint64_t alive = atomic_load(&seat->alive_ns);
+        if (state == SEAT_EMPTY)
+            return rank;
+        if (rank == link->rank || state == SEAT_LEFT || alive + *silent_ns > now)
+            continue;
+        worst = rank;
+        *silent_ns = now - alive;
+    }
+    return worst;
+}
+
+static void blame(struct link *link, const struct awaited *awaited, uint64_t now)
+{
+    uint64_t silent_ns, waited_ns = now - link->state->since_ns;
+    int rank = silent_rank(link, now, &silent_ns);
+    const struct seat *peer = &link->group->seats[awaited->peer];
+    char text[400], waited[200];
+    awaited_text(link, awaited, waited_ns, waited, sizeof(waited));
+    if (rank != NOBODY && atomic_load(&link->group->seats[rank].state) == SEAT_EMPTY)
+        snprintf(text, sizeof(text), "rank %d has never come; %s", rank, waited);
+    else if (rank != NOBODY)
+        snprintf(text, sizeof(text),
+                 "rank %d has shown no life for %.1f s: it has ended, is stopped, or computes for "
+                 "longer than the deadline of %.1f s; %s",
+                 rank, (double)silent_ns * 1e-9, (double)link->group->options.deadline_ns * 1e-9,
+                 waited);
+    else if (atomic_load(&peer->state) == SEAT_LEFT)
+        snprintf(text, sizeof(text), "rank %d has left; %s", awaited->peer, waited);
+    else
+        snprintf(text, sizeof(text), "rank %d is alive, but did not do its part; %s", awaited->peer,
+                 waited);
+    shm_announce(link->group, link->rank, text);
+}
+
+/* Until the bell rings, or an eighth of the deadline is over: ranks that wait show that they live.
+ */
+static void sleep_on_bell(struct link *link, struct seat *seat)
+{
+    uint64_t ns = link->group->options.deadline_ns / 8;
+    struct timespec timeout = {.tv_sec = (time_t)(ns / 1000000000u),
+                               .tv_nsec = (long)(ns % 1000000000u)};
+    syscall(SYS_futex, &seat->bell, FUTEX_WAIT, link->state->bell, &timeout, NULL, 0);
+}
+
+#if defined(__x86_64__)
+static void relax(void)
+{
+    __builtin_ia32_pause();
+}
+#else
+static void relax(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+#endif
+
+static enum status shm_wait(struct link *link, unsigned idle, const struct awaited *awaited,
+                            struct error *err)
+{
+    struct link_state *state = link->state;
+    struct seat *seat = &link->group->seats[link->rank];
+    unsigned awake = (unsigned)state->spins + YIELDS;
+    uint32_t failed = atomic_load_explicit(&link->group->shared->failed, memory_order_acquire);
+    if (failed)
+        return FAIL(err, STATUS_FAILED, "%s", link->group->seats[failed - 1].failure);
+    if (idle % LOOK_EVERY == 0 || idle > awake) {
+        uint64_t now = clock_now_ns();
+        atomic_store_explicit(&seat->alive_ns, now, memory_order_relaxed);
+        if (idle == 0)
+            state->since_ns = now;
+        if (now - state->since_ns > link->group->options.deadline_ns)
+            blame(link, awaited, now);
+    }
+    if (idle < (unsigned)state->spins) {
+        relax();
+    } else if (idle < awake) {
+        sched_yield();
+    } else if ((idle - awake) % 2 == 0) { /* the caller looks once more before this rank sleeps */
+        state->bell = atomic_load(&seat->bell);
+        atomic_store(&seat->sleeping, 1);
+        atomic_thread_fence(memory_order_seq_cst);
+    } else {
+        sleep_on_bell(link, seat);
+        atomic_store(&seat->sleeping, 0);
+    }
+    return STATUS_OK;
+}
+
+REGISTER(backend, shm) = {
+    .name = "shm",
+    .summary = "processes of one machine, through memory that they share",
+    .separate = true,
+    .for_measures = true,
+    .group_new = shm_group_new,
+    .group_free = shm_group_free,
+    .announce = shm_announce,
+    .open = shm_open_link,
+    .close = shm_close,
+    .send = shm_send,
+    .receive = shm_receive,
+    .wait = shm_wait,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks as processes of this machine: forked from this one, waited for, and gone when the function
+ * returns, whatever became of them. When this process is killed they go with it. */
+#ifndef COLLECTIVE_LOCAL_RANKS_H
+#define COLLECTIVE_LOCAL_RANKS_H
+
+#include "collective/backend.h"
+
+/* What one rank does, in a process of its own; it opens its communicator itself. */
+typedef enum status rank_body(void *context, struct group *group, int rank, struct error *err);
+
+struct local_ranks {
+    const struct backend *backend; /* with separate processes */
+    int ranks;
+    struct group_options options;
+    rank_body *body;
+    void *context;
+};
+
+/* FAILED when a rank did, with what the first one said, or how it ended; the others are told so,
+ * and those that have not ended within another deadline are killed. The caller has no threads
+ * and has flushed its streams. */
+enum status local_ranks_run(const struct local_ranks *run, struct error *err);
+
+#endif
