@@ -6,6 +6,7 @@
  * Inputs as GRU's, then attention, shaped like the first two dimensions of x. One direction, reset
  * before the product. Beyond the length of a sequence its state stays. */
 
+#include "engine/ops/family/recurrence_gradient.h"
 #include "engine/ops/lib/rnn.h"
 
 enum { GATES = 3 };
@@ -78,6 +79,11 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return rnn_reference(call, &cell, err);
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return gradient_of_recurrence(c, CELL_AUGRU, defaults, err);
+}
+
 static const struct op_case cases[] = {
     {.name = "plain",
      .inputs = "f32[5,2,6] f32[1,24,6]! f32[1,24,8]! f32[1,48]! - - f32[5,2]{0:1}",
@@ -112,5 +118,6 @@ REGISTER(op, augru) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -3,6 +3,7 @@
  * cuDNN does) rather than h (Cho et al. 2014). */
 #include <stdlib.h>
 
+#include "engine/ops/family/recurrence_gradient.h"
 #include "engine/ops/lib/rnn.h"
 
 enum { GATES = 3 };
@@ -64,6 +65,11 @@ static const struct rnn_cell cell = {.gates = GATES, .defaults = defaults, .step
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     return rnn_reference(call, &cell, err);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return gradient_of_recurrence(c, CELL_GRU, defaults, err);
 }
 
 static const struct op_case cases[] = {
@@ -129,5 +135,6 @@ REGISTER(op, gru) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * LSTM. Gates in the order i, o, f, c; peepholes i, o, f. Hochreiter and Schmidhuber 1997, with
  * the coupled gates and peepholes of Greff et al. 2017. */
+#include "engine/ops/family/recurrence_gradient.h"
 #include "engine/ops/lib/rnn.h"
 
 enum { GATES = 4, GATE_I = 0, GATE_O, GATE_F, GATE_C };
@@ -56,6 +57,11 @@ static const struct rnn_cell cell = {
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     return rnn_reference(call, &cell, err);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return gradient_of_recurrence(c, CELL_LSTM, defaults, err);
 }
 
 static const struct op_case cases[] = {
@@ -124,5 +130,6 @@ REGISTER(op, lstm) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

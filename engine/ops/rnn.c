@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RNN: h = f(x W' + h R' + bias). Elman 1990. */
 #include "engine/ops/lib/rnn.h"
+#include "engine/ops/family/recurrence_gradient.h"
 
 static const char *const attrs[] = {"activation_alpha", "activation_beta", "activations", "clip",
                                     "direction",        "hidden_size",     "layout",      NULL};
@@ -31,6 +32,11 @@ static const struct rnn_cell cell = {.gates = 1, .defaults = defaults, .step = s
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     return rnn_reference(call, &cell, err);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return gradient_of_recurrence(c, CELL_RNN, defaults, err);
 }
 
 static const struct op_case cases[] = {
@@ -76,5 +82,6 @@ REGISTER(op, rnn) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -27,29 +27,40 @@ static void cost(const struct infer *c, struct cost *cost)
     cost->macs = (both ? 2 : 1) * entries * (double)c->in[DENSE]->shape.dim[1];
 }
 
-static enum status reference(const struct ref_call *call, struct error *err)
+static enum status check_entry(const struct ref_call *call, int64_t z, struct error *err)
+{
+    int64_t column = call->in[COLUMNS]->i[z], rows = call->in[DENSE]->shape.dim[0];
+    if (column < 0 || column >= rows)
+        return FAIL(err, STATUS_FAILED, "SpMMGradient: entry %lld is in column %lld of %lld",
+                    (long long)z, (long long)column, (long long)rows);
+    return STATUS_OK;
+}
+
+static enum status add_row(const struct ref_call *call, int64_t row, struct error *err)
 {
     const struct ref_tensor *values = call->in[VALUES], *dense = call->in[DENSE];
     const struct ref_tensor *by_values = call->out_count > 1 ? call->out[1] : NULL;
     const int64_t *offsets = call->in[OFFSETS]->i;
     int64_t width = dense->shape.dim[1];
-    for (int64_t row = 0; row < call->in[DY]->shape.dim[0]; row++) {
-        const double *dy = call->in[DY]->f + row * width;
-        if (offsets[row] < 0 || offsets[row] > offsets[row + 1] || offsets[row + 1] > values->count)
-            return FAIL(err, STATUS_FAILED, "SpMMGradient: row %lld has the entries %lld to %lld",
-                        (long long)row, (long long)offsets[row], (long long)offsets[row + 1]);
-        for (int64_t z = offsets[row]; z < offsets[row + 1]; z++) {
-            int64_t column = call->in[COLUMNS]->i[z];
-            if (column < 0 || column >= dense->shape.dim[0])
-                return FAIL(err, STATUS_FAILED, "SpMMGradient: entry %lld is in column %lld",
-                            (long long)z, (long long)column);
-            for (int64_t k = 0; k < width; k++) {
-                call->out[0]->f[column * width + k] += values->f[z] * dy[k];
-                if (by_values)
-                    by_values->f[z] += dense->f[column * width + k] * dy[k];
-            }
-        }
+    const double *dy = call->in[DY]->f + row * width;
+    if (offsets[row] < 0 || offsets[row] > offsets[row + 1] || offsets[row + 1] > values->count)
+        return FAIL(err, STATUS_FAILED, "SpMMGradient: row %lld has the entries %lld to %lld",
+                    (long long)row, (long long)offsets[row], (long long)offsets[row + 1]);
+    for (int64_t z = offsets[row]; z < offsets[row + 1]; z++) {
+        TRY(check_entry(call, z, err));
+        int64_t first = call->in[COLUMNS]->i[z] * width;
+        for (int64_t k = 0; k < width; k++)
+            call->out[0]->f[first + k] += values->f[z] * dy[k];
+        for (int64_t k = 0; by_values && k < width; k++)
+            by_values->f[z] += dense->f[first + k] * dy[k];
     }
+    return STATUS_OK;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    for (int64_t row = 0; row < call->in[DY]->shape.dim[0]; row++)
+        TRY(add_row(call, row, err));
     return STATUS_OK;
 }
 
