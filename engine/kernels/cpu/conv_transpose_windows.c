@@ -419,8 +419,8 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
         }
 }
 
-REGISTER_KERNEL(conv_transpose_phases) = {
-    NATIVE(conv_transpose_phases),
+REGISTER_KERNEL(conv_transpose_windows) = {
+    NATIVE(conv_transpose_windows),
     .ops = OPS("ConvTranspose"),
     .packs = 1u << WEIGHTS | 1u << BIAS,
     .state_size = sizeof(struct kernel_state),
