@@ -8,14 +8,8 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/pool_span.h"
 #include "engine/kernels/lib/simd.h"
-#include "engine/ops/lib/window.h"
-
-/* Taps [first, last) of a window that lie inside the input, and inside the padded input. */
-struct span {
-    int64_t first, last, padded;
-    int64_t at; /* input position of tap 0 */
-};
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
@@ -25,7 +19,7 @@ struct kernel_state {
     int64_t images;
     int64_t channels;
     bool average, count_pads;
-    const struct span *columns; /* of each output column */
+    const struct pool_span *columns; /* of each output column */
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
@@ -48,27 +42,13 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
-static struct span span_of(const struct window *w, int d, int64_t position)
-{
-    int64_t at = position * w->stride[d] - w->pad_begin[d], step = w->dilation[d];
-    int64_t end = w->in[d] + w->pad_end[d]; /* of the padded input */
-    struct span s = {.at = at, .last = w->kernel[d]};
-    while (s.first < w->kernel[d] && at + s.first * step < 0)
-        s.first++;
-    while (s.last > s.first && at + (s.last - 1) * step >= w->in[d])
-        s.last--;
-    for (int64_t t = 0; t < w->kernel[d]; t++)
-        s.padded += at + t * step < end;
-    return s;
-}
-
 SIMD_INLINE vf join(vf sum, vf x, bool average)
 {
     return average ? vf_add(sum, x) : vf_max(sum, x);
 }
 
 /* `count` vectors of channels (a constant) from x (of tap 0, 0, 0) to y; the last one masked. */
-SIMD_INLINE void pool_block(const struct kernel_state *job, const struct span *const s[3],
+SIMD_INLINE void pool_block(const struct kernel_state *job, const struct pool_span *const s[3],
                             const float *x, float *y, int count, vm last, float factor,
                             bool average)
 {
@@ -98,7 +78,7 @@ SIMD_INLINE void pool_block(const struct kernel_state *job, const struct span *c
     }
 }
 
-SIMD_INLINE void pool_position(const struct kernel_state *job, const struct span *const s[3],
+SIMD_INLINE void pool_position(const struct kernel_state *job, const struct pool_span *const s[3],
                                const float *x, float *y, bool average)
 {
     int64_t c = 0, n = job->channels, counted = 1;
@@ -125,8 +105,8 @@ static void run_row(void *context, int64_t tile, int thread)
     const struct window *w = &job->w;
     int64_t h = tile % w->out[1], d = tile / w->out[1] % w->out[0];
     int64_t image = tile / (w->out[1] * w->out[0]);
-    struct span slices = span_of(w, 0, d), rows = span_of(w, 1, h);
-    const struct span *s[3] = {&slices, &rows, job->columns};
+    struct pool_span slices = pool_span_of(w, 0, d), rows = pool_span_of(w, 1, h);
+    const struct pool_span *s[3] = {&slices, &rows, job->columns};
     float *y = job->y + tile * w->out[2] * job->channels;
     int64_t line = (image * w->in[0] + slices.at) * w->in[1] + rows.at;
     for (int64_t o = 0; o < w->out[2]; o++, s[2]++, y += job->channels) {
@@ -140,18 +120,18 @@ static void run_row(void *context, int64_t tile, int thread)
 
 static size_t workspace(const struct kernel_state *s)
 {
-    return (size_t)s->w.out[2] * sizeof(struct span);
+    return (size_t)s->w.out[2] * sizeof(struct pool_span);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
     struct kernel_state job = *plan;
-    struct span *columns = args->workspace;
+    struct pool_span *columns = args->workspace;
     job.x = args->in[0];
     job.y = args->out[0];
     job.columns = columns;
     for (int64_t o = 0; o < job.w.out[2]; o++)
-        columns[o] = span_of(&job.w, 2, o);
+        columns[o] = pool_span_of(&job.w, 2, o);
     pool_run(args->pool, job.images * job.w.out[0] * job.w.out[1], run_row, &job);
 }
 
