@@ -2,6 +2,7 @@
  * Resize: nearest, linear and cubic interpolation in all coordinate systems of opsets 10 to 19;
  * antialias and keep_aspect_ratio_policy are refused. See engine/ops/lib/resize.h. */
 #include "engine/ops/lib/resize.h"
+#include "engine/ops/family/resize_gradient.h"
 
 static const char *const attrs[] = {"mode",
                                     "coordinate_transformation_mode",
@@ -69,5 +70,6 @@ REGISTER(op, resize) = {
     .infer = resize_infer,
     .cost = resize_cost,
     .reference = resize_reference,
+    .gradient = resize_gradient,
     OP_CASES(cases),
 };

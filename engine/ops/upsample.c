@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Upsample: what Resize was called before opset 10. Scales are an attribute in opset 7, an input in
  * opset 9. */
+#include "engine/ops/family/resize_gradient.h"
 #include "engine/ops/lib/resize.h"
 
 static const char *const attrs[] = {"mode", "scales", NULL};
@@ -25,5 +26,6 @@ REGISTER(op, upsample) = {
     .infer = resize_infer,
     .cost = resize_cost,
     .reference = resize_reference,
+    .gradient = resize_gradient,
     OP_CASES(cases),
 };

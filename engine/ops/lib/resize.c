@@ -84,6 +84,14 @@ static enum status numbers_of(const struct op_args *args, const struct resize *r
     return args_ints(args, 3, NULL, &n->sizes, err);
 }
 
+/* What is resized: input 0. A gradient has that of the result there and says the shape. */
+static struct shape image_of(const struct op_args *args)
+{
+    struct shape image = *args_in(args, 0);
+    node_ints(args->node, "output_shape", image.dim, image.rank);
+    return image;
+}
+
 static enum status set_axis(struct resize *r, const struct numbers *n, int k, struct error *err)
 {
     struct resize_axis *axis = &r->axes[n->axis[k]];
@@ -107,10 +115,10 @@ static enum status set_axis(struct resize *r, const struct numbers *n, int k, st
 enum status resize_of_node(const struct op_args *args, struct resize *r, struct error *err)
 {
     struct numbers n;
-    const struct shape *x = args_in(args, 0);
+    const struct shape image = image_of(args), *x = &image;
     *r = (struct resize){.rank = x->rank};
-    /* Two inputs: X and scales, as before opset 11. */
-    r->simple = strcmp(args->node->op->name, "Upsample") == 0 || args->in_count == 2;
+    /* X and scales, an input or an attribute: as before opset 11. */
+    r->simple = args->in_count <= 2;
     TRY(words_of(args->node, r, err));
     TRY(numbers_of(args, r, &n, err));
     for (int k = 0; k < x->rank; k++)
@@ -240,39 +248,83 @@ void resize_taps_at(const struct resize *r, int index, int64_t out, struct resiz
 
 /* ---- the operators ---- */
 
+static struct shape result_of(const struct resize *r)
+{
+    struct shape y = {.rank = r->rank};
+    for (int k = 0; k < r->rank; k++)
+        y.dim[k] = r->axes[k].out;
+    return y;
+}
+
 enum status resize_infer(const struct infer *c, struct error *err)
 {
     struct op_args args = args_of_infer(c);
     struct resize r;
     TRY(resize_of_node(&args, &r, err));
-    struct shape y = {.rank = r.rank};
-    for (int k = 0; k < r.rank; k++)
-        y.dim[k] = r.axes[k].out;
+    struct shape y = result_of(&r);
     if (shape_count(&y) && !shape_count(&c->in[0]->shape))
         return FAIL(err, STATUS_FAILED, "an empty tensor cannot be resized");
     infer_set(c, 0, c->in[0]->dtype, &y);
     return STATUS_OK;
 }
 
+enum status resize_gradient_infer(const struct infer *c, struct error *err)
+{
+    struct op_args args = args_of_infer(c);
+    struct shape x = image_of(&args), y;
+    const struct shape *dy = &c->in[0]->shape;
+    struct resize r;
+    char text_x[96], text_dy[96];
+    TRY(resize_of_node(&args, &r, err));
+    y = result_of(&r);
+    if (!shape_equal(&y, dy))
+        return FAIL(err, STATUS_FAILED, "%s: output_shape %s and gradient %s do not go together",
+                    c->node->op->name, shape_text(&x, text_x), shape_text(dy, text_dy));
+    infer_set(c, 0, c->in[0]->dtype, &x);
+    return STATUS_OK;
+}
+
+/* One way through the taps of all axes: which of each. */
+struct path {
+    int rank, pick[RANK_MAX];
+    const struct resize_taps *taps; /* per axis */
+};
+
+static double path_weight(const struct path *p)
+{
+    double weight = 1;
+    for (int d = 0; d < p->rank; d++)
+        weight *= p->taps[d].weight[p->pick[d]];
+    return weight;
+}
+
+/* The element of an image that it leads to. */
+static int64_t path_end(const struct path *p, const struct shape *image)
+{
+    int64_t at = 0;
+    for (int d = 0; d < p->rank; d++)
+        at = at * image->dim[d] + p->taps[d].index[p->pick[d]];
+    return at;
+}
+
+/* False behind the last one. */
+static bool path_next(struct path *p)
+{
+    int d = p->rank - 1;
+    while (d >= 0 && ++p->pick[d] == p->taps[d].count)
+        p->pick[d--] = 0;
+    return d >= 0;
+}
+
 /* The weighted sum over the taps of all axes. */
 static double combine(const struct ref_tensor *x, const struct resize_taps *taps)
 {
-    int rank = x->shape.rank, pick[RANK_MAX] = {0};
+    struct path p = {.rank = x->shape.rank, .taps = taps};
     double sum = 0;
-    for (;;) {
-        double weight = 1;
-        int64_t at = 0;
-        for (int d = 0; d < rank; d++) {
-            weight *= taps[d].weight[pick[d]];
-            at = at * x->shape.dim[d] + taps[d].index[pick[d]];
-        }
-        sum += weight * ref_get(x, at);
-        int d = rank - 1;
-        while (d >= 0 && ++pick[d] == taps[d].count)
-            pick[d--] = 0;
-        if (d < 0)
-            return sum;
-    }
+    do
+        sum += path_weight(&p) * ref_get(x, path_end(&p, &x->shape));
+    while (path_next(&p));
+    return sum;
 }
 
 /* Whole numbers are cut off, as ONNX Runtime does, but 80.9999 (weights are floats) is 81; cubic
@@ -286,29 +338,69 @@ static double whole(enum dtype dtype, double value)
     return fabs(value - rint(value)) < 0x1p-10 ? rint(value) : trunc(value);
 }
 
-enum status resize_reference(const struct ref_call *call, struct error *err)
+/* The elements of the result, one after the other, and what each is made of. */
+struct walk {
+    struct resize resize;
+    struct resize_taps taps[RANK_MAX];
+    int64_t index[RANK_MAX];
+};
+
+static enum status walk_start(const struct ref_call *call, int64_t count, struct walk *w,
+                              struct error *err)
 {
     struct op_args args = args_of_ref(call);
-    struct resize r;
-    struct resize_taps taps[RANK_MAX] = {{.count = 0}};
-    int64_t index[RANK_MAX] = {0};
-    const struct ref_tensor *x = call->in[0], *y = call->out[0];
-    TRY(resize_of_node(&args, &r, err));
-    for (int d = 0; y->count && d < r.rank; d++)
-        resize_taps_at(&r, d, 0, &taps[d]);
-    for (int64_t k = 0; k < y->count; k++) {
-        bool outside = false;
-        for (int d = 0; d < r.rank; d++)
-            outside = outside || taps[d].outside;
-        double value = outside ? r.extrapolation : combine(x, taps);
+    *w = (struct walk){.index = {0}};
+    TRY(resize_of_node(&args, &w->resize, err));
+    for (int d = 0; count && d < w->resize.rank; d++)
+        resize_taps_at(&w->resize, d, 0, &w->taps[d]);
+    return STATUS_OK;
+}
+
+static void walk_on(struct walk *w)
+{
+    for (int d = w->resize.rank - 1; d >= 0; d--) {
+        bool wraps = ++w->index[d] == w->resize.axes[d].out;
+        w->index[d] = wraps ? 0 : w->index[d];
+        resize_taps_at(&w->resize, d, w->index[d], &w->taps[d]);
+        if (!wraps)
+            break;
+    }
+}
+
+static bool walk_is_outside(const struct walk *w)
+{
+    bool outside = false;
+    for (int d = 0; d < w->resize.rank; d++)
+        outside = outside || w->taps[d].outside;
+    return outside;
+}
+
+enum status resize_reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *y = call->out[0];
+    struct walk w;
+    TRY(walk_start(call, y->count, &w, err));
+    for (int64_t k = 0; k < y->count; k++, walk_on(&w)) {
+        double value = w.resize.extrapolation;
+        if (!walk_is_outside(&w))
+            value = combine(call->in[0], w.taps);
         ref_set(y, k, whole(y->dtype, value));
-        for (int d = r.rank - 1; d >= 0; d--) {
-            bool wraps = ++index[d] == r.axes[d].out;
-            index[d] = wraps ? 0 : index[d];
-            resize_taps_at(&r, d, index[d], &taps[d]);
-            if (!wraps)
-                break;
-        }
+    }
+    return STATUS_OK;
+}
+
+enum status resize_gradient_reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *dy = call->in[0], *dx = call->out[0];
+    struct walk w;
+    TRY(walk_start(call, dy->count, &w, err));
+    for (int64_t k = 0; k < dy->count; k++, walk_on(&w)) {
+        struct path p = {.rank = dx->shape.rank, .taps = w.taps};
+        if (walk_is_outside(&w))
+            continue;
+        do
+            dx->f[path_end(&p, &dx->shape)] += path_weight(&p) * dy->f[k];
+        while (path_next(&p));
     }
     return STATUS_OK;
 }
@@ -319,6 +411,7 @@ void resize_cost(const struct infer *c, struct cost *cost)
     struct resize r;
     if (resize_of_node(&args, &r, NULL) != STATUS_OK || r.mode == RESIZE_NEAREST)
         return;
+    struct shape y = result_of(&r);
     double each = r.mode == RESIZE_LINEAR ? 7 : 35;
-    cost->elementwise += each * (double)shape_count(&c->out[0]->shape);
+    cost->elementwise += each * (double)shape_count(&y);
 }

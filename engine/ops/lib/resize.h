@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Resize and Upsample: which elements of the input an element of the output is made of, one axis at
- * a time. Coordinates are computed in float, as ONNX Runtime and PyTorch do, so that elements at a
- * tie (nearest) are the same ones everywhere.
+ * a time, and where a gradient by the result goes. Coordinates are computed in float, as ONNX
+ * Runtime and PyTorch do, so that elements at a tie (nearest) are the same ones everywhere.
  */
 #ifndef ENGINE_OPS_LIB_RESIZE_H
 #define ENGINE_OPS_LIB_RESIZE_H
@@ -63,6 +63,9 @@ void resize_taps_at(const struct resize *r, int axis, int64_t out, struct resize
 
 enum status resize_infer(const struct infer *c, struct error *err);
 enum status resize_reference(const struct ref_call *call, struct error *err);
+/* Of a gradient: input 0 is that of the result, attribute output_shape the shape of the image. */
+enum status resize_gradient_infer(const struct infer *c, struct error *err);
+enum status resize_gradient_reference(const struct ref_call *call, struct error *err);
 /* Linear: 7 per output element (3 interpolations); cubic: 5 sums of four products. */
 void resize_cost(const struct infer *c, struct cost *cost);
 
