@@ -4,7 +4,9 @@
  * gives 0. Girshick 2015, section 2.1. */
 #include <math.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
+#include "engine/ops/family/max_roi_pool.h"
 
 static const char *const attrs[] = {"pooled_shape", "spatial_scale", NULL};
 
@@ -25,46 +27,12 @@ static enum status infer(const struct infer *c, struct error *err)
     return STATUS_OK;
 }
 
-/* One dimension of a region. */
-struct span {
-    int64_t start, size, limit, bins;
-};
-
-static int64_t whole(double corner)
-{
-    return (int64_t)round(fmin(fmax(corner, -1e9), 1e9));
-}
-
-static struct span span_of(double low, double high, int64_t limit, int64_t bins)
-{
-    struct span span = {.limit = limit, .bins = bins};
-    span.start = whole(low);
-    span.size = whole(high) - span.start + 1;
-    if (span.size < 1)
-        span.size = 1;
-    return span;
-}
-
-static int64_t clip(int64_t value, int64_t limit)
-{
-    return value < 0 ? 0 : value > limit ? limit : value;
-}
-
-/* In float, as Caffe and ONNX Runtime compute it: 7 (31 / 7) is above 31 there, so that the last
- * bin of such a region reaches one element further. */
-static void bin_of(const struct span *s, int64_t bin, int64_t *begin, int64_t *end)
-{
-    float size = (float)s->size / (float)s->bins;
-    *begin = clip(s->start + (int64_t)floorf((float)bin * size), s->limit);
-    *end = clip(s->start + (int64_t)ceilf((float)(bin + 1) * size), s->limit);
-}
-
-static double largest(const double *plane, const struct span *rows, const struct span *columns,
-                      int64_t bin)
+static double largest(const double *plane, const struct roi_span *rows,
+                      const struct roi_span *columns, int64_t bin)
 {
     int64_t y0, y1, x0, x1;
-    bin_of(rows, bin / columns->bins, &y0, &y1);
-    bin_of(columns, bin % columns->bins, &x0, &x1);
+    roi_bin_of(rows, bin / columns->bins, &y0, &y1);
+    roi_bin_of(columns, bin % columns->bins, &x0, &x1);
     if (y0 >= y1 || x0 >= x1)
         return 0;
     double most = (double)-INFINITY;
@@ -86,12 +54,24 @@ static enum status reference(const struct ref_call *call, struct error *err)
             return FAIL(err, STATUS_FAILED, "MaxRoiPool: region %lld is in image %g of %lld",
                         (long long)r, roi[0], (long long)dim[0]);
         int64_t image = (int64_t)roi[0];
-        struct span columns = span_of(roi[1] * scale, roi[3] * scale, dim[3], out[3]);
-        struct span rows = span_of(roi[2] * scale, roi[4] * scale, dim[2], out[2]);
+        struct roi_span columns = roi_span_of(roi[1] * scale, roi[3] * scale, dim[3], out[3]);
+        struct roi_span rows = roi_span_of(roi[2] * scale, roi[4] * scale, dim[2], out[2]);
         for (int64_t k = 0; k < dim[1] * bins; k++)
             call->out[0]->f[r * dim[1] * bins + k] =
                 largest(x->f + (image * dim[1] + k / bins) * plane, &rows, &columns, k % bins);
     }
+    return STATUS_OK;
+}
+
+/* By the map alone: corners of regions are rounded. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    const struct node *node = gradient_node(c);
+    if (c->wanted[0])
+        c->dx[0] = graph_node(c->g, op_max_roi_pool_gradient.name, NULL,
+                              INPUTS(gradient_in(c, 0), gradient_in(c, 1), c->dy[0]),
+                              node->attr_count, node->attrs);
     return STATUS_OK;
 }
 
@@ -127,5 +107,6 @@ REGISTER(op, max_roi_pool) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

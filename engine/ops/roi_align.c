@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
+#include "engine/ops/family/roi_align.h"
 
 static const char *const attrs[] = {"mode",
                                     "output_height",
@@ -15,35 +17,6 @@ static const char *const attrs[] = {"mode",
                                     "spatial_scale",
                                     "coordinate_transformation_mode",
                                     NULL};
-
-struct roi_align {
-    bool max, half_pixel;
-    int64_t out_height, out_width, ratio, height, width;
-    double scale;
-};
-
-static enum status settings_of(const struct node *node, const struct shape *x, struct roi_align *r,
-                               struct error *err)
-{
-    const char *mode = node_string(node, "mode", "avg");
-    const char *coordinate = node_string(node, "coordinate_transformation_mode", "half_pixel");
-    *r = (struct roi_align){.max = strcmp(mode, "max") == 0,
-                            .half_pixel = strcmp(coordinate, "half_pixel") == 0,
-                            .out_height = node_int(node, "output_height", 1),
-                            .out_width = node_int(node, "output_width", 1),
-                            .ratio = node_int(node, "sampling_ratio", 0),
-                            .height = x->dim[2],
-                            .width = x->dim[3],
-                            .scale = node_float(node, "spatial_scale", 1)};
-    if ((!r->max && strcmp(mode, "avg")) ||
-        (!r->half_pixel && strcmp(coordinate, "output_half_pixel")))
-        return UNSUPPORTED(err, "mode \"%s\" with coordinates \"%s\" of RoiAlign", mode,
-                           coordinate);
-    if (r->out_height < 1 || r->out_width < 1 || r->ratio < 0)
-        return FAIL(err, STATUS_FAILED, "RoiAlign to %lld x %lld with sampling_ratio %lld",
-                    (long long)r->out_height, (long long)r->out_width, (long long)r->ratio);
-    return STATUS_OK;
-}
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -55,55 +28,16 @@ static enum status infer(const struct infer *c, struct error *err)
         return FAIL(err, STATUS_FAILED, "RoiAlign takes [N,C,H,W] and [R,4], not %s and %s",
                     shape_text(x, a), shape_text(rois, b));
     }
-    TRY(settings_of(c->node, x, &r, err));
+    TRY(roi_align_settings(c->node, x, &r, err));
     struct shape y = shape_of(rois->dim[0], x->dim[1], r.out_height, r.out_width);
     infer_set(c, 0, c->in[0]->dtype, &y);
     return STATUS_OK;
 }
 
-/* One region along one axis. */
-struct side {
-    double start, bin;
-    int64_t grid;
-};
-
-static struct side side_of(const struct roi_align *r, double low, double high, int64_t out)
-{
-    double offset = r->half_pixel ? 0.5 : 0;
-    double size = (high - low) * r->scale;
-    if (!r->half_pixel && size < 1)
-        size = 1;
-    int64_t grid = r->ratio ? r->ratio : (int64_t)ceil(size / (double)out);
-    return (struct side){.start = low * r->scale - offset,
-                         .bin = size / (double)out,
-                         .grid = grid > 0 ? grid : 0}; /* corners swapped: no samples */
-}
-
-/* The two elements round a sample, their weights; false when it lies outside. */
-struct pair {
-    int64_t at[2];
-    double weight[2];
-};
-
-static bool pair_at(double at, int64_t size, struct pair *pair)
-{
-    if (at < -1 || at > (double)size)
-        return false;
-    at = at < 0 ? 0 : at;
-    int64_t low = (int64_t)at;
-    double t = at - (double)low;
-    if (low >= size - 1) {
-        low = size - 1;
-        t = 0;
-    }
-    *pair = (struct pair){.at = {low, low < size - 1 ? low + 1 : low}, .weight = {1 - t, t}};
-    return true;
-}
-
 static double sample_at(const struct roi_align *r, const double *plane, double y, double x)
 {
-    struct pair rows, columns;
-    if (!pair_at(y, r->height, &rows) || !pair_at(x, r->width, &columns))
+    struct roi_pair rows, columns;
+    if (!roi_pair_at(y, r->height, &rows) || !roi_pair_at(x, r->width, &columns))
         return 0;
     double sum = 0, largest = -INFINITY;
     for (int k = 0; k < 4; k++) {
@@ -115,18 +49,16 @@ static double sample_at(const struct roi_align *r, const double *plane, double y
     return r->max ? largest : sum;
 }
 
-static double element(const struct roi_align *r, const double *plane, const struct side *rows,
-                      const struct side *columns, int64_t at)
+static double element(const struct roi_align *r, const double *plane, const struct roi_side *rows,
+                      const struct roi_side *columns, int64_t at)
 {
     double sum = 0, largest = -INFINITY;
     int64_t row = at / r->out_width, column = at % r->out_width;
     int64_t count = rows->grid * columns->grid;
     for (int64_t k = 0; k < count; k++) {
         int64_t i = k / columns->grid, j = k % columns->grid;
-        double y = rows->start + rows->bin * ((double)row + ((double)i + 0.5) / (double)rows->grid);
-        double x = columns->start +
-                   columns->bin * ((double)column + ((double)j + 0.5) / (double)columns->grid);
-        double value = sample_at(r, plane, y, x);
+        double value =
+            sample_at(r, plane, roi_sample(rows, row, i), roi_sample(columns, column, j));
         sum += value;
         largest = value > largest ? value : largest;
     }
@@ -139,7 +71,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct ref_tensor *x = call->in[0], *rois = call->in[1], *y = call->out[0];
     struct roi_align r;
-    TRY(settings_of(call->node, &x->shape, &r, err));
+    TRY(roi_align_settings(call->node, &x->shape, &r, err));
     int64_t channels = x->shape.dim[1], places = r.out_height * r.out_width;
     for (int64_t n = 0; n < rois->shape.dim[0]; n++) {
         const double *box = rois->f + n * 4;
@@ -147,13 +79,32 @@ static enum status reference(const struct ref_call *call, struct error *err)
         if (image < 0 || image >= x->shape.dim[0])
             return FAIL(err, STATUS_FAILED, "region %lld is of image %lld of %lld", (long long)n,
                         (long long)image, (long long)x->shape.dim[0]);
-        struct side columns = side_of(&r, box[0], box[2], r.out_width);
-        struct side rows = side_of(&r, box[1], box[3], r.out_height);
+        struct roi_side columns = roi_side_of(&r, box[0], box[2], r.out_width);
+        struct roi_side rows = roi_side_of(&r, box[1], box[3], r.out_height);
         for (int64_t k = 0; k < channels * places; k++) {
             const double *plane = x->f + (image * channels + k / places) * r.height * r.width;
             y->f[n * channels * places + k] = element(&r, plane, &rows, &columns, k % places);
         }
     }
+    return STATUS_OK;
+}
+
+/* By the map alone: regions are proposals, through which nothing is trained. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    const struct node *node = gradient_node(c);
+    struct shape x = gradient_shape(c->g, gradient_in(c, 0));
+    struct attr all[ARRAY_COUNT(attrs)];
+    if (!c->wanted[0])
+        return STATUS_OK;
+    if (strcmp(node_string(node, "mode", "avg"), "avg") != 0)
+        return UNSUPPORTED(err, "mode \"max\": no network is trained with it");
+    if (node->attr_count)
+        memcpy(all, node->attrs, (size_t)node->attr_count * sizeof(*all));
+    all[node->attr_count] = attr_ints("output_shape", x.rank, x.dim);
+    c->dx[0] = graph_node(c->g, op_roi_align_gradient.name, NULL,
+                          INPUTS(c->dy[0], gradient_in(c, 1), gradient_in(c, 2)),
+                          node->attr_count + 1, all);
     return STATUS_OK;
 }
 
@@ -199,5 +150,6 @@ REGISTER(op, roi_align) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

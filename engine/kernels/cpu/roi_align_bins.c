@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoiAlign by means, f32. The samples of a bin form a grid and bilinear weights are products, so
- * the mean over a bin is a sum over rows and columns of the image with one weight for each row and
- * one for each column: neighbouring samples share elements, which are read once. Samples outside
- * the image weigh nothing, per axis.
+ * RoiAlign by means, f32: a weighted sum over some rows and columns of the image for each bin
+ * (engine/kernels/lib/roi_parts.h). Neighbouring samples share elements, which are read once;
+ * samples outside the image weigh nothing, per axis.
  */
-#include <math.h>
-
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/roi_parts.h"
 #include "engine/kernels/lib/simd.h"
 
 struct kernel_state {
-    bool nhwc, half_pixel, wide; /* wide: image numbers are i64 */
-    int64_t rois, images, channels, height, width, out_h, out_w, ratio;
-    float scale;
+    bool nhwc, wide; /* wide: image numbers are i64 */
+    int64_t rois, images, channels, height, width, out_h, out_w;
+    struct roi_cut cut;
     size_t slot; /* parts per thread: the rows of one bin and the columns of another */
     int threads;
 };
@@ -41,7 +39,6 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     const struct shape *x = &q->in[0].shape, *y = &q->out[0].shape;
     const char *mode = node_string(q->node, "coordinate_transformation_mode", "half_pixel");
     *s = (struct kernel_state){.nhwc = is_nhwc(q),
-                               .half_pixel = strcmp(mode, "half_pixel") == 0,
                                .wide = q->in[2].dtype == DTYPE_I64,
                                .rois = y->dim[0],
                                .images = x->dim[0],
@@ -50,80 +47,22 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                                .width = x->dim[3],
                                .out_h = y->dim[2],
                                .out_w = y->dim[3],
-                               .ratio = node_int(q->node, "sampling_ratio", 0),
-                               .scale = (float)node_float(q->node, "spatial_scale", 1),
+                               .cut = {.scale = (float)node_float(q->node, "spatial_scale", 1),
+                                       .half_pixel = strcmp(mode, "half_pixel") == 0,
+                                       .ratio = node_int(q->node, "sampling_ratio", 0)},
                                .slot = (size_t)(x->dim[2] + x->dim[3] + 15) / 8 * 8,
                                .threads = q->threads};
     return STATUS_OK;
 }
 
-/* Elements of an axis that a bin takes part of; different ones, at most all. */
-struct part {
-    int32_t at;
-    float weight;
-};
-
 static size_t workspace(const struct kernel_state *s)
 {
-    return s->slot * sizeof(struct part) * (size_t)s->threads;
-}
-
-/* One region along one axis of `size` elements, cut into `bins`. */
-struct side {
-    float start, bin;
-    int64_t grid, size;
-};
-
-static struct side side_of(const struct kernel_state *s, float low, float high, int64_t bins,
-                           int64_t size)
-{
-    float length = (high - low) * s->scale;
-    if (!s->half_pixel && length < 1)
-        length = 1;
-    float bin = length / (float)bins;
-    int64_t grid = s->ratio ? s->ratio : (int64_t)ceilf(bin);
-    return (struct side){low * s->scale - (s->half_pixel ? 0.5f : 0), bin, grid, size};
-}
-
-struct parts {
-    int count;
-    struct part *list;
-};
-
-/* Samples follow one another along the axis: an element already met is one of the last two. */
-static void add_part(struct parts *parts, int64_t at, float weight)
-{
-    for (int k = parts->count - 1; k >= 0 && k >= parts->count - 2; k--) {
-        if (parts->list[k].at == at) {
-            parts->list[k].weight += weight;
-            return;
-        }
-    }
-    parts->list[parts->count++] = (struct part){(int32_t)at, weight};
-}
-
-/* The elements under the samples of one bin; all weights together are 1. */
-static struct parts weigh(const struct side *side, int64_t bin, struct part *list)
-{
-    struct parts parts = {0, list};
-    float each = 1 / (float)side->grid;
-    for (int64_t k = 0; k < side->grid; k++) {
-        float at = side->start + side->bin * ((float)bin + ((float)k + 0.5f) * each);
-        if (!(at >= -1 && at <= (float)side->size))
-            continue;
-        at = at < 0 ? 0 : at;
-        int64_t low = (int64_t)at < side->size - 1 ? (int64_t)at : side->size - 1;
-        float t = low == side->size - 1 ? 0 : at - (float)low;
-        add_part(&parts, low, (1 - t) * each);
-        if (t > 0)
-            add_part(&parts, low + 1, t * each);
-    }
-    return parts;
+    return s->slot * sizeof(struct roi_part) * (size_t)s->threads;
 }
 
 /* The sum over rows and columns for 4 VL channels at a time. */
-static void bin_nhwc(const struct kernel_state *s, const float *x, const struct parts *rows,
-                     const struct parts *columns, float *y)
+static void bin_nhwc(const struct kernel_state *s, const float *x, const struct roi_parts *rows,
+                     const struct roi_parts *columns, float *y)
 {
     int64_t c = s->channels;
     for (int64_t k = 0; k < c; k += 4 * VL) {
@@ -147,8 +86,8 @@ static void bin_nhwc(const struct kernel_state *s, const float *x, const struct 
     }
 }
 
-static float bin_plain(const struct kernel_state *s, const float *plane, const struct parts *rows,
-                       const struct parts *columns)
+static float bin_plain(const struct kernel_state *s, const float *plane,
+                       const struct roi_parts *rows, const struct roi_parts *columns)
 {
     float sum = 0;
     for (int r = 0; r < rows->count; r++) {
@@ -166,23 +105,23 @@ struct job {
     const float *x, *rois;
     const void *image;
     float *y;
-    struct part *workspace;
+    struct roi_part *workspace;
 };
 
 /* A row of bins of region n. image NULL: there is none of that number, the result is zero. */
 static void row_of_bins(const struct job *job, int64_t n, int64_t row, const float *image,
-                        struct part *room)
+                        struct roi_part *room)
 {
     const struct kernel_state *s = job->state;
     const float *box = job->rois + n * 4;
     int64_t c = s->channels, plane = s->height * s->width, bins = s->out_h * s->out_w;
-    struct side down = side_of(s, box[1], box[3], s->out_h, s->height);
-    struct side across = side_of(s, box[0], box[2], s->out_w, s->width);
-    struct parts rows = weigh(&down, row, room);
+    struct roi_axis down = roi_axis_of(&s->cut, box[1], box[3], s->out_h, s->height);
+    struct roi_axis across = roi_axis_of(&s->cut, box[0], box[2], s->out_w, s->width);
+    struct roi_parts rows = roi_weigh(&down, row, room);
     if (!image)
         rows.count = 0;
     for (int64_t k = 0; k < s->out_w; k++) {
-        struct parts columns = weigh(&across, k, room + s->height);
+        struct roi_parts columns = roi_weigh(&across, k, room + s->height);
         int64_t bin = row * s->out_w + k;
         if (s->nhwc) {
             bin_nhwc(s, image, &rows, &columns, job->y + (n * bins + bin) * c);

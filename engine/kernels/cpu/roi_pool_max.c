@@ -4,10 +4,9 @@
  * over its places with vectors of channels; regions overlap a lot, each place is read many times.
  * A task is a region and a block of channels, whose bins are gathered and written back plain.
  */
-#include <math.h>
-
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
+#include "engine/kernels/lib/roi_bins.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { BLOCK = 4 * VL, BINS_MAX = 196 };
@@ -73,38 +72,9 @@ static void turn_row(void *context, int64_t row, int thread)
                 dst[k * padded + c] = src[c * plane + k];
 }
 
-/* One axis of a region, cut into bins. */
-struct span {
-    int64_t start, limit;
-    float bin;
-};
-
-static struct span span_of(float low, float high, int64_t limit, int64_t bins)
-{
-    float begin = roundf(fminf(fmaxf(low, -1e9f), 1e9f));
-    float end = roundf(fminf(fmaxf(high, -1e9f), 1e9f));
-    float size = fmaxf(end - begin + 1, 1);
-    return (struct span){(int64_t)begin, limit, size / (float)bins};
-}
-
-static int64_t clip(int64_t value, int64_t limit)
-{
-    return value < 0 ? 0 : value > limit ? limit : value;
-}
-
-struct part {
-    int64_t begin, end;
-};
-
-static struct part part_of(const struct span *s, int64_t bin)
-{
-    return (struct part){clip(s->start + (int64_t)floorf((float)bin * s->bin), s->limit),
-                         clip(s->start + (int64_t)ceilf((float)(bin + 1) * s->bin), s->limit)};
-}
-
 /* The largest of a block of channels over a rectangle of places; 0 where that is empty. */
-SIMD_INLINE void pool_bin(const struct kernel_state *s, const float *map, struct part y,
-                          struct part x, float *bin)
+SIMD_INLINE void pool_bin(const struct kernel_state *s, const float *map, struct roi_bin y,
+                          struct roi_bin x, float *bin)
 {
     int64_t step = blocks_of(s->channels) * BLOCK;
     bool empty = y.begin >= y.end || x.begin >= x.end;
@@ -133,12 +103,13 @@ static void pool_task(void *context, int64_t task, int thread)
     bool exists = roi[0] >= 0 && roi[0] < (float)s->images;
     int64_t image = exists ? (int64_t)roi[0] : 0;
     const float *map = job->maps + image * s->height * s->width * blocks * BLOCK + first;
-    struct span across = span_of(roi[1] * s->scale, roi[3] * s->scale, s->width, s->columns);
-    struct span down = span_of(roi[2] * s->scale, roi[4] * s->scale, s->height, s->rows);
+    struct roi_span across =
+        roi_span_of(roi[1] * s->scale, roi[3] * s->scale, s->width, s->columns);
+    struct roi_span down = roi_span_of(roi[2] * s->scale, roi[4] * s->scale, s->height, s->rows);
     for (int64_t k = 0; k < bins; k++) {
-        struct part rows = part_of(&down, k / s->columns), columns;
-        columns = part_of(&across, k % s->columns);
-        pool_bin(s, map, exists ? rows : (struct part){0, 0}, columns, bin + k * BLOCK);
+        struct roi_bin rows = roi_bin_of(&down, k / s->columns), columns;
+        columns = roi_bin_of(&across, k % s->columns);
+        pool_bin(s, map, exists ? rows : (struct roi_bin){0, 0}, columns, bin + k * BLOCK);
     }
     for (int64_t c = 0; c < BLOCK && first + c < s->channels; c++)
         for (int64_t k = 0; k < bins; k++)
