@@ -32,8 +32,9 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     int axis = shape_axis(x, node_int(q->node, "axis", -1));
     for (int k = 1; k < q->in_count; k++) {
         const struct desc *in = query_in(q, k);
-        if (in && shape_count(&in->shape) != shape_span(x, axis, x->rank))
-            return UNSUPPORTED(why, "input %d is broadcast within a row", k);
+        if (in && (shape_count(&in->shape) != shape_span(x, axis, x->rank) ||
+                   in->shape.rank > x->rank - axis))
+            return UNSUPPORTED(why, "input %d is broadcast within a row, or differs by row", k);
     }
     s->rows = shape_span(x, 0, axis);
     s->size = shape_span(x, axis, x->rank);

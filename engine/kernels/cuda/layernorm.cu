@@ -180,7 +180,14 @@ __global__ void __launch_bounds__(LONG_BLOCK)
 
 /* ---- hooks ---- */
 
-/* Elements of a line: of all dimensions from the axis on. */
+/* Dimensions of a line: all from the axis on. */
+static int line_rank(const struct kernel_query *q)
+{
+    int axis = (int)cuda_host->node_int(q->node, "axis", -1);
+    return axis < 0 ? -axis : q->in[0].shape.rank - axis;
+}
+
+/* Elements of a line. */
 static int64_t line_size(const struct kernel_query *q)
 {
     const struct shape *x = &q->in[0].shape;
@@ -194,8 +201,9 @@ static enum status check(const struct kernel_query *q, struct error *why)
 {
     TRY(lines_supported(q, why));
     for (int k = 1; k < q->in_count; k++)
-        if (input_given(q, k) && shape_count(&q->in[k].shape) != line_size(q))
-            return REFUSE(why, "input %d is broadcast within a line", k);
+        if (input_given(q, k) &&
+            (shape_count(&q->in[k].shape) != line_size(q) || q->in[k].shape.rank > line_rank(q)))
+            return REFUSE(why, "input %d is broadcast within a line, or differs by line", k);
     for (int k = 1; k < q->out_count; k++)
         if (output_wanted(q, k) && q->out[k].dtype != DTYPE_F32)
             return REFUSE(why, "mean or deviation of another type than f32");

@@ -17,15 +17,16 @@ static enum status check(const struct kernel_query *q, struct error *why)
     return STATUS_OK;
 }
 
-static enum status vector(const struct kernel_query *q, int input, int64_t length,
+/* One element per element of a row, which has `rank` dimensions. */
+static enum status vector(const struct kernel_query *q, int input, int64_t length, int64_t rank,
                           struct work *work, cudnn_desc *made, struct error *why)
 {
     struct tensor t;
     const struct desc *desc = query_in(q, input);
     if (!desc)
         return STATUS_OK;
-    if (shape_count(&desc->shape) != length)
-        return REFUSE(why, "input %d is broadcast", input);
+    if (shape_count(&desc->shape) != length || desc->shape.rank > rank)
+        return REFUSE(why, "input %d is broadcast, or differs by row", input);
     TRY(tensor_from(desc, &t, why));
     t = tensor_rows(t.type, 1, length);
     *made = work_in(work, input, &t);
@@ -49,8 +50,8 @@ static enum status build(const struct kernel_query *q, struct work *work, struct
     struct norm_op op = {.mode = rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM,
                          .phase = CUDNN_NORM_FWD_INFERENCE};
     op.x = work_in(work, 0, &x);
-    TRY(vector(q, 1, length, work, &op.scale, why));
-    TRY(vector(q, 2, length, work, &op.bias, why));
+    TRY(vector(q, 1, length, shape->rank - axis, work, &op.scale, why));
+    TRY(vector(q, 2, length, shape->rank - axis, work, &op.bias, why));
     op.epsilon = work_value(work, 4, (float)cudnn_host->node_float(q->node, "epsilon", 1e-5));
     op.y = work_out(work, 0, &x);
     opgraph_norm(&work->graph, &op);

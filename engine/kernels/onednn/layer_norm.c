@@ -40,6 +40,11 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     int64_t axis = onednn_host->node_int(q->node, "axis", -1);
     axis += axis < 0 ? shape->rank : 0;
     dnnl_memory_desc_t rows = rows_of(shape, (int)axis);
+    for (int k = 1; k < q->node->op_inputs; k++) {
+        const struct desc *in = query_in(q, k);
+        if (in && (shape_count(&in->shape) != rows.dims[1] || in->shape.rank > shape->rank - axis))
+            return REFUSE(why, "input %d is broadcast within a row, or differs by row", k);
+    }
     struct grouping grouping = {.rank = 2, .first = {0, (int)axis, shape->rank}};
     bool shifted = query_in(q, 2) && q->node->op_inputs > 2;
     DNNL_TRY(dnnl_layer_normalization_forward_desc_init(
