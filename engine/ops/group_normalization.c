@@ -3,8 +3,8 @@
  * per channel (opset 21) or per group (opset 18): their length tells. Wu and He 2018. */
 #include <math.h>
 
-#include "engine/graph/op.h"
 #include "engine/ops/compute/moments.h"
+#include "engine/ops/family/norm_gradient.h"
 
 static const char *const attrs[] = {"epsilon", "num_groups", "stash_type", NULL};
 
@@ -59,6 +59,13 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    norm_gradient_of_groups(c, node_int(gradient_node(c), "num_groups", 1));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "per_channel", .inputs = "f32[2,12,5,7] f32[12]! f32[12]!", .attrs = "num_groups=3"},
     {.name = "per_group", .inputs = "f32[2,12,5,7] f32[4]! f32[4]!", .attrs = "num_groups=4"},
@@ -81,5 +88,6 @@ REGISTER(op, group_normalization) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

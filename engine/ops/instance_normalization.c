@@ -2,8 +2,8 @@
  * InstanceNormalization: each channel of each image to mean 0 and deviation 1, then scale, bias. */
 #include <math.h>
 
-#include "engine/graph/op.h"
 #include "engine/ops/compute/moments.h"
+#include "engine/ops/family/norm_gradient.h"
 
 static const char *const attrs[] = {"epsilon", NULL};
 
@@ -42,6 +42,13 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    (void)err;
+    norm_gradient_of_groups(c, gradient_shape(c->g, gradient_in(c, 0)).dim[1]);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "image", .inputs = "f32[2,19,6,7] f32[19]! f32[19]!"},
     {.name = "epsilon", .inputs = "f32[1,4,5,5] f32[4]! f32[4]!", .attrs = "epsilon=0.01"},
@@ -60,5 +67,6 @@ REGISTER(op, instance_normalization) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

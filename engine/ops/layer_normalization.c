@@ -2,8 +2,9 @@
  * LayerNormalization over the axes from `axis` on; outputs 1 and 2: mean and 1 / deviation. */
 #include <math.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 #include "engine/ops/compute/moments.h"
+#include "engine/ops/family/norm_gradient.h"
 
 static const char *const attrs[] = {"axis", "epsilon", "stash_type", NULL};
 
@@ -66,6 +67,56 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+/* What a loss that depends on the mean or on 1 / deviation adds: d mean = 1 / n, d inverse =
+ * -inverse^3 (x - mean) / n. NONE: none does. */
+static int by_moments(const struct gradient_call *c, int axis)
+{
+    struct graph *g = c->g;
+    int x = gradient_in(c, 0), mean = gradient_out(c, 1), inverse = gradient_out(c, 2), sum = NONE;
+    struct shape shape = gradient_shape(g, x);
+    double share = 1 / (double)shape_span(&shape, axis, shape.rank);
+    int by_mean = mean == NONE ? NONE : c->dy[1], by_inverse = inverse == NONE ? NONE : c->dy[2];
+    if (by_inverse != NONE) {
+        int64_t axes[RANK_MAX], count = 0;
+        for (int k = axis; k < shape.rank; k++)
+            axes[count++] = k;
+        int centre = graph_node(g, op_reduce_mean.name, NULL,
+                                INPUTS(x, graph_const_i64(g, (int)count, axes)), NO_ATTRS);
+        int cube = make_mul(g, inverse, make_mul(g, inverse, inverse));
+        sum = make_mul(g, make_sub(g, x, centre),
+                       make_scaled(g, make_mul(g, by_inverse, cube), -share));
+    }
+    if (by_mean == NONE)
+        return sum;
+    by_mean = make_expanded(g, make_scaled(g, by_mean, share), &shape);
+    return sum == NONE ? by_mean : make_add(g, sum, by_mean);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    struct shape x = gradient_shape(g, gradient_in(c, 0));
+    struct row_norm norm = {.x = gradient_in(c, 0),
+                            .scale = gradient_in(c, 1),
+                            .bias = gradient_in(c, 2),
+                            .axis = shape_axis(&x, node_int(gradient_node(c), "axis", -1)),
+                            .epsilon = node_float(gradient_node(c), "epsilon", 1e-5),
+                            .centred = true};
+    int result[NORM_INPUTS] = {NONE, NONE, NONE}, more = NONE;
+    (void)err;
+    if (c->dy[0] != NONE)
+        norm_gradient(g, &norm, c->dy[0], result);
+    if (c->wanted[0])
+        more = by_moments(c, norm.axis);
+    if (more != NONE)
+        result[NORM_X] = result[NORM_X] == NONE ? more : make_add(g, result[NORM_X], more);
+    c->dx[0] = result[NORM_X];
+    c->dx[1] = result[NORM_SCALE];
+    if (norm.bias != NONE)
+        c->dx[2] = result[NORM_BIAS];
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "last_axis", .inputs = "f32[2,9,67] f32[67]! f32[67]!"},
     {.name = "hidden_size", .inputs = "f32[5,768] f32[768]! f32[768]!", .attrs = "epsilon=1.0e-12"},
@@ -101,5 +152,6 @@ REGISTER(op, layer_normalization) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -3,7 +3,7 @@
  * Sennrich 2019. */
 #include <math.h>
 
-#include "engine/graph/op.h"
+#include "engine/ops/family/norm_gradient.h"
 #include "engine/ops/lib/op_args.h"
 
 static const char *const attrs[] = {"axis", "epsilon", "stash_type", NULL};
@@ -48,6 +48,22 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct shape x = gradient_shape(c->g, gradient_in(c, 0));
+    struct row_norm norm = {.x = gradient_in(c, 0),
+                            .scale = gradient_in(c, 1),
+                            .bias = NONE,
+                            .axis = shape_axis(&x, node_int(gradient_node(c), "axis", -1)),
+                            .epsilon = node_float(gradient_node(c), "epsilon", 1e-5)};
+    int result[NORM_INPUTS];
+    (void)err;
+    norm_gradient(c->g, &norm, c->dy[0], result);
+    c->dx[0] = result[NORM_X];
+    c->dx[1] = result[NORM_SCALE];
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "last_axis", .inputs = "f32[2,9,67] f32[67]!"},
     {.name = "axis_1", .inputs = "f32[3,4,5,2] f32[4,5,2]!", .attrs = "axis=1"},
@@ -69,5 +85,6 @@ REGISTER(op, rms_normalization) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };
