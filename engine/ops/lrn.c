@@ -3,7 +3,8 @@
  * Krizhevsky et al. 2012, section 3.3. */
 #include <math.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 
 static const char *const attrs[] = {"alpha", "beta", "bias", "size", NULL};
 
@@ -45,6 +46,19 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    const struct node *node = gradient_node(c);
+    struct attr same[] = {attr_float("alpha", node_float(node, "alpha", 1e-4)),
+                          attr_float("beta", node_float(node, "beta", 0.75)),
+                          attr_float("bias", node_float(node, "bias", 1)),
+                          attr_int("size", node_int(node, "size", 1))};
+    (void)err;
+    c->dx[0] = graph_node(c->g, op_lrn_gradient.name, NULL, INPUTS(c->dy[0], gradient_in(c, 0)),
+                          ARRAY_COUNT(same), same);
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "size_5", .inputs = "f32[1,37,6,7]{-9:9}", .attrs = "size=5"},
     {.name = "size_even", .inputs = "f32[2,9,5,3]{-9:9}", .attrs = "size=4 alpha=0.1"},
@@ -67,5 +81,6 @@ REGISTER(op, lrn) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Local response normalisation of channels-last images: squares of all channels of a position go
- * to a row with zeros at both ends, over which the window slides as unaligned vectors.
+ * Local response normalisation of channels-last images, and its gradient: squares of all channels
+ * of a position go to a row with zeros at both ends, over which the window slides as unaligned
+ * vectors. The gradient's terms go to a second row, over which the window slides the other way
+ * round.
  */
+#include <string.h>
+
 #include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
 #include "engine/kernels/lib/simd_math.h"
 
 enum { TILE_ELEMENTS = 8192 };
 
+enum { SQUARES, TERMS, POWERS, ROWS }; /* LRN needs the first alone */
+
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *x;
-    float *y, *squares; /* squares: per thread `stride` floats */
+    const float *x, *dy; /* dy: of the gradient */
+    float *y, *rows;     /* y: or dx; rows: per thread ROWS of `stride` floats */
     int64_t positions, channels, size, before, stride, positions_per_tile;
     float alpha, beta, bias;
     int threads;
+    bool gradient;
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
@@ -23,7 +31,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     if (!query_all_dtype(q, DTYPE_F32) || q->node->post_count)
         return UNSUPPORTED(why, "only f32 without a fused epilogue");
-    if (!desc_is_nhwc(&q->in[0]) || !desc_is_nhwc(&q->out[0]))
+    s->gradient = strcmp(q->node->op->name, "LRNGradient") == 0;
+    if (!desc_is_nhwc(&q->in[0]) || !desc_is_nhwc(&q->in[s->gradient]) || !desc_is_nhwc(&q->out[0]))
         return UNSUPPORTED(why, "only channels-last");
     s->channels = q->in[0].shape.dim[1];
     s->positions = s->channels ? shape_count(&q->in[0].shape) / s->channels : 0;
@@ -42,7 +51,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 static size_t workspace(const struct kernel_state *s)
 {
-    return (size_t)(s->threads * s->stride) * sizeof(float);
+    return (size_t)(s->threads * s->stride * (s->gradient ? ROWS : 1)) * sizeof(float);
 }
 
 /* base^-beta, base > 0; 3/4 and 1/2 are what networks use. */
@@ -56,21 +65,59 @@ SIMD_INLINE vf inverse_power(vf base, float beta)
     return vf_exp(vf_mul(vf_set1(-beta), vf_log(base)));
 }
 
-static void normalise(const struct kernel_state *job, const float *x, float *y, float *squares)
+SIMD_INLINE vf window_sum(const struct kernel_state *job, const float *row)
 {
-    int64_t n = job->channels;
-    for (int64_t c = 0; c < n; c += VL) {
-        vm lanes = vm_first(n - c);
+    vf sum = vf_zero();
+    for (int64_t k = 0; k < job->size; k++)
+        sum = vf_add(sum, vf_load(row + k));
+    return sum;
+}
+
+static void square(const struct kernel_state *job, const float *x, float *squares)
+{
+    for (int64_t c = 0; c < job->channels; c += VL) {
+        vm lanes = vm_first(job->channels - c);
         vf value = vf_load_m(x + c, lanes);
         vf_store_m(squares + job->before + c, lanes, vf_mul(value, value));
     }
-    for (int64_t c = 0; c < n; c += VL) {
-        vm lanes = vm_first(n - c);
-        vf sum = vf_zero();
-        for (int64_t k = 0; k < job->size; k++)
-            sum = vf_add(sum, vf_load(squares + c + k));
-        vf base = vf_fma(vf_set1(job->alpha), sum, vf_set1(job->bias));
-        vf_store_m(y + c, lanes, vf_mul(vf_load_m(x + c, lanes), inverse_power(base, job->beta)));
+}
+
+SIMD_INLINE vf base_at(const struct kernel_state *job, const float *squares, int64_t c)
+{
+    return vf_fma(vf_set1(job->alpha), window_sum(job, squares + c), vf_set1(job->bias));
+}
+
+static void normalise(const struct kernel_state *job, int64_t at, float *squares)
+{
+    const float *x = job->x + at;
+    float *y = job->y + at;
+    square(job, x, squares);
+    for (int64_t c = 0; c < job->channels; c += VL) {
+        vm lanes = vm_first(job->channels - c);
+        vf power = inverse_power(base_at(job, squares, c), job->beta);
+        vf_store_m(y + c, lanes, vf_mul(vf_load_m(x + c, lanes), power));
+    }
+}
+
+static void find_gradient(const struct kernel_state *job, int64_t at, float *rows)
+{
+    const float *x = job->x + at, *dy = job->dy + at;
+    float *dx = job->y + at, *terms = rows + TERMS * job->stride;
+    float *powers = rows + POWERS * job->stride, *squares = rows + SQUARES * job->stride;
+    int64_t after = job->size - 1 - job->before;
+    vf factor = vf_set1(2 * job->alpha * job->beta);
+    square(job, x, squares);
+    for (int64_t c = 0; c < job->channels; c += VL) {
+        vm lanes = vm_first(job->channels - c);
+        vf base = base_at(job, squares, c);
+        vf scaled = vf_mul(vf_load_m(dy + c, lanes), inverse_power(base, job->beta));
+        vf_store(powers + c, scaled);
+        vf_store_m(terms + after + c, lanes, vf_div(vf_mul(scaled, vf_load_m(x + c, lanes)), base));
+    }
+    for (int64_t c = 0; c < job->channels; c += VL) {
+        vm lanes = vm_first(job->channels - c);
+        vf shared = vf_mul(factor, window_sum(job, terms + c));
+        vf_store_m(dx + c, lanes, vf_fnma(vf_load_m(x + c, lanes), shared, vf_load(powers + c)));
     }
 }
 
@@ -78,23 +125,25 @@ static void run_tile(void *context, int64_t tile, int thread)
 {
     const struct kernel_state *job = context;
     int64_t first = tile * job->positions_per_tile, last = first + job->positions_per_tile;
-    float *squares = job->squares + thread * job->stride;
-    memset(squares, 0, (size_t)job->stride * sizeof(float));
+    int64_t room = job->stride * (job->gradient ? ROWS : 1);
+    float *rows = job->rows + thread * room;
+    memset(rows, 0, (size_t)room * sizeof(float));
     for (int64_t p = first; p < last && p < job->positions; p++)
-        normalise(job, job->x + p * job->channels, job->y + p * job->channels, squares);
+        (job->gradient ? find_gradient : normalise)(job, p * job->channels, rows);
 }
 
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
     struct kernel_state job = *plan;
-    job.x = args->in[0];
+    job.dy = args->in[0];
+    job.x = args->in[job.gradient];
     job.y = args->out[0];
-    job.squares = args->workspace;
+    job.rows = args->workspace;
     pool_run(args->pool, (job.positions + job.positions_per_tile - 1) / job.positions_per_tile,
              run_tile, &job);
 }
 
 REGISTER_KERNEL(lrn_nhwc) = {
-    NATIVE(lrn_nhwc), .ops = OPS("LRN"),      .state_size = sizeof(struct kernel_state),
-    .plan = plan,     .workspace = workspace, .launch = launch,
+    NATIVE(lrn_nhwc), .ops = OPS("LRN", "LRNGradient"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,     .workspace = workspace,           .launch = launch,
 };
