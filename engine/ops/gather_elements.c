@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GatherElements: every element of the result names its own place along one axis of the data. */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_index.h"
 #include "engine/ops/lib/move.h"
 
@@ -37,6 +39,19 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int data = gradient_in(c, 0), index = gradient_in(c, 1);
+    struct shape shape = gradient_shape(g, data);
+    int64_t axis = node_int(gradient_node(c), "axis", 0);
+    (void)err;
+    c->dx[0] = graph_node(g, op_scatter_elements.name, NULL,
+                          INPUTS(make_zeros(g, g->values[data].dtype, &shape), index, c->dy[0]),
+                          ATTRS(attr_int("axis", axis), attr_string("reduction", "add")));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "rows", .inputs = "f32[10,4] i64[3,4]"},
     {.name = "columns", .inputs = "f32[5,10] i64[5,7]", .attrs = "axis=1"},
@@ -58,6 +73,6 @@ REGISTER(op, gather_elements) = {
     .indices = INDICES_EITHER_WAY,
     .infer = infer,
     .reference = reference,
-    .no_gradient = "only foreign files use it",
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GatherND: rows of the last axis of the indices are places in the data; the first batch_dims axes
  * of data and indices go together. */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_index.h"
 #include "engine/ops/lib/move.h"
 
@@ -48,6 +50,19 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    struct graph *g = c->g;
+    int data = gradient_in(c, 0), index = gradient_in(c, 1);
+    struct shape shape = gradient_shape(g, data);
+    if (node_int(gradient_node(c), "batch_dims", 0) != 0)
+        return UNSUPPORTED(err, "GatherND with batch_dims has no gradient: ScatterND has none");
+    c->dx[0] = graph_node(g, op_scatter_nd.name, NULL,
+                          INPUTS(make_zeros(g, g->values[data].dtype, &shape), index, c->dy[0]),
+                          ATTRS(attr_string("reduction", "add")));
+    return STATUS_OK;
+}
+
 static const struct op_case cases[] = {
     {.name = "elements", .inputs = "f32[10,10] i64[5,2]"},
     {.name = "rows", .inputs = "f32[10,3,4] i64[2,3,1]"},
@@ -69,6 +84,6 @@ REGISTER(op, gather_nd) = {
     .indices = INDICES_ROWS,
     .infer = infer,
     .reference = reference,
-    .no_gradient = "only foreign files use it",
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Scatter: what ScatterElements was called before opset 11. */
+#include "engine/graph/op_list.h"
 #include "engine/ops/family/op_index.h"
 
 static const char *const attrs[] = {"axis", NULL};
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return scatter_gradient(c, &op_scatter_elements, &op_gather_elements, err);
+}
 
 static const struct op_case cases[] = {
     {.name = "rows", .inputs = "f32[3,3] i64[2,3]=1,0,2,0,2,1 f32[2,3]"},
@@ -21,6 +27,6 @@ REGISTER(op, scatter) = {
     .indices = INDICES_EITHER_WAY,
     .infer = scatter_elements_infer,
     .reference = scatter_elements_reference,
-    .no_gradient = "only foreign files use it",
+    .gradient = gradient,
     OP_CASES(cases),
 };

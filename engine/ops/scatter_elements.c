@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ScatterElements: the data with updates put, added, multiplied, maxed or minned in (opsets 16 and
  * 18) at places that the indices name along one axis, in row-major order. */
+#include "engine/graph/op_list.h"
 #include "engine/ops/family/op_index.h"
 
 static const char *const attrs[] = {"axis", "reduction", NULL};
@@ -11,6 +12,11 @@ static void cost(const struct infer *c, struct cost *cost)
     if (reduction_of(c->node, &reduction, NULL) == STATUS_OK && reduction != REDUCE_NONE &&
         dtype_is_float(c->in[2]->dtype))
         cost->elementwise += (double)shape_count(&c->in[2]->shape);
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return scatter_gradient(c, &op_scatter_elements, &op_gather_elements, err);
 }
 
 static const struct op_case cases[] = {
@@ -37,6 +43,6 @@ REGISTER(op, scatter_elements) = {
     .infer = scatter_elements_infer,
     .cost = cost,
     .reference = scatter_elements_reference,
-    .no_gradient = "only foreign files use it",
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ScatterND: the data with updates put, added, multiplied, maxed or minned in at the places that
  * rows of the last axis of the indices name. */
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/family/op_index.h"
 
 static const char *const attrs[] = {"reduction", NULL};
@@ -53,6 +55,11 @@ static void cost(const struct infer *c, struct cost *cost)
         cost->elementwise += (double)shape_count(&c->in[2]->shape);
 }
 
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    return scatter_gradient(c, &op_scatter_nd, &op_gather_nd, err);
+}
+
 static const struct op_case cases[] = {
     {.name = "elements", .inputs = "f32[10,10] i64[4,2]=1,2,-1,3,0,0,9,-10 f32[4]"},
     {.name = "rows", .inputs = "f32[10,3,2] i64[2,1]=4,-3 f32[2,3,2]"},
@@ -75,6 +82,6 @@ REGISTER(op, scatter_nd) = {
     .infer = infer,
     .cost = cost,
     .reference = reference,
-    .no_gradient = "only foreign files use it",
+    .gradient = gradient,
     OP_CASES(cases),
 };

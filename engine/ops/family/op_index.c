@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/move.h"
 
 enum status index_wrap(const struct node *node, int64_t index, int64_t size, int64_t *at,
@@ -74,6 +75,31 @@ enum status reduction_of(const struct node *node, enum reduction *reduction, str
         }
     }
     return UNSUPPORTED(err, "reduction \"%s\" of %s", wanted, node->op->name);
+}
+
+enum status scatter_gradient(const struct gradient_call *c, const struct op *scatter,
+                             const struct op *gather, struct error *err)
+{
+    struct graph *g = c->g;
+    int index = gradient_in(c, 1), updates = gradient_in(c, 2);
+    enum reduction reduction;
+    struct shape shape = gradient_shape(g, updates);
+    struct attr axis = attr_int("axis", node_int(gradient_node(c), "axis", 0));
+    int attrs = node_attr(gradient_node(c), "axis") ? 1 : 0;
+    TRY(reduction_of(gradient_node(c), &reduction, err));
+    if (reduction != REDUCE_NONE && reduction != REDUCE_ADD)
+        return UNSUPPORTED(err, "%s with reduction \"%s\" has no gradient: only none and add have",
+                           gradient_node(c)->op->name,
+                           node_string(gradient_node(c), "reduction", "none"));
+    c->dx[0] = c->dy[0];
+    if (c->wanted[0] && reduction == REDUCE_NONE) {
+        int zeros = make_zeros(g, g->values[updates].dtype, &shape);
+        c->dx[0] = graph_node(g, scatter->name, NULL, INPUTS(c->dy[0], index, zeros), attrs, &axis);
+    }
+    if (c->wanted[2])
+        c->dx[2] = make_reshaped(
+            g, graph_node(g, gather->name, NULL, INPUTS(c->dy[0], index), attrs, &axis), &shape);
+    return STATUS_OK;
 }
 
 static double reduce_float(double a, double b, enum reduction reduction)

@@ -24,6 +24,11 @@ enum status index_check(const struct node *node, const struct shape *data,
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MAX, REDUCE_MIN };
 
 enum status reduction_of(const struct node *node, enum reduction *reduction, struct error *err);
+/* The rule of operators that scatter: what updates replace has no gradient, and theirs is gathered.
+ * UNSUPPORTED for products, maxima and minima. Of places that are named twice, which only "add"
+ * makes sense of, all updates count. */
+enum status scatter_gradient(const struct gradient_call *c, const struct op *scatter,
+                             const struct op *gather, struct error *err);
 /* y[to] = y[to] (reduction) x[from] */
 void reduce_into(const struct ref_tensor *y, int64_t to, const struct ref_tensor *x, int64_t from,
                  enum reduction reduction);
