@@ -150,12 +150,19 @@ static enum status update_weights(struct update *u, const struct weights *w, boo
     return graph_failed(g, err);
 }
 
+int train_steps(struct graph *g)
+{
+    int known = graph_find_value(g, TRAIN_STEP);
+    return graph_state_of(g, known) != NONE ? known
+                                            : graph_state(g, TRAIN_STEP, DTYPE_I64, shape_scalar(),
+                                                          (struct fill){.kind = FILL_CONST});
+}
+
 /* The number of this step, from 1 on. */
 static int count_steps(struct graph *g)
 {
     static const int64_t one = 1;
-    int before = graph_state(g, TRAIN_STEP, DTYPE_I64, shape_scalar(),
-                             (struct fill){.kind = FILL_CONST, .a = 0});
+    int before = train_steps(g);
     int after = make_add(g, before, graph_const_i64(g, -1, &one));
     graph_state_after(g, before, after);
     return after;

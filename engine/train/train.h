@@ -21,6 +21,9 @@ struct train_options {
 enum status train_step(struct graph *g, const struct recipe *recipe,
                        const struct train_options *options, struct error *err);
 
+/* The state TRAIN_STEP, for layers that need it before train_step adds what changes it. */
+int train_steps(struct graph *g);
+
 /* The optimiser of a name; NULL: there is none. */
 const struct op *optimiser_find(const char *name);
 

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/numbers/random.h"
+#include "engine/train/train.h"
+
 const char *name_of(struct graph *g, const char *format, ...)
 {
     char text[256];
@@ -132,6 +135,15 @@ int layer_norm(struct graph *g, int x, const char *name, double epsilon)
     int b = weight(g, name, "bias", width, g->training ? zero : uniform(0.1));
     return graph_node(g, "LayerNormalization", name, INPUTS(x, s, b),
                       ATTRS(attr_int("axis", -1), attr_float("epsilon", epsilon)));
+}
+
+int dropout(struct graph *g, int x, const char *name, double ratio)
+{
+    if (!g->training || ratio == 0)
+        return x;
+    return graph_node(
+        g, "RandomDropout", name, INPUTS(x, train_steps(g)),
+        ATTRS(attr_float("ratio", ratio), attr_int("seed", (int64_t)(random_hash(name) >> 1))));
 }
 
 int relu(struct graph *g, int x)

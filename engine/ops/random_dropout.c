@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * RandomDropout (ridge): x with each element set to 0 with probability `ratio`, the others divided
+ * by 1 - ratio (Srivastava et al. 2014). The mask is a function of the attribute `seed`, of input
+ * 1, the number of the step, and of the element's row-major index, by counters
+ * (base/numbers/random.h): every kernel makes the same one, and the gradient makes it again. */
+#include "base/numbers/random.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
+#include "engine/ops/lib/dropout.h"
+
+static const char *const attrs[] = {"ratio", "seed", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    double ratio = node_float(c->node, "ratio", 0.5);
+    char text[96];
+    if (shape_count(&c->in[1]->shape) != 1)
+        return FAIL(err, STATUS_FAILED, "RandomDropout: the step has shape %s, it is one number",
+                    shape_text(&c->in[1]->shape, text));
+    if (!(ratio >= 0 && ratio < 1))
+        return FAIL(err, STATUS_FAILED, "RandomDropout: ratio %g is not in [0, 1)", ratio);
+    return infer_same(c, err);
+}
+
+static void cost(const struct infer *c, struct cost *cost)
+{
+    cost->elementwise = (double)shape_count(&c->in[0]->shape);
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    const struct ref_tensor *x = call->in[0];
+    uint32_t least = dropout_least(call->node);
+    uint64_t seed = dropout_seed(call->node, call->in[1]->i[0]);
+    double factor = dropout_factor(call->node);
+    (void)err;
+    for (int64_t k = 0; k < x->count; k++) {
+        uint32_t word[4];
+        random_words(seed, (uint64_t)k / 4, word);
+        call->out[0]->f[k] = word[k % 4] >= least ? x->f[k] * factor : 0;
+    }
+    return STATUS_OK;
+}
+
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    const struct node *node = gradient_node(c);
+    (void)err;
+    c->dx[0] = graph_node(c->g, op_random_dropout.name, NULL, INPUTS(c->dy[0], gradient_in(c, 1)),
+                          ATTRS(attr_float("ratio", node_float(node, "ratio", 0.5)),
+                                attr_int("seed", node_int(node, "seed", 0))));
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "half", .inputs = "f32[2,5,3,7] i64[]=3"},
+    {.name = "tenth", .inputs = "f32[70001] i64[]=1000000", .attrs = "ratio=0.1 seed=12345"},
+    {.name = "step_at_run_time", .inputs = "f32[67] i64[1]", .attrs = "ratio=0.25 seed=7"},
+    {.name = "nothing", .inputs = "f32[67] i64[]=0", .attrs = "ratio=0.0"},
+};
+
+REGISTER(op, random_dropout) = {
+    .name = "RandomDropout",
+    .domain = "ridge",
+    .inputs_min = 2,
+    .inputs_max = 2,
+    .int_inputs = 1u << 1,
+    .outputs_min = 1,
+    .outputs_max = 1,
+    .attrs = attrs,
+    .infer = infer,
+    .cost = cost,
+    .reference = reference,
+    .gradient = gradient,
+    OP_CASES(cases),
+};
