@@ -20,8 +20,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     TRY(plan_step(plan, &desc, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &conv.src);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &conv.dst);
-    conv_weights(&conv, step);
-    return STATUS_OK;
+    return conv_weights(&conv, plan, step, why);
 }
 
 ONEDNN_KERNEL(conv, build, PLAN_VARIANTS, .ops = OPS("Conv"), .packs = 1u << 1);

@@ -21,7 +21,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     TRY(plan_step(plan, &desc, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &conv.src);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &conv.dst);
-    conv_weights(&conv, step);
+    TRY(conv_weights(&conv, plan, step, why));
     TRY(md_from_desc(&q->in[residual], &operand, why));
     TRY(plan_reorder(plan, &operand, &conv.dst, &step, why));
     step_io(step, DNNL_ARG_FROM, SOURCE_IN, (size_t)residual, &operand);

@@ -46,8 +46,6 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct plan_step *step;
     int residual;
     TRY(conv_from_query(q, &conv, why));
-    if (!conv.weights_data)
-        return REFUSE(why, "weights change from run to run");
     dnnl_memory_desc_t src = md_any(conv.src.ndims, conv.src.dims);
     dnnl_memory_desc_t dst = md_any(conv.dst.ndims, conv.dst.dims);
     TRY(conv_desc(&conv, dnnl_convolution_winograd, &src, &dst, &desc, why));
@@ -57,7 +55,7 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     struct blocked b = place(&conv, step, plan);
     step_io(step, DNNL_ARG_SRC, b.src_source, b.src_index, &b.src);
     step_io(step, DNNL_ARG_DST, b.dst_source, b.dst_index, &b.dst);
-    conv_weights(&conv, step);
+    TRY(conv_weights(&conv, plan, step, why));
     if (b.dst_source == SOURCE_WORK) {
         TRY(plan_reorder(plan, &b.dst, &conv.dst, &step, why));
         step_io(step, DNNL_ARG_FROM, SOURCE_WORK, b.dst_index, &b.dst);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMul and Gemm with a constant matrix, on oneDNN's inner product: the same mathematics as its
+ * MatMul and Gemm with one right matrix, on oneDNN's inner product: the same mathematics as its
  * matmul by other code with other blocking, better for some small row counts. */
 #include "engine/kernels/onednn/lib/gemm.h"
 
@@ -10,8 +10,8 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     dnnl_inner_product_desc_t desc;
     struct plan_step *step;
     TRY(gemm_from_query(q, &gemm_f32, &gemm, why));
-    if (!gemm.b_data || gemm.c.ndims != 2)
-        return REFUSE(why, "inner product needs one constant matrix");
+    if (gemm.c.ndims != 2)
+        return REFUSE(why, "inner product needs one matrix for all");
     /* Its weights are [N, K]: B transposed by its strides. */
     int64_t dims[2] = {gemm.shape.n, gemm.shape.k};
     int64_t strides[2] = {gemm.shape.b_col ? gemm.shape.b_col : 1, gemm.shape.b_row};
@@ -25,10 +25,9 @@ static enum status build(const struct kernel_query *q, struct plan *plan, struct
     TRY(plan_step(plan, &desc, &step, why));
     step_io(step, DNNL_ARG_SRC, SOURCE_IN, 0, &gemm.a);
     step_io(step, DNNL_ARG_DST, SOURCE_OUT, 0, &gemm.c);
-    step_packed(step, DNNL_ARG_WEIGHTS, &weights, gemm.b_data);
     if (gemm.bias != NONE)
         step_io(step, DNNL_ARG_BIAS, SOURCE_IN, (size_t)gemm.bias, &gemm.bias_row);
-    return STATUS_OK;
+    return step_weights(plan, step, DNNL_ARG_WEIGHTS, 1, &weights, gemm.b_data, why);
 }
 
 ONEDNN_KERNEL(inner_product, build, 2, .ops = OPS("MatMul", "Gemm"), .packs = 1u << 1);

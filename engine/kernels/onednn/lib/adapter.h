@@ -49,7 +49,7 @@ void team_end(int threads);
 
 /* ---- plans: lib/plan.c, lib/launch.c ---- */
 
-enum { STEP_ARGS = 12, PLAN_STEPS = 4, PLAN_VARIANTS = 2, PLAN_TEMPORARIES = 8 };
+enum { STEP_ARGS = 12, PLAN_STEPS = 5, PLAN_VARIANTS = 2, PLAN_TEMPORARIES = 8 };
 
 enum source {
     SOURCE_IN,     /* input `index` of the query */
@@ -115,6 +115,12 @@ void step_io(struct plan_step *step, int arg, enum source source, size_t index,
 /* Constant data in layout `from`, kept in the layout that the implementation asked for. data is
  * read after build, and only in a plan that is `packing`. */
 void step_packed(struct plan_step *step, int arg, const dnnl_memory_desc_t *from, const void *data);
+
+/* Input `input`, in layout `from`, in the layout that the implementation asked for: kept where data
+ * is there, else brought into it at each launch, by a step in front of all. The last word about
+ * `step`, which moves. */
+enum status step_weights(struct plan *plan, struct plan_step *step, int arg, int input,
+                         const dnnl_memory_desc_t *from, const void *data, struct error *why);
 
 /* The layout that the step's implementation wants for an argument. */
 dnnl_memory_desc_t step_md(const struct plan_step *step, int arg);

@@ -50,8 +50,7 @@ enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_
                       struct error *why)
 {
     DNNL_TRY(dnnl_dilated_convolution_forward_desc_init(
-                 desc, dnnl_forward_inference, kind, src,
-                 conv->weights_data ? &conv->weights_any : &conv->weights,
+                 desc, dnnl_forward_inference, kind, src, &conv->weights_any,
                  conv->has_bias ? &conv->bias : NULL, dst, conv->stride, conv->dilation,
                  conv->pad_begin, conv->pad_end),
              why);
@@ -78,12 +77,10 @@ enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan,
     return STATUS_OK;
 }
 
-void conv_weights(const struct conv *conv, struct plan_step *step)
+enum status conv_weights(const struct conv *conv, struct plan *plan, struct plan_step *step,
+                         struct error *why)
 {
-    if (conv->weights_data)
-        step_packed(step, DNNL_ARG_WEIGHTS, &conv->weights, conv->weights_data);
-    else
-        step_io(step, DNNL_ARG_WEIGHTS, SOURCE_IN, 1, &conv->weights);
     if (conv->has_bias)
         step_io(step, DNNL_ARG_BIAS, SOURCE_IN, 2, &conv->bias);
+    return step_weights(plan, step, DNNL_ARG_WEIGHTS, 1, &conv->weights, conv->weights_data, why);
 }

@@ -17,7 +17,7 @@ struct conv {
 };
 
 enum status conv_from_query(const struct kernel_query *q, struct conv *conv, struct error *why);
-/* The descriptor; weights are in the layout that oneDNN likes best if they are known now. */
+/* The descriptor; weights are in the layout that oneDNN likes best. */
 enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_memory_desc_t *src,
                       const dnnl_memory_desc_t *dst, dnnl_convolution_desc_t *desc,
                       struct error *why);
@@ -25,7 +25,8 @@ enum status conv_desc(const struct conv *conv, dnnl_alg_kind_t kind, const dnnl_
  * tensor of the output's size. *residual: the input that must be copied there first, or NONE. */
 enum status conv_posts_in_place(const struct kernel_query *q, struct plan *plan, int *residual,
                                 struct error *why);
-/* Weights and bias of the step. */
-void conv_weights(const struct conv *conv, struct plan_step *step);
+/* Weights and bias of the step, which moves. */
+enum status conv_weights(const struct conv *conv, struct plan *plan, struct plan_step *step,
+                         struct error *why);
 
 #endif

@@ -173,6 +173,27 @@ void plan_last_first(struct plan *plan)
     plan->steps[0] = last;
 }
 
+enum status step_weights(struct plan *plan, struct plan_step *step, int arg, int input,
+                         const dnnl_memory_desc_t *from, const void *data, struct error *why)
+{
+    dnnl_memory_desc_t wanted = step_md(step, arg);
+    if (data) {
+        step_packed(step, arg, from, data);
+        return STATUS_OK;
+    }
+    if (dnnl_memory_desc_equal(&wanted, from)) {
+        step_io(step, arg, SOURCE_IN, (size_t)input, from);
+        return STATUS_OK;
+    }
+    size_t work = plan_work(plan, dnnl_memory_desc_get_size(&wanted));
+    step_io(step, arg, SOURCE_WORK, work, &wanted);
+    TRY(plan_reorder(plan, from, &wanted, &step, why));
+    step_io(step, DNNL_ARG_FROM, SOURCE_IN, (size_t)input, from);
+    step_io(step, DNNL_ARG_TO, SOURCE_WORK, work, &wanted);
+    plan_last_first(plan);
+    return STATUS_OK;
+}
+
 /* ---- hooks ---- */
 
 enum status plan_make(plan_build *build, const struct kernel_query *q, struct plan *plan,
