@@ -127,16 +127,14 @@ enum status rnn_plan(const struct kernel_query *q, const struct rnn_kernel *kern
     state->blocks = (s->hidden + VL - 1) / VL;
     state->parts = parts_of(state, q->threads);
     state->workspace = lay_out(s, &state->projection, NULL).bytes;
-    for (int k = 0; k < q->in_count; k++)
+    for (int k = 0; k < q->in_count; k++) {
+        bool weight = k == RNN_W || k == RNN_R || k == RNN_BIAS;
         state->given |= query_in(q, k) ? 1u << k : 0;
+        state->changing = state->changing || (weight && query_in(q, k) && !q->fixed[k]);
+    }
     for (int k = 0; k < q->out_count; k++)
         state->wanted |= q->out[k].dtype != DTYPE_NONE ? 1u << k : 0;
     return STATUS_OK;
-}
-
-size_t rnn_workspace(const struct kernel_state *state)
-{
-    return state->workspace;
 }
 
 /* ---- packing ---- */
@@ -170,6 +168,8 @@ static void pack_block(void *context, int64_t block, int thread)
 static void pack_bias(const struct kernel_state *state, const float *bias, struct rnn_weights *to)
 {
     int64_t hidden = state->shape.hidden, width = state->shape.gates * hidden;
+    memset(to->bias, 0, (size_t)gemm_bias_floats(&state->projection) * sizeof(float));
+    memset(to->apart, 0, (size_t)(state->blocks * VL) * sizeof(float));
     for (int64_t k = 0; bias && k < width; k++) {
         bool apart = state->kernel->apart && k >= width - hidden;
         to->bias[k] = bias[k] + (apart ? 0 : bias[width + k]);
@@ -178,27 +178,48 @@ static void pack_bias(const struct kernel_state *state, const float *bias, struc
     }
 }
 
-static float *alloc_floats(int64_t count, size_t *total)
-{
-    size_t bytes = (size_t)count * sizeof(float);
-    float *floats = gemm_alloc(bytes);
-    if (floats)
-        memset(floats, 0, bytes);
-    *total += bytes;
-    return floats;
-}
-
-static bool alloc_direction(struct kernel_state *state, struct rnn_weights *to, size_t *bytes)
+/* Places all packed weights from base on, NULL: nowhere; returns their bytes. */
+static size_t place_weights(const struct kernel_state *state, char *base, struct rnn_weights *to)
 {
     const struct rnn_kernel *kernel = state->kernel;
-    bool fine = (to->w = alloc_floats(gemm_packed_floats(&state->projection), bytes)) &&
-                (to->bias = alloc_floats(gemm_bias_floats(&state->projection), bytes)) &&
-                (to->apart = alloc_floats(state->blocks * VL, bytes));
-    for (int p = 0; fine && p < kernel->phases; p++) {
-        int64_t panel = state->shape.hidden * kernel->phase_gates[p].count * VL;
-        fine = (to->r[p] = alloc_floats(state->blocks * panel, bytes)) != NULL;
+    size_t at = 0, number = sizeof(float);
+    for (int d = 0; d < state->shape.directions; d++, to++) {
+        to->w = take(base, &at, (size_t)gemm_packed_floats(&state->projection) * number);
+        to->bias = take(base, &at, (size_t)gemm_bias_floats(&state->projection) * number);
+        to->apart = take(base, &at, (size_t)(state->blocks * VL) * number);
+        for (int p = 0; p < kernel->phases; p++) {
+            int64_t panel = state->shape.hidden * kernel->phase_gates[p].count * VL;
+            to->r[p] = take(base, &at, (size_t)(state->blocks * panel) * number);
+        }
     }
-    return fine;
+    return at;
+}
+
+static size_t weight_bytes(const struct kernel_state *state)
+{
+    struct rnn_weights nowhere[RNN_DIRECTIONS];
+    return place_weights(state, NULL, nowhere);
+}
+
+size_t rnn_workspace(const struct kernel_state *state)
+{
+    return state->workspace + (state->changing ? weight_bytes(state) : 0);
+}
+
+void rnn_release(struct kernel_state *state)
+{
+    free(state->packed);
+}
+
+enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
+                        size_t *packed_bytes, struct error *err)
+{
+    (void)q;
+    if (state->changing)
+        return STATUS_OK;
+    *packed_bytes = weight_bytes(state);
+    state->packed = gemm_alloc(*packed_bytes);
+    return state->packed ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
 void rnn_pack(struct kernel_state *state, const struct kernel_args *args)
@@ -207,6 +228,8 @@ void rnn_pack(struct kernel_state *state, const struct kernel_args *args)
     int64_t width = s->gates * s->hidden;
     const float *w = args->in[RNN_W], *r = args->in[RNN_R];
     const float *bias = state->given >> RNN_BIAS & 1 ? args->in[RNN_BIAS] : NULL;
+    char *base = state->packed ? state->packed : (char *)args->workspace + state->workspace;
+    place_weights(state, base, state->weights);
     for (int d = 0; d < s->directions; d++) {
         struct rnn_weights *to = &state->weights[d];
         struct gemm_source_b from = {
@@ -216,27 +239,6 @@ void rnn_pack(struct kernel_state *state, const struct kernel_args *args)
         pool_run(args->pool, state->blocks, pack_block, &recurrent);
         pack_bias(state, bias ? bias + d * 2 * width : NULL, to);
     }
-}
-
-void rnn_release(struct kernel_state *state)
-{
-    for (int d = 0; d < RNN_DIRECTIONS; d++) {
-        free(state->weights[d].w);
-        free(state->weights[d].bias);
-        free(state->weights[d].apart);
-        for (int p = 0; p < RNN_PHASES; p++)
-            free(state->weights[d].r[p]);
-    }
-}
-
-enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
-                        size_t *packed_bytes, struct error *err)
-{
-    (void)q;
-    for (int d = 0; d < state->shape.directions; d++)
-        if (!alloc_direction(state, &state->weights[d], packed_bytes))
-            return FAIL_NO_MEMORY(err);
-    return STATUS_OK;
 }
 
 /* ---- running ---- */

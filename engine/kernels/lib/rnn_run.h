@@ -51,8 +51,10 @@ struct kernel_state {
     struct gemm_plan projection; /* of one direction, all steps */
     int64_t blocks;              /* of VL hidden units */
     int64_t parts;               /* of the batch that run by themselves */
-    size_t workspace;
-    unsigned given, wanted; /* bit k: there is input k; output k is asked for */
+    size_t workspace;            /* but for weights */
+    unsigned given, wanted;      /* bit k: there is input k; output k is asked for */
+    bool changing;               /* weights come with each launch */
+    char *packed;                /* all weights; NULL: they are changing, and in the workspace */
     struct rnn_weights weights[RNN_DIRECTIONS];
 };
 
@@ -99,7 +101,6 @@ size_t rnn_workspace(const struct kernel_state *state);
 #define rnn_prepare SIMD_FN(rnn_prepare)
 enum status rnn_prepare(const struct kernel_query *q, struct kernel_state *state,
                         size_t *packed_bytes, struct error *err);
-/* All weights, whether they are constant or come with each launch: they stay in the state. */
 #define rnn_pack SIMD_FN(rnn_pack)
 void rnn_pack(struct kernel_state *state, const struct kernel_args *args);
 #define rnn_launch SIMD_FN(rnn_launch)
