@@ -2,8 +2,10 @@
  *
  * The life of an executable, with sizes instead of memory: the tuner goes from node to node and
  * turns weights into prepared ones, then activations stand from their first to their last use, then
- * the reference does the same in eight bytes per element. The passes are not run: they make
- * activations fewer, and weights no larger than the kernels' own forms. */
+ * the reference does the same in eight bytes per element. States stand always, and what follows
+ * them in their place where its operator computes it there; the packed forms of weights that change
+ * lie in the scratch memory, one step's at a time. The passes are not run: they make activations
+ * fewer, and weights no larger than the kernels' own forms. */
 #include "engine/compile/need.h"
 
 #include <math.h>
@@ -81,6 +83,19 @@ static bool winograd_wins(const struct walk *w, const struct node *node)
     return winograd_may(w, node) && !is_one_tile(&w->g->values[node->outputs[0]].shape);
 }
 
+/* Packed forms that the node's kernels make of its fixed inputs, or before each launch of the
+ * others but the first, which is data; with Winograd's if that may win. */
+static double packed_of(const struct walk *w, const struct node *node, bool fixed, bool winograd)
+{
+    double bytes = 0;
+    for (int k = !fixed; k < node->op_inputs && node->op->packs; k++) {
+        const struct value *value = input_of(w, node, k);
+        if (value && value_is_fixed(value) == fixed)
+            bytes += bytes_of(value) * (k == 1 && winograd ? winograd_growth : 1);
+    }
+    return bytes;
+}
+
 /* What the node keeps of its fixed inputs: a packed form of its own, or the plain one once. */
 static double prepared_of(const struct walk *w, const struct node *node)
 {
@@ -102,12 +117,8 @@ static double prepared_of(const struct walk *w, const struct node *node)
  * when all is over. */
 static double states_of(const struct walk *w, const struct node *node)
 {
-    double one = 0;
-    for (int k = 0; k < node->input_count && node->op->packs; k++) {
-        const struct value *value = input_of(w, node, k);
-        if (value && value_is_fixed(value))
-            one += bytes_of(value) * (k == 1 && winograd_may(w, node) ? winograd_growth : 1);
-    }
+    bool winograd = winograd_may(w, node);
+    double one = packed_of(w, node, true, winograd) + packed_of(w, node, false, winograd);
     double all = trial_states * one;
     return all <= TURNS_BYTES ? all : fmax(one, TURNS_BYTES);
 }
@@ -171,6 +182,12 @@ static double step_bytes(const struct walk *w, const struct node *node)
     for (int k = 0; k < node->output_count; k++)
         bytes += node->outputs[k] == NONE ? 0 : bytes_of(&w->g->values[node->outputs[k]]);
     return bytes;
+}
+
+static double scratch_of(const struct walk *w, const struct node *node)
+{
+    return fmax(fmin(step_bytes(w, node), scratch_most),
+                packed_of(w, node, false, winograd_wins(w, node)));
 }
 
 /* Whether the node makes or takes memory of `value` in this walk. */
@@ -246,19 +263,39 @@ static void find_roots(struct walk *w, bool reference)
     }
 }
 
+/* Whether what follows a state is computed in its place. */
+static bool is_in_place(const struct graph *g, const struct state *state)
+{
+    const struct value *after = state->after == NONE ? NULL : &g->values[state->after];
+    if (!after || after->producer == NONE)
+        return false;
+    const struct node *node = &g->nodes[after->producer];
+    int bit = after->producer_out < 31 ? after->producer_out : 31;
+    for (int k = 0; k < node->op_inputs; k++)
+        if (node->inputs[k] == state->before)
+            return node->op->in_place >> bit & 1;
+    return false;
+}
+
 static void activations_need(struct walk *w, struct memory_need *need)
 {
     const struct graph *g = w->g;
     double largest = 0;
     for (int n = 0; n < g->node_count; n++)
         if (!g->nodes[n].dead)
-            largest = fmax(largest, step_bytes(w, &g->nodes[n]));
+            largest = fmax(largest, scratch_of(w, &g->nodes[n]));
     find_roots(w, false);
-    need->activations = peak_of(w, false) + fmin(largest, scratch_most);
+    for (int s = 0; s < g->state_count; s++) {
+        need->states += bytes_of(&g->values[g->states[s].before]);
+        if (is_in_place(g, &g->states[s]))
+            w->root[g->states[s].after] = g->states[s].before;
+    }
+    need->activations = peak_of(w, false) + largest;
     if (w->options->threads > 2)
         need->activations += (w->options->threads - 2) * thread_scratch;
     for (int k = 0; k < g->input_count; k++)
-        need->activations += bytes_of(&g->values[g->inputs[k]]);
+        if (g->values[g->inputs[k]].kind != VALUE_STATE)
+            need->activations += bytes_of(&g->values[g->inputs[k]]);
 }
 
 enum status graph_need(const struct graph *graph, const struct exe_options *options,
@@ -281,7 +318,7 @@ enum status graph_need(const struct graph *graph, const struct exe_options *opti
         compile_need(&w, need);
         need->reference = peak_of(&w, true);
         activations_need(&w, need);
-        need->run = need->prepared + need->activations;
+        need->run = need->prepared + need->states + need->activations;
     }
     free(w.root);
     free(w.last);

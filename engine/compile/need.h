@@ -12,10 +12,12 @@
 /* In bytes. */
 struct memory_need {
     double weights;     /* as the graph has them */
+    double states;      /* what outlives an execution: trained weights, moments */
     double prepared;    /* as kernels may keep them: Winograd's are four times as large */
-    double activations; /* the most that stand at once, with the model's inputs and scratch */
+    double activations; /* the most that stand at once, with the model's inputs and scratch, where
+                           weights that change are packed */
     double compile;     /* peak while kernels are tried and weights are prepared */
-    double run;         /* prepared and activations */
+    double run;         /* prepared, states and activations */
     double reference;   /* peak of reference_run and its outputs, beside what runs */
 };
 

@@ -62,7 +62,7 @@ struct entrant {
 struct turns {
     struct entrant list[TURNS_MAX];
     int count;
-    size_t held;     /* bytes of all states */
+    size_t held;     /* bytes of all states and workspaces */
     double awake_ns; /* of the region that measures lateness, behind a kernel of ours; 0: not yet */
 };
 

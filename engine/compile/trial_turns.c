@@ -136,6 +136,12 @@ static void play_round(struct trial *t, struct turns *turns)
             run_entrant(t, turns, &turns->list[k]);
 }
 
+/* Packed weights are in the state, those that change in the workspace. */
+static size_t bytes_of(const struct entrant *entrant)
+{
+    return entrant->bytes + entrant->workspace_bytes;
+}
+
 static int best_of(const struct turns *turns)
 {
     int best = 0;
@@ -190,7 +196,7 @@ struct candidate *turns_play(struct trial *t, struct turns *turns, enum turns_st
     turns->list[best] = turns->list[--turns->count];
     turns_release(turns);
     turns->list[turns->count++] = winner;
-    turns->held = winner.bytes;
+    turns->held = bytes_of(&winner);
     turns->list[0].out = false;
     turns->list[0].played = true;
     return winner.candidate;
@@ -206,9 +212,9 @@ void turns_release(struct turns *turns)
 
 void turns_enter(struct trial *t, struct turns *turns, const struct entrant *entrant)
 {
-    if (turns->count == TURNS_MAX || turns->held + entrant->bytes > TURNS_BYTES)
+    if (turns->count == TURNS_MAX || turns->held + bytes_of(entrant) > TURNS_BYTES)
         turns_play(t, turns, TURNS_FIRST);
-    turns->held += entrant->bytes;
+    turns->held += bytes_of(entrant);
     struct entrant *e = &turns->list[turns->count++];
     *e = *entrant;
     for (int k = 0; k < turns->count; k++)

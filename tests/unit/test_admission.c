@@ -184,6 +184,29 @@ TEST(winograd_may_keep_four_times_the_weights)
     graph_free(small);
 }
 
+/* A weight that is trained stands once, its update in its place; its packed form is scratch. */
+TEST(states_stand_beside_activations)
+{
+    const double weights = 64 * 64 * 9 * 4, image = 64 * 20 * 20 * 4, result = 64 * 18 * 18 * 4;
+    struct fill noise = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
+    struct graph *g = graph_new("state");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 64, 20, 20), noise);
+    int w = graph_state(g, "w", DTYPE_F32, shape_of(64, 64, 3, 3), noise);
+    int dw = graph_input(g, "dw", DTYPE_F32, shape_of(64, 64, 3, 3), noise);
+    int rate = graph_input(g, "rate", DTYPE_F32, shape_scalar(), noise);
+    int step = graph_input(g, "step", DTYPE_I64, shape_scalar(), (struct fill){.kind = FILL_INDEX});
+    graph_output(g, graph_node(g, "Conv", NULL, INPUTS(x, w), NO_ATTRS));
+    int next = graph_node(g, "Sgd", NULL, INPUTS(rate, step, NONE, w, dw), NO_ATTRS);
+    graph_output(g, next);
+    graph_state_after(g, w, next);
+    struct memory_need need = need_of(g, &(struct exe_options){.threads = 1});
+    assert_true(need.weights == 0 && need.prepared == 0);
+    assert_true(need.states == weights);
+    assert_true(need.activations == image + weights + 4 + 8 + result + 4 * weights);
+    assert_true(need.run == need.states + need.activations);
+    graph_free(g);
+}
+
 /* The estimate is held against what the kernel has seen of real networks. */
 TEST(the_estimate_covers_what_is_used)
 {
