@@ -9,27 +9,34 @@
 
 enum { RECIPE_ATTRS = 8 };
 
-/* rate(step) for step = 0, 1, ... of `steps`. */
+/* The learning rate of step 0, 1, ... of `steps`. */
 enum schedule_kind {
     SCHEDULE_CONSTANT,
-    SCHEDULE_STEP,        /* times factor every `every` steps */
+    SCHEDULE_STEP,        /* from step `from` on times factor every `every` steps */
     SCHEDULE_MULTISTEP,   /* times factor at each of at[] */
-    SCHEDULE_POLYNOMIAL,  /* from rate to end by (1 - step / steps) ^ power */
+    SCHEDULE_TABLE,       /* times scale[k] before at[k], and times the last one from then on */
+    SCHEDULE_POLYNOMIAL,  /* from rate to end by (1 - progress) ^ power */
     SCHEDULE_COSINE,      /* from rate to end by half a cosine */
-    SCHEDULE_EXPONENTIAL, /* times factor every `every` steps, smoothly: PAISoar's */
+    SCHEDULE_EXPONENTIAL, /* times factor every `every` steps, smoothly */
 };
 
 enum { SCHEDULE_POINTS = 8 };
 
+/* Steps are counted from the beginning of the training; progress and the exponential decay begin
+ * when the rate has risen to its top, unless over_warm_up says otherwise. Exponential with a
+ * warm-up is our reading of PAISoar's smooth_exponential_decay, whose formula was not published. */
 struct schedule {
     enum schedule_kind kind;
     double rate, end;
     double factor, power;
-    int64_t every;               /* steps */
-    int64_t at[SCHEDULE_POINTS]; /* steps, ascending; 0 ends */
-    int64_t warm_up;             /* steps over which the rate rises linearly from start */
-    double start;                /* of the warm-up */
-    int64_t steps;               /* of the whole training */
+    int64_t every, from;               /* steps */
+    int64_t at[SCHEDULE_POINTS];       /* steps, ascending; 0 ends */
+    double scale[SCHEDULE_POINTS + 1]; /* one more than at[] has */
+    int64_t
+        warm_up; /* steps over which the rate rises linearly to `rate`, from `start` at step 0 */
+    double start;
+    bool over_warm_up; /* it decays from step 0 on, and the warm-up merely hides that: BERT's */
+    int64_t steps;     /* of the whole training */
 };
 
 double schedule_rate(const struct schedule *schedule, int64_t step);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten steps with each optimiser, by PyTorch in float64: /usr/bin/python3 tests/oracle/optimisers.py > tests/golden/optimisers.txt
+"""Ten steps with each optimiser, and schedules, by PyTorch in float64: /usr/bin/python3 tests/oracle/optimisers.py > tests/golden/optimisers.txt
 
 A network of two dense layers learns one batch. Inputs and weights are sines of their index (`made`), which
 tests/unit/test_optimisers.c makes alike. Optimisers that PyTorch 1.13 has are its own; FTRL and TensorFlow's
@@ -143,11 +143,54 @@ def train(optimiser):
     return losses, weights
 
 
+def scheduled(make, steps=24, top=0.1):
+    """Rates of a schedule of PyTorch's, or of several of them one after the other."""
+    optimiser = O.SGD([torch.zeros(1, requires_grad=True)], lr=top)
+    schedule, rates = make(optimiser), []
+    for _ in range(steps):
+        rates.append(optimiser.param_groups[0]["lr"])
+        optimiser.step()
+        schedule.step()
+    return rates
+
+
+L = O.lr_scheduler
+
+
+def after_warm_up(o, then):
+    return L.SequentialLR(o, [L.LinearLR(o, start_factor=0.25, total_iters=4), then], [4])
+
+
+def polynomial_tensorflow(step, top, steps, end, power):
+    """tf.compat.v1.train.polynomial_decay, cycle=False"""
+    return (top - end) * (1 - min(step, steps) / steps)**power + end
+
+
+def bert(step, top=0.1, steps=20, warm_up=4):
+    """create_optimizer of google-research/bert"""
+    return top * step / warm_up if step < warm_up else polynomial_tensorflow(step, top, steps, 0.0, 1.0)
+
+
+SCHEDULES = {
+    "step": lambda: scheduled(lambda o: L.StepLR(o, 5, gamma=0.5)),
+    "multistep": lambda: scheduled(lambda o: L.MultiStepLR(o, [3, 11], gamma=0.1)),
+    "cosine": lambda: scheduled(lambda o: L.CosineAnnealingLR(o, 24, eta_min=0.01)),
+    "polynomial": lambda: scheduled(lambda o: L.PolynomialLR(o, 20, power=2.0)),
+    "polynomial_tensorflow": lambda: [polynomial_tensorflow(s, 0.1, 16, 0.02, 0.5) for s in range(24)],
+    "exponential": lambda: scheduled(lambda o: L.ExponentialLR(o, gamma=0.9)),
+    "cosine_after_warm_up": lambda: scheduled(lambda o: after_warm_up(o, L.CosineAnnealingLR(o, 20, eta_min=0.01))),
+    "multistep_after_warm_up": lambda: scheduled(lambda o: after_warm_up(o, L.MultiStepLR(o, [6, 12], gamma=0.1))),
+    "bert": lambda: [bert(s) for s in range(24)],
+}
+
+
 def lines():
     for name, optimiser in OPTIMISERS.items():
         losses, weights = train(optimiser)
         for what, numbers in [("loss", losses)] + [(n, w.detach().reshape(-1).tolist()) for n, w in weights.items()]:
             yield f"{name} {what} " + " ".join(f"{x:.13g}" for x in numbers)
+    for name, rates in SCHEDULES.items():
+        yield f"schedule {name} " + " ".join(f"{x:.13g}" for x in rates())
 
 
 def check(path):
