@@ -135,9 +135,9 @@ struct gradient_call {
 };
 
 /* An operator with an update rule is an optimiser, and updates any number of weights at once. Its
- * inputs are the learning rate (f32 scalar), the number of this step from 1 on (i64 scalar), what
- * all gradients are to be multiplied by (f32 scalar, or absent: 1), and then for each weight: it,
- * its gradient, and each of its slots. Its outputs are for each weight what comes after it and
+ * inputs are the learning rate (f32 scalar), the number of this step (i64 scalar; 0: none is made),
+ * what all gradients are to be multiplied by (f32 scalar, or absent: 1), and then for each weight:
+ * it, its gradient, and each of its slots. Its outputs are for each weight what comes after it and
  * after each of its slots. */
 enum { UPDATE_PARAMETERS = 8 };
 struct update_step; /* engine/ops/family/update.h */
@@ -146,7 +146,7 @@ struct update_parameter {
     double fallback;
 };
 struct update_rule {
-    const char *name;    /* "adam" */
+    const char *name;    /* "adam"; NULL: it sums gradients, and no recipe names it */
     int slots;           /* states beside each weight, of its shape: moments */
     const char *initial; /* the attribute that says what the first slot starts with; NULL: 0 */
     /* The first one is `decay`; name NULL ends. */

@@ -30,6 +30,10 @@ static void cost(const struct infer *c, struct cost *cost)
 }
 
 static const struct op_case cases[] = {
+    {.name = "no_step",
+     .inputs = "f32[]{0.01:0.1} i64[]=0 - "
+               "f32[33] f32[33] f32[33]{0.01:1} f32[33]{0.01:1}",
+     .outputs = 3},
     {.name = "one",
      .inputs = "f32[]{0.01:0.1} i64[]=1 - "
                "f32[33] f32[33] f32[33] f32[33]{0.01:1}",

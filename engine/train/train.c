@@ -8,6 +8,7 @@
 #include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
+#include "engine/train/accumulate.h"
 #include "engine/train/recompute.h"
 
 struct weights {
@@ -18,7 +19,7 @@ struct weights {
 const struct op *optimiser_find(const char *name)
 {
     for (int k = 0; k < op_count(); k++)
-        if (op_at(k)->update && strcmp(op_at(k)->update->name, name) == 0)
+        if (op_at(k)->update && op_at(k)->update->name && strcmp(op_at(k)->update->name, name) == 0)
             return op_at(k);
     return NULL;
 }
@@ -67,12 +68,17 @@ static void drop_unused(struct weights *w)
     w->count = kept;
 }
 
-/* min(1, most / norm of all gradients together) */
-static int clip_scale(struct graph *g, const struct weights *w, double most)
+/* What makes gradients of sums of `batches`: their mean, times min(1, most / its norm). NONE: 1. */
+static int gradient_scale(struct graph *g, const struct weights *w, double most, int64_t batches)
 {
+    double mean = 1 / (double)batches;
+    if (most <= 0)
+        return batches > 1 ? make_number(g, DTYPE_F32, mean) : NONE;
     int norm = graph_node(g, op_global_norm.name, NULL, w->count, w->gradient, NO_ATTRS);
+    norm = batches > 1 ? make_scaled(g, norm, mean) : norm;
     int ratio = make_div(g, make_number(g, DTYPE_F32, most), make_plus(g, norm, 1e-6));
-    return make_binary(g, &op_min, ratio, make_number(g, DTYPE_F32, 1));
+    int scale = make_binary(g, &op_min, ratio, make_number(g, DTYPE_F32, 1));
+    return batches > 1 ? make_scaled(g, scale, mean) : scale;
 }
 
 /* ---- updates ---- */
@@ -168,8 +174,8 @@ static int count_steps(struct graph *g)
     return after;
 }
 
-static enum status add_updates(struct graph *g, const struct recipe *recipe,
-                               const struct weights *w, struct error *err)
+static enum status add_updates(struct graph *g, const struct recipe *recipe, struct weights *w,
+                               int64_t batches, struct error *err)
 {
     struct update u = {.g = g, .recipe = recipe, .op = optimiser_find(recipe->optimiser)};
     if (!u.op)
@@ -179,7 +185,9 @@ static enum status add_updates(struct graph *g, const struct recipe *recipe,
         graph_input(g, TRAIN_RATE, DTYPE_F32, shape_scalar(),
                     (struct fill){.kind = FILL_CONST, .a = schedule_rate(&recipe->schedule, 0)});
     u.step = count_steps(g);
-    u.scale = recipe->clip_norm > 0 ? clip_scale(g, w, recipe->clip_norm) : NONE;
+    if (batches > 1)
+        u.step = accumulate_gradients(g, w->count, w->value, w->gradient, u.step, batches);
+    u.scale = gradient_scale(g, w, recipe->clip_norm, batches);
     for (int k = 0; k < w->count; k++)
         graph_make_state(g, w->value[k]);
     TRY(graph_failed(g, err));
@@ -210,7 +218,8 @@ enum status train_step(struct graph *g, const struct recipe *recipe,
         drop_unused(&w);
         if (options && options->gradients_as_outputs)
             show_gradients(g, &w);
-        status = add_updates(g, recipe, &w, err);
+        int batches = options && options->micro_batches > 1 ? options->micro_batches : 1;
+        status = add_updates(g, recipe, &w, batches, err);
     }
     free(w.value);
     free(w.gradient);

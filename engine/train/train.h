@@ -12,6 +12,8 @@
 struct train_options {
     bool recompute; /* activations are computed again instead of kept (engine/train/recompute.h) */
     int segments;   /* of that; 0: as many as save most */
+    int micro_batches; /* gradients of so many executions are averaged before the weights move; 0 as
+                          1: of one. Then TRAIN_STEP counts executions */
     bool gradients_as_outputs; /* "gradient.NAME" per weight, behind the outputs of the graph */
 };
 

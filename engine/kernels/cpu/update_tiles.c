@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "engine/graph/op_list.h"
 #include "engine/kernels/lib/pieces.h"
 #include "engine/kernels/lib/simd.h"
 #include "engine/ops/family/update.h"
@@ -38,8 +39,8 @@ struct job;
 typedef void tile_fn(void *job, int64_t tile, int thread);
 
 struct optimiser {
-    const char *name; /* struct update_rule */
-    tile_fn *norms;   /* the pass that sums; NULL: no norms are needed */
+    const struct op *op;
+    tile_fn *norms; /* the pass that sums; NULL: no norms are needed */
     tile_fn *update;
     double (*trust)(const struct update_step *s, double weight_norm, double other_norm);
 };
@@ -158,6 +159,14 @@ SIMD_INLINE vf decayed(const struct numbers *c, vf gradient, vf weight)
 SIMD_INLINE void step_by(const struct numbers *c, vf *weight, vf step)
 {
     *weight = vf_fnma(vf_set1(c->rate), step, *weight);
+}
+
+/* The weight is the sum, the rate what is kept of it. */
+SIMD_INLINE vf accumulate(const struct numbers *c, vf gradient, vf *weight, vf *slot)
+{
+    (void)slot;
+    *weight = vf_fma(vf_set1(c->rate), *weight, gradient);
+    return gradient;
 }
 
 SIMD_INLINE vf sgd(const struct numbers *c, vf gradient, vf *weight, vf *slot)
@@ -285,6 +294,7 @@ SIMD_INLINE vf lamb(const struct numbers *c, vf gradient, vf *weight, vf *slot)
         (void)thread;                                                                              \
         run_pass(job, tile, each, slots, pass);                                                    \
     }
+PASS(accumulate_tile, accumulate, 0, PASS_WHOLE)
 PASS(sgd_tile, sgd, 0, PASS_WHOLE)
 PASS(momentum_tile, momentum, 1, PASS_WHOLE)
 PASS(nesterov_tile, nesterov, 1, PASS_WHOLE)
@@ -299,16 +309,17 @@ PASS(lamb_norms, lamb_moments, 2, PASS_GRADIENT | PASS_SLOTS | PASS_SUM)
 PASS(lamb_tile, lamb, 2, PASS_READ_OUT | PASS_WEIGHT)
 
 static const struct optimiser optimisers[] = {
-    {"sgd", NULL, sgd_tile, NULL},
-    {"momentum", NULL, momentum_tile, NULL},
-    {"nesterov", NULL, nesterov_tile, NULL},
-    {"adam", NULL, adam_tile, NULL},
-    {"adamw", NULL, adamw_tile, NULL},
-    {"adagrad", NULL, adagrad_tile, NULL},
-    {"ftrl", NULL, ftrl_tile, NULL},
-    {"rmsprop", NULL, rmsprop_tile, NULL},
-    {"lars", lars_norms, lars_tile, lars_trust},
-    {"lamb", lamb_norms, lamb_tile, lamb_trust},
+    {&op_accumulate, NULL, accumulate_tile, NULL},
+    {&op_sgd, NULL, sgd_tile, NULL},
+    {&op_momentum, NULL, momentum_tile, NULL},
+    {&op_nesterov, NULL, nesterov_tile, NULL},
+    {&op_adam, NULL, adam_tile, NULL},
+    {&op_adam_w, NULL, adamw_tile, NULL},
+    {&op_adagrad, NULL, adagrad_tile, NULL},
+    {&op_ftrl, NULL, ftrl_tile, NULL},
+    {&op_rms_prop, NULL, rmsprop_tile, NULL},
+    {&op_lars, lars_norms, lars_tile, lars_trust},
+    {&op_lamb, lamb_norms, lamb_tile, lamb_trust},
 };
 
 /* ---- the kernel ---- */
@@ -319,7 +330,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     (void)variant;
     s->op = q->node->op;
     for (int k = 0; k < ARRAY_COUNT(optimisers); k++)
-        if (strcmp(optimisers[k].name, s->op->update->name) == 0)
+        if (optimisers[k].op == s->op)
             s->optimiser = &optimisers[k];
     if (q->node->post_count)
         return UNSUPPORTED(why, "no fused epilogue");
@@ -382,11 +393,27 @@ static void find_trusts(struct job *job)
     }
 }
 
+/* No step is made. */
+static void copy_all(const struct kernel_state *s, const struct kernel_args *args)
+{
+    int outs = s->pieces.count * (s->width - 1);
+    for (int k = 0; k < outs; k++) {
+        const void *from = args->in[update_follows(s->op, k)];
+        size_t elements = (size_t)s->pieces.tensor[k / (s->width - 1)].size;
+        if (from != args->out[k])
+            memcpy(args->out[k], from, elements * sizeof(float));
+    }
+}
+
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     const float *rate = args->in[UPDATE_RATE], *scale = args->in[UPDATE_SCALE];
     const int64_t *number = args->in[UPDATE_STEP];
     struct update_step step = s->step;
+    if (*number < 1) {
+        copy_all(s, args);
+        return;
+    }
     update_step_begin(&step, s->op, (double)*rate, scale ? (double)*scale : 1, *number);
     struct job job = {.state = s, .args = args, .numbers = numbers_of(&step)};
     if (s->optimiser->norms) {
@@ -399,8 +426,8 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
 
 REGISTER_KERNEL(update_tiles) = {
     NATIVE(update_tiles),
-    .ops = OPS("Adagrad", "Adam", "AdamW", "Ftrl", "Lamb", "Lars", "Momentum", "Nesterov",
-               "RMSProp", "Sgd"),
+    .ops = OPS("Accumulate", "Adagrad", "Adam", "AdamW", "Ftrl", "Lamb", "Lars", "Momentum",
+               "Nesterov", "RMSProp", "Sgd"),
     .state_size = sizeof(struct kernel_state),
     .plan = plan,
     .workspace = workspace,

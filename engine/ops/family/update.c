@@ -2,6 +2,7 @@
 #include "engine/ops/family/update.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *const adam_attrs[] = {"decay", "beta1", "beta2", "epsilon", "corrected", NULL};
 
@@ -84,6 +85,16 @@ double lamb_trust(const struct update_step *s, double weight_norm, double direct
 
 /* ---- reference ---- */
 
+/* No step is made. */
+static void copy_all(const struct ref_call *call)
+{
+    for (int k = 0; k < call->out_count; k++) {
+        const struct ref_tensor *from = call->in[update_follows(call->node->op, k)];
+        if (call->out[k])
+            memcpy(call->out[k]->f, from->f, (size_t)from->count * sizeof(*from->f));
+    }
+}
+
 struct weight {
     struct update_step step;
     const struct update_law *law;
@@ -136,6 +147,10 @@ enum status update_reference(const struct ref_call *call, const struct update_la
     int width = update_width(node->op);
     struct weight w = {.step = update_step_of(node), .law = law, .slots = node->op->update->slots};
     (void)err;
+    if (call->in[UPDATE_STEP]->i[0] < 1) {
+        copy_all(call);
+        return STATUS_OK;
+    }
     update_step_begin(&w.step, node->op, call->in[UPDATE_RATE]->f[0],
                       call->in[UPDATE_SCALE] ? call->in[UPDATE_SCALE]->f[0] : 1,
                       call->in[UPDATE_STEP]->i[0]);

@@ -54,7 +54,7 @@ static inline int update_follows(const struct op *op, int output)
 struct update_step {
     double parameter[UPDATE_PARAMETERS];
     double rate, scale;
-    int64_t number;       /* of the step, from 1 on */
+    int64_t number;       /* of the step, from 1 on; 0: none is made, all stays as it is */
     double first, second; /* what .begin made of it, else 1 */
     double trust;         /* of this weight: LARS, LAMB */
 };

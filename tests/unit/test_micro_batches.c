@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A batch taken in parts moves the weights as one that is taken whole. */
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/compile/compile.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
+#include "engine/reference/reference.h"
+#include "engine/train/train.h"
+#include "tests/lib/unit.h"
+
+enum { ROWS = 6, PARTS = 3, IN = 5, OUT = 4, STEPS = 3, VALUES = 16 };
+
+/* Clipped, so that the norm must be that of the mean; the biases do not decay. */
+static const struct recipe recipe = {.optimiser = "adam",
+                                     .decay = 0.01,
+                                     .clip_norm = 0.25,
+                                     .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 0.0625}};
+
+/* The mean of (x w + b)^2 over `rows` rows. */
+static struct graph *network(int64_t rows, int parts)
+{
+    struct error err = {0};
+    struct fill uniform = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
+    struct train_options options = {.micro_batches = parts};
+    struct graph *g = graph_new("layer");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(rows, IN), uniform);
+    int w = graph_param(g, "w", DTYPE_F32, shape_of(IN, OUT), uniform);
+    int b = graph_param(g, "b", DTYPE_F32, shape_of(OUT), uniform);
+    int y = make_add(g, make_mat_mul(g, x, w), b);
+    struct attr whole = attr_int("keepdims", 0);
+    int squares = make_mul(g, y, y);
+    graph_output(g, graph_node(g, op_reduce_mean.name, "loss", INPUTS(squares), ATTRS(whole)));
+    if (train_step(g, &recipe, &options, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    return g;
+}
+
+/* Row `row` of all that are ever seen. */
+static double sample(int64_t row, int64_t k)
+{
+    return sin(0.3 + 0.7 * (double)(row * IN + k));
+}
+
+static int input_named(const struct graph *g, const char *name)
+{
+    for (int k = 0; k < g->input_count; k++)
+        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
+            return k;
+    fail_msg("no input \"%s\"", name);
+    return NONE;
+}
+
+/* Runs STEPS steps of `parts` executions each in float64, and copies what the weights become. */
+static void reference_weights(int parts, double *w, double *b)
+{
+    struct error err = {0};
+    int64_t rows = ROWS / parts;
+    struct graph *g = network(rows, parts);
+    struct ref_tensor inputs[VALUES], outputs[VALUES];
+    assert_true(g->input_count <= VALUES && g->output_count <= VALUES);
+    assert_int_equal(reference_inputs(g, inputs, NULL, &err), STATUS_OK);
+    struct ref_tensor *x = &inputs[input_named(g, "x")];
+    for (int run = 0; run < STEPS * parts; run++) {
+        for (int64_t e = 0; e < x->count; e++)
+            x->f[e] = sample(run * rows + e / IN, e % IN);
+        assert_int_equal(reference_run(g, inputs, outputs, NULL, &err), STATUS_OK);
+        reference_carry(g, inputs, outputs);
+        for (int k = 0; k < g->output_count; k++)
+            ref_release(&outputs[k]);
+    }
+    memcpy(w, inputs[input_named(g, "w")].f, IN * OUT * sizeof(*w));
+    memcpy(b, inputs[input_named(g, "b")].f, OUT * sizeof(*b));
+    for (int k = 0; k < g->input_count; k++)
+        ref_release(&inputs[k]);
+    graph_free(g);
+}
+
+TEST(parts_of_a_batch_make_the_step_of_the_whole)
+{
+    double whole[IN * OUT + OUT], parts[IN * OUT + OUT];
+    reference_weights(1, whole, whole + IN * OUT);
+    reference_weights(PARTS, parts, parts + IN * OUT);
+    for (int k = 0; k < IN * OUT + OUT; k++)
+        if (!(fabs(whole[k] - parts[k]) < 1e-9))
+            fail_msg("weight %d: %.12g in parts, %.12g whole", k, parts[k], whole[k]);
+}
+
+/* In f32: weights and moments keep every bit until the last part has come. */
+TEST(nothing_moves_before_the_last_part)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct exe_options options = {.threads = 1, .no_tune = true};
+    double w[IN * OUT], b[OUT];
+    struct graph *g = network(ROWS / PARTS, PARTS);
+    reference_weights(PARTS, w, b);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    const struct graph *compiled = exe_graph(exe);
+    float *x = exe_input(exe, input_named(compiled, "x"));
+    float *weights = exe_input(exe, input_named(compiled, "w"));
+    float *moment = exe_input(exe, input_named(compiled, "w.adam0"));
+    float before[2][IN * OUT];
+    for (int run = 0; run < STEPS * PARTS; run++) {
+        memcpy(before[0], weights, sizeof(before[0]));
+        memcpy(before[1], moment, sizeof(before[1]));
+        for (int64_t e = 0; e < ROWS / PARTS * IN; e++)
+            x[e] = (float)sample(run * (ROWS / PARTS) + e / IN, e % IN);
+        exe_run(exe);
+        bool same = memcmp(before[0], weights, sizeof(before[0])) == 0 &&
+                    memcmp(before[1], moment, sizeof(before[1])) == 0;
+        assert_int_equal(same, run % PARTS != PARTS - 1);
+    }
+    for (int k = 0; k < IN * OUT; k++)
+        assert_true(fabs((double)weights[k] - w[k]) < 1e-5);
+    exe_free(exe);
+    graph_free(g);
+}
