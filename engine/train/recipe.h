@@ -41,12 +41,23 @@ struct schedule {
 
 double schedule_rate(const struct schedule *schedule, int64_t step);
 
+/* Weights that are trained otherwise than the rest. */
+struct recipe_group {
+    const char *weights;             /* their names begin with it; NULL ends a list of groups */
+    bool frozen;                     /* they stay as they are */
+    const char *optimiser;           /* NULL: the recipe's, with its attributes */
+    struct attr attrs[RECIPE_ATTRS]; /* of this optimiser */
+    double decay;                    /* in place of the recipe's */
+    double rate;                     /* times what the schedule says; 0: as it says */
+};
+
 struct recipe {
     const char *optimiser;           /* struct update_rule, .name */
     struct attr attrs[RECIPE_ATTRS]; /* its parameters; name NULL ends */
     double decay;                    /* of weights of two dimensions and more: attribute `decay` */
     bool decay_all;                  /* of biases and the scales of normalisations as well */
-    double clip_norm;                /* the joint norm of all gradients is at most this; 0: any */
+    const struct recipe_group *groups; /* the first one that a weight belongs to; NULL: none */
+    double clip_norm;                  /* the joint norm of all gradients is at most this; 0: any */
     struct schedule schedule;
     const char *source; /* the paper or code that says so */
 };

@@ -35,7 +35,40 @@ static void mark_statistics(const struct graph *g, bool *statistic)
     }
 }
 
-static enum status find_weights(const struct graph *g, struct weights *w, struct error *err)
+/* NULL: the weight is trained as the recipe says. */
+static const struct recipe_group *group_of(const struct recipe *recipe, const char *weight)
+{
+    for (const struct recipe_group *k = recipe->groups; k && k->weights; k++)
+        if (strncmp(weight, k->weights, strlen(k->weights)) == 0)
+            return k;
+    return NULL;
+}
+
+static bool is_trained(const struct recipe *recipe, const struct value *value)
+{
+    const struct recipe_group *group = group_of(recipe, value->name);
+    return value->kind == VALUE_PARAM && dtype_is_float(value->dtype) && !(group && group->frozen);
+}
+
+/* A group of no weight is a name that has changed. */
+static enum status check_groups(const struct graph *g, const struct recipe *recipe,
+                                struct error *err)
+{
+    for (const struct recipe_group *k = recipe->groups; k && k->weights; k++) {
+        bool found = false;
+        for (int v = 0; v < g->value_count; v++)
+            found = found ||
+                    (g->values[v].kind == VALUE_PARAM && group_of(recipe, g->values[v].name) == k);
+        if (!found)
+            return FAIL(err, STATUS_FAILED,
+                        "the recipe has a group for weights \"%s...\", and there are none",
+                        k->weights);
+    }
+    return STATUS_OK;
+}
+
+static enum status find_weights(const struct graph *g, const struct recipe *recipe,
+                                struct weights *w, struct error *err)
 {
     size_t values = (size_t)g->value_count + 1;
     bool *statistic = calloc(values, sizeof(*statistic));
@@ -46,11 +79,9 @@ static enum status find_weights(const struct graph *g, struct weights *w, struct
         return FAIL_NO_MEMORY(err);
     }
     mark_statistics(g, statistic);
-    for (int v = 0; v < g->value_count; v++) {
-        const struct value *value = &g->values[v];
-        if (value->kind == VALUE_PARAM && dtype_is_float(value->dtype) && !statistic[v])
+    for (int v = 0; v < g->value_count; v++)
+        if (is_trained(recipe, &g->values[v]) && !statistic[v])
             w->value[w->count++] = v;
-    }
     free(statistic);
     return STATUS_OK;
 }
@@ -83,12 +114,28 @@ static int gradient_scale(struct graph *g, const struct weights *w, double most,
 
 /* ---- updates ---- */
 
+/* How the weights of one group are updated. */
 struct update {
     struct graph *g;
     const struct recipe *recipe;
+    const struct recipe_group *group; /* NULL: all that are in none */
     const struct op *op;
+    const struct attr *attrs; /* RECIPE_ATTRS */
+    double decay;
     int rate, step, scale;
 };
+
+static enum status choose_group(struct update *u, const struct recipe_group *group,
+                                struct error *err)
+{
+    bool own = group && group->optimiser;
+    const char *name = own ? group->optimiser : u->recipe->optimiser;
+    u->group = group;
+    u->op = optimiser_find(name);
+    u->attrs = own ? group->attrs : u->recipe->attrs;
+    u->decay = group ? group->decay : u->recipe->decay;
+    return u->op ? STATUS_OK : UNSUPPORTED(err, "there is no optimiser \"%s\"", name);
+}
 
 static int slot(const struct update *u, int weight, int index)
 {
@@ -97,9 +144,9 @@ static int slot(const struct update *u, int weight, int index)
     struct shape shape = gradient_shape(g, weight);
     struct fill fill = {.kind = FILL_CONST};
     const char *initial = index == 0 ? u->op->update->initial : NULL;
-    for (int k = 0; initial && k < RECIPE_ATTRS && u->recipe->attrs[k].name; k++)
-        if (strcmp(u->recipe->attrs[k].name, initial) == 0)
-            fill.a = u->recipe->attrs[k].f;
+    for (int k = 0; initial && k < RECIPE_ATTRS && u->attrs[k].name; k++)
+        if (strcmp(u->attrs[k].name, initial) == 0)
+            fill.a = u->attrs[k].f;
     snprintf(name, sizeof(name), "%.150s.%s%d", g->values[weight].name, u->op->update->name, index);
     return graph_state(g, name, g->values[weight].dtype, shape, fill);
 }
@@ -107,10 +154,21 @@ static int slot(const struct update *u, int weight, int index)
 /* Biases, and the scales and offsets of normalisations, have one dimension. */
 static bool decays(const struct update *u, int weight)
 {
-    return u->recipe->decay > 0 && (u->recipe->decay_all || gradient_shape(u->g, weight).rank > 1);
+    return u->decay > 0 && (u->recipe->decay_all || gradient_shape(u->g, weight).rank > 1);
 }
 
-/* One node updates all weights that decay, another one all that do not. */
+static bool is_meant(const struct update *u, int weight, bool decay)
+{
+    return group_of(u->recipe, u->g->values[weight].name) == u->group && decays(u, weight) == decay;
+}
+
+static int rate_of(const struct update *u)
+{
+    double factor = u->group ? u->group->rate : 0;
+    return factor > 0 ? make_scaled(u->g, u->rate, factor) : u->rate;
+}
+
+/* One node updates all weights of the group that decay, another one all that do not. */
 static enum status update_weights(struct update *u, const struct weights *w, bool decay,
                                   struct error *err)
 {
@@ -125,18 +183,18 @@ static enum status update_weights(struct update *u, const struct weights *w, boo
         free(outputs);
         return FAIL_NO_MEMORY(err);
     }
-    while (attr_count < RECIPE_ATTRS && u->recipe->attrs[attr_count].name) {
-        attrs[attr_count] = u->recipe->attrs[attr_count];
+    while (attr_count < RECIPE_ATTRS && u->attrs[attr_count].name) {
+        attrs[attr_count] = u->attrs[attr_count];
         attr_count++;
     }
     if (decay)
-        attrs[attr_count++] = attr_float("decay", u->recipe->decay);
-    inputs[UPDATE_RATE] = u->rate;
+        attrs[attr_count++] = attr_float("decay", u->decay);
+    inputs[UPDATE_RATE] = rate_of(u);
     inputs[UPDATE_STEP] = u->step;
     inputs[UPDATE_SCALE] = u->scale;
     count = UPDATE_WEIGHTS;
     for (int k = 0; k < w->count; k++) {
-        if (decays(u, w->value[k]) != decay)
+        if (!is_meant(u, w->value[k], decay))
             continue;
         inputs[count++] = w->value[k];
         inputs[count++] = w->gradient[k];
@@ -164,6 +222,14 @@ int train_steps(struct graph *g)
                                                           (struct fill){.kind = FILL_CONST});
 }
 
+static enum status update_group(struct update *u, const struct recipe_group *group,
+                                const struct weights *w, struct error *err)
+{
+    TRY(choose_group(u, group, err));
+    TRY(update_weights(u, w, true, err));
+    return update_weights(u, w, false, err);
+}
+
 /* The number of this step, from 1 on. */
 static int count_steps(struct graph *g)
 {
@@ -177,9 +243,7 @@ static int count_steps(struct graph *g)
 static enum status add_updates(struct graph *g, const struct recipe *recipe, struct weights *w,
                                int64_t batches, struct error *err)
 {
-    struct update u = {.g = g, .recipe = recipe, .op = optimiser_find(recipe->optimiser)};
-    if (!u.op)
-        return UNSUPPORTED(err, "there is no optimiser \"%s\"", recipe->optimiser);
+    struct update u = {.g = g, .recipe = recipe};
     g->phase = PHASE_UPDATE;
     u.rate =
         graph_input(g, TRAIN_RATE, DTYPE_F32, shape_scalar(),
@@ -191,8 +255,10 @@ static enum status add_updates(struct graph *g, const struct recipe *recipe, str
     for (int k = 0; k < w->count; k++)
         graph_make_state(g, w->value[k]);
     TRY(graph_failed(g, err));
-    TRY(update_weights(&u, w, true, err));
-    return update_weights(&u, w, false, err);
+    TRY(update_group(&u, NULL, w, err));
+    for (const struct recipe_group *k = recipe->groups; k && k->weights; k++)
+        TRY(update_group(&u, k, w, err));
+    return STATUS_OK;
 }
 
 static void show_gradients(struct graph *g, const struct weights *w)
@@ -211,7 +277,8 @@ enum status train_step(struct graph *g, const struct recipe *recipe,
     struct weights w = {0};
     TRY(graph_check(g, err));
     TRY(graph_find_patterns(g, err));
-    enum status status = find_weights(g, &w, err);
+    TRY(check_groups(g, recipe, err));
+    enum status status = find_weights(g, recipe, &w, err);
     if (status == STATUS_OK)
         status = autodiff(g, g->outputs[0], NONE, w.count, w.value, w.gradient, err);
     if (status == STATUS_OK) {
