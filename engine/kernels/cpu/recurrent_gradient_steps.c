@@ -11,7 +11,8 @@
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/ops/lib/recurrence.h"
 
-enum { ROWS = 4, VECTORS = 4, PART_LINES = 4 };
+/* Sums of ROWS x VECTORS vectors stay in registers. */
+enum { ROWS = 6, VECTORS = VL == 16 ? 4 : 2, PART_LINES = 6 };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
@@ -92,7 +93,7 @@ struct lines {
     int64_t count, of[ROWS], time[ROWS];
 };
 
-/* rows and vectors are constants. to += x R for `count` rows of R; `last`: lanes of the last
+/* `rows` and `vectors` are constants. to += x R for `count` rows of R; `last`: lanes of the last
  * vector. */
 SIMD_INLINE void multiply(const float *const *x, const float *weights, int64_t count, int64_t row,
                           float *const *to, vm last, int rows, int vectors)
@@ -128,9 +129,9 @@ SIMD_INLINE void multiply_rows(const float *const *x, const float *weights, int6
         int64_t left = n - j;
         for (int i = 0; i < rows; i++)
             at[i] = to[i] + j;
-        if (left > 3 * VL)
+        if (VECTORS > 3 && left > 3 * VL)
             multiply(x, weights + j, count, n, at, vm_first(left - 3 * VL), rows, 4);
-        else if (left > 2 * VL)
+        else if (VECTORS > 2 && left > 2 * VL)
             multiply(x, weights + j, count, n, at, vm_first(left - 2 * VL), rows, 3);
         else if (left > VL)
             multiply(x, weights + j, count, n, at, vm_first(left - VL), rows, 2);
@@ -145,14 +146,25 @@ static void through(const struct kernel_state *s, const struct lines *lines, con
 {
     int64_t n = s->r.hidden;
     const float *weights = input(s, RECURRENCE_R) + first * n;
-    if (lines->count == 4)
+    switch (lines->count) {
+    case 6:
+        multiply_rows(x, weights, count, n, to, 6);
+        break;
+    case 5:
+        multiply_rows(x, weights, count, n, to, 5);
+        break;
+    case 4:
         multiply_rows(x, weights, count, n, to, 4);
-    else if (lines->count == 3)
+        break;
+    case 3:
         multiply_rows(x, weights, count, n, to, 3);
-    else if (lines->count == 2)
+        break;
+    case 2:
         multiply_rows(x, weights, count, n, to, 2);
-    else
+        break;
+    default:
         multiply_rows(x, weights, count, n, to, 1);
+    }
 }
 
 /* ---- cells ---- */
@@ -377,6 +389,7 @@ static void run_part(void *context, int64_t part, int thread)
     const struct recurrence *r = &s->r;
     int64_t first = r->batch * part / s->parts, end = r->batch * (part + 1) / s->parts;
     int64_t n = r->hidden, count = (end - first) * n;
+    int64_t groups = (end - first + ROWS - 1) / ROWS, even = (end - first + groups - 1) / groups;
     const float *dh = input(s, RECURRENCE_DH), *dc = input(s, RECURRENCE_DC);
     float *by_first = output(s, RECURRENCE_OF_FIRST), *by_memory = output(s, RECURRENCE_OF_MEMORY);
     load_state(dh ? dh + first * n : NULL, s->dh + first * n, count);
@@ -388,7 +401,7 @@ static void run_part(void *context, int64_t part, int thread)
     for (int64_t step = r->steps - 1; step >= 0; step--)
         for (int64_t b = first; b < end;) {
             struct lines lines = {0};
-            for (; b < end && lines.count < ROWS; b++) {
+            for (; b < end && lines.count < even; b++) {
                 int64_t time = time_of(s, b, step);
                 if (time < 0)
                     continue;
