@@ -97,6 +97,13 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
 
 static const struct op_case cases[] = {
     {.name = "3x3", .inputs = "f32[1,5,6,7] f32[5,9,3,3]! f32[9]!"},
+    {.name = "3x3_same",
+     .inputs = "f32[2,24,9,10] f32[24,40,3,3]! f32[40]!",
+     .attrs = "pads=[1,1,1,1]"},
+    {.name = "3x3_same_run_time_weights",
+     .inputs = "f32[1,16,7,9] f32[16,33,3,3]",
+     .attrs = "pads=[1,1,1,1]"},
+    {.name = "3x3_cut_off", .inputs = "f32[1,16,8,9] f32[16,17,3,3]!", .attrs = "pads=[3,0,1,4]"},
     {.name = "2x2_stride_2",
      .inputs = "f32[2,16,7,7] f32[16,24,2,2]! f32[24]!",
      .attrs = "strides=[2,2]"},

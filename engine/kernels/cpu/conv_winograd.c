@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 3x3 convolution of stride 1 by Winograd's F(4x4) and F(2x2) (engine/kernels/lib/winograd.h): a
- * quarter, or 1 / 2.25, of the multiplications. Tiles are taken in blocks; for each block the input
- * is transformed, `points` matrix products [tiles x C] [C x M] run through the common
- * micro-kernels, and the result is transformed back through the epilogue.
+ * 3x3 convolution of stride 1, also a transposed one, by Winograd's F(4x4) and F(2x2)
+ * (engine/kernels/lib/winograd.h): a quarter, or 1 / 2.25, of the multiplications. Tiles are taken
+ * in blocks; for each block the input is transformed, `points` matrix products [tiles x C] [C x M]
+ * run through the common micro-kernels, and the result is transformed back through the epilogue.
  *
  * Two ways to spread the work: "own", where a thread carries a block through all three steps in its
  * second cache and streams the transformed weights, and "shared", where all threads do one step of
@@ -203,10 +203,11 @@ static void load_taps(const struct conv_shape *s, const float *weights, int64_t 
 {
     const float *from = weights + m * s->w_out + c * s->w_in;
     int64_t count = s->out_channels - m < VL ? s->out_channels - m : VL;
-    if (s->w_tap == 1) {
+    bool backwards = s->w_tap == -1;
+    if (s->w_tap == 1 || backwards) {
         float *rows[WINOGRAD_TAPS];
         for (int t = 0; t < WINOGRAD_TAPS; t++)
-            rows[t] = to + t * VL;
+            rows[t] = to + (backwards ? WINOGRAD_TAPS - 1 - t : t) * VL;
         for (int64_t t = 0; t < WINOGRAD_TAPS; t += VL)
             turn_columns(from + t, s->w_out, rows + t,
                          WINOGRAD_TAPS - t < VL ? WINOGRAD_TAPS - t : VL, count);
@@ -214,7 +215,8 @@ static void load_taps(const struct conv_shape *s, const float *weights, int64_t 
     }
     for (int t = 0; t < WINOGRAD_TAPS; t++)
         for (int64_t lane = 0; lane < VL; lane++)
-            to[t * VL + lane] = lane < count ? from[lane * s->w_out + t * s->w_tap] : 0.0f;
+            to[t * VL + lane] =
+                lane < count ? from[lane * s->w_out + s->w_first + t * s->w_tap] : 0.0f;
 }
 
 /* Of one panel: every point of it has its own matrix. */
@@ -438,7 +440,7 @@ static void launch(const struct kernel_state *state, const struct kernel_args *a
 
 REGISTER_KERNEL(conv_winograd) = {
     NATIVE(conv_winograd),
-    .ops = OPS("Conv"),
+    .ops = OPS("Conv", "ConvTranspose"),
     .packs = 1u << 1,
     .rel_error = 2e-5,
     .state_size = sizeof(struct kernel_state),

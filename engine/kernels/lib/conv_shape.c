@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "engine/graph/op.h"
+
 /* Strides of the spatial dimensions, the last of them last; missing ones are 0. */
 static void spatial_strides(const struct desc *desc, int rank, int64_t *to)
 {
@@ -27,6 +29,40 @@ static enum status read_taps(const struct desc *w, int rank, struct conv_shape *
         expected = at[k] * s->window.kernel[k];
     }
     return STATUS_OK;
+}
+
+static bool is_transposed(const struct node *node)
+{
+    return strcmp(node->op->name, "ConvTranspose") == 0;
+}
+
+/* Of the equal convolution. */
+static enum status read_window(const struct kernel_query *q, struct window *w, struct error *why)
+{
+    const struct shape *x = &q->in[0].shape;
+    const int64_t *kernel = q->in[1].shape.dim + 2;
+    if (!is_transposed(q->node))
+        return window_from_node(q->node, x, kernel, w, why);
+    TRY(window_transposed_from_node(q->node, x, kernel, w, why));
+    if (w->group > 1)
+        return UNSUPPORTED(why, "a transposed convolution in groups");
+    for (int k = 0; k < w->rank; k++) {
+        int64_t reach = (w->kernel[k] - 1) * w->dilation[k];
+        if (w->stride[k] != 1)
+            return UNSUPPORTED(why, "a transposed convolution with a stride");
+        w->pad_begin[k] = reach - w->pad_begin[k];
+        w->pad_end[k] = w->out[k] - w->in[k] + reach - w->pad_begin[k];
+    }
+    return STATUS_OK;
+}
+
+static void turn_weights(struct conv_shape *s)
+{
+    int64_t out = s->w_in;
+    s->w_in = s->w_out;
+    s->w_out = out;
+    s->w_first = (window_taps(&s->window) - 1) * s->w_tap;
+    s->w_tap = -s->w_tap;
 }
 
 static enum status read_memory(const struct kernel_query *q, bool planes, struct conv_shape *s,
@@ -58,7 +94,10 @@ static enum status read_memory(const struct kernel_query *q, bool planes, struct
     }
     if (!s->y_pixel)
         s->y_pixel = s->out_channels;
-    return read_taps(w, rank, s, why);
+    TRY(read_taps(w, rank, s, why));
+    if (is_transposed(q->node))
+        turn_weights(s);
+    return STATUS_OK;
 }
 
 static enum status read_posts(const struct kernel_query *q, bool folded, struct conv_shape *s,
@@ -92,15 +131,15 @@ enum status conv_shape_from(const struct kernel_query *q, unsigned wishes, struc
     *s = (struct conv_shape){0};
     if (!query_all_dtype(q, DTYPE_F32))
         return UNSUPPORTED(why, "only f32");
-    const struct shape *x = &q->in[0].shape, *w = &q->in[1].shape;
+    const struct shape *x = &q->in[0].shape;
     struct window window;
-    TRY(window_from_node(q->node, x, w->dim + 2, &window, why));
+    TRY(read_window(q, &window, why));
     s->window = window_to_3d(&window);
     s->images = x->dim[0];
     s->channels = x->dim[1];
-    s->out_channels = w->dim[0];
-    s->group_in = w->dim[1];
-    s->group_out = w->dim[0] / window.group;
+    s->out_channels = q->out[0].shape.dim[1];
+    s->group_in = s->channels / window.group;
+    s->group_out = s->out_channels / window.group;
     s->pixels = window_out_count(&s->window);
     if (shape_count(x) == 0 || shape_count(&q->out[0].shape) == 0)
         return UNSUPPORTED(why, "an empty tensor");
@@ -118,8 +157,11 @@ void conv_pack(const struct conv_shape *s, const struct gemm_plan *plan, const f
                struct pool *pool, float *packed)
 {
     struct gemm_plan order = *plan; /* a tap of the plan may be a line of taps */
-    struct gemm_source_b from = {
-        .b = weights, .tap = s->w_tap, .row = s->w_in, .column = s->w_out, .scale = 1.0f};
+    struct gemm_source_b from = {.b = weights + s->w_first,
+                                 .tap = s->w_tap,
+                                 .row = s->w_in,
+                                 .column = s->w_out,
+                                 .scale = 1.0f};
     order.size.taps = window_taps(&s->window);
     order.size.k = s->channels;
     gemm_pack(&order, &from, pool, packed);

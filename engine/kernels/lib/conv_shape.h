@@ -2,7 +2,9 @@
  *
  * A Conv node as its native kernels see it: three spatial dimensions, strides in memory, channels
  * dense in input and output. Weights may be constant, which are packed once, or come with each
- * launch, which packs them first: large ones into its workspace. */
+ * launch, which packs them first: large ones into its workspace. A ConvTranspose of stride 1 is a
+ * Conv: channels of the weights exchanged, taps in opposite order, and as much padding as the
+ * kernel reaches less what was cut off. */
 #ifndef ENGINE_KERNELS_LIB_CONV_SHAPE_H
 #define ENGINE_KERNELS_LIB_CONV_SHAPE_H
 
@@ -15,7 +17,8 @@ struct conv_shape {
     int64_t group_in, group_out;            /* channels per group */
     int64_t x_image, x_channel, x_at[SPATIAL_MAX];
     int64_t y_image, y_at[SPATIAL_MAX], y_pixel;
-    int64_t w_out, w_in, w_tap; /* of the weights; taps one after the other */
+    int64_t w_out, w_in, w_tap; /* of the weights; taps one after the other, or backwards */
+    int64_t w_first;            /* where the first tap is */
     int64_t pixels;             /* of one output image */
     bool bias, folded;          /* folded: all images are rows of one product */
     struct gemm_axes axes;
