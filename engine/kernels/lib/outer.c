@@ -47,7 +47,8 @@ SIMD_INLINE void run(const struct outer *t, int rows, int vectors)
 #if defined(__AVX512F__)
 TILES_6(1)
 TILES_6(2)
-TILES_6(3) TILES_6(4)
+TILES_6(3)
+TILES_6(4)
 #define TABLE                                                                                      \
     {ROW_6(1)}, {ROW_6(2)}, {ROW_6(3)},                                                            \
     {                                                                                              \
@@ -64,7 +65,8 @@ TILES_6(2)
 #else
 TILES_4(1)
 TILES_4(2)
-TILES_4(3) TILES_4(4)
+TILES_4(3)
+TILES_4(4)
 #define TABLE                                                                                      \
     {ROW_4(1)}, {ROW_4(2)}, {ROW_4(3)},                                                            \
     {                                                                                              \
@@ -72,7 +74,7 @@ TILES_4(3) TILES_4(4)
     }
 #endif
 
-    void outer_run(const struct outer *tile, int rows, int vectors)
+void outer_run(const struct outer *tile, int rows, int vectors)
 {
     static void (*const tiles[OUTER_VECTORS_MAX][OUTER_ROWS_MAX])(const struct outer *) = {TABLE};
     tiles[vectors - 1][rows - 1](tile);

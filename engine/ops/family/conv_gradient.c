@@ -58,5 +58,6 @@ int make_bias_gradient(struct graph *g, int dy, int bias)
     int rank = gradient_shape(g, dy).rank;
     for (int k = 2; k < rank; k++)
         axes[k - 1] = k;
-    return make_reshaped_as(g, make_sum(g, dy, rank - 1, axes, false), bias);
+    /* Of the same rank, so that it is summed in the layout that it has. */
+    return make_reshaped_as(g, make_sum(g, dy, rank - 1, axes, true), bias);
 }
