@@ -116,8 +116,10 @@ struct kernel {
     /* packed_bytes: 0 before; how much memory the state holds beside itself. */
     enum status (*prepare)(const struct kernel_query *q, struct kernel_state *state,
                            size_t *packed_bytes, struct error *err);
-    /* Reads the inputs in .packs alone, from args->in; there are no outputs, and args->pool may be
-     * NULL. Like launch it allocates nothing and cannot fail. */
+    /* Reads the inputs in .packs alone, from args->in. Fixed ones go to memory of prepare's: then
+     * args->pool and args->workspace are NULL. Others may go into the workspace, which launch finds
+     * as pack leaves it: it costs no memory of the step's own, and is in the caches still. There
+     * are no outputs. Like launch it allocates nothing and cannot fail. */
     void (*pack)(struct kernel_state *state, const struct kernel_args *args);
     void (*launch)(const struct kernel_state *state, const struct kernel_args *args);
     void (*release)(struct kernel_state *state);
