@@ -477,7 +477,8 @@ oracle:
 	    $(VENV)/bin/pip install -q numpy onnx onnxruntime openvino; }
 	$(SUBMAKE) $(ORACLE_BIN)
 	@if /usr/bin/python3 -c 'import torch, onnx' 2>/dev/null; then \
-	    /usr/bin/python3 tests/oracle/gradients.py --program $(ORACLE_BIN); \
+	    /usr/bin/python3 tests/oracle/gradients.py --program $(ORACLE_BIN) && \
+	    /usr/bin/python3 -W ignore tests/oracle/optimisers.py --check tests/golden/optimisers.txt; \
 	    else echo "no gradients: apt-get install python3-torch python3-onnx" >&2; fi
 	@if /usr/bin/python3 -c 'import torch, torchvision, onnx' 2>/dev/null; then \
 	    /usr/bin/python3 tests/oracle/export_torch.py build/foreign; \
