@@ -59,7 +59,8 @@ struct header {
     char word[NAME_MAX_BYTES];
 };
 
-static enum status wrong(const struct header *h, struct error *err, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum status
+wrong(const struct header *h, struct error *err, const char *format, ...)
 {
     char what[300];
     va_list list;

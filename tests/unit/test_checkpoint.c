@@ -83,7 +83,7 @@ struct place {
 
 static void place_make(struct place *place)
 {
-    strcpy(place->folder, "/tmp/ridge_checkpoint_XXXXXX");
+    snprintf(place->folder, sizeof(place->folder), "/tmp/ridge_checkpoint_XXXXXX");
     assert_non_null(mkdtemp(place->folder));
     snprintf(place->file, sizeof(place->file), "%s/saved", place->folder);
 }
