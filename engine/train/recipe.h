@@ -58,6 +58,7 @@ struct recipe {
     bool decay_all;                  /* of biases and the scales of normalisations as well */
     const struct recipe_group *groups; /* the first one that a weight belongs to; NULL: none */
     double clip_norm;                  /* the joint norm of all gradients is at most this; 0: any */
+    double clip_each;                  /* the norm of each gradient is, before that; 0: any */
     struct schedule schedule;
     const char *source; /* the paper or code that says so */
 };

@@ -112,6 +112,18 @@ static int gradient_scale(struct graph *g, const struct weights *w, double most,
     return batches > 1 ? make_scaled(g, scale, mean) : scale;
 }
 
+/* Each sum of `batches` gradients times most / max(most, norm of their mean). */
+static void clip_each(struct graph *g, const struct weights *w, double most, int64_t batches)
+{
+    int bound = make_number(g, DTYPE_F32, most);
+    for (int k = 0; k < w->count; k++) {
+        int norm = make_unary(g, &op_global_norm, w->gradient[k]);
+        norm = batches > 1 ? make_scaled(g, norm, 1 / (double)batches) : norm;
+        int factor = make_div(g, bound, make_binary(g, &op_max, norm, bound));
+        w->gradient[k] = make_mul(g, w->gradient[k], factor);
+    }
+}
+
 /* ---- updates ---- */
 
 /* How the weights of one group are updated. */
@@ -251,6 +263,8 @@ static enum status add_updates(struct graph *g, const struct recipe *recipe, str
     u.step = count_steps(g);
     if (batches > 1)
         u.step = accumulate_gradients(g, w->count, w->value, w->gradient, u.step, batches);
+    if (recipe->clip_each > 0)
+        clip_each(g, w, recipe->clip_each, batches);
     u.scale = gradient_scale(g, w, recipe->clip_norm, batches);
     for (int k = 0; k < w->count; k++)
         graph_make_state(g, w->value[k]);

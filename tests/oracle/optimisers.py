@@ -31,8 +31,9 @@ def rate_of(step, top):
 class Torch:
     """An optimiser of PyTorch; weights of one dimension do not decay."""
 
-    def __init__(self, kind, top, decay, clip=0, **options):
-        self.kind, self.top, self.decay, self.clip, self.options = kind, top, decay, clip, options
+    def __init__(self, kind, top, decay, clip=0, clip_each=0, **options):
+        self.kind, self.top, self.decay, self.options = kind, top, decay, options
+        self.clip, self.clip_each = clip, clip_each
 
     def begin(self, weights):
         groups = [{"params": [w], "weight_decay": self.decay if w.dim() > 1 else 0.0} for w in weights.values()]
@@ -41,6 +42,8 @@ class Torch:
     def step(self, weights, rate, number):
         if self.clip:
             torch.nn.utils.clip_grad_norm_(weights.values(), self.clip)
+        for w in weights.values() if self.clip_each else ():  # tf.clip_by_norm
+            w.grad *= self.clip_each / max(w.grad.norm().item(), self.clip_each)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
@@ -114,6 +117,7 @@ OPTIMISERS = {
     "sgd": Torch(O.SGD, 0.2, 0.01),
     "sgd_clipped": Torch(O.SGD, 0.5, 0.01, clip=0.125),
     "momentum": Torch(O.SGD, 0.1, 0.01, momentum=0.9),
+    "momentum_each_clipped": Torch(O.SGD, 0.1, 0.01, clip_each=0.0625, momentum=0.9),
     "nesterov": Torch(O.SGD, 0.1, 0.01, momentum=0.9, nesterov=True),
     "adam": Torch(O.Adam, 0.02, 0.01),
     "adamw": Torch(O.AdamW, 0.02, 0.1),

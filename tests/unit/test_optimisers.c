@@ -31,6 +31,8 @@ static const struct subject {
     {"sgd", {.optimiser = "sgd", .decay = 0.01, .schedule = RATE(0.2)}},
     {"sgd_clipped", {.optimiser = "sgd", .decay = 0.01, .clip_norm = 0.125, .schedule = RATE(0.5)}},
     {"momentum", {.optimiser = "momentum", .decay = 0.01, .schedule = RATE(0.1)}},
+    {"momentum_each_clipped",
+     {.optimiser = "momentum", .decay = 0.01, .clip_each = 0.0625, .schedule = RATE(0.1)}},
     {"nesterov", {.optimiser = "nesterov", .decay = 0.01, .schedule = RATE(0.1)}},
     {"adam", {.optimiser = "adam", .decay = 0.01, .schedule = RATE(0.02)}},
     {"adamw", {.optimiser = "adamw", .decay = 0.1, .schedule = RATE(0.02)}},
