@@ -2,7 +2,6 @@
  * Kernels of optimisers and of norms over all weights give the same bits on any number of threads:
  * a training can be repeated on another machine of the same instruction set. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/graph/op_list.h"
@@ -35,22 +34,17 @@ static int free_pools(void **state)
 
 const struct unit_fixture unit_fixture = {.before_all = make_pools, .after_all = free_pools};
 
-/* Output k of the node by so many threads; free it. */
-static void *output_of(const struct graph *g, const struct kernel *kernel, struct pool *pool, int k)
+/* The node's results by the threads of a pool; kernel_case_free. */
+static struct kernel_case *results_of(const struct graph *g, const struct kernel *kernel,
+                                      struct pool *pool)
 {
     struct error err = {0};
     struct kernel_setup setup = {
         .graph = g, .kernel = kernel, .plan = PLAN_PLAIN, .at_run_time = true, .pool = pool};
     struct kernel_case *c;
-    const struct value *value = &g->values[g->nodes[0].outputs[k]];
-    size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-    void *copy = malloc(bytes + 1);
-    assert_non_null(copy);
     assert_int_equal(kernel_case_new(&setup, &c, &err), STATUS_OK);
     assert_int_equal(kernel_case_run(c, 0, &err), STATUS_OK);
-    memcpy(copy, kernel_case_output(c, k), bytes);
-    kernel_case_free(c);
-    return copy;
+    return c;
 }
 
 static void compare_threads(const struct op *op, const struct op_case *c,
@@ -59,19 +53,19 @@ static void compare_threads(const struct op *op, const struct op_case *c,
     struct error err = {0};
     struct graph *g = op_case_graph(op, c, &err);
     assert_non_null(g);
-    for (int k = 0; k < g->nodes[0].output_count; k++) {
-        const struct value *value = &g->values[g->nodes[0].outputs[k]];
-        size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
-        void *one = output_of(g, kernel, pools[0], k);
-        for (int p = 1; p < THREADS; p++) {
-            void *many = output_of(g, kernel, pools[p], k);
-            if (memcmp(one, many, bytes) != 0)
+    struct kernel_case *one = results_of(g, kernel, pools[0]);
+    for (int p = 1; p < THREADS; p++) {
+        struct kernel_case *many = results_of(g, kernel, pools[p]);
+        for (int k = 0; k < g->nodes[0].output_count; k++) {
+            const struct value *value = &g->values[g->nodes[0].outputs[k]];
+            size_t bytes = (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+            if (memcmp(kernel_case_output(one, k), kernel_case_output(many, k), bytes) != 0)
                 fail_msg("%s/%s by %s: output %d differs on %d threads", op->name, c->name,
                          kernel->name, k, p + 1);
-            free(many);
         }
-        free(one);
+        kernel_case_free(many);
     }
+    kernel_case_free(one);
     graph_free(g);
 }
 
