@@ -24,7 +24,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    update_cost(c, 13, 2, cost);
+    update_cost(c, 12, 2, cost);
 }
 
 static const struct op_case cases[] = {

@@ -35,7 +35,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    update_cost(c, 12, 4, cost);
+    update_cost(c, 10, 3, cost);
 }
 
 static const struct op_case cases[] = {

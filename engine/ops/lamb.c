@@ -34,7 +34,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    update_cost(c, 17, 2, cost);
+    update_cost(c, 16, 2, cost);
 }
 
 static const struct op_case cases[] = {

@@ -27,7 +27,7 @@ static enum status reference(const struct ref_call *call, struct error *err)
 
 static void cost(const struct infer *c, struct cost *cost)
 {
-    update_cost(c, 8, 0, cost);
+    update_cost(c, 6, 0, cost);
 }
 
 static const struct op_case cases[] = {

@@ -166,6 +166,8 @@ enum status update_reference(const struct ref_call *call, const struct update_la
 
 void update_cost(const struct infer *c, double flops, double transcendentals, struct cost *cost)
 {
+    flops += node_float(c->node, "decay", 0) > 0 ? 2 : 0;
+    flops += infer_has(c, UPDATE_SCALE) ? 1 : 0;
     for (int k = UPDATE_WEIGHTS; k < c->in_count; k += update_width(c->node->op)) {
         double elements = (double)shape_count(&c->in[k]->shape);
         cost->elementwise += flops * elements;

@@ -80,7 +80,8 @@ void update_step_begin(struct update_step *s, const struct op *op, double rate, 
 /* Runs the law over all elements of all weights. */
 enum status update_reference(const struct ref_call *call, const struct update_law *law,
                              struct error *err);
-/* Adds `flops` for each element of a weight. */
+/* Adds `flops` for each element of a weight, and those of decay and of the gradients' scale where
+ * there are any. */
 void update_cost(const struct infer *c, double flops, double transcendentals, struct cost *cost);
 
 /* Moves Adam's moments on; the step that they ask for, per rate. s->first and s->second correct
