@@ -19,15 +19,41 @@ struct batch {
     bool held_out;       /* of those that training never sees */
 };
 
+/* Inputs of a graph that batches give: not its states, nor the learning rate. */
+bool batch_gives(const struct graph *graph, int input);
+/* The memory of an input of that name; NULL: it is not wanted, or not there. */
+void *batch_input(const struct batch *batch, const char *name);
+
+/* What a network answered about held-out samples, and what is true of them, row after row. */
+struct judged {
+    const float *answers;
+    const void *targets;
+    enum dtype target_type;
+    int64_t answer_count, target_count; /* of a class: as many answers as there are classes */
+};
+
+/* How good answers are; the larger, the better. NAN: these samples do not say. */
+struct quality {
+    const char *name; /* "AUC" */
+    double (*of)(const struct judged *judged);
+};
+
+extern const struct quality quality_auc;      /* floats that say 0 or 1; one answer each */
+extern const struct quality quality_accuracy; /* integers: of a row's answers the largest */
+extern const struct quality quality_share;    /* answers that say themselves how many are right */
+
 struct training {
-    /* Adds inputs, targets, network and loss. The loss, one number, is the first output; what the
-     * quality is judged by follows it. g->training is set. */
+    /* Adds inputs, targets, network and loss. The loss, the mean over the batch, is the first
+     * output; what the quality is judged by follows it. g->training says whether it learns, or is
+     * judged by held-out samples. */
     void (*build)(struct graph *g, const struct workload_config *config);
     const struct recipe *recipe;
     /* Made-up samples with something to be learnt: what they follow is said in .lesson. */
     void (*fill)(const struct batch *batch);
-    const char *lesson; /* "ratings of hidden factors of 8 dimensions" */
-    const char *tiny;   /* parameters with which it learns within seconds: "width=8,layers=2" */
+    const struct quality *quality; /* NULL: the loss alone is judged by */
+    const char *answers, *targets; /* names of the output and the input that it compares */
+    const char *lesson;            /* "ratings of hidden factors of 8 dimensions" */
+    const char *tiny; /* parameters with which it learns within seconds: "width=8,layers=2" */
     int64_t tiny_batch;
     double tiny_rate;   /* learning rate of that */
     int64_t tiny_steps; /* within so many steps the tiny form halves its loss */
@@ -37,7 +63,11 @@ struct training {
  * *training: how it is trained; UNSUPPORTED where it is not. */
 enum status workload_open_loss(const char *spec, int64_t batch, struct graph **out,
                                const struct training **training, struct error *err);
-/* The graph of one step of training (engine/train/train.h) of that. */
+/* The same for samples that are held out: nothing is learnt, and weights are states, to be copied
+ * from those of a training. */
+enum status workload_open_judged(const char *spec, int64_t batch, struct graph **out,
+                                 const struct training **training, struct error *err);
+/* The graph of one step of training (engine/train/train.h) of that. Inputs hold a first batch. */
 enum status workload_open_training(const char *spec, int64_t batch,
                                    const struct train_options *options, struct graph **out,
                                    const struct training **training, struct error *err);

@@ -133,8 +133,10 @@ static enum status set_param(const struct workload *w, struct workload_config *c
                 w->name, word);
 }
 
+enum form { FORM_INFERENCE, FORM_LOSS, FORM_LEARNS };
+
 /* spec is cut up in place: NAME:param=value,param=value */
-static enum status build(char *spec, int64_t batch, enum precision precision, bool training,
+static enum status build(char *spec, int64_t batch, enum precision precision, enum form form,
                          struct graph **out, struct error *err)
 {
     char *colon = strchr(spec, ':');
@@ -143,7 +145,7 @@ static enum status build(char *spec, int64_t batch, enum precision precision, bo
     const struct workload *w = workload_find(spec);
     if (!w)
         return unknown_workload(spec, err);
-    if (training && !w->training)
+    if (form != FORM_INFERENCE && !w->training)
         return UNSUPPORTED(err, "%s is not trained: it has no loss", w->name);
     struct workload_config config = {.batch = batch ? batch : w->batch, .params = w->params};
     if (workload_builds_in(w, precision))
@@ -157,8 +159,8 @@ static enum status build(char *spec, int64_t batch, enum precision precision, bo
     struct graph *g = graph_new(w->name);
     if (!g)
         return FAIL_NO_MEMORY(err);
-    g->training = training;
-    if (training)
+    g->training = form == FORM_LEARNS;
+    if (form != FORM_INFERENCE)
         w->training->build(g, &config);
     else
         w->build(g, &config);
@@ -197,13 +199,13 @@ enum status workload_open(const char *spec, int64_t batch, enum precision precis
     char *copy = strdup(spec);
     if (!copy)
         return FAIL_NO_MEMORY(err);
-    enum status status = build(copy, batch, precision, false, out, err);
+    enum status status = build(copy, batch, precision, FORM_INFERENCE, out, err);
     free(copy);
     return status;
 }
 
-enum status workload_open_loss(const char *spec, int64_t batch, struct graph **out,
-                               const struct training **training, struct error *err)
+static enum status open_loss(const char *spec, int64_t batch, enum form form, struct graph **out,
+                             const struct training **training, struct error *err)
 {
     *out = NULL;
     if (workload_is_file(spec))
@@ -211,11 +213,56 @@ enum status workload_open_loss(const char *spec, int64_t batch, struct graph **o
     char *copy = strdup(spec);
     if (!copy)
         return FAIL_NO_MEMORY(err);
-    enum status status = build(copy, batch, PRECISION_F32, true, out, err);
+    enum status status = build(copy, batch, PRECISION_F32, form, out, err);
     free(copy);
     if (status == STATUS_OK)
         *training = workload_of(spec)->training;
     return status;
+}
+
+enum status workload_open_loss(const char *spec, int64_t batch, struct graph **out,
+                               const struct training **training, struct error *err)
+{
+    return open_loss(spec, batch, FORM_LEARNS, out, training, err);
+}
+
+enum status workload_open_judged(const char *spec, int64_t batch, struct graph **out,
+                                 const struct training **training, struct error *err)
+{
+    TRY(open_loss(spec, batch, FORM_LOSS, out, training, err));
+    struct graph *g = *out;
+    for (int v = 0; v < g->value_count; v++)
+        if (g->values[v].kind == VALUE_PARAM && dtype_is_float(g->values[v].dtype))
+            graph_make_state(g, v);
+    enum status status = graph_failed(g, err);
+    if (status != STATUS_OK) {
+        graph_free(g);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* So that what is run without a reader runs on samples, too. */
+static enum status give_first_batch(struct graph *g, const struct training *training, int64_t size,
+                                    struct error *err)
+{
+    void **data = arena_array(&g->arena, (size_t)g->input_count + 1, sizeof(*data));
+    for (int k = 0; data && k < g->input_count; k++) {
+        struct value *value = &g->values[g->inputs[k]];
+        if (!batch_gives(g, k))
+            continue;
+        data[k] = arena_array(&g->arena, (size_t)shape_count(&value->shape) + 1,
+                              dtype_size(value->dtype));
+        if (!data[k])
+            return FAIL_NO_MEMORY(err);
+        value_materialise(value, data[k]);
+        value->data = data[k];
+    }
+    if (!data)
+        return FAIL_NO_MEMORY(err);
+    struct batch batch = {.graph = g, .data = data, .size = size};
+    training->fill(&batch);
+    return STATUS_OK;
 }
 
 enum status workload_open_training(const char *spec, int64_t batch,
@@ -223,7 +270,10 @@ enum status workload_open_training(const char *spec, int64_t batch,
                                    const struct training **training, struct error *err)
 {
     TRY(workload_open_loss(spec, batch, out, training, err));
-    if (train_step(*out, (*training)->recipe, options, err) == STATUS_OK)
+    enum status status = train_step(*out, (*training)->recipe, options, err);
+    if (status == STATUS_OK)
+        status = give_first_batch(*out, *training, batch ? batch : workload_of(spec)->batch, err);
+    if (status == STATUS_OK)
         return STATUS_OK;
     graph_free(*out);
     *out = NULL;

@@ -57,8 +57,10 @@ static void workloads_json(struct json *json)
             json_null(json, "table1_batch");
         workload_precisions(json, w, false);
         workload_precisions(json, w, true);
-        json_open(json, "modes", '['); /* no operator has a gradient yet */
+        json_open(json, "modes", '[');
         json_text(json, NULL, "inference");
+        if (w->training)
+            json_text(json, NULL, "training");
         json_close(json);
         json_open(json, "params", '[');
         for (const struct param *p = w->params; p && p->name; p++) {

@@ -10,6 +10,7 @@
 #include "engine/run/device.h"
 #include "engine/run/provider.h"
 #include "harness/model/admission.h"
+#include "workloads/training.h"
 #include "workloads/workload.h"
 
 const char *tuner_cache_path(char *path, size_t size)
@@ -91,21 +92,51 @@ enum status model_graph_precision(const char *spec, const char *name, enum preci
                     : "");
 }
 
-enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
-                       struct exe **exe, struct error *err)
+enum status model_mode(const char *name, bool *training, struct error *err)
+{
+    *training = name && strcmp(name, "training") == 0;
+    if (*training || !name || strcmp(name, "inference") == 0)
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "--mode \"%s\" is not inference or training", name);
+}
+
+enum status model_graph(const char *spec, const struct model_options *m, enum precision precision,
+                        struct graph **graph, struct error *err)
+{
+    const struct training *training;
+    bool trains;
+    *graph = NULL;
+    TRY(model_mode(m->mode, &trains, err));
+    if (!trains)
+        return workload_open(spec, m->batch, precision, graph, err);
+    if (precision != PRECISION_F32)
+        return UNSUPPORTED(err, "precision \"%s\": training is in f32", precision_name(precision));
+    return workload_open_training(spec, m->batch, NULL, graph, &training, err);
+}
+
+enum status model_compile(const struct graph *graph, const struct model_options *m,
+                          struct exe **exe, struct error *err)
 {
     char path[512];
     struct exe_options options;
-    *graph = NULL;
     *exe = NULL;
     TRY(model_exe_options(m, &options, path, sizeof(path), err));
-    TRY(check_precision(spec, m->device, options.precision, err));
+    if (!m->no_memory_check)
+        TRY(admission_check(graph, &options, m->verifies, err));
+    return exe_new(graph, &options, exe, err);
+}
+
+enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
+                       struct exe **exe, struct error *err)
+{
+    enum precision precision;
+    *graph = NULL;
+    *exe = NULL;
+    TRY(precision_from_name(m->precision, &precision, err));
+    TRY(check_precision(spec, m->device, precision, err));
     TRY(providers_load(m->providers, err));
-    TRY(workload_open(spec, m->batch, options.precision, graph, err));
-    enum status status =
-        m->no_memory_check ? STATUS_OK : admission_check(*graph, &options, m->verifies, err);
-    if (status == STATUS_OK)
-        status = exe_new(*graph, &options, exe, err);
+    TRY(model_graph(spec, m, precision, graph, err));
+    enum status status = model_compile(*graph, m, exe, err);
     if (status != STATUS_OK) {
         graph_free(*graph);
         *graph = NULL;

@@ -15,6 +15,7 @@ struct model_options {
     int64_t batch, threads;
     const char *providers, *isa, *cache, *device; /* device NULL: "cpu" */
     const char *precision;                        /* NULL: "f32" */
+    const char *mode;                             /* NULL: "inference" */
     double max_error;
     bool retune, no_tune, quick_tune, no_fuse, no_winograd, no_capture, no_memory_check;
     bool verifies; /* no option: the float64 reference will run beside the executable */
@@ -52,7 +53,13 @@ struct model_options {
     MODEL_OPTION(type, TEXT, precision, 0, "precision", "NAME",                                    \
                  "f32, tf32, bf16, f16, i8, f8: what device and workload support"),                \
     COMPILE_OPTIONS(type)
+#define MODE_OPTION(type, field)                                                                   \
+    {"mode",  0,         OPTION_TEXT, offsetof(type, field),                                       \
+     "NAME", "inference, or training: a step, gradients and updates included"}
 /* clang-format on */
+
+/* Whether the mode of that name is training. */
+enum status model_mode(const char *name, bool *training, struct error *err);
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
 const char *tuner_cache_path(char *path, size_t size);
@@ -61,13 +68,22 @@ const char *tuner_cache_path(char *path, size_t size);
 enum status model_exe_options(const struct model_options *m, struct exe_options *options,
                               char *path, size_t path_size, struct error *err);
 
+/* The graph of a model as it is named, in its mode, not compiled. precision: which it is built in
+ * where it can be. */
+enum status model_graph(const char *spec, const struct model_options *m, enum precision precision,
+                        struct graph **graph, struct error *err);
 /* The precision of that name for what only builds the graph: refused where the graph would be the
  * same as in f32, since an argument without effect gives a wrong answer. */
 enum status model_graph_precision(const char *spec, const char *name, enum precision *precision,
                                   struct error *err);
 
-/* Opens the plug-ins, builds the graph and compiles it, if it fits into memory: UNSUPPORTED, with
- * the figures, if not (harness/model/admission.h). exe_free and graph_free when done. */
+/* Compiles a graph, if it fits into memory: UNSUPPORTED, with the figures, if not
+ * (harness/model/admission.h). The plug-ins are open (engine/run/provider.h). */
+enum status model_compile(const struct graph *graph, const struct model_options *m,
+                          struct exe **exe, struct error *err);
+
+/* Opens the plug-ins, builds the graph and compiles it as model_compile does. exe_free and
+ * graph_free when done. */
 enum status model_open(const char *spec, const struct model_options *m, struct graph **graph,
                        struct exe **exe, struct error *err);
 

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge train: a workload learns. Progress goes to stderr, what it came to to stdout. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system/clock.h"
+#include "base/text/json.h"
+#include "base/text/table.h"
+#include "harness/cli/command.h"
+#include "harness/model/model_options.h"
+#include "harness/train/trainer.h"
+#include "harness/watch/interrupt.h"
+
+struct train_options_given {
+    struct model_options model;
+    const char *optimiser;
+    int64_t steps, seed, eval_every;
+    double rate;
+    bool tiny, json;
+};
+
+static const struct option options[] = {
+    {"steps", 'n', OPTION_COUNT, offsetof(struct train_options_given, steps), "N",
+     "default: as published, or 1000"},
+    {"seed", 0, OPTION_INT, offsetof(struct train_options_given, seed), "N",
+     "of samples and first weights: the same seed gives the same losses (default 0)"},
+    {"rate", 0, OPTION_FLOAT, offsetof(struct train_options_given, rate), "X",
+     "learning rate that the schedule starts from; default: as published"},
+    {"optimiser", 0, OPTION_TEXT, offsetof(struct train_options_given, optimiser), "NAME",
+     "instead of the published one, with its usual parameters"},
+    {"tiny", 0, OPTION_FLAG, offsetof(struct train_options_given, tiny), NULL,
+     "a small form of the workload that learns within seconds"},
+    {"eval-every", 0, OPTION_COUNT, offsetof(struct train_options_given, eval_every), "N",
+     "judge it by held-out samples every N steps; default: at the end"},
+    {"json", 0, OPTION_FLAG, offsetof(struct train_options_given, json), NULL, "machine-readable"},
+    MODEL_OPTIONS(struct train_options_given),
+    {.name = NULL},
+};
+
+/* ---- the job ---- */
+
+static enum status take_optimiser(const char *name, struct recipe *recipe, struct error *err)
+{
+    enum { NAMES_MAX = 32 };
+    const char *names[NAMES_MAX];
+    int count = 0;
+    if (!name || strcmp(name, recipe->optimiser) == 0)
+        return STATUS_OK;
+    if (optimiser_find(name)) {
+        recipe->optimiser = name;
+        recipe->attrs[0].name = NULL;
+        return STATUS_OK;
+    }
+    char all[200] = "";
+    size_t used = 0;
+    for (int k = 0; k < op_count() && count < NAMES_MAX; k++)
+        if (op_at(k)->update)
+            names[count++] = op_at(k)->update->name;
+    for (int k = 0; k < count && used < sizeof(all); k++)
+        used +=
+            (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", names[k]);
+    const char *near = nearest_word(name, names, count);
+    return FAIL(err, STATUS_FAILED, "--optimiser \"%.40s\" is none of %s%s%s%s", name, all,
+                near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static enum status make_job(const char *spec, const struct train_options_given *o,
+                            struct train_job *job, char **owned, struct error *err)
+{
+    enum precision precision;
+    TRY(precision_from_name(o->model.precision, &precision, err));
+    if (precision != PRECISION_F32)
+        return UNSUPPORTED(err, "--precision \"%s\": training is in f32", o->model.precision);
+    if (o->rate < 0)
+        return FAIL(err, STATUS_FAILED, "--rate %g must be positive", o->rate);
+    TRY(train_job_of(spec, o->tiny, job, owned, err));
+    int64_t batch = job->model.batch;
+    job->model = o->model;
+    job->model.batch = o->model.batch ? o->model.batch : batch;
+    job->seed = (uint64_t)o->seed;
+    job->eval_every = o->eval_every;
+    if (o->steps)
+        job->recipe.schedule.steps = o->steps;
+    if (o->rate > 0)
+        job->recipe.schedule.rate = o->rate;
+    return take_optimiser(o->optimiser, &job->recipe, err);
+}
+
+/* ---- progress ---- */
+
+struct show {
+    bool terminal;
+    uint64_t shown_ns;
+    int judged; /* that were printed */
+    const struct training *training;
+};
+
+/* Mean over the last tenth of the steps: a single batch's is noisy. */
+static double last_loss(const struct train_result *r)
+{
+    int64_t count = (r->steps + 9) / 10;
+    double sum = 0;
+    for (int64_t k = r->steps - count; k < r->steps; k++)
+        sum += r->losses[k];
+    return count ? sum / (double)count : (double)NAN;
+}
+
+static double samples_per_s(const struct train_result *r)
+{
+    return r->time_ns ? (double)(r->steps * r->batch) / ((double)r->time_ns * 1e-9) : (double)NAN;
+}
+
+static void print_judgement(FILE *stream, const struct training *t, const struct train_judgement *j)
+{
+    fprintf(stream, "loss %.4g", j->loss);
+    if (t->quality && !isnan(j->quality))
+        fprintf(stream, ", %s %.4f", t->quality->name, j->quality);
+}
+
+/* Ten times a second on a terminal, elsewhere a line for every tenth of the training. */
+static bool is_due(struct show *s, const struct train_progress *p)
+{
+    int64_t done = p->so_far->steps;
+    if (!s->terminal)
+        return done * 10 / p->steps != (done - 1) * 10 / p->steps;
+    uint64_t now = clock_now_ns();
+    if (now - s->shown_ns < 100000000)
+        return false;
+    s->shown_ns = now;
+    return true;
+}
+
+static bool on_step(void *context, const struct train_progress *p)
+{
+    struct show *s = context;
+    const struct train_result *r = p->so_far;
+    if (s->judged < r->judged_count) {
+        const struct train_judgement *j = &r->judged[s->judged++];
+        fprintf(stderr, "%sstep %lld, held out: ", s->terminal ? "\r\033[K" : "",
+                (long long)j->step);
+        print_judgement(stderr, s->training, j);
+        fputc('\n', stderr);
+    }
+    if (is_due(s, p)) {
+        double left = (double)r->time_ns * 1e-9 / (double)r->steps * (double)(p->steps - r->steps);
+        fprintf(stderr, "%sstep %lld of %lld: loss %.4g, rate %.3g, %.4g samples/s, %.0f s left%s",
+                s->terminal ? "\r\033[K" : "", (long long)r->steps, (long long)p->steps,
+                r->losses[r->steps - 1], p->rate, samples_per_s(r), ceil(left),
+                s->terminal ? "" : "\n");
+        fflush(stderr);
+    }
+    return !interrupt_requested();
+}
+
+/* ---- what it came to ---- */
+
+static void print_text(const struct train_job *job, const struct training *t,
+                       const struct train_result *r)
+{
+    struct table table = {.incomplete = false};
+    double step_ms = (double)r->time_ns * 1e-6 / (double)(r->steps ? r->steps : 1);
+    table_column(&table, "", TABLE_LEFT);
+    table_column(&table, job->spec, TABLE_LEFT);
+    table_cell(&table, "learnt");
+    table_cell(&table, "%s", t->lesson);
+    table_cell(&table, "optimiser");
+    table_cell(&table, "%s, rate %g", job->recipe.optimiser, job->recipe.schedule.rate);
+    table_cell(&table, "steps");
+    table_cell(&table, "%lld of batch %lld", (long long)r->steps, (long long)r->batch);
+    table_cell(&table, "first loss");
+    table_cell(&table, "%.4g", r->losses[0]);
+    table_cell(&table, "last loss");
+    table_cell(&table, "%.4g (mean of the last tenth of the steps)", last_loss(r));
+    for (int k = 0; k < r->judged_count; k++) {
+        table_cell(&table, "held out, step %lld", (long long)r->judged[k].step);
+        if (t->quality && !isnan(r->judged[k].quality))
+            table_cell(&table, "loss %.4g, %s %.4f", r->judged[k].loss, t->quality->name,
+                       r->judged[k].quality);
+        else
+            table_cell(&table, "loss %.4g", r->judged[k].loss);
+    }
+    table_cell(&table, "mean step");
+    table_cell(&table, "%.4g ms, %.4g samples/s", step_ms, samples_per_s(r));
+    table_cell(&table, "waiting for input");
+    table_cell(&table, "%.1f %%",
+               100 * (double)r->waited_ns / (double)(r->time_ns ? r->time_ns : 1));
+    table_print(&table, stdout);
+    table_release(&table);
+}
+
+static void print_losses(struct json *json, const struct train_result *r)
+{
+    json_open(json, "losses", '[');
+    for (int64_t k = 0; k < r->steps; k++)
+        json_number(json, NULL, r->losses[k]);
+    json_close(json);
+}
+
+static void print_json(const struct train_job *job, const struct training *t,
+                       const struct train_result *r)
+{
+    struct json json;
+    json_begin(&json, stdout);
+    json_open(&json, NULL, '{');
+    json_text(&json, "workload", job->spec);
+    json_text(&json, "lesson", t->lesson);
+    json_text(&json, "optimiser", job->recipe.optimiser);
+    json_number(&json, "rate", job->recipe.schedule.rate);
+    json_int(&json, "seed", (int64_t)job->seed);
+    json_int(&json, "batch", r->batch);
+    json_int(&json, "steps", r->steps);
+    json_int(&json, "steps_wanted", job->recipe.schedule.steps);
+    json_number(&json, "loss_first", r->steps ? r->losses[0] : (double)NAN);
+    json_number(&json, "loss_last", last_loss(r));
+    json_text(&json, "quality", t->quality ? t->quality->name : NULL);
+    json_open(&json, "held_out", '[');
+    for (int k = 0; k < r->judged_count; k++) {
+        json_open(&json, NULL, '{');
+        json_int(&json, "step", r->judged[k].step);
+        json_number(&json, "loss", r->judged[k].loss);
+        json_number(&json, "quality", r->judged[k].quality);
+        json_close(&json);
+    }
+    json_close(&json);
+    json_number(&json, "time_s", (double)r->time_ns * 1e-9);
+    json_number(&json, "samples_per_s", samples_per_s(r));
+    json_number(&json, "input_wait_s", (double)r->waited_ns * 1e-9);
+    print_losses(&json, r);
+    json_close(&json);
+}
+
+static enum status learn(const struct train_job *job, bool as_json, bool *cut_short,
+                         struct error *err)
+{
+    struct trainer *trainer;
+    struct train_result result = {.steps = 0};
+    struct show show = {.terminal = isatty(STDERR_FILENO)};
+    TRY(trainer_open(job, &trainer, err));
+    show.training = trainer_of(trainer);
+    interrupt_install();
+    enum status status = trainer_run(trainer, on_step, &show, &result, err);
+    interrupt_restore();
+    if (show.terminal)
+        fprintf(stderr, "\r\033[K");
+    *cut_short = result.steps < job->recipe.schedule.steps;
+    if (result.steps && as_json)
+        print_json(job, show.training, &result);
+    else if (result.steps)
+        print_text(job, show.training, &result);
+    trainer_close(trainer);
+    return status;
+}
+
+static int train_main(int word_count, char **words, const void *values)
+{
+    const struct train_options_given *o = values;
+    struct train_job job;
+    struct error err = {0};
+    char *owned = NULL;
+    bool cut_short = false;
+    if (word_count > 1) {
+        FAIL(&err, STATUS_FAILED, "one workload at a time; \"%s\" is too much", words[1]);
+        return command_fail(&err);
+    }
+    enum status status = make_job(words[0], o, &job, &owned, &err);
+    if (status == STATUS_OK)
+        status = learn(&job, o->json, &cut_short, &err);
+    free(owned);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    if (cut_short)
+        fprintf(stderr, "ridge: interrupted before the last step\n");
+    return cut_short ? EXIT_INCONCLUSIVE : EXIT_FINE;
+}
+
+REGISTER(command, train) = {
+    .name = "train",
+    .summary = "train a workload, and say what it learnt",
+    .usage = "WORKLOAD [options]",
+    .help =
+        "Samples are made up, with something in them to be learnt; a network that was trained is\n"
+        "judged by samples that it has not seen. Optimiser, rate and schedule are those that were\n"
+        "published with the workload; --rate, --steps and --optimiser change them. Samples are\n"
+        "read ahead on a thread of its own; how long steps wait for them is part of the result.\n",
+    .options = options,
+    .values_size = sizeof(struct train_options_given),
+    .words_min = 1,
+    .main = train_main,
+};

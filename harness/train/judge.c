@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/train/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/compile/compile.h"
+#include "harness/train/trainer.h"
+
+/* Held-out samples: this many, in whole batches. */
+enum { SAMPLES = 2048, BATCHES_MAX = 32 };
+
+struct judge {
+    const struct training *training;
+    struct graph *graph;
+    struct exe *exe, *trained;
+    uint64_t seed;
+    int64_t batch, batches;
+    int answers, targets; /* graph output, graph input; NONE: judged by the loss alone */
+    float *answer;
+    char *target;
+    void **data; /* per graph input */
+};
+
+static int input_named(const struct graph *g, const char *name)
+{
+    for (int k = 0; k < g->input_count; k++)
+        if (strcmp(g->values[g->inputs[k]].name, name) == 0)
+            return k;
+    return NONE;
+}
+
+static int output_named(const struct graph *g, const char *name)
+{
+    for (int k = 0; k < g->output_count; k++)
+        if (strcmp(g->values[g->outputs[k]].name, name) == 0)
+            return k;
+    return NONE;
+}
+
+static size_t bytes_of(const struct graph *g, int v)
+{
+    return (size_t)shape_count(&g->values[v].shape) * dtype_size(g->values[v].dtype);
+}
+
+/* Memory for all answers and targets. */
+static enum status open_quality(struct judge *j, struct error *err)
+{
+    const struct graph *g = j->graph;
+    j->answers = j->targets = NONE;
+    if (!j->training->quality)
+        return STATUS_OK;
+    j->answers = output_named(g, j->training->answers);
+    j->targets = input_named(g, j->training->targets);
+    if (j->answers == NONE || j->targets == NONE)
+        return FAIL(err, STATUS_FAILED, "%s: its training graph has no \"%s\" or no \"%s\"",
+                    g->name, j->training->answers, j->training->targets);
+    j->answer = malloc((size_t)j->batches * bytes_of(g, g->outputs[j->answers]) + 1);
+    j->target = malloc((size_t)j->batches * bytes_of(g, g->inputs[j->targets]) + 1);
+    return j->answer && j->target ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+static enum status open_all(struct judge *j, const char *spec, const struct model_options *model,
+                            struct error *err)
+{
+    TRY(workload_open_judged(spec, model->batch, &j->graph, &j->training, err));
+    char path[512];
+    struct exe_options options;
+    TRY(model_exe_options(model, &options, path, sizeof(path), err));
+    options.pool = exe_pool(j->trained);
+    TRY(exe_new(j->graph, &options, &j->exe, err));
+    j->data = calloc((size_t)j->graph->input_count + 1, sizeof(*j->data));
+    if (!j->data)
+        return FAIL_NO_MEMORY(err);
+    j->batches = (SAMPLES + j->batch - 1) / j->batch;
+    j->batches = j->batches > BATCHES_MAX ? BATCHES_MAX : j->batches;
+    return open_quality(j, err);
+}
+
+enum status judge_open(const char *spec, const struct model_options *model, uint64_t seed,
+                       struct exe *trained, struct judge **out, struct error *err)
+{
+    struct judge *j = calloc(1, sizeof(*j));
+    *out = NULL;
+    if (!j)
+        return FAIL_NO_MEMORY(err);
+    *j = (struct judge){.trained = trained, .seed = seed, .batch = model->batch};
+    enum status status = open_all(j, spec, model, err);
+    if (status == STATUS_OK)
+        *out = j;
+    else
+        judge_close(j);
+    return status;
+}
+
+void judge_close(struct judge *j)
+{
+    if (!j)
+        return;
+    exe_free(j->exe);
+    graph_free(j->graph);
+    free(j->answer);
+    free(j->target);
+    free(j->data);
+    free(j);
+}
+
+/* What the training's states hold now. */
+static enum status copy_states(struct judge *j, struct error *err)
+{
+    const struct graph *to = j->graph, *from = exe_graph(j->trained);
+    for (int s = 0; s < to->state_count; s++) {
+        const struct value *value = &to->values[to->states[s].before];
+        int in = input_named(to, value->name), out = input_named(from, value->name);
+        if (out == NONE) /* a weight that the loss does not depend on */
+            continue;
+        if (bytes_of(from, from->inputs[out]) != bytes_of(to, to->inputs[in]))
+            return FAIL(err, STATUS_FAILED, "\"%s\" has another size while it is trained",
+                        value->name);
+        memcpy(exe_input(j->exe, in), exe_input(j->trained, out), bytes_of(to, to->inputs[in]));
+    }
+    return STATUS_OK;
+}
+
+static void run_batch(struct judge *j, int64_t index)
+{
+    const struct graph *g = j->graph;
+    for (int k = 0; k < g->input_count; k++)
+        j->data[k] = batch_gives(g, k) ? exe_input(j->exe, k) : NULL;
+    struct batch batch = {.graph = g,
+                          .data = j->data,
+                          .seed = j->seed,
+                          .first = index * j->batch,
+                          .size = j->batch,
+                          .held_out = true};
+    j->training->fill(&batch);
+    exe_run(j->exe);
+    if (j->answers == NONE)
+        return;
+    size_t answer = bytes_of(g, g->outputs[j->answers]);
+    size_t target = bytes_of(g, g->inputs[j->targets]);
+    memcpy((char *)j->answer + (size_t)index * answer, exe_output(j->exe, j->answers), answer);
+    memcpy(j->target + (size_t)index * target, j->data[j->targets], target);
+}
+
+enum status judge_run(struct judge *j, struct train_judgement *judgement, struct error *err)
+{
+    const struct graph *g = j->graph;
+    double sum = 0;
+    TRY(copy_states(j, err));
+    for (int64_t k = 0; k < j->batches; k++) {
+        run_batch(j, k);
+        sum += (double)*(const float *)exe_output(j->exe, 0);
+    }
+    TRY(exe_status(j->exe, err));
+    judgement->loss = sum / (double)j->batches;
+    judgement->quality = (double)NAN;
+    if (j->answers == NONE)
+        return STATUS_OK;
+    const struct value *answers = &g->values[g->outputs[j->answers]];
+    const struct value *targets = &g->values[g->inputs[j->targets]];
+    struct judged judged = {.answers = j->answer,
+                            .targets = j->target,
+                            .target_type = targets->dtype,
+                            .answer_count = shape_count(&answers->shape) * j->batches,
+                            .target_count = shape_count(&targets->shape) * j->batches};
+    judgement->quality = j->training->quality->of(&judged);
+    return STATUS_OK;
+}
