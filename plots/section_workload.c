@@ -297,6 +297,7 @@ static enum status put_details(struct page *page, int64_t row, struct error *err
                  PAGE_PICTURED_MAX, (long long)result);
     if (summary.steps)
         TRY(page_figure(page, "roofline_ops", result, err));
+    TRY(section_phases(page, result, err));
     put_kinds(page, result);
     put_offenders(page, result, &summary);
     TRY(section_counted(page, result, err));

@@ -79,6 +79,8 @@ struct state {
 /* What a node is there for. */
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE, PHASE_COUNT };
 
+const char *phase_name(enum phase phase); /* "forward", "backward", "update" */
+
 enum attr_kind {
     ATTR_INT,
     ATTR_FLOAT,

@@ -64,3 +64,13 @@ void graph_state_after(struct graph *g, int before, int after)
         if (g->outputs[k] == replaced)
             g->outputs[k] = after;
 }
+
+const char *phase_name(enum phase phase)
+{
+    static const char *const names[PHASE_COUNT] = {
+        [PHASE_FORWARD] = "forward",
+        [PHASE_BACKWARD] = "backward",
+        [PHASE_UPDATE] = "update",
+    };
+    return names[phase];
+}

@@ -10,9 +10,11 @@
 #include "base/system/clock.h"
 #include "base/text/utc.h"
 #include "engine/compile/compile.h"
+#include "harness/campaign/phase_split.h"
 #include "harness/campaign/point_work.h"
 #include "harness/campaign/steps_check.h"
 #include "harness/measure/visits.h"
+#include "harness/model/verify_training.h"
 #include "harness/watch/interrupt.h"
 #include "harness/watch/resident.h"
 
@@ -34,12 +36,24 @@ void work_phase(struct work *w, const char *phase)
     progress_show(w->job->progress, phase, NAN, NAN);
 }
 
+/* A step of training is verified by an executable that shows its gradients. */
+static enum status verify_target(struct work *w, struct error *err)
+{
+    const struct point *point = w->job->point;
+    struct exe *exe = w->target->exe;
+    if (strcmp(point->mode, "training") != 0)
+        return verify_exe(w->target->graph, exe, &w->verification, err);
+    struct model_options m = target_options(point, w->job->model);
+    m.retune = false;
+    return verify_training(point->spec, &m, exe_pool(exe), &w->verification, err);
+}
+
 static enum status phase_verify(struct work *w, struct error *err)
 {
     if (!w->target->exe || !w->job->point->protocol.verify)
         return STATUS_OK;
     work_phase(w, "verifying");
-    TRY(verify_exe(w->target->graph, w->target->exe, &w->verification, err));
+    TRY(verify_target(w, err));
     w->verified = true;
     return STATUS_OK;
 }
@@ -157,6 +171,17 @@ static enum status phase_steps(struct work *w, struct error *err)
     return check_steps(w, &disturbance, err);
 }
 
+/* Of a training step. */
+static void split_phases(struct work *w)
+{
+    struct phase_sums sums;
+    if (!w->target->exe)
+        return;
+    phase_split(w->target->exe, w->step_ns, &sums);
+    phase_rows(&sums, &w->counts[w->count_count], &w->counts[w->count_count + 1]);
+    w->count_count += w->counts[w->count_count].count ? 2 : 0;
+}
+
 /* ---- the first visit, and those after it ---- */
 
 static enum status open_target(struct work *w, bool again, struct error *err)
@@ -185,6 +210,7 @@ static enum status first_visit(struct work *w, struct error *err)
     w->rss = reset ? resident_peak() - others : NAN;
     TRY(phase_steps(w, err));
     w->state->resident_bytes = resident_now() - others;
+    split_phases(w);
     return w->measurement.interrupted ? STATUS_OK : work_count(w, err);
 }
 

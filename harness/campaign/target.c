@@ -68,8 +68,7 @@ static void watch_gpu(const char *device, struct real_time *real)
         nvml_gauge_open(&api, index, &real->gauge, &why);
 }
 
-static enum status open_exe(const struct point *point, const struct model_options *base,
-                            struct target *t, struct error *err)
+struct model_options target_options(const struct point *point, const struct model_options *base)
 {
     struct model_options m = *base;
     m.batch = point->batch;
@@ -77,8 +76,16 @@ static enum status open_exe(const struct point *point, const struct model_option
     m.providers = point->providers[0] ? point->providers : base->providers;
     m.device = point->device;
     m.precision = point->precision;
+    m.mode = point->mode;
     m.verifies = point->protocol.verify;
     m.quick_tune = base->quick_tune || point->protocol.quick_tune;
+    return m;
+}
+
+static enum status open_exe(const struct point *point, const struct model_options *base,
+                            struct target *t, struct error *err)
+{
+    struct model_options m = target_options(point, base);
     TRY(model_open(point->spec, &m, &t->graph, &t->exe, err));
     bool here = exe_device(t->exe)->kind->is_host;
     t->pool = here ? exe_pool(t->exe) : NULL;
@@ -137,7 +144,8 @@ static enum status open_null(const struct point *point, struct target *t, struct
     const char *script = getenv("RIDGE_NULL_SCRIPT");
     enum precision precision;
     TRY(precision_from_name(point->precision, &precision, err));
-    TRY(workload_open(point->spec, point->batch, precision, &t->graph, err));
+    const struct model_options m = {.batch = point->batch, .mode = point->mode};
+    TRY(model_graph(point->spec, &m, precision, &t->graph, err));
     t->subject = (struct subject){.run = run_null, .flush = flush_null, .context = t};
     t->time = (struct time_source){.now_ns = null_now, .sleep_until = null_sleep, .context = t};
     return script ? read_script(t, script, err) : STATUS_OK;

@@ -35,7 +35,10 @@ struct target {
     size_t evict_bytes;
 };
 
-/* base: options of a command line for all points (instruction set, tuner's cache ...). target stays
+/* Those with which a point is compiled; base: options of a command line for all points (instruction
+ * set, tuner's cache ...). */
+struct model_options target_options(const struct point *point, const struct model_options *base);
+/* target stays
  * where it is until target_close: the subject points into it. */
 enum status target_open(const struct point *point, const struct model_options *base,
                         struct target *target, struct error *err);

@@ -9,6 +9,7 @@
 
 #include "base/clean.h"
 #include "base/text/json.h"
+#include "harness/campaign/phase_split.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/roofs/peak.h"
@@ -22,6 +23,7 @@ struct explain_options {
 
 static const struct option options[] = {
     MODEL_OPTIONS(struct explain_options),
+    MODE_OPTION(struct explain_options, model.mode),
     {"all", 'a', OPTION_FLAG, offsetof(struct explain_options, all), NULL,
      "every candidate's time and every refusal; implies --retune"},
     {"json", 0, OPTION_FLAG, offsetof(struct explain_options, json), NULL, "machine-readable"},
@@ -80,6 +82,7 @@ static void json_step(struct json *json, const struct exe_step *step, double ns)
     json_open(json, NULL, '{');
     json_text(json, "node", step->node->name);
     json_text(json, "op", step->node->op->name);
+    json_text(json, "phase", phase_name(step->node->phase));
     json_text(json, "kernel", step->kernel->name);
     json_text(json, "provider", step->kernel->provider);
     json_int(json, "variant", step->variant);
@@ -126,6 +129,19 @@ static void print_passes(const struct exe *exe)
                k ? "    " : "passes:", log->changes[k].pass, log->changes[k].flops);
 }
 
+/* Of a training step. */
+static void print_phases(const struct exe *exe, const double *times)
+{
+    struct phase_sums sums;
+    phase_split(exe, times, &sums);
+    if (!sums.steps[PHASE_BACKWARD] && !sums.steps[PHASE_UPDATE])
+        return;
+    for (int p = 0; p < PHASE_COUNT; p++)
+        printf("%-8s %5d steps, %.3f ms, %.1f GFLOP/s, %.1f GB/s\n", phase_name((enum phase)p),
+               sums.steps[p], sums.time_s[p] * 1e3, sums.flops[p] / sums.time_s[p] * 1e-9,
+               sums.bytes[p] / sums.time_s[p] * 1e-9);
+}
+
 static void print_all(struct exe *exe, const struct explain_options *o, const double *times)
 {
     struct json json;
@@ -162,6 +178,7 @@ static void print_all(struct exe *exe, const struct explain_options *o, const do
         printf("peak of %s %.1f GFLOP/s\n", peak_name(isa_detect(), precision), peak * 1e-9);
     else
         printf("the peak of this %s not measured\n", here ? "precision" : "device");
+    print_phases(exe, times);
     print_passes(exe);
     printf(
         "memory: %.1f MB planned for activations and scratch (%.1f MB unshared), %.1f MB weights\n",

@@ -18,8 +18,7 @@
 #include "workloads/workload.h"
 
 struct export_options {
-    int64_t batch;
-    const char *precision;
+    struct model_options model;
     const char *output, *inputs_dir, *part;
     bool external;
     const char *format, *run, *db;
@@ -29,10 +28,11 @@ struct export_options {
 static const struct option options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct export_options, output), "FILE",
      "the file to write; results go to standard output without it"},
-    {"batch", 'b', OPTION_COUNT, offsetof(struct export_options, batch), "N",
+    {"batch", 'b', OPTION_COUNT, offsetof(struct export_options, model.batch), "N",
      "images, sequences or rows"},
-    {"precision", 0, OPTION_TEXT, offsetof(struct export_options, precision), "NAME",
+    {"precision", 0, OPTION_TEXT, offsetof(struct export_options, model.precision), "NAME",
      "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},
+    MODE_OPTION(struct export_options, model.mode),
     {"inputs-dir", 'i', OPTION_TEXT, offsetof(struct export_options, inputs_dir), "FOLDER",
      "writes the generated inputs there as NAME.npy"},
     {"part", 0, OPTION_TEXT, offsetof(struct export_options, part), "NAME", DECISIONS_PART_HELP},
@@ -69,8 +69,8 @@ static enum status export_model(const char *spec, const struct export_options *o
     if (!o->output)
         return FAIL(err, STATUS_FAILED, "--output FILE is missing");
     enum precision precision;
-    TRY(model_graph_precision(spec, o->precision, &precision, err));
-    TRY(workload_open(spec, o->batch, precision, &g, err));
+    TRY(model_graph_precision(spec, o->model.precision, &precision, err));
+    TRY(model_graph(spec, &o->model, precision, &g, err));
     enum status status = graph_take_part(g, o->part, err);
     if (status == STATUS_OK)
         status = onnx_export(g, o->output, &how, err);
@@ -158,7 +158,7 @@ static int export_main(int word_count, char **words, const void *values)
         FAIL(&err, STATUS_FAILED, "a model is missing, or --format NAME for results");
     else if (word_count > 1)
         FAIL(&err, STATUS_FAILED, "one model at a time; \"%s\" is too much", words[1]);
-    else if (o->batch < 0)
+    else if (o->model.batch < 0)
         FAIL(&err, STATUS_FAILED, "--batch must be positive");
     else if ((o->format ? export_results(o, &err) : export_model(words[0], o, &err)) == STATUS_OK)
         return EXIT_FINE;

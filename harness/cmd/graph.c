@@ -18,16 +18,16 @@
 #include "workloads/workload.h"
 
 struct graph_options {
-    int64_t batch;
-    const char *precision;
+    struct model_options model;
     bool json, dot;
 };
 
 static const struct option options[] = {
-    {"batch", 'b', OPTION_COUNT, offsetof(struct graph_options, batch), "N",
+    {"batch", 'b', OPTION_COUNT, offsetof(struct graph_options, model.batch), "N",
      "images, sequences or rows"},
-    {"precision", 0, OPTION_TEXT, offsetof(struct graph_options, precision), "NAME",
+    {"precision", 0, OPTION_TEXT, offsetof(struct graph_options, model.precision), "NAME",
      "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},
+    MODE_OPTION(struct graph_options, model.mode),
     {"json", 0, OPTION_FLAG, offsetof(struct graph_options, json), NULL, "machine-readable"},
     {"dot", 0, OPTION_FLAG, offsetof(struct graph_options, dot), NULL,
      "for Graphviz: ridge graph MODEL --dot | dot -Tsvg"},
@@ -72,7 +72,9 @@ static void print_node(const struct graph *g, int n)
     print_values(g, node->outputs, node->output_count);
     for (int k = 0; k < node->attr_count; k++)
         graph_print_attr(stdout, &node->attrs[k]);
-    printf("  # flops %.0f bytes %.0f\n", cost.flops, cost.bytes_read + cost.bytes_written);
+    bool forward = node->phase == PHASE_FORWARD;
+    printf("  # %s%sflops %.0f bytes %.0f\n", forward ? "" : phase_name(node->phase),
+           forward ? "" : ", ", cost.flops, cost.bytes_read + cost.bytes_written);
 }
 
 /* Bytes of the host's memory; NAN when they could not be determined. */
@@ -147,6 +149,7 @@ static void json_node(struct json *json, const struct graph *g, int n)
     json_names(json, g, "outputs", node->outputs, node->output_count);
     json_ints(json, "shape", out->shape.dim, out->shape.rank);
     json_text(json, "dtype", dtype_name(out->dtype));
+    json_text(json, "phase", phase_name(node->phase));
     json_number(json, "macs", cost.work.macs);
     json_number(json, "flops", cost.flops);
     json_number(json, "transcendentals", cost.work.transcendentals);
@@ -246,13 +249,13 @@ static int graph_main(int word_count, char **words, const void *values)
         fprintf(stderr, "ridge graph: one model at a time, got \"%s\" as well\n", words[1]);
         return EXIT_USAGE;
     }
-    if (o->batch < 0) {
-        fprintf(stderr, "ridge graph: --batch %lld is no batch size\n", (long long)o->batch);
+    if (o->model.batch < 0) {
+        fprintf(stderr, "ridge graph: --batch %lld is no batch size\n", (long long)o->model.batch);
         return EXIT_USAGE;
     }
     enum precision precision;
-    if (model_graph_precision(words[0], o->precision, &precision, &err) != STATUS_OK ||
-        workload_open(words[0], o->batch, precision, &g, &err) != STATUS_OK)
+    if (model_graph_precision(words[0], o->model.precision, &precision, &err) != STATUS_OK ||
+        model_graph(words[0], &o->model, precision, &g, &err) != STATUS_OK)
         return command_fail(&err);
     if (o->json)
         print_json(g, words[0]);

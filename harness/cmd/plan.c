@@ -174,7 +174,9 @@ static void point_row(struct table *t, const struct point *p)
     table_cell(t, "%d", p->threads);
     table_cell(t, "%s", p->device);
     table_cell(t, "%s", p->precision);
-    table_cell(t, "%s%s", scenario_name(p->protocol.scenario), p->protocol.cold ? ", cold" : "");
+    bool trains = strcmp(p->mode, "training") == 0;
+    table_cell(t, "%s%s%s", scenario_name(p->protocol.scenario), p->protocol.cold ? ", cold" : "",
+               trains ? ", training" : "");
     table_cell(t, "%s", *p->providers ? p->providers : "all");
     const char *left_out = p->skip ? p->skip : p->over_budget ? "budget" : NULL;
     table_cell(t, "%s%s", left_out ? "skipped: " : "", left_out ? left_out : stop);

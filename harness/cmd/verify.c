@@ -14,6 +14,7 @@
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/model/verify.h"
+#include "harness/model/verify_training.h"
 #include "workloads/workload.h"
 
 struct verify_options {
@@ -24,6 +25,7 @@ struct verify_options {
 
 static const struct option options[] = {
     MODEL_OPTIONS(struct verify_options),
+    MODE_OPTION(struct verify_options, model.mode),
     {"all", 0, OPTION_FLAG, offsetof(struct verify_options, all), NULL, "every workload"},
     {"domain", 0, OPTION_TEXT, offsetof(struct verify_options, domain), "NAME",
      "with --all: those of one domain"},
@@ -50,23 +52,33 @@ static const char *verdict_of(const struct outcome *r)
     return is_right(r) ? "ok" : r->status == STATUS_OK ? "wrong" : "failed";
 }
 
+static enum status verify_inference(const char *spec, const struct model_options *model,
+                                    struct outcome *r)
+{
+    struct graph *graph;
+    struct exe *exe;
+    TRY(model_open(spec, model, &graph, &exe, &r->err));
+    enum status status = verify_exe(graph, exe, &r->v, &r->err);
+    exe_free(exe);
+    graph_free(graph);
+    return status;
+}
+
 static struct outcome verify(const char *spec, const struct verify_options *o)
 {
     struct outcome r = {.spec = spec,
                         .precision = o->model.precision ? o->model.precision : "f32",
                         .v = {.error = NAN, .bound = NAN, .how = ""}};
-    struct graph *graph;
-    struct exe *exe;
     uint64_t begin = clock_now_ns();
     struct model_options model = o->model;
+    bool trains = false;
     model.verifies = true;
     device_canonical(model.device, r.device);
-    r.status = model_open(spec, &model, &graph, &exe, &r.err);
-    if (r.status == STATUS_OK) {
-        r.status = verify_exe(graph, exe, &r.v, &r.err);
-        exe_free(exe);
-        graph_free(graph);
-    }
+    r.status = model_mode(model.mode, &trains, &r.err);
+    if (r.status == STATUS_OK && trains)
+        r.status = verify_training(spec, &model, NULL, &r.v, &r.err);
+    else if (r.status == STATUS_OK)
+        r.status = verify_inference(spec, &model, &r);
     r.seconds = (double)(clock_now_ns() - begin) * 1e-9;
     return r;
 }

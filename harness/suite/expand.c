@@ -281,8 +281,14 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
         return arena_strdup(arena, why.message);
     if (providers_find(p->providers, &why) != STATUS_OK)
         return arena_strdup(arena, why.message);
-    if (strcmp(p->mode, "inference") != 0)
-        return arena_printf(arena, "mode \"%s\": no operator has a gradient yet", p->mode);
+    bool trains = strcmp(p->mode, "training") == 0;
+    if (trains && (!w || !w->training))
+        return arena_printf(arena, "mode \"training\": %s has no loss to be trained by",
+                            p->workload);
+    if (trains && strcmp(p->precision, "f32") != 0)
+        return arena_printf(arena, "precision \"%s\": training is in f32", p->precision);
+    if (trains && p->protocol.scenario == SCENARIO_SERVER)
+        return "scenario \"server\": nobody waits for the answer of a training step";
     enum precision precision;
     if (precision_from_name(p->precision, &precision, &why) != STATUS_OK ||
         !workload_has_precision(w, precision, !on_device))

@@ -4,6 +4,7 @@
 WITH w AS MATERIALIZED (
     SELECT *, count(*) OVER (PARTITION BY spec) AS same FROM {lib/whole})
 SELECT w.result, w.spec || iif(same > 1, ' b' || w.batch, '') ||
+           iif(w.mode = 'inference', '', ' ' || w.mode) ||
            iif(w.scenario = 'single_stream', '', ' ' || w.scenario) ||
            iif(w.cache = 'cold', ' cold', '') AS label, s.kind,
        sum(s.time_s) AS "seconds [s]", count(*) AS steps, sum(s.flops) AS flops,

@@ -9,6 +9,7 @@ WITH w AS MATERIALIZED (
 SELECT result, key, spec || iif(same > 1, ' b' || batch, '') ||
            iif(same_batch > 1, ' t' || threads, '') ||
            iif(precision = 'f32', '', ' ' || precision) ||
+           iif(mode = 'inference', '', ' ' || mode) ||
            iif(scenario = 'single_stream', '', ' ' || scenario) || iif(cache = 'cold', ' cold', '')
            AS label,
        domain, flops / bytes_compulsory AS "intensity [FLOP/B]", flops / time_s AS

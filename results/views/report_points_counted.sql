@@ -7,6 +7,7 @@ WITH w AS MATERIALIZED (
     SELECT *, count(*) OVER (PARTITION BY spec) AS same FROM {lib/whole}),
 n AS MATERIALIZED (
     SELECT result, key, spec || iif(same > 1, ' b' || batch, '') ||
+               iif(mode = 'inference', '', ' ' || mode) ||
                iif(scenario = 'single_stream', '', ' ' || scenario) ||
                iif(cache = 'cold', ' cold', '') AS label,
            domain, flops, time_s, dram_read_bytes, dram_write_bytes,

@@ -5,6 +5,7 @@ WITH w AS MATERIALIZED (
     SELECT *, count(*) OVER (PARTITION BY run, spec) AS same FROM {lib/whole})
 SELECT result, spec || iif(same > 1, ' b' || batch, '') ||
            iif(precision = 'f32', '', ' ' || precision) ||
+           iif(mode = 'inference', '', ' ' || mode) ||
            iif(scenario = 'single_stream', '', ' ' || scenario) ||
            iif(cache = 'cold', ' cold', '') AS label, verdict = 'valid' AS valid,
        flops, flops_counted, dram_read_bytes AS "dram_read [B]",

@@ -204,11 +204,11 @@ TEST(what_cannot_run_here_is_skipped_with_a_reason)
 {
     struct plan plan;
     plan_text(NCF "threads = [4, 5]\n" RESNET "device = \"cuda:7\"\n" RESNET
-                  "precision = \"bf16\"\n" RESNET "mode = \"training\"\n",
+                  "precision = \"bf16\"\n"
+                  "[[workload]]\nname = \"gemm\"\nmode = \"training\"\n",
               NO_OVERRIDES, &plan);
-    static const char *const reasons[] = {NULL, "may use 4 CPUs", "cuda",
-                                          "resnet50 cannot run in it on the CPU",
-                                          "no operator has a gradient"};
+    static const char *const reasons[] = {
+        NULL, "may use 4 CPUs", "cuda", "resnet50 cannot run in it on the CPU", "gemm has no loss"};
     assert_int_equal(plan.count, 5);
     for (int k = 0; k < plan.count; k++)
         if (!reasons[k] ? plan.points[k].skip != NULL

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A compiled step of training against the float64 reference of the same step: its loss and what
+ * else it says of the samples, and the gradient by every weight.
+ *
+ * A tensor's error is the L2 norm of its difference from the reference's, relative to the
+ * reference's norm; a gradient's relative to a tenth of the largest gradient's norm at least, so
+ * that of one that is zero but for roundings nothing is asked. Gradients of some networks, those
+ * with batch normalisation above all, answer to the smallest change of what they are computed from.
+ * Where the usual bound is missed, the reference runs once more on weights and inputs that are off
+ * by as much as rounding them to f32 may be: the change that this makes, times twice the root of
+ * the number of roundings in sequence, is the bound then (docs/method.md). */
+#ifndef HARNESS_MODEL_VERIFY_TRAINING_H
+#define HARNESS_MODEL_VERIFY_TRAINING_H
+
+#include "harness/model/model_options.h"
+#include "harness/model/verify.h"
+
+/* pool: whose threads compute; NULL: its own of model->threads. */
+enum status verify_training(const char *spec, const struct model_options *model, struct pool *pool,
+                            struct verification *out, struct error *err);
+
+#endif

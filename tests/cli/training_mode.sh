@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A step of training in the commands that plan, show, verify, measure and export a model.
+. tests/lib/tap.sh
+small="ncf:users=32,items=24"
+db=$tap_dir/results.db
+
+run ridge plan ncf --mode inference,training --json
+exits 0
+holds '.points | map(.mode) == ["inference", "training"]'
+holds '.points | map(.id) | length == (unique | length)'
+run ridge plan ncf --json
+holds '.points[0].canonical | contains("mode=inference")'
+run ridge plan gemm --mode training
+prints 'skipped: mode "training": gemm has no loss'
+run ridge plan ncf --mode training --scenario server --latency-bound 1
+prints 'skipped: scenario "server": nobody waits'
+run ridge plan ncf --mode learning
+exits 2
+
+run ridge graph "$small" --mode training --json
+exits 0
+holds '[.nodes[].phase] | unique == ["backward", "forward", "update"]'
+holds '[.nodes[] | select(.phase == "update").op] | contains(["Adam"])'
+run ridge graph "$small" --json
+holds 'all(.nodes[]; .phase == "forward")'
+
+run ridge verify "$small" "$small,embedding=gather" wide_deep --batch 16 --mode training --quick-tune --json
+exits 0
+holds 'length == 3 and all(.[]; .status == "ok" and .max_rel_error > 0 and .max_rel_error <= 1e-4)'
+run ridge verify gemm --mode training
+exits 5
+complains 'gemm is not trained'
+
+run ridge explain "$small" --batch 16 --mode training --quick-tune
+exits 0
+prints '^backward +[0-9]+ steps, '
+prints '^update +[0-9]+ steps, '
+
+run ridge run "$small" --batch 16 --mode inference,training --seconds 0.05 --samples 5 --quick-tune \
+    --rounds 1 --no-ceilings --db "$db" --report "$tap_dir/report" --json
+[ "$code" = 0 ] || [ "$code" = 4 ]
+tap_result $? "a run of both modes: exit code 0 or 4"
+holds 'length == 2 and all(.[]; .status == "ok" or .status == "invalid")'
+run ridge export --format json --db "$db"
+exits 0
+for phase in forward backward update; do
+    prints "${phase}_time_s"
+    prints "${phase}_flops"
+    prints "${phase}_bytes"
+done
+prints '"mode": "training"'
+run ridge history ncf --db "$db"
+exits 0
+prints 'training'
+run ridge compare latest latest --db "$db"
+prints 'training'
+check "the page shows the phases" grep -q "Phases of a step" "$tap_dir/report/index.html"
+
+# A step needs operators that ONNX does not have.
+run ridge export "$small" --mode training --output "$tap_dir/step.onnx"
+exits 5
+complains 'Adam'
+finish
