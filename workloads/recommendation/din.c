@@ -2,32 +2,43 @@
  *
  * DIN: Zhou et al., "Deep Interest Network for Click-Through Rate Prediction", KDD 2018, on Amazon
  * Electronics. Scores one candidate item per user. The user table of the repository's code takes no
- * part in the forward pass and is left out. */
+ * part in the forward pass and is left out.
+ *
+ * It learns whether a user clicks on the item: binary cross-entropy by gradient descent, as the
+ * repository's code does it. */
 #include <math.h>
 #include <string.h>
 
+#include "base/numbers/random.h"
 #include "workloads/lib/interest.h"
-#include "workloads/workload.h"
+#include "workloads/lib/lessons.h"
+#include "workloads/lib/losses.h"
 
-enum { ITEMS = 63001, CATEGORIES = 801, HALF = 64, WIDTH = 2 * HALF };
+enum { CATEGORIES = 801, HALF = 64, WIDTH = 2 * HALF };
 
 static const char *const tables[] = {"gathered", "whole", NULL};
 static const struct param params[] = {
     {"history", "86", NULL, "items in a user's history, padding included"},
     {"table", "gathered", tables, "whole: the candidate is the first row of a table of all items"},
+    {"items", "63001", NULL, "rows of the items' table"},
     {.name = NULL},
 };
+
+static int32_t category_of(int64_t item)
+{
+    return (int32_t)(((uint32_t)item * 2654435761u >> 8) % CATEGORIES); /* Knuth's hash */
+}
 
 /* The category of every item is part of the model. As an input, its vectors are not put together
  * with the items' once and for all when constants are folded: nobody knows tables while training.
  */
-static int category_list(struct graph *g, bool input)
+static int category_list(struct graph *g, int64_t items, bool input)
 {
-    struct shape shape = shape_of(ITEMS);
-    int32_t *of = arena_array(&g->arena, ITEMS, sizeof(*of));
+    struct shape shape = shape_of(items);
+    int32_t *of = arena_array(&g->arena, (size_t)items, sizeof(*of));
     if (of)
-        for (uint32_t item = 0; item < ITEMS; item++)
-            of[item] = (int32_t)((item * 2654435761u >> 8) % CATEGORIES); /* Knuth's hash */
+        for (int64_t item = 0; item < items; item++)
+            of[item] = category_of(item);
     if (!of || !input)
         return of ? graph_const(g, "category_of", DTYPE_I32, shape, of) : NONE;
     int list = graph_input(g, "category_of", DTYPE_I32, shape, (struct fill){.kind = FILL_NONE});
@@ -37,10 +48,10 @@ static int category_list(struct graph *g, bool input)
 }
 
 /* [item, category] vectors of any number of items, [..., WIDTH]. */
-static int embed(struct graph *g, int ids, int list, int64_t axis)
+static int embed(struct graph *g, int ids, int list, int64_t items, int64_t axis)
 {
     int category = graph_node(g, "Gather", NULL, INPUTS(list, ids), ATTRS(attr_int("axis", 0)));
-    int parts[] = {embedding(g, ids, "item", ITEMS, HALF),
+    int parts[] = {embedding(g, ids, "item", items, HALF),
                    embedding(g, category, "category", CATEGORIES, HALF)};
     return concat(g, axis, 2, parts);
 }
@@ -56,19 +67,21 @@ static int first_of_all(struct graph *g, int list, int64_t users)
                       INPUTS(first, graph_const_i64(g, 2, (int64_t[]){users, WIDTH})), NO_ATTRS);
 }
 
-static void build(struct graph *g, const struct workload_config *config)
+/* Log odds of a click, [N, 1]. */
+static int log_odds(struct graph *g, const struct workload_config *config)
 {
     int64_t n = config->batch, steps = config_int(config, "history");
-    struct fill zipf = {.kind = FILL_ZIPF, .a = 0, .b = ITEMS};
+    int64_t items = config_int(config, "items");
+    struct fill zipf = {.kind = FILL_ZIPF, .a = 0, .b = (double)items};
     struct fill lengths = {.kind = FILL_INDEX, .a = 1, .b = (double)steps + 1};
     int item = graph_input(g, "item", DTYPE_I32, shape_of(n), zipf);
     int viewed = graph_input(g, "history", DTYPE_I32, shape_of(n, steps), zipf);
     int length = graph_input(g, "history_length", DTYPE_I32, shape_of(n), lengths);
 
     bool whole = strcmp(config_text(config, "table"), "whole") == 0;
-    int list = category_list(g, whole);
-    int history = embed(g, viewed, list, 2); /* h_emb */
-    int candidate = whole ? first_of_all(g, list, n) : embed(g, item, list, 1);
+    int list = category_list(g, items, whole);
+    int history = embed(g, viewed, list, items, 2); /* h_emb */
+    int candidate = whole ? first_of_all(g, list, n) : embed(g, item, list, items, 1);
     struct interest attention = {.batch = n,
                                  .steps = steps,
                                  .width = WIDTH,
@@ -86,11 +99,84 @@ static void build(struct graph *g, const struct workload_config *config)
     x = batch_norm(g, x, "bn", 1e-3, 1);
     x = sigmoid(g, dense(g, x, "f1", 80));
     x = sigmoid(g, dense(g, x, "f2", 40));
-    x = add(g, dense(g, x, "f3", 1), embedding(g, item, "item_bias", ITEMS, 1));
-    x = sigmoid(g, x);
+    return add(g, dense(g, x, "f3", 1), embedding(g, item, "item_bias", items, 1));
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int x = sigmoid(g, log_odds(g, config));
     graph_rename(g, x, "click_probability");
     graph_output(g, x);
 }
+
+/* ---- training ---- */
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    int x = log_odds(g, config);
+    int click = graph_input(g, "click", DTYPE_F32, shape_of(config->batch, 1),
+                            (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
+    graph_output(g, binary_cross_entropy_with_logits(g, x, click));
+    graph_rename(g, x, "log_odds");
+    graph_output(g, x);
+}
+
+/* An item is of one of two kinds, which nobody says; nine in ten that a user looks at are of the
+ * kind that this user likes, and so is what the user clicks on. */
+static bool kind_of(int32_t item)
+{
+    return random_uniform(random_hash("kind"), (uint64_t)item) < 0.5;
+}
+
+static int32_t draw_item(struct draw *draw, int64_t items, bool liked)
+{
+    int32_t item = 0;
+    bool kind = (draw_uniform(draw) < 0.9) == liked;
+    for (int tries = 0; tries < 100; tries++) {
+        item = (int32_t)draw_index(draw, items);
+        if (kind_of(item) == kind)
+            break;
+    }
+    return item;
+}
+
+static void fill(const struct batch *batch)
+{
+    int32_t *item = batch_input(batch, "item"), *viewed = batch_input(batch, "history");
+    int32_t *length = batch_input(batch, "history_length");
+    float *click = batch_input(batch, "click");
+    int64_t items = batch_range(batch, "item"), steps = batch_range(batch, "history_length") - 1;
+    for (int64_t n = 0; n < batch->size; n++) {
+        struct draw draw = draw_begin(batch, n);
+        bool likes = draw_uniform(&draw) < 0.5;
+        length[n] = (int32_t)(1 + draw_index(&draw, steps));
+        for (int64_t t = 0; t < steps; t++)
+            viewed[n * steps + t] = t < length[n] ? draw_item(&draw, items, likes) : 0;
+        item[n] = (int32_t)draw_index(&draw, items);
+        click[n] = (draw_uniform(&draw) < 0.95) == (kind_of(item[n]) == likes);
+    }
+}
+
+static const struct recipe recipe = {
+    .optimiser = "sgd",
+    .clip_norm = 5,
+    .schedule = {.kind = SCHEDULE_MULTISTEP, .rate = 1, .factor = 0.1, .at = {336000}},
+    .source = "AI Matrix DeepInterest/din",
+};
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = fill,
+    .quality = &quality_auc,
+    .answers = "log_odds",
+    .targets = "click",
+    .lesson = "whether an item is of the hidden kind that a user looked at before",
+    .tiny = "items=60,history=8",
+    .tiny_batch = 64,
+    .tiny_rate = 0.5,
+    .tiny_steps = 600,
+};
 
 REGISTER(workload, din) = {
     .name = "din",
@@ -102,4 +188,5 @@ REGISTER(workload, din) = {
     .table1_batch = 512,
     .batch = 512,
     .build = build,
+    .training = &training,
 };
