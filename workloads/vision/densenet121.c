@@ -3,8 +3,9 @@
  * DenseNet-121: Huang, Liu, van der Maaten, Weinberger, "Densely Connected Convolutional Networks",
  * CVPR 2017, table 1: growth 32, bottlenecks of 128 channels, transitions that halve the channels.
  */
+#include "workloads/lib/limits.h"
+#include "workloads/lib/vision/classes.h"
 #include "workloads/lib/vision/densenet.h"
-#include "workloads/workload.h"
 
 static const double epsilon = 1e-5;
 
@@ -23,11 +24,17 @@ static int transition(struct graph *g, int x, const char *name, int64_t out)
     return halve_by_average(g, x);
 }
 
-static void build(struct graph *g, const struct workload_config *config)
+static const struct param params[] = {CLASSES_PARAMS, {.name = NULL}};
+
+/* Logits, [N, classes]. */
+static int network(struct graph *g, const struct workload_config *config)
 {
+    int64_t size = config_int(config, "image");
+    if (!at_least(g, "image", size, 32))
+        return NONE;
     static const int layers[] = {6, 12, 24, 16};
     static const int64_t transition_out[] = {128, 256, 512};
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 224, 224),
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     x = conv2d(g, x, .name = "conv1", .out = 64, .kernel = 7, .stride = 2, .pad = 3);
     x = bn_relu(g, x, "conv1.bn", epsilon);
@@ -39,10 +46,36 @@ static void build(struct graph *g, const struct workload_config *config)
     }
     x = bn_relu(g, x, "final.bn", epsilon);
     x = flatten(g, global_average_pool(g, x));
-    x = dense(g, x, "fc", 1000);
+    return dense(g, x, "fc", config_int(config, "classes"));
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int x = network(g, config);
     graph_rename(g, x, "logits");
     graph_output(g, x);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    classes_learn(g, network(g, config));
+}
+
+static const struct recipe recipe = CLASSES_RECIPE(0.001);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = classes_fill,
+    .quality = &quality_accuracy,
+    .answers = "logits",
+    .targets = "label",
+    .lesson = CLASSES_LESSON,
+    .tiny = "image=32,classes=4",
+    .tiny_batch = 16,
+    .tiny_rate = 0.01,
+    .tiny_steps = 25,
+};
 
 REGISTER(workload, densenet121) = {
     .name = "densenet121",
@@ -50,7 +83,8 @@ REGISTER(workload, densenet121) = {
     .task = "image classification",
     .summary = "DenseNet-121 on 224x224 images, 1000 classes",
     .source = "Huang et al., CVPR 2017; AI Matrix CNN_Caffe (shicai's DenseNet)",
-    .params = NULL,
+    .params = params,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

@@ -7,12 +7,13 @@
  * which on these sizes is one pixel of padding bottom and right: the same as SAME. */
 #include <string.h>
 
-#include "workloads/lib/layers.h"
-#include "workloads/workload.h"
+#include "workloads/lib/limits.h"
+#include "workloads/lib/vision/classes.h"
 
 static const char *const forms[] = {"tf", "bvlc", NULL};
 static const struct param params[] = {
     {"form", "tf", forms, "tf: as measured by AI Matrix; bvlc: Caffe's, with LRN and softmax"},
+    CLASSES_PARAMS,
     {.name = NULL},
 };
 
@@ -72,10 +73,19 @@ static const struct inception modules[] = {
     {"5b", 384, 192, 384, 48, 128, 128},
 };
 
-static void build(struct graph *g, const struct workload_config *config)
+static bool is_bvlc(const struct workload_config *config)
 {
-    bool bvlc = strcmp(config_text(config, "form"), "bvlc") == 0;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 224, 224),
+    return strcmp(config_text(config, "form"), "bvlc") == 0;
+}
+
+/* Logits, [N, classes]. */
+static int network(struct graph *g, const struct workload_config *config)
+{
+    bool bvlc = is_bvlc(config);
+    int64_t size = config_int(config, "image");
+    if (!at_least(g, "image", size, 32))
+        return NONE;
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     x = stem(g, x, bvlc);
     for (int m = 0; m < ARRAY_COUNT(modules); m++) {
@@ -84,11 +94,38 @@ static void build(struct graph *g, const struct workload_config *config)
             x = halve(g, x);
     }
     x = flatten(g, global_average_pool(g, x));
-    x = dense(g, x, "fc", 1000);
+    return dense(g, x, "fc", config_int(config, "classes"));
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    bool bvlc = is_bvlc(config);
+    int x = network(g, config);
     x = bvlc ? softmax(g, x, -1) : x;
     graph_rename(g, x, bvlc ? "probabilities" : "logits");
     graph_output(g, x);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    classes_learn(g, network(g, config));
+}
+
+static const struct recipe recipe = CLASSES_RECIPE(0.04);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = classes_fill,
+    .quality = &quality_accuracy,
+    .answers = "logits",
+    .targets = "label",
+    .lesson = CLASSES_LESSON,
+    .tiny = "image=32,classes=4",
+    .tiny_batch = 16,
+    .tiny_rate = 0.01,
+    .tiny_steps = 40,
+};
 
 REGISTER(workload, googlenet) = {
     .name = "googlenet",
@@ -100,4 +137,5 @@ REGISTER(workload, googlenet) = {
     .table1_batch = 32,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

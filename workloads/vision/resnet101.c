@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ResNet-101: He, Zhang, Ren, Sun, "Deep Residual Learning for Image Recognition", CVPR 2016. */
+#include "workloads/lib/vision/classes.h"
 #include "workloads/lib/vision/resnet_classifier.h"
+
+static const int blocks[] = {3, 4, 23, 3};
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    resnet_classifier(g, config, (const int[]){3, 4, 23, 3});
+    int x = resnet_classifier(g, config, blocks);
+    graph_rename(g, x, "logits");
+    graph_output(g, x);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    classes_learn(g, resnet_classifier(g, config, blocks));
+}
+
+static const struct recipe recipe = CLASSES_RECIPE(0.03125);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = classes_fill,
+    .quality = &quality_accuracy,
+    .answers = "logits",
+    .targets = "label",
+    .lesson = CLASSES_LESSON,
+    .tiny = "image=32,classes=4",
+    .tiny_batch = 16,
+    .tiny_rate = 0.01,
+    .tiny_steps = 40,
+};
 
 REGISTER(workload, resnet101) = {
     .name = "resnet101",
@@ -17,4 +43,5 @@ REGISTER(workload, resnet101) = {
     .params = resnet_params,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

@@ -2,21 +2,55 @@
  *
  * VGG16: Simonyan, Zisserman, "Very Deep Convolutional Networks for Large-Scale Image Recognition",
  * ICLR 2015, configuration D. Dropout is gone at inference. */
+#include "workloads/lib/vision/classes.h"
 #include "workloads/lib/vision/vgg.h"
-#include "workloads/workload.h"
 
-static void build(struct graph *g, const struct workload_config *config)
+static const struct param params[] = {
+    CLASSES_PARAMS,
+    {"hidden", "4096", NULL, "width of the two layers before the last"},
+    {.name = NULL},
+};
+
+/* Logits, [N, classes]. */
+static int network(struct graph *g, const struct workload_config *config)
 {
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 224, 224),
+    int64_t size = config_int(config, "image"), hidden = config_int(config, "hidden");
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     x = vgg16_stages(g, x, 1, 5);
     x = flatten(g, vgg16_pool(g, x));
-    x = relu(g, dense(g, x, "fc6", 4096));
-    x = relu(g, dense(g, x, "fc7", 4096));
-    x = dense(g, x, "fc8", 1000);
+    x = relu(g, dense(g, x, "fc6", hidden));
+    x = relu(g, dense(g, x, "fc7", hidden));
+    return dense(g, x, "fc8", config_int(config, "classes"));
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int x = network(g, config);
     graph_rename(g, x, "logits");
     graph_output(g, x);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    classes_learn(g, network(g, config));
+}
+
+static const struct recipe recipe = CLASSES_RECIPE(0.02);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = classes_fill,
+    .quality = &quality_accuracy,
+    .answers = "logits",
+    .targets = "label",
+    .lesson = CLASSES_LESSON,
+    .tiny = "image=32,classes=4,hidden=64",
+    .tiny_batch = 16,
+    .tiny_rate = 0.01,
+    .tiny_steps = 50,
+};
 
 REGISTER(workload, vgg16) = {
     .name = "vgg16",
@@ -24,7 +58,8 @@ REGISTER(workload, vgg16) = {
     .task = "image classification",
     .summary = "VGG16 (configuration D) on 224x224 images, 1000 classes",
     .source = "Simonyan and Zisserman, ICLR 2015; AI Matrix nvcnn.py",
-    .params = NULL,
+    .params = params,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

@@ -6,20 +6,21 @@
 #include <string.h>
 
 #include "workloads/lib/limits.h"
+#include "workloads/lib/vision/classes.h"
 #include "workloads/lib/vision/resnet.h"
 
 static const char *const versions[] = {"1", "1.5", NULL};
 const struct param resnet_params[] = {
     {"version", "1", versions, "where a stage halves the image: 1 in the 1x1, 1.5 in the 3x3"},
-    {"image", "224", NULL, "height and width of the image"},
+    CLASSES_PARAMS,
     {.name = NULL},
 };
 
-void resnet_classifier(struct graph *g, const struct workload_config *config, const int blocks[4])
+int resnet_classifier(struct graph *g, const struct workload_config *config, const int blocks[4])
 {
     int64_t size = config_int(config, "image");
     if (!at_least(g, "image", size, 3)) /* else the stem leaves less than a pooling needs */
-        return;
+        return NONE;
     struct resnet net = {.stride_in_3x3 = strcmp(config_text(config, "version"), "1.5") == 0};
     memcpy(net.blocks, blocks, sizeof(net.blocks));
     net.epsilon = net.stride_in_3x3 ? 1e-5 : 1e-4;
@@ -27,7 +28,5 @@ void resnet_classifier(struct graph *g, const struct workload_config *config, co
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     x = resnet_trunk(g, x, &net);
     x = flatten(g, global_average_pool(g, x));
-    x = dense(g, x, "fc", 1000);
-    graph_rename(g, x, "logits");
-    graph_output(g, x);
+    return dense(g, x, "fc", config_int(config, "classes"));
 }

@@ -5,8 +5,9 @@
 
 #include "workloads/workload.h"
 
-extern const struct param resnet_params[]; /* version, image */
+extern const struct param resnet_params[]; /* version, image, classes */
 
-void resnet_classifier(struct graph *g, const struct workload_config *config, const int blocks[4]);
+/* Logits, [N, classes]. */
+int resnet_classifier(struct graph *g, const struct workload_config *config, const int blocks[4]);
 
 #endif
