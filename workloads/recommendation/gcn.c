@@ -2,14 +2,17 @@
  *
  * GCN: Kipf and Welling, "Semi-Supervised Classification with Graph Convolutional Networks", ICLR
  * 2017: papers are sorted into subjects by their words and by whom they cite. The whole graph is
- * one input, so there is no batch. Words and links are sparse matrices (SpMM). */
+ * one input, so there is no batch. Words and links are sparse matrices (SpMM).
+ *
+ * It learns the subjects of half of the papers, and is judged by the other half. */
 #include <string.h>
 
+#include "base/numbers/random.h"
 #include "workloads/data/cora.h"
 #include "workloads/lib/cases.h"
 #include "workloads/lib/citations.h"
 #include "workloads/lib/layers.h"
-#include "workloads/workload.h"
+#include "workloads/training.h"
 
 enum { HIDDEN = 16 };
 
@@ -129,12 +132,14 @@ static void judge(struct graph *g, int logits, const struct cora *c)
     mean(g, mul(g, right, mask), "accuracy");
 }
 
-static void build(struct graph *g, const struct workload_config *config)
+/* Logits of the subjects, [papers, classes]; NONE: an error is in the graph. */
+static int network(struct graph *g, const struct workload_config *config, struct cora *from)
 {
     struct cora c;
     g->batch = 1; /* one graph of citations */
     if (!citations_of(g, config, &c))
-        return;
+        return NONE;
+    *from = c;
     struct sparse words = constants(g, "words", &c.words);
     struct sparse adjacency = constants(g, "adjacency", &c.adjacency);
     /* The one thing that may change from run to run: how much each word counts. */
@@ -144,12 +149,89 @@ static void build(struct graph *g, const struct workload_config *config)
     int hidden = relu(g, times(g, "layer1", &adjacency, x));
     x = graph_node(g, "MatMul", "hidden_w1",
                    INPUTS(hidden, weight(g, "w1", HIDDEN, c.size.classes)), NO_ATTRS);
-    int logits = times(g, "layer2", &adjacency, x);
+    return times(g, "layer2", &adjacency, x);
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    struct cora c;
+    int logits = network(g, config, &c);
+    if (logits == NONE)
+        return;
     int subjects = graph_node(g, "Softmax", NULL, INPUTS(logits), ATTRS(attr_int("axis", 1)));
     graph_rename(g, subjects, "subject_probability");
     graph_output(g, subjects);
     judge(g, logits, &c);
 }
+
+/* ---- training ---- */
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    struct cora c;
+    int logits = network(g, config, &c);
+    if (logits != NONE)
+        judge(g, logits, &c);
+}
+
+static const int32_t *indices(const struct graph *g, const char *name)
+{
+    return g->values[graph_find_value(g, name)].data;
+}
+
+/* Each word belongs to a subject, and a paper to that of most of its words and of those of the
+ * papers beside it. */
+static int64_t subject_of(const struct graph *g, int64_t paper, int64_t classes)
+{
+    enum { CLASSES_MAX = 64 };
+    const int32_t *rows = indices(g, "adjacency.offsets"), *near = indices(g, "adjacency.columns");
+    const int32_t *offsets = indices(g, "words.offsets"), *words = indices(g, "words.columns");
+    int32_t votes[CLASSES_MAX] = {0};
+    int64_t best = 0;
+    for (int32_t k = rows[paper]; k < rows[paper + 1]; k++)
+        for (int32_t w = offsets[near[k]]; w < offsets[near[k] + 1]; w++) {
+            int64_t subject = (int64_t)((uint32_t)words[w] * 2654435761u >> 8) % classes;
+            if (subject < CLASSES_MAX && ++votes[subject] > votes[best])
+                best = subject;
+        }
+    return best;
+}
+
+/* Subjects of files stay as they are. */
+static void fill(const struct batch *batch)
+{
+    const struct graph *g = batch->graph;
+    const struct value *labels = &g->values[graph_find_value(g, "labels")];
+    int64_t *subject = batch_input(batch, "labels");
+    int32_t *known = batch_input(batch, "known");
+    for (int64_t p = 0; p < labels->shape.dim[0]; p++) {
+        bool is_given = random_uniform(random_hash("given"), (uint64_t)p) < 0.5;
+        known[p] = is_given != batch->held_out;
+        if (labels->fill.kind == FILL_INDEX)
+            subject[p] = subject_of(g, p, (int64_t)labels->fill.b);
+    }
+}
+
+static const struct recipe recipe = {
+    .optimiser = "adam",
+    .decay = 5e-4, /* published for the first of the two layers alone */
+    .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 0.01, .steps = 200},
+    .source = "Kipf and Welling, ICLR 2017; AI Matrix GCN",
+};
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = fill,
+    .quality = &quality_share,
+    .answers = "accuracy",
+    .targets = "labels",
+    .lesson = "subjects of papers, by the hidden subjects of their words and of those of papers "
+              "beside them",
+    .tiny_batch = 1,
+    .tiny_rate = 0.05,
+    .tiny_steps = 200,
+};
 
 REGISTER(workload, gcn) = {
     .name = "gcn",
@@ -161,4 +243,5 @@ REGISTER(workload, gcn) = {
     .table1_batch = 1,
     .batch = 1,
     .build = build,
+    .training = &training,
 };
