@@ -31,7 +31,7 @@ static const struct training training = {
     .tiny = "image=32,classes=4",
     .tiny_batch = 16,
     .tiny_rate = 0.01,
-    .tiny_steps = 40,
+    .tiny_steps = 20,
 };
 
 REGISTER(workload, resnet50) = {
