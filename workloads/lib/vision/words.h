@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Made-up images of words: letters and digits of a font of 5 x 7 dots, drawn in some size, place,
+ * slant and colours, under noise. */
+#ifndef WORKLOADS_LIB_WORDS_H
+#define WORKLOADS_LIB_WORDS_H
+
+#include "workloads/lib/lessons.h"
+
+enum { WORDS_SYMBOLS = 36 }; /* 0 to 9, then A to Z */
+
+#define WORDS_LESSON "which word of letters and digits an image shows"
+
+/* Inputs "image" [N, channels, height, width], "label" [N, S], -1 behind the word, which has fewer
+ * than S letters, and "label_length" [N]. */
+void words_fill(const struct batch *batch);
+
+#endif
