@@ -8,16 +8,23 @@
 #include "workloads/lib/vision/resnet.h"
 #include "workloads/lib/vision/ssd.h"
 
-/* A transposed convolution to 512 channels, kernel x kernel at the given stride, with bias. */
-static int deconvolution(struct graph *g, int x, const char *name, int64_t kernel, int64_t stride)
+/* How a map is enlarged to the size of the trunk's map of that name. */
+struct enlarge {
+    const char *size;
+    int64_t kernel, stride; /* of the transposed convolution */
+};
+
+/* A transposed convolution to `out` channels, with bias. */
+static int deconvolution(struct graph *g, int x, const struct enlarge *e, int64_t out)
 {
-    int64_t in = dim_of(g, x, 1);
+    int64_t in = dim_of(g, x, 1), kernel = e->kernel, stride = e->stride;
     int64_t taps = kernel * kernel / (stride * stride); /* that meet in one pixel */
     double bound = sqrt(6.0 / (double)(in * taps));
+    const char *name = name_of(g, "deconv_%s", e->size);
     int w =
-        graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(in, 512, kernel, kernel),
+        graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(in, out, kernel, kernel),
                     (struct fill){.kind = FILL_UNIFORM, .a = -bound, .b = bound});
-    int b = graph_param(g, name_of(g, "%s.bias", name), DTYPE_F32, shape_of(512),
+    int b = graph_param(g, name_of(g, "%s.bias", name), DTYPE_F32, shape_of(out),
                         (struct fill){.kind = FILL_UNIFORM, .a = -0.05, .b = 0.05});
     return graph_node(g, "ConvTranspose", name, INPUTS(x, w, b),
                       ATTRS(attr_ints_of("kernel_shape", kernel, kernel),
@@ -26,31 +33,60 @@ static int deconvolution(struct graph *g, int x, const char *name, int64_t kerne
 
 /* The deconvolution module: `small`, enlarged, times `lateral`, the trunk's map of that size. The
  * norms' gains keep the size of the products. */
-static int combine(struct graph *g, int small, int lateral, const char *size, int64_t kernel,
-                   int64_t stride)
+static int combine(struct graph *g, int small, int lateral, const struct enlarge *e, int64_t out)
 {
-    struct conv2d pre1 = {name_of(g, "res%s_pre1", size), .out = 512, .kernel = 3, .pad = 1};
-    struct conv2d pre2 = {name_of(g, "res%s_pre2", size), .out = 512, .kernel = 3, .pad = 1};
-    struct conv2d pre = {name_of(g, "deconv_%s_pre", size), .out = 512, .kernel = 3, .pad = 1};
-    small = deconvolution(g, small, name_of(g, "deconv_%s", size), kernel, stride);
+    struct conv2d pre1 = {name_of(g, "res%s_pre1", e->size), .out = out, .kernel = 3, .pad = 1};
+    struct conv2d pre2 = {name_of(g, "res%s_pre2", e->size), .out = out, .kernel = 3, .pad = 1};
+    struct conv2d pre = {name_of(g, "deconv_%s_pre", e->size), .out = out, .kernel = 3, .pad = 1};
+    small = deconvolution(g, small, e, out);
     small = conv_bn(g, small, &pre, DSSD_EPSILON, 0.7);
     lateral = conv_bn(g, dssd_conv(g, lateral, &pre1), &pre2, DSSD_EPSILON, 0.9);
     return relu(g, mul(g, small, lateral));
 }
 
+static const char *const names[DSSD_MAPS] = {"3", "5", "6", "7", "8", "9"};
+
+static void maps_of(struct graph *g, const struct workload_config *config, int map[DSSD_MAPS])
+{
+    /* 40 x 40, 20 x 20, 10 x 10, 5 x 5, 3 x 3 */
+    static const struct enlarge enlarge[] = {
+        {"3", 2, 2}, {"5", 2, 2}, {"6", 2, 2}, {"7", 3, 1}, {"8", 3, 1}};
+    int trunk[DSSD_MAPS];
+    dssd_trunk(g, config, trunk);
+    map[5] = trunk[5];
+    for (int k = 4; k >= 0; k--)
+        map[k] = combine(g, map[k + 1], trunk[k], &enlarge[k], 512 / config_int(config, "thin"));
+}
+
 static void build(struct graph *g, const struct workload_config *config)
 {
-    static const char *const names[DSSD_MAPS] = {"3", "5", "6", "7", "8", "9"};
-    int trunk[DSSD_MAPS], map[DSSD_MAPS];
-    dssd_trunk(g, config->batch, trunk);
-    map[5] = trunk[5];
-    map[4] = combine(g, map[5], trunk[4], "8", 3, 1); /* 3 x 3 */
-    map[3] = combine(g, map[4], trunk[3], "7", 3, 1); /* 5 x 5 */
-    map[2] = combine(g, map[3], trunk[2], "6", 2, 2); /* 10 x 10 */
-    map[1] = combine(g, map[2], trunk[1], "5", 2, 2); /* 20 x 20 */
-    map[0] = combine(g, map[1], trunk[0], "3", 2, 2); /* 40 x 40 */
+    int map[DSSD_MAPS];
+    maps_of(g, config, map);
     dssd_detect(g, config, map, names);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    int map[DSSD_MAPS];
+    maps_of(g, config, map);
+    dssd_learn(g, config, map, names);
+}
+
+static const struct recipe recipe = SSD_RECIPE(1e-3, 40000, 20000);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = scenes_fill,
+    .quality = &quality_map,
+    .answers = "detections",
+    .targets = "objects",
+    .lesson = SCENES_LESSON,
+    .tiny = "thin=16,offsets=centre",
+    .tiny_batch = 2,
+    .tiny_rate = 0.002,
+    .tiny_steps = 30,
+};
 
 REGISTER(workload, dssd321_resnet101) = {
     .name = "dssd321_resnet101",
@@ -62,4 +98,5 @@ REGISTER(workload, dssd321_resnet101) = {
     .table1_batch = 2,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

@@ -166,7 +166,7 @@ static void build(struct graph *g, const struct workload_config *config)
         return;
     int image = graph_input(g, "image", DTYPE_F32, shape_of(images, 3, height, width),
                             (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    int map = is_zf ? zf(g, image) : vgg16_stages(g, image, 1, 5);
+    int map = is_zf ? zf(g, image) : vgg16_stages(g, image, 5, VGG_FIRST);
     struct rpn rpn = propose_net(g, map);
     struct anchors anchors = {dim_of(g, map, 2), dim_of(g, map, 3), STRIDE,
                               ANCHORS,           shapes[0],         false};

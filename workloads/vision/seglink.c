@@ -16,7 +16,7 @@ static const struct param params[] = {
 
 static void feature_maps(struct graph *g, int image, int maps[SEGLINK_LAYERS])
 {
-    ssd_vgg_trunk(g, image, maps); /* conv4_3, normalised; fc7 */
+    ssd_vgg_trunk(g, image, 1, maps); /* conv4_3, normalised; fc7 */
     maps[2] = ssd_extra(g, maps[1], 8, 256, .out = 512, .kernel = 3, .stride = 2, .same = true);
     maps[3] = ssd_extra(g, maps[2], 9, 128, .out = 256, .kernel = 3, .stride = 2, .same = true);
     maps[4] = ssd_extra(g, maps[3], 10, 128, .out = 256, .kernel = 3, .stride = 2, .same = true);

@@ -3,6 +3,7 @@
  * SSD300: Liu et al., "SSD: Single Shot MultiBox Detector", ECCV 2016, on VGG16, 8732 priors. */
 #include <string.h>
 
+#include "workloads/lib/limits.h"
 #include "workloads/lib/vision/ssd.h"
 #include "workloads/lib/vision/ssd_vgg.h"
 #include "workloads/workload.h"
@@ -10,6 +11,8 @@
 static const char *const frameworks[] = {"caffe", "tensorflow", NULL};
 static const struct param params[] = {
     {"priors", "caffe", frameworks, "sides of the priors as the Caffe or the TensorFlow code"},
+    {"classes", "21", NULL, "with the background"},
+    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 
@@ -31,25 +34,60 @@ static const struct ssd caffe = {
 
 static const double tensorflow_sides[] = {21, 45, 99, 153, 207, 261, 315};
 
-static void build(struct graph *g, const struct workload_config *config)
+/* The feature maps, and what the heads on them need to know. */
+static struct ssd trunk(struct graph *g, const struct workload_config *config, int map[6])
 {
     struct ssd net = caffe;
     bool tensorflow = strcmp(config_text(config, "priors"), "tensorflow") == 0;
+    int64_t thin = config_int(config, "thin");
     if (tensorflow)
         for (int k = 0; k < net.maps; k++) {
             net.map[k].least = tensorflow_sides[k];
             net.map[k].most = tensorflow_sides[k + 1];
         }
-    int map[6];
+    net.classes = config_int(config, "classes");
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 300, 300),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    ssd_vgg_trunk(g, x, map); /* 38 x 38, 19 x 19 */
-    map[2] = ssd_extra(g, map[1], 6, 256, .out = 512, .kernel = 3, .stride = 2, .pad = 1);
-    map[3] = ssd_extra(g, map[2], 7, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
-    map[4] = ssd_extra(g, map[3], 8, 128, .out = 256, .kernel = 3); /* 5 x 5 -> 3 x 3 */
-    map[5] = ssd_extra(g, map[4], 9, 128, .out = 256, .kernel = 3);
+    if (!at_least(g, "classes", net.classes, 2))
+        return net;
+    int64_t few = 128 / thin, many = 256 / thin;
+    ssd_vgg_trunk(g, x, thin, map); /* 38 x 38, 19 x 19 */
+    map[2] = ssd_extra(g, map[1], 6, many, .out = 2 * many, .kernel = 3, .stride = 2, .pad = 1);
+    map[3] = ssd_extra(g, map[2], 7, few, .out = many, .kernel = 3, .stride = 2, .pad = 1);
+    map[4] = ssd_extra(g, map[3], 8, few, .out = many, .kernel = 3); /* 5 x 5 -> 3 x 3 */
+    map[5] = ssd_extra(g, map[4], 9, few, .out = many, .kernel = 3);
+    return net;
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int map[6] = {NONE};
+    struct ssd net = trunk(g, config, map);
     ssd_detect(g, &net, map);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    int map[6] = {NONE};
+    struct ssd net = trunk(g, config, map);
+    ssd_learn(g, &net, map);
+}
+
+static const struct recipe recipe = SSD_RECIPE(1e-3, 120000, 80000, 100000, 120000);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = scenes_fill,
+    .quality = &quality_map,
+    .answers = "detections",
+    .targets = "objects",
+    .lesson = SCENES_LESSON,
+    .tiny = "thin=16,classes=5",
+    .tiny_batch = 4,
+    .tiny_rate = 0.002,
+    .tiny_steps = 60,
+};
 
 REGISTER(workload, ssd300_vgg16) = {
     .name = "ssd300_vgg16",
@@ -61,4 +99,5 @@ REGISTER(workload, ssd300_vgg16) = {
     .table1_batch = 16,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

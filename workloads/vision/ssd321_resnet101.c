@@ -5,13 +5,37 @@
 #include "workloads/lib/vision/dssd.h"
 #include "workloads/lib/vision/ssd.h"
 
+static const char *const names[DSSD_MAPS] = {"3b3", "5c", "6", "7", "8", "9"};
+
 static void build(struct graph *g, const struct workload_config *config)
 {
-    static const char *const names[DSSD_MAPS] = {"3b3", "5c", "6", "7", "8", "9"};
     int map[DSSD_MAPS];
-    dssd_trunk(g, config->batch, map);
+    dssd_trunk(g, config, map);
     dssd_detect(g, config, map, names);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    int map[DSSD_MAPS];
+    dssd_trunk(g, config, map);
+    dssd_learn(g, config, map, names);
+}
+
+static const struct recipe recipe = SSD_RECIPE(1e-3, 40000, 20000);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = scenes_fill,
+    .quality = &quality_map,
+    .answers = "detections",
+    .targets = "objects",
+    .lesson = SCENES_LESSON,
+    .tiny = "thin=16,offsets=centre",
+    .tiny_batch = 2,
+    .tiny_rate = 0.002,
+    .tiny_steps = 30,
+};
 
 REGISTER(workload, ssd321_resnet101) = {
     .name = "ssd321_resnet101",
@@ -22,4 +46,5 @@ REGISTER(workload, ssd321_resnet101) = {
     .params = ssd_offsets,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

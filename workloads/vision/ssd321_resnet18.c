@@ -2,6 +2,8 @@
  *
  * SSD321 on ResNet-18, as AI Matrix builds it with the network scripts of DSSD: heads directly on
  * the last maps of stages 3 to 5 and on one extra layer, 8 priors per cell, 17000 in all. */
+#include <string.h>
+
 #include "workloads/lib/vision/resnet.h"
 #include "workloads/lib/vision/ssd.h"
 #include "workloads/workload.h"
@@ -20,25 +22,59 @@ static const struct ssd ssd = {
             {"conv7", 301.74, 420.51, .step = 64, .offset = 26.5, .ratios = 3, .kernel = 3}},
 };
 
-static void build(struct graph *g, const struct workload_config *config)
+/* The four feature maps. */
+static struct ssd maps_of(struct graph *g, const struct workload_config *config, int map[4])
 {
-    static const struct resnet trunk = {.blocks = {2, 2, 2, 2},
-                                        .basic = true,
-                                        .project_all = true,
-                                        .epsilon = 1e-3,
-                                        .pool = {.kernel = 3, .stride = 2}};
+    struct resnet trunk = {.blocks = {2, 2, 2, 2},
+                           .basic = true,
+                           .project_all = true,
+                           .epsilon = 1e-3,
+                           .pool = {.kernel = 3, .stride = 2},
+                           .thin = config_int(config, "thin")};
     struct ssd net = ssd;
     ssd_set_offsets(&net, config);
     int stage[RESNET_STAGES];
+    int64_t many = 512 / trunk.thin;
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 321, 321),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     x = resnet_taps(g, x, &trunk, stage);
-    struct conv2d conv6 = {"conv6", .out = 256, .kernel = 1};
-    struct conv2d conv7 = {"conv7", .out = 512, .kernel = 3, .stride = 2, .pad = 1};
+    struct conv2d conv6 = {"conv6", .out = many / 2, .kernel = 1};
+    struct conv2d conv7 = {"conv7", .out = many, .kernel = 3, .stride = 2, .pad = 1};
     x = relu(g, conv_bn(g, x, &conv6, trunk.epsilon, 1.0));
-    x = relu(g, conv_bn(g, x, &conv7, trunk.epsilon, 1.0));
-    ssd_detect(g, &net, (int[]){stage[1], stage[2], stage[3], x});
+    map[3] = relu(g, conv_bn(g, x, &conv7, trunk.epsilon, 1.0));
+    memcpy(map, stage + 1, 3 * sizeof(*map));
+    return net;
 }
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int map[4];
+    struct ssd net = maps_of(g, config, map);
+    ssd_detect(g, &net, map);
+}
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    int map[4];
+    struct ssd net = maps_of(g, config, map);
+    ssd_learn(g, &net, map);
+}
+
+static const struct recipe recipe = SSD_RECIPE(1e-3, 120000, 80000, 100000, 120000);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = scenes_fill,
+    .quality = &quality_map,
+    .answers = "detections",
+    .targets = "objects",
+    .lesson = SCENES_LESSON,
+    .tiny = "thin=8,offsets=centre",
+    .tiny_batch = 2,
+    .tiny_rate = 0.002,
+    .tiny_steps = 30,
+};
 
 REGISTER(workload, ssd321_resnet18) = {
     .name = "ssd321_resnet18",
@@ -49,4 +85,5 @@ REGISTER(workload, ssd321_resnet18) = {
     .params = ssd_offsets,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

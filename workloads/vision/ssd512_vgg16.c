@@ -5,6 +5,11 @@
 #include "workloads/lib/vision/ssd_vgg.h"
 #include "workloads/workload.h"
 
+static const struct param params[] = {
+    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
+    {.name = NULL},
+};
+
 static const struct ssd net = {
     .image = 512,
     .classes = 21,
@@ -21,19 +26,48 @@ static const struct ssd net = {
             {"conv12_2", 460.8, 542.72, .step = 512, .offset = 0.5, .ratios = 1, .kernel = 3}},
 };
 
+static void trunk(struct graph *g, const struct workload_config *config, int map[7])
+{
+    int64_t thin = config_int(config, "thin"), few = 128 / thin, many = 256 / thin;
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 512, 512),
+                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    ssd_vgg_trunk(g, x, thin, map); /* 64 x 64, 32 x 32 */
+    map[2] = ssd_extra(g, map[1], 8, many, .out = 2 * many, .kernel = 3, .stride = 2, .pad = 1);
+    map[3] = ssd_extra(g, map[2], 9, few, .out = many, .kernel = 3, .stride = 2, .pad = 1);
+    map[4] = ssd_extra(g, map[3], 10, few, .out = many, .kernel = 3, .stride = 2, .pad = 1);
+    map[5] = ssd_extra(g, map[4], 11, few, .out = many, .kernel = 3, .stride = 2, .pad = 1);
+    map[6] = ssd_extra(g, map[5], 12, few, .out = many, .kernel = 4, .pad = 1); /* 2 x 2 -> 1 x 1 */
+}
+
 static void build(struct graph *g, const struct workload_config *config)
 {
     int map[7];
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 512, 512),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    ssd_vgg_trunk(g, x, map); /* 64 x 64, 32 x 32 */
-    map[2] = ssd_extra(g, map[1], 8, 256, .out = 512, .kernel = 3, .stride = 2, .pad = 1);
-    map[3] = ssd_extra(g, map[2], 9, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
-    map[4] = ssd_extra(g, map[3], 10, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
-    map[5] = ssd_extra(g, map[4], 11, 128, .out = 256, .kernel = 3, .stride = 2, .pad = 1);
-    map[6] = ssd_extra(g, map[5], 12, 128, .out = 256, .kernel = 4, .pad = 1); /* 2 x 2 -> 1 x 1 */
+    trunk(g, config, map);
     ssd_detect(g, &net, map);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    int map[7];
+    trunk(g, config, map);
+    ssd_learn(g, &net, map);
+}
+
+static const struct recipe recipe = SSD_RECIPE(1e-3, 120000, 80000, 100000, 120000);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = scenes_fill,
+    .quality = &quality_map,
+    .answers = "detections",
+    .targets = "objects",
+    .lesson = SCENES_LESSON,
+    .tiny = "thin=16",
+    .tiny_batch = 2,
+    .tiny_rate = 0.002,
+    .tiny_steps = 60,
+};
 
 REGISTER(workload, ssd512_vgg16) = {
     .name = "ssd512_vgg16",
@@ -41,7 +75,8 @@ REGISTER(workload, ssd512_vgg16) = {
     .task = "object detection",
     .summary = "SSD512 on VGG16, 21 classes (PASCAL VOC), with detection output",
     .source = "Liu et al., ECCV 2016; AI Matrix SSD_Tensorflow nets/ssd_vgg_512.py",
-    .params = NULL,
+    .params = params,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

@@ -17,7 +17,7 @@ static int network(struct graph *g, const struct workload_config *config)
     int64_t size = config_int(config, "image"), hidden = config_int(config, "hidden");
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    x = vgg16_stages(g, x, 1, 5);
+    x = vgg16_stages(g, x, 5, VGG_FIRST);
     x = flatten(g, vgg16_pool(g, x));
     x = relu(g, dense(g, x, "fc6", hidden));
     x = relu(g, dense(g, x, "fc7", hidden));

@@ -26,12 +26,14 @@ int dssd_conv(struct graph *g, int x, const struct conv2d *c)
 }
 
 /* k x k 1024 beside k x k 256 -> 3x3 256 -> 1x1 1024, added. */
-static int residual(struct graph *g, int x, const char *name, int64_t kernel, int64_t stride)
+static int residual(struct graph *g, int x, const char *name, int64_t kernel, int64_t stride,
+                    int64_t thin)
 {
-    struct conv2d branch1 = {name_of(g, "%s_branch1", name), .out = 1024, .kernel = kernel};
-    struct conv2d branch2a = {name_of(g, "%s_branch2a", name), .out = 256, .kernel = kernel};
-    struct conv2d branch2b = {name_of(g, "%s_branch2b", name), .out = 256, .kernel = 3, .pad = 1};
-    struct conv2d branch2c = {name_of(g, "%s_branch2c", name), .out = 1024, .kernel = 1};
+    int64_t many = 1024 / thin, few = 256 / thin;
+    struct conv2d branch1 = {name_of(g, "%s_branch1", name), .out = many, .kernel = kernel};
+    struct conv2d branch2a = {name_of(g, "%s_branch2a", name), .out = few, .kernel = kernel};
+    struct conv2d branch2b = {name_of(g, "%s_branch2b", name), .out = few, .kernel = 3, .pad = 1};
+    struct conv2d branch2c = {name_of(g, "%s_branch2c", name), .out = many, .kernel = 1};
     branch1.stride = branch2a.stride = stride;
 
     int shortcut = conv_bn(g, x, &branch1, DSSD_EPSILON, 0.7);
@@ -39,34 +41,53 @@ static int residual(struct graph *g, int x, const char *name, int64_t kernel, in
     return relu(g, add(g, shortcut, conv_bn(g, x, &branch2c, DSSD_EPSILON, 0.7)));
 }
 
-void dssd_trunk(struct graph *g, int64_t batch, int maps[DSSD_MAPS])
+void dssd_trunk(struct graph *g, const struct workload_config *config, int maps[DSSD_MAPS])
 {
-    static const struct resnet trunk = {.blocks = {3, 4, 23, 3},
-                                        .epsilon = DSSD_EPSILON,
-                                        .branch_gain = 0.25,
-                                        .pool = {.kernel = 3, .stride = 2},
-                                        .last_stride = 1,
-                                        .last_dilation = 2};
+    int64_t thin = config_int(config, "thin");
+    struct resnet trunk = {.blocks = {3, 4, 23, 3},
+                           .epsilon = DSSD_EPSILON,
+                           .branch_gain = 0.25,
+                           .pool = {.kernel = 3, .stride = 2},
+                           .last_stride = 1,
+                           .last_dilation = 2,
+                           .thin = thin};
     int stage[RESNET_STAGES];
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(batch, 3, 321, 321),
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 321, 321),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     maps[1] = resnet_taps(g, x, &trunk, stage);
     maps[0] = stage[1];
-    maps[2] = residual(g, maps[1], "res6", 2, 2);
-    maps[3] = residual(g, maps[2], "res7", 2, 2);
-    maps[4] = residual(g, maps[3], "res8", 3, 1);
-    maps[5] = residual(g, maps[4], "res9", 3, 1);
+    maps[2] = residual(g, maps[1], "res6", 2, 2, thin);
+    maps[3] = residual(g, maps[2], "res7", 2, 2, thin);
+    maps[4] = residual(g, maps[3], "res8", 3, 1, thin);
+    maps[5] = residual(g, maps[4], "res9", 3, 1, thin);
+}
+
+/* A prediction module on each map. */
+static struct ssd predict(struct graph *g, const struct workload_config *config,
+                          const int maps[DSSD_MAPS], const char *const names[DSSD_MAPS],
+                          int heads[DSSD_MAPS])
+{
+    struct ssd net = ssd;
+    ssd_set_offsets(&net, config);
+    for (int k = 0; k < DSSD_MAPS; k++) {
+        net.map[k].name = name_of(g, "head_%s", names[k]);
+        heads[k] = residual(g, maps[k], net.map[k].name, 1, 1, config_int(config, "thin"));
+    }
+    return net;
 }
 
 void dssd_detect(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
                  const char *const names[DSSD_MAPS])
 {
-    struct ssd net = ssd;
-    int head[DSSD_MAPS];
-    ssd_set_offsets(&net, config);
-    for (int k = 0; k < DSSD_MAPS; k++) {
-        net.map[k].name = name_of(g, "head_%s", names[k]);
-        head[k] = residual(g, maps[k], net.map[k].name, 1, 1);
-    }
-    ssd_detect(g, &net, head);
+    int heads[DSSD_MAPS];
+    struct ssd net = predict(g, config, maps, names, heads);
+    ssd_detect(g, &net, heads);
+}
+
+void dssd_learn(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
+                const char *const names[DSSD_MAPS])
+{
+    int heads[DSSD_MAPS];
+    struct ssd net = predict(g, config, maps, names, heads);
+    ssd_learn(g, &net, heads);
 }

@@ -11,14 +11,15 @@ enum { DSSD_MAPS = 6 };
 #define DSSD_EPSILON 1e-3 /* of the batch norms */
 
 /* Image and trunk: res3b3 (40 x 40), res5c (20), res6 (10), res7 (5), res8 (3), res9 (1). */
-void dssd_trunk(struct graph *g, int64_t batch, int maps[DSSD_MAPS]);
+void dssd_trunk(struct graph *g, const struct workload_config *config, int maps[DSSD_MAPS]);
 
 /* Convolution, batch norm, ReLU. */
 int dssd_conv(struct graph *g, int x, const struct conv2d *c);
-/* A prediction module on each map, then heads, priors (parameter ssd_offsets) and detection output.
- * names are those of the
- * maps: "5c" gives head_5c. */
+/* A prediction module on each map, then heads, priors (parameters ssd_offsets) and detection
+ * output, or the loss. names are those of the maps: "5c" gives head_5c. */
 void dssd_detect(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
                  const char *const names[DSSD_MAPS]);
+void dssd_learn(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
+                const char *const names[DSSD_MAPS]);
 
 #endif

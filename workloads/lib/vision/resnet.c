@@ -62,7 +62,8 @@ static int basic(struct graph *g, int x, const struct block *b, const struct res
 
 int resnet_taps(struct graph *g, int image, const struct resnet *net, int taps[RESNET_STAGES])
 {
-    struct conv2d conv1 = {"conv1", .out = 64, .kernel = 7, .stride = 2, .pad = 3};
+    int64_t width = 64 / (net->thin ? net->thin : 1);
+    struct conv2d conv1 = {"conv1", .out = width, .kernel = 7, .stride = 2, .pad = 3};
     conv1.bias = net->bias;
     struct window2d pool = {.kernel = 3, .stride = 2, .bottom = 1, .right = 1};
     int x = relu(g, conv_bn(g, image, &conv1, net->epsilon, 1.0));
@@ -72,7 +73,7 @@ int resnet_taps(struct graph *g, int image, const struct resnet *net, int taps[R
         int64_t stride = last && net->last_stride ? net->last_stride : stage > 0 ? 2 : 1;
         for (int k = 0; k < net->blocks[stage]; k++) {
             struct block b = {.name = name_of(g, "stage%d.block%d", stage + 2, k + 1),
-                              .width = (int64_t)64 << stage,
+                              .width = width << stage,
                               .stride = k == 0 ? stride : 1,
                               .dilation = last && net->last_dilation ? net->last_dilation : 1,
                               .project = k == 0 && (stage || !net->basic || net->project_all)};

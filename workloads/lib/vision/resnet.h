@@ -19,6 +19,7 @@ struct resnet {
     struct window2d pool;      /* kernel 0: 3x3/2, one more pixel at the bottom and right */
     int64_t last_stride;       /* of the last stage; 0: 2 */
     int64_t last_dilation;     /* of the 3x3 convolutions of the last stage; 0: 1 */
+    int64_t thin;              /* what all channels are divided by; 0: 1 */
 };
 
 /* [N, 3, S, S] -> [N, 2048, S/32, S/32] */

@@ -4,15 +4,23 @@
 #include <math.h>
 #include <string.h>
 
-/* What decides how many boxes there are to suppress: with these the background wins nearly
- * everywhere, as in a trained detector, and some hundred boxes per class pass the threshold. */
+#include "workloads/lib/losses.h"
+#include "workloads/lib/vision/detector_loss.h"
+#include "workloads/lib/vision/scenes.h"
+
+/* Of a detector that does not learn. What decides how many boxes there are to suppress: with these
+ * the background wins nearly everywhere, as in a trained detector, and some hundred boxes per class
+ * pass the threshold. */
 static const float background_bias = 9.0f;
 static const double conf_spread = 2.0, loc_spread = 0.7; /* deviations of scores and offsets */
+
+const char *const ssd_thin[] = {"1", "2", "4", "8", "16", NULL};
 
 static const char *const offsets[] = {"repository", "centre", NULL};
 const struct param ssd_offsets[] = {
     {"offsets", "repository", offsets,
      "centres of the priors: as the repository's script computes them, or of the cells"},
+    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 
@@ -35,12 +43,12 @@ static int64_t priors_per_cell(const struct ssd_map *m)
     return 2 + 2 * m->ratios;
 }
 
-/* Zero but for the background's entry of each prior. */
+/* Zero; where nothing is learnt, but for the background's entry of each prior. */
 static int conf_bias(struct graph *g, const char *name, int64_t out, int64_t classes)
 {
     float *data = arena_array(&g->arena, (size_t)out, sizeof(*data));
     int bias = graph_param(g, name, DTYPE_F32, shape_of(out), (struct fill){.kind = FILL_CONST});
-    if (data)
+    if (data && !g->training)
         for (int64_t k = 0; k < out; k += classes)
             data[k] = background_bias;
     if (!g->failed)
@@ -55,8 +63,10 @@ static int head(struct graph *g, int x, const struct ssd_map *m, const char *par
     bool conf = each != 4;
     int64_t k = m->kernel, pad = k / 2, out = priors_per_cell(m) * each;
     const char *name = name_of(g, "%s_mbox_%s", m->name, part);
-    /* Variance s^2 / fan in; features after a ReLU have a mean square near 1. */
-    double bound = (conf ? conf_spread : loc_spread) * sqrt(3.0 / (double)(in.dim[1] * k * k));
+    /* Variance s^2 / fan in; features after a ReLU have a mean square near 1. Those that learn
+     * begin with Xavier's, as published. */
+    double wide = g->training ? 1 : conf ? conf_spread : loc_spread;
+    double bound = wide * sqrt(3.0 / (double)(in.dim[1] * k * k));
     struct fill spread = {.kind = FILL_UNIFORM, .a = -bound, .b = bound};
     struct fill small = {.kind = FILL_UNIFORM, .a = -0.05, .b = 0.05};
     int w = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(out, in.dim[1], k, k),
@@ -119,17 +129,30 @@ static int priors(struct graph *g, const struct ssd *net, const int *features)
     return data ? graph_const(g, "priors", DTYPE_F32, shape_of(count, 4), data) : NONE;
 }
 
-void ssd_detect(struct graph *g, const struct ssd *net, const int *features)
+/* What the convolutions say at every prior. */
+struct said {
+    int locations, logits, priors; /* [N, P, 4], [N, P, classes], [P, 4] */
+};
+
+static struct said say(struct graph *g, const struct ssd *net, const int *features)
 {
-    int loc[SSD_MAPS], conf[SSD_MAPS], found[2] = {NONE, NONE};
+    int loc[SSD_MAPS], conf[SSD_MAPS];
     for (int k = 0; k < net->maps; k++) {
         loc[k] = head(g, features[k], &net->map[k], "loc", 4);
         conf[k] = head(g, features[k], &net->map[k], "conf", net->classes);
     }
-    int locations = concat(g, 1, net->maps, loc);
-    int scores = softmax(g, concat(g, 1, net->maps, conf), 2);
+    struct said said;
+    said.locations = concat(g, 1, net->maps, loc);
+    said.logits = concat(g, 1, net->maps, conf);
+    said.priors = priors(g, net, features);
+    return said;
+}
+
+static void detect(struct graph *g, const struct ssd *net, const struct said *said)
+{
+    int found[2] = {NONE, NONE}, scores = softmax(g, said->logits, 2);
     graph_node_many(g, "DetectionOutput", "detection_out",
-                    INPUTS(locations, scores, priors(g, net, features)),
+                    INPUTS(said->locations, scores, said->priors),
                     ATTRS(attr_int("top_k", net->top_k), attr_int("keep", 200),
                           attr_float("score_threshold", net->score_threshold),
                           attr_float("iou_threshold", 0.45)),
@@ -138,4 +161,33 @@ void ssd_detect(struct graph *g, const struct ssd *net, const int *features)
     graph_rename(g, found[1], "detection_count");
     graph_output(g, found[0]);
     graph_output(g, found[1]);
+}
+
+void ssd_detect(struct graph *g, const struct ssd *net, const int *features)
+{
+    struct said said = say(g, net, features);
+    detect(g, net, &said);
+}
+
+/* ---- training ---- */
+
+void ssd_learn(struct graph *g, const struct ssd *net, const int *features)
+{
+    int64_t n = shape_at(g, features[0])->dim[0];
+    int objects = scenes_objects(g, n, net->classes), target[2];
+    int boxes = slice(g, objects, (struct range){.axis = 2, .start = 0, .stop = 4});
+    int labels = slice(g, objects, (struct range){.axis = 2, .start = 4, .stop = SCENE_NUMBERS});
+    labels = cast(g, reshape(g, labels, 2, (const int64_t[]){n, SCENE_OBJECTS}), DTYPE_I64);
+    struct said said = say(g, net, features);
+    graph_node_many(g, "MatchPriors", "match", INPUTS(boxes, labels, said.priors),
+                    ATTRS(attr_float("threshold", 0.5)), 2, target);
+    int positive = is_positive(g, target[0]);
+    int matched = binary(g, "Max", sum_of(g, positive), graph_const_f32(g, 1));
+    int class = sum_of_hard(g, class_losses(g, said.logits, target[0]), target[0], 3);
+    int place = place_loss(g, said.locations, target[1], positive);
+    int loss = binary(g, "Div", add(g, class, place), matched);
+    graph_rename(g, loss, "loss");
+    graph_output(g, loss);
+    if (!g->training)
+        detect(g, net, &said);
 }

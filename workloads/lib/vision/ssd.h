@@ -5,7 +5,7 @@
 #define WORKLOADS_LIB_SSD_H
 
 #include "workloads/lib/layers.h"
-#include "workloads/workload.h"
+#include "workloads/lib/vision/scenes.h"
 
 enum { SSD_MAPS = 7, SSD_RATIOS = 3 };
 
@@ -31,12 +31,34 @@ struct ssd {
     struct ssd_map map[SSD_MAPS];
 };
 
-/* Parameter of the nets whose scripts write the priors' offsets in pixels, where Caffe multiplies
- * them by the step; offsets=centre makes them 0.5. */
+/* What the parameter thin may be: all channels of a trunk are divided by it, so that it learns
+ * within seconds. */
+extern const char *const ssd_thin[];
+
+/* Parameters of the nets on ResNets: ssd_thin, and that of those whose scripts write the priors'
+ * offsets in pixels, where Caffe multiplies them by the step; offsets=centre makes them 0.5. */
 extern const struct param ssd_offsets[];
 void ssd_set_offsets(struct ssd *net, const struct workload_config *config);
 
 /* From the maps' feature values to the outputs "detections" [N, 200, 7] and "detection_count". */
 void ssd_detect(struct graph *g, const struct ssd *net, const int *features);
+/* Momentum as in Caffe's scripts: the rate falls to a tenth at each of the steps. */
+#define SSD_RECIPE(rate_, steps_, ...)                                                             \
+    {                                                                                              \
+        .optimiser = "momentum", .attrs = {{.name = "momentum", .kind = ATTR_FLOAT, .f = 0.9}},    \
+        .decay = 5e-4,                                                                             \
+        .schedule = {.kind = SCHEDULE_MULTISTEP,                                                   \
+                     .rate = (rate_),                                                              \
+                     .factor = 0.1,                                                                \
+                     .at = {__VA_ARGS__},                                                          \
+                     .steps = (steps_)},                                                           \
+        .source = "Liu et al., ECCV 2016; AI Matrix SSD_VGG16_Caffe",                              \
+    }
+
+/* To the loss, with the input "objects" (workloads/lib/vision/scenes.h): the softmax's
+ * cross-entropy of positive priors and of three times as many negative ones, and smooth L1 of
+ * offsets, by the number of positive priors. A network that is judged has the outputs of
+ * ssd_detect, too. */
+void ssd_learn(struct graph *g, const struct ssd *net, const int *features);
 
 #endif

@@ -15,16 +15,18 @@ static int normalise(struct graph *g, int x, const char *name)
     return mul(g, x, scale);
 }
 
-void ssd_vgg_trunk(struct graph *g, int image, int features[2])
+void ssd_vgg_trunk(struct graph *g, int image, int64_t thin, int features[2])
 {
-    int x = vgg16_stages(g, image, 1, 3);
-    x = vgg16_stage(g, vgg16_pool(g, x), 4);
+    int64_t first = VGG_FIRST / thin;
+    int x = vgg16_stages(g, image, 3, first);
+    x = vgg16_stage(g, vgg16_pool(g, x), 4, first);
     features[0] = normalise(g, x, "conv4_3_norm");
-    x = vgg16_stage(g, vgg16_pool(g, x), 5);
+    x = vgg16_stage(g, vgg16_pool(g, x), 5, first);
     x = max_pool(g, x, (struct window2d){3, 1, 1, 1, 1, 1});
-    x = relu(g, conv2d(g, x, .name = "fc6", .out = 1024, .kernel = 3, .pad = 6, .dilation = 6,
-                       .bias = true));
-    features[1] = relu(g, conv2d(g, x, .name = "fc7", .out = 1024, .kernel = 1, .bias = true));
+    x = relu(g, conv2d(g, x, .name = "fc6", .out = 1024 / thin, .kernel = 3, .pad = 6,
+                       .dilation = 6, .bias = true));
+    features[1] =
+        relu(g, conv2d(g, x, .name = "fc7", .out = 1024 / thin, .kernel = 1, .bias = true));
 }
 
 int ssd_vgg_extra(struct graph *g, int x, int number, int64_t reduce, const struct conv2d *c)

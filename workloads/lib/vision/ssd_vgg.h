@@ -6,8 +6,10 @@
 
 #include "workloads/lib/layers.h"
 
-/* Writes the first two feature maps: conv4_3, normalised, and fc7. */
-void ssd_vgg_trunk(struct graph *g, int image, int features[2]);
+/* Writes the first two feature maps: conv4_3, normalised, and fc7. All channels are divided by
+ * thin.
+ */
+void ssd_vgg_trunk(struct graph *g, int image, int64_t thin, int features[2]);
 
 /* "conv6_1": 1x1, "conv6_2": what c says, each with bias and ReLU. */
 int ssd_vgg_extra(struct graph *g, int x, int number, int64_t reduce, const struct conv2d *c);

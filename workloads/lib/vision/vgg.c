@@ -7,21 +7,19 @@ int vgg_conv(struct graph *g, int x, const char *name, int64_t out, int64_t kern
                           .bias = true));
 }
 
-int vgg16_stage(struct graph *g, int x, int stage)
+int vgg16_stage(struct graph *g, int x, int stage, int64_t first)
 {
-    int64_t channels = 64; /* 64, 128, 256, 512, 512 */
-    for (int k = 1; k < stage && channels < 512; k++)
-        channels *= 2;
+    int64_t channels = first << (stage < 4 ? stage - 1 : 3); /* 64, 128, 256, 512, 512 */
     int convs = stage <= 2 ? 2 : 3;
     for (int k = 1; k <= convs; k++)
         x = vgg_conv(g, x, name_of(g, "conv%d_%d", stage, k), channels, 3);
     return x;
 }
 
-int vgg16_stages(struct graph *g, int x, int first, int last)
+int vgg16_stages(struct graph *g, int x, int last, int64_t first)
 {
-    for (int stage = first; stage <= last; stage++) {
-        x = vgg16_stage(g, x, stage);
+    for (int stage = 1; stage <= last; stage++) {
+        x = vgg16_stage(g, x, stage, first);
         if (stage < last)
             x = vgg16_pool(g, x);
     }

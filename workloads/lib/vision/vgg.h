@@ -8,10 +8,14 @@
 /* Convolution of width `kernel`, bias and ReLU; no padding but that of an odd kernel. */
 int vgg_conv(struct graph *g, int x, const char *name, int64_t out, int64_t kernel);
 
+enum {
+    VGG_FIRST = 64
+}; /* channels of stage 1, as published; stages 4 and 5 have eight times that */
+
 /* Stage 1 to 5: its two or three convolutions "conv3_1" ..., each with ReLU; no pooling. */
-int vgg16_stage(struct graph *g, int x, int stage);
-/* Stages first to last with 2x2 max pooling between them, none after the last. */
-int vgg16_stages(struct graph *g, int x, int first, int last);
+int vgg16_stage(struct graph *g, int x, int stage, int64_t first);
+/* Stages 1 to last with 2x2 max pooling between them, none after the last. */
+int vgg16_stages(struct graph *g, int x, int last, int64_t first);
 /* max, 2x2/2; an odd row or column counts as half a window: Caffe's rounding and TensorFlow's SAME
  * are one here. */
 int vgg16_pool(struct graph *g, int x);

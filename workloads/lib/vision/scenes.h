@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Made-up scenes for detectors: up to four objects of some size and place on a ground of waves
+ * under noise. A class is a shape in a colour; objects lie beside each other, or hide little of
+ * each other. */
+#ifndef WORKLOADS_LIB_SCENES_H
+#define WORKLOADS_LIB_SCENES_H
+
+#include "workloads/lib/lessons.h"
+
+/* Of an object: corners x1, y1, x2, y2 in parts of the image, and the class from 1 on; class 0:
+ * there is none. */
+enum { SCENE_OBJECTS = 8, SCENE_NUMBERS = 5 };
+
+#define SCENES_LESSON "where objects lie in a scene, and which shape and colour they have"
+
+/* The input "objects" [N, SCENE_OBJECTS, SCENE_NUMBERS]; classes: with the background. */
+int scenes_objects(struct graph *g, int64_t batch, int64_t classes);
+/* Inputs "image" [N, 3, H, W] and "objects". */
+void scenes_fill(const struct batch *batch);
+
+/* Mean average precision of rows [N, rows, 7] as DetectionOutput gives them: an object is found by
+ * the best row of its class that overlaps it by half and found no other (Everingham et al., "The
+ * PASCAL Visual Object Classes Challenge", IJCV 2010; area under the curve). */
+extern const struct quality quality_map;
+
+#endif
