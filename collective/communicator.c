@@ -208,6 +208,12 @@ void communicator_close(struct comm *comm)
     comm->state = NULL;
 }
 
+void communicator_prefer(struct comm *comm, const struct algorithm *algorithm)
+{
+    struct communicator *self = comm->state;
+    self->options.algorithm = algorithm;
+}
+
 bool communicator_idle(const struct comm *comm)
 {
     const struct communicator *self = comm->state;

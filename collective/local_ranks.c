@@ -3,6 +3,7 @@
 #include "collective/local_ranks.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +28,32 @@ struct launch {
     struct error first;  /* failure */
 };
 
+/* Each rank gets its part of this process's CPUs, where there are enough: ranks that share one do
+ * not move at the same time. */
+static void take_cpus(int rank, int ranks)
+{
+    cpu_set_t all, own;
+    CPU_ZERO(&own);
+    if (sched_getaffinity(0, sizeof(all), &all) != 0 || CPU_COUNT(&all) < ranks)
+        return;
+    int count = CPU_COUNT(&all), seen = 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE && seen < count; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        if (seen * ranks / count == rank)
+            CPU_SET(cpu, &own);
+        seen++;
+    }
+    sched_setaffinity(0, sizeof(own), &own);
+}
+
 static _Noreturn void rank_main(const struct launch *launch, int rank, pid_t parent)
 {
     struct error *err = &launch->errors[rank];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1); /* it was killed meanwhile */
+    take_cpus(rank, launch->run->ranks);
     enum status status = launch->run->body(launch->run->context, launch->group, rank, err);
     if (status != STATUS_OK && !err->message[0])
         FAIL(err, status, "failed without a reason");

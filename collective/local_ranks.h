@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ranks as processes of this machine: forked from this one, waited for, and gone when the function
- * returns, whatever became of them. When this process is killed they go with it. */
+ * returns, whatever became of them. They share its CPUs evenly, where each can have one. When this
+ * process is killed they go with it. */
 #ifndef COLLECTIVE_LOCAL_RANKS_H
 #define COLLECTIVE_LOCAL_RANKS_H
 

@@ -4,9 +4,9 @@
  * mapping, which has no name and goes with the last of them, however it ends: a ring of bytes for
  * each pair of ranks and lane (channel.h), of which only what is used takes memory.
  *
- * A rank that has nothing to do spins for a moment where each rank has a CPU of its own, lets
- * others run, and then sleeps on its bell, which whoever moves bytes from or to it rings. Ranks
- * that wait show that they are alive; so when a deadline passes, those who were silent are known.
+ * A rank that has nothing to do spins for a moment, lets others run for a while, and then sleeps on
+ * its bell, which whoever moves bytes from or to it rings. Ranks that wait show that they are
+ * alive; so when a deadline passes, those who were silent are known.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,9 +25,9 @@
 
 enum {
     CAPACITY = 128 << 10, /* of a ring: a few of them lie in a cache of the second level */
-    SPINS = 2000,         /* some tens of microseconds */
-    YIELDS = 20,
-    LOOK_EVERY = 64, /* spins between two looks at the clock */
+    SPINS = 100,          /* a moment: the peer may be waiting for this very CPU */
+    AWAKE = 300,          /* until then let others run, then sleep */
+    LOOK_EVERY = 64,      /* attempts between two looks at the clock */
 };
 
 enum seat_state { SEAT_EMPTY, SEAT_TAKEN, SEAT_LEFT };
@@ -60,7 +60,6 @@ struct group {
 struct link_state {
     uint64_t since_ns; /* nothing has moved */
     uint32_t bell;     /* as it was when sleeping was announced */
-    int spins;
 };
 
 static void ring_bell(struct seat *seat)
@@ -118,23 +117,12 @@ static void shm_announce(struct group *group, int rank, const char *text)
         ring_bell(&group->seats[k]);
 }
 
-/* Spinning pays when nobody needs the CPU. */
-static int spins_of(int ranks)
-{
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    if (sched_getaffinity(0, sizeof(mask), &mask) != 0)
-        return 0;
-    return ranks <= CPU_COUNT(&mask) ? SPINS : 0;
-}
-
 static enum status shm_open_link(struct link *link, struct error *err)
 {
     struct link_state *state = calloc(1, sizeof(*state));
     if (!state)
         return FAIL_NO_MEMORY(err);
     struct seat *seat = &link->group->seats[link->rank];
-    state->spins = spins_of(link->group->ranks);
     atomic_store(&seat->alive_ns, clock_now_ns());
     atomic_store(&seat->state, SEAT_TAKEN);
     link->ranks = link->group->ranks;
@@ -247,11 +235,10 @@ static enum status shm_wait(struct link *link, unsigned idle, const struct await
 {
     struct link_state *state = link->state;
     struct seat *seat = &link->group->seats[link->rank];
-    unsigned awake = (unsigned)state->spins + YIELDS;
     uint32_t failed = atomic_load_explicit(&link->group->shared->failed, memory_order_acquire);
     if (failed)
         return FAIL(err, STATUS_FAILED, "%s", link->group->seats[failed - 1].failure);
-    if (idle % LOOK_EVERY == 0 || idle > awake) {
+    if (idle % LOOK_EVERY == 0 || idle > AWAKE) {
         uint64_t now = clock_now_ns();
         atomic_store_explicit(&seat->alive_ns, now, memory_order_relaxed);
         if (idle == 0)
@@ -259,11 +246,11 @@ static enum status shm_wait(struct link *link, unsigned idle, const struct await
         if (now - state->since_ns > link->group->options.deadline_ns)
             blame(link, awaited, now);
     }
-    if (idle < (unsigned)state->spins) {
+    if (idle < SPINS) {
         relax();
-    } else if (idle < awake) {
+    } else if (idle < AWAKE) {
         sched_yield();
-    } else if ((idle - awake) % 2 == 0) { /* the caller looks once more before this rank sleeps */
+    } else if ((idle - AWAKE) % 2 == 0) { /* the caller looks once more before this rank sleeps */
         state->bell = atomic_load(&seat->bell);
         atomic_store(&seat->sleeping, 1);
         atomic_thread_fence(memory_order_seq_cst);

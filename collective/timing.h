@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long operations take between ranks of this machine, and whether their results are exact. In
+ * the manner of nccl-tests: operations back to back, in blocks long enough to be timed; a block's
+ * time is that of the slowest rank. */
+#ifndef COLLECTIVE_TIMING_H
+#define COLLECTIVE_TIMING_H
+
+#include "collective/communicator.h"
+
+enum { TIMING_BLOCKS = 9 };
+
+struct timing_case {
+    const struct algorithm *algorithm; /* NULL: chosen by size */
+    enum comm_operation operation;
+    enum comm_reduction reduction;
+    enum dtype dtype;
+    int64_t bytes; /* of the whole operation: call_whole_count */
+    int root;
+    bool in_place;
+    bool copies; /* no operation: each rank copies `bytes` from its input to its output */
+};
+
+struct timing {
+    enum status status; /* OK, or UNSUPPORTED with the reason */
+    struct error reason;
+    char algorithm[32]; /* that was taken */
+    int64_t bytes;      /* as few elements more or less as ranks need for equal parts */
+    double seconds;     /* of one operation: the median of blocks */
+    double fastest, slowest;
+    int64_t per_block;         /* operations */
+    int64_t wrong;             /* elements of all ranks, of one operation before the blocks */
+    struct schedule_work work; /* of rank 0; elements */
+};
+
+struct timing_options {
+    const struct backend *backend;
+    int ranks;
+    uint64_t deadline_ns;
+    uint64_t block_ns;
+    struct schedule_options schedule; /* a field that is 0: chosen by size */
+};
+
+/* One result for each case, all by the same processes. */
+enum status timing_run(const struct timing_options *options, const struct timing_case *cases,
+                       int count, struct timing *results, struct error *err);
+
+/* Bytes per second as nccl-tests define them: of the algorithm, bytes / time; of the bus, what each
+ * rank must send for it at least, which does not depend on the number of ranks. */
+double timing_algorithm_rate(const struct timing *timing);
+double timing_bus_rate(const struct timing *timing, enum comm_operation operation, int ranks);
+
+#endif

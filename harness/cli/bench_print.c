@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/cli/bench_print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/text/json.h"
+#include "base/text/table.h"
+#include "collective/fit.h"
+
+/* Copying once what an operation is about: no rank can do with less than that. NAN: not timed. */
+static double copy_seconds(const struct bench_part *part, int64_t bytes)
+{
+    for (int k = 0; k < part->count; k++)
+        if (part->cases[k].copies && part->cases[k].bytes == bytes)
+            return part->results[k].seconds;
+    return NAN;
+}
+
+static bool fit_of(const struct bench_part *part, const struct algorithm *algorithm,
+                   enum comm_operation operation, struct alpha_beta *out)
+{
+    struct fit_point points[64];
+    int count = 0;
+    for (int k = 0; k < part->count && count < ARRAY_COUNT(points); k++) {
+        const struct timing_case *c = &part->cases[k];
+        const struct timing *t = &part->results[k];
+        if (c->algorithm != algorithm || c->operation != operation || c->copies || c->in_place ||
+            t->status != STATUS_OK || t->work.messages == 0)
+            continue;
+        double bytes = (double)t->work.elements_sent * (double)dtype_size(c->dtype);
+        points[count++] = (struct fit_point){(double)t->work.messages, bytes, t->seconds};
+    }
+    return alpha_beta_fit(points, count, out);
+}
+
+/* Calls print for each algorithm and operation that a model could be fitted for. */
+static void each_fit(const struct bench_part *part,
+                     void (*print)(void *, const struct bench_part *, const struct algorithm *,
+                                   enum comm_operation, const struct alpha_beta *),
+                     void *context)
+{
+    for (int k = 0; k < algorithm_count(); k++)
+        for (int operation = 0; operation < COMM_OPERATION_COUNT; operation++) {
+            struct alpha_beta fit;
+            if (fit_of(part, algorithm_at(k), (enum comm_operation)operation, &fit))
+                print(context, part, algorithm_at(k), (enum comm_operation)operation, &fit);
+        }
+}
+
+static void print_bytes(struct table *table, int64_t bytes)
+{
+    if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
+        table_cell(table, "%" PRId64 " MiB", bytes >> 20);
+    else if (bytes >= 1 << 10 && bytes % (1 << 10) == 0)
+        table_cell(table, "%" PRId64 " KiB", bytes >> 10);
+    else
+        table_cell(table, "%" PRId64 " B", bytes);
+}
+
+static void print_row(struct table *table, const struct bench_part *part, int index, int ranks)
+{
+    const struct timing_case *c = &part->cases[index];
+    const struct timing *t = &part->results[index];
+    print_bytes(table, t->bytes);
+    table_cell(table, "%s", part->backend->name);
+    table_cell(table, "%s", c->copies ? "copy alone" : operation_name(c->operation));
+    table_cell(table, "%s%s", c->algorithm || c->copies ? "" : "chosen: ", t->algorithm);
+    table_cell(table, "%s", c->copies ? "" : c->in_place ? "in" : "out");
+    table_cell(table, "%.2f", t->seconds * 1e6);
+    table_cell(table, "%.2f", timing_algorithm_rate(t) * 1e-9);
+    if (c->copies) {
+        for (int k = 0; k < 3; k++)
+            table_cell(table, " ");
+        return;
+    }
+    table_cell(table, "%.2f", timing_bus_rate(t, c->operation, ranks) * 1e-9);
+    table_cell(table, "%.0f %%", 100 * copy_seconds(part, c->bytes) / t->seconds);
+    table_cell(table, "%" PRId64, t->wrong);
+}
+
+static void print_results(const struct bench_part *part, int ranks)
+{
+    struct table table = {0};
+    table_column(&table, "size", TABLE_RIGHT);
+    table_column(&table, "backend", TABLE_LEFT);
+    table_column(&table, "operation", TABLE_LEFT);
+    table_column(&table, "algorithm", TABLE_LEFT);
+    table_column(&table, "place", TABLE_LEFT);
+    table_column(&table, "us", TABLE_RIGHT);
+    table_column(&table, "algbw GB/s", TABLE_RIGHT);
+    table_column(&table, "busbw GB/s", TABLE_RIGHT);
+    table_column(&table, "of copy", TABLE_RIGHT);
+    table_column(&table, "wrong", TABLE_RIGHT);
+    for (int k = 0; k < part->count; k++)
+        if (part->results[k].status == STATUS_OK)
+            print_row(&table, part, k, ranks);
+    table_print(&table, stdout);
+    table_release(&table);
+}
+
+static void print_fit(void *context, const struct bench_part *part,
+                      const struct algorithm *algorithm, enum comm_operation operation,
+                      const struct alpha_beta *fit)
+{
+    struct table *table = context;
+    table_cell(table, "%s", part->backend->name);
+    table_cell(table, "%s", operation_name(operation));
+    table_cell(table, "%s", algorithm->name);
+    table_cell(table, "%.2f", fit->message_s * 1e6);
+    if (fit->byte_s > 0)
+        table_cell(table, "%.2f", 1e-9 / fit->byte_s);
+    else
+        table_cell(table, "-");
+    table_cell(table, "%.0f %%", fit->residual * 100);
+}
+
+static void print_fits(const struct bench_part *part)
+{
+    struct table table = {0};
+    table_column(&table, "backend", TABLE_LEFT);
+    table_column(&table, "operation", TABLE_LEFT);
+    table_column(&table, "algorithm", TABLE_LEFT);
+    table_column(&table, "us per message", TABLE_RIGHT);
+    table_column(&table, "GB/s", TABLE_RIGHT);
+    table_column(&table, "residual", TABLE_RIGHT);
+    each_fit(part, print_fit, &table);
+    printf("\nFitted: time = messages x us + bytes sent / rate (out of place)\n");
+    table_print(&table, stdout);
+    table_release(&table);
+}
+
+static void json_row(struct json *json, const struct bench_part *part, int index, int ranks)
+{
+    const struct timing_case *c = &part->cases[index];
+    const struct timing *t = &part->results[index];
+    json_open(json, NULL, '{');
+    json_text(json, "backend", part->backend->name);
+    json_text(json, "operation", c->copies ? "copy" : operation_name(c->operation));
+    json_text(json, "algorithm", c->copies ? NULL : t->algorithm);
+    json_bool(json, "chosen", !c->copies && !c->algorithm);
+    json_bool(json, "in_place", c->in_place);
+    json_int(json, "bytes", t->bytes);
+    json_number(json, "time_s", t->seconds);
+    json_number(json, "fastest_s", t->fastest);
+    json_number(json, "slowest_s", t->slowest);
+    json_int(json, "operations_per_block", t->per_block);
+    json_number(json, "algbw_bytes_s", timing_algorithm_rate(t));
+    if (!c->copies) {
+        json_number(json, "busbw_bytes_s", timing_bus_rate(t, c->operation, ranks));
+        json_number(json, "share_of_copy", copy_seconds(part, c->bytes) / t->seconds);
+        json_int(json, "messages", t->work.messages);
+        json_int(json, "bytes_sent", t->work.elements_sent * (int64_t)dtype_size(c->dtype));
+        json_int(json, "wrong", t->wrong);
+    }
+    json_close(json);
+}
+
+static void json_fit(void *context, const struct bench_part *part,
+                     const struct algorithm *algorithm, enum comm_operation operation,
+                     const struct alpha_beta *fit)
+{
+    struct json *json = context;
+    json_open(json, NULL, '{');
+    json_text(json, "backend", part->backend->name);
+    json_text(json, "operation", operation_name(operation));
+    json_text(json, "algorithm", algorithm->name);
+    json_number(json, "message_s", fit->message_s);
+    json_number(json, "byte_s", fit->byte_s);
+    json_number(json, "residual", fit->residual);
+    json_int(json, "points", fit->points);
+    json_close(json);
+}
+
+void bench_print_json(const struct timing_options *options, const struct bench_part *parts,
+                      int count)
+{
+    const struct timing_case *first = &parts[0].cases[0];
+    struct json json;
+    json_begin(&json, stdout);
+    json_open(&json, NULL, '{');
+    json_int(&json, "ranks", options->ranks);
+    json_text(&json, "dtype", dtype_name(first->dtype));
+    json_text(&json, "reduction", reduction_name(first->reduction));
+    json_open(&json, "results", '[');
+    for (int p = 0; p < count; p++)
+        for (int k = 0; k < parts[p].count; k++)
+            if (parts[p].results[k].status == STATUS_OK)
+                json_row(&json, &parts[p], k, options->ranks);
+    json_close(&json);
+    json_open(&json, "fits", '[');
+    for (int p = 0; p < count; p++)
+        each_fit(&parts[p], json_fit, &json);
+    json_close(&json);
+    json_close(&json);
+}
+
+void bench_print_table(const struct bench_part *part, int ranks)
+{
+    print_results(part, ranks);
+    print_fits(part);
+}

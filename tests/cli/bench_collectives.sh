@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Operations between ranks: exact, complete, and counted as the schedules say.
+. tests/lib/tap.sh
+
+run ridge bench collectives --ranks 3 --from 8 --to 32KiB --factor 64 --block 1 --json
+exits 0
+holds '.ranks == 3 and .dtype == "f32" and .reduction == "sum"'
+holds '[.results[] | select(.operation == "copy") | .bytes] == [8, 512, 32768]'
+holds '[.results[] | select(.operation != "copy")] | length == 30'
+holds 'all(.results[]; .time_s > 0 and .fastest_s <= .time_s and .time_s <= .slowest_s)'
+holds 'all(.results[] | select(.operation != "copy"); .wrong == 0 and .backend == "shm")'
+holds '[.results[] | select(.algorithm and (.chosen | not)) | .algorithm] | unique ==
+    ["rabenseifner", "recursive_doubling", "ring", "tree"]'
+# Of 3 ranks, a ring sends 4 thirds of 8192 elements, each in as many messages.
+holds '[.results[] | select(.algorithm == "ring" and .bytes == 32768 and (.chosen | not))] |
+    length == 2 and all(.[]; .messages == 4 and (.bytes_sent - 43690 | fabs) < 8)'
+holds 'all(.results[] | select(.operation == "all_reduce");
+    ((.busbw_bytes_s / .algbw_bytes_s) - 4 / 3 | fabs) < 1e-9)'
+holds 'all(.fits[]; .points == 3 and .message_s >= 0 and .byte_s >= 0 and .residual >= 0)'
+holds '[.fits[].algorithm] == ["rabenseifner", "recursive_doubling", "ring", "tree"]'
+
+# Every operation, on every backend, in a type that rounds.
+for backend in shm loop; do
+    run ridge bench collectives --ranks 2 -o all -b "$backend" --dtype bf16 --reduction max \
+        --from 4KiB --to 4KiB --block 1 --json
+    exits 0
+    holds "[.results[] | select(.operation != \"copy\") | .operation] | unique ==
+        [\"all_gather\", \"all_reduce\", \"all_to_all\", \"broadcast\", \"reduce_scatter\"]"
+    holds "all(.results[] | select(.operation != \"copy\"); .wrong == 0 and .backend == \"$backend\")"
+done
+complains 'times of loop mean nothing'
+
+run ridge bench collectives -a ring --from 1KiB --to 4KiB --block 1 --lanes 2 --segment 2KiB
+exits 0
+prints '^ *4 KiB +shm +all_reduce +ring +in +[0-9.]+ .* 0$'
+prints '^shm +all_reduce +ring +[0-9.]+ +[0-9.-]+ +[0-9]+ %$'
+
+run ridge bench collectives --algorithm rings
+exits 2
+complains 'did you mean ring'
+run ridge bench collectives -a pairwise
+exits 2
+complains 'pairwise has no schedule for all_reduce'
+run ridge bench collectives --dtype i8
+exits 2
+complains 'f16, bf16, i32, i64'
+run ridge bench collectives --from 4KiBs
+exits 2
+complains 'size "4KiBs"'
+run ridge bench collectives --from 8KiB --to 4KiB
+exits 2
+complains '--from is larger than --to'
+run ridge bench
+exits 2
+run ridge bench collective
+exits 2
+complains 'collectives'
+check "nothing is left in shared memory" sh -c '! ls /dev/shm | grep -i ridge'
+
+finish
