@@ -135,7 +135,7 @@ static enum status check_call(const struct comm_call *call, int ranks, struct er
 
 enum status schedule_make(const struct algorithm *algorithm, const struct comm_call *call, int rank,
                           int ranks, const struct schedule_options *options, struct arena *arena,
-                          struct schedule *schedule, struct error *err)
+                          struct comm_schedule *schedule, struct error *err)
 {
     TRY(check_call(call, ranks, err));
     if (!(algorithm->operations & OPERATION_BIT(call->operation)))
@@ -143,7 +143,7 @@ enum status schedule_make(const struct algorithm *algorithm, const struct comm_c
                            operation_name(call->operation));
     int64_t segment = options->segment_bytes / (int64_t)dtype_size(call->dtype);
     struct pattern pattern = {call, rank, ranks, options->lanes, segment > 0 ? segment : 1};
-    *schedule = (struct schedule){.arena = arena, .rank = rank, .ranks = ranks};
+    *schedule = (struct comm_schedule){.arena = arena, .rank = rank, .ranks = ranks};
     schedule->length[PLACE_INPUT] = call_input_count(call, rank, ranks);
     schedule->length[PLACE_OUTPUT] = call_output_count(call, rank, ranks);
     algorithm->plan(&pattern, schedule);

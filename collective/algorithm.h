@@ -39,7 +39,7 @@ struct algorithm {
     const char *name;
     const char *summary;
     unsigned operations; /* OPERATION_BIT of each that it has a schedule for */
-    void (*plan)(const struct pattern *pattern, struct schedule *to);
+    void (*plan)(const struct pattern *pattern, struct comm_schedule *to);
 };
 
 int algorithm_count(void);
@@ -62,6 +62,6 @@ int64_t call_whole_count(const struct comm_call *call, int ranks);
  * this operation. INVALID: the call itself makes no sense. */
 enum status schedule_make(const struct algorithm *algorithm, const struct comm_call *call, int rank,
                           int ranks, const struct schedule_options *options, struct arena *arena,
-                          struct schedule *schedule, struct error *err);
+                          struct comm_schedule *schedule, struct error *err);
 
 #endif

@@ -13,7 +13,7 @@ struct comm_plan {
     struct arena arena; /* the schedule's */
     const struct algorithm *algorithm;
     enum comm_operation operation;
-    struct schedule schedule;
+    struct comm_schedule schedule;
     struct exchange exchange;
     void *scratch; /* owned */
     size_t scratch_bytes;

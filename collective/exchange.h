@@ -25,7 +25,7 @@ struct lane_work {
 
 struct exchange {
     struct link *link;
-    const struct schedule *schedule;
+    const struct comm_schedule *schedule;
     combine_elements *combine;
     size_t element;
     uint32_t call; /* number of the operation */

@@ -21,29 +21,23 @@ int fold_rank(const struct fold *fold, int index)
     return index < fold->extra ? 2 * index + 1 : index + fold->extra;
 }
 
-void fold_in(const struct fold *fold, struct schedule *to, int lane, struct span part)
+void fold_in(const struct fold *fold, struct comm_schedule *to, int lane, struct span part)
 {
     struct span input = part;
     input.place = PLACE_INPUT;
-    struct step step = {.to = NOBODY, .from = NOBODY};
+    struct step copy = {to->rank, to->rank, .send = input, .receive = part};
+    struct step give = {to->rank + 1, NOBODY, .send = input};
+    struct step take = {NOBODY, to->rank - 1, .receive = part, .combines = true, .operand = input};
     if (to->ranks == 1)
-        step = (struct step){to->rank, to->rank, .send = input, .receive = part};
-    else if (to->rank >= 2 * fold->extra)
-        return;
-    else if (fold->index == NOBODY)
-        step = (struct step){to->rank + 1, NOBODY, .send = input};
-    else
-        step = (struct step){NOBODY, to->rank - 1, .receive = part, .operand = input,
-                             .combines = true};
-    step_add(to, lane, step);
+        step_add(to, lane, copy);
+    else if (to->rank < 2 * fold->extra)
+        step_add(to, lane, fold->index == NOBODY ? give : take);
 }
 
-void fold_out(const struct fold *fold, struct schedule *to, int lane, struct span part)
+void fold_out(const struct fold *fold, struct comm_schedule *to, int lane, struct span part)
 {
-    if (to->rank >= 2 * fold->extra)
-        return;
-    struct step step = {NOBODY, to->rank + 1, .receive = part};
-    if (fold->index != NOBODY)
-        step = (struct step){to->rank - 1, NOBODY, .send = part};
-    step_add(to, lane, step);
+    struct step get = {NOBODY, to->rank + 1, .receive = part};
+    struct step give_back = {to->rank - 1, NOBODY, .send = part};
+    if (to->rank < 2 * fold->extra)
+        step_add(to, lane, fold->index == NOBODY ? get : give_back);
 }

@@ -17,7 +17,7 @@ struct fold fold_of(const struct pattern *pattern);
 /* The rank that has this index. */
 int fold_rank(const struct fold *fold, int index);
 /* Before and after the P work on a part of the output. */
-void fold_in(const struct fold *fold, struct schedule *to, int lane, struct span part);
-void fold_out(const struct fold *fold, struct schedule *to, int lane, struct span part);
+void fold_in(const struct fold *fold, struct comm_schedule *to, int lane, struct span part);
+void fold_out(const struct fold *fold, struct comm_schedule *to, int lane, struct span part);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-void step_add(struct schedule *schedule, int lane, struct step step)
+void step_add(struct comm_schedule *schedule, int lane, struct step step)
 {
     struct lane *to = &schedule->lanes[lane];
     if (step.to != NOBODY && step.send.count == 0)
@@ -22,7 +22,7 @@ void step_add(struct schedule *schedule, int lane, struct step step)
     steps[to->count++] = step;
 }
 
-static enum status check_peer(const struct schedule *schedule, int peer, struct error *err)
+static enum status check_peer(const struct comm_schedule *schedule, int peer, struct error *err)
 {
     if (peer < NOBODY || peer >= schedule->ranks)
         return FAIL(err, STATUS_INVALID, "a step has rank %d of %d as its peer", peer,
@@ -30,7 +30,8 @@ static enum status check_peer(const struct schedule *schedule, int peer, struct 
     return STATUS_OK;
 }
 
-static enum status check_span(const struct schedule *schedule, struct span span, struct error *err)
+static enum status check_span(const struct comm_schedule *schedule, struct span span,
+                              struct error *err)
 {
     int64_t length = schedule->length[span.place];
     if (span.first < 0 || span.count < 0 || span.count > length - span.first)
@@ -40,7 +41,7 @@ static enum status check_span(const struct schedule *schedule, struct span span,
     return STATUS_OK;
 }
 
-static enum status check_step(const struct schedule *schedule, const struct step *step,
+static enum status check_step(const struct comm_schedule *schedule, const struct step *step,
                               struct error *err)
 {
     TRY(check_peer(schedule, step->to, err));
@@ -61,7 +62,7 @@ static enum status check_step(const struct schedule *schedule, const struct step
     return STATUS_OK;
 }
 
-enum status schedule_check(const struct schedule *schedule, struct error *err)
+enum status schedule_check(const struct comm_schedule *schedule, struct error *err)
 {
     if (schedule->no_memory)
         return FAIL_NO_MEMORY(err);
@@ -73,7 +74,7 @@ enum status schedule_check(const struct schedule *schedule, struct error *err)
     return STATUS_OK;
 }
 
-struct schedule_work schedule_work(const struct schedule *schedule)
+struct schedule_work schedule_work(const struct comm_schedule *schedule)
 {
     struct schedule_work work = {0};
     int64_t sent = 0, received = 0;

@@ -45,7 +45,7 @@ struct lane {
     size_t count, capacity;
 };
 
-struct schedule {
+struct comm_schedule {
     struct arena *arena; /* where steps live */
     int rank, ranks;
     struct lane lanes[LANES_MAX];
@@ -54,10 +54,10 @@ struct schedule {
 };
 
 /* Starts a lane's next step. Spans of no elements are dropped, and steps of no spans. */
-void step_add(struct schedule *schedule, int lane, struct step step);
+void step_add(struct comm_schedule *schedule, int lane, struct step step);
 
 /* Whether every span lies inside its place and every peer exists. BUG otherwise: the algorithm. */
-enum status schedule_check(const struct schedule *schedule, struct error *err);
+enum status schedule_check(const struct comm_schedule *schedule, struct error *err);
 
 /* What a rank has to do: the two numbers that time is modelled from, and the work of reducing. */
 struct schedule_work {
@@ -65,7 +65,7 @@ struct schedule_work {
     int64_t elements_sent;  /* or received, whichever is more */
     int64_t elements_added; /* combined with what was received */
 };
-struct schedule_work schedule_work(const struct schedule *schedule);
+struct schedule_work schedule_work(const struct comm_schedule *schedule);
 
 /* The part `index` of `parts` nearly equal ones of a span: longer ones first. */
 struct span span_part(struct span whole, int64_t index, int64_t parts);

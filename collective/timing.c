@@ -87,6 +87,7 @@ enum agreement { AGREE_LARGEST, AGREE_SUM };
 /* Each rank has put a number into agreed[0]; all get the same. Nobody leaves before all came. */
 static enum status agree(struct timed *timed, enum agreement how, double *result, struct error *err)
 {
+    *result = 0;
     for (int k = 0; k < timed->here; k++) {
         struct timed_rank *rank = &timed->ranks[k];
         TRY(rank->comm.start(&rank->comm, rank->agree_plan[how], rank->agreed, rank->agreed + 1,

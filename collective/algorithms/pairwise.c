@@ -41,7 +41,7 @@ static struct step round_of(const struct pattern *p, int to, int from)
     return step;
 }
 
-static void plan(const struct pattern *pattern, struct schedule *to)
+static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     int ranks = pattern->ranks;
     for (int k = 0; k < ranks; k++) {

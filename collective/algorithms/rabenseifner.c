@@ -12,7 +12,8 @@ static struct span parts_of(struct span whole, int first, int last, int parts)
     return (struct span){whole.place, begin.first, end.first + end.count - begin.first};
 }
 
-static void reduce_halves(const struct fold *fold, struct schedule *to, int lane, struct span part)
+static void reduce_halves(const struct fold *fold, struct comm_schedule *to, int lane,
+                          struct span part)
 {
     enum place have = fold->holds;
     int first = 0, last = fold->power;
@@ -33,7 +34,8 @@ static void reduce_halves(const struct fold *fold, struct schedule *to, int lane
     }
 }
 
-static void gather_halves(const struct fold *fold, struct schedule *to, int lane, struct span part)
+static void gather_halves(const struct fold *fold, struct comm_schedule *to, int lane,
+                          struct span part)
 {
     for (int bit = 1; bit < fold->power; bit *= 2) {
         int partner = fold_rank(fold, fold->index ^ bit);
@@ -45,7 +47,7 @@ static void gather_halves(const struct fold *fold, struct schedule *to, int lane
     }
 }
 
-static void plan(const struct pattern *pattern, struct schedule *to)
+static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     struct fold fold = fold_of(pattern);
     struct span whole = {PLACE_OUTPUT, 0, pattern->call->count};

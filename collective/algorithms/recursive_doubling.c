@@ -4,7 +4,7 @@
  * buffer. For small ones. Both partners add the same two numbers, so their bits are the same. */
 #include "collective/fold.h"
 
-static void plan_part(const struct fold *fold, struct schedule *to, int lane, struct span part)
+static void plan_part(const struct fold *fold, struct comm_schedule *to, int lane, struct span part)
 {
     struct span have = part;
     have.place = fold->holds;
@@ -19,7 +19,7 @@ static void plan_part(const struct fold *fold, struct schedule *to, int lane, st
     fold_out(fold, to, lane, part);
 }
 
-static void plan(const struct pattern *pattern, struct schedule *to)
+static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     struct fold fold = fold_of(pattern);
     struct span whole = {PLACE_OUTPUT, 0, pattern->call->count};

@@ -8,7 +8,7 @@
 
 struct ring {
     const struct pattern *pattern;
-    struct schedule *to;
+    struct comm_schedule *to;
     int next, before; /* ranks */
     int64_t segments;
 };
@@ -135,7 +135,7 @@ static void broadcast(const struct ring *ring, int lane, int64_t segment)
         step_add(ring->to, lane, (struct step){ring->next, NOBODY, .send = now});
 }
 
-static void plan(const struct pattern *pattern, struct schedule *to)
+static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     static void (*const parts[COMM_OPERATION_COUNT])(const struct ring *, int, int64_t) = {
         [COMM_ALL_REDUCE] = all_reduce,

@@ -6,12 +6,12 @@
 #include "collective/algorithm.h"
 
 struct tree {
-    struct schedule *to;
+    struct comm_schedule *to;
     int parent, children[2]; /* ranks, or NOBODY */
     int depth;
 };
 
-static struct tree tree_of(const struct pattern *pattern, struct schedule *to, int root)
+static struct tree tree_of(const struct pattern *pattern, struct comm_schedule *to, int root)
 {
     int ranks = pattern->ranks, place = (pattern->rank - root + ranks) % ranks;
     struct tree tree = {to, NOBODY, {NOBODY, NOBODY}, 0};
@@ -79,7 +79,7 @@ static void broadcast(const struct tree *tree, const struct pattern *pattern, in
     }
 }
 
-static void plan(const struct pattern *pattern, struct schedule *to)
+static void plan(const struct pattern *pattern, struct comm_schedule *to)
 {
     bool reduces = pattern->call->operation == COMM_ALL_REDUCE;
     struct tree tree = tree_of(pattern, to, reduces ? 0 : pattern->call->root);

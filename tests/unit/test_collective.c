@@ -121,7 +121,7 @@ TEST(a_ring_sends_the_least)
     for (int ranks = 2; ranks <= 9; ranks++) {
         struct comm_call call = {.operation = COMM_ALL_REDUCE, .dtype = DTYPE_F32, .count = COUNT};
         struct arena arena = {0};
-        struct schedule schedule;
+        struct comm_schedule schedule;
         struct error err = {0};
         struct schedule_options options = {1, 1 << 20};
         assert_int_equal(schedule_make(algorithm_find("ring"), &call, 0, ranks, &options, &arena,
@@ -140,7 +140,7 @@ TEST(a_ring_sends_the_least)
 TEST(what_makes_no_sense_is_refused)
 {
     struct arena arena = {0};
-    struct schedule schedule;
+    struct comm_schedule schedule;
     struct error err = {0};
     struct schedule_options options = {1, 1 << 20};
     struct comm_call call = {.operation = COMM_BROADCAST, .dtype = DTYPE_F32, .root = 3};
@@ -176,7 +176,7 @@ TEST(operations_that_differ_are_found)
 TEST(sums_of_floats_are_as_exact_as_floats)
 {
     enum { RANKS = 6, COUNT = 500 };
-    float inputs[RANKS][COUNT], outputs[RANKS][COUNT];
+    static float inputs[RANKS][COUNT], outputs[RANKS][COUNT];
     for (int k = 0; k < algorithm_count(); k++) {
         if (!(algorithm_at(k)->operations & OPERATION_BIT(COMM_ALL_REDUCE)))
             continue;
