@@ -56,6 +56,7 @@ extern const char *const reduce_attrs[];
                             .outputs_max = 1,                                                      \
                             .attrs = reduce_attrs,                                                 \
                             .const_inputs = 1u << 1,                                               \
+                            .layout = LAYOUT_RULE_AXIS,                                            \
                             .attr_inputs = axes_input,                                             \
                             .infer = reduce_infer,                                                 \
                             .cost = reduce_price,                                                  \
