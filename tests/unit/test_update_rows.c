@@ -155,6 +155,27 @@ TEST(rows_of_adagrad_are_those_of_whole_gradients)
     compare(&recipe);
 }
 
+/* A table of fewer rows than indices is read whole. */
+TEST(small_tables_are_updated_whole)
+{
+    static const struct recipe recipe = {.optimiser = "sgd",
+                                         .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 0.01}};
+    struct error err = {0};
+    struct graph *g = graph_new("small");
+    g->training = true;
+    int ids = graph_input(g, "ids", DTYPE_I64, shape_of(BATCH),
+                          (struct fill){.kind = FILL_INDEX, .a = 0, .b = 100});
+    int rows = embedding(g, ids, "table", 100, 1);
+    int part = graph_input(g, "part", DTYPE_F32, shape_of(1, BATCH), (struct fill){0});
+    graph_output(g, make_mat_mul(g, part, rows));
+    assert_int_equal(train_step(g, &recipe, NULL, &err), STATUS_OK);
+    struct exe *exe = trained(g, 1);
+    assert_int_equal(count_nodes(exe_graph(exe), &op_update_rows), 0);
+    assert_int_equal(count_nodes(exe_graph(exe), &op_gather_gradient), 1);
+    exe_free(exe);
+    graph_free(g);
+}
+
 /* Adam moves rows that have no gradient; decay does, too; and an output must be whole. */
 TEST(whole_gradients_stay_where_they_are_needed)
 {

@@ -4,7 +4,9 @@
  * the optimiser leaves an element alone whose gradient is 0: Sgd and Adagrad without decay. What
  * GatherGradients and the optimiser did for it becomes UpdateRows. Adam's moments would move on
  * without a gradient, so its tables stay as they are. A gradient that something else reads as well
- * (a norm to be clipped, an output, ranks that share it) stays, too. */
+ * (a norm to be clipped, an output, ranks that share it) stays, too, and so does that of a table
+ * with fewer rows than twice the indices: sorting them costs more than reading it whole, with all
+ * other weights in one step. */
 #include <string.h>
 
 #include "engine/compile/passes/rewrite.h"
@@ -17,6 +19,7 @@ enum { READERS_MAX = 8 };
 struct readers {
     int count;
     int node[READERS_MAX];
+    int64_t indices;
 };
 
 /* False where there are others in the sum. */
@@ -32,6 +35,7 @@ static bool find_readers(const struct graph *g, int gradient, struct readers *r)
         r->count == READERS_MAX)
         return false;
     r->node[r->count++] = n;
+    r->indices += shape_count(&g->values[node->inputs[1]].shape);
     return strcmp(node_string(node, "mode", "rows"),
                   node_string(&g->nodes[r->node[0]], "mode", "rows")) == 0;
 }
@@ -123,7 +127,8 @@ static enum status split(struct graph *g, int n, struct error *err)
         bool states = true;
         for (int k = 0; k < width; k++)
             states = states && (k == 1 || graph_state_of(g, of[k]) != NONE);
-        if (!states || !find_readers(g, of[1], &readers))
+        if (!states || !find_readers(g, of[1], &readers) ||
+            g->values[of[0]].shape.dim[0] < 2 * readers.indices)
             continue;
         TRY(add_node(g, &node, t, &readers, err));
         taken[t] = any = true;
