@@ -151,8 +151,8 @@ static bool test_setup(struct suite *suite, const struct subject *s,
     return accepted;
 }
 
-/* Epilogues multiply the cases by eight: with them two threads are enough, and known constants where
- * the operator's kernels pack none. */
+/* Epilogues multiply the cases by eight: with them two threads are enough, and known constants
+ * where the operator's kernels pack none. */
 static bool test_kernel_alone(struct suite *suite, const struct subject *s,
                               const struct kernel *kernel)
 {
