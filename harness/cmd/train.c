@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/system/clock.h"
+#include "base/system/output.h"
 #include "base/text/json.h"
 #include "base/text/table.h"
 #include "harness/cli/command.h"
@@ -17,8 +18,8 @@
 
 struct train_options_given {
     struct model_options model;
-    const char *optimiser;
-    int64_t steps, seed, eval_every;
+    const char *optimiser, *save, *resume;
+    int64_t steps, seed, eval_every, save_every;
     double rate;
     bool tiny, json;
 };
@@ -36,6 +37,12 @@ static const struct option options[] = {
      "a small form of the workload that learns within seconds"},
     {"eval-every", 0, OPTION_COUNT, offsetof(struct train_options_given, eval_every), "N",
      "judge it by held-out samples every N steps; default: at the end"},
+    {"save", 0, OPTION_TEXT, offsetof(struct train_options_given, save), "FILE",
+     "writes a checkpoint at the end, also of a training that is interrupted"},
+    {"save-every", 0, OPTION_COUNT, offsetof(struct train_options_given, save_every), "N",
+     "and every N steps"},
+    {"resume", 0, OPTION_TEXT, offsetof(struct train_options_given, resume), "FILE",
+     "goes on from a checkpoint, as if the training had never stopped"},
     {"json", 0, OPTION_FLAG, offsetof(struct train_options_given, json), NULL, "machine-readable"},
     MODEL_OPTIONS(struct train_options_given),
     {.name = NULL},
@@ -53,6 +60,7 @@ static enum status take_optimiser(const char *name, struct recipe *recipe, struc
     if (optimiser_find(name)) {
         recipe->optimiser = name;
         recipe->attrs[0].name = NULL;
+        recipe->groups = NULL;
         return STATUS_OK;
     }
     char all[200] = "";
@@ -83,6 +91,13 @@ static enum status make_job(const char *spec, const struct train_options_given *
     job->model.batch = o->model.batch ? o->model.batch : batch;
     job->seed = (uint64_t)o->seed;
     job->eval_every = o->eval_every;
+    job->save = o->save;
+    job->save_every = o->save_every;
+    job->resume = o->resume;
+    if (o->save_every && !o->save)
+        return FAIL(err, STATUS_FAILED, "--save-every needs --save FILE");
+    if (o->save)
+        TRY(output_check(o->save, err));
     if (o->steps)
         job->recipe.schedule.steps = o->steps;
     if (o->rate > 0)
@@ -102,16 +117,17 @@ struct show {
 /* Mean over the last tenth of the steps: a single batch's is noisy. */
 static double last_loss(const struct train_result *r)
 {
-    int64_t count = (r->steps + 9) / 10;
+    int64_t made = r->steps - r->first, count = (made + 9) / 10;
     double sum = 0;
-    for (int64_t k = r->steps - count; k < r->steps; k++)
+    for (int64_t k = made - count; k < made; k++)
         sum += r->losses[k];
     return count ? sum / (double)count : (double)NAN;
 }
 
 static double samples_per_s(const struct train_result *r)
 {
-    return r->time_ns ? (double)(r->steps * r->batch) / ((double)r->time_ns * 1e-9) : (double)NAN;
+    return r->time_ns ? (double)((r->steps - r->first) * r->batch) / ((double)r->time_ns * 1e-9)
+                      : (double)NAN;
 }
 
 static void print_judgement(FILE *stream, const struct training *t, const struct train_judgement *j)
@@ -146,10 +162,11 @@ static bool on_step(void *context, const struct train_progress *p)
         fputc('\n', stderr);
     }
     if (is_due(s, p)) {
-        double left = (double)r->time_ns * 1e-9 / (double)r->steps * (double)(p->steps - r->steps);
+        double each = (double)r->time_ns * 1e-9 / (double)(r->steps - r->first);
+        double left = each * (double)(p->steps - r->steps);
         fprintf(stderr, "%sstep %lld of %lld: loss %.4g, rate %.3g, %.4g samples/s, %.0f s left%s",
                 s->terminal ? "\r\033[K" : "", (long long)r->steps, (long long)p->steps,
-                r->losses[r->steps - 1], p->rate, samples_per_s(r), ceil(left),
+                r->losses[r->steps - r->first - 1], p->rate, samples_per_s(r), ceil(left),
                 s->terminal ? "" : "\n");
         fflush(stderr);
     }
@@ -162,7 +179,7 @@ static void print_text(const struct train_job *job, const struct training *t,
                        const struct train_result *r)
 {
     struct table table = {.incomplete = false};
-    double step_ms = (double)r->time_ns * 1e-6 / (double)(r->steps ? r->steps : 1);
+    double step_ms = (double)r->time_ns * 1e-6 / (double)(r->steps - r->first);
     table_column(&table, "", TABLE_LEFT);
     table_column(&table, job->spec, TABLE_LEFT);
     table_cell(&table, "learnt");
@@ -170,7 +187,8 @@ static void print_text(const struct train_job *job, const struct training *t,
     table_cell(&table, "optimiser");
     table_cell(&table, "%s, rate %g", job->recipe.optimiser, job->recipe.schedule.rate);
     table_cell(&table, "steps");
-    table_cell(&table, "%lld of batch %lld", (long long)r->steps, (long long)r->batch);
+    table_cell(&table, "%lld to %lld, of batch %lld", (long long)r->first + 1, (long long)r->steps,
+               (long long)r->batch);
     table_cell(&table, "first loss");
     table_cell(&table, "%.4g", r->losses[0]);
     table_cell(&table, "last loss");
@@ -195,7 +213,7 @@ static void print_text(const struct train_job *job, const struct training *t,
 static void print_losses(struct json *json, const struct train_result *r)
 {
     json_open(json, "losses", '[');
-    for (int64_t k = 0; k < r->steps; k++)
+    for (int64_t k = 0; k < r->steps - r->first; k++)
         json_number(json, NULL, r->losses[k]);
     json_close(json);
 }
@@ -212,9 +230,10 @@ static void print_json(const struct train_job *job, const struct training *t,
     json_number(&json, "rate", job->recipe.schedule.rate);
     json_int(&json, "seed", (int64_t)job->seed);
     json_int(&json, "batch", r->batch);
+    json_int(&json, "first_step", r->first);
     json_int(&json, "steps", r->steps);
     json_int(&json, "steps_wanted", job->recipe.schedule.steps);
-    json_number(&json, "loss_first", r->steps ? r->losses[0] : (double)NAN);
+    json_number(&json, "loss_first", r->losses[0]);
     json_number(&json, "loss_last", last_loss(r));
     json_text(&json, "quality", t->quality ? t->quality->name : NULL);
     json_open(&json, "held_out", '[');
@@ -247,9 +266,9 @@ static enum status learn(const struct train_job *job, bool as_json, bool *cut_sh
     if (show.terminal)
         fprintf(stderr, "\r\033[K");
     *cut_short = result.steps < job->recipe.schedule.steps;
-    if (result.steps && as_json)
+    if (result.steps > result.first && as_json)
         print_json(job, show.training, &result);
-    else if (result.steps)
+    else if (result.steps > result.first)
         print_text(job, show.training, &result);
     trainer_close(trainer);
     return status;

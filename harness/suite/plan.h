@@ -110,7 +110,7 @@ struct plan_overrides {
                 "only kernels of these: native,onednn,openblas"),                                  \
     PLAN_OPTION(type, TEXT, o.device, 0, "device", "NAME", "cpu"),                                 \
     PLAN_OPTION(type, TEXT, o.precision, 0, "precision", "LIST", "f32"),                           \
-    PLAN_OPTION(type, TEXT, o.mode, 0, "mode", "LIST", "inference, training"),                               \
+    PLAN_OPTION(type, TEXT, o.mode, 0, "mode", "LIST", "inference, training"),                     \
     PLAN_OPTION(type, TEXT, o.scenario, 0, "scenario", "LIST",                                     \
                 "single_stream, offline or server"),                                               \
     PLAN_OPTION(type, TEXT, o.latency_bound, 0, "latency-bound", "S",                              \

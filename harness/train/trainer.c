@@ -9,6 +9,7 @@
 #include "base/numbers/random.h"
 #include "base/system/clock.h"
 #include "engine/run/provider.h"
+#include "engine/train/checkpoint.h"
 #include "harness/train/judge.h"
 #include "workloads/workload.h"
 
@@ -24,6 +25,8 @@ struct trainer {
     struct train_judgement *judged;
     double *losses;
     int rate; /* graph input */
+    struct checkpoint from;
+    bool resumed;
 };
 
 /* ---- the job ---- */
@@ -87,9 +90,69 @@ static int64_t batch_of(const struct trainer *t)
     return t->job.model.batch ? t->job.model.batch : w->batch;
 }
 
+/* ---- checkpoints ---- */
+
+static int64_t first_step(const struct trainer *t)
+{
+    return t->resumed ? t->from.step : 0;
+}
+
+/* Samples are numbered: after as many steps of another batch they would be others. */
+static bool same_batch(const struct trainer *t)
+{
+    const struct safetensors *file = &t->from.contents;
+    for (int k = 0; k < file->note_count; k++)
+        if (strcmp(file->notes[k].key, "batch") == 0)
+            return strtoll(file->notes[k].text, NULL, 10) == batch_of(t);
+    return false;
+}
+
+static enum status open_checkpoint(struct trainer *t, struct error *err)
+{
+    struct train_job *job = &t->job;
+    if (!job->resume)
+        return STATUS_OK;
+    enum status status = checkpoint_open(job->resume, &t->from, err);
+    t->resumed = true; /* to be closed in any case */
+    TRY(status);
+    if (strcmp(t->from.workload, job->spec) != 0)
+        return FAIL(err, STATUS_FAILED, "%s is of %s, not of %s", job->resume, t->from.workload,
+                    job->spec);
+    if (!same_batch(t))
+        return FAIL(err, STATUS_FAILED, "%s was trained in batches of another size than %lld",
+                    job->resume, (long long)batch_of(t));
+    if (t->from.step >= job->recipe.schedule.steps)
+        return FAIL(err, STATUS_FAILED, "%s has made %lld steps: --steps must be more", job->resume,
+                    (long long)t->from.step);
+    job->seed = t->from.seed;
+    return STATUS_OK;
+}
+
+static enum status save(struct trainer *t, int64_t step, struct error *err)
+{
+    const struct train_job *job = &t->job;
+    char recipe[120], batch[32];
+    if (!job->save)
+        return STATUS_OK;
+    snprintf(recipe, sizeof(recipe), "%s, rate %g, %lld steps", job->recipe.optimiser,
+             job->recipe.schedule.rate, (long long)job->recipe.schedule.steps);
+    snprintf(batch, sizeof(batch), "%lld", (long long)batch_of(t));
+    const struct safetensors_note more = {.key = "batch", .text = batch};
+    const struct checkpoint_about about = {.workload = job->spec,
+                                           .recipe = recipe,
+                                           .step = step,
+                                           .seed = job->seed,
+                                           .more = &more,
+                                           .more_count = 1};
+    return checkpoint_save(job->save, t->exe, &about, err);
+}
+
+/* ---- all of it ---- */
+
 static enum status open_all(struct trainer *t, struct error *err)
 {
     const struct train_job *job = &t->job;
+    TRY(open_checkpoint(t, err));
     size_t steps = (size_t)job->recipe.schedule.steps;
     size_t judged = job->eval_every > 0 ? steps / (size_t)job->eval_every : 0;
     TRY(providers_load(job->model.providers, err));
@@ -102,11 +165,14 @@ static enum status open_all(struct trainer *t, struct error *err)
     struct reader_options options = {.graph = t->graph,
                                      .training = t->training,
                                      .seed = job->seed,
+                                     .first = first_step(t) * batch_of(t),
                                      .batch = batch_of(t),
                                      .buffers = BUFFERS};
     /* Before the executable, whose threads have a CPU each, this one included. */
     TRY(reader_open(&options, &t->reader, err));
     TRY(model_compile(t->graph, &job->model, &t->exe, err));
+    if (t->resumed)
+        TRY(checkpoint_restore(&t->from, t->exe, err));
     struct model_options model = job->model;
     model.batch = batch_of(t);
     return judge_open(job->spec, &model, job->seed, t->exe, &t->judge, err);
@@ -132,6 +198,8 @@ void trainer_close(struct trainer *t)
     if (!t)
         return;
     judge_close(t->judge);
+    if (t->resumed)
+        checkpoint_close(&t->from);
     exe_free(t->exe);
     reader_close(t->reader);
     graph_free(t->graph);
@@ -176,7 +244,7 @@ static enum status one_step(struct trainer *t, int64_t step, struct train_result
     r->time_ns += clock_now_ns() - begin;
     r->waited_ns = reader_waited_ns(t->reader);
     TRY(exe_status(t->exe, err));
-    t->losses[step] = loss;
+    t->losses[step - r->first] = loss;
     r->steps = step + 1;
     if (isfinite(loss))
         return STATUS_OK;
@@ -201,14 +269,18 @@ enum status trainer_run(struct trainer *t, train_watch *watch, void *context,
 {
     const struct schedule *schedule = &t->job.recipe.schedule;
     *result = (struct train_result){.losses = t->losses, .judged = t->judged, .batch = batch_of(t)};
+    result->first = result->steps = first_step(t);
     bool go_on = true;
-    for (int64_t step = 0; go_on && step < schedule->steps; step++) {
+    for (int64_t step = result->first; go_on && step < schedule->steps; step++) {
         TRY(one_step(t, step, result, err));
         if (t->job.eval_every > 0 && (step + 1) % t->job.eval_every == 0)
             TRY(judge_now(t, result, err));
+        if (t->job.save_every > 0 && (step + 1) % t->job.save_every == 0)
+            TRY(save(t, step + 1, err));
         struct train_progress progress = {
             .so_far = result, .steps = schedule->steps, .rate = schedule_rate(schedule, step)};
         go_on = watch(context, &progress);
     }
+    TRY(save(t, result->steps, err));
     return judge_now(t, result, err);
 }

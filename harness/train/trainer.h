@@ -16,6 +16,9 @@ struct train_job {
     struct recipe recipe; /* schedule.steps: of the whole training */
     uint64_t seed;        /* of samples, and of first weights where it is not 0 */
     int64_t eval_every;   /* steps; 0: at the end only */
+    const char *save;     /* checkpoint to write; NULL: none */
+    int64_t save_every;   /* steps; 0: at the end only */
+    const char *resume;   /* checkpoint to go on from; NULL: none. Its seed replaces this one */
 };
 
 /* What held-out samples say. */
@@ -26,8 +29,9 @@ struct train_judgement {
 };
 
 struct train_result {
-    int64_t steps;                        /* that were made */
-    double *losses;                       /* one per step; owned by the trainer */
+    int64_t first;                        /* steps that a checkpoint had made before */
+    int64_t steps;                        /* that were made, those included */
+    double *losses;                       /* one per step from `first` on; owned by the trainer */
     const struct train_judgement *judged; /* owned by the trainer */
     int judged_count;
     uint64_t time_ns;   /* of all steps, waiting included; without held-out samples */
@@ -35,7 +39,7 @@ struct train_result {
     int64_t batch;
 };
 
-/* How far it is. losses[steps - 1] is the last one; judged may be of earlier steps. */
+/* How far it is. losses[steps - first - 1] is the last one; judged may be of earlier steps. */
 struct train_progress {
     const struct train_result *so_far;
     int64_t steps; /* wanted */

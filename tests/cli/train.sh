@@ -31,6 +31,34 @@ prints 'sgd, rate 0\.5'
 prints 'waiting for input'
 complains 'step 20 of 20: loss'
 
+# A training that stopped goes on as if it had not: the same losses and the same states, bit for bit.
+run ridge train ncf --tiny --steps 40 -t 1 --quick-tune --save "$tap_dir/whole"
+exits 0
+# Constant rates do not depend on how many steps there will be.
+run ridge train ncf --tiny --steps 15 -t 1 --quick-tune --save "$tap_dir/part" --save-every 5
+exits 0
+run ridge train ncf --tiny --steps 40 -t 1 --quick-tune --resume "$tap_dir/part" --save "$tap_dir/rest" --json
+exits 0
+holds '.first_step == 15 and .steps == 40 and (.losses | length) == 25'
+jq '.losses' "$output" >"$tap_dir/rest_losses"
+jq '.[15:]' "$tap_dir/losses" >"$tap_dir/whole_losses"
+check "the same losses" cmp "$tap_dir/rest_losses" "$tap_dir/whole_losses"
+run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
+exits 0
+run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/part"
+exits 1
+run ridge train wide_deep --tiny --resume "$tap_dir/part"
+exits 2
+complains 'is of ncf'
+run ridge train ncf --tiny --batch 8 --resume "$tap_dir/part"
+exits 2
+complains 'batches of another size'
+run ridge train ncf --tiny --steps 15 --resume "$tap_dir/part"
+exits 2
+complains 'has made 15 steps'
+run ridge train ncf --tiny --save-every 5
+exits 2
+
 # What cannot be.
 run ridge train gemm
 exits 5

@@ -212,9 +212,12 @@ static void fill(const struct batch *batch)
     }
 }
 
+static const struct recipe_group groups[] = {{.weights = "w1"}, {.weights = NULL}};
+
 static const struct recipe recipe = {
     .optimiser = "adam",
-    .decay = 5e-4, /* published for the first of the two layers alone */
+    .decay = 5e-4,
+    .groups = groups, /* the second layer does not decay */
     .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 0.01, .steps = 200},
     .source = "Kipf and Welling, ICLR 2017; AI Matrix GCN",
 };

@@ -4,8 +4,8 @@
  * census income data with the columns of TensorFlow's tutorial. Strings arrive as ids: hashing and
  * crossing them is the reader's work.
  *
- * It learns who has a high income: binary cross-entropy, by Adagrad. TensorFlow's estimator trains
- * the wide part by FTRL (rate 0.005) and the deep one by Adagrad (rate 0.001, sums from 0.1). */
+ * It learns who has a high income: binary cross-entropy, the wide part by FTRL and the deep one by
+ * Adagrad, as TensorFlow's estimator does it. */
 #include <math.h>
 
 #include "base/numbers/random.h"
@@ -151,9 +151,18 @@ static void fill(const struct batch *batch)
     }
 }
 
+static const struct recipe_group groups[] = {
+    {.weights = "wide.",
+     .optimiser = "ftrl",
+     .attrs = {{.name = "initial", .kind = ATTR_FLOAT, .f = 0.1}},
+     .rate = 5},
+    {.weights = NULL},
+};
+
 static const struct recipe recipe = {
     .optimiser = "adagrad",
     .attrs = {{.name = "initial", .kind = ATTR_FLOAT, .f = 0.1}},
+    .groups = groups,
     .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 1e-3},
     .source = "Cheng et al., DLRS 2016; DNNLinearCombinedClassifier of TensorFlow 1.13",
 };

@@ -39,7 +39,20 @@ static struct grating grating_of(int64_t class)
     return g;
 }
 
-/* sin(a + b) = sin a cos b + cos a sin b: two products a pixel. wave: scratch of 2 width. */
+/* One line of one channel: sin(a + b) = sin a cos b + cos a sin b, two products a pixel. */
+static void draw_line(const float *wave, int64_t width, float sine, float cosine, uint64_t noise,
+                      uint64_t first, float *line)
+{
+    uint32_t word[4];
+    for (int64_t x = 0; x < width; x++) {
+        if (x % 4 == 0)
+            random_words(noise, first + (uint64_t)x, word);
+        line[x] = wave[x] * cosine + wave[width + x] * sine +
+                  0.5f * ((float)word[x % 4] * 0x1p-32f - 0.5f);
+    }
+}
+
+/* wave: scratch of 2 width. */
 static void draw_image(struct draw *draw, const struct grating *g, const struct shape *shape,
                        float *wave, float *image)
 {
@@ -54,16 +67,10 @@ static void draw_image(struct draw *draw, const struct grating *g, const struct 
     for (int64_t c = 0; c < shape->dim[1]; c++)
         for (int64_t y = 0; y < height; y++) {
             double at = full_turn * g->down * (double)y / (double)height + shift;
-            float colour = (float)g->colour[c % CHANNELS_MAX];
-            float sine = colour * (float)sin(at), cosine = colour * (float)cos(at);
-            int64_t line = (c * height + y) * width;
-            for (int64_t x = 0; x < width; x++) {
-                uint32_t word[4];
-                if (x % 4 == 0)
-                    random_words(noise, (uint64_t)(line + x), word);
-                image[line + x] = wave[x] * cosine + wave[width + x] * sine +
-                                  0.5f * ((float)word[x % 4] * 0x1p-32f - 0.5f);
-            }
+            double colour = g->colour[c % CHANNELS_MAX];
+            int64_t first = (c * height + y) * width;
+            draw_line(wave, width, (float)(colour * sin(at)), (float)(colour * cos(at)), noise,
+                      (uint64_t)first, image + first);
         }
 }
 
