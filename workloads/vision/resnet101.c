@@ -30,8 +30,8 @@ static const struct training training = {
     .lesson = CLASSES_LESSON,
     .tiny = "image=32,classes=4",
     .tiny_batch = 16,
-    .tiny_rate = 0.01,
-    .tiny_steps = 20,
+    .tiny_rate = 0.002,
+    .tiny_steps = 40,
 };
 
 REGISTER(workload, resnet101) = {
