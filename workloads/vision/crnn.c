@@ -89,10 +89,13 @@ static int lstm_bias(struct graph *g, const char *name, int64_t units)
 /* [T, N, in] -> [T, N, 2 units]: both directions side by side. */
 static int bidirectional_lstm(struct graph *g, int x, const char *name, int64_t units)
 {
-    struct fill weights = {.kind = FILL_UNIFORM, .a = -0.1, .b = 0.1};
-    int64_t steps = dim_of(g, x, 0), n = dim_of(g, x, 1);
-    int w = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32,
-                        shape_of(2, GATES * units, dim_of(g, x, 2)), weights);
+    int64_t steps = dim_of(g, x, 0), n = dim_of(g, x, 1), in = dim_of(g, x, 2);
+    /* One that learns begins with Glorot's weights, as TensorFlow draws them. */
+    double glorot = sqrt(6 / (double)(in + (1 + GATES) * units)),
+           bound = g->training ? glorot : 0.1;
+    struct fill weights = {.kind = FILL_UNIFORM, .a = -bound, .b = bound};
+    int w = graph_param(g, name_of(g, "%s.weight", name), DTYPE_F32, shape_of(2, GATES * units, in),
+                        weights);
     int r = graph_param(g, name_of(g, "%s.recurrent", name), DTYPE_F32,
                         shape_of(2, GATES * units, units), weights);
     int b = lstm_bias(g, name, units);
@@ -177,7 +180,7 @@ static const struct training training = {
     .lesson = WORDS_LESSON,
     .tiny = "width=48,filters=8,units=32",
     .tiny_batch = 16,
-    .tiny_rate = 0.02,
+    .tiny_rate = 0.05,
     .tiny_steps = 100,
 };
 
