@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each function works on blocks of a fixed number of elements in local arrays: then the compiler
- * knows the length and that nothing overlaps, and makes vector code of every loop. */
+ * Each function works on blocks of a fixed number of elements, whose results lie in a local array
+ * first: then the compiler knows the length and that nothing overlaps, and makes vector code. */
 #include "collective/combine.h"
 
 #include <string.h>
@@ -10,169 +10,167 @@
 
 enum { BLOCK = 64 };
 
-/* x or y, whose bits are a and b. Equal numbers differ in the sign of a zero only. */
-#define LARGER(nan, x, y, a, b)  (x) > (y) || nan(x) ? (a) : (x) == (y) ? (a) & (b) : (b)
-#define SMALLER(nan, x, y, a, b) (x) < (y) || nan(x) ? (a) : (x) == (y) ? (a) | (b) : (b)
-#define FLOAT_NAN(x)             ((x) != (x))
-#define NO_NAN(x)                0
+/* half_to_float and half_from_float of engine/graph/tensor.h without branches on the value, so that
+ * loops over them become vectors. */
+static inline uint32_t all_if(bool condition)
+{
+    return 0u - condition;
+}
 
-/* Calls part(to, operand, message, elements) for blocks; the last one through zeroed ones. */
-#define IN_BLOCKS(type, part)                                                                      \
-    int64_t k = 0;                                                                                 \
-    for (; k + BLOCK <= count; k += BLOCK)                                                         \
-        part((type *)to + k, (const type *)operand + k, (const type *)message + k);                \
-    if (k < count) {                                                                               \
-        type x[BLOCK] = {0}, y[BLOCK] = {0};                                                       \
-        size_t bytes = (size_t)(count - k) * sizeof(type);                                         \
-        memcpy(x, (const type *)operand + k, bytes);                                               \
-        memcpy(y, (const type *)message + k, bytes);                                               \
-        part(x, x, y);                                                                             \
-        memcpy((type *)to + k, x, bytes);                                                          \
-    }
-
-/* Integers are unsigned here: their sums wrap. */
-#define DEFINE_SUM(name, type)                                                                     \
-    static inline __attribute__((always_inline)) void name##_block(type *to, const type *operand,  \
-                                                                   const type *message)            \
-    {                                                                                              \
-        type x[BLOCK], y[BLOCK];                                                                   \
-        memcpy(x, operand, sizeof(x));                                                             \
-        memcpy(y, message, sizeof(y));                                                             \
-        for (int i = 0; i < BLOCK; i++)                                                            \
-            x[i] += y[i];                                                                          \
-        memcpy(to, x, sizeof(x));                                                                  \
-    }                                                                                              \
-    VECTOR_CLONES static void name(void *to, const void *operand, const void *message,             \
-                                   int64_t count)                                                  \
-    {                                                                                              \
-        IN_BLOCKS(type, name##_block)                                                              \
-    }
-
-#define DEFINE_CHOICE(name, type, word, CHOOSE, nan)                                               \
-    static inline __attribute__((always_inline)) void name##_block(type *to, const type *operand,  \
-                                                                   const type *message)            \
-    {                                                                                              \
-        type x[BLOCK], y[BLOCK];                                                                   \
-        word a[BLOCK], b[BLOCK];                                                                   \
-        memcpy(x, operand, sizeof(x));                                                             \
-        memcpy(y, message, sizeof(y));                                                             \
-        memcpy(a, operand, sizeof(a));                                                             \
-        memcpy(b, message, sizeof(b));                                                             \
-        for (int i = 0; i < BLOCK; i++)                                                            \
-            a[i] = CHOOSE(nan, x[i], y[i], a[i], b[i]);                                            \
-        memcpy(to, a, sizeof(a));                                                                  \
-    }                                                                                              \
-    VECTOR_CLONES static void name(void *to, const void *operand, const void *message,             \
-                                   int64_t count)                                                  \
-    {                                                                                              \
-        IN_BLOCKS(type, name##_block)                                                              \
-    }
-
-#define DEFINE_WIDE(name, type, word, added, nan)                                                  \
-    DEFINE_SUM(name##_sum, added)                                                                  \
-    DEFINE_CHOICE(name##_max, type, word, LARGER, nan)                                             \
-    DEFINE_CHOICE(name##_min, type, word, SMALLER, nan)
-
-DEFINE_WIDE(f32, float, uint32_t, float, FLOAT_NAN)
-DEFINE_WIDE(f64, double, uint64_t, double, FLOAT_NAN)
-DEFINE_WIDE(i32, int32_t, uint32_t, uint32_t, NO_NAN)
-DEFINE_WIDE(i64, int64_t, uint64_t, uint64_t, NO_NAN)
-
-/* half_to_float and half_from_float of engine/graph/tensor.h without branches on the value, and on
- * words, so that loops over them become vectors. */
-static inline uint32_t half_widen(uint16_t half)
+static inline float f16_widen(uint16_t half)
 {
     uint32_t size = (uint32_t)(half & 0x7fffu) << 13, word;
     float scaled;
     memcpy(&scaled, &size, sizeof(scaled));
     scaled *= 0x1p112f; /* exact, also for subnormals */
     memcpy(&word, &scaled, sizeof(word));
-    word = size >= 0x0f800000u ? size | 0x7f800000u : word;
-    return word | (uint32_t)(half & 0x8000u) << 16;
+    word |= 0x7f800000u & all_if(size >= 0x0f800000u); /* infinities and NaNs */
+    word |= (uint32_t)(half & 0x8000u) << 16;
+    memcpy(&scaled, &word, sizeof(scaled));
+    return scaled;
 }
 
-static inline uint16_t half_narrow(uint32_t word)
+static inline uint16_t f16_narrow(float value)
 {
-    uint32_t sign = word >> 16 & 0x8000u, size = word & 0x7fffffffu, small;
+    uint32_t word, small;
+    memcpy(&word, &value, sizeof(word));
+    uint32_t sign = word >> 16 & 0x8000u, size = word & 0x7fffffffu;
     float magnitude;
     memcpy(&magnitude, &size, sizeof(magnitude));
     magnitude += 0.5f; /* its last bit is that of the smallest half */
     memcpy(&small, &magnitude, sizeof(small));
     small -= 0x3f000000u;
     uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1)) >> 13;
-    uint32_t half = size < 0x38800000u ? small : normal;
-    half = size >= 0x477ff000u ? 0x7c00u : half;
-    half = size > 0x7f800000u ? 0x7e00u : half;
+    uint32_t half = normal ^ ((normal ^ small) & all_if(size < 0x38800000u));
+    half ^= (half ^ 0x7c00u) & all_if(size >= 0x477ff000u);
+    half ^= (half ^ 0x7e00u) & all_if(size > 0x7f800000u);
     return (uint16_t)(half | sign);
 }
 
-static inline uint32_t bfloat_widen(uint16_t bits)
+static inline float bf16_widen(uint16_t bits)
 {
-    return (uint32_t)bits << 16;
+    uint32_t word = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &word, sizeof(value));
+    return value;
 }
 
-static inline uint16_t bfloat_narrow(uint32_t word)
+static inline uint16_t bf16_narrow(float value)
 {
+    uint32_t word;
+    memcpy(&word, &value, sizeof(word));
     uint32_t rounded = (word + 0x7fffu + (word >> 16 & 1)) >> 16;
-    return (uint16_t)((word & 0x7fffffffu) > 0x7f800000u ? word >> 16 | 0x40u : rounded);
+    uint32_t quiet = word >> 16 | 0x40u; /* a NaN stays one */
+    return (uint16_t)((word & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-static inline __attribute__((always_inline)) void sum_words(uint32_t *a, const uint32_t *b)
-{
-    float x[BLOCK], y[BLOCK];
-    memcpy(x, a, sizeof(x));
-    memcpy(y, b, sizeof(y));
-    for (int i = 0; i < BLOCK; i++)
-        x[i] += y[i];
-    memcpy(a, x, sizeof(x));
-}
-
-static inline __attribute__((always_inline)) void max_words(uint32_t *a, const uint32_t *b)
-{
-    f32_max_block((float *)a, (const float *)a, (const float *)b);
-}
-
-static inline __attribute__((always_inline)) void min_words(uint32_t *a, const uint32_t *b)
-{
-    f32_min_block((float *)a, (const float *)a, (const float *)b);
-}
-
-#define DEFINE_NARROW(name, widen, narrow, words)                                                  \
-    static inline __attribute__((always_inline)) void name##_block(                                \
-        uint16_t *to, const uint16_t *operand, const uint16_t *message)                            \
+/* One element: x and y combined. Integers are unsigned for sums, which wrap. */
+#define DEFINE_SUM(name, type)                                                                     \
+    static inline type name(type x, type y)                                                        \
     {                                                                                              \
-        uint16_t x[BLOCK], y[BLOCK];                                                               \
-        uint32_t a[BLOCK], b[BLOCK];                                                               \
-        memcpy(x, operand, sizeof(x));                                                             \
-        memcpy(y, message, sizeof(y));                                                             \
-        for (int i = 0; i < BLOCK; i++)                                                            \
-            a[i] = widen(x[i]);                                                                    \
-        for (int i = 0; i < BLOCK; i++)                                                            \
-            b[i] = widen(y[i]);                                                                    \
-        words(a, b);                                                                               \
-        for (int i = 0; i < BLOCK; i++)                                                            \
-            x[i] = narrow(a[i]);                                                                   \
-        memcpy(to, x, sizeof(x));                                                                  \
-    }                                                                                              \
-    VECTOR_CLONES static void name(void *to, const void *operand, const void *message,             \
-                                   int64_t count)                                                  \
-    {                                                                                              \
-        IN_BLOCKS(uint16_t, name##_block)                                                          \
+        return x + y;                                                                              \
     }
 
-DEFINE_NARROW(f16_sum, half_widen, half_narrow, sum_words)
-DEFINE_NARROW(f16_max, half_widen, half_narrow, max_words)
-DEFINE_NARROW(f16_min, half_widen, half_narrow, min_words)
-DEFINE_NARROW(bf16_sum, bfloat_widen, bfloat_narrow, sum_words)
-DEFINE_NARROW(bf16_max, bfloat_widen, bfloat_narrow, max_words)
-DEFINE_NARROW(bf16_min, bfloat_widen, bfloat_narrow, min_words)
+/* Equal numbers differ in the sign of a zero only, which decides then. */
+#define DEFINE_FLOAT_CHOICE(name, type, word, better, both)                                        \
+    static inline type name(type x, type y)                                                        \
+    {                                                                                              \
+        word a, b;                                                                                 \
+        memcpy(&a, &x, sizeof(a));                                                                 \
+        memcpy(&b, &y, sizeof(b));                                                                 \
+        word same = a both b;                                                                      \
+        word other = x == y ? same : b;                                                            \
+        a = x better y || x != x ? a : other;                                                      \
+        memcpy(&x, &a, sizeof(x));                                                                 \
+        return x;                                                                                  \
+    }
+
+#define DEFINE_INTEGER_CHOICE(name, type, better)                                                  \
+    static inline type name(type x, type y)                                                        \
+    {                                                                                              \
+        return x better y ? x : y;                                                                 \
+    }
+
+DEFINE_SUM(sum_f32, float)
+DEFINE_FLOAT_CHOICE(max_f32, float, uint32_t, >, &)
+DEFINE_FLOAT_CHOICE(min_f32, float, uint32_t, <, |)
+DEFINE_SUM(sum_f64, double)
+DEFINE_FLOAT_CHOICE(max_f64, double, uint64_t, >, &)
+DEFINE_FLOAT_CHOICE(min_f64, double, uint64_t, <, |)
+DEFINE_SUM(sum_u32, uint32_t)
+DEFINE_INTEGER_CHOICE(max_i32, int32_t, >)
+DEFINE_INTEGER_CHOICE(min_i32, int32_t, <)
+DEFINE_SUM(sum_u64, uint64_t)
+DEFINE_INTEGER_CHOICE(max_i64, int64_t, >)
+DEFINE_INTEGER_CHOICE(min_i64, int64_t, <)
+
+#define DEFINE_NARROW(type, operation)                                                             \
+    static inline uint16_t operation##_##type(uint16_t x, uint16_t y)                              \
+    {                                                                                              \
+        return type##_narrow(operation##_f32(type##_widen(x), type##_widen(y)));                   \
+    }
+
+DEFINE_NARROW(f16, sum)
+DEFINE_NARROW(f16, max)
+DEFINE_NARROW(f16, min)
+DEFINE_NARROW(bf16, sum)
+DEFINE_NARROW(bf16, max)
+DEFINE_NARROW(bf16, min)
+
+/* All elements; the last block through zeroed ones. */
+#define DEFINE_COMBINE(one, type)                                                                  \
+    static inline __attribute__((always_inline)) void one##_block(type *to, const type *operand,   \
+                                                                  const type *message)             \
+    {                                                                                              \
+        type results[BLOCK];                                                                       \
+        for (int i = 0; i < BLOCK; i++)                                                            \
+            results[i] = one(operand[i], message[i]);                                              \
+        memcpy(to, results, sizeof(results));                                                      \
+    }                                                                                              \
+    VECTOR_CLONES static void one##_all(void *to, const void *operand, const void *message,        \
+                                        int64_t count)                                             \
+    {                                                                                              \
+        int64_t k = 0;                                                                             \
+        for (; k + BLOCK <= count; k += BLOCK)                                                     \
+            one##_block((type *)to + k, (const type *)operand + k, (const type *)message + k);     \
+        if (k == count)                                                                            \
+            return;                                                                                \
+        type x[BLOCK] = {0}, y[BLOCK] = {0};                                                       \
+        size_t bytes = (size_t)(count - k) * sizeof(type);                                         \
+        memcpy(x, (const type *)operand + k, bytes);                                               \
+        memcpy(y, (const type *)message + k, bytes);                                               \
+        one##_block(x, x, y);                                                                      \
+        memcpy((type *)to + k, x, bytes);                                                          \
+    }
+
+DEFINE_COMBINE(sum_f32, float)
+DEFINE_COMBINE(max_f32, float)
+DEFINE_COMBINE(min_f32, float)
+DEFINE_COMBINE(sum_f64, double)
+DEFINE_COMBINE(max_f64, double)
+DEFINE_COMBINE(min_f64, double)
+DEFINE_COMBINE(sum_f16, uint16_t)
+DEFINE_COMBINE(max_f16, uint16_t)
+DEFINE_COMBINE(min_f16, uint16_t)
+DEFINE_COMBINE(sum_bf16, uint16_t)
+DEFINE_COMBINE(max_bf16, uint16_t)
+DEFINE_COMBINE(min_bf16, uint16_t)
+DEFINE_COMBINE(sum_u32, uint32_t)
+DEFINE_COMBINE(max_i32, int32_t)
+DEFINE_COMBINE(min_i32, int32_t)
+DEFINE_COMBINE(sum_u64, uint64_t)
+DEFINE_COMBINE(max_i64, int64_t)
+DEFINE_COMBINE(min_i64, int64_t)
 
 combine_elements *combine_of(enum dtype dtype, enum comm_reduction reduction)
 {
     static combine_elements *const table[DTYPE_COUNT][COMM_REDUCTION_COUNT] = {
-        [DTYPE_F32] = {f32_sum, f32_max, f32_min}, [DTYPE_F64] = {f64_sum, f64_max, f64_min},
-        [DTYPE_I32] = {i32_sum, i32_max, i32_min}, [DTYPE_I64] = {i64_sum, i64_max, i64_min},
-        [DTYPE_F16] = {f16_sum, f16_max, f16_min}, [DTYPE_BF16] = {bf16_sum, bf16_max, bf16_min},
+        [DTYPE_F32] = {sum_f32_all, max_f32_all, min_f32_all},
+        [DTYPE_F64] = {sum_f64_all, max_f64_all, min_f64_all},
+        [DTYPE_F16] = {sum_f16_all, max_f16_all, min_f16_all},
+        [DTYPE_BF16] = {sum_bf16_all, max_bf16_all, min_bf16_all},
+        [DTYPE_I32] = {sum_u32_all, max_i32_all, min_i32_all},
+        [DTYPE_I64] = {sum_u64_all, max_i64_all, min_i64_all},
     };
     return table[dtype][reduction];
 }
