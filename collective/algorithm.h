@@ -48,7 +48,7 @@ const struct algorithm *algorithm_at(int index);
 const struct algorithm *algorithm_find(const char *name);
 /* For an operation over `bytes` in the busiest rank, between `ranks`. */
 const struct algorithm *algorithm_choose(enum comm_operation operation, int ranks, int64_t bytes);
-struct schedule_options schedule_options_for(int ranks, int64_t bytes);
+struct schedule_options schedule_options_for(int ranks);
 
 const char *operation_name(enum comm_operation operation);
 const char *reduction_name(enum comm_reduction reduction);

@@ -39,7 +39,7 @@ static enum status fill_plan(const struct communicator *self, const struct comm_
 {
     int rank = self->link.rank, ranks = self->link.ranks;
     int64_t bytes = call_bytes(call, ranks);
-    struct schedule_options options = schedule_options_for(ranks, bytes);
+    struct schedule_options options = schedule_options_for(ranks);
     if (self->options.schedule.lanes)
         options.lanes = self->options.schedule.lanes;
     if (self->options.schedule.segment_bytes)

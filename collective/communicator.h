@@ -12,7 +12,7 @@
 
 struct communicator_options {
     const struct algorithm *algorithm; /* NULL: chosen by operation and size */
-    struct schedule_options schedule;  /* a field that is 0: chosen likewise */
+    struct schedule_options schedule;  /* a field that is 0: by the number of ranks */
 };
 
 enum status communicator_open(const struct backend *backend, struct group *group, int rank,

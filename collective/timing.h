@@ -38,7 +38,7 @@ struct timing_options {
     int ranks;
     uint64_t deadline_ns;
     uint64_t block_ns;
-    struct schedule_options schedule; /* a field that is 0: chosen by size */
+    struct schedule_options schedule; /* a field that is 0: chosen by the number of ranks */
 };
 
 /* One result for each case, all by the same processes. */

@@ -40,7 +40,7 @@ static const struct option options[] = {
     {"reduction", 0, OPTION_TEXT, offsetof(struct bench_options, reduction), "NAME",
      "sum (default), max or min"},
     {"lanes", 0, OPTION_COUNT, offsetof(struct bench_options, lanes), "N",
-     "independent parts of a schedule, 1 to 4 (default: by size)"},
+     "independent parts of a schedule, 1 to 4 (default 1)"},
     {"segment", 0, OPTION_TEXT, offsetof(struct bench_options, segment), "SIZE",
      "at most so much of a buffer is under way in each lane (default: by ranks)"},
     {"block", 0, OPTION_COUNT, offsetof(struct bench_options, block_ms), "MS",

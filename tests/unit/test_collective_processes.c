@@ -211,7 +211,7 @@ TEST(messages_longer_than_rings_one_after_another)
                 operation++;
             ranks_case_call(&c, (enum comm_operation)operation, 700001);
             c.call.dtype = DTYPE_F32;
-            c.options = schedule_options_for(ranks, 700001 * 4);
+            c.options = schedule_options_for(ranks);
             struct long_work work = {&c, 3, wrong};
             struct local_ranks run = {
                 backend_find("shm"), ranks, {.deadline_ns = 60000000000u}, repeat, &work};
