@@ -11,7 +11,7 @@
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/ops/lib/recurrence.h"
 
-/* Sums of ROWS x VECTORS vectors stay in registers. */
+/* Sums of ROWS x VECTORS vectors, at most four, stay in registers. */
 enum { ROWS = 6, VECTORS = VL == 16 ? 4 : 2, PART_LINES = 6 };
 
 /* The plan; a launch completes a copy of it with its addresses. */
@@ -98,12 +98,12 @@ struct lines {
 SIMD_INLINE void multiply(const float *const *x, const float *weights, int64_t count, int64_t row,
                           float *const *to, vm last, int rows, int vectors)
 {
-    vf sum[ROWS][VECTORS];
+    vf sum[ROWS][4];
     for (int i = 0; i < rows; i++)
         for (int v = 0; v < vectors; v++)
             sum[i][v] = v < vectors - 1 ? vf_load(to[i] + v * VL) : vf_load_m(to[i] + v * VL, last);
     for (int64_t k = 0; k < count; k++, weights += row) {
-        vf w[VECTORS];
+        vf w[4];
         for (int v = 0; v < vectors; v++)
             w[v] = v < vectors - 1 ? vf_load(weights + v * VL) : vf_load_m(weights + v * VL, last);
         for (int i = 0; i < rows; i++) {

@@ -6,15 +6,15 @@
  * here. T steps, B sequences, H units, G gates in the order of the cell's operator.
  *
  * Inputs; those in brackets may be absent, which is zero where it is a gradient or a state:
- *   A  [T, B, G H]   x W' + bias; of LSTM and RNN with h R' of the state before and its bias
- *   R  [G H, H]      recurrent weights
- *   U  [T, B, G H]   (GRU and AUGRU alone: h R' + bias; the last gate has reset h where the reset comes
- *                    before the product)
+ *   A [T, B, G H]    x W' + bias; of LSTM and RNN with h R' of the state before and its bias
+ *   R [G H, H]       recurrent weights
+ *   U [T, B, G H]    (GRU and AUGRU alone: h R' + bias, of reset h in the last gate where the
+ *                    reset comes before the product)
  *   DY [T, B, H]     (gradient by each step's state)
- *   DH, DC [B, H]    (gradient by the last state, and LSTM's memory)
- *   H  [T, B, H]     (GRU and AUGRU alone: the state before each step)
- *   C  [B, H]        (LSTM: the first memory)
- *   LENGTHS [B]      (steps of each sequence, i32; all T)
+ *   DH, DC [B, H]    (gradients by the last state, and by LSTM's last memory)
+ *   H [T, B, H]      (GRU and AUGRU alone: the state before each step)
+ *   C [B, H]         (LSTM alone: the first memory)
+ *   LENGTHS [B]      (steps of each sequence, i32; absent: all T)
  *   ATTENTION [T, B] (AUGRU alone)
  * Outputs: the gradients by A, by the first state, by the first memory, by U and by attention; zero
  * where the cell has none.
