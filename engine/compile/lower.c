@@ -287,8 +287,11 @@ static void touch(struct exe *exe, int value, int step)
 {
     if (value == NONE)
         return;
-    struct place *root = &exe->places[exe->places[value].root];
+    int owner = exe->places[value].root;
+    struct place *root = &exe->places[owner];
     exe->places[value].used = root->used = true;
+    if (owner != value && value_is_fixed(&exe->g->values[owner]))
+        root->kept = true; /* kernels pack what they know to be fixed, not what only shows it */
     if (root->first == NONE)
         root->first = step;
     root->last = step;

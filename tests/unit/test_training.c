@@ -67,6 +67,25 @@ TEST(a_state_keeps_what_an_execution_left)
     graph_free(g);
 }
 
+/* Without passes the backward pass begins with another shape of a constant. */
+TEST(a_step_runs_as_it_was_built)
+{
+    struct error err = {0};
+    struct exe *exe;
+    struct exe_options options = {.threads = 1, .no_tune = true, .no_fuse = true};
+    struct graph *g = linear_loss();
+    assert_int_equal(train_step(g, &plain, NULL, &err), STATUS_OK);
+    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    const float *w = named_input(exe, "w"), *x = named_input(exe, "x");
+    float first[WIDTH];
+    memcpy(first, w, sizeof(first));
+    exe_run(exe);
+    for (int i = 0; i < WIDTH; i++)
+        assert_true(fabsf(w[i] - (first[i] - 0.125f * x[i])) < 1e-6f);
+    exe_free(exe);
+    graph_free(g);
+}
+
 /* The weights are updated where they lie; the counter, whose operator cannot, is copied. */
 TEST(updates_happen_in_place)
 {
