@@ -45,6 +45,14 @@ static int grid(struct graph *g)
     return graph_const(g, "priors", DTYPE_F32, shape_of(PRIORS, 4), priors);
 }
 
+static bool is_box(const double *found, const float *box)
+{
+    bool same = true;
+    for (int e = 0; e < 4; e++)
+        same = same && fabs(found[e] - (double)box[e]) < 1e-6;
+    return same;
+}
+
 /* A detector that is sure of the target classes and places finds each box, and nothing else. */
 TEST(targets_decode_to_the_boxes)
 {
@@ -69,12 +77,8 @@ TEST(targets_decode_to_the_boxes)
         assert_int_equal(out[1].i[n], n == 7 / BOXES ? BOXES - 1 : BOXES);
         for (int k = 0; k < out[1].i[n]; k++) {
             const double *row = out[0].f + (n * 50 + k) * 7;
-            for (int b = n * BOXES; b < (n + 1) * BOXES; b++) {
-                bool same = (int64_t)row[1] == labels[b];
-                for (int e = 0; e < 4; e++)
-                    same = same && fabs(row[3 + e] - (double)boxes[b * 4 + e]) < 1e-6;
-                found[b] += same;
-            }
+            for (int b = n * BOXES; b < (n + 1) * BOXES; b++)
+                found[b] += (int64_t)row[1] == labels[b] && is_box(row + 3, boxes + b * 4);
         }
     }
     for (int b = 0; b < IMAGES * BOXES; b++)
