@@ -66,7 +66,7 @@ static enum status take_optimiser(const char *name, struct recipe *recipe, struc
     char all[200] = "";
     size_t used = 0;
     for (int k = 0; k < op_count() && count < NAMES_MAX; k++)
-        if (op_at(k)->update)
+        if (op_at(k)->update && op_at(k)->update->name)
             names[count++] = op_at(k)->update->name;
     for (int k = 0; k < count && used < sizeof(all); k++)
         used +=

@@ -51,29 +51,6 @@ static enum status write_all(const struct writer *w, const struct graph *g,
     return STATUS_OK;
 }
 
-/* Made-up samples where the workload has them: labels at random would be as good for gradients, but
- * not every target is valid. */
-static void fill_inputs(const struct graph *g, const struct training *training, int64_t batch,
-                        struct ref_tensor *inputs)
-{
-    void **data = calloc((size_t)g->input_count + 1, sizeof(*data));
-    for (int k = 0; data && k < g->input_count; k++) {
-        const struct value *value = &g->values[g->inputs[k]];
-        if (value->kind == VALUE_INPUT)
-            data[k] = calloc((size_t)shape_count(&value->shape) + 1, dtype_size(value->dtype));
-    }
-    if (data && training->fill)
-        training->fill(&(struct batch){.graph = g, .data = data, .seed = 7, .size = batch});
-    for (int k = 0; data && k < g->input_count; k++) {
-        const struct value *value = &g->values[g->inputs[k]];
-        struct desc desc = desc_dense(value->dtype, &value->shape, LAYOUT_PLAIN);
-        if (data[k] && training->fill && strcmp(value->name, TRAIN_RATE) != 0)
-            ref_load(&inputs[k], &desc, data[k]);
-        free(data[k]);
-    }
-    free(data);
-}
-
 static enum status run(const char *spec, int64_t batch, const char *folder, struct error *err)
 {
     char path[512];
@@ -93,7 +70,6 @@ static enum status run(const char *spec, int64_t batch, const char *folder, stru
     if (!inputs || !outputs || !w.index)
         return FAIL(err, STATUS_FAILED, "no memory, or %s cannot be written", path);
     TRY(reference_inputs(step, inputs, pool, err));
-    fill_inputs(step, training, loss->batch, inputs);
     TRY(reference_run(step, inputs, outputs, pool, err));
     TRY(write_all(&w, step, inputs, outputs, err));
     return fclose(w.index) == 0 ? STATUS_OK

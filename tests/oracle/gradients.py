@@ -8,6 +8,7 @@ norm or 1e-3 of the largest one's, whichever is more (a bias before a normalisat
 Exits 1 where one differs by more than 1e-9.
 """
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -269,6 +270,12 @@ def resize(a, x, *rest):
     return x
 
 
+def scatter_nd(a, x, ids, updates):
+    """Rows of ids point along the first axes; with reduction add the updates are added."""
+    at = tuple(ids.long().movedim(-1, 0))
+    return x.index_put(at, updates, accumulate=a.get("reduction", b"none") == b"add")
+
+
 OPERATORS = {
     "Add": lambda a, x, y: x + y, "Sub": lambda a, x, y: x - y, "Mul": lambda a, x, y: x * y,
     "Div": lambda a, x, y: x / y if x.is_floating_point() else torch.div(x, y, rounding_mode="trunc"),
@@ -306,6 +313,7 @@ OPERATORS = {
     "Pad": lambda a, x, pads, value=None: padded(x, ints(pads)[:x.dim()], ints(pads)[x.dim():],
                                                  0.0 if value is None else float(value)),
     "Resize": resize, "LSTM": lstm, "GRU": gru,
+    "ScatterND": scatter_nd, "Shape": lambda a, x: torch.tensor(x.shape),
     "Tile": lambda a, x, times: x.repeat(ints(times)),
     "ConstantOfShape": lambda a, shape: torch.full(ints(shape), float(numpy_helper.to_array(a["value"])[0]),
                                                    dtype=torch.float64),
@@ -369,7 +377,10 @@ def compare(program, spec, batch):
             theirs = weights[name].grad
             theirs = np.zeros_like(g) if theirs is None else theirs.numpy()
             scale = max(float(np.linalg.norm(theirs)), 1e-3 * largest)
-            worst = max(worst, (float(np.linalg.norm(g - theirs)) / scale if scale else 0.0, name))
+            distance = float(np.linalg.norm(g - theirs)) / scale if scale else 0.0
+            worst = max(worst, (distance if math.isfinite(distance) else math.inf, name))
+        if not largest > 0:
+            worst = (math.inf, "all gradients are zero")
         return worst, abs(loss - float(result)) / max(abs(loss), 1e-30), len(expected)
 
 

@@ -48,8 +48,8 @@ static const struct training training = {
     .lesson = CLASSES_LESSON,
     .tiny = "image=32,classes=4,hidden=64",
     .tiny_batch = 16,
-    .tiny_rate = 0.01,
-    .tiny_steps = 50,
+    .tiny_rate = 0.004,
+    .tiny_steps = 60,
 };
 
 REGISTER(workload, vgg16) = {
