@@ -30,7 +30,7 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
     struct graph *g = c->g;
     struct shape x = gradient_shape(g, gradient_in(c, 0));
     int64_t count = shape_span(&x, 2, x.rank);
-    c->dx[0] = make_expanded(g, make_scaled(g, c->dy[0], 1 / (double)count), &x);
+    c->dx[0] = make_expanded(g, make_share(g, c->dy[0], count ? count : 1), &x);
     return STATUS_OK;
 }
 

@@ -41,7 +41,7 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
 {
     (void)err;
     struct graph *g = c->g;
-    int count = gradient_node(c)->op_inputs, part = make_scaled(g, c->dy[0], 1.0 / count);
+    int count = gradient_node(c)->op_inputs, part = make_share(g, c->dy[0], count);
     for (int k = 0; k < count; k++)
         if (c->wanted[k])
             c->dx[k] = make_sum_to(g, part, gradient_in(c, k));

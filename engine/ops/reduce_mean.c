@@ -27,8 +27,8 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
     if (dy == NONE)
         return STATUS_OK;
     struct shape shape = gradient_shape(g, x), kept = gradient_shape(g, dy);
-    double each = (double)shape_count(&kept) / (double)shape_count(&shape);
-    c->dx[0] = make_expanded(g, make_scaled(g, dy, each), &shape);
+    int64_t left = shape_count(&kept), count = left ? shape_count(&shape) / left : 1;
+    c->dx[0] = make_expanded(g, make_share(g, dy, count ? count : 1), &shape);
     return STATUS_OK;
 }
 

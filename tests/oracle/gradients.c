@@ -51,6 +51,18 @@ static enum status write_all(const struct writer *w, const struct graph *g,
     return STATUS_OK;
 }
 
+/* A file keeps attributes in f32, so an epsilon of 1e-4 is another number there. */
+static void round_attributes(struct graph *g)
+{
+    for (int n = 0; n < g->node_count; n++) {
+        struct attr *attrs = arena_copy(&g->arena, g->nodes[n].attrs,
+                                        (size_t)g->nodes[n].attr_count * sizeof(*attrs));
+        for (int k = 0; attrs && k < g->nodes[n].attr_count; k++)
+            attrs[k].f = (double)(float)attrs[k].f;
+        g->nodes[n].attrs = attrs ? attrs : g->nodes[n].attrs;
+    }
+}
+
 static enum status run(const char *spec, int64_t batch, const char *folder, struct error *err)
 {
     char path[512];
@@ -61,6 +73,7 @@ static enum status run(const char *spec, int64_t batch, const char *folder, stru
     snprintf(path, sizeof(path), "%s/model.onnx", folder);
     TRY(onnx_export(loss, path, &(struct onnx_export_options){0}, err));
     TRY(workload_open_training(spec, batch, &options, &step, &training, err));
+    round_attributes(step);
     struct ref_tensor *inputs = calloc((size_t)step->input_count + 1, sizeof(*inputs));
     struct ref_tensor *outputs = calloc((size_t)step->output_count + 1, sizeof(*outputs));
     snprintf(path, sizeof(path), "%s/index.txt", folder);

@@ -326,7 +326,13 @@ def tensor(array):
 
 
 def run(graph, values):
-    for node in graph.node:
+    """What the loss, the first output, is computed from; what only judges quality is left out."""
+    needed, nodes = {graph.output[0].name}, []
+    for node in reversed(graph.node):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            nodes.append(node)
+    for node in reversed(nodes):
         a = dict(attributes(node), _outputs=len(node.output))
         inputs = [values[name] if name else None for name in node.input]
         if node.op_type == "Constant":

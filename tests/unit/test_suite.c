@@ -190,7 +190,7 @@ static const char *const mistakes[][2] = {
     {"include = [\"quik\"]\n",
      "s.toml:1: include: there is no suite \"quik\", did you mean \"quick\"?"},
     {"include = \"none.toml\"\n",
-     "s.toml:1: include: there is no suite \"none.toml\"; built in: products, quick, table1"},
+     "s.toml:1: include: there is no suite \"none.toml\"; built in: products, quick, table1, training"},
 };
 
 TEST(mistakes_name_file_line_and_key)

@@ -192,6 +192,11 @@ int make_scaled(struct graph *g, int x, double factor)
     return factor == 1 ? x : make_mul(g, x, make_number_like(g, x, factor));
 }
 
+int make_share(struct graph *g, int x, int64_t count)
+{
+    return count == 1 ? x : make_div(g, x, make_number_like(g, x, (double)count));
+}
+
 int make_plus(struct graph *g, int x, double term)
 {
     return make_add(g, x, make_number_like(g, x, term));

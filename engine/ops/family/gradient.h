@@ -68,6 +68,8 @@ int make_neg(struct graph *g, int x);
 /* x times, and plus, a number. */
 int make_scaled(struct graph *g, int x, double factor);
 int make_plus(struct graph *g, int x, double term);
+/* x by a whole number, which is exact in f32 where its reciprocal is not. */
+int make_share(struct graph *g, int x, int64_t count);
 /* A product of matrices as MatMul has it. */
 int make_mat_mul(struct graph *g, int x, int y);
 /* The last two axes exchanged. */
