@@ -189,8 +189,8 @@ static const char *const mistakes[][2] = {
     {"include = 3\n", "s.toml:1: include: needs strings, got integer"},
     {"include = [\"quik\"]\n",
      "s.toml:1: include: there is no suite \"quik\", did you mean \"quick\"?"},
-    {"include = \"none.toml\"\n",
-     "s.toml:1: include: there is no suite \"none.toml\"; built in: products, quick, table1, training"},
+    {"include = \"none.toml\"\n", "s.toml:1: include: there is no suite \"none.toml\"; built in: "
+                                  "products, quick, table1, training"},
 };
 
 TEST(mistakes_name_file_line_and_key)
