@@ -31,16 +31,6 @@ static void each(const struct update_step *s, double gradient, double *weight, d
 
 static const struct update_law law = {.each = each};
 
-static enum status reference(const struct ref_call *call, struct error *err)
-{
-    return update_reference(call, &law, err);
-}
-
-static void cost(const struct infer *c, struct cost *cost)
-{
-    update_cost(c, 5, 2, cost);
-}
-
 static const struct op_case cases[] = {
     {.name = "one",
      .inputs = "f32[]{0.01:0.1} i64[]=1 - "
@@ -71,20 +61,4 @@ static const struct op_case cases[] = {
      .outputs = 6},
 };
 
-REGISTER(op, adagrad) = {
-    .name = "Adagrad",
-    .domain = "ridge",
-    .inputs_min = UPDATE_SCALE,
-    .inputs_max = -1,
-    .outputs_min = 1,
-    .outputs_max = -1,
-    .attrs = attrs,
-    .int_inputs = 1u << UPDATE_STEP,
-    .update = &rule,
-    .in_place = ~0u,
-    .infer = update_infer,
-    .cost = cost,
-    .reference = reference,
-    .no_gradient = "nothing is trained through an update",
-    OP_CASES(cases),
-};
+UPDATE_OP(adagrad, "Adagrad", attrs, 5, 2, cases);

@@ -20,60 +20,6 @@ static void each(const struct update_step *s, double gradient, double *weight, d
 
 static const struct update_law law = {.each = each};
 
-static enum status reference(const struct ref_call *call, struct error *err)
-{
-    return update_reference(call, &law, err);
-}
+static const struct op_case cases[] = {MOMENTUM_CASES};
 
-static void cost(const struct infer *c, struct cost *cost)
-{
-    update_cost(c, 6, 0, cost);
-}
-
-static const struct op_case cases[] = {
-    {.name = "one",
-     .inputs = "f32[]{0.01:0.1} i64[]=1 - "
-               "f32[33] f32[33] f32[33]",
-     .outputs = 2},
-    {.name = "two",
-     .inputs = "f32[]{0.01:0.1} i64[]=3 - "
-               "f32[7,5] f32[7,5] f32[7,5] "
-               "f32[1031] f32[1031] f32[1031]",
-     .attrs = "decay=0.1",
-     .outputs = 4},
-    {.name = "scaled",
-     .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "
-               "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]",
-     .attrs = "decay=0.1",
-     .outputs = 2},
-    {.name = "heavy",
-     .inputs = "f32[]{0.01:0.1} i64[]=2 - "
-               "f32[40,9] f32[40,9] f32[40,9]",
-     .attrs = "momentum=0.5",
-     .outputs = 2},
-    {.name = "large",
-     .inputs = "f32[]{0.01:0.1} i64[]=7 - "
-               "f32[70000] f32[70000] f32[70000] "
-               "f32[3] f32[3] f32[3] "
-               "f32[20000] f32[20000] f32[20000]",
-     .attrs = "decay=0.1",
-     .outputs = 6},
-};
-
-REGISTER(op, nesterov) = {
-    .name = "Nesterov",
-    .domain = "ridge",
-    .inputs_min = UPDATE_SCALE,
-    .inputs_max = -1,
-    .outputs_min = 1,
-    .outputs_max = -1,
-    .attrs = attrs,
-    .int_inputs = 1u << UPDATE_STEP,
-    .update = &rule,
-    .in_place = ~0u,
-    .infer = update_infer,
-    .cost = cost,
-    .reference = reference,
-    .no_gradient = "nothing is trained through an update",
-    OP_CASES(cases),
-};
+UPDATE_OP(nesterov, "Nesterov", attrs, 6, 0, cases);

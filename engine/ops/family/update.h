@@ -6,7 +6,12 @@
  *
  * slot[k] is the element of slot k. Those that scale a weight's step by norms (LARS, LAMB) say of
  * which direction, too, and what follows from the norms. Parameters have their places below, for
- * the reference and for kernels alike. */
+ * the reference and for kernels alike. With `rule` (struct update_rule) and `law` (struct
+ * update_law) in its file it is
+ *
+ *     UPDATE_OP(momentum, "Momentum", attrs, 4, 0, cases);
+ *
+ * whose numbers are FLOPs and transcendentals per element. */
 #ifndef ENGINE_OPS_LIB_UPDATE_H
 #define ENGINE_OPS_LIB_UPDATE_H
 
@@ -90,5 +95,88 @@ double adam_direction(const struct update_step *s, double gradient, double *slot
 /* What LARS and LAMB make of the norms of a weight and of its gradient or direction. */
 double lars_trust(const struct update_step *s, double weight_norm, double gradient_norm);
 double lamb_trust(const struct update_step *s, double weight_norm, double direction_norm);
+
+#define UPDATE_OP(symbol, op_name, attr_names, flops, transcendentals, case_table)                 \
+    static enum status update_run(const struct ref_call *call, struct error *err)                  \
+    {                                                                                              \
+        return update_reference(call, &law, err);                                                  \
+    }                                                                                              \
+    static void update_price(const struct infer *c, struct cost *cost)                             \
+    {                                                                                              \
+        update_cost(c, flops, transcendentals, cost);                                              \
+    }                                                                                              \
+    REGISTER(op, symbol) = {.name = op_name,                                                       \
+                            .domain = "ridge",                                                     \
+                            .inputs_min = UPDATE_SCALE,                                            \
+                            .inputs_max = -1,                                                      \
+                            .outputs_min = 1,                                                      \
+                            .outputs_max = -1,                                                     \
+                            .attrs = attr_names,                                                   \
+                            .int_inputs = 1u << UPDATE_STEP,                                       \
+                            .update = &rule,                                                       \
+                            .in_place = ~0u,                                                       \
+                            .infer = update_infer,                                                 \
+                            .cost = update_price,                                                  \
+                            .reference = update_run,                                               \
+                            .no_gradient = "nothing is trained through an update",                 \
+                            OP_CASES(case_table)}
+
+/* ---- cases ---- */
+
+/* Of one slot and the parameters decay and momentum. */
+#define MOMENTUM_CASES                                                                             \
+    {.name = "one",                                                                                \
+     .inputs = "f32[]{0.01:0.1} i64[]=1 - "                                                        \
+               "f32[33] f32[33] f32[33]",                                                          \
+     .outputs = 2},                                                                                \
+        {.name = "two",                                                                            \
+         .inputs = "f32[]{0.01:0.1} i64[]=3 - "                                                    \
+                   "f32[7,5] f32[7,5] f32[7,5] "                                                   \
+                   "f32[1031] f32[1031] f32[1031]",                                                \
+         .attrs = "decay=0.1",                                                                     \
+         .outputs = 4},                                                                            \
+        {.name = "scaled",                                                                         \
+         .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "                                    \
+                   "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]",                                       \
+         .attrs = "decay=0.1",                                                                     \
+         .outputs = 2},                                                                            \
+        {.name = "heavy",                                                                          \
+         .inputs = "f32[]{0.01:0.1} i64[]=2 - "                                                    \
+                   "f32[40,9] f32[40,9] f32[40,9]",                                                \
+         .attrs = "momentum=0.5",                                                                  \
+         .outputs = 2},                                                                            \
+    {                                                                                              \
+        .name = "large",                                                                           \
+        .inputs = "f32[]{0.01:0.1} i64[]=7 - "                                                     \
+                  "f32[70000] f32[70000] f32[70000] "                                              \
+                  "f32[3] f32[3] f32[3] "                                                          \
+                  "f32[20000] f32[20000] f32[20000]",                                              \
+        .attrs = "decay=0.1", .outputs = 6                                                         \
+    }
+/* Of Adam's two slots. */
+#define ADAM_CASES                                                                                 \
+    {.name = "one",                                                                                \
+     .inputs = "f32[]{0.01:0.1} i64[]=1 - "                                                        \
+               "f32[33] f32[33] f32[33] f32[33]{0.01:1}",                                          \
+     .outputs = 3},                                                                                \
+        {.name = "two",                                                                            \
+         .inputs = "f32[]{0.01:0.1} i64[]=3 - "                                                    \
+                   "f32[7,5] f32[7,5] f32[7,5] f32[7,5]{0.01:1} "                                  \
+                   "f32[1031] f32[1031] f32[1031] f32[1031]{0.01:1}",                              \
+         .attrs = "decay=0.1",                                                                     \
+         .outputs = 6},                                                                            \
+        {.name = "scaled",                                                                         \
+         .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "                                    \
+                   "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]{0.01:1}",                  \
+         .attrs = "decay=0.1",                                                                     \
+         .outputs = 3},                                                                            \
+    {                                                                                              \
+        .name = "large",                                                                           \
+        .inputs = "f32[]{0.01:0.1} i64[]=7 - "                                                     \
+                  "f32[70000] f32[70000] f32[70000] f32[70000]{0.01:1} "                           \
+                  "f32[3] f32[3] f32[3] f32[3]{0.01:1} "                                           \
+                  "f32[20000] f32[20000] f32[20000] f32[20000]{0.01:1}",                           \
+        .attrs = "decay=0.1", .outputs = 9                                                         \
+    }
 
 #endif
