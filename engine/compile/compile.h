@@ -10,7 +10,8 @@
 #include "engine/graph/cost.h"
 #include "engine/run/exe.h"
 
-/* Slow: compiles, tunes and packs weights. exe_free gives all of it back. */
+/* Slow: compiles, tunes and packs weights. exe_free gives all of it back. The graph outlives the
+ * executable, which reads the contents of its constants. */
 enum status exe_new(const struct graph *graph, const struct exe_options *options, struct exe **out,
                     struct error *err);
 
