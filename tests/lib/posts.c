@@ -36,6 +36,11 @@ const char *posts_name(int index)
     return sequences[index].name;
 }
 
+bool posts_has_operands(int index)
+{
+    return sequences[index].count > 1;
+}
+
 /* Channels are dimension 1 of images, else the last dimension. */
 static struct shape channels_of(const struct op *op, const struct shape *out)
 {

@@ -11,6 +11,9 @@
 
 int posts_count(void);
 const char *posts_name(int index);
+/* Whether it is one of the few that have every kind of operand between them: these alone are tried
+ * on cases that take long, whose size is no concern of a function. */
+bool posts_has_operands(int index);
 /* Sets node->posts and adds the operands: run-time inputs and constant per-channel vectors.
  * UNSUPPORTED when output 0 is no float32 tensor of rank >= 1 or has no element. */
 enum status posts_add(int index, struct graph *g, struct error *err);
