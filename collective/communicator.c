@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "collective/exchange.h"
 
 enum plan_state { PLAN_IDLE, PLAN_STARTED, PLAN_DONE };
@@ -18,6 +19,7 @@ struct comm_plan {
     void *scratch; /* owned */
     size_t scratch_bytes;
     enum plan_state state;
+    uint64_t started_ns, ended_ns;
     struct comm_plan *next; /* started after this one */
 };
 
@@ -105,6 +107,7 @@ static enum status start(struct comm *comm, struct comm_plan *plan, const void *
         return UNSUPPORTED(err, "all_to_all needs an output apart from its input");
     exchange_begin(&plan->exchange, ++self->calls, from, to, plan->scratch);
     plan->state = PLAN_STARTED;
+    plan->started_ns = 0;
     plan->next = NULL;
     if (self->last)
         self->last->next = plan;
@@ -131,12 +134,15 @@ static enum status move(struct communicator *self, bool *moved, struct error *er
     while (self->first) {
         struct comm_plan *plan = self->first;
         bool here, done;
+        if (!plan->started_ns)
+            plan->started_ns = clock_now_ns();
         if (exchange_move(&plan->exchange, &here, &done, err) != STATUS_OK)
             return failed(self, err);
         *moved = *moved || here;
         if (!done)
             return STATUS_OK;
         plan->state = PLAN_DONE;
+        plan->ended_ns = clock_now_ns();
         self->first = plan->next;
         if (!self->first)
             self->last = NULL;
@@ -172,6 +178,17 @@ static enum status wait_for(struct comm *comm, struct comm_plan *plan, struct er
     return STATUS_OK;
 }
 
+static void record(const struct comm *comm, const struct comm_plan *plan, struct comm_record *out)
+{
+    (void)comm;
+    struct schedule_work work = schedule_work(&plan->schedule);
+    *out = (struct comm_record){.started_ns = plan->started_ns,
+                                .ended_ns = plan->ended_ns,
+                                .messages = work.messages,
+                                .bytes_sent = work.elements_sent * (int64_t)plan->exchange.element,
+                                .algorithm = plan->algorithm->name};
+}
+
 enum status communicator_open(const struct backend *backend, struct group *group, int rank,
                               const struct communicator_options *options, struct comm *out,
                               struct error *err)
@@ -195,6 +212,7 @@ enum status communicator_open(const struct backend *backend, struct group *group
         .start = start,
         .progress = progress,
         .wait = wait_for,
+        .record = record,
     };
     return STATUS_OK;
 }

@@ -388,5 +388,6 @@ enum status lower_graph(struct exe *exe, struct error *err)
         return FAIL_NO_MEMORY(err);
     set_places(exe, l.layout);
     TRY(make_steps(exe, err));
+    TRY(place_units(exe, err));
     return place_states(exe, err);
 }

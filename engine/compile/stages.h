@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The stages that make an executable, in order: passes (engine/compile/passes/) -> lower.c
- * (layouts, aliases, steps) -> tune.c (a kernel per step) -> memplan.c (a place per tensor) ->
- * exe_link or exe_device_link (weights packed, pointers resolved). Private to engine/compile/.
+ * (layouts, aliases, steps; units.c: values inside others) -> tune.c (a kernel per step) ->
+ * memplan.c (a place per tensor) -> exe_link or exe_device_link (weights packed, pointers
+ * resolved). Private to engine/compile/.
  */
 #ifndef ENGINE_COMPILE_STAGES_H
 #define ENGINE_COMPILE_STAGES_H
@@ -14,6 +15,7 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
                        struct error *err);
 
 enum status lower_graph(struct exe *exe, struct error *err); /* places and steps */
+enum status place_units(struct exe *exe, struct error *err); /* units.c: values inside others */
 enum status tune_steps(struct exe *exe, struct error *err);  /* kernel, variant, state per step */
 enum status memory_plan(struct exe *exe, struct error *err); /* offsets */
 

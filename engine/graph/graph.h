@@ -77,9 +77,9 @@ struct state {
 };
 
 /* What a node is there for. */
-enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE, PHASE_COUNT };
+enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_COMMUNICATION, PHASE_UPDATE, PHASE_COUNT };
 
-const char *phase_name(enum phase phase); /* "forward", "backward", "update" */
+const char *phase_name(enum phase phase); /* "forward", "backward", "communication", "update" */
 
 enum attr_kind {
     ATTR_INT,
@@ -222,7 +222,8 @@ enum status graph_failed(const struct graph *g, struct error *err);
 enum status graph_check(const struct graph *g, struct error *err);
 /* A deep copy of the structure; contents of weights are shared and must outlive the copy. */
 struct graph *graph_copy(const struct graph *g);
-/* Removes dead nodes, and nodes whose outputs nobody uses; renumbers nodes, keeps values. */
+/* Removes dead nodes, and nodes whose outputs nobody uses; renumbers nodes, keeps values. Nodes
+ * that exchange values with other ranks come as soon as what they need is there. */
 void graph_compact(struct graph *g);
 /* Cuts value v off from what computes it; the caller says what it is from now on. */
 void graph_cut(struct graph *g, int v);

@@ -144,6 +144,29 @@ static void place(struct visit *v, int root)
     }
 }
 
+/* Nodes between ranks wait for others: they begin as early as they can. */
+static void place_between_ranks(struct visit *v, const int *waiting, int count)
+{
+    for (int k = 0; k < count; k++)
+        if (v->state[waiting[k]] == 0 &&
+            first_missing_producer(v, &v->g->nodes[waiting[k]]) == NONE)
+            place(v, waiting[k]);
+}
+
+static void place_all(struct visit *v, const unsigned char *needed, int *waiting)
+{
+    int count = 0;
+    for (int n = 0; n < v->g->node_count; n++)
+        if (needed[n] && v->g->nodes[n].op->between_ranks)
+            waiting[count++] = n;
+    for (int n = 0; n < v->g->node_count; n++) {
+        if (!needed[n])
+            continue;
+        place(v, n);
+        place_between_ranks(v, waiting, count);
+    }
+}
+
 /* Marks the producers of a node's inputs; whether one of them was new. */
 static bool mark_producers(const struct graph *g, const struct node *node, unsigned char *needed)
 {
@@ -198,21 +221,21 @@ void graph_compact(struct graph *g)
                       .order = calloc(count, sizeof(int))};
     unsigned char *needed = calloc(count, 1);
     struct node *scratch = calloc(count, sizeof(*scratch));
-    if (v.state && v.stack && v.order && needed && scratch) {
+    int *waiting = calloc(count, sizeof(*waiting));
+    if (v.state && v.stack && v.order && needed && scratch && waiting) {
         for (int k = 0; k < g->value_count; k++) {
             int producer = g->values[k].producer;
             if (producer != NONE && g->nodes[producer].dead)
                 g->values[k].producer = NONE;
         }
         mark_needed(g, needed);
-        for (int n = 0; n < g->node_count; n++)
-            if (needed[n])
-                place(&v, n);
+        place_all(&v, needed, waiting);
         apply_order(g, &v, scratch);
     } else {
         FAIL_NO_MEMORY(&g->err);
         g->failed = true;
     }
+    free(waiting);
     free(scratch);
     free(needed);
     free(v.order);

@@ -188,11 +188,15 @@ struct op {
     int window_input; /* the kernel's shape ends this input's; 0: attribute kernel_shape */
     int since;        /* the opset of ONNX that brought it; 0: 17 has it */
     const struct attr_input *attr_inputs; /* NULL: none */
-    bool alias;        /* output 0 is input 0 with another shape: no work when plain */
-    bool epilogue;     /* its kernels can apply node->posts: passes fuse into it */
-    bool epilogue_act; /* only an activation, right behind it */
-    bool random;       /* not a function of its inputs: never folded */
-    unsigned row_sets; /* bit i: rows of output i are a set: near ties may change their order */
+    bool alias;         /* output 0 is input 0 with another shape: no work when plain */
+    bool epilogue;      /* its kernels can apply node->posts: passes fuse into it */
+    bool epilogue_act;  /* only an activation, right behind it */
+    bool random;        /* not a function of its inputs: never folded */
+    bool between_ranks; /* output i is made of input i of all ranks (engine/run/comm.h). All of them
+                           lie one after another in one piece of memory, inputs in their outputs'
+                           place where nobody else reads them; what its kernel does is to bring the
+                           others there */
+    unsigned row_sets;  /* bit i: rows of output i are a set: near ties may change their order */
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);
     enum status (*reference)(const struct ref_call *call, struct error *err);

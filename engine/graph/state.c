@@ -70,6 +70,7 @@ const char *phase_name(enum phase phase)
     static const char *const names[PHASE_COUNT] = {
         [PHASE_FORWARD] = "forward",
         [PHASE_BACKWARD] = "backward",
+        [PHASE_COMMUNICATION] = "communication",
         [PHASE_UPDATE] = "update",
     };
     return names[phase];

@@ -41,6 +41,13 @@ struct comm_call {
 
 struct comm_plan; /* a prepared operation; each implementation defines its own */
 
+/* What became of an operation, once it has been waited for, and what this rank does for it. */
+struct comm_record {
+    uint64_t started_ns, ended_ns; /* clock_now_ns; started: its turn came, the first bytes moved */
+    int64_t messages, bytes_sent;  /* as the schedule of this rank says */
+    const char *algorithm;
+};
+
 struct comm {
     int rank, ranks;
     void *state; /* of the implementation */
@@ -54,6 +61,8 @@ struct comm {
                          struct error *err);
     enum status (*progress)(struct comm *comm, struct error *err);
     enum status (*wait)(struct comm *comm, struct comm_plan *plan, struct error *err);
+    /* Optional. */
+    void (*record)(const struct comm *comm, const struct comm_plan *plan, struct comm_record *out);
 };
 
 #endif

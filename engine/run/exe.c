@@ -25,8 +25,16 @@ static void move_states(struct exe *exe)
     for (int k = 0; k < exe->moved_count; k++) {
         const struct state *state = &exe->g->states[exe->moved[k]];
         const struct place *to = &exe->places[state->before];
-        memcpy(to->memory, exe->places[exe->places[state->after].root].memory, to->bytes);
+        memcpy(to->memory, value_memory(exe->places, state->after), to->bytes);
     }
+}
+
+static void run_steps_between_ranks(struct exe *exe)
+{
+    for (int s = 0; s < exe->step_count; s++)
+        exe_run_rank_step(exe, s);
+    exchanges_wait(exe);
+    move_states(exe);
 }
 
 static void run_steps(struct exe *exe)
@@ -68,7 +76,7 @@ static enum status place_value(struct exe *exe, int v, struct error *err)
 
 static void *address(const struct exe *exe, int v)
 {
-    return v == NONE ? NULL : exe->places[exe->places[v].root].memory;
+    return v == NONE ? NULL : value_memory(exe->places, v);
 }
 
 static void link_step(struct exe *exe, struct step *step)
@@ -98,8 +106,8 @@ enum status exe_link(struct exe *exe, struct error *err)
     }
     for (int s = 0; s < exe->step_count; s++)
         link_step(exe, &exe->steps[s]);
-    exe->run = run_steps;
-    return STATUS_OK;
+    exe->run = exe->exchange_count ? run_steps_between_ranks : run_steps;
+    return exchanges_open(exe, err);
 }
 
 /* ---- life cycle ---- */
@@ -109,6 +117,7 @@ void exe_free(struct exe *exe)
     if (!exe)
         return;
     exe_device_idle(exe);
+    exchanges_close(exe);
     for (int s = 0; s < exe->step_count; s++)
         kernel_release(exe->steps[s].kernel, exe->steps[s].state);
     for (int v = 0; exe->places && v < exe->g->value_count; v++)
@@ -140,9 +149,10 @@ void exe_run_watched(struct exe *exe, const struct exe_watch *watch)
         exe_device_run_watched(exe, watch);
     for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
         watch->begin(watch->context, s);
-        run_step(exe, &exe->steps[s]);
+        exe_run_rank_step(exe, s);
         watch->end(watch->context, s);
     }
+    exchanges_wait(exe);
     if (!exe_is_on_device(exe))
         move_states(exe);
 }
@@ -165,8 +175,9 @@ enum status exe_run_checked(struct exe *exe, struct error *err)
         exe_run(exe);
     for (int s = 0; s < exe->step_count && !exe_is_on_device(exe); s++) {
         TRY(check_step(&exe->steps[s], err));
-        run_step(exe, &exe->steps[s]);
+        exe_run_rank_step(exe, s);
     }
+    exchanges_wait(exe);
     if (!exe_is_on_device(exe))
         move_states(exe);
     return exe_status(exe, err);

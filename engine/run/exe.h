@@ -16,6 +16,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/graph/precision.h"
+#include "engine/run/comm.h"
 #include "engine/run/device.h"
 
 struct exe;
@@ -39,6 +40,8 @@ struct exe_options {
     double trial_s;  /* longest that a candidate's launches may last on a device; 0: 20 s. Six times
                         as  long, and the device counts as lost */
     bool no_capture; /* devices: launch each step in each run instead of replaying a graph */
+    struct comm
+        *comm; /* borrowed; to the other ranks that the graph is for. NULL: there are none */
 };
 
 void exe_free(struct exe *exe);
@@ -74,7 +77,8 @@ enum status exe_run_checked(struct exe *exe, struct error *err);
 void exe_start(struct exe *exe);
 void exe_wait(struct exe *exe);
 /* Whether all runs so far did what they should: on a device any of them may have failed, and what
- * came after it is void. On the CPU the reference alone may fail, for want of memory. */
+ * came after it is void. On the CPU the reference alone may fail, for want of memory, and what is
+ * exchanged with other ranks. */
 enum status exe_status(const struct exe *exe, struct error *err);
 /* Time of one run (ns) among `runs` that follow each other: on a device by its own clock, between
  * two events, on the CPU by the host's. Nothing but exe_status tells that one failed. */
@@ -126,10 +130,22 @@ struct pass_log {
     int count;
 };
 
+/* A node between ranks: it starts as soon as its step is reached, and a step that reads its result
+ * waits for it. */
+struct exe_exchange {
+    int step;              /* of exe_step_at */
+    size_t bytes;          /* that are exchanged, gaps between values included */
+    uint64_t ready_ns;     /* clock_now_ns when its input was there, in the last run */
+    uint64_t waited_ns;    /* how long the steps of the last run stood still for it */
+    struct comm_record of; /* what the communicator says of it */
+};
+
 const struct graph *exe_graph(const struct exe *exe); /* after the passes */
 const struct pass_log *exe_passes(const struct exe *exe);
 int exe_step_count(const struct exe *exe);
 struct exe_step exe_step_at(const struct exe *exe, int index);
+int exe_exchange_count(const struct exe *exe);
+struct exe_exchange exe_exchange_at(const struct exe *exe, int index);
 struct exe_memory exe_memory(const struct exe *exe);
 const struct exe_options *exe_options(const struct exe *exe);
 /* What the executable computes in: f32 on the CPU, whatever was asked for. */

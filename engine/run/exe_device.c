@@ -258,7 +258,7 @@ void *exe_input(struct exe *exe, int i)
         exe_wait(exe); /* an upload may still be reading */
         exe->on_device->stale = true;
     }
-    return exe->places[exe->places[exe->g->inputs[i]].root].memory;
+    return value_memory(exe->places, exe->g->inputs[i]);
 }
 
 const void *exe_output(const struct exe *exe, int i)
@@ -268,7 +268,7 @@ const void *exe_output(const struct exe *exe, int i)
     struct exe_device *t = exe->on_device;
     bool result = exe->g->values[root].kind == VALUE_RESULT;
     if (!t || !result || place->on_device.written_by_host)
-        return place->memory;
+        return value_memory(exe->places, exe->g->outputs[i]);
     t->device.kind->bind(&t->device, sink(t));
     t->device.kind->copy(&t->device, place->memory, place->on_device.memory, place->bytes,
                          COPY_TO_HOST, t->stream, sink(t));

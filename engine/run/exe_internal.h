@@ -20,7 +20,9 @@ struct device_place {
 /* Where a value of the graph lives. */
 struct place {
     struct desc desc;
-    int root;        /* the value whose memory this is: itself, or what it is an alias of */
+    int root;        /* the value in whose memory this lies: itself, what it is an alias of, or the
+                        first of those that lie one after another */
+    size_t shift;    /* bytes from the root's beginning */
     bool used;       /* some step or output touches it */
     size_t bytes;    /* roots */
     int first, last; /* roots: steps between which the memory must stand */
@@ -30,6 +32,18 @@ struct place {
     int pending;     /* fixed: steps that have still to be prepared with it */
     bool kept;       /* fixed: some launch reads it, not only a packed form */
     struct device_place on_device;
+};
+
+/* A step between ranks. */
+struct exchange {
+    int step;
+    int root;  /* the value whose memory holds all of its outputs */
+    int first; /* step that reads its result first; step_count: none does */
+    int64_t count;
+    enum dtype dtype;
+    struct comm_plan *plan; /* owned by the communicator */
+    bool started;
+    uint64_t ready_ns, waited_ns;
 };
 
 struct step {
@@ -56,6 +70,13 @@ struct step {
     int *fetch, *give;
     int fetch_count, give_count;
 };
+
+static inline void *value_memory(const struct place *places, int v)
+{
+    const struct place *place = &places[v];
+    char *memory = places[place->root].memory;
+    return memory ? memory + place->shift : NULL;
+}
 
 static inline void step_launch(const struct step *step)
 {
@@ -87,6 +108,8 @@ struct exe {
     struct step *steps;
     int step_count;
     char *memory; /* the planned arena; of the host */
+    struct exchange *exchanges;
+    int exchange_count;
     struct exe_memory sizes;
     struct pass_log passes;
     void (*run)(struct exe *exe); /* what exe_start does */
@@ -97,6 +120,14 @@ struct exe {
 };
 
 enum status exe_link(struct exe *exe, struct error *err); /* memory and pointers */
+/* ---- ranks: exe_ranks.c ---- */
+
+enum status exchanges_open(struct exe *exe, struct error *err); /* after linking */
+void exchanges_close(struct exe *exe);
+/* Waits for what step s reads, runs it, and starts it where it is between ranks. */
+void exe_run_rank_step(struct exe *exe, int s);
+/* At the end of a run: nothing is under way. */
+void exchanges_wait(struct exe *exe);
 
 /* ---- executables on a device: exe_device.c, device_plan.c ---- */
 

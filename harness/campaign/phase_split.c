@@ -34,6 +34,8 @@ void phase_rows(const struct phase_sums *sums, struct counts *times, struct coun
     } names[PHASE_COUNT] = {
         [PHASE_FORWARD] = {"forward_time_s", "forward_flops", "forward_bytes"},
         [PHASE_BACKWARD] = {"backward_time_s", "backward_flops", "backward_bytes"},
+        [PHASE_COMMUNICATION] = {"communication_time_s", "communication_flops",
+                                 "communication_bytes"},
         [PHASE_UPDATE] = {"update_time_s", "update_flops", "update_bytes"},
     };
     *times = (struct counts){.source = "clock"};
@@ -41,6 +43,8 @@ void phase_rows(const struct phase_sums *sums, struct counts *times, struct coun
     if (!sums->steps[PHASE_BACKWARD] && !sums->steps[PHASE_UPDATE])
         return;
     for (int p = 0; p < PHASE_COUNT; p++) {
+        if (p == PHASE_COMMUNICATION && !sums->steps[p])
+            continue; /* of one rank */
         put(times, names[p].time, "s", "sum of the phase's steps, timed one by one",
             sums->time_s[p]);
         put(work, names[p].flops, "1", "sum over the phase's steps", sums->flops[p]);

@@ -136,10 +136,13 @@ static void print_phases(const struct exe *exe, const double *times)
     phase_split(exe, times, &sums);
     if (!sums.steps[PHASE_BACKWARD] && !sums.steps[PHASE_UPDATE])
         return;
-    for (int p = 0; p < PHASE_COUNT; p++)
+    for (int p = 0; p < PHASE_COUNT; p++) {
+        if (!sums.steps[p])
+            continue;
         printf("%-8s %5d steps, %.3f ms, %.1f GFLOP/s, %.1f GB/s\n", phase_name((enum phase)p),
                sums.steps[p], sums.time_s[p] * 1e3, sums.flops[p] / sums.time_s[p] * 1e-9,
                sums.bytes[p] / sums.time_s[p] * 1e-9);
+    }
 }
 
 static void print_all(struct exe *exe, const struct explain_options *o, const double *times)

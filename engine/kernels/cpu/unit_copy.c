@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a node between ranks does itself: inputs that were not computed in their place among its
+ * outputs are copied there. The rest is the executable's (engine/run/exe_ranks.c).
+ */
+#include "engine/graph/kernel.h"
+#include "engine/graph/op.h"
+#include "engine/kernels/lib/copy_bytes.h"
+
+enum { TILE_BYTES = 128 << 10 };
+
+/* The plan; a launch completes a copy of it. */
+struct kernel_state {
+    const struct kernel_query *q;
+    const char *src;
+    char *dst;
+    int64_t bytes;
+};
+
+static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
+                        struct error *why)
+{
+    (void)variant;
+    for (int k = 0; k < q->in_count; k++)
+        if (!desc_is_plain(&q->in[k]) || !desc_is_plain(&q->out[k]))
+            return UNSUPPORTED(why, "only plain tensors");
+    s->q = q;
+    return STATUS_OK;
+}
+
+static void copy_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct kernel_state *job = context;
+    int64_t start = tile * TILE_BYTES, left = job->bytes - start;
+    copy_run(job->dst + start, job->src + start, left < TILE_BYTES ? left : TILE_BYTES);
+}
+
+static void launch(const struct kernel_state *s, const struct kernel_args *args)
+{
+    struct kernel_state job = *s;
+    for (int k = 0; k < s->q->in_count; k++) {
+        job.src = args->in[k];
+        job.dst = args->out[k];
+        job.bytes = (int64_t)desc_bytes(&s->q->out[k]);
+        if (job.src != job.dst)
+            pool_run(args->pool, (job.bytes + TILE_BYTES - 1) / TILE_BYTES, copy_tile, &job);
+    }
+}
+
+REGISTER_KERNEL(unit_copy) = {
+    NATIVE(unit_copy), .ops = OPS("AllReduce"), .state_size = sizeof(struct kernel_state),
+    .plan = plan,      .launch = launch,
+};

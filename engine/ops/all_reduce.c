@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * AllReduce (ridge): each output is the sum of its input over all ranks. The reference, like every
+ * executable without a communicator, is that of one rank: outputs are the inputs. */
+#include <string.h>
+
+#include "engine/graph/op.h"
+
+static const char *const attrs[] = {"ranks", NULL};
+
+static enum status infer(const struct infer *c, struct error *err)
+{
+    if (c->out_count != c->in_count)
+        return FAIL(err, STATUS_FAILED, "AllReduce: %d inputs and %d outputs, must be as many",
+                    c->in_count, c->out_count);
+    if (node_int(c->node, "ranks", 1) < 1)
+        return FAIL(err, STATUS_FAILED, "AllReduce: ranks=%lld, must be 1 or more",
+                    (long long)node_int(c->node, "ranks", 1));
+    for (int k = 0; k < c->in_count; k++) {
+        if (!c->in[k] || c->in[k]->dtype != c->in[0]->dtype)
+            return FAIL(err, STATUS_FAILED, "AllReduce: input %d is missing or of another type", k);
+        infer_set(c, k, c->in[k]->dtype, &c->in[k]->shape);
+    }
+    return STATUS_OK;
+}
+
+static enum status reference(const struct ref_call *call, struct error *err)
+{
+    (void)err;
+    for (int k = 0; k < call->in_count; k++) {
+        const struct ref_tensor *from = call->in[k];
+        struct ref_tensor *to = call->out[k];
+        if (to && from->f)
+            memcpy(to->f, from->f, (size_t)from->count * sizeof(*to->f));
+        else if (to)
+            memcpy(to->i, from->i, (size_t)from->count * sizeof(*to->i));
+    }
+    return STATUS_OK;
+}
+
+static const struct op_case cases[] = {
+    {.name = "one", .inputs = "f32[33]"},
+    {.name = "scalar", .inputs = "f32[]", .attrs = "ranks=1"},
+    {.name = "several", .inputs = "f32[7,5] f32[1031] f32[1] f32[2,3,3,3]", .outputs = 4},
+    {.name = "large", .inputs = "f32[70000] f32[300,40]", .outputs = 2},
+    {.name = "empty", .inputs = "f32[0] f32[4]", .outputs = 2},
+    {.name = "integers", .inputs = "i64[5] i64[3,2]", .outputs = 2},
+};
+
+REGISTER(op, all_reduce) = {
+    .name = "AllReduce",
+    .domain = "ridge",
+    .between_ranks = true,
+    .inputs_min = 1,
+    .inputs_max = -1,
+    .outputs_min = 1,
+    .outputs_max = -1,
+    .attrs = attrs,
+    .infer = infer,
+    .reference = reference,
+    .no_gradient = "it serves updates, which nothing is trained through",
+    OP_CASES(cases),
+};
