@@ -10,6 +10,7 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/train/accumulate.h"
 #include "engine/train/recompute.h"
+#include "engine/train/reduce.h"
 
 struct weights {
     int count;
@@ -97,6 +98,17 @@ static void drop_unused(struct weights *w)
         w->gradient[kept++] = w->gradient[k];
     }
     w->count = kept;
+}
+
+/* Gradients become their sums over all ranks, and the loss its mean. */
+static enum status reduce(struct graph *g, const struct train_options *o, struct weights *w,
+                          struct error *err)
+{
+    int loss = g->outputs[0], sum = loss;
+    TRY(reduce_gradients(g, o->ranks, o->unit_bytes, w->count, w->gradient, 1, &sum, err));
+    g->phase = PHASE_COMMUNICATION;
+    g->outputs[0] = make_div(g, sum, make_number(g, g->values[loss].dtype, o->ranks));
+    return graph_failed(g, err);
 }
 
 /* What makes gradients of sums of `batches`: their mean, times min(1, most / its norm). NONE: 1. */
@@ -253,9 +265,11 @@ static int count_steps(struct graph *g)
 }
 
 static enum status add_updates(struct graph *g, const struct recipe *recipe, struct weights *w,
-                               int64_t batches, struct error *err)
+                               const struct train_options *o, struct error *err)
 {
     struct update u = {.g = g, .recipe = recipe};
+    int64_t batches = o->micro_batches > 1 ? o->micro_batches : 1;
+    int64_t summed = batches * (o->ranks > 1 ? o->ranks : 1);
     g->phase = PHASE_UPDATE;
     u.rate =
         graph_input(g, TRAIN_RATE, DTYPE_F32, shape_scalar(),
@@ -264,8 +278,8 @@ static enum status add_updates(struct graph *g, const struct recipe *recipe, str
     if (batches > 1)
         u.step = accumulate_gradients(g, w->count, w->value, w->gradient, u.step, batches);
     if (recipe->clip_each > 0)
-        clip_each(g, w, recipe->clip_each, batches);
-    u.scale = gradient_scale(g, w, recipe->clip_norm, batches);
+        clip_each(g, w, recipe->clip_each, summed);
+    u.scale = gradient_scale(g, w, recipe->clip_norm, summed);
     for (int k = 0; k < w->count; k++)
         graph_make_state(g, w->value[k]);
     TRY(graph_failed(g, err));
@@ -288,6 +302,8 @@ static void show_gradients(struct graph *g, const struct weights *w)
 enum status train_step(struct graph *g, const struct recipe *recipe,
                        const struct train_options *options, struct error *err)
 {
+    static const struct train_options usual = {.micro_batches = 1};
+    const struct train_options *o = options ? options : &usual;
     struct weights w = {0};
     TRY(graph_check(g, err));
     TRY(graph_find_patterns(g, err));
@@ -297,16 +313,18 @@ enum status train_step(struct graph *g, const struct recipe *recipe,
         status = autodiff(g, g->outputs[0], NONE, w.count, w.value, w.gradient, err);
     if (status == STATUS_OK) {
         drop_unused(&w);
-        if (options && options->gradients_as_outputs)
+        if (o->ranks > 1)
+            status = reduce(g, o, &w, err);
+        if (o->gradients_as_outputs)
             show_gradients(g, &w);
-        int batches = options && options->micro_batches > 1 ? options->micro_batches : 1;
-        status = add_updates(g, recipe, &w, batches, err);
     }
+    if (status == STATUS_OK)
+        status = add_updates(g, recipe, &w, o, err);
     free(w.value);
     free(w.gradient);
     TRY(status);
     graph_compact(g);
-    if (options && options->recompute)
-        TRY(recompute_forward(g, options->segments, err));
+    if (o->recompute)
+        TRY(recompute_forward(g, o->segments, err));
     return graph_check(g, err);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of ranks that learn together are summed over all of them, in units: pieces of memory in
+ * which several gradients lie one after another, in the order in which the backward pass ends them,
+ * so that the first ones are on their way while it still computes. */
+#ifndef ENGINE_TRAIN_REDUCE_H
+#define ENGINE_TRAIN_REDUCE_H
+
+#include "engine/graph/graph.h"
+
+/* Each gradient becomes its sum over `ranks`. Units have even sizes of about unit_bytes (0: a usual
+ * size), but for a small first one; a gradient is never cut. `shared`, scalars or the like, travel
+ * in the last unit: they become their sums as well. */
+enum status reduce_gradients(struct graph *g, int ranks, int64_t unit_bytes, int count,
+                             int *gradients, int shared_count, int *shared, struct error *err);
+
+#endif
