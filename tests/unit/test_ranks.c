@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Processes that make a step of training together. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collective/comm_thread.h"
+#include "collective/communicator.h"
+#include "collective/local_ranks.h"
+#include "engine/compile/compile.h"
+#include "tests/lib/unit.h"
+#include "workloads/training.h"
+
+enum { RANKS = 3 };
+
+/* Gradients of a tiny network with batch normalisation: each rank's own, and their sum. */
+struct many {
+    const char *spec;
+    int64_t batch, elements;
+    float *memory; /* shared: for each rank its own gradients, then what came of the reduction */
+};
+
+static float *part_of(const struct many *many, int rank, int which)
+{
+    return many->memory + (rank * 2 + which) * many->elements;
+}
+
+/* Runs a step with a rank's samples and copies the gradients; gives how many elements they have. */
+static enum status gradients(const struct many *many, struct comm *comm, int rank, float *to,
+                             int64_t *elements, struct error *err)
+{
+    const struct training *training;
+    struct graph *g;
+    struct exe *exe = NULL;
+    struct train_options options = {
+        .gradients_as_outputs = true, .ranks = comm ? comm->ranks : 1, .unit_bytes = 1 << 14};
+    struct exe_options how = {.threads = 1, .no_tune = true, .comm = comm};
+    TRY(workload_open_training(many->spec, many->batch, &options, &g, &training, err));
+    enum status status = exe_new(g, &how, &exe, err);
+    *elements = 0;
+    if (status == STATUS_OK) {
+        void **data = calloc((size_t)g->input_count, sizeof(*data));
+        assert_non_null(data);
+        for (int k = 0; k < g->input_count; k++)
+            data[k] = batch_gives(g, k) ? exe_input(exe, k) : NULL;
+        struct batch batch = {
+            .graph = g, .data = data, .seed = 3, .first = rank * many->batch, .size = many->batch};
+        training->fill(&batch);
+        free(data);
+        exe_run(exe);
+        status = exe_status(exe, err);
+    }
+    for (int k = 0; status == STATUS_OK && k < g->output_count; k++) {
+        const struct value *value = &g->values[g->outputs[k]];
+        if (strncmp(value->name, "gradient.", 9) != 0)
+            continue;
+        int64_t count = shape_count(&value->shape);
+        if (to)
+            memcpy(to + *elements, exe_output(exe, k), (size_t)count * sizeof(*to));
+        *elements += count;
+    }
+    exe_free(exe);
+    graph_free(g);
+    return status;
+}
+
+static enum status one_rank(void *context, struct group *group, int rank, struct error *err)
+{
+    const struct many *many = context;
+    struct communicator_options options = {.algorithm = NULL};
+    struct comm base, comm;
+    int64_t elements;
+    TRY(gradients(many, NULL, rank, part_of(many, rank, 0), &elements, err));
+    TRY(communicator_open(backend_find("shm"), group, rank, &options, &base, err));
+    TRY(comm_thread_open(&base, &comm, err));
+    TRY(gradients(many, &comm, rank, part_of(many, rank, 1), &elements, err));
+    comm_thread_close(&comm);
+    communicator_close(&base);
+    return STATUS_OK;
+}
+
+/* With batch normalisation ranks are no part of a larger batch; but what they reduce is the sum of
+ * what each has by itself, and the same bits on all. */
+TEST(reduced_gradients_are_the_sum_of_the_ranks_own)
+{
+    struct error err = {0};
+    const struct workload *w = workload_of("resnet50");
+    char spec[200];
+    snprintf(spec, sizeof(spec), "resnet50:%s", w->training->tiny);
+    struct many many = {.spec = spec, .batch = 4};
+    assert_int_equal(gradients(&many, NULL, 0, NULL, &many.elements, &err), STATUS_OK);
+    size_t bytes = (size_t)many.elements * 2 * RANKS * sizeof(float);
+    many.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(many.memory, MAP_FAILED);
+    struct local_ranks run = {.backend = backend_find("shm"),
+                              .ranks = RANKS,
+                              .options = {.deadline_ns = 60000000000u},
+                              .body = one_rank,
+                              .context = &many};
+    if (local_ranks_run(&run, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    double norm = 0, apart = 0, wrong = 0;
+    for (int64_t e = 0; e < many.elements; e++) {
+        double sum = 0;
+        for (int rank = 0; rank < RANKS; rank++) {
+            sum += (double)part_of(&many, rank, 0)[e];
+            apart += part_of(&many, rank, 0)[e] != part_of(&many, 0, 0)[e];
+            if (memcmp(&part_of(&many, rank, 1)[e], &part_of(&many, 0, 1)[e], sizeof(float)) != 0)
+                fail_msg("ranks 0 and %d differ in element %lld", rank, (long long)e);
+        }
+        double error = (double)part_of(&many, 0, 1)[e] - sum;
+        norm += sum * sum;
+        wrong += error * error;
+    }
+    assert_true(apart > (double)many.elements); /* their samples differ */
+    if (!(sqrt(wrong / norm) < 1e-6))
+        fail_msg("the reduced gradients are %.3g off the sum", sqrt(wrong / norm));
+    munmap(many.memory, bytes);
+}
