@@ -186,7 +186,7 @@ DIRS := base $(addprefix base/,system numbers text) \
         $(addprefix engine/,graph ops/lib ops/compute ops/family ops reference run run/devices compile/passes compile train) \
         $(addprefix workloads/,lib lib/vision data onnx onnx/import onnx/export vision recommendation language micro synthetic) \
         workloads results results/formats profilers profilers/lib collective collective/algorithms collective/backends plots \
-        $(addprefix harness/,machine suite watch roofs measure model train cli campaign compare turns cmd)
+        $(addprefix harness/,machine suite watch roofs measure model train cli scale campaign compare turns cmd)
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
                 plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))

@@ -57,7 +57,8 @@ enum status model_exe_options(const struct model_options *m, struct exe_options 
                              .max_error = m->no_winograd ? 1e-5 : m->max_error,
                              .only_variant = NONE,
                              .device = m->device,
-                             .no_capture = m->no_capture};
+                             .no_capture = m->no_capture,
+                             .comm = m->comm};
     if (m->batch < 0 || m->threads < 0)
         return FAIL(err, STATUS_FAILED, "--batch and --threads must be positive");
     if (m->cache)

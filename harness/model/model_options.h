@@ -18,7 +18,8 @@ struct model_options {
     const char *mode;                             /* NULL: "inference" */
     double max_error;
     bool retune, no_tune, quick_tune, no_fuse, no_winograd, no_capture, no_memory_check;
-    bool verifies; /* no option: the float64 reference will run beside the executable */
+    bool verifies;     /* no option: the float64 reference will run beside the executable */
+    struct comm *comm; /* no option: to the ranks that the model runs on together; NULL: on one */
 };
 
 /* How models are compiled, for commands that take batch and threads from elsewhere. */

@@ -53,10 +53,11 @@ static enum status make_buffers(struct reader *r, struct error *err)
 
 static void fill_one(const struct reader *r, int64_t index)
 {
+    int64_t stride = r->options.stride ? r->options.stride : r->options.batch;
     struct batch batch = {.graph = r->options.graph,
                           .data = r->buffers[index % r->options.buffers],
                           .seed = r->options.seed,
-                          .first = r->options.first + index * r->options.batch,
+                          .first = r->options.first + index * stride,
                           .size = r->options.batch};
     r->options.training->fill(&batch);
 }

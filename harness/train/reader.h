@@ -20,7 +20,8 @@ struct reader_options {
     uint64_t seed;
     int64_t first; /* sample */
     int64_t batch;
-    int buffers; /* batches that are ready at most, READER_BUFFERS_MIN at least */
+    int64_t stride; /* from a batch's first sample to that of the next; 0: batch */
+    int buffers;    /* batches that are ready at most, READER_BUFFERS_MIN at least */
 };
 
 enum status reader_open(const struct reader_options *options, struct reader **out,

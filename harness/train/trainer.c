@@ -71,11 +71,17 @@ static void seed_weights(struct graph *g, uint64_t seed)
     }
 }
 
+static int ranks_of(const struct trainer *t)
+{
+    return t->job.model.comm ? t->job.model.comm->ranks : 1;
+}
+
 static enum status open_step(struct trainer *t, struct error *err)
 {
     const struct train_job *job = &t->job;
     TRY(workload_open_loss(job->spec, job->model.batch, &t->graph, &t->training, err));
-    TRY(train_step(t->graph, &job->recipe, NULL, err));
+    struct train_options options = {.ranks = ranks_of(t), .unit_bytes = job->unit_bytes};
+    TRY(train_step(t->graph, &job->recipe, &options, err));
     seed_weights(t->graph, job->seed);
     t->rate = NONE;
     for (int k = 0; k < t->graph->input_count; k++)
@@ -84,10 +90,16 @@ static enum status open_step(struct trainer *t, struct error *err)
     return STATUS_OK;
 }
 
-static int64_t batch_of(const struct trainer *t)
+/* Samples of a step: this rank's, and all ranks'. */
+static int64_t own_batch(const struct trainer *t)
 {
     const struct workload *w = workload_of(t->job.spec);
     return t->job.model.batch ? t->job.model.batch : w->batch;
+}
+
+static int64_t batch_of(const struct trainer *t)
+{
+    return own_batch(t) * ranks_of(t);
 }
 
 /* ---- checkpoints ---- */
@@ -132,7 +144,7 @@ static enum status save(struct trainer *t, int64_t step, struct error *err)
 {
     const struct train_job *job = &t->job;
     char recipe[120], batch[32];
-    if (!job->save)
+    if (!job->save || (job->model.comm && job->model.comm->rank != 0))
         return STATUS_OK;
     snprintf(recipe, sizeof(recipe), "%s, rate %g, %lld steps", job->recipe.optimiser,
              job->recipe.schedule.rate, (long long)job->recipe.schedule.steps);
@@ -162,11 +174,13 @@ static enum status open_all(struct trainer *t, struct error *err)
     t->judged = calloc(judged + 1, sizeof(*t->judged));
     if (!t->losses || !t->judged)
         return FAIL_NO_MEMORY(err);
+    int64_t before = job->model.comm ? job->model.comm->rank * own_batch(t) : 0;
     struct reader_options options = {.graph = t->graph,
                                      .training = t->training,
                                      .seed = job->seed,
-                                     .first = first_step(t) * batch_of(t),
-                                     .batch = batch_of(t),
+                                     .first = first_step(t) * batch_of(t) + before,
+                                     .batch = own_batch(t),
+                                     .stride = batch_of(t),
                                      .buffers = BUFFERS};
     /* Before the executable, whose threads have a CPU each, this one included. */
     TRY(reader_open(&options, &t->reader, err));
@@ -174,7 +188,9 @@ static enum status open_all(struct trainer *t, struct error *err)
     if (t->resumed)
         TRY(checkpoint_restore(&t->from, t->exe, err));
     struct model_options model = job->model;
-    model.batch = batch_of(t);
+    model.batch = own_batch(t);
+    if (model.comm)
+        return STATUS_OK;
     return judge_open(job->spec, &model, job->seed, t->exe, &t->judge, err);
 }
 
@@ -255,6 +271,8 @@ static enum status one_step(struct trainer *t, int64_t step, struct train_result
 
 static enum status judge_now(struct trainer *t, struct train_result *r, struct error *err)
 {
+    if (!t->judge)
+        return STATUS_OK;
     if (r->judged_count && r->judged[r->judged_count - 1].step == r->steps)
         return STATUS_OK;
     struct train_judgement *judgement = &t->judged[r->judged_count];

@@ -3,6 +3,10 @@
  * A training: the step graph of a workload compiled, run as often as wanted on batches that are
  * read ahead, and its weights judged by samples that were held out.
  *
+ * Ranks that learn together (job.model.comm) have a trainer each, of the same job: each takes its
+ * part of every step's samples, `model.batch` of them, so that N ranks see what one rank with N
+ * times the batch would. Losses are those of all; the first rank writes checkpoints; none judges.
+ *
  * Life cycle: trainer_open (slow: compiles); trainer_run once; trainer_close. */
 #ifndef HARNESS_TRAIN_TRAINER_H
 #define HARNESS_TRAIN_TRAINER_H
@@ -19,6 +23,7 @@ struct train_job {
     const char *save;     /* checkpoint to write; NULL: none */
     int64_t save_every;   /* steps; 0: at the end only */
     const char *resume;   /* checkpoint to go on from; NULL: none. Its seed replaces this one */
+    int64_t unit_bytes;   /* with model.comm: of gradients that travel together; 0: as usual */
 };
 
 /* What held-out samples say. */
@@ -36,7 +41,7 @@ struct train_result {
     int judged_count;
     uint64_t time_ns;   /* of all steps, waiting included; without held-out samples */
     uint64_t waited_ns; /* of that, for input */
-    int64_t batch;
+    int64_t batch;      /* of all ranks */
 };
 
 /* How far it is. losses[steps - first - 1] is the last one; judged may be of earlier steps. */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ridge scale: a training on several ranks, and how its rate grows with them. */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system/output.h"
+#include "harness/cli/command.h"
+#include "harness/model/model_options.h"
+#include "harness/scale/scale_print.h"
+
+enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_USUAL = 20, DEADLINE_S = 60 };
+
+struct scale_options_given {
+    struct model_options model;
+    const char *ranks, *save, *resume, *backend, *algorithm;
+    int64_t steps, seed, unit_bytes;
+    double rate, deadline_s;
+    bool tiny, json, weak, strong, no_thread;
+};
+
+static const struct option options[] = {
+    {"ranks", 'n', OPTION_TEXT, offsetof(struct scale_options_given, ranks), "LIST",
+     "numbers of processes, one training each (default 1,2)"},
+    {"weak", 0, OPTION_FLAG, offsetof(struct scale_options_given, weak), NULL,
+     "--batch is that of each rank (the default)"},
+    {"strong", 0, OPTION_FLAG, offsetof(struct scale_options_given, strong), NULL,
+     "--batch is that of all ranks together"},
+    {"steps", 's', OPTION_COUNT, offsetof(struct scale_options_given, steps), "N", "default 20"},
+    {"seed", 0, OPTION_INT, offsetof(struct scale_options_given, seed), "N",
+     "of samples and first weights (default 0)"},
+    {"rate", 0, OPTION_FLOAT, offsetof(struct scale_options_given, rate), "X",
+     "learning rate that the schedule starts from; default: as published"},
+    {"tiny", 0, OPTION_FLAG, offsetof(struct scale_options_given, tiny), NULL,
+     "a small form of the workload"},
+    {"save", 0, OPTION_TEXT, offsetof(struct scale_options_given, save), "FILE",
+     "writes a checkpoint at the end; with one number of ranks"},
+    {"resume", 0, OPTION_TEXT, offsetof(struct scale_options_given, resume), "FILE",
+     "goes on from a checkpoint whose steps had as many samples"},
+    {"backend", 0, OPTION_TEXT, offsetof(struct scale_options_given, backend), "NAME",
+     "what moves the bytes (default shm)"},
+    {"algorithm", 'a', OPTION_TEXT, offsetof(struct scale_options_given, algorithm), "NAME",
+     "how gradients are summed (default: by size)"},
+    {"unit", 0, OPTION_COUNT, offsetof(struct scale_options_given, unit_bytes), "BYTES",
+     "of gradients that travel together (default 4194304)"},
+    {"no-overlap", 0, OPTION_FLAG, offsetof(struct scale_options_given, no_thread), NULL,
+     "gradients move only while a step waits for them, for comparison"},
+    {"deadline", 0, OPTION_FLOAT, offsetof(struct scale_options_given, deadline_s), "S",
+     "seconds without a sign of life after which all ranks give up (default 60)"},
+    {"json", 0, OPTION_FLAG, offsetof(struct scale_options_given, json), NULL, "machine-readable"},
+    MODEL_OPTIONS(struct scale_options_given),
+    {.name = NULL},
+};
+
+/* ---- what is asked for ---- */
+
+static enum status read_ranks(const char *list, int *ranks, int *count, struct error *err)
+{
+    const char *at = list ? list : "1,2";
+    for (*count = 0; *count < POINTS_MAX; at++) {
+        char *end;
+        long number = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || number < 1 || number > RANKS_MAX)
+            return FAIL(err, STATUS_FAILED, "--ranks \"%.40s\": take numbers from 1 to %d: 1,2,4",
+                        list, RANKS_MAX);
+        ranks[(*count)++] = (int)number;
+        at = end;
+        if (!*end)
+            return STATUS_OK;
+    }
+    return FAIL(err, STATUS_FAILED, "--ranks: at most %d numbers", POINTS_MAX);
+}
+
+static int most_of(const int *ranks, int count)
+{
+    int most = 1;
+    for (int k = 0; k < count; k++)
+        most = ranks[k] > most ? ranks[k] : most;
+    return most;
+}
+
+static int cpus_allowed(void)
+{
+    cpu_set_t mask;
+    return sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
+}
+
+static enum status read_names(const struct scale_options_given *o, struct scale_options *s,
+                              struct error *err)
+{
+    const char *backend = o->backend ? o->backend : "shm";
+    s->backend = backend_find(backend);
+    if (!s->backend)
+        return FAIL(err, STATUS_FAILED, "--backend \"%.40s\" is not known", backend);
+    if (!s->backend->separate)
+        return UNSUPPORTED(err, "--backend %s: %s", backend, s->backend->summary);
+    s->algorithm = o->algorithm ? algorithm_find(o->algorithm) : NULL;
+    if (o->algorithm && !s->algorithm)
+        return FAIL(err, STATUS_FAILED, "--algorithm \"%.40s\" is not known", o->algorithm);
+    if (s->algorithm && !(s->algorithm->operations & OPERATION_BIT(COMM_ALL_REDUCE)))
+        return FAIL(err, STATUS_FAILED, "--algorithm %s has no schedule for all_reduce",
+                    o->algorithm);
+    return STATUS_OK;
+}
+
+static enum status read_job(const char *spec, const struct scale_options_given *o,
+                            struct scale_options *s, char **owned, struct error *err)
+{
+    enum precision precision;
+    struct train_job *job = &s->job;
+    TRY(precision_from_name(o->model.precision, &precision, err));
+    if (precision != PRECISION_F32)
+        return UNSUPPORTED(err, "--precision \"%s\": training is in f32", o->model.precision);
+    if (o->rate < 0 || o->deadline_s < 0)
+        return FAIL(err, STATUS_FAILED, "--rate and --deadline must be positive");
+    if (o->weak && o->strong)
+        return FAIL(err, STATUS_FAILED, "--weak or --strong, not both");
+    TRY(train_job_of(spec, o->tiny, job, owned, err));
+    int64_t batch = job->model.batch;
+    job->model = o->model;
+    job->model.batch = o->model.batch ? o->model.batch : batch ? batch : workload_of(spec)->batch;
+    job->seed = (uint64_t)o->seed;
+    job->save = o->save;
+    job->resume = o->resume;
+    job->unit_bytes = o->unit_bytes;
+    job->recipe.schedule.steps = o->steps ? o->steps : STEPS_USUAL;
+    if (o->rate > 0)
+        job->recipe.schedule.rate = o->rate;
+    if (o->save)
+        TRY(output_check(o->save, err));
+    s->no_thread = o->no_thread;
+    s->deadline_ns = (uint64_t)((o->deadline_s > 0 ? o->deadline_s : DEADLINE_S) * 1e9);
+    return read_names(o, s, err);
+}
+
+/* ---- at work ---- */
+
+static enum status run_point(const struct scale_options_given *o, const struct scale_options *usual,
+                             int ranks, struct scale_result *out, struct error *err)
+{
+    struct scale_options s = *usual;
+    int cpus = cpus_allowed(), each = cpus / s.shares;
+    s.ranks = ranks;
+    if (o->strong && s.job.model.batch % ranks)
+        return FAIL(err, STATUS_FAILED, "--strong: a batch of %" PRId64 " cannot be shared by %d",
+                    s.job.model.batch, ranks);
+    if (o->strong)
+        s.job.model.batch /= ranks;
+    if (!s.job.model.threads)
+        s.job.model.threads = each > 1 ? each : 1;
+    fflush(NULL); /* processes are forked: what is buffered would come out twice */
+    if (scale_run(&s, out, err) != STATUS_OK)
+        return error_context(err, "%s on %d rank%s", s.job.spec, ranks, ranks > 1 ? "s" : "");
+    return STATUS_OK;
+}
+
+static void print_all(const struct scale_options_given *o, const struct scaling *s, int most)
+{
+    if (s->cpus < most)
+        fprintf(stderr, "%d ranks share %d CPU%s: their rate says nothing of more CPUs\n", most,
+                s->cpus, s->cpus > 1 ? "s" : "");
+    if (o->json)
+        scaling_print_json(s);
+    else
+        scaling_print_table(s);
+}
+
+static enum status scale_all(const char *spec, const struct scale_options_given *o, char **owned,
+                             struct error *err)
+{
+    struct scale_options usual = {.ranks = 1};
+    struct scale_result points[POINTS_MAX] = {{0}};
+    int ranks[POINTS_MAX], count;
+    TRY(read_ranks(o->ranks, ranks, &count, err));
+    TRY(read_job(spec, o, &usual, owned, err));
+    if (o->save && count > 1)
+        return FAIL(err, STATUS_FAILED, "--save needs one number of ranks: --ranks 4");
+    usual.shares = most_of(ranks, count);
+    enum status status = STATUS_OK;
+    for (int k = 0; k < count && status == STATUS_OK; k++)
+        status = run_point(o, &usual, ranks[k], &points[k], err);
+    struct scaling all = {.workload = usual.job.spec,
+                          .strong = o->strong,
+                          .seed = usual.job.seed,
+                          .backend = usual.backend->name,
+                          .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
+                          .cpus = cpus_allowed(),
+                          .points = points,
+                          .count = count};
+    if (status == STATUS_OK)
+        print_all(o, &all, usual.shares);
+    for (int k = 0; k < count; k++)
+        scale_result_release(&points[k]);
+    return status;
+}
+
+static int scale_main(int word_count, char **words, const void *values)
+{
+    struct error err = {0};
+    char *owned = NULL;
+    if (word_count > 1) {
+        FAIL(&err, STATUS_FAILED, "one workload at a time; \"%s\" is too much", words[1]);
+        return command_fail(&err);
+    }
+    enum status status = scale_all(words[0], values, &owned, &err);
+    free(owned);
+    return status == STATUS_OK ? EXIT_FINE : command_fail(&err);
+}
+
+REGISTER(command, scale) = {
+    .name = "scale",
+    .summary = "train a workload on several ranks, and show how its rate grows",
+    .usage = "WORKLOAD [options]",
+    .help =
+        "Ranks are processes of this machine. Each computes the same step on samples of its own;\n"
+        "gradients are summed over all of them while the backward pass still computes. N ranks of\n"
+        "batch b see the samples that one rank of batch N b would, and learn the same. Every rank\n"
+        "has the same share of the CPUs, whatever their number. \"moving\" is the time in which\n"
+        "gradients were on their way, \"exposed\" that in which a step stood still for them; a\n"
+        "step's time is the median of all but the first tenth. Bytes and messages are per step,\n"
+        "of the busiest rank. \"of ideal\" compares the rate per rank with that of the fewest.\n",
+    .options = options,
+    .values_size = sizeof(struct scale_options_given),
+    .words_min = 1,
+    .main = scale_main,
+};

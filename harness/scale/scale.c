@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "harness/scale/scale.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/numbers/stats.h"
+#include "base/system/clock.h"
+#include "collective/agree.h"
+#include "collective/comm_thread.h"
+#include "collective/local_ranks.h"
+#include "harness/scale/rank_text.h"
+
+enum { UNITS_MAX = 1024, WARM_UP_PART = 10 };
+
+/* What a rank writes down of each step. */
+struct step_note {
+    uint64_t ended_ns, communication_ns, exposed_ns, input_ns;
+    double loss;
+};
+
+/* Of one rank, in memory that all processes share; its steps follow. */
+struct rank_notes {
+    uint64_t began_ns; /* the first step */
+    int64_t steps;
+    int64_t batch;
+    int threads, unit_count;
+    struct scale_unit units[UNITS_MAX];
+    struct step_note step[];
+};
+
+struct scale {
+    const struct scale_options *options;
+    bool rehearsal;       /* rank 0 compiles, and that is all */
+    unsigned char *notes; /* of rank 0, 1, ... */
+    size_t notes_bytes;   /* of each */
+};
+
+static struct rank_notes *notes_of(const struct scale *s, int rank)
+{
+    return (struct rank_notes *)(void *)(s->notes + s->notes_bytes * (size_t)rank);
+}
+
+/* ---- one rank ---- */
+
+struct rank_run {
+    struct comm base, threaded;
+    struct comm *comm; /* the one that is used */
+    struct trainer *trainer;
+    struct rank_notes *notes;
+};
+
+static void note_units(struct rank_run *r, struct step_note *note, uint64_t began_ns)
+{
+    const struct exe *exe = trainer_exe(r->trainer);
+    for (int k = 0; k < exe_exchange_count(exe); k++) {
+        struct exe_exchange x = exe_exchange_at(exe, k);
+        note->communication_ns += x.of.ended_ns - x.of.started_ns;
+        note->exposed_ns += x.waited_ns;
+        if (k >= UNITS_MAX)
+            continue;
+        struct scale_unit *unit = &r->notes->units[k];
+        *unit = (struct scale_unit){.bytes = (int64_t)x.bytes,
+                                    .messages = x.of.messages,
+                                    .bytes_sent = x.of.bytes_sent,
+                                    .ready_ns = x.ready_ns - began_ns,
+                                    .started_ns = x.of.started_ns - began_ns,
+                                    .ended_ns = x.of.ended_ns - began_ns,
+                                    .waited_ns = x.waited_ns};
+        snprintf(unit->algorithm, sizeof(unit->algorithm), "%s",
+                 x.of.algorithm ? x.of.algorithm : "");
+    }
+}
+
+static bool on_step(void *context, const struct train_progress *p)
+{
+    struct rank_run *r = context;
+    const struct train_result *so_far = p->so_far;
+    int64_t index = r->notes->steps;
+    struct step_note *note = &r->notes->step[index];
+    uint64_t began_ns = index ? r->notes->step[index - 1].ended_ns : r->notes->began_ns;
+    *note = (struct step_note){
+        .ended_ns = clock_now_ns(), .input_ns = so_far->waited_ns, .loss = so_far->losses[index]};
+    if (r->comm)
+        note_units(r, note, began_ns);
+    r->notes->batch = so_far->batch;
+    r->notes->steps++;
+    return true;
+}
+
+/* All ranks, with the same text each. */
+static enum status agree(struct rank_run *r, const char *what, char *text, struct error *err)
+{
+    enum status status = STATUS_OK;
+    if (!text)
+        status = FAIL_NO_MEMORY(err);
+    else if (r->comm)
+        status = ranks_agree(r->comm, what, text, err);
+    free(text);
+    return status;
+}
+
+static enum status train(const struct scale *s, struct rank_run *r, struct error *err)
+{
+    struct train_job job = s->options->job;
+    struct train_result result;
+    job.model.comm = r->comm;
+    communicator_prefer(&r->base, s->options->algorithm); /* of gradients, not of all else */
+    TRY(trainer_open(&job, &r->trainer, err));
+    communicator_prefer(&r->base, NULL);
+    if (s->rehearsal)
+        return STATUS_OK;
+    struct exe *exe = trainer_exe(r->trainer);
+    r->notes->threads = pool_threads(exe_pool(exe));
+    r->notes->unit_count = exe_exchange_count(exe);
+    TRY(agree(r, "the plan", plan_text(&job, exe), err));
+    r->notes->began_ns = clock_now_ns();
+    TRY(trainer_run(r->trainer, on_step, r, &result, err));
+    return agree(r, "what was learnt", weights_text(exe), err);
+}
+
+static enum status open_comm(const struct scale *s, struct group *group, int rank,
+                             struct rank_run *r, struct error *err)
+{
+    const struct scale_options *o = s->options;
+    struct communicator_options how = {.algorithm = NULL};
+    TRY(communicator_open(o->backend, group, rank, &how, &r->base, err));
+    if (o->ranks == 1)
+        return STATUS_OK; /* it has nobody to talk to, and is a training like any other */
+    if (o->no_thread)
+        r->comm = &r->base;
+    else
+        TRY(comm_thread_open(&r->base, r->comm = &r->threaded, err));
+    return STATUS_OK;
+}
+
+static enum status run_rank(void *context, struct group *group, int rank, struct error *err)
+{
+    const struct scale *s = context;
+    struct rank_run r = {.notes = notes_of(s, rank)};
+    if (s->rehearsal && rank != 0)
+        return STATUS_OK;
+    enum status status = open_comm(s, group, rank, &r, err);
+    if (status == STATUS_OK)
+        status = train(s, &r, err);
+    trainer_close(r.trainer);
+    comm_thread_close(&r.threaded);
+    communicator_close(&r.base);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static double *steps_of(const struct scale *s, int64_t warm_up, int64_t steps)
+{
+    double *times = calloc((size_t)steps + 1, sizeof(*times));
+    uint64_t before = 0;
+    for (int rank = 0; rank < s->options->ranks; rank++)
+        before = notes_of(s, rank)->began_ns > before ? notes_of(s, rank)->began_ns : before;
+    for (int64_t k = 0; times && k < steps; k++) {
+        uint64_t ended = before;
+        for (int rank = 0; rank < s->options->ranks; rank++) {
+            uint64_t at = notes_of(s, rank)->step[k].ended_ns;
+            ended = at > ended ? at : ended;
+        }
+        if (k >= warm_up)
+            times[k - warm_up] = (double)(ended - before) * 1e-9;
+        before = ended;
+    }
+    return times;
+}
+
+static enum status fill_rank(const struct rank_notes *notes, int64_t warm_up,
+                             struct scale_rank *out, struct error *err)
+{
+    double counted = (double)(notes->steps - warm_up);
+    uint64_t began = warm_up ? notes->step[warm_up - 1].ended_ns : notes->began_ns;
+    uint64_t input = warm_up ? notes->step[warm_up - 1].input_ns : 0;
+    const struct step_note *last = &notes->step[notes->steps - 1];
+    size_t units = (size_t)(notes->unit_count < UNITS_MAX ? notes->unit_count : UNITS_MAX);
+    for (int64_t k = warm_up; k < notes->steps; k++) {
+        out->communication_s += (double)notes->step[k].communication_ns * 1e-9 / counted;
+        out->exposed_s += (double)notes->step[k].exposed_ns * 1e-9 / counted;
+    }
+    out->step_s = (double)(last->ended_ns - began) * 1e-9 / counted;
+    out->input_s = (double)(last->input_ns - input) * 1e-9 / counted;
+    out->units = calloc(units + 1, sizeof(*out->units));
+    if (!out->units)
+        return FAIL_NO_MEMORY(err);
+    memcpy(out->units, notes->units, units * sizeof(*out->units));
+    return STATUS_OK;
+}
+
+static enum status fill_result(const struct scale *s, struct scale_result *out, struct error *err)
+{
+    const struct rank_notes *first = notes_of(s, 0);
+    out->ranks = s->options->ranks;
+    out->threads = first->threads;
+    out->batch = first->batch;
+    out->steps = first->steps;
+    out->warm_up = out->steps > 1 ? (out->steps + WARM_UP_PART - 1) / WARM_UP_PART : 0;
+    out->unit_count = first->unit_count < UNITS_MAX ? first->unit_count : UNITS_MAX;
+    out->losses = calloc((size_t)out->steps + 1, sizeof(*out->losses));
+    out->by_rank = calloc((size_t)out->ranks, sizeof(*out->by_rank));
+    double *times = steps_of(s, out->warm_up, out->steps);
+    if (!out->losses || !out->by_rank || !times) {
+        free(times);
+        return FAIL_NO_MEMORY(err);
+    }
+    int counted = (int)(out->steps - out->warm_up);
+    stats_sort(times, counted);
+    out->step_s = stats_median(times, counted);
+    out->samples_per_s = (double)out->batch / out->step_s;
+    free(times);
+    for (int64_t k = 0; k < out->steps; k++)
+        out->losses[k] = first->step[k].loss;
+    for (int rank = 0; rank < out->ranks; rank++)
+        TRY(fill_rank(notes_of(s, rank), out->warm_up, &out->by_rank[rank], err));
+    return STATUS_OK;
+}
+
+/* Leaves so many of the CPUs that each rank's part is what it would be among `shares` ranks: with
+ * more of them free a single rank would be no measure for many. */
+static void limit_cpus(const cpu_set_t *all, int ranks, int shares)
+{
+    cpu_set_t some;
+    int each = shares > ranks ? CPU_COUNT(all) / shares : 0, left = each * ranks;
+    CPU_ZERO(&some);
+    for (int cpu = 0; cpu < CPU_SETSIZE && left > 0; cpu++)
+        if (CPU_ISSET(cpu, all)) {
+            CPU_SET(cpu, &some);
+            left--;
+        }
+    if (each > 0)
+        sched_setaffinity(0, sizeof(some), &some);
+}
+
+static enum status run_all(struct scale *s, struct error *err)
+{
+    const struct scale_options *o = s->options;
+    struct local_ranks run = {.backend = o->backend,
+                              .ranks = o->ranks,
+                              .options = {.deadline_ns = o->deadline_ns},
+                              .body = run_rank,
+                              .context = s};
+    s->rehearsal = !o->job.model.no_tune && o->ranks > 1;
+    if (s->rehearsal)
+        TRY(local_ranks_run(&run, err));
+    s->rehearsal = false;
+    return local_ranks_run(&run, err);
+}
+
+enum status scale_run(const struct scale_options *options, struct scale_result *out,
+                      struct error *err)
+{
+    size_t steps = (size_t)options->job.recipe.schedule.steps;
+    struct scale s = {.options = options};
+    *out = (struct scale_result){0};
+    s.notes_bytes = sizeof(struct rank_notes) + (steps + 1) * sizeof(struct step_note);
+    size_t bytes = s.notes_bytes * (size_t)options->ranks;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return FAIL_NO_MEMORY(err);
+    s.notes = memory;
+    cpu_set_t all;
+    bool known = sched_getaffinity(0, sizeof(all), &all) == 0;
+    if (known)
+        limit_cpus(&all, options->ranks, options->shares);
+    enum status status = run_all(&s, err);
+    if (known)
+        sched_setaffinity(0, sizeof(all), &all);
+    if (status == STATUS_OK)
+        status = fill_result(&s, out, err);
+    munmap(memory, bytes);
+    return status;
+}
+
+void scale_result_release(struct scale_result *result)
+{
+    for (int k = 0; result->by_rank && k < result->ranks; k++)
+        free(result->by_rank[k].units);
+    free(result->by_rank);
+    free(result->losses);
+    *result = (struct scale_result){0};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One training on several ranks of this machine: processes that compute the same steps on different
+ * samples and sum their gradients. First rank 0 alone compiles, so that the tuner's cache knows
+ * every kernel; then all do, make sure that their plans are the same, train, and make sure that
+ * they have come to the same weights. */
+#ifndef HARNESS_SCALE_SCALE_H
+#define HARNESS_SCALE_SCALE_H
+
+#include "collective/communicator.h"
+#include "harness/train/trainer.h"
+
+struct scale_options {
+    struct train_job job; /* model.batch: of each rank; model.threads: of each rank */
+    int ranks;
+    int shares; /* the CPUs are divided as if there were so many ranks; 0: by ranks */
+    const struct backend *backend;
+    const struct algorithm *algorithm; /* NULL: by size */
+    bool no_thread;                    /* communication moves only while a step waits for it */
+    uint64_t deadline_ns;
+};
+
+/* One unit of gradients in the last step. */
+struct scale_unit {
+    int64_t bytes, messages, bytes_sent; /* by this rank */
+    char algorithm[24];
+    uint64_t ready_ns, started_ns, ended_ns; /* since the step began */
+    uint64_t waited_ns;
+};
+
+/* Per step, means of all steps but the first ones. */
+struct scale_rank {
+    double step_s;
+    double communication_s; /* from the start of each unit to its end */
+    double exposed_s;       /* of that, the step stood still */
+    double input_s;         /* the step waited for samples */
+    struct scale_unit *units;
+};
+
+struct scale_result {
+    int ranks, threads;
+    int64_t batch; /* of all ranks */
+    int64_t steps, warm_up;
+    double step_s; /* median: from the end of a step on the last rank to that of the next */
+    double samples_per_s;
+    double *losses; /* of each step */
+    struct scale_rank *by_rank;
+    int unit_count;
+};
+
+/* FAILED where a rank did, with what it said or how it ended. */
+enum status scale_run(const struct scale_options *options, struct scale_result *out,
+                      struct error *err);
+void scale_result_release(struct scale_result *result);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What ridge scale prints. */
+#ifndef HARNESS_SCALE_SCALE_PRINT_H
+#define HARNESS_SCALE_SCALE_PRINT_H
+
+#include "harness/scale/scale.h"
+
+/* Points of one workload, by number of ranks as they were asked for. */
+struct scaling {
+    const char *workload;
+    bool strong;
+    uint64_t seed;
+    const char *backend, *algorithm; /* algorithm NULL: by size */
+    int cpus;                        /* of all ranks together */
+    const struct scale_result *points;
+    int count;
+};
+
+/* The rate per rank against that of the fewest ranks: 1 is ideal. */
+double scaling_efficiency(const struct scaling *s, int index);
+
+void scaling_print_table(const struct scaling *s);
+void scaling_print_json(const struct scaling *s);
+
+#endif

@@ -1,0 +1,172 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Ranks that learn together: they learn what one rank would, say how they did, and end together.
+# parts: same said kills
+. tests/lib/tap.sh
+quick="-t 1 --no-tune"
+
+near() { # two checkpoints
+    run ridge checkpoint diff "$1" "$2" --tolerance 1e-5 --json
+    exits 0
+    holds 'all(.tensors[]; .largest <= 1e-6 or .relative <= 1e-6)'
+}
+
+# N ranks of batch b make the steps of one rank of batch N b. What is left is rounding: sums in
+# another order, which Adam turns into steps of some 1e-7 where a gradient is not far from 0.
+same_as_one() { # workload, ranks, batch of each, options of scale
+    spec=$1 ranks=$2 batch=$3
+    shift 3
+    # shellcheck disable=SC2086
+    run ridge train "$spec" $quick --tiny --batch $((ranks * batch)) --steps 10 --seed 5 \
+        --save "$tap_dir/one" --json
+    exits 0
+    jq .losses "$output" >"$tap_dir/losses"
+    # shellcheck disable=SC2086
+    run ridge scale "$spec" $quick --tiny --ranks "$ranks" --batch "$batch" --steps 10 \
+        --seed 5 "$@" --save "$tap_dir/many" --json
+    exits 0
+    holds ".points | length == 1 and .[0].ranks == $ranks and .[0].batch == $((ranks * batch))"
+    holds ".points[0].losses as \$many | $(cat "$tap_dir/losses") as \$one |
+        [\$many, \$one] | transpose | all(.[]; ((.[0] - .[1]) | fabs) <= 1e-5 * (1 + .[1]))"
+    near "$tap_dir/one" "$tap_dir/many"
+}
+
+if [ "$1" = same ]; then
+    same_as_one ncf 4 16
+    same_as_one ncf 5 7 --unit 2000
+    same_as_one ncf:embedding=gather 3 16
+    same_as_one wide_deep 2 16
+    same_as_one wide_deep 3 16 --no-overlap
+    same_as_one wide_deep 5 8 --algorithm tree
+
+    # Every sample is the whole graph: more ranks have more of the same.
+    # shellcheck disable=SC2086
+    run ridge train gcn $quick --tiny --steps 10 --seed 5 --save "$tap_dir/one"
+    exits 0
+    # shellcheck disable=SC2086
+    run ridge scale gcn $quick --tiny --steps 10 --seed 5 -n 3 --save "$tap_dir/many"
+    exits 0
+    near "$tap_dir/one" "$tap_dir/many"
+
+    # With batch normalisation ranks are no part of a larger batch; their weights agree all the same.
+    # shellcheck disable=SC2086
+    run ridge scale din $quick --tiny --steps 5 -n 3 --batch 8 --algorithm ring
+    exits 0
+
+    # A checkpoint of several ranks goes on on one, and the other way round.
+    # shellcheck disable=SC2086
+    run ridge scale ncf $quick --tiny -n 3 --batch 8 --steps 6 --save "$tap_dir/six" --json
+    exits 0
+    # shellcheck disable=SC2086
+    run ridge train ncf $quick --tiny --batch 24 --steps 12 --resume "$tap_dir/six" \
+        --save "$tap_dir/twelve"
+    exits 0
+    # shellcheck disable=SC2086
+    run ridge scale ncf $quick --tiny -n 2 --batch 12 --steps 12 --resume "$tap_dir/six" \
+        --save "$tap_dir/other"
+    exits 0
+    near "$tap_dir/twelve" "$tap_dir/other"
+fi
+
+if [ "$1" = said ]; then
+    # shellcheck disable=SC2086
+    run ridge scale ncf $quick --tiny --ranks 1,2,3 --batch 32 --steps 12 --unit 4000 --json
+    exits 0
+    holds '.workload | startswith("ncf:")'
+    holds '.scaling == "weak" and .backend == "shm" and (.points | map(.ranks) == [1, 2, 3])'
+    holds '.points | map(.batch) == [32, 64, 96]'
+    holds '.points[0] | .efficiency == 1 and .communication_s == 0 and .bytes_sent == 0'
+    holds 'all(.points[]; .step_s > 0 and .warm_up == 2 and .steps == 12 and
+        ((.samples_per_s * .step_s / .batch - 1) | fabs) < 1e-9)'
+    holds 'all(.points[]; (.by_rank | length) == .ranks and .threads == 1)'
+    holds '.points[2] as $p | (($p.hidden_s + $p.exposed_s) >= $p.communication_s * 0.999999)'
+    holds 'all(.points[1:][].by_rank[].units; length > 2)'
+    holds 'all(.points[1:][].by_rank[].units[]; .ready_s > 0 and .ready_s <= .started_s and
+        .started_s <= .ended_s and .waited_s >= 0 and .bytes > 0)'
+    # All bytes but one part in N, in each direction; a unit has one part for each rank.
+    holds '.points[1] | (.by_rank[0].units | map(.bytes) | add) as $all |
+        .bytes_sent >= $all * 0.9 and .bytes_sent <= $all * 1.5'
+    # shellcheck disable=SC2086
+    run ridge scale ncf $quick --tiny --ranks 2,1 --strong --batch 32 --steps 4
+    exits 0
+    prints '^ *ranks +batch +step ms +samples/s'
+    prints '^ *2 +32 '
+    prints '^ *1 +32 .* 100\.0 %'
+    run ridge scale ncf --tiny --ranks 3 --strong --batch 32 --steps 4
+    exits 2
+    complains 'a batch of 32 cannot be shared by 3'
+    run ridge scale ncf --ranks 1,x
+    exits 2
+    complains 'take numbers from 1'
+    run ridge scale ncf --ranks 0
+    exits 2
+    run ridge scale ncf --ranks 1,2 --save "$tap_dir/none"
+    exits 2
+    complains 'one number of ranks'
+    run ridge scale gemm
+    exits 5
+    run ridge scale nfc
+    exits 2
+    run ridge scale ncf --backend loop
+    exits 5
+    run ridge scale ncf --algorithm pairwise
+    exits 2
+    complains 'no schedule for all_reduce'
+fi
+
+# A rank that is killed or stopped: all end within the deadline, with its name, and nothing is left.
+ranks_of() { # process
+    pgrep -P "$1"
+}
+
+break_rank() { # signal, what is said
+    "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 3 --batch 16 --steps 10000000 --deadline 2 \
+        >"$output" 2>"$errors" </dev/null &
+    pid=$!
+    tries=0
+    until [ "$(ranks_of $pid | wc -l)" = 3 ] || [ $tries = 100 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    sleep 0.5
+    victims=$(ranks_of $pid)
+    # shellcheck disable=SC2086
+    set -- "$1" "$2" $victims
+    kill "-$1" "$4"
+    began=$(date +%s)
+    wait $pid
+    code=$?
+    took=$(($(date +%s) - began))
+    tap_what="rank 1 gets $1"
+    check "$tap_what: fails" [ $code != 0 ]
+    complains "$2"
+    check "$tap_what: within the deadline" [ "$took" -le 10 ]
+    for victim in $victims; do
+        check "$tap_what: process $victim is gone" sh -c "! kill -0 $victim"
+    done
+    check "$tap_what: nothing is left in shared memory" sh -c '! ls /dev/shm | grep -i ridge'
+}
+
+if [ "$1" = kills ]; then
+    break_rank KILL 'rank 1 was killed by signal 9'
+    break_rank STOP 'rank 1 has shown no life'
+    break_rank TERM 'rank 1 was killed by signal 15'
+
+    # Ctrl-C reaches the whole process group.
+    setsid "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
+        >"$output" 2>"$errors" </dev/null &
+    pid=$!
+    until [ "$(ranks_of $pid | wc -l)" = 2 ]; do sleep 0.1; done
+    victims=$(ranks_of $pid)
+    kill -INT "-$pid"
+    wait $pid
+    code=$?
+    tap_what="Ctrl-C"
+    check "ends it" [ $code != 0 ]
+    sleep 0.2
+    for victim in $victims; do
+        check "$tap_what: process $victim is gone" sh -c "! kill -0 $victim"
+    done
+fi
+
+finish

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# 50 trials: a rank of a training is killed or stopped at some moment, of opening, compiling, the
+# first steps or later. All ranks end within the deadline, the right one is named, nothing is left.
+. tests/lib/tap.sh
+
+trial() { # number
+    ranks=$((2 + $1 % 4))
+    victim=$(($1 * 7 % ranks))
+    signal=$(case $(($1 % 3)) in 0) echo KILL ;; 1) echo STOP ;; 2) echo SEGV ;; esac)
+    moment=$(awk "BEGIN { print ($1 * 37 % 50) / 25 }")
+    "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks $ranks --batch 16 --steps 10000000 \
+        --deadline 2 --unit 4000 >"$output" 2>"$errors" </dev/null &
+    pid=$!
+    while [ "$(pgrep -P $pid | wc -l)" -lt $ranks ]; do sleep 0.02; done
+    sleep "$moment"
+    victims=$(pgrep -P $pid)
+    kill -$signal "$(echo "$victims" | sed -n "$((victim + 1))p")"
+    began=$(date +%s)
+    wait $pid
+    code=$?
+    took=$(($(date +%s) - began))
+    tap_what="trial $1: rank $victim of $ranks gets $signal after $moment s"
+    check "$tap_what: fails" [ $code != 0 ]
+    complains "rank $victim "
+    check "$tap_what: within the deadline" [ "$took" -le 10 ]
+    left=0
+    for process in $victims; do kill -0 "$process" 2>/dev/null && left=$((left + 1)); done
+    check "$tap_what: no process is left" [ $left = 0 ]
+}
+
+k=0
+while [ $k -lt 50 ]; do
+    trial $k
+    k=$((k + 1))
+done
+check "nothing is left in shared memory" sh -c '! ls /dev/shm | grep -i ridge'
+finish
