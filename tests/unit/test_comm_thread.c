@@ -69,10 +69,12 @@ static enum status many_at_a_time(void *context, struct group *group, int rank, 
             if (record.started_ns == 0 || record.ended_ns < record.started_ns ||
                 record.bytes_sent < COUNT)
                 return FAIL(err, STATUS_FAILED, "the record of operation %d is wrong", k);
-            for (int e = 0; e < COUNT; e++)
-                if (data[k][e] != (float)(3 + RANKS * (k + round + e % 7)))
-                    return FAIL(err, STATUS_FAILED, "operation %d, element %d: %g", k, e,
-                                (double)data[k][e]);
+            int e = 0;
+            while (e < COUNT && data[k][e] == (float)(3 + RANKS * (k + round + e % 7)))
+                e++;
+            if (e < COUNT)
+                return FAIL(err, STATUS_FAILED, "operation %d, element %d: %g", k, e,
+                            (double)data[k][e]);
         }
     }
     for (int k = 0; k < OPERATIONS; k++)
