@@ -59,7 +59,8 @@ static double auc(const struct judged *j)
 
 static double accuracy(const struct judged *j)
 {
-    int64_t right = 0, count = j->target_count, width = count ? j->answer_count / count : 0;
+    int64_t right = 0, asked = 0, count = j->target_count;
+    int64_t width = count ? j->answer_count / count : 0;
     for (int64_t k = 0; k < count; k++) {
         const float *row = j->answers + k * width;
         int64_t best = 0;
@@ -69,8 +70,9 @@ static double accuracy(const struct judged *j)
         int64_t target = j->target_type == DTYPE_I64 ? ((const int64_t *)j->targets)[k]
                                                      : ((const int32_t *)j->targets)[k];
         right += best == target;
+        asked += target >= 0;
     }
-    return count ? (double)right / (double)count : (double)NAN;
+    return asked ? (double)right / (double)asked : (double)NAN;
 }
 
 static double share(const struct judged *j)

@@ -38,9 +38,10 @@ struct quality {
     double (*of)(const struct judged *judged);
 };
 
-extern const struct quality quality_auc;      /* floats that say 0 or 1; one answer each */
-extern const struct quality quality_accuracy; /* integers: of a row's answers the largest */
-extern const struct quality quality_share;    /* answers that say themselves how many are right */
+extern const struct quality quality_auc; /* floats that say 0 or 1; one answer each */
+extern const struct quality
+    quality_accuracy; /* integers: of a row's answers the largest; below 0: not asked */
+extern const struct quality quality_share; /* answers that say themselves how many are right */
 
 struct training {
     /* Adds inputs, targets, network and loss. The loss, the mean over the batch, is the first

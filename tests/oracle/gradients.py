@@ -23,7 +23,7 @@ from torch.nn import functional as F
 BOUND = 1e-9
 # The weights that are largest are compared at full size, everything in its tiny form.
 FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("gcn", 0), ("crnn", 1),
-        ("resnet50", 2), ("bert_base", 1)]
+        ("resnet50", 2), ("bert_base", 1), ("dien", 4)]
 
 
 def attributes(node):
@@ -151,39 +151,50 @@ def one_hot(a, ids, depth, values):
     return hot if axis == -1 else hot.movedim(-1, axis)
 
 
+def walk(a, way, x, lens, states, step):
+    """One direction of a recurrence: all steps of the first state, and the last states. What lies
+    beyond the end of a sequence is zero, and its states stay."""
+    reverse = a.get("direction", b"forward").decode() == "reverse" or way == 1
+    ys = [None] * x.shape[0]
+    for t in (range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])):
+        after = step(t, *states)
+        on = torch.ones(x.shape[1], 1, dtype=torch.bool) if lens is None else (t < lens).unsqueeze(1)
+        states = [torch.where(on, new, old) for new, old in zip(after, states)]
+        ys[t] = torch.where(on, after[0], torch.zeros_like(after[0]))
+    return torch.stack(ys), states
+
+
+def first_state(h0, way, x, size):
+    return h0[way] if h0 is not None else x.new_zeros(x.shape[1], size)
+
+
 def lstm(a, x, w, r, b=None, lens=None, h0=None, c0=None, p=None):
     """Gates i, o, f, c as ONNX orders them; both directions; unrolled."""
     size = a["hidden_size"]
-    ways = w.shape[0]
     out, hs, cs = [], [], []
-    for d in range(ways):
-        reverse = a.get("direction", b"forward").decode() == "reverse" or d == 1
+    for d in range(w.shape[0]):
         bias = b[d, :4 * size] + b[d, 4 * size:] if b is not None else 0
-        h = h0[d] if h0 is not None else x.new_zeros(x.shape[1], size)
-        c = c0[d] if c0 is not None else x.new_zeros(x.shape[1], size)
-        steps = range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])
-        ys = [None] * x.shape[0]
-        for t in steps:
+
+        def step(t, h, c, d=d, bias=bias):
             i, o, f, g = (x[t] @ w[d].T + h @ r[d].T + bias).chunk(4, 1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-            h = torch.sigmoid(o) * torch.tanh(c)
-            ys[t] = h
-        out.append(torch.stack(ys))
+            return torch.sigmoid(o) * torch.tanh(c), c
+
+        y, (h, c) = walk(a, d, x, lens, [first_state(h0, d, x, size), first_state(c0, d, x, size)], step)
+        out.append(y)
         hs.append(h)
         cs.append(c)
     return torch.stack(out, 1), torch.stack(hs), torch.stack(cs)
 
 
 def gru(a, x, w, r, b=None, lens=None, h0=None):
-    """Gates z, r, h; linear_before_reset as told."""
+    """Gates z, r, h; linear_before_reset as the attribute says."""
     size, out, hs = a["hidden_size"], [], []
     for d in range(w.shape[0]):
-        reverse = a.get("direction", b"forward").decode() == "reverse" or d == 1
         wb = b[d, :3 * size] if b is not None else x.new_zeros(3 * size)
         rb = b[d, 3 * size:] if b is not None else x.new_zeros(3 * size)
-        h = h0[d] if h0 is not None else x.new_zeros(x.shape[1], size)
-        ys = [None] * x.shape[0]
-        for t in (range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])):
+
+        def step(t, h, d=d, wb=wb, rb=rb):
             xz, xr, xh = (x[t] @ w[d].T + wb).chunk(3, 1)
             rz, rr, rh = r[d].chunk(3, 0)
             bz, br, bh = rb.chunk(3, 0)
@@ -193,9 +204,10 @@ def gru(a, x, w, r, b=None, lens=None, h0=None):
                 n = torch.tanh(xh + s * (h @ rh.T + bh))
             else:
                 n = torch.tanh(xh + (s * h) @ rh.T + bh)
-            h = (1 - z) * n + z * h
-            ys[t] = h
-        out.append(torch.stack(ys))
+            return ((1 - z) * n + z * h,)
+
+        y, (h,) = walk(a, d, x, lens, [first_state(h0, d, x, size)], step)
+        out.append(y)
         hs.append(h)
     return torch.stack(out, 1), torch.stack(hs)
 
@@ -325,18 +337,42 @@ def tensor(array):
     return torch.tensor(array.astype(np.float64) if array.dtype.kind == "f" else array)
 
 
-def run(graph, values):
-    """What the loss, the first output, is computed from; what only judges quality is left out."""
-    needed, nodes = {graph.output[0].name}, []
+def reads(node):
+    """Names that a node reads, those that the body of a loop takes from outside included."""
+    names = set(node.input)
+    for a in node.attribute:
+        if a.type == onnx.AttributeProto.GRAPH:
+            names.update(*[reads(inner) for inner in a.g.node])
+    return names
+
+
+def loop(a, values, times, go_on, *states):
+    """A loop that runs its full count, without outputs per turn: its states in the end."""
+    body = a["body"]
+    for turn in range(int(times)):
+        inner = {**values, **{t.name: tensor(numpy_helper.to_array(t)) for t in body.initializer}}
+        inner.update(zip([port.name for port in body.input], [torch.tensor(turn), go_on, *states]))
+        names = [port.name for port in body.output]
+        run(body, inner, names)
+        assert bool(inner[names[0]])
+        states = [inner[name] for name in names[1:]]
+    return states
+
+
+def run(graph, values, names):
+    """What these outputs are computed from; what only judges quality is left out."""
+    needed, nodes = set(names), []
     for node in reversed(graph.node):
         if needed.intersection(node.output):
-            needed.update(node.input)
+            needed.update(reads(node))
             nodes.append(node)
     for node in reversed(nodes):
         a = dict(attributes(node), _outputs=len(node.output))
         inputs = [values[name] if name else None for name in node.input]
         if node.op_type == "Constant":
             result = tensor(numpy_helper.to_array(a["value"]))
+        elif node.op_type == "Loop":
+            result = loop(a, values, *inputs)
         elif node.op_type in OPERATORS:
             result = OPERATORS[node.op_type](a, *inputs)
         else:
@@ -374,7 +410,7 @@ def compare(program, spec, batch):
             kind = port.type.tensor_type.elem_type
             if port.name in values and onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[kind].kind == "b":
                 values[port.name] = values[port.name].bool()
-        run(graph, values)
+        run(graph, values, [graph.output[0].name])
         result = values[graph.output[0].name]
         result.reshape(()).backward()
         largest = max(float(np.linalg.norm(g)) for g in expected.values())

@@ -2,17 +2,25 @@
  *
  * DIEN: Zhou et al., "Deep Interest Evolution Network for Click-Through Rate Prediction", AAAI
  * 2019, on Amazon Books: the model DIN_V2_Gru_Vec_attGru_Neg of its code, auxiliary loss included,
- * which its inference computes as well. */
+ * which its inference computes as well.
+ *
+ * It learns whether a user clicks on the item, and by the auxiliary loss what the user looked at
+ * next, against one drawn item that was not looked at: Adam. */
+#include <math.h>
+
+#include "workloads/lib/browsing.h"
 #include "workloads/lib/interest.h"
 #include "workloads/lib/limits.h"
-#include "workloads/workload.h"
+#include "workloads/lib/losses.h"
 
-enum { USERS = 543060, ITEMS = 367983, CATEGORIES = 1601, NEGATIVES = 5 };
 enum { HALF = 18, WIDTH = 2 * HALF, GATES = 3 };
 
 static const struct param params[] = {
     {"history", "100", NULL,
      "items in a user's history, padding included; 2 at least (1936: Table I)"},
+    {"users", "543060", NULL, "rows of the users' table"},
+    {"items", "367983", NULL, "rows of the items' table"},
+    {"categories", "1601", NULL, "rows of the categories' table"},
     {.name = NULL},
 };
 
@@ -22,10 +30,15 @@ static int ids(struct graph *g, const char *name, struct shape shape, int64_t ro
     return graph_input(g, name, DTYPE_I32, shape, zipf);
 }
 
-static int embed(struct graph *g, int item, int category, int64_t axis)
+/* Rows of the tables. */
+struct tables {
+    int64_t users, items, categories;
+};
+
+static int embed(struct graph *g, const struct tables *t, int item, int category, int64_t axis)
 {
-    int parts[] = {embedding(g, item, "mid", ITEMS, HALF),
-                   embedding(g, category, "cat", CATEGORIES, HALF)};
+    int parts[] = {embedding(g, item, "mid", t->items, HALF),
+                   embedding(g, category, "cat", t->categories, HALF)};
     return concat(g, axis, 2, parts);
 }
 
@@ -68,20 +81,6 @@ static int gru(struct graph *g, const char *name, int x, int lengths, int attent
                       NO_ATTRS);
 }
 
-/* Probability that the item whose vector is beside a state is the next click, [N (T - 1), 1]. */
-static int auxiliary(struct graph *g, int states, int items, const int64_t *dim)
-{
-    int x = concat(g, 2, 2, (int[]){states, items});
-    x = reshape(g, x, 2, (int64_t[]){dim[0] * dim[1], 2 * WIDTH});
-    x = batch_norm(g, x, "aux_bn", 1e-3, 1);
-    x = sigmoid(g, dense(g, x, "aux_f1", 100));
-    x = sigmoid(g, dense(g, x, "aux_f2", 50));
-    x = dense(g, x, "aux_f3", 2);
-    x = graph_node(g, "Softmax", NULL, INPUTS(x), ATTRS(attr_int("axis", 1)));
-    x = add(g, x, graph_const_f32(g, 1e-8f));
-    return reshape(g, part(g, x, 1, 0, 1), 2, dim);
-}
-
 static int mean(struct graph *g, int x)
 {
     return graph_node(g, "ReduceMean", NULL, INPUTS(x), ATTRS(attr_int("keepdims", 0)));
@@ -101,6 +100,14 @@ static int auxiliary_loss(struct graph *g, int clicked, int not_clicked, int mas
     return unary(g, "Neg", mean(g, terms));
 }
 
+/* The same of log odds, which does not overflow and lacks the 1e-8. */
+static int auxiliary_loss_of_odds(struct graph *g, int clicked, int not_clicked, int mask)
+{
+    int terms =
+        add(g, unary(g, "Softplus", unary(g, "Neg", clicked)), unary(g, "Softplus", not_clicked));
+    return mean(g, mul(g, terms, mask));
+}
+
 /* Dice: a PReLU whose corner is smooth and is at the batch's mean; statistics of this batch. */
 static int dice(struct graph *g, int x, const char *name, int64_t width)
 {
@@ -115,47 +122,97 @@ static int dice(struct graph *g, int x, const char *name, int64_t width)
 }
 
 struct history {
+    struct tables tables;
     int64_t n, steps;
     int items;   /* [N, T, WIDTH] */
     int states;  /* GRU's, [N, T, WIDTH] */
     int in_time; /* the same time-major */
     int lengths, mask;
+    bool for_loss; /* probabilities are wanted as log odds */
 };
+
+/* A weight of the width of x; one that is there already is shared. */
+static int per_feature(struct graph *g, int x, const char *name, double first)
+{
+    int known = graph_find_value(g, name);
+    return known != NONE ? known
+                         : graph_param(g, name, DTYPE_F32, shape_of(dim_of(g, x, -1)),
+                                       (struct fill){.kind = FILL_CONST, .a = first});
+}
+
+/* The code normalises without saying that it trains, so that TensorFlow's running moments stay 0
+ * and 1 and only scale and offset are learnt. */
+static int normalise(struct graph *g, const struct history *h, int x, const char *name)
+{
+    const double epsilon = 1e-3;
+    if (!h->for_loss)
+        return batch_norm(g, x, name, epsilon, 1);
+    int scale = per_feature(g, x, name_of(g, "%s.weight", name), 1);
+    int offset = per_feature(g, x, name_of(g, "%s.bias", name), 0);
+    scale = mul(g, scale, graph_const_f32(g, (float)(1 / sqrt(1 + epsilon))));
+    return add(g, mul(g, x, scale), offset);
+}
+
+/* The first of two classes: its probability, or its log odds; of [rows, 2] in shape dim. */
+static int first_of_two(struct graph *g, int logits, bool odds, const int64_t *dim)
+{
+    if (odds) {
+        int x = binary(g, "Sub", part(g, logits, 1, 0, 1), part(g, logits, 1, 1, 2));
+        return reshape(g, x, 2, dim);
+    }
+    int x = softmax(g, logits, 1);
+    x = part(g, add(g, x, graph_const_f32(g, 1e-8f)), 1, 0, 1);
+    return reshape(g, x, 2, dim);
+}
+
+/* Whether the item whose vector is beside a state is the next one, [N, T - 1]. */
+static int auxiliary(struct graph *g, const struct history *h, int states, int items,
+                     const int64_t *dim)
+{
+    int x = concat(g, 2, 2, (int[]){states, items});
+    x = reshape(g, x, 2, (int64_t[]){dim[0] * dim[1], 2 * WIDTH});
+    x = normalise(g, h, x, "aux_bn");
+    x = sigmoid(g, dense(g, x, "aux_f1", 100));
+    x = sigmoid(g, dense(g, x, "aux_f2", 50));
+    return first_of_two(g, dense(g, x, "aux_f3", 2), h->for_loss, dim);
+}
 
 static void read_history(struct graph *g, struct history *h)
 {
     static const int64_t swap[] = {1, 0, 2};
     struct fill lengths = {.kind = FILL_INDEX, .a = 1, .b = (double)h->steps + 1};
     struct shape shape = shape_of(h->n, h->steps);
-    int item = ids(g, "mid_his", shape, ITEMS), category = ids(g, "cat_his", shape, CATEGORIES);
+    const struct tables *t = &h->tables;
+    int item = ids(g, "mid_his", shape, t->items);
+    int category = ids(g, "cat_his", shape, t->categories);
     h->lengths = graph_input(g, "history_length", DTYPE_I32, shape_of(h->n), lengths);
     h->mask = interest_mask(g, h->lengths, h->steps);
-    h->items = embed(g, item, category, 2);
+    h->items = embed(g, t, item, category, 2);
     h->in_time = gru(g, "gru1", transpose(g, h->items, 3, swap), h->lengths, NONE);
     h->states = transpose(g, h->in_time, 3, swap);
 }
 
 static int read_negatives(struct graph *g, const struct history *h)
 {
-    struct shape shape = shape_of(h->n, h->steps, NEGATIVES);
-    int item = ids(g, "noclk_mid", shape, ITEMS), category = ids(g, "noclk_cat", shape, CATEGORIES);
+    struct shape shape = shape_of(h->n, h->steps, BROWSING_OTHERS);
+    int item = ids(g, "noclk_mid", shape, h->tables.items);
+    int category = ids(g, "noclk_cat", shape, h->tables.categories);
     int first = graph_const_i64(g, -1, &(int64_t){0});
     item = graph_node(g, "Gather", NULL, INPUTS(item, first), ATTRS(attr_int("axis", 2)));
     category = graph_node(g, "Gather", NULL, INPUTS(category, first), ATTRS(attr_int("axis", 2)));
-    return embed(g, item, category, 2);
+    return embed(g, &h->tables, item, category, 2);
 }
 
-static void interest_extractor(struct graph *g, const struct history *h)
+static int interest_extractor(struct graph *g, const struct history *h)
 {
     int64_t dim[] = {h->n, h->steps - 1}, last = h->steps - 1;
     int states = part(g, h->states, 1, 0, last);
     int clicked = part(g, h->items, 1, 1, h->steps);
     int other = part(g, read_negatives(g, h), 1, 1, h->steps);
     int mask = cast(g, part(g, h->mask, 1, 1, h->steps), DTYPE_F32);
-    int loss = auxiliary_loss(g, auxiliary(g, states, clicked, dim),
-                              auxiliary(g, states, other, dim), mask);
-    graph_rename(g, loss, "auxiliary_loss");
-    graph_output(g, loss);
+    int no = auxiliary(g, h, states, other, dim), yes = auxiliary(g, h, states, clicked, dim);
+    return h->for_loss ? auxiliary_loss_of_odds(g, yes, no, mask)
+                       : auxiliary_loss(g, yes, no, mask);
 }
 
 /* The last state of the AUGRU. */
@@ -175,16 +232,29 @@ static int interest_evolution(struct graph *g, const struct history *h, int cand
     return gru(g, "gru2", h->in_time, h->lengths, weights);
 }
 
-static void build(struct graph *g, const struct workload_config *config)
+/* Logits of a click and of none, [N, 2]; *auxiliary: the auxiliary loss. */
+static int logits(struct graph *g, const struct workload_config *config, bool for_loss,
+                  int *auxiliary)
 {
-    struct history h = {.n = config->batch, .steps = config_int(config, "history")};
+    struct history h = {.n = config->batch,
+                        .steps = config_int(config, "history"),
+                        .for_loss = for_loss,
+                        .tables = {.users = config_int(config, "users"),
+                                   .items = config_int(config, "items"),
+                                   .categories = config_int(config, "categories")}};
+    *auxiliary = NONE;
     if (!at_least(g, "history", h.steps, 2)) /* the auxiliary net looks at what came next */
-        return;
+        return NONE;
+    const struct tables *t = &h.tables;
     struct shape one = shape_of(h.n);
-    int user = embedding(g, ids(g, "uid", one, USERS), "uid", USERS, HALF);
-    int item = embed(g, ids(g, "mid", one, ITEMS), ids(g, "cat", one, CATEGORIES), 1);
+    int user = embedding(g, ids(g, "uid", one, t->users), "uid", t->users, HALF);
+    int category = ids(g, "cat", one, t->categories);
+    int item = embed(g, t, ids(g, "mid", one, t->items), category, 1);
     read_history(g, &h);
-    interest_extractor(g, &h);
+    *auxiliary = interest_extractor(g, &h);
+    graph_rename(g, *auxiliary, "auxiliary_loss");
+    if (!for_loss)
+        graph_output(g, *auxiliary);
     int interest = interest_evolution(g, &h, item);
 
     int64_t axis = 1;
@@ -192,14 +262,59 @@ static void build(struct graph *g, const struct workload_config *config)
         graph_node(g, "ReduceSum", "history_sum", INPUTS(h.items, graph_const_i64(g, 1, &axis)),
                    ATTRS(attr_int("keepdims", 0)));
     int x = concat(g, 1, 5, (int[]){user, item, sum, mul(g, item, sum), interest}); /* [N, 162] */
-    x = batch_norm(g, x, "bn1", 1e-3, 1);
+    x = normalise(g, &h, x, "bn1");
     x = dice(g, dense(g, x, "fcn1", 200), "fcn1", 200);
     x = dice(g, dense(g, x, "fcn2", 80), "fcn2", 80);
-    x = graph_node(g, "Softmax", NULL, INPUTS(dense(g, x, "fcn3", 2)), ATTRS(attr_int("axis", 1)));
+    return dense(g, x, "fcn3", 2);
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int loss, x = softmax(g, logits(g, config, false, &loss), 1);
     x = add(g, x, graph_const_f32(g, 1e-8f));
     graph_rename(g, x, "probability");
     graph_output(g, x);
 }
+
+/* ---- training ---- */
+
+/* As the code has it, the click's cross-entropy is averaged over both classes, so it counts half.
+ */
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    const int64_t column[] = {config->batch, 1};
+    int click = graph_input(g, "click", DTYPE_F32, shape_of(config->batch, 1),
+                            (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
+    int auxiliary, x = logits(g, config, true, &auxiliary);
+    x = first_of_two(g, x, true, column);
+    int loss = mul(g, binary_cross_entropy_with_logits(g, x, click), graph_const_f32(g, 0.5f));
+    loss = add(g, loss, auxiliary);
+    graph_rename(g, loss, "loss");
+    graph_rename(g, x, "log_odds");
+    graph_output(g, loss);
+    graph_output(g, x);
+}
+
+/* Batches of 512 make a thousand steps of an epoch of 512,000 users. */
+static const struct recipe recipe = {
+    .optimiser = "adam",
+    .schedule = {.kind = SCHEDULE_STEP, .rate = 1e-3, .factor = 0.5, .every = 1000},
+    .source = "AI Matrix DeepInterest/dien",
+};
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = browsing_fill,
+    .quality = &quality_auc,
+    .answers = "log_odds",
+    .targets = "click",
+    .lesson = BROWSING_LESSON,
+    .tiny = "users=40,items=60,categories=8,history=8",
+    .tiny_batch = 64,
+    .tiny_rate = 0.005,
+    .tiny_steps = 300,
+};
 
 REGISTER(workload, dien) = {
     .name = "dien",
@@ -211,4 +326,5 @@ REGISTER(workload, dien) = {
     .table1_batch = 512,
     .batch = 512,
     .build = build,
+    .training = &training,
 };
