@@ -2,14 +2,57 @@
  *
  * Post-norm encoder: x = LN(x + attention(x)); x = LN(x + ffn(x)). Scores are scaled by
  * 1/sqrt(D/G) and get an additive mask (1 - m) (-10000); GELU in its tanh form; LN epsilon 1e-12.
- */
+ * While it learns, embeddings, the probabilities of attentions and both results that are added lose
+ * a tenth of their elements. */
 #include "workloads/lib/bert.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "workloads/lib/limits.h"
 
-static const double epsilon = 1e-12;
+static const double epsilon = 1e-12, dropped = 0.1;
+
+const char *const bert_dropout[] = {"all", "hidden", "none", NULL};
+
+struct bert bert_of(const struct workload_config *config)
+{
+    const char *drop = config_text(config, "dropout");
+    int64_t width = config_int(config, "width");
+    return (struct bert){.batch = config->batch,
+                         .tokens = config_int(config, "tokens"),
+                         .layers = config_int(config, "layers"),
+                         .model = width,
+                         .heads = config_int(config, "heads"),
+                         .inner = 4 * width,
+                         .vocabulary = config_int(config, "vocabulary"),
+                         .positions = 512,
+                         .drop = strcmp(drop, "none") == 0 ? 0 : dropped,
+                         .drop_attention = strcmp(drop, "all") == 0 ? dropped : 0};
+}
+
+/* Weights that learn begin with a deviation of 0.02, as published. */
+static void begin(struct graph *g, const char *name, struct shape shape, double deviation)
+{
+    struct fill fill = {.kind = FILL_NORMAL, .a = 0, .b = deviation};
+    if (deviation == 0)
+        fill = (struct fill){.kind = FILL_CONST, .a = 0};
+    if (g->training)
+        graph_param(g, name, DTYPE_F32, shape, fill);
+}
+
+int bert_dense(struct graph *g, int x, const char *name, int64_t out)
+{
+    begin(g, name_of(g, "%s.weight", name), shape_of(dim_of(g, x, -1), out), 0.02);
+    begin(g, name_of(g, "%s.bias", name), shape_of(out), 0);
+    return dense(g, x, name, out);
+}
+
+static int table(struct graph *g, int ids, const char *name, int64_t rows, int64_t width)
+{
+    begin(g, name_of(g, "%s.weight", name), shape_of(rows, width), 0.02);
+    return embedding(g, ids, name, rows, width);
+}
 
 /* [N, T, D] -> [N, G, T, D/G] */
 static int split_heads(struct graph *g, int x, const struct bert *b)
@@ -20,15 +63,16 @@ static int split_heads(struct graph *g, int x, const struct bert *b)
 
 static int attention(struct graph *g, int x, int mask, const char *name, const struct bert *b)
 {
-    int q = split_heads(g, dense(g, x, name_of(g, "%s.query", name), b->model), b);
-    int k = split_heads(g, dense(g, x, name_of(g, "%s.key", name), b->model), b);
-    int v = split_heads(g, dense(g, x, name_of(g, "%s.value", name), b->model), b);
+    int q = split_heads(g, bert_dense(g, x, name_of(g, "%s.query", name), b->model), b);
+    int k = split_heads(g, bert_dense(g, x, name_of(g, "%s.key", name), b->model), b);
+    int v = split_heads(g, bert_dense(g, x, name_of(g, "%s.value", name), b->model), b);
     float scale = (float)(1 / sqrt((double)(b->model / b->heads)));
 
     k = transpose(g, k, 4, (int64_t[]){0, 1, 3, 2});
     int scores = graph_node(g, "MatMul", name_of(g, "%s.scores", name), INPUTS(q, k), NO_ATTRS);
     scores = add(g, mul(g, scores, graph_const_f32(g, scale)), mask); /* [N, G, T, T] */
     int weights = graph_node(g, "Softmax", NULL, INPUTS(scores), ATTRS(attr_int("axis", -1)));
+    weights = dropout(g, weights, name_of(g, "%s.dropout", name), b->drop_attention);
     int mixed =
         graph_node(g, "MatMul", name_of(g, "%s.context", name), INPUTS(weights, v), NO_ATTRS);
     mixed = transpose(g, mixed, 4, (int64_t[]){0, 2, 1, 3});
@@ -38,32 +82,44 @@ static int attention(struct graph *g, int x, int mask, const char *name, const s
 static int encoder_layer(struct graph *g, int x, int mask, const char *name, const struct bert *b)
 {
     int y = attention(g, x, mask, name_of(g, "%s.attention", name), b);
-    y = dense(g, y, name_of(g, "%s.attention.output", name), b->model);
+    y = bert_dense(g, y, name_of(g, "%s.attention.output", name), b->model);
+    y = dropout(g, y, name_of(g, "%s.attention.output.dropout", name), b->drop);
     x = layer_norm(g, add(g, y, x), name_of(g, "%s.attention.norm", name), epsilon);
 
-    y = gelu_tanh(g, dense(g, x, name_of(g, "%s.intermediate", name), b->inner));
-    y = dense(g, y, name_of(g, "%s.output", name), b->model);
+    y = gelu_tanh(g, bert_dense(g, x, name_of(g, "%s.intermediate", name), b->inner));
+    y = bert_dense(g, y, name_of(g, "%s.output", name), b->model);
+    y = dropout(g, y, name_of(g, "%s.output.dropout", name), b->drop);
     return layer_norm(g, add(g, y, x), name_of(g, "%s.norm", name), epsilon);
 }
 
+/* [positions, D] */
+static int position_table(struct graph *g, const struct bert *b)
+{
+    struct fill fill = {.kind = FILL_UNIFORM, .a = -0.5, .b = 0.5};
+    if (g->training)
+        fill = (struct fill){.kind = FILL_NORMAL, .a = 0, .b = 0.02};
+    return graph_param(g, "embeddings.position.weight", DTYPE_F32, shape_of(b->positions, b->model),
+                       fill);
+}
+
 /* Word, position and segment embeddings, summed and normalised. */
-static int embed(struct graph *g, const struct bert *b)
+static int embed(struct graph *g, const struct bert *b, int *table_of_words)
 {
     struct shape shape = shape_of(b->batch, b->tokens);
     int ids = graph_input(g, "input_ids", DTYPE_I32, shape,
                           (struct fill){.kind = FILL_ZIPF, .a = 0, .b = (double)b->vocabulary});
     int segments = graph_input(g, "segment_ids", DTYPE_I32, shape,
                                (struct fill){.kind = FILL_INDEX, .a = 0, .b = 2});
-    int words = embedding(g, ids, "embeddings.word", b->vocabulary, b->model);
-    int types = embedding(g, segments, "embeddings.type", 2, b->model);
-    int table =
-        graph_param(g, "embeddings.position.weight", DTYPE_F32, shape_of(b->positions, b->model),
-                    (struct fill){.kind = FILL_UNIFORM, .a = -0.5, .b = 0.5});
+    int words = table(g, ids, "embeddings.word", b->vocabulary, b->model);
+    int types = table(g, segments, "embeddings.type", 2, b->model);
+    int of_position = position_table(g, b);
+    *table_of_words = graph_find_value(g, "embeddings.word.weight");
     int64_t zero = 0, tokens = b->tokens;
     int first = graph_const_i64(g, 1, &zero), last = graph_const_i64(g, 1, &tokens);
-    int positions = graph_node(g, "Slice", NULL, INPUTS(table, first, last), NO_ATTRS);
+    int positions = graph_node(g, "Slice", NULL, INPUTS(of_position, first, last), NO_ATTRS);
     int sum = add(g, add(g, words, types), positions);
-    return layer_norm(g, sum, "embeddings.norm", epsilon);
+    int x = layer_norm(g, sum, "embeddings.norm", epsilon);
+    return dropout(g, x, "embeddings.dropout", b->drop);
 }
 
 /* 0 where a token counts, -10000 where it is padding: [N, 1, 1, T] */
@@ -86,15 +142,25 @@ static void unused_pooler(struct graph *g, const struct bert *b)
     graph_param(g, "pooler.bias", DTYPE_F32, shape_of(b->model), fill);
 }
 
-void bert_squad(struct graph *g, const struct bert *b)
+int bert_encoder(struct graph *g, const struct bert *b, int *words)
 {
-    if (!at_most(g, "tokens", b->tokens, b->positions))
-        return;
-    int x = embed(g, b);
+    if (!at_most(g, "tokens", b->tokens, b->positions) ||
+        !multiple_of(g, "width", b->model, b->heads))
+        return NONE;
+    int x = embed(g, b, words);
     int mask = additive_mask(g, b);
     for (int64_t layer = 0; layer < b->layers; layer++)
         x = encoder_layer(g, x, mask, name_of(g, "layer%d", (int)layer), b);
-    unused_pooler(g, b);
+    return x;
+}
+
+void bert_squad(struct graph *g, const struct workload_config *config)
+{
+    struct bert bert = bert_of(config);
+    int words, x = bert_encoder(g, &bert, &words);
+    if (x == NONE)
+        return;
+    unused_pooler(g, &bert);
     x = dense(g, x, "squad", 2); /* start and end logits */
     graph_rename(g, x, "span_logits");
     graph_output(g, x);

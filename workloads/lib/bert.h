@@ -1,16 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
- * BERT encoders of any size with the SQuAD span head (Devlin et al., NAACL 2019). */
+ * BERT encoders of any size (Devlin et al., NAACL 2019): the span head of SQuAD for inference, and
+ * what they are trained with, masked words and next sentences. */
 #ifndef WORKLOADS_LIB_BERT_H
 #define WORKLOADS_LIB_BERT_H
 
 #include "workloads/lib/layers.h"
+#include "workloads/training.h"
+
+/* The parameters of both; heads that are 64 wide. */
+#define BERT_PARAMS(layers, width, heads)                                                          \
+    {"tokens", "384", NULL, "sequence length, padded; 512 at most"},                               \
+        {"layers", layers, NULL, "layers of the encoder"},                                         \
+        {"width", width, NULL, "of a token; a feed-forward net is four times as wide"},            \
+        {"heads", heads, NULL, "of an attention, which share the width"},                          \
+        {"vocabulary", "30522", NULL, "rows of the words' table"},                                 \
+        {"dropout", "all", bert_dropout, "while it learns: what loses 0.1 of its elements"},       \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+extern const char *const bert_dropout[];
 
 struct bert {
     int64_t batch, tokens;               /* N, T */
     int64_t layers, model, heads, inner; /* L, D, G, feed-forward width */
     int64_t vocabulary, positions;
+    double drop, drop_attention; /* while it learns: the share of elements that is dropped */
 };
 
-void bert_squad(struct graph *g, const struct bert *b);
+struct bert bert_of(const struct workload_config *config);
+/* The last layer's tokens, [N, T, D]; *words: the words' table. NONE after a failure. */
+int bert_encoder(struct graph *g, const struct bert *b, int *words);
+/* As dense, but one that learns begins as published. */
+int bert_dense(struct graph *g, int x, const char *name, int64_t out);
+
+/* workload.build */
+void bert_squad(struct graph *g, const struct workload_config *config);
+
+extern const struct training bert_training;
 
 #endif

@@ -238,10 +238,31 @@ int make_reshaped_as(struct graph *g, int x, int like)
     return make_reshaped(g, x, &shape);
 }
 
+/* What is left of a shape that is summed over axes, and of how many elements each sum is. */
+static struct shape summed(const struct shape *from, int count, const int64_t *axes, bool keep,
+                           int64_t *each)
+{
+    struct shape to = {0};
+    *each = 1;
+    for (int k = 0; k < from->rank; k++) {
+        bool gone = false;
+        for (int i = 0; i < count; i++)
+            gone = gone || axes[i] == k;
+        *each *= gone ? from->dim[k] : 1;
+        if (!gone || keep)
+            to.dim[to.rank++] = gone ? 1 : from->dim[k];
+    }
+    return to;
+}
+
 int make_sum(struct graph *g, int x, int count, const int64_t *axes, bool keep)
 {
+    int64_t each;
+    struct shape from = gradient_shape(g, x), to = summed(&from, count, axes, keep, &each);
     if (count == 0)
         return x;
+    if (each == 1) /* as with batches of one */
+        return make_reshaped(g, x, &to);
     return graph_node(g, op_reduce_sum.name, NULL, INPUTS(x, graph_const_i64(g, count, axes)),
                       ATTRS(attr_int("keepdims", keep)));
 }
