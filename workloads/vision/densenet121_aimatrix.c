@@ -3,8 +3,9 @@
  * DenseNet as AI Matrix coded and measured it (nvcnn.py): three blocks instead of four, bottlenecks
  * of 32 channels, transitions to 32 channels per layer so far, no padding in the stem. Its helper
  * puts batch norm and ReLU after every convolution as well as before it. */
+#include "workloads/lib/limits.h"
+#include "workloads/lib/vision/classes.h"
 #include "workloads/lib/vision/densenet.h"
-#include "workloads/workload.h"
 
 static const double epsilon = 1e-4;
 
@@ -33,11 +34,17 @@ static int transition(struct graph *g, int x, const char *name, int64_t out)
     return halve_by_average(g, conv_bn_relu(g, x, &c));
 }
 
-static void build(struct graph *g, const struct workload_config *config)
+static const struct param params[] = {CLASSES_PARAMS, {.name = NULL}};
+
+/* Logits, [N, classes]. */
+static int network(struct graph *g, const struct workload_config *config)
 {
     static const int layers[] = {6, 12, 24};
     struct conv2d conv1 = {"conv1", .out = 64, .kernel = 7, .stride = 2};
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 224, 224),
+    int64_t size = config_int(config, "image");
+    if (!at_least(g, "image", size, 37)) /* else the third transition has no two rows left */
+        return NONE;
+    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
     x = halve_by_average(g, conv_bn_relu(g, x, &conv1));
     for (int b = 0, before = 0; b < ARRAY_COUNT(layers); b++) {
@@ -47,10 +54,36 @@ static void build(struct graph *g, const struct workload_config *config)
     }
     x = bn_relu(g, x, "final.bn", epsilon);
     x = flatten(g, global_average_pool(g, x));
-    x = dense(g, x, "fc", 1000);
+    return dense(g, x, "fc", config_int(config, "classes"));
+}
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    int x = network(g, config);
     graph_rename(g, x, "logits");
     graph_output(g, x);
 }
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    classes_learn(g, network(g, config));
+}
+
+static const struct recipe recipe = CLASSES_RECIPE(0.001);
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = classes_fill,
+    .quality = &quality_accuracy,
+    .answers = "logits",
+    .targets = "label",
+    .lesson = CLASSES_LESSON,
+    .tiny = "image=40,classes=4",
+    .tiny_batch = 16,
+    .tiny_rate = 0.002,
+    .tiny_steps = 25,
+};
 
 REGISTER(workload, densenet121_aimatrix) = {
     .name = "densenet121_aimatrix",
@@ -58,8 +91,9 @@ REGISTER(workload, densenet121_aimatrix) = {
     .task = "image classification",
     .summary = "DenseNet as AI Matrix measured it: three blocks, 32-channel bottlenecks",
     .source = "Huang et al., CVPR 2017; AI Matrix nvcnn.py",
-    .params = NULL,
+    .params = params,
     .table1_batch = 32,
     .batch = 1,
     .build = build,
+    .training = &training,
 };
