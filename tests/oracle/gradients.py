@@ -21,10 +21,11 @@ from onnx import numpy_helper
 from torch.nn import functional as F
 
 BOUND = 1e-9
-# The weights that are largest are compared at full size, everything in its tiny form.
+# What is large is compared at full size where the reference bears it, detectors in their tiny forms.
 FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("gcn", 0), ("crnn", 1),
         ("resnet50", 2), ("bert_base:tokens=128,dropout=none", 1),
-        ("dien", 4), ("bert_large:tokens=16,layers=2,width=32,heads=2,vocabulary=64,dropout=none", 4)]
+        ("dien", 4), ("bert_large:tokens=16,layers=2,width=32,heads=2,vocabulary=64,dropout=none", 4),
+        ("densenet121_aimatrix:image=40,classes=4", 4), ("cpn:depth=50,height=64,thin=8", 4)]
 
 
 def attributes(node):
@@ -260,17 +261,21 @@ def clip(a, x, low=None, high=None):
 
 
 def resize(a, x, *rest):
+    """Places are computed in f32, as ONNX Runtime and Ridge do."""
+    f32 = torch.float32
     size = ints(rest[2])[2:] if len(rest) > 2 and rest[2] is not None else None
-    if size is None:
-        size = [int(n * float(s)) for n, s in zip(x.shape[2:], rest[1].reshape(-1)[2:])]
+    old = torch.tensor(x.shape[2:], dtype=f32)
+    scales = torch.tensor(size, dtype=f32) / old if size else rest[1].reshape(-1)[2:].to(f32)
+    size = size or ints(torch.floor(scales * old))
     mode = a.get("mode", b"nearest").decode()
     where = a.get("coordinate_transformation_mode", b"half_pixel").decode()
     for k, n in enumerate(size):
         old = x.shape[2 + k]
-        at = torch.arange(n, dtype=torch.float64)
-        at = (at + 0.5) * old / n - 0.5 if where == "half_pixel" else at * old / n
+        at = torch.arange(n, dtype=f32)
+        at = (at + 0.5) / scales[k] - 0.5 if where == "half_pixel" else at / scales[k]
         if where == "align_corners":
-            at = torch.arange(n, dtype=torch.float64) * (old - 1) / max(n - 1, 1)
+            at = torch.arange(n, dtype=f32) * (old - 1) / max(n - 1, 1)
+        at = at.double()
         if mode == "nearest":
             index = torch.floor(at) if a.get("nearest_mode", b"") == b"floor" else torch.ceil(at - 0.5)
             x = x.index_select(2 + k, index.long().clamp(0, old - 1))
@@ -294,6 +299,7 @@ OPERATORS = {
     "Div": lambda a, x, y: x / y if x.is_floating_point() else torch.div(x, y, rounding_mode="trunc"),
     "Neg": lambda a, x: -x, "Log": lambda a, x: torch.log(x), "Exp": lambda a, x: torch.exp(x),
     "Sqrt": lambda a, x: torch.sqrt(x), "Pow": lambda a, x, y: torch.pow(x, y), "Abs": lambda a, x: torch.abs(x),
+    "Round": lambda a, x: torch.round(x),
     "Relu": lambda a, x: F.relu(x), "Sigmoid": lambda a, x: torch.sigmoid(x), "Tanh": lambda a, x: torch.tanh(x),
     "Erf": lambda a, x: torch.erf(x), "Softplus": lambda a, x: F.softplus(x, threshold=1e9),
     "LeakyRelu": lambda a, x: F.leaky_relu(x, a.get("alpha", 0.01)),
@@ -326,6 +332,7 @@ OPERATORS = {
     "Pad": lambda a, x, pads, value=None: padded(x, ints(pads)[:x.dim()], ints(pads)[x.dim():],
                                                  0.0 if value is None else float(value)),
     "Resize": resize, "LSTM": lstm, "GRU": gru,
+    "TopK": lambda a, x, k: torch.topk(x, int(k.reshape(-1)[0]), a.get("axis", -1), bool(a.get("largest", 1))),
     "ScatterND": scatter_nd, "Shape": lambda a, x: torch.tensor(x.shape),
     "Tile": lambda a, x, times: x.repeat(ints(times)),
     "ConstantOfShape": lambda a, shape: torch.full(ints(shape), float(numpy_helper.to_array(a["value"])[0]),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Made-up images: scenes of objects and words. A sample is the same in every batch, and says what
- * it should; mean average precision by hand. */
+ * Made-up images: scenes of objects, words and figures. A sample is the same in every batch, and
+ * says what it should; mean average precision and the share of joints found by hand. */
 
 #include <math.h>
 #include <string.h>
 
 #include "tests/lib/unit.h"
+#include "workloads/lib/vision/poses.h"
 #include "workloads/lib/vision/scenes.h"
 #include "workloads/lib/vision/words.h"
 
@@ -73,6 +74,57 @@ TEST(words_fit_their_images)
             assert_true(k < s.length[n] ? label >= 0 && label < WORDS_SYMBOLS : label == -1);
         }
     }
+}
+
+static void make_poses(int64_t first, int64_t size, float *image, float *joints)
+{
+    void *data[] = {image, joints};
+    struct graph *g = graph_new("poses");
+    graph_input(g, "crop", DTYPE_F32, shape_of(size, 3, SIZE, SIZE), (struct fill){0});
+    graph_input(g, "joints", DTYPE_F32, shape_of(size, POSE_JOINTS, POSE_NUMBERS),
+                (struct fill){0});
+    poses_fill(&(struct batch){.graph = g, .data = data, .first = first, .size = size});
+    graph_free(g);
+}
+
+/* Joints that lie in the picture are said to, and no others; nearly all are seen. */
+TEST(joints_say_whether_they_are_in_the_picture)
+{
+    enum { PERSON = POSE_JOINTS * POSE_NUMBERS };
+    static float image[BATCH * PIXELS], joints[BATCH * PERSON], one[PIXELS], alone[PERSON];
+    int seen = 0;
+    make_poses(0, BATCH, image, joints);
+    make_poses(2, 1, one, alone);
+    assert_memory_equal(image + 2 * PIXELS, one, sizeof(one));
+    assert_memory_equal(joints + 2 * PERSON, alone, sizeof(alone));
+    for (int k = 0; k < BATCH * PERSON; k += POSE_NUMBERS) {
+        bool inside =
+            joints[k] >= 0 && joints[k] < SIZE && joints[k + 1] >= 0 && joints[k + 1] < SIZE;
+        assert_true(inside ? joints[k + 2] == 1 || joints[k + 2] == 2 : joints[k + 2] == 0);
+        seen += joints[k + 2] == 2;
+    }
+    assert_true(seen > BATCH * POSE_JOINTS / 2 && seen < BATCH * POSE_JOINTS);
+}
+
+/* A person 100 pixels high and 30 wide: joints within 10 pixels are found, those out of the picture
+ * do not count. */
+TEST(the_share_of_joints_found)
+{
+    enum { PERSON = POSE_JOINTS * POSE_NUMBERS };
+    float truth[PERSON] = {0}, answer[PERSON] = {0};
+    for (int k = 0; k < 4; k++) {
+        float *t = truth + k * POSE_NUMBERS, *a = answer + k * POSE_NUMBERS;
+        t[0] = a[0] = 30 * (float)(k % 2);
+        t[1] = a[1] = 100 * (float)(k / 2);
+        t[2] = (float)(1 + k % 2);
+    }
+    answer[0] = 6; /* 10 pixels away */
+    answer[1] = 8;
+    answer[3] += 10.1f;
+    struct judged j = {answer, truth, DTYPE_F32, PERSON, PERSON};
+    assert_true(fabs(quality_pck.of(&j) - 0.75) < 1e-12);
+    memset(truth, 0, sizeof(truth));
+    assert_true(isnan(quality_pck.of(&j)));
 }
 
 /* ---- mean average precision ---- */

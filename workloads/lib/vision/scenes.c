@@ -3,11 +3,9 @@
 
 #include <math.h>
 
-#include "base/numbers/random.h"
+#include "workloads/lib/vision/canvas.h"
 
-enum { MOST = 4, TRIES = 20, SHAPES = 4, CHANNELS = 3 };
-
-static const double full_turn = 6.283185307179586;
+enum { MOST = 4, TRIES = 20, SHAPES = 4 };
 
 int scenes_objects(struct graph *g, int64_t batch, int64_t classes)
 {
@@ -81,6 +79,8 @@ static void paint_object(const float *object, int64_t classes, const struct shap
     double hue = (double)(class / SHAPES) / (double)((classes - 2) / SHAPES + 1);
     double middle[2] = {(object[0] + object[2]) / 2, (object[1] + object[3]) / 2};
     double half[2] = {(object[2] - object[0]) / 2, (object[3] - object[1]) / 2};
+    float colour[CANVAS_CHANNELS];
+    canvas_hue(hue, colour);
     for (int64_t y = (int64_t)(object[1] * (float)height); y < height; y++) {
         double down = (((double)y + 0.5) / (double)height - middle[1]) / half[1];
         for (int64_t x = (int64_t)(object[0] * (float)width); x < width; x++) {
@@ -89,37 +89,9 @@ static void paint_object(const float *object, int64_t classes, const struct shap
                 break;
             if (right < -1 || down < -1 || !inside(class % SHAPES, right, down))
                 continue;
-            for (int c = 0; c < CHANNELS; c++)
-                image[(c * height + y) * width + x] =
-                    (float)(0.2 + 0.8 * cos(full_turn * (hue + (double)c / CHANNELS)));
+            for (int c = 0; c < CANVAS_CHANNELS; c++)
+                image[(c * height + y) * width + x] = colour[c];
         }
-    }
-}
-
-/* Faint waves of some direction. */
-static void paint_ground(struct draw *draw, const struct shape *shape, float *image)
-{
-    int64_t height = shape->dim[2], width = shape->dim[3];
-    double across = full_turn * (1 + 7 * draw_uniform(draw)) / (double)width;
-    double down = full_turn * (1 + 7 * draw_uniform(draw)) / (double)height;
-    double shift = full_turn * draw_uniform(draw), level[CHANNELS];
-    for (int c = 0; c < CHANNELS; c++)
-        level[c] = 0.3 * (draw_uniform(draw) - 0.5);
-    for (int64_t y = 0; y < height; y++)
-        for (int64_t x = 0; x < width; x++) {
-            double wave = 0.15 * sin(across * (double)x + down * (double)y + shift);
-            for (int c = 0; c < CHANNELS; c++)
-                image[(c * height + y) * width + x] = (float)(level[c] + wave);
-        }
-}
-
-static void add_noise(const struct draw *draw, int64_t count, float *image)
-{
-    uint32_t word[4];
-    for (int64_t k = 0; k < count; k++) {
-        if (k % 4 == 0)
-            random_words(draw->seed, draw->next + (uint64_t)(k / 4), word);
-        image[k] += 0.2f * ((float)word[k % 4] * 0x1p-32f - 0.5f);
     }
 }
 
@@ -135,9 +107,9 @@ void scenes_fill(const struct batch *batch)
         float *first = objects + n * SCENE_OBJECTS * SCENE_NUMBERS;
         struct draw draw = draw_begin(batch, n);
         int64_t count = draw_objects(&draw, classes, first);
-        paint_ground(&draw, shape, image);
+        canvas_ground(&draw, shape, image);
         for (int64_t k = 0; k < count; k++)
             paint_object(first + k * SCENE_NUMBERS, classes, shape, image);
-        add_noise(&draw, size, image);
+        canvas_noise(&draw, size, image);
     }
 }
