@@ -22,6 +22,7 @@ static const struct pass_row rows[] = {
     {"find_layer_norm", pass_find_layer_norm, false, false, true},
     {"find_attention", pass_find_attention, false, false, false},
     {"update_rows", pass_update_rows, false, false, false}, /* while sums are Adds */
+    {"fuse_gate", pass_fuse_gate, false, false, false},     /* while ReLUs are nodes */
     {"fuse_epilogue", pass_fuse_epilogue, false, false, false},
     {"merge_qkv", pass_merge_qkv, false, false, false},
     {"absorb_transpose", pass_absorb_transpose, false, false, false}, /* attention's are gone */

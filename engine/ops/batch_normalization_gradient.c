@@ -4,7 +4,9 @@
  * a channel (Ioffe and Szegedy 2015):
  *     d bias = sum dy, d scale = sum dy z
  *     dx = scale inverse (dy - d bias / n - z d scale / n)
- * training_mode 0: mean and deviation do not depend on x, so that dx = scale inverse dy. */
+ * training_mode 0: mean and deviation do not depend on x, so that dx = scale inverse dy.
+ * With a sixth input, the bias, a ReLU stands behind the normalisation: dy is the gradient of its
+ * result, and counts where scale z + bias > 0. */
 #include "engine/graph/op.h"
 
 static const char *const attrs[] = {"training_mode", NULL};
@@ -17,7 +19,7 @@ static enum status infer(const struct infer *c, struct error *err)
     if (x->rank < 1 || !shape_equal(&c->in[0]->shape, x))
         return FAIL(err, STATUS_FAILED, "BatchNormalizationGradient: dy of shape %s, x of shape %s",
                     shape_text(&c->in[0]->shape, text), shape_text(x, text_x));
-    for (int k = 2; k < 5; k++)
+    for (int k = 2; k < (infer_has(c, 5) ? 6 : 5); k++)
         if (shape_count(&c->in[k]->shape) != channels)
             return FAIL(err, STATUS_FAILED,
                         "BatchNormalizationGradient: input %d has shape %s, x has %lld channels", k,
@@ -31,7 +33,8 @@ static enum status infer(const struct infer *c, struct error *err)
 static void cost(const struct infer *c, struct cost *cost)
 {
     bool training = node_int(c->node, "training_mode", 0) != 0;
-    cost->elementwise = (training ? 8 : 5) * (double)shape_count(&c->in[1]->shape);
+    int each = (training ? 8 : 5) + infer_has(c, 5); /* as ReLU's own gradient counts */
+    cost->elementwise = each * (double)shape_count(&c->in[1]->shape);
 }
 
 struct channels {
@@ -43,6 +46,14 @@ static int64_t place(const struct channels *c, int64_t channel, int64_t i)
     return (i / c->plane * c->count + channel) * c->plane + i % c->plane;
 }
 
+/* The gradient by the result of the normalisation. */
+static double dy_of(const struct ref_call *call, int64_t at, int64_t channel, double z)
+{
+    bool relu = call->in_count > 5 && call->in[5];
+    bool counts = !relu || call->in[2]->f[channel] * z + call->in[5]->f[channel] > 0;
+    return counts ? call->in[0]->f[at] : 0;
+}
+
 static void put(const struct ref_call *call, int output, int64_t k, double value)
 {
     if (output < call->out_count && call->out[output])
@@ -52,7 +63,7 @@ static void put(const struct ref_call *call, int output, int64_t k, double value
 static enum status reference(const struct ref_call *call, struct error *err)
 {
     const struct shape *shape = &call->in[1]->shape;
-    const double *dy = call->in[0]->f, *x = call->in[1]->f;
+    const double *x = call->in[1]->f;
     struct channels c = {.images = shape->dim[0],
                          .count = shape->rank > 1 ? shape->dim[1] : 1,
                          .plane = shape->rank > 2 ? shape_span(shape, 2, shape->rank) : 1};
@@ -64,14 +75,17 @@ static enum status reference(const struct ref_call *call, struct error *err)
         double scale = call->in[2]->f[channel], bias_sum = 0, scale_sum = 0;
         for (int64_t i = 0; i < n; i++) {
             int64_t at = place(&c, channel, i);
-            bias_sum += dy[at];
-            scale_sum += dy[at] * (x[at] - mean) * inverse;
+            double z = (x[at] - mean) * inverse;
+            double dy = dy_of(call, at, channel, z);
+            bias_sum += dy;
+            scale_sum += dy * z;
         }
         for (int64_t i = 0; i < n; i++) {
             int64_t at = place(&c, channel, i);
-            double shared =
-                training ? (bias_sum + (x[at] - mean) * inverse * scale_sum) / (double)n : 0;
-            put(call, 0, at, scale * inverse * (dy[at] - shared));
+            double z = (x[at] - mean) * inverse;
+            double dy = dy_of(call, at, channel, z);
+            double shared = training ? (bias_sum + z * scale_sum) / (double)n : 0;
+            put(call, 0, at, scale * inverse * (dy - shared));
         }
         put(call, 1, channel, scale_sum);
         put(call, 2, channel, bias_sum);
@@ -91,6 +105,13 @@ static const struct op_case cases[] = {
      .inputs = "f32[2,16,33,35] f32[2,16,33,35]{99:101} f32[16] f32[16]{99.9:100.1} "
                "f32[16]{1.6:1.8}",
      .attrs = "training_mode=1",
+     .outputs = 3},
+    {.name = "relu",
+     .inputs = "f32[2,37,7,6] f32[2,37,7,6] f32[37] f32[37]{-0.1:0.1} f32[37]{1.6:1.8} f32[37]",
+     .attrs = "training_mode=1",
+     .outputs = 3},
+    {.name = "frozen_relu",
+     .inputs = "f32[2,24,4,6] f32[2,24,4,6] f32[24] f32[24]{-0.1:0.1} f32[24]{1.6:1.8} f32[24]",
      .outputs = 3},
     {.name = "one_output",
      .inputs = "f32[3,6,5,3] f32[3,6,5,3] f32[6] f32[6]{-0.1:0.1} f32[6]{1.6:1.8}",
@@ -113,7 +134,7 @@ REGISTER(op, batch_normalization_gradient) = {
     .name = "BatchNormalizationGradient",
     .domain = "ridge",
     .inputs_min = 5,
-    .inputs_max = 5,
+    .inputs_max = 6,
     .outputs_min = 1,
     .outputs_max = 3,
     .attrs = attrs,

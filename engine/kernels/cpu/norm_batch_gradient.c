@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * BatchNormalizationGradient: one reading of dy and x for the two sums of each channel, and one for
- * dx = dy by_dy + (x - mean) by_x + constant.
+ * dx = dy by_dy + (x - mean) by_x + constant. Behind a ReLU it is found out once more from x where
+ * dy counts, by the same multiplication and addition as forwards: the ReLU's result is not read.
  *
  * Channels-last: tiles of rows sum eight rows at a time in registers, then in a row of floats, then
  * in double over the tiles, which do not depend on how many threads there are; neither does the
@@ -23,12 +24,13 @@ enum { DY, DY_X, SUMS };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *dy, *x, *scale, *mean, *inverse;
-    float *dx, *dscale, *dbias;     /* may be NULL */
-    float *by_dy, *by_x, *constant; /* per channel */
-    float *parts;                   /* [tiles, SUMS, channels] */
+    const float *dy, *x, *scale, *mean, *inverse, *bias; /* bias: a ReLU is behind it; or NULL */
+    float *dx, *dscale, *dbias;                          /* may be NULL */
+    float *by_dy, *by_x, *constant;                      /* per channel */
+    float *factor, *shift; /* per channel: dy counts where x factor + shift > 0 */
+    float *parts;          /* [tiles, SUMS, channels] */
     int64_t images, channels, plane, rows, tile_rows, tiles;
-    bool channels_last, training;
+    bool channels_last, training, relu;
     bool wants[3];
 };
 
@@ -49,6 +51,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     last = last && (!s->wants[0] || desc_is_nhwc(&q->out[0]));
     if (!plain && !last)
         return UNSUPPORTED(why, "dy, x and dx lie differently");
+    s->relu = query_in(q, 5) != NULL;
     s->training = node_int(q->node, "training_mode", 0) != 0;
     s->images = x->dim[0];
     s->channels = x->rank > 1 ? x->dim[1] : 1;
@@ -64,7 +67,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 static size_t workspace(const struct kernel_state *s)
 {
     int64_t parts = s->channels_last ? s->tiles * SUMS : 0;
-    return (size_t)((parts + 3) * s->channels) * sizeof(float);
+    return (size_t)((parts + 5) * s->channels) * sizeof(float);
 }
 
 /* dy and dy_x: sums of dy, and of dy (x - mean). */
@@ -81,19 +84,37 @@ static void finish_channel(const struct kernel_state *job, int64_t c, double dy,
     job->constant[c] = (float)(-share * dy);
 }
 
+/* How norm_batch_training has it. */
+static void find_gates(const struct kernel_state *job)
+{
+    for (int64_t c = 0; c < job->channels; c++) {
+        job->factor[c] = job->scale[c] * job->inverse[c];
+        job->shift[c] = job->bias[c] - job->mean[c] * job->factor[c];
+    }
+}
+
+SIMD_INLINE vf gated(vf dy, vf x, vf factor, vf shift)
+{
+    return vf_select(vf_lt(vf_zero(), vf_fma(x, factor, shift)), dy, vf_zero());
+}
+
 /* ---- channels last ---- */
 
-SIMD_INLINE void sum_rows(const struct kernel_state *job, int64_t at, float *sums, int count)
+SIMD_INLINE void sum_rows(const struct kernel_state *job, int64_t at, float *sums, int count,
+                          bool relu)
 {
     int64_t n = job->channels;
     const float *dy = job->dy + at, *x = job->x + at, *mean = job->mean;
     for (int64_t c = 0; c < n; c += VL) {
         vm lanes = vm_first(n - c);
         vf middle = vf_load_m(mean + c, lanes), sum = vf_zero(), sum_x = vf_zero();
+        vf factor = relu ? vf_load_m(job->factor + c, lanes) : vf_zero();
+        vf shift = relu ? vf_load_m(job->shift + c, lanes) : vf_zero();
         for (int r = 0; r < count; r++) {
-            vf d = vf_load_m(dy + r * n + c, lanes);
+            vf d = vf_load_m(dy + r * n + c, lanes), v = vf_load_m(x + r * n + c, lanes);
+            d = relu ? gated(d, v, factor, shift) : d;
             sum = vf_add(sum, d);
-            sum_x = vf_fma(d, vf_sub(vf_load_m(x + r * n + c, lanes), middle), sum_x);
+            sum_x = vf_fma(d, vf_sub(v, middle), sum_x);
         }
         vf_store_m(sums + c, lanes, vf_add(vf_load_m(sums + c, lanes), sum));
         vf_store_m(sums + n + c, lanes, vf_add(vf_load_m(sums + n + c, lanes), sum_x));
@@ -106,17 +127,25 @@ static int64_t tile_end(const struct kernel_state *job, int64_t tile)
     return end < job->rows ? end : job->rows;
 }
 
-static void sum_tile(void *context, int64_t tile, int thread)
+SIMD_INLINE void sum_tile_as(const struct kernel_state *job, int64_t tile, bool relu)
 {
-    (void)thread;
-    const struct kernel_state *job = context;
     int64_t row = tile * job->tile_rows, end = tile_end(job, tile);
     float *sums = job->parts + tile * SUMS * job->channels;
     memset(sums, 0, (size_t)(SUMS * job->channels) * sizeof(float));
     for (; row + GROUP <= end; row += GROUP)
-        sum_rows(job, row * job->channels, sums, GROUP);
+        sum_rows(job, row * job->channels, sums, GROUP, relu);
     for (; row < end; row++)
-        sum_rows(job, row * job->channels, sums, 1);
+        sum_rows(job, row * job->channels, sums, 1, relu);
+}
+
+static void sum_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct kernel_state *job = context;
+    if (job->relu)
+        sum_tile_as(job, tile, true);
+    else
+        sum_tile_as(job, tile, false);
 }
 
 static void join_block(void *context, int64_t block, int thread)
@@ -137,26 +166,45 @@ static void join_block(void *context, int64_t block, int thread)
         finish_channel(job, from + c, dy[c], dy_x[c]);
 }
 
-static void apply_tile(void *context, int64_t tile, int thread)
+SIMD_INLINE void apply_tile_as(const struct kernel_state *job, int64_t t, bool relu)
 {
-    (void)thread;
-    const struct kernel_state *job = context;
-    int64_t t = job->tiles - 1 - tile, n = job->channels;
+    int64_t n = job->channels;
     for (int64_t row = t * job->tile_rows; row < tile_end(job, t); row++) {
         const float *dy = job->dy + row * n, *x = job->x + row * n;
         float *dx = job->dx + row * n;
         for (int64_t c = 0; c < n; c += VL) {
             vm lanes = vm_first(n - c);
-            vf off = vf_sub(vf_load_m(x + c, lanes), vf_load_m(job->mean + c, lanes));
-            vf rest =
-                vf_fma(off, vf_load_m(job->by_x + c, lanes), vf_load_m(job->constant + c, lanes));
-            vf_store_m(dx + c, lanes,
-                       vf_fma(vf_load_m(dy + c, lanes), vf_load_m(job->by_dy + c, lanes), rest));
+            vf d = vf_load_m(dy + c, lanes), v = vf_load_m(x + c, lanes);
+            if (relu)
+                d = gated(d, v, vf_load_m(job->factor + c, lanes),
+                          vf_load_m(job->shift + c, lanes));
+            vf rest = vf_fma(vf_sub(v, vf_load_m(job->mean + c, lanes)),
+                             vf_load_m(job->by_x + c, lanes), vf_load_m(job->constant + c, lanes));
+            vf_store_m(dx + c, lanes, vf_fma(d, vf_load_m(job->by_dy + c, lanes), rest));
         }
     }
 }
 
+static void apply_tile(void *context, int64_t tile, int thread)
+{
+    (void)thread;
+    const struct kernel_state *job = context;
+    int64_t t = job->tiles - 1 - tile;
+    if (job->relu)
+        apply_tile_as(job, t, true);
+    else
+        apply_tile_as(job, t, false);
+}
+
 /* ---- plain ---- */
+
+/* dy of the result of the normalisation, in the lanes from element `at` on. */
+SIMD_INLINE vf dy_at(const struct kernel_state *job, int64_t channel, int64_t at, vm lanes, vf x)
+{
+    vf dy = vf_load_m(job->dy + at, lanes);
+    return job->relu ? gated(dy, x, vf_set1(job->factor[channel]), vf_set1(job->shift[channel]))
+                     : dy;
+}
 
 static void sum_channel(const struct kernel_state *job, int64_t channel, double *dy, double *dy_x)
 {
@@ -168,9 +216,10 @@ static void sum_channel(const struct kernel_state *job, int64_t channel, double 
             vf sum = vf_zero(), sum_x = vf_zero();
             for (int64_t i = first; i < last; i += VL) {
                 vm lanes = vm_first(last - i);
-                vf d = vf_load_m(job->dy + at + i, lanes);
+                vf x = vf_load_m(job->x + at + i, lanes);
+                vf d = dy_at(job, channel, at + i, lanes, x);
                 sum = vf_add(sum, d);
-                sum_x = vf_fma(d, vf_sub(vf_load_m(job->x + at + i, lanes), middle), sum_x);
+                sum_x = vf_fma(d, vf_sub(x, middle), sum_x);
             }
             *dy += (double)vf_sum(sum);
             *dy_x += (double)vf_sum(sum_x);
@@ -191,9 +240,10 @@ static void run_channel(void *context, int64_t channel, int thread)
         int64_t at = (n * job->channels + channel) * job->plane;
         for (int64_t i = 0; i < job->plane; i += VL) {
             vm lanes = vm_first(job->plane - i);
-            vf off = vf_sub(vf_load_m(job->x + at + i, lanes), middle);
-            vf dx = vf_fma(vf_load_m(job->dy + at + i, lanes), by_dy, vf_fma(off, by_x, constant));
-            vf_store_m(job->dx + at + i, lanes, dx);
+            vf x = vf_load_m(job->x + at + i, lanes);
+            vf d = dy_at(job, channel, at + i, lanes, x);
+            vf rest = vf_fma(vf_sub(x, middle), by_x, constant);
+            vf_store_m(job->dx + at + i, lanes, vf_fma(d, by_dy, rest));
         }
     }
 }
@@ -206,13 +256,18 @@ static void launch(const struct kernel_state *plan, const struct kernel_args *ar
     job.scale = args->in[2];
     job.mean = args->in[3];
     job.inverse = args->in[4];
+    job.bias = job.relu ? args->in[5] : NULL;
     job.dx = job.wants[0] ? args->out[0] : NULL;
     job.dscale = job.wants[1] ? args->out[1] : NULL;
     job.dbias = job.wants[2] ? args->out[2] : NULL;
     job.by_dy = args->workspace;
     job.by_x = job.by_dy + job.channels;
     job.constant = job.by_x + job.channels;
-    job.parts = job.constant + job.channels;
+    job.factor = job.constant + job.channels;
+    job.shift = job.factor + job.channels;
+    job.parts = job.shift + job.channels;
+    if (job.relu)
+        find_gates(&job);
     if (!job.channels_last) {
         pool_run(args->pool, job.channels, run_channel, &job);
         return;
