@@ -105,6 +105,11 @@ int64_t call_output_count(const struct comm_call *call, int rank, int ranks)
     }
 }
 
+size_t call_crossing_size(const struct comm_call *call)
+{
+    return dtype_size(call->wire == DTYPE_NONE ? call->dtype : call->wire);
+}
+
 int64_t call_whole_count(const struct comm_call *call, int ranks)
 {
     int64_t most = 0;
@@ -120,6 +125,10 @@ int64_t call_whole_count(const struct comm_call *call, int ranks)
 static enum status check_call(const struct comm_call *call, int ranks, struct error *err)
 {
     const char *name = operation_name(call->operation);
+    if (call->wire != DTYPE_NONE &&
+        (call->dtype != DTYPE_F32 || (call->wire != DTYPE_F16 && call->wire != DTYPE_BF16)))
+        return UNSUPPORTED(err, "%s of %s as %s between ranks: only f32 crosses as f16 or bf16",
+                           name, dtype_name(call->dtype), dtype_name(call->wire));
     bool has_count = call->operation == COMM_ALL_REDUCE || call->operation == COMM_BROADCAST;
     if (has_count && call->count < 0)
         return FAIL(err, STATUS_INVALID, "%s of %" PRId64 " elements", name, call->count);

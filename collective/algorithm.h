@@ -55,6 +55,8 @@ const char *reduction_name(enum comm_reduction reduction);
 /* Elements of the input and of the output of one rank. */
 int64_t call_input_count(const struct comm_call *call, int rank, int ranks);
 int64_t call_output_count(const struct comm_call *call, int rank, int ranks);
+/* Bytes of an element on its way between ranks. */
+size_t call_crossing_size(const struct comm_call *call);
 /* Elements of the whole operation, as its size is counted in measurements (docs/method.md). */
 int64_t call_whole_count(const struct comm_call *call, int ranks);
 

@@ -16,8 +16,8 @@ struct comm_plan {
     enum comm_operation operation;
     struct comm_schedule schedule;
     struct exchange exchange;
-    void *scratch; /* owned */
-    size_t scratch_bytes;
+    void *memory; /* owned: the exchange's */
+    size_t memory_bytes;
     enum plan_state state;
     uint64_t started_ns, ended_ns;
     struct comm_plan *next; /* started after this one */
@@ -53,14 +53,13 @@ static enum status fill_plan(const struct communicator *self, const struct comm_
     TRY(schedule_make(plan->algorithm, call, rank, ranks, &options, &plan->arena, &plan->schedule,
                       err));
     plan->exchange.schedule = &plan->schedule;
-    plan->exchange.element = dtype_size(call->dtype);
-    plan->exchange.combine = combine_of(call->dtype, call->reduction);
+    exchange_init(&plan->exchange, call);
     bool reduces = call->operation == COMM_ALL_REDUCE || call->operation == COMM_REDUCE_SCATTER;
     if (reduces && !plan->exchange.combine)
         return UNSUPPORTED(err, "%s: no reduction of %s; take f32, f64, f16, bf16, i32 or i64",
                            operation_name(call->operation), dtype_name(call->dtype));
-    plan->scratch_bytes = (size_t)plan->schedule.length[PLACE_SCRATCH] * dtype_size(call->dtype);
-    if (plan->scratch_bytes && !(plan->scratch = memory_alloc(plan->scratch_bytes)))
+    plan->memory_bytes = exchange_memory(&plan->exchange);
+    if (plan->memory_bytes && !(plan->memory = memory_alloc(plan->memory_bytes)))
         return FAIL_NO_MEMORY(err);
     return STATUS_OK;
 }
@@ -70,8 +69,8 @@ static void release(struct comm *comm, struct comm_plan *plan)
     (void)comm;
     if (!plan)
         return;
-    if (plan->scratch)
-        memory_free(plan->scratch, plan->scratch_bytes);
+    if (plan->memory)
+        memory_free(plan->memory, plan->memory_bytes);
     arena_release(&plan->arena);
     free(plan);
 }
@@ -105,7 +104,7 @@ static enum status start(struct comm *comm, struct comm_plan *plan, const void *
                     operation_name(plan->operation));
     if (plan->operation == COMM_ALL_TO_ALL && from == to && plan->schedule.length[PLACE_INPUT] > 0)
         return UNSUPPORTED(err, "all_to_all needs an output apart from its input");
-    exchange_begin(&plan->exchange, ++self->calls, from, to, plan->scratch);
+    exchange_begin(&plan->exchange, ++self->calls, from, to, plan->memory);
     plan->state = PLAN_STARTED;
     plan->started_ns = 0;
     plan->next = NULL;

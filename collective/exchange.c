@@ -3,15 +3,67 @@
 
 #include <string.h>
 
-void exchange_begin(struct exchange *exchange, uint32_t call, const void *input, void *output,
-                    void *scratch)
+#include "collective/algorithm.h"
+
+enum { ALIGNMENT = 64 };
+
+void exchange_init(struct exchange *exchange, const struct comm_call *call)
 {
+    exchange->reduction = call->reduction;
+    exchange->combine = combine_of(call->dtype, call->reduction);
+    exchange->wire = wire_of(call);
+    exchange->element = dtype_size(call->dtype);
+    exchange->crossing = call_crossing_size(call);
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t scratch_bytes(const struct exchange *x)
+{
+    return aligned((size_t)x->schedule->length[PLACE_SCRATCH] * x->element);
+}
+
+/* Of the longest message that a lane sends. */
+static size_t narrowed_bytes(const struct exchange *x, int lane)
+{
+    int64_t most = 0;
+    for (size_t k = 0; x->wire && k < x->schedule->lanes[lane].count; k++) {
+        const struct step *step = &x->schedule->lanes[lane].steps[k];
+        if (step->to != NOBODY && step->send.count > most)
+            most = step->send.count;
+    }
+    return aligned((size_t)most * x->crossing);
+}
+
+size_t exchange_memory(const struct exchange *exchange)
+{
+    size_t bytes = scratch_bytes(exchange);
+    for (int lane = 0; lane < LANES_MAX; lane++)
+        bytes += narrowed_bytes(exchange, lane);
+    return bytes;
+}
+
+void exchange_begin(struct exchange *exchange, uint32_t call, const void *input, void *output,
+                    void *memory)
+{
+    unsigned char *free_memory = memory;
     exchange->call = call;
     exchange->input = input;
     exchange->output = output;
-    exchange->scratch = scratch;
+    exchange->scratch = memory;
+    exchange->rounded = !exchange->wire || exchange->schedule->ranks == 1;
     for (int lane = 0; lane < LANES_MAX; lane++)
         exchange->lanes[lane] = (struct lane_work){.exchange = exchange};
+    if (!exchange->wire)
+        return;
+    free_memory += scratch_bytes(exchange);
+    for (int lane = 0; lane < LANES_MAX; lane++) {
+        exchange->narrowed[lane] = free_memory;
+        free_memory += narrowed_bytes(exchange, lane);
+    }
 }
 
 static const unsigned char *address(const struct exchange *x, struct span span)
@@ -28,11 +80,27 @@ static unsigned char *writable(const struct exchange *x, struct span span)
     return base + (size_t)span.first * x->element;
 }
 
+static void take_narrow(const struct lane_work *work, const void *piece, size_t offset,
+                        size_t bytes)
+{
+    const struct exchange *x = work->exchange;
+    size_t first = offset / x->crossing;
+    float *to = (float *)(void *)work->to + first;
+    int64_t count = (int64_t)(bytes / x->crossing);
+    if (work->operand)
+        x->wire->combine[x->reduction](to, (const float *)(const void *)work->operand + first,
+                                       piece, count);
+    else
+        x->wire->widen(to, piece, count);
+}
+
 static void take(void *context, const void *piece, size_t offset, size_t bytes)
 {
     const struct lane_work *work = context;
     const struct exchange *x = work->exchange;
-    if (work->operand)
+    if (x->wire)
+        take_narrow(work, piece, offset, bytes);
+    else if (work->operand)
         x->combine(work->to + offset, work->operand + offset, piece, (int64_t)(bytes / x->element));
     else
         memcpy(work->to + offset, piece, bytes);
@@ -46,6 +114,17 @@ static void copy_step(const struct exchange *x, const struct step *step)
         memcpy(to, from, (size_t)step->send.count * x->element);
 }
 
+/* What crosses for a span. */
+static const void *sent(struct exchange *x, int lane, struct span span)
+{
+    const unsigned char *from = address(x, span);
+    if (!x->wire)
+        return from;
+    x->wire->narrow((uint16_t *)(void *)x->narrowed[lane], (const float *)(const void *)from,
+                    span.count);
+    return x->narrowed[lane];
+}
+
 static void begin_step(struct exchange *x, int lane, const struct step *step)
 {
     struct lane_work *work = &x->lanes[lane];
@@ -56,8 +135,8 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
     work->send = work->receive = blank;
     if (step->to != NOBODY) {
         work->send.peer = step->to;
-        work->send.data = address(x, step->send);
-        work->send.bytes = (size_t)step->send.count * x->element;
+        work->send.data = sent(x, lane, step->send);
+        work->send.bytes = (size_t)step->send.count * x->crossing;
     }
     if (step->from == NOBODY)
         return;
@@ -66,7 +145,7 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
     work->receive.peer = step->from;
     work->receive.take = take;
     work->receive.take_context = work;
-    work->receive.bytes = (size_t)step->receive.count * x->element;
+    work->receive.bytes = (size_t)step->receive.count * x->crossing;
     work->behind = step->to != NOBODY && work->send.data == work->to;
 }
 
@@ -116,6 +195,11 @@ enum status exchange_move(struct exchange *exchange, bool *moved, bool *done, st
     *done = true;
     for (int lane = 0; lane < LANES_MAX; lane++)
         TRY(move_lane(exchange, lane, moved, done, err));
+    if (*done && !exchange->rounded) {
+        exchange->wire->round((float *)(void *)exchange->output,
+                              exchange->schedule->length[PLACE_OUTPUT]);
+        exchange->rounded = true;
+    }
     return STATUS_OK;
 }
 

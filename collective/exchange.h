@@ -9,6 +9,7 @@
 
 #include "collective/backend.h"
 #include "collective/combine.h"
+#include "collective/wire.h"
 
 struct exchange;
 
@@ -26,17 +27,24 @@ struct lane_work {
 struct exchange {
     struct link *link;
     const struct comm_schedule *schedule;
+    enum comm_reduction reduction;
     combine_elements *combine;
-    size_t element;
-    uint32_t call; /* number of the operation */
+    const struct wire *wire;  /* NULL: elements cross as they are */
+    size_t element, crossing; /* bytes of one here, and on its way */
+    uint32_t call;            /* number of the operation */
     const unsigned char *input;
     unsigned char *output, *scratch;
+    unsigned char *narrowed[LANES_MAX]; /* with `wire`: what a lane is sending */
+    bool rounded;                       /* with `wire`: the result */
     struct lane_work lanes[LANES_MAX];
 };
 
-/* `scratch` holds as many elements as the schedule wants. */
+/* For this operation; link and schedule are set. */
+void exchange_init(struct exchange *exchange, const struct comm_call *call);
+/* Bytes of memory that it needs beside input and output. */
+size_t exchange_memory(const struct exchange *exchange);
 void exchange_begin(struct exchange *exchange, uint32_t call, const void *input, void *output,
-                    void *scratch);
+                    void *memory);
 /* *moved: whether anything was done. *done: nothing is left. */
 enum status exchange_move(struct exchange *exchange, bool *moved, bool *done, struct error *err);
 /* What the first unfinished lane waits for. */

@@ -37,6 +37,10 @@ struct comm_call {
     int64_t count;         /* of all-reduce and broadcast */
     const int64_t *counts; /* of the others */
     int root;
+    /* As what elements of f32 cross between ranks: f16 or bf16, half the bytes. They are reduced in
+     * f32, each message being rounded once, and so is the result, to the same bits on every rank.
+     * DTYPE_NONE: as they are. */
+    enum dtype wire;
 };
 
 struct comm_plan; /* a prepared operation; each implementation defines its own */

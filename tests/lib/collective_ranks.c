@@ -118,6 +118,24 @@ static int64_t run_opened(const struct ranks_case *c, struct one_rank *ranks,
     return wrong;
 }
 
+/* The backend `loop`, with each message that is begun counted. */
+struct counted {
+    struct backend backend;
+    struct ranks_count *sent;
+};
+
+static enum status counted_send(struct link *link, struct message *message, struct error *err)
+{
+    const struct counted *counted = (const struct counted *)link->backend;
+    bool begun = message->begun;
+    enum status status = backend_find("loop")->send(link, message, err);
+    if (!begun && message->begun) {
+        counted->sent->messages++;
+        counted->sent->bytes += (int64_t)message->bytes;
+    }
+    return status;
+}
+
 int64_t ranks_run_loop(const struct ranks_case *c, const struct ranks_buffers *buffers,
                        struct error *err)
 {
@@ -125,11 +143,14 @@ int64_t ranks_run_loop(const struct ranks_case *c, const struct ranks_buffers *b
     struct one_rank ranks[RANKS_CASE_MAX] = {0};
     struct group_options options = {.deadline_ns = 1000000000, .seed = c->seed};
     struct group *group;
+    struct counted counted = {*loop, c->sent};
+    counted.backend.send = counted_send;
     if (loop->group_new(c->ranks, &options, &group, err) != STATUS_OK)
         return -1;
     enum status status = STATUS_OK;
     for (int rank = 0; rank < c->ranks && status == STATUS_OK; rank++)
-        status = one_rank_open(c, loop, group, rank, &ranks[rank], err);
+        status =
+            one_rank_open(c, c->sent ? &counted.backend : loop, group, rank, &ranks[rank], err);
     int64_t wrong = status == STATUS_OK ? run_opened(c, ranks, buffers, err) : -1;
     for (int rank = 0; rank < c->ranks; rank++)
         one_rank_close(&ranks[rank]);

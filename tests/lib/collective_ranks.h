@@ -8,6 +8,11 @@
 
 enum { RANKS_CASE_MAX = 32 };
 
+/* What a rank has sent, as its schedule says it: whole messages. */
+struct ranks_count {
+    int64_t messages, bytes;
+};
+
 struct ranks_case {
     const struct algorithm *algorithm;
     int ranks;
@@ -16,7 +21,8 @@ struct ranks_case {
     struct schedule_options options;
     bool in_place;
     uint64_t seed;
-    int64_t other_count; /* if not 0: what rank 0 takes the count for */
+    int64_t other_count;      /* if not 0: what rank 0 takes the count for */
+    struct ranks_count *sent; /* if not NULL: by all ranks together */
 };
 
 /* Contents of all inputs, rank after rank, and room for all outputs. */

@@ -79,6 +79,51 @@ static void types_and_places(const struct algorithm *algorithm, enum comm_operat
             }
 }
 
+/* The numbers are small integers, which f16 and bf16 hold exactly. */
+static void narrow_on_the_way(const struct algorithm *algorithm, enum comm_operation operation)
+{
+    for (uint64_t seed = 0; seed < 36; seed++) {
+        struct ranks_case c = case_of(algorithm, operation, 1 + (int)seed % 9, 131, seed);
+        c.call.dtype = DTYPE_F32;
+        c.call.wire = seed % 2 ? DTYPE_F16 : DTYPE_BF16;
+        c.call.reduction = (enum comm_reduction)(seed / 2 % COMM_REDUCTION_COUNT);
+        c.in_place = seed / 4 % 2 && operation != COMM_ALL_TO_ALL;
+        run_case(&c);
+    }
+}
+
+TEST(exact_where_elements_cross_as_halves)
+{
+    each_pair(narrow_on_the_way);
+}
+
+/* Half the bytes, message by message. */
+TEST(elements_cross_in_half_the_bytes)
+{
+    for (int narrow = 0; narrow < 2; narrow++) {
+        struct ranks_case c = case_of(algorithm_find("ring"), COMM_ALL_REDUCE, 4, 400, 8);
+        struct error err = {0};
+        struct ranks_count count = {0};
+        c.call.dtype = DTYPE_F32;
+        c.call.wire = narrow ? DTYPE_F16 : DTYPE_NONE;
+        c.sent = &count;
+        assert_int_equal(ranks_run_loop(&c, NULL, &err), 0);
+        assert_true(count.messages > 0);
+        assert_int_equal(count.bytes, 4 * 2 * 300 * (narrow ? 2 : 4));
+    }
+}
+
+TEST(only_floats_cross_as_halves)
+{
+    struct ranks_case c = case_of(algorithm_find("ring"), COMM_ALL_REDUCE, 2, 100, 4);
+    struct error err = {0};
+    c.call.dtype = DTYPE_F64;
+    c.call.wire = DTYPE_F16;
+    assert_true(ranks_run_loop(&c, NULL, &err) < 0);
+    assert_int_equal(err.code, STATUS_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "only f32"));
+}
+
 TEST(exact_for_types_reductions_and_places)
 {
     each_pair(types_and_places);
@@ -172,35 +217,48 @@ TEST(operations_that_differ_are_found)
     assert_non_null(strstr(err.message, "must start the same operations"));
 }
 
-/* Floats in a fixed order: the sum of N numbers differs from that in double by N roundings. */
-TEST(sums_of_floats_are_as_exact_as_floats)
+/* Random floats added by each algorithm: at most `bound` times the sum of their sizes off the sum
+ * in double, and the same bits on every rank. */
+static void check_float_sums(const struct algorithm *algorithm, enum dtype wire, double bound)
 {
     enum { RANKS = 6, COUNT = 500 };
     static float inputs[RANKS][COUNT], outputs[RANKS][COUNT];
-    for (int k = 0; k < algorithm_count(); k++) {
-        if (!(algorithm_at(k)->operations & OPERATION_BIT(COMM_ALL_REDUCE)))
-            continue;
-        struct ranks_case c = case_of(algorithm_at(k), COMM_ALL_REDUCE, RANKS, COUNT, 6);
-        c.call.dtype = DTYPE_F32;
-        c.call.reduction = COMM_SUM;
-        c.in_place = false;
-        for (int i = 0; i < RANKS * COUNT; i++)
-            inputs[i / COUNT][i % COUNT] = (float)random_normal(1, (uint64_t)i);
-        struct ranks_buffers given = {inputs, outputs};
-        struct error err = {0};
-        assert_int_equal(ranks_run_loop(&c, &given, &err), 0);
-        for (int i = 0; i < COUNT; i++) {
-            double sum = 0, size = 0;
-            for (int rank = 0; rank < RANKS; rank++) {
-                sum += (double)inputs[rank][i];
-                size += inputs[rank][i] < 0 ? -(double)inputs[rank][i] : (double)inputs[rank][i];
-            }
-            double difference = (double)outputs[0][i] - sum;
-            assert_true((difference < 0 ? -difference : difference) <= RANKS * size * 0x1p-24);
-            for (int rank = 1; rank < RANKS; rank++)
-                assert_memory_equal(&outputs[rank][i], &outputs[0][i], sizeof(float));
+    struct ranks_case c = case_of(algorithm, COMM_ALL_REDUCE, RANKS, COUNT, 6);
+    c.call.dtype = DTYPE_F32;
+    c.call.reduction = COMM_SUM;
+    c.call.wire = wire;
+    c.in_place = false;
+    for (int i = 0; i < RANKS * COUNT; i++)
+        inputs[i / COUNT][i % COUNT] = (float)random_normal(1, (uint64_t)i);
+    struct ranks_buffers given = {inputs, outputs};
+    struct error err = {0};
+    assert_int_equal(ranks_run_loop(&c, &given, &err), 0);
+    for (int i = 0; i < COUNT; i++) {
+        double sum = 0, size = 0;
+        for (int rank = 0; rank < RANKS; rank++) {
+            sum += (double)inputs[rank][i];
+            size += inputs[rank][i] < 0 ? -(double)inputs[rank][i] : (double)inputs[rank][i];
         }
+        double difference = (double)outputs[0][i] - sum;
+        assert_true((difference < 0 ? -difference : difference) <= bound * RANKS * size);
+        for (int rank = 1; rank < RANKS; rank++)
+            assert_memory_equal(&outputs[rank][i], &outputs[0][i], sizeof(float));
     }
+}
+
+/* In a fixed order, the sum of N numbers differs from that in double by N roundings. */
+static void float_sums(const struct algorithm *algorithm, enum comm_operation operation)
+{
+    if (operation != COMM_ALL_REDUCE)
+        return;
+    check_float_sums(algorithm, DTYPE_NONE, 0x1p-24);
+    check_float_sums(algorithm, DTYPE_F16, 0x1p-11);
+    check_float_sums(algorithm, DTYPE_BF16, 0x1p-8);
+}
+
+TEST(sums_of_floats_are_as_exact_as_what_crosses)
+{
+    each_pair(float_sums);
 }
 
 static void check_half_sum(enum dtype dtype, uint16_t a, uint16_t b, uint16_t sum)
