@@ -8,6 +8,7 @@
 
 #include "base/clones.h"
 #include "collective/half.h"
+#include "collective/half_x86.h"
 
 enum { BLOCK = 64 };
 
@@ -119,5 +120,6 @@ combine_elements *combine_of(enum dtype dtype, enum comm_reduction reduction)
         [DTYPE_I32] = {sum_u32_all, max_i32_all, min_i32_all},
         [DTYPE_I64] = {sum_u64_all, max_i64_all, min_i64_all},
     };
-    return table[dtype][reduction];
+    combine_elements *fast = half_combine_x86(dtype, reduction);
+    return fast ? fast : table[dtype][reduction];
 }

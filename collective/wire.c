@@ -5,6 +5,7 @@
 
 #include "base/clones.h"
 #include "collective/half.h"
+#include "collective/half_x86.h"
 
 enum { BLOCK = 64 };
 
@@ -94,5 +95,8 @@ DEFINE_WIRE(bf16)
 
 const struct wire *wire_of(const struct comm_call *call)
 {
+    const struct wire *fast = half_wire_x86(call->wire);
+    if (fast)
+        return fast;
     return call->wire == DTYPE_F16 ? &f16_wire : call->wire == DTYPE_BF16 ? &bf16_wire : NULL;
 }

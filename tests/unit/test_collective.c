@@ -10,6 +10,7 @@
 #include "base/numbers/random.h"
 #include "collective/combine.h"
 #include "collective/example.h"
+#include "collective/half.h"
 #include "tests/lib/collective_ranks.h"
 #include "tests/lib/unit.h"
 
@@ -297,6 +298,30 @@ TEST(halves_round_as_the_engine_does)
             check_half_sum(dtype, a[i], b[i], sum[i]);
     }
     free(a);
+}
+
+/* The form without special instructions, which this CPU may not need. */
+TEST(plain_halves_are_those_of_the_engine)
+{
+    for (uint32_t i = 0; i < 1 << 16; i++) {
+        uint16_t half = (uint16_t)i;
+        float engine, plain = f16_widen(half), wide = bf16_widen(half);
+        floats_load(DTYPE_F16, &half, &engine, 1);
+        assert_true(engine != engine ? plain != plain : plain == engine);
+        uint32_t word[4];
+        random_words(3, i, word);
+        float value;
+        memcpy(&value, &word[0], sizeof(value));
+        uint16_t expected[2];
+        floats_store(DTYPE_F16, &value, &expected[0], 1);
+        floats_store(DTYPE_BF16, &value, &expected[1], 1);
+        if (value == value) {
+            assert_int_equal(f16_narrow(value), expected[0]);
+            assert_int_equal(bf16_narrow(value), expected[1]);
+        }
+        if (wide == wide)
+            assert_int_equal(bf16_narrow(wide), half);
+    }
 }
 
 TEST(larger_and_smaller_do_not_depend_on_the_order)
