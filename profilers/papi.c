@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system/plugin_open.h"
 #include "profilers/lib/counting.h"
-#include "profilers/lib/plugin.h"
 
 enum { CPUINFO_SIZE = 16384 };
 
@@ -20,10 +20,10 @@ struct session {
 
 static const struct counters_backend *find_backend(char *reason, size_t size)
 {
-    static const struct profiler_plugin plugin = {"papi", "ridge_counters", "libpapi",
-                                                  "apt-get install libpapi-dev, then make"};
+    static const struct plugin_wanted plugin = {"profilers", "papi", "ridge_counters", "libpapi",
+                                                "apt-get install libpapi-dev, then make"};
     ridge_counters_entry *entry;
-    void *symbol = profiler_plugin_open(&plugin, reason, size);
+    void *symbol = plugin_open(&plugin, reason, size);
     if (!symbol)
         return NULL;
     memcpy(&entry, &symbol, sizeof(entry)); /* POSIX's way round ISO C's rule on casts */

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilers/lib/plugin.h"
+#include "base/system/plugin_open.h"
 
 static const struct cupti_backend *find_backend(char *reason, size_t size)
 {
-    static const struct profiler_plugin plugin = {"cupti", "ridge_cupti", "libcupti",
-                                                  "install CUPTI, then make"};
+    static const struct plugin_wanted plugin = {"profilers", "cupti", "ridge_cupti", "libcupti",
+                                                "install CUPTI, then make"};
     ridge_cupti_entry *entry;
-    void *symbol = profiler_plugin_open(&plugin, reason, size);
+    void *symbol = plugin_open(&plugin, reason, size);
     if (!symbol)
         return NULL;
     memcpy(&entry, &symbol, sizeof(entry)); /* POSIX's way round ISO C's rule on casts */

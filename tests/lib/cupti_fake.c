@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilers/lib/plugin.h"
+#include "base/system/plugin_open.h"
 
 const char *fake_path(void)
 {
@@ -29,9 +29,10 @@ const struct fake_control *fake_open(void)
 
 const struct cupti_backend *cupti_plugin(char *reason, size_t size)
 {
-    static const struct profiler_plugin plugin = {"cupti", "ridge_cupti", "libcupti", ""};
+    static const struct plugin_wanted plugin = {"profilers", "cupti", "ridge_cupti", "libcupti",
+                                                ""};
     ridge_cupti_entry *entry;
-    void *symbol = profiler_plugin_open(&plugin, reason, size);
+    void *symbol = plugin_open(&plugin, reason, size);
     if (!symbol)
         return NULL;
     memcpy(&entry, &symbol, sizeof(entry));

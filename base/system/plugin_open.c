@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profilers/lib/plugin.h"
+#include "base/system/plugin_open.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 enum { PATH_SIZE = 4096 };
 
 struct search {
-    const char *name;
+    const struct plugin_wanted *wanted;
     void *library;
     bool exists; /* one of the files; `why` says what is wrong with it */
     struct error why;
@@ -25,31 +25,31 @@ static void open_in(const char *folder, bool named, void *context)
     (void)named;
     if (s->library)
         return;
-    snprintf(s->path, sizeof(s->path), "%s/profilers/%s.so", folder, s->name);
+    snprintf(s->path, sizeof(s->path), "%s/%s/%s.so", folder, s->wanted->folder, s->wanted->name);
     if (library_open_one(s->path, &s->library, &why) == STATUS_OK || access(s->path, F_OK) != 0)
         return;
     s->exists = true;
     s->why = why;
 }
 
-void *profiler_plugin_open(const struct profiler_plugin *plugin, char *reason, size_t size)
+void *plugin_open(const struct plugin_wanted *wanted, char *reason, size_t size)
 {
-    struct search s = {.name = plugin->name};
+    struct search s = {.wanted = wanted};
     plugin_folders_each(open_in, &s);
-    void *symbol = s.library ? library_symbol(s.library, plugin->symbol) : NULL;
+    void *symbol = s.library ? library_symbol(s.library, wanted->symbol) : NULL;
     if (symbol)
         return symbol;
-    const char *left_out = plugin_left_out(plugin->name);
-    bool missing = strstr(s.why.message, plugin->library) != NULL; /* the library behind it */
+    const char *left_out = plugin_left_out(wanted->name);
+    bool missing = strstr(s.why.message, wanted->library) != NULL; /* the library behind it */
     if (s.library)
         snprintf(reason, size, "%.400s is no plug-in of this ridge: make", s.path);
     else if (s.exists)
         snprintf(reason, size, "%s%s%s", s.why.message, missing ? ": " : "",
-                 missing ? plugin->fix : "");
+                 missing ? wanted->fix : "");
     else if (left_out)
         snprintf(reason, size, "%s", left_out);
     else
-        snprintf(reason, size, "plugins/profilers/%s.so is not beside the program: make",
-                 plugin->name);
+        snprintf(reason, size, "plugins/%s/%s.so is not beside the program: make", wanted->folder,
+                 wanted->name);
     return NULL;
 }
