@@ -17,6 +17,8 @@ WITH_CUDA     ?= auto
 WITH_CUBLASLT ?= auto
 WITH_CUDNN    ?= auto
 WITH_CUPTI    ?= auto
+WITH_OPENMPI  ?= auto
+WITH_MPICH    ?= auto
 # The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
 # last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc)
@@ -66,7 +68,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN CUPTI
+FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN CUPTI OPENMPI MPICH
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -127,6 +129,19 @@ CFLAGS_cupti      = -Iprofilers/plugins/cupti/include $(LIBS_CUPTI) -DCUPTI_FOLD
 CFLAGS_cupti_fake = $(CFLAGS_cupti)
 PACKAGE_CUPTI    := cuda-cupti-dev-13-0 (of the repository of NVIDIA; or pip install nvidia-cuda-cupti nvidia-cuda-runtime)
 
+# One interface in two binary forms, so one plug-in each, of the same sources.
+pkg_flags = $(or $(shell pkg-config --cflags --libs $(1) 2>/dev/null),-l$(1))
+PLUGIN_OPENMPI    := openmpi
+HEADER_OPENMPI    := mpi.h
+CALL_OPENMPI      := sizeof(char[OPEN_MPI]) * MPI_Wtime()
+LIBS_OPENMPI      := $(call pkg_flags,ompi)
+PACKAGE_OPENMPI   := libopenmpi-dev openmpi-bin
+PLUGIN_MPICH      := mpich
+HEADER_MPICH      := mpi.h
+CALL_MPICH        := sizeof(MPICH_VERSION) * MPI_Wtime()
+LIBS_MPICH        := $(call pkg_flags,mpich)
+PACKAGE_MPICH     := libmpich-dev mpich
+
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
 CALL_PROTOBUF_C    := protobuf_c_version()[0]
@@ -186,7 +201,7 @@ DIRS := base $(addprefix base/,system numbers text) \
         $(addprefix engine/,graph ops/lib ops/compute ops/family ops reference run run/devices compile/passes compile train) \
         $(addprefix workloads/,lib lib/vision data onnx onnx/import onnx/export vision recommendation language micro synthetic) \
         workloads results results/formats profilers profilers/lib collective collective/algorithms collective/backends plots \
-        $(addprefix harness/,machine suite watch roofs measure model train cli scale campaign compare turns cmd)
+        $(addprefix harness/,machine suite watch roofs measure model train cli scale campaign compare turns bench cmd)
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
 EMBEDDED   := $(sort $(wildcard results/schema/*.sql results/views/*.sql results/views/lib/*.sql \
                 plots/*.gp plots/*.css plots/*.js profilers/groups/*.toml suites/*.toml docs/workloads/*.md))
@@ -201,7 +216,8 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
               $(patsubst %.cpp,$(B)/%.o,$(wildcard base/text/*.cpp))
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) \
-                $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so))
+                $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so)) \
+                $(foreach f,OPENMPI MPICH,$(if $(HAVE_$f),$(B)/plugins/collective/$(PLUGIN_$f).so))
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
@@ -329,6 +345,18 @@ endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(eval $(call plugin_rule,profilers/papi,profilers/plugins/papi,$(LIBS_PAPI)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/plugins/cupti,-ldl))
+# What backends behind plug-ins link of collective/.
+COLLECTIVE_LIB := $(addprefix collective/,message.c combine.c half_x86.c) base/system/clock.c
+define mpi_rule
+$(B)/mpi/$(1)/%.o: %.c $(B)/gen/flags | $(GEN)
+	@mkdir -p $$(@D); echo "CC   $$< ($(1))"
+	@$(COMPILE) $(2) -DMPI_NAME='"$(1)"' -fPIC -fvisibility=hidden -c -o $$@ $$<
+$(B)/plugins/collective/$(1).so: $$(patsubst %.c,$(B)/mpi/$(1)/%.o,$$(filter-out %/wait_inside.c,$$(wildcard \
+    collective/plugins/mpi/*.c)) $(COLLECTIVE_LIB)) $(B)/libplugin.a
+	@mkdir -p $$(@D); echo "LINK $$@"
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
+endef
+$(foreach f,OPENMPI MPICH,$(eval $(call mpi_rule,$(PLUGIN_$f),$(filter -I% -D% -isystem%,$(LIBS_$f)),$(LIBS_$f))))
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
     tests/gpu/fake_device.c engine/kernels/cublaslt/lib/api.c engine/kernels/cublaslt/lib/product.c \
     engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c)) $(B)/libplugin.a

@@ -148,7 +148,7 @@ enum status schedule_make(const struct algorithm *algorithm, const struct comm_c
                           struct comm_schedule *schedule, struct error *err)
 {
     TRY(check_call(call, ranks, err));
-    if (!(algorithm->operations & OPERATION_BIT(call->operation)))
+    if (algorithm->own || !(algorithm->operations & OPERATION_BIT(call->operation)))
         return UNSUPPORTED(err, "%s has no schedule for %s", algorithm->name,
                            operation_name(call->operation));
     int64_t segment = options->segment_bytes / (int64_t)dtype_size(call->dtype);

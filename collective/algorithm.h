@@ -35,9 +35,13 @@ struct pattern {
     int64_t segment; /* elements, at least 1 */
 };
 
+/* Operations of the backend's library (struct own_operations) have no schedule. */
+enum own_use { OWN_NONE, OWN_STARTED, OWN_BLOCKING };
+
 struct algorithm {
     const char *name;
     const char *summary;
+    enum own_use own;    /* with it there is no `plan` */
     unsigned operations; /* OPERATION_BIT of each that it has a schedule for */
     void (*plan)(const struct pattern *pattern, struct comm_schedule *to);
 };

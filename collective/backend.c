@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collective/backend.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/system/plugin_open.h"
+#include "collective/plugin.h"
 
 #define X(name) extern const struct backend backend_##name;
 #include "backend_list.inc"
@@ -40,20 +42,45 @@ enum status link_open(const struct backend *backend, struct group *group, int ra
     return backend->open(out, err);
 }
 
-enum status message_mismatch(const struct link *link, const struct message *message, uint32_t call,
-                             size_t bytes, struct error *err)
+enum status backend_ready(const struct backend *backend, const struct backend **out,
+                          struct error *err)
 {
-    return FAIL(err, STATUS_FAILED,
-                "rank %d sent %zu bytes of operation %" PRIu32 ", where rank %d expects %zu of "
-                "operation %" PRIu32 ": all ranks must start the same operations in the same order",
-                message->peer, bytes, call, link->rank, message->bytes, message->call);
+    char reason[400];
+    ridge_backend_entry *entry;
+    struct error why = {0};
+    *out = backend;
+    if (!backend->plugin)
+        return STATUS_OK;
+    void *symbol = plugin_open(backend->plugin, reason, sizeof(reason));
+    if (!symbol)
+        return UNSUPPORTED(err, "%s is not here: %s", backend->name, reason);
+    memcpy(&entry, &symbol, sizeof(entry)); /* POSIX's way round ISO C's rule on casts */
+    const struct backend_plugin *plugin = entry(&why);
+    if (!plugin)
+        return UNSUPPORTED(err, "%s is not here: %s", backend->name, why.message);
+    if (plugin->abi != BACKEND_ABI)
+        return UNSUPPORTED(err, "%s is not here: its plug-in was built for another ridge: make",
+                           backend->name);
+    *out = plugin->backend;
+    return STATUS_OK;
 }
 
-void awaited_text(const struct link *link, const struct awaited *awaited, uint64_t waited_ns,
-                  char *text, size_t size)
+static bool number_among(const char *const *variables, int *out)
 {
-    snprintf(text, size,
-             "rank %d waited %.1f s for rank %d to %s (operation %" PRIu32 ", %zu of %zu bytes)",
-             link->rank, (double)waited_ns * 1e-9, awaited->peer,
-             awaited->to_send ? "send" : "receive", awaited->call, awaited->done, awaited->bytes);
+    for (int k = 0; variables[k]; k++) {
+        const char *text = getenv(variables[k]);
+        char *end;
+        if (!text)
+            continue;
+        *out = (int)strtol(text, &end, 10);
+        return end != text;
+    }
+    return false;
+}
+
+bool backend_launched(const struct backend *backend, int *rank, int *ranks)
+{
+    const struct launcher *launcher = backend->launcher;
+    return launcher && number_among(launcher->rank_variables, rank) &&
+           number_among(launcher->ranks_variables, ranks) && *rank >= 0 && *rank < *ranks;
 }

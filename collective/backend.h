@@ -4,9 +4,10 @@
  * message by calling send or receive for the first time and goes on calling, which moves what can
  * be moved at once, until the message is done. Nothing waits but wait().
  *
- * A group is what ranks share before they exist, made by who starts them; a link is one rank's end
- * of it, used by one thread. Backends are the files of collective/backends/; loop.c is the
- * smallest.
+ * A group is what ranks share before they exist, made by who starts them, or, where a library's
+ * launcher starts them, by each; a link is one rank's end of it, used by one thread. Backends are
+ * the files of collective/backends/; loop.c is the smallest. One that needs a library is behind a
+ * plug-in (plugin.h), and its file says no more than how it is called and started.
  */
 #ifndef COLLECTIVE_BACKEND_H
 #define COLLECTIVE_BACKEND_H
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/registry.h"
 #include "collective/schedule.h"
+#include "engine/run/comm.h"
 
 /* Where bytes of a message go. Pieces come in order; all but the last are multiples of 8 bytes. */
 typedef void take_piece(void *context, const void *piece, size_t offset, size_t bytes);
@@ -26,6 +28,7 @@ struct message {
     const void *data;   /* to send */
     take_piece *take;   /* received */
     void *take_context; /* for take */
+    void *into;         /* not NULL: received bytes may also go here at once, instead of to take */
 };
 
 /* What a rank waits for, in the words of a message: "rank 2 to send". */
@@ -51,11 +54,36 @@ struct link {
     struct link_state *state;
 };
 
+/* How ranks begin that are started by a library's launcher, such as mpirun. Lists end with NULL. */
+struct launcher {
+    /* What it sets in each process; of several the first that is there counts. */
+    const char *rank_variables[3], *ranks_variables[4];
+    const char *programs[3]; /* the first that is found in PATH, with ... */
+    const char *options[8];  /* ... these, the number of ranks and the program starts them here */
+};
+
+/* Operations that the backend's library has of its own. */
+struct own_plan;
+struct own_operations {
+    /* blocks: start does not return before it is done, however long that takes. */
+    enum status (*prepare)(struct link *link, const struct comm_call *call, bool blocks,
+                           struct own_plan **out, struct error *err);
+    void (*release)(struct own_plan *plan); /* NULL is fine */
+    enum status (*start)(struct own_plan *plan, const void *from, void *to, struct error *err);
+    enum status (*test)(struct own_plan *plan, bool *done, struct error *err);
+};
+
+struct plugin_wanted;
+
 struct backend {
     const char *name;
     const char *summary;
     bool separate;     /* each rank is a process of its own, made by fork after group_new */
     bool for_measures; /* its times mean something */
+    const struct launcher *launcher;    /* NULL: ranks are made by this program */
+    const struct plugin_wanted *plugin; /* NULL: all is here; else backend_ready gets the rest */
+    const struct own_operations *own;   /* NULL: none */
+    /* With a launcher: by each rank, which stops here where the launcher started another number. */
     enum status (*group_new)(int ranks, const struct group_options *options, struct group **out,
                              struct error *err);
     void (*group_free)(struct group *group);
@@ -65,7 +93,8 @@ struct backend {
     /* By link_open, which has filled in all but `ranks` and `state`. */
     enum status (*open)(struct link *link, struct error *err);
     void (*close)(struct link *link);
-    /* Moves on what is possible; at most until `limit` bytes of the message are done. */
+    /* Moves on what is possible; at most until `limit` bytes of the message are done. To receive is
+     * called with a limit of 0, too: what is to come may be asked for. */
     enum status (*send)(struct link *link, struct message *message, struct error *err);
     enum status (*receive)(struct link *link, struct message *message, size_t limit,
                            struct error *err);
@@ -79,6 +108,13 @@ int backend_count(void);
 const struct backend *backend_at(int index);
 /* NULL when there is none of that name. */
 const struct backend *backend_find(const char *name);
+
+/* The backend with all its hooks: itself, or what its plug-in brings. UNSUPPORTED with the reason
+ * and what to do, where it cannot be used here. */
+enum status backend_ready(const struct backend *backend, const struct backend **out,
+                          struct error *err);
+/* Whether this process is one of several that the backend's launcher started, and which one. */
+bool backend_launched(const struct backend *backend, int *rank, int *ranks);
 
 enum status link_open(const struct backend *backend, struct group *group, int rank,
                       struct link *out, struct error *err);

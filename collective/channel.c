@@ -112,6 +112,7 @@ enum status channel_receive(struct channel *channel, size_t capacity, const stru
         at += padded(bytes);
     }
     *moved = at != start;
-    atomic_store_explicit(&channel->taken, at, memory_order_release);
+    if (*moved)
+        atomic_store_explicit(&channel->taken, at, memory_order_release);
     return STATUS_OK;
 }

@@ -16,7 +16,8 @@ struct comm_plan {
     enum comm_operation operation;
     struct comm_schedule schedule;
     struct exchange exchange;
-    void *memory; /* owned: the exchange's */
+    struct own_plan *own; /* owned: of the backend's library, instead of the exchange */
+    void *memory;         /* owned: the exchange's */
     size_t memory_bytes;
     enum plan_state state;
     uint64_t started_ns, ended_ns;
@@ -36,7 +37,17 @@ static int64_t call_bytes(const struct comm_call *call, int ranks)
     return call_whole_count(call, ranks) * (int64_t)dtype_size(call->dtype);
 }
 
-static enum status fill_plan(const struct communicator *self, const struct comm_call *call,
+static enum status fill_own(struct communicator *self, const struct comm_call *call,
+                            struct comm_plan *plan, struct error *err)
+{
+    const struct backend *backend = self->link.backend;
+    if (!backend->own)
+        return UNSUPPORTED(err, "%s has no operations of its own", backend->name);
+    return backend->own->prepare(&self->link, call, plan->algorithm->own == OWN_BLOCKING,
+                                 &plan->own, err);
+}
+
+static enum status fill_plan(struct communicator *self, const struct comm_call *call,
                              struct comm_plan *plan, struct error *err)
 {
     int rank = self->link.rank, ranks = self->link.ranks;
@@ -50,6 +61,8 @@ static enum status fill_plan(const struct communicator *self, const struct comm_
     if (!plan->algorithm)
         plan->algorithm = algorithm_choose(call->operation, ranks, bytes);
     plan->operation = call->operation;
+    if (plan->algorithm->own)
+        return fill_own(self, call, plan, err);
     TRY(schedule_make(plan->algorithm, call, rank, ranks, &options, &plan->arena, &plan->schedule,
                       err));
     plan->exchange.schedule = &plan->schedule;
@@ -66,9 +79,11 @@ static enum status fill_plan(const struct communicator *self, const struct comm_
 
 static void release(struct comm *comm, struct comm_plan *plan)
 {
-    (void)comm;
+    struct communicator *self = comm->state;
     if (!plan)
         return;
+    if (plan->own)
+        self->link.backend->own->release(plan->own);
     if (plan->memory)
         memory_free(plan->memory, plan->memory_bytes);
     arena_release(&plan->arena);
@@ -93,6 +108,24 @@ static enum status prepare(struct comm *comm, const struct comm_call *call, stru
     return STATUS_OK;
 }
 
+/* A failure is final, and the other ranks hear of it. */
+static enum status failed(struct communicator *self, struct error *err)
+{
+    self->failure = *err;
+    self->link.backend->announce(self->link.group, self->link.rank, err->message);
+    return err->code;
+}
+
+static enum status start_own(struct communicator *self, struct comm_plan *plan, const void *from,
+                             void *to, struct error *err)
+{
+    struct error own = {0};
+    plan->exchange.call = ++self->calls;
+    if (self->link.backend->own->start(plan->own, from, to, err ? err : &own) != STATUS_OK)
+        return failed(self, err ? err : &own);
+    return STATUS_OK;
+}
+
 static enum status start(struct comm *comm, struct comm_plan *plan, const void *from, void *to,
                          struct error *err)
 {
@@ -104,7 +137,10 @@ static enum status start(struct comm *comm, struct comm_plan *plan, const void *
                     operation_name(plan->operation));
     if (plan->operation == COMM_ALL_TO_ALL && from == to && plan->schedule.length[PLACE_INPUT] > 0)
         return UNSUPPORTED(err, "all_to_all needs an output apart from its input");
-    exchange_begin(&plan->exchange, ++self->calls, from, to, plan->memory);
+    if (plan->own)
+        TRY(start_own(self, plan, from, to, err));
+    else
+        exchange_begin(&plan->exchange, ++self->calls, from, to, plan->memory);
     plan->state = PLAN_STARTED;
     plan->started_ns = 0;
     plan->next = NULL;
@@ -116,12 +152,14 @@ static enum status start(struct comm *comm, struct comm_plan *plan, const void *
     return STATUS_OK;
 }
 
-/* A failure is final, and the other ranks hear of it. */
-static enum status failed(struct communicator *self, struct error *err)
+static enum status move_plan(struct communicator *self, struct comm_plan *plan, bool *moved,
+                             bool *done, struct error *err)
 {
-    self->failure = *err;
-    self->link.backend->announce(self->link.group, self->link.rank, err->message);
-    return err->code;
+    if (!plan->own)
+        return exchange_move(&plan->exchange, moved, done, err);
+    TRY(self->link.backend->own->test(plan->own, done, err));
+    *moved = *done;
+    return STATUS_OK;
 }
 
 /* Moves what was started first; goes on with the next ones where that is done. */
@@ -135,7 +173,7 @@ static enum status move(struct communicator *self, bool *moved, struct error *er
         bool here, done;
         if (!plan->started_ns)
             plan->started_ns = clock_now_ns();
-        if (exchange_move(&plan->exchange, &here, &done, err) != STATUS_OK)
+        if (move_plan(self, plan, &here, &done, err) != STATUS_OK)
             return failed(self, err);
         *moved = *moved || here;
         if (!done)
@@ -156,6 +194,13 @@ static enum status progress(struct comm *comm, struct error *err)
     return move(comm->state, &moved, err ? err : &own);
 }
 
+static struct awaited awaited_of(const struct comm_plan *plan)
+{
+    if (plan->own)
+        return (struct awaited){.peer = NOBODY, .call = plan->exchange.call};
+    return exchange_awaited(&plan->exchange);
+}
+
 static enum status wait_for(struct comm *comm, struct comm_plan *plan, struct error *err)
 {
     struct communicator *self = comm->state;
@@ -169,7 +214,7 @@ static enum status wait_for(struct comm *comm, struct comm_plan *plan, struct er
             idle = 0;
             continue;
         }
-        struct awaited awaited = exchange_awaited(&self->first->exchange);
+        struct awaited awaited = awaited_of(self->first);
         if (self->link.backend->wait(&self->link, idle++, &awaited, err) != STATUS_OK)
             return failed(self, err);
     }

@@ -147,6 +147,8 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
     work->receive.take_context = work;
     work->receive.bytes = (size_t)step->receive.count * x->crossing;
     work->behind = step->to != NOBODY && work->send.data == work->to;
+    if (!work->operand && !work->behind && !x->wire)
+        work->receive.into = work->to;
 }
 
 static enum status move_step(struct exchange *x, struct lane_work *work, bool *moved,
@@ -157,7 +159,7 @@ static enum status move_step(struct exchange *x, struct lane_work *work, bool *m
     if (send->done < send->bytes)
         TRY(x->link->backend->send(x->link, send, err));
     size_t limit = work->behind && send->done < receive->bytes ? send->done : receive->bytes;
-    if (receive->done < limit)
+    if (receive->done < receive->bytes)
         TRY(x->link->backend->receive(x->link, receive, limit, err));
     *moved = send->done + receive->done > before;
     work->active = send->done < send->bytes || receive->done < receive->bytes;

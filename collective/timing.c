@@ -54,6 +54,7 @@ static enum status timed_call_init(const struct timing_case *c, int ranks, struc
     out->call = (struct comm_call){.operation = c->operation,
                                    .reduction = c->reduction,
                                    .dtype = c->dtype,
+                                   .wire = c->wire,
                                    .count = count > 0 ? count : 1,
                                    .root = c->root};
     out->counts = calloc((size_t)parts, sizeof(*out->counts));
@@ -153,18 +154,16 @@ static enum status calibrate(struct timed *timed, const struct timing_case *c, i
 static enum status time_blocks(struct timed *timed, const struct timing_case *c,
                                struct timing *result, struct error *err)
 {
-    double samples[TIMING_BLOCKS];
-    int64_t operations;
-    TRY(calibrate(timed, c, &operations, err));
-    for (int k = 0; k < TIMING_BLOCKS; k++) {
-        TRY(time_block(timed, c, operations, &samples[k], err));
-        samples[k] /= (double)operations;
+    int64_t operations = 1;
+    if (timed->options->block_ns)
+        TRY(calibrate(timed, c, &operations, err));
+    for (int k = 0; k < timed->options->blocks; k++) {
+        TRY(time_block(timed, c, operations, &result->samples[k], err));
+        result->samples[k] /= (double)operations;
     }
-    stats_sort(samples, TIMING_BLOCKS);
     result->per_block = operations;
-    result->seconds = stats_median(samples, TIMING_BLOCKS);
-    result->fastest = samples[0];
-    result->slowest = samples[TIMING_BLOCKS - 1];
+    result->sample_count = timed->options->blocks;
+    timing_summarise(result);
     return STATUS_OK;
 }
 
@@ -303,7 +302,7 @@ static enum status time_all(struct timed *timed, struct group *group, int first,
     for (int k = 0; k < timed->count && status == STATUS_OK; k++) {
         struct timing result = {0};
         status = time_case(timed, &timed->cases[k], &result, err);
-        if (first == 0)
+        if (timed->ranks[0].comm.rank == 0)
             timed->results[k] = result;
     }
     for (int k = 0; k < timed->here; k++)
@@ -319,15 +318,44 @@ static enum status one_rank(void *context, struct group *group, int rank, struct
     return time_all(&timed, group, rank, err);
 }
 
-static enum status run_in_one_process(struct timed *timed, const struct group_options *options,
-                                      struct error *err)
+/* `here` of them, from `first` on. */
+static enum status run_in_this_process(struct timed *timed, const struct group_options *options,
+                                       int first, int here, struct error *err)
 {
     const struct backend *backend = timed->options->backend;
     struct group *group;
     TRY(backend->group_new(timed->options->ranks, options, &group, err));
-    timed->here = timed->options->ranks;
-    enum status status = time_all(timed, group, 0, err);
+    timed->here = here;
+    enum status status = time_all(timed, group, first, err);
+    if (status != STATUS_OK) /* else nobody knows it who has not met it */
+        backend->announce(group, first, err->message);
     backend->group_free(group);
+    return status;
+}
+
+static enum status run_launched(struct timed *timed, const struct group_options *options,
+                                const struct backend *backend, struct error *err)
+{
+    int rank, ranks;
+    if (!backend_launched(backend, &rank, &ranks))
+        return FAIL(err, STATUS_FAILED, "ranks of %s are started by its own launcher: %s -n %d ...",
+                    backend->name, backend->launcher->programs[0], timed->options->ranks);
+    return run_in_this_process(timed, options, rank, 1, err);
+}
+
+static enum status run_forked(struct timed *timed, const struct group_options *options,
+                              struct error *err)
+{
+    size_t bytes = (size_t)timed->count * sizeof(*timed->results);
+    struct timing *results = timed->results;
+    timed->results = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (timed->results == MAP_FAILED)
+        return FAIL_NO_MEMORY(err);
+    struct local_ranks run = {timed->options->backend, timed->options->ranks, *options, one_rank,
+                              timed};
+    enum status status = local_ranks_run(&run, err);
+    memcpy(results, timed->results, bytes);
+    munmap(timed->results, bytes);
     return status;
 }
 
@@ -335,18 +363,32 @@ enum status timing_run(const struct timing_options *options, const struct timing
                        int count, struct timing *results, struct error *err)
 {
     struct group_options group = {.deadline_ns = options->deadline_ns};
-    struct timed timed = {options, cases, count, results, NULL, 0};
-    if (!options->backend->separate)
-        return run_in_one_process(&timed, &group, err);
-    size_t bytes = (size_t)count * sizeof(*results);
-    timed.results = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (timed.results == MAP_FAILED)
-        return FAIL_NO_MEMORY(err);
-    struct local_ranks run = {options->backend, options->ranks, group, one_rank, &timed};
-    enum status status = local_ranks_run(&run, err);
-    memcpy(results, timed.results, bytes);
-    munmap(timed.results, bytes);
-    return status;
+    struct timing_options ready = *options;
+    struct timed timed = {&ready, cases, count, results, NULL, 0};
+    TRY(backend_ready(options->backend, &ready.backend, err));
+    if (options->backend->launcher)
+        return run_launched(&timed, &group, options->backend, err);
+    if (!ready.backend->separate)
+        return run_in_this_process(&timed, &group, 0, options->ranks, err);
+    return run_forked(&timed, &group, err);
+}
+
+void timing_summarise(struct timing *timing)
+{
+    double sorted[TIMING_SAMPLES_MAX];
+    memcpy(sorted, timing->samples, sizeof(sorted));
+    stats_sort(sorted, timing->sample_count);
+    timing->seconds = stats_median(sorted, timing->sample_count);
+    timing->fastest = sorted[0];
+    timing->slowest = sorted[timing->sample_count - 1];
+}
+
+void timing_join(struct timing *timing, const struct timing *more)
+{
+    for (int k = 0; k < more->sample_count && timing->sample_count < TIMING_SAMPLES_MAX; k++)
+        timing->samples[timing->sample_count++] = more->samples[k];
+    timing->wrong += more->wrong;
+    timing_summarise(timing);
 }
 
 double timing_algorithm_rate(const struct timing *timing)

@@ -26,7 +26,7 @@ BEGIN {
     n = split("vision recommendation language micro synthetic", names, " ")
     for (k = 1; k <= n; k++) rank["workloads/" names[k]] = 30
     rank_all(30, "profilers collective plots")
-    n = split("machine suite watch roofs measure model train cli scale campaign compare turns cmd", names, " ")
+    n = split("machine suite watch roofs measure model train cli scale campaign compare turns bench cmd", names, " ")
     for (k = 1; k <= n; k++) rank["harness/" names[k]] = 40 + k
     rank_all(60, "tests")
     # What a folder may see of those below it, where that is not everything.

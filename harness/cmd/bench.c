@@ -6,18 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/bench_print.h"
+#include "collective/timing_text.h"
+#include "harness/bench/print.h"
 #include "harness/cli/command.h"
 
-enum { RANKS_DEFAULT = 2, RANKS_MAX = 1024, FACTOR_DEFAULT = 4, BLOCK_MS = 10, DEADLINE_S = 30 };
+enum {
+    RANKS_DEFAULT = 2,
+    RANKS_MAX = 1024,
+    FACTOR_DEFAULT = 4,
+    BLOCK_MS = 10,
+    DEADLINE_S = 30,
+    TURNS_DEFAULT = 5, /* of several backends */
+    BLOCKS_LEAST = 3,
+};
 
 #define BYTES_MAX (INT64_C(16) << 30)
 
 struct bench_options {
-    int64_t ranks, factor, block_ms, lanes;
+    int64_t ranks, factor, block_ms, blocks, turns, lanes;
     double deadline_s;
-    const char *from, *to, *operation, *algorithm, *backend, *dtype, *reduction, *segment;
-    bool json;
+    const char *from, *to, *operation, *algorithm, *dtype, *wire, *reduction, *segment;
+    struct option_list backends;
+    bool json, samples;
 };
 
 static const struct option options[] = {
@@ -33,10 +43,15 @@ static const struct option options[] = {
      "all_reduce (default), reduce_scatter, all_gather, broadcast, all_to_all, or all"},
     {"algorithm", 'a', OPTION_TEXT, offsetof(struct bench_options, algorithm), "NAME",
      "this one alone (default: each, and what is chosen by size)"},
-    {"backend", 'b', OPTION_TEXT, offsetof(struct bench_options, backend), "NAME",
-     "this one alone (default: each whose times mean something)"},
+    {"backend", 'b', OPTION_LIST, offsetof(struct bench_options, backends), "LIST",
+     "shm, openmpi, mpich, loop: one, or several in turns (default shm, or what started the "
+     "ranks)"},
+    {"turns", 0, OPTION_COUNT, offsetof(struct bench_options, turns), "N",
+     "how often each of several backends is measured, one after the other (default 5)"},
     {"dtype", 0, OPTION_TEXT, offsetof(struct bench_options, dtype), "TYPE",
      "f32 (default), f64, f16, bf16, i32 or i64"},
+    {"wire", 0, OPTION_TEXT, offsetof(struct bench_options, wire), "TYPE",
+     "as what f32 crosses between ranks: f16 or bf16 (default: as it is)"},
     {"reduction", 0, OPTION_TEXT, offsetof(struct bench_options, reduction), "NAME",
      "sum (default), max or min"},
     {"lanes", 0, OPTION_COUNT, offsetof(struct bench_options, lanes), "N",
@@ -44,22 +59,15 @@ static const struct option options[] = {
     {"segment", 0, OPTION_TEXT, offsetof(struct bench_options, segment), "SIZE",
      "at most so much of a buffer is under way in each lane (default: by ranks)"},
     {"block", 0, OPTION_COUNT, offsetof(struct bench_options, block_ms), "MS",
-     "milliseconds of each of the 9 blocks of operations that are timed (default 10)"},
+     "milliseconds of a block of operations that is timed (default 10)"},
+    {"blocks", 0, OPTION_COUNT, offsetof(struct bench_options, blocks), "N",
+     "blocks of each case and turn (default 9, of several turns 3)"},
     {"deadline", 0, OPTION_FLOAT, offsetof(struct bench_options, deadline_s), "S",
      "seconds without progress after which all ranks give up (default 30)"},
+    {"samples", 0, OPTION_FLAG, offsetof(struct bench_options, samples), NULL,
+     "a line for each case with all its times, for programs that join several runs"},
     {"json", 0, OPTION_FLAG, offsetof(struct bench_options, json), NULL, "machine-readable"},
     {0},
-};
-
-/* What is to be measured, as the options say. */
-struct bench {
-    struct timing_options timing;
-    int64_t from, to, factor;
-    enum dtype dtype;
-    enum comm_reduction reduction;
-    unsigned operations;               /* OPERATION_BIT */
-    const struct algorithm *algorithm; /* NULL: each */
-    const struct backend *backend;     /* NULL: each */
 };
 
 static enum status bytes_of(const char *text, int64_t otherwise, int64_t *out, struct error *err)
@@ -143,11 +151,42 @@ static enum status read_words(const struct bench_options *o, struct bench *bench
     bench->dtype = dtype_from_name(dtype_word(index < 0 ? 0 : index));
     TRY(word_index("algorithm", o->algorithm, algorithm_word, algorithm_count(), &index, err));
     bench->algorithm = index < 0 ? NULL : algorithm_at(index);
-    TRY(word_index("backend", o->backend, backend_word, backend_count(), &index, err));
-    bench->backend = index < 0 ? NULL : backend_at(index);
+    TRY(word_index("type", o->wire, dtype_word, 6, &index, err));
+    bench->wire = index < 0 ? DTYPE_NONE : dtype_from_name(dtype_word(index));
+    if (bench->wire != DTYPE_NONE && (bench->dtype != DTYPE_F32 || dtype_size(bench->wire) != 2))
+        return FAIL(err, STATUS_FAILED, "--wire %s: only f32 crosses as f16 or bf16", o->wire);
     if (bench->algorithm && !(bench->algorithm->operations & bench->operations))
         return FAIL(err, STATUS_FAILED, "%s has no schedule for %s", bench->algorithm->name,
                     o->operation ? o->operation : operation_name(COMM_ALL_REDUCE));
+    return STATUS_OK;
+}
+
+static enum status read_backends(const struct bench_options *o, struct bench *bench,
+                                 struct error *err)
+{
+    int index;
+    for (int k = 0; k < backend_count(); k++)
+        if (backend_launched(backend_at(k), &bench->rank, &bench->timing.ranks)) {
+            bench->launched = true;
+            bench->backends[bench->backend_count++] = backend_at(k);
+            break;
+        }
+    if (bench->launched && o->ranks && o->ranks != bench->timing.ranks)
+        return FAIL(err, STATUS_FAILED, "--ranks %" PRId64 ", but %s started %d", o->ranks,
+                    bench->backends[0]->launcher->programs[0], bench->timing.ranks);
+    if (o->backends.count > BENCH_BACKENDS_MAX)
+        return FAIL(err, STATUS_FAILED, "--backend: at most %d", BENCH_BACKENDS_MAX);
+    for (int k = 0; k < o->backends.count; k++) {
+        const char *word = o->backends.items[k];
+        TRY(word_index("backend", word, backend_word, backend_count(), &index, err));
+        if (bench->launched && backend_at(index) != bench->backends[0])
+            return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s", word,
+                        bench->backends[0]->name);
+        if (!bench->launched)
+            bench->backends[bench->backend_count++] = backend_at(index);
+    }
+    if (bench->backend_count == 0)
+        bench->backends[bench->backend_count++] = backend_find("shm");
     return STATUS_OK;
 }
 
@@ -155,6 +194,7 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
                                 struct error *err)
 {
     TRY(read_words(o, bench, err));
+    TRY(read_backends(o, bench, err));
     TRY(bytes_of(o->from, 8, &bench->from, err));
     TRY(bytes_of(o->to, INT64_C(64) << 20, &bench->to, err));
     TRY(bytes_of(o->segment, 0, &bench->timing.schedule.segment_bytes, err));
@@ -171,83 +211,18 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
         return FAIL(err, STATUS_FAILED, "--deadline %g: take seconds up to 1e6", o->deadline_s);
     double deadline_s = o->deadline_s > 0 ? o->deadline_s : DEADLINE_S;
     bench->timing.schedule.lanes = (int)o->lanes;
-    bench->timing.ranks = o->ranks ? (int)o->ranks : RANKS_DEFAULT;
+    if (!bench->launched)
+        bench->timing.ranks = o->ranks ? (int)o->ranks : RANKS_DEFAULT;
+    if (o->turns > BENCH_TURNS_MAX || o->blocks > TIMING_SAMPLES_MAX)
+        return FAIL(err, STATUS_FAILED, "at most %d turns and %d blocks", BENCH_TURNS_MAX,
+                    TIMING_SAMPLES_MAX);
+    bench->turns = bench->backend_count > 1 ? TURNS_DEFAULT : 1;
+    bench->turns = o->turns ? (int)o->turns : bench->turns;
+    bench->timing.blocks = bench->turns > 1 ? BLOCKS_LEAST : TIMING_BLOCKS;
+    if (o->blocks)
+        bench->timing.blocks = (int)o->blocks;
     bench->timing.block_ns = (uint64_t)(o->block_ms ? o->block_ms : BLOCK_MS) * 1000000u;
     bench->timing.deadline_ns = (uint64_t)(deadline_s * 1e9);
-    return STATUS_OK;
-}
-
-static enum status add_case(struct bench_part *part, struct timing_case c, struct error *err)
-{
-    if (part->count == part->capacity) {
-        int capacity = part->capacity ? 2 * part->capacity : 64;
-        struct timing_case *cases = realloc(part->cases, (size_t)capacity * sizeof(*cases));
-        if (!cases)
-            return FAIL_NO_MEMORY(err);
-        part->cases = cases;
-        part->capacity = capacity;
-    }
-    part->cases[part->count++] = c;
-    return STATUS_OK;
-}
-
-static enum status add_size(const struct bench *bench, struct bench_part *part,
-                            enum comm_operation operation, int64_t bytes, struct error *err)
-{
-    struct timing_case c = {.operation = operation,
-                            .reduction = bench->reduction,
-                            .dtype = bench->dtype,
-                            .bytes = bytes};
-    for (int k = -1; k < algorithm_count(); k++) {
-        c.algorithm = k < 0 ? NULL : algorithm_at(k);
-        bool wanted = !bench->algorithm || c.algorithm == bench->algorithm;
-        if (!wanted || (c.algorithm && !(c.algorithm->operations & OPERATION_BIT(operation))))
-            continue;
-        for (int place = 0; place < (operation == COMM_ALL_TO_ALL ? 1 : 2); place++) {
-            c.in_place = place;
-            TRY(add_case(part, c, err));
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status add_cases(const struct bench *bench, struct bench_part *part, struct error *err)
-{
-    for (int64_t bytes = bench->from; bytes <= bench->to; bytes *= bench->factor) {
-        struct timing_case copy = {
-            .reduction = bench->reduction, .dtype = bench->dtype, .bytes = bytes, .copies = true};
-        TRY(add_case(part, copy, err));
-        for (int operation = 0; operation < COMM_OPERATION_COUNT; operation++)
-            if (bench->operations & OPERATION_BIT(operation))
-                TRY(add_size(bench, part, (enum comm_operation)operation, bytes, err));
-    }
-    part->results = calloc((size_t)part->count, sizeof(*part->results));
-    return part->results ? STATUS_OK : FAIL_NO_MEMORY(err);
-}
-
-static int64_t wrong_of(const struct bench_part *part)
-{
-    int64_t wrong = 0;
-    for (int k = 0; k < part->count; k++)
-        wrong += part->results[k].wrong;
-    return wrong;
-}
-
-static enum status measure(const struct bench *bench, struct bench_part *parts, int *count,
-                           struct error *err)
-{
-    *count = 0;
-    for (int k = 0; k < backend_count(); k++) {
-        const struct backend *backend = backend_at(k);
-        if (bench->backend ? backend != bench->backend : !backend->for_measures)
-            continue;
-        struct bench_part *part = &parts[(*count)++];
-        struct timing_options timing = bench->timing;
-        *part = (struct bench_part){.backend = backend};
-        timing.backend = backend;
-        TRY(add_cases(bench, part, err));
-        TRY(timing_run(&timing, part->cases, part->count, part->results, err));
-    }
     return STATUS_OK;
 }
 
@@ -256,50 +231,59 @@ static void print_notes(const struct bench *bench)
 {
     if (bench->timing.ranks == 1)
         fprintf(stderr, "one rank: nothing is sent\n");
-    if (bench->backend && !bench->backend->for_measures)
-        fprintf(stderr, "times of %s mean nothing: %s\n", bench->backend->name,
-                bench->backend->summary);
+    for (int k = 0; k < bench->backend_count; k++)
+        if (!bench->backends[k]->for_measures)
+            fprintf(stderr, "times of %s mean nothing: %s\n", bench->backends[k]->name,
+                    bench->backends[k]->summary);
+}
+
+static void print_samples(const struct bench_part *part)
+{
+    for (int k = 0; k < part->count; k++)
+        timing_write(stdout, k, &part->results[k]);
 }
 
 static int report(const struct bench *bench, const struct bench_options *o,
-                  const struct bench_part *parts, int count)
+                  const struct bench_part *parts)
 {
-    int64_t wrong = 0;
+    int64_t wrong = bench_wrong(parts, bench->backend_count);
     print_notes(bench);
     if (o->json)
-        bench_print_json(&bench->timing, parts, count);
-    for (int k = 0; k < count; k++) {
-        wrong += wrong_of(&parts[k]);
-        if (o->json)
-            continue;
-        bench_print_table(&parts[k], bench->timing.ranks);
-    }
+        bench_print_json(bench, parts, bench->backend_count);
+    for (int k = 0; k < bench->backend_count && !o->json; k++)
+        if (o->samples)
+            print_samples(&parts[k]);
+        else
+            bench_print_table(&parts[k], bench->timing.ranks);
     if (wrong)
         fprintf(stderr, "ridge: %" PRId64 " elements are wrong\n", wrong);
     return wrong ? EXIT_WRONG : EXIT_FINE;
+}
+
+/* Of ranks that a launcher started the first one speaks, and the others when they fail. */
+static int measure_and_report(const struct bench *bench, const struct bench_options *o)
+{
+    struct bench_part parts[BENCH_BACKENDS_MAX] = {{0}};
+    struct error err = {0};
+    int code = EXIT_FINE;
+    fflush(NULL);
+    if (bench_measure(bench, parts, &err) != STATUS_OK)
+        code = command_fail(&err);
+    else if (!bench->launched || bench->rank == 0)
+        code = report(bench, o, parts);
+    for (int k = 0; k < bench->backend_count; k++)
+        bench_part_release(&parts[k]);
+    return code;
 }
 
 static int run_bench(const struct bench_options *o)
 {
     struct bench bench = {.timing = {0}};
     struct error err = {0};
-    if (read_options(o, &bench, &err) != STATUS_OK) {
-        fprintf(stderr, "ridge: %s\n", err.message);
-        return EXIT_USAGE;
-    }
-    struct bench_part *parts = calloc((size_t)backend_count(), sizeof(*parts));
-    int count = 0, code;
-    fflush(NULL);
-    if (!parts || measure(&bench, parts, &count, &err) != STATUS_OK)
-        code = parts ? command_fail(&err) : EXIT_WRONG;
-    else
-        code = report(&bench, o, parts, count);
-    for (int k = 0; k < count; k++) {
-        free(parts[k].cases);
-        free(parts[k].results);
-    }
-    free(parts);
-    return code;
+    if (read_options(o, &bench, &err) == STATUS_OK)
+        return measure_and_report(&bench, o);
+    fprintf(stderr, "ridge: %s\n", err.message);
+    return EXIT_USAGE;
 }
 
 static int bench(int word_count, char **words, const void *values)
@@ -317,7 +301,12 @@ REGISTER(command, bench) = {
     .usage = "collectives [options]",
     .help =
         "Starts ranks as processes of this machine and times operations between them, back to\n"
-        "back, in 9 blocks; a time is the median of the blocks, each that of its slowest rank.\n"
+        "back, in blocks; a time is the median of the blocks, each that of its slowest rank. "
+        "Under\n"
+        "mpirun or srun the ranks are those that it started. Several backends take turns, those "
+        "of\n"
+        "MPI under their mpirun: -b shm,openmpi,mpich. The algorithm \"library\" is the backend's "
+        "own.\n"
         "algbw is bytes / time; busbw is algbw x 2 (N - 1) / N for all_reduce, (N - 1) / N for\n"
         "reduce_scatter, all_gather and all_to_all, 1 for broadcast, as nccl-tests count. \"copy\n"
         "alone\" is each rank copying the same bytes once, all at a time: \"of copy\" is its time\n"

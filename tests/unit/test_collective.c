@@ -46,7 +46,7 @@ static void each_pair(void (*run)(const struct algorithm *, enum comm_operation)
 {
     for (int k = 0; k < algorithm_count(); k++)
         for (int operation = 0; operation < COMM_OPERATION_COUNT; operation++)
-            if (algorithm_at(k)->operations & OPERATION_BIT(operation))
+            if (!algorithm_at(k)->own && algorithm_at(k)->operations & OPERATION_BIT(operation))
                 run(algorithm_at(k), (enum comm_operation)operation);
 }
 

@@ -106,7 +106,7 @@ static int cases_for(struct ranks_case *cases, int ranks)
     int count = 0;
     for (int k = 0; k < algorithm_count(); k++)
         for (int operation = 0; operation < COMM_OPERATION_COUNT; operation++) {
-            if (!(algorithm_at(k)->operations & OPERATION_BIT(operation)))
+            if (algorithm_at(k)->own || !(algorithm_at(k)->operations & OPERATION_BIT(operation)))
                 continue;
             for (int d = 0; d < ARRAY_COUNT(dtypes); d++) {
                 struct ranks_case *c = &cases[count++];
@@ -204,6 +204,8 @@ TEST(messages_longer_than_rings_one_after_another)
     _Atomic int64_t *wrong = child_shared(sizeof(*wrong));
     for (int k = 0; k < algorithm_count(); k++) {
         const struct algorithm *algorithm = algorithm_at(k);
+        if (algorithm->own)
+            continue;
         for (int ranks = 2; ranks <= 5; ranks += 3) {
             struct ranks_case c = {.algorithm = algorithm, .ranks = ranks, .seed = 4};
             int operation = 0;
@@ -318,7 +320,7 @@ static void check_trouble(enum trouble trouble, int ranks, int victim,
 static void each_trouble(enum trouble trouble)
 {
     for (int k = 0; k < algorithm_count(); k++) {
-        if (!(algorithm_at(k)->operations & OPERATION_BIT(COMM_ALL_REDUCE)))
+        if (algorithm_at(k)->own || !(algorithm_at(k)->operations & OPERATION_BIT(COMM_ALL_REDUCE)))
             continue;
         check_trouble(trouble, 5, k % 5, algorithm_at(k));
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/cli/bench_print.h"
+#include "harness/bench/print.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,6 +18,12 @@ static double copy_seconds(const struct bench_part *part, int64_t bytes)
     return NAN;
 }
 
+static int64_t bytes_sent(const struct timing_case *c, const struct timing *t)
+{
+    struct comm_call call = {.dtype = c->dtype, .wire = c->wire};
+    return t->work.elements_sent * (int64_t)call_crossing_size(&call);
+}
+
 static bool fit_of(const struct bench_part *part, const struct algorithm *algorithm,
                    enum comm_operation operation, struct alpha_beta *out)
 {
@@ -29,7 +35,7 @@ static bool fit_of(const struct bench_part *part, const struct algorithm *algori
         if (c->algorithm != algorithm || c->operation != operation || c->copies || c->in_place ||
             t->status != STATUS_OK || t->work.messages == 0)
             continue;
-        double bytes = (double)t->work.elements_sent * (double)dtype_size(c->dtype);
+        double bytes = (double)bytes_sent(c, t);
         points[count++] = (struct fit_point){(double)t->work.messages, bytes, t->seconds};
     }
     return alpha_beta_fit(points, count, out);
@@ -77,7 +83,10 @@ static void print_row(struct table *table, const struct bench_part *part, int in
     }
     table_cell(table, "%.2f", timing_bus_rate(t, c->operation, ranks) * 1e-9);
     table_cell(table, "%.0f %%", 100 * copy_seconds(part, c->bytes) / t->seconds);
-    table_cell(table, "%" PRId64, t->wrong);
+    if (t->wrong < 0)
+        table_cell(table, "-");
+    else
+        table_cell(table, "%" PRId64, t->wrong);
 }
 
 static void print_results(const struct bench_part *part, int ranks)
@@ -151,9 +160,14 @@ static void json_row(struct json *json, const struct bench_part *part, int index
         json_number(json, "busbw_bytes_s", timing_bus_rate(t, c->operation, ranks));
         json_number(json, "share_of_copy", copy_seconds(part, c->bytes) / t->seconds);
         json_int(json, "messages", t->work.messages);
-        json_int(json, "bytes_sent", t->work.elements_sent * (int64_t)dtype_size(c->dtype));
-        json_int(json, "wrong", t->wrong);
+        json_int(json, "bytes_sent", bytes_sent(c, t));
+        if (t->wrong >= 0)
+            json_int(json, "wrong", t->wrong);
     }
+    json_open(json, "samples_s", '[');
+    for (int k = 0; k < t->sample_count; k++)
+        json_number(json, NULL, t->samples[k]);
+    json_close(json);
     json_close(json);
 }
 
@@ -173,21 +187,20 @@ static void json_fit(void *context, const struct bench_part *part,
     json_close(json);
 }
 
-void bench_print_json(const struct timing_options *options, const struct bench_part *parts,
-                      int count)
+void bench_print_json(const struct bench *bench, const struct bench_part *parts, int count)
 {
-    const struct timing_case *first = &parts[0].cases[0];
     struct json json;
     json_begin(&json, stdout);
     json_open(&json, NULL, '{');
-    json_int(&json, "ranks", options->ranks);
-    json_text(&json, "dtype", dtype_name(first->dtype));
-    json_text(&json, "reduction", reduction_name(first->reduction));
+    json_int(&json, "ranks", bench->timing.ranks);
+    json_text(&json, "dtype", dtype_name(bench->dtype));
+    json_text(&json, "wire", dtype_name(bench->wire == DTYPE_NONE ? bench->dtype : bench->wire));
+    json_text(&json, "reduction", reduction_name(bench->reduction));
     json_open(&json, "results", '[');
     for (int p = 0; p < count; p++)
         for (int k = 0; k < parts[p].count; k++)
             if (parts[p].results[k].status == STATUS_OK)
-                json_row(&json, &parts[p], k, options->ranks);
+                json_row(&json, &parts[p], k, bench->timing.ranks);
     json_close(&json);
     json_open(&json, "fits", '[');
     for (int p = 0; p < count; p++)
