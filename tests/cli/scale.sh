@@ -152,8 +152,8 @@ if [ "$1" = kills ]; then
     break_rank STOP 'rank 1 has shown no life'
     break_rank TERM 'rank 1 was killed by signal 15'
 
-    # Ctrl-C reaches the whole process group.
-    setsid "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
+    # Ctrl-C reaches the whole process group; a shell has its background jobs ignore it.
+    setsid env --default-signal=INT "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
         >"$output" 2>"$errors" </dev/null &
     pid=$!
     until [ "$(ranks_of $pid | wc -l)" = 2 ]; do sleep 0.1; done
