@@ -138,7 +138,8 @@ struct shape {
 
 static const struct shape shapes[] = {
     {"roofline", shape_roofline}, {"breakdown", shape_breakdown}, {"latency", shape_latency},
-    {"spread", shape_spread},     {"history", shape_history},
+    {"spread", shape_spread},     {"history", shape_history},     {"scaling", shape_scaling},
+    {"timeline", shape_timeline},
 };
 
 static shape_function *find_shape(const char *name)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/machine/procfs.h"
+
 #define X(name) extern const struct command command_##name;
 #include "command_list.inc"
 #undef X
@@ -34,6 +36,17 @@ const struct command *command_find(const char *name)
         if (strcmp(commands[k]->name, name) == 0)
             return commands[k];
     return NULL;
+}
+
+char *command_typed(struct arena *arena)
+{
+    enum fact_status known;
+    size_t size = 0;
+    char *typed = procfs_text("", "/proc/self/cmdline", arena, &size, &known);
+    size_t program = typed ? strlen(typed) : 0;
+    for (size_t k = program; typed && k + 1 < size; k++)
+        typed[k] = typed[k] ? typed[k] : ' ';
+    return arena_printf(arena, "ridge%s", typed ? typed + program : "");
 }
 
 int command_fail(const struct error *err)

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/registry.h"
 #include "base/text/options.h"
@@ -46,6 +47,10 @@ const struct command *command_find(const char *name);
 int commands_dispatch(int word_count, char **words);
 /* Usage, options and text of a command, as `ridge NAME -h` prints them. */
 void command_print_help(const struct command *command, FILE *stream);
+
+/* The line of this process as it was typed, with the options, which are no longer among the words.
+ * NULL when there is no memory. */
+char *command_typed(struct arena *arena);
 
 /* Prints "ridge: message" to stderr and turns a status into an exit code. */
 int command_fail(const struct error *err);

@@ -12,7 +12,6 @@
 #include "harness/campaign/plan_time.h"
 #include "harness/campaign/record.h"
 #include "harness/cli/command.h"
-#include "harness/machine/procfs.h"
 #include "harness/measure/visits.h"
 #include "harness/turns/run_against.h"
 #include "harness/turns/run_interleaved.h"
@@ -255,18 +254,6 @@ static void write_report(const struct campaign_result *r, const char *db, const 
                 outcome.plot_reason);
 }
 
-/* As it was typed, with the options, which are no longer among the words. */
-static char *command_line(struct arena *arena)
-{
-    enum fact_status known;
-    size_t size = 0;
-    char *typed = procfs_text("", "/proc/self/cmdline", arena, &size, &known);
-    size_t program = typed ? strlen(typed) : 0;
-    for (size_t k = program; typed && k + 1 < size; k++)
-        typed[k] = typed[k] ? typed[k] : ' ';
-    return arena_printf(arena, "ridge%s", typed ? typed + program : " run");
-}
-
 static void on_resume(void *context, const char *uuid, bool found)
 {
     (void)context;
@@ -372,7 +359,7 @@ static int run_main(int word_count, char **words, const void *values)
     o.model.device = o.on_request ? plan.points[0].device : o.model.device;
     o.model.precision = o.on_request ? plan.points[0].precision : o.model.precision;
     o.model.providers = plan.points[0].providers[0] ? plan.points[0].providers : NULL;
-    char *command = command_line(&arena);
+    char *command = command_typed(&arena);
     int code = !command       ? command_fail((FAIL_NO_MEMORY(&err), &err))
                : o.on_request ? sample_on_request(&plan.points[0], &o.model)
                : o.against    ? run_turns(&plan, &o, command)

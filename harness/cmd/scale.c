@@ -12,12 +12,13 @@
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/scale/scale_print.h"
+#include "harness/scale/scale_store.h"
 
 enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_USUAL = 20, DEADLINE_S = 60 };
 
 struct scale_options_given {
     struct model_options model;
-    const char *ranks, *save, *resume, *backend, *algorithm;
+    const char *ranks, *save, *resume, *db, *backend, *algorithm;
     int64_t steps, seed, unit_bytes;
     double rate, deadline_s;
     bool tiny, json, weak, strong, no_thread;
@@ -41,6 +42,8 @@ static const struct option options[] = {
      "writes a checkpoint at the end; with one number of ranks"},
     {"resume", 0, OPTION_TEXT, offsetof(struct scale_options_given, resume), "FILE",
      "goes on from a checkpoint whose steps had as many samples"},
+    {"db", 0, OPTION_TEXT, offsetof(struct scale_options_given, db), "FILE",
+     "keeps the result in this database, for reports, plots and comparisons"},
     {"backend", 0, OPTION_TEXT, offsetof(struct scale_options_given, backend), "NAME",
      "what moves the bytes (default shm)"},
     {"algorithm", 'a', OPTION_TEXT, offsetof(struct scale_options_given, algorithm), "NAME",
@@ -169,6 +172,15 @@ static void print_all(const struct scale_options_given *o, const struct scaling 
         scaling_print_table(s);
 }
 
+static enum status keep(const struct scaling *s, const char *db, struct error *err)
+{
+    struct arena arena = {.head = NULL};
+    char *typed = command_typed(&arena);
+    enum status status = typed ? scaling_store(s, db, typed, err) : FAIL_NO_MEMORY(err);
+    arena_release(&arena);
+    return status;
+}
+
 static enum status scale_all(const char *spec, const struct scale_options_given *o, char **owned,
                              struct error *err)
 {
@@ -193,6 +205,8 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .count = count};
     if (status == STATUS_OK)
         print_all(o, &all, usual.shares);
+    if (status == STATUS_OK && o->db)
+        status = keep(&all, o->db, err);
     for (int k = 0; k < count; k++)
         scale_result_release(&points[k]);
     return status;

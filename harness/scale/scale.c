@@ -155,23 +155,20 @@ static enum status run_rank(void *context, struct group *group, int rank, struct
 
 /* ---- all of them ---- */
 
-static double *steps_of(const struct scale *s, int64_t warm_up, int64_t steps)
+static void time_steps(const struct scale *s, int64_t steps, double *times)
 {
-    double *times = calloc((size_t)steps + 1, sizeof(*times));
     uint64_t before = 0;
     for (int rank = 0; rank < s->options->ranks; rank++)
         before = notes_of(s, rank)->began_ns > before ? notes_of(s, rank)->began_ns : before;
-    for (int64_t k = 0; times && k < steps; k++) {
+    for (int64_t k = 0; k < steps; k++) {
         uint64_t ended = before;
         for (int rank = 0; rank < s->options->ranks; rank++) {
             uint64_t at = notes_of(s, rank)->step[k].ended_ns;
             ended = at > ended ? at : ended;
         }
-        if (k >= warm_up)
-            times[k - warm_up] = (double)(ended - before) * 1e-9;
+        times[k] = (double)(ended - before) * 1e-9;
         before = ended;
     }
-    return times;
 }
 
 static enum status fill_rank(const struct rank_notes *notes, int64_t warm_up,
@@ -206,16 +203,19 @@ static enum status fill_result(const struct scale *s, struct scale_result *out, 
     out->unit_count = first->unit_count < UNITS_MAX ? first->unit_count : UNITS_MAX;
     out->losses = calloc((size_t)out->steps + 1, sizeof(*out->losses));
     out->by_rank = calloc((size_t)out->ranks, sizeof(*out->by_rank));
-    double *times = steps_of(s, out->warm_up, out->steps);
-    if (!out->losses || !out->by_rank || !times) {
-        free(times);
+    out->step_times = calloc((size_t)out->steps + 1, sizeof(*out->step_times));
+    double *sorted = calloc((size_t)out->steps + 1, sizeof(*sorted));
+    if (!out->losses || !out->by_rank || !out->step_times || !sorted) {
+        free(sorted);
         return FAIL_NO_MEMORY(err);
     }
     int counted = (int)(out->steps - out->warm_up);
-    stats_sort(times, counted);
-    out->step_s = stats_median(times, counted);
+    time_steps(s, out->steps, out->step_times);
+    memcpy(sorted, out->step_times + out->warm_up, (size_t)counted * sizeof(*sorted));
+    stats_sort(sorted, counted);
+    out->step_s = stats_median(sorted, counted);
     out->samples_per_s = (double)out->batch / out->step_s;
-    free(times);
+    free(sorted);
     for (int64_t k = 0; k < out->steps; k++)
         out->losses[k] = first->step[k].loss;
     for (int rank = 0; rank < out->ranks; rank++)
@@ -285,6 +285,7 @@ void scale_result_release(struct scale_result *result)
     for (int k = 0; result->by_rank && k < result->ranks; k++)
         free(result->by_rank[k].units);
     free(result->by_rank);
+    free(result->step_times);
     free(result->losses);
     *result = (struct scale_result){0};
 }

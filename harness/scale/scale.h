@@ -43,7 +43,8 @@ struct scale_result {
     int64_t steps, warm_up;
     double step_s; /* median: from the end of a step on the last rank to that of the next */
     double samples_per_s;
-    double *losses; /* of each step */
+    double *step_times; /* of each step, the first ones included */
+    double *losses;     /* of each step */
     struct scale_rank *by_rank;
     int unit_count;
 };

@@ -14,15 +14,9 @@ double scaling_efficiency(const struct scaling *s, int index)
     return r->samples_per_s / r->ranks / (base->samples_per_s / base->ranks);
 }
 
-/* Of all ranks together. */
-struct sums {
-    double communication_s, exposed_s, input_s; /* means over the ranks */
-    double bytes_sent, messages;                /* per step, of the busiest rank */
-};
-
-static struct sums sums_of(const struct scale_result *r)
+struct scale_sums scale_sums_of(const struct scale_result *r)
 {
-    struct sums sums = {0};
+    struct scale_sums sums = {0};
     for (int rank = 0; rank < r->ranks; rank++) {
         const struct scale_rank *one = &r->by_rank[rank];
         double bytes = 0, messages = 0;
@@ -36,20 +30,14 @@ static struct sums sums_of(const struct scale_result *r)
         sums.bytes_sent = fmax(sums.bytes_sent, bytes);
         sums.messages = fmax(sums.messages, messages);
     }
+    sums.hidden_s = fmax(0, sums.communication_s - sums.exposed_s);
     return sums;
-}
-
-/* The part of the communication that did not hold up a step. A unit that the last rank starts late
- * keeps the others waiting, and no communication is faster than that. */
-static double hidden_s(const struct sums *sums)
-{
-    return fmax(0, sums->communication_s - sums->exposed_s);
 }
 
 static void print_row(struct table *table, const struct scaling *s, int index)
 {
     const struct scale_result *r = &s->points[index];
-    struct sums sums = sums_of(r);
+    struct scale_sums sums = scale_sums_of(r);
     table_cell(table, "%d", r->ranks);
     table_cell(table, "%lld", (long long)r->batch);
     table_cell(table, "%.3f", r->step_s * 1e3);
@@ -115,7 +103,7 @@ static void print_rank(struct json *json, const struct scale_result *r, int rank
 static void print_point(struct json *json, const struct scaling *s, int index)
 {
     const struct scale_result *r = &s->points[index];
-    struct sums sums = sums_of(r);
+    struct scale_sums sums = scale_sums_of(r);
     json_open(json, NULL, '{');
     json_int(json, "ranks", r->ranks);
     json_int(json, "threads", r->threads);
@@ -127,7 +115,7 @@ static void print_point(struct json *json, const struct scaling *s, int index)
     json_number(json, "efficiency", scaling_efficiency(s, index));
     json_number(json, "communication_s", sums.communication_s);
     json_number(json, "exposed_s", sums.exposed_s);
-    json_number(json, "hidden_s", hidden_s(&sums));
+    json_number(json, "hidden_s", sums.hidden_s);
     json_number(json, "bytes_sent", sums.bytes_sent);
     json_number(json, "messages", sums.messages);
     json_number(json, "input_wait_s", sums.input_s);

@@ -17,6 +17,14 @@ struct scaling {
     int count;
 };
 
+/* Sums over the units and means over the ranks of a point, per step. */
+struct scale_sums {
+    double communication_s, exposed_s, input_s;
+    double hidden_s;             /* of the communication, no step stood still */
+    double bytes_sent, messages; /* of the busiest rank */
+};
+struct scale_sums scale_sums_of(const struct scale_result *result);
+
 /* The rate per rank against that of the fewest ranks: 1 is ideal. */
 double scaling_efficiency(const struct scaling *s, int index);
 

@@ -92,6 +92,33 @@ if [ "$1" = said ]; then
     prints '^ *ranks +batch +step ms +samples/s'
     prints '^ *2 +32 '
     prints '^ *1 +32 .* 100\.0 %'
+
+    # In the database: a run like others, whose points can be compared, exported and drawn.
+    db=$tap_dir/scale.db
+    for again in 1 2; do
+        # shellcheck disable=SC2086
+        run ridge scale ncf $quick --tiny --ranks 1,2 --batch 32 --steps 12 --unit 4000 --db "$db"
+        exits 0
+    done
+    run ridge export --db "$db" --format json --view report_scaling
+    exits 0
+    holds 'length == 2 and (map(.ranks) == [1, 2]) and .[0].worth == 1 and .[0].efficiency == 1'
+    holds '(.[1].worth / 2 - .[1].efficiency | fabs) < 1e-9 and .[1].label == "ncf b32 t1"'
+    run ridge list runs --db "$db" --json
+    exits 0
+    holds 'length == 2 and all(.[]; .command | test("scale ncf"))'
+    run ridge history ncf --db "$db" --json
+    exits 0
+    run ridge report --db "$db" -o "$tap_dir/report"
+    exits 0
+    check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.html"
+    for plot in scaling timeline; do
+        run ridge plot $plot --db "$db" -o "$tap_dir/plots" --result 2
+        check "plot $plot has its data" [ -s "$tap_dir/plots/$plot.dat" ]
+    done
+    check "the timeline has the units of both ranks" [ \
+        "$(grep -c 'rank [01]$' "$tap_dir/plots/timeline.dat")" -ge 6 ]
+
     run ridge scale ncf --tiny --ranks 3 --strong --batch 32 --steps 4
     exits 2
     complains 'a batch of 32 cannot be shared by 3'

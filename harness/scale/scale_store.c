@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/scale/scale_store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/numbers/stats.h"
+#include "base/text/utc.h"
+#include "harness/machine/environment.h"
+#include "harness/suite/plan.h"
+#include "results/store.h"
+#include "workloads/workload.h"
+
+enum { METRICS_MAX = 24, UNIT_METRICS = 7 };
+
+struct rows {
+    struct metric_record *metrics;
+    int count;
+};
+
+static struct metric_record *add(struct rows *rows, int op, const char *name, const char *unit,
+                                 double value, enum better better)
+{
+    struct metric_record *row = &rows->metrics[rows->count++];
+    *row = (struct metric_record){.op = op,
+                                  .name = name,
+                                  .unit = unit,
+                                  .source = "clock",
+                                  .better = better,
+                                  .value = value,
+                                  .reason = isnan(value) ? "not known" : "",
+                                  .formula = "",
+                                  .min = NAN,
+                                  .q1 = NAN,
+                                  .q3 = NAN,
+                                  .max = NAN,
+                                  .mad = NAN,
+                                  .ci_low = NAN,
+                                  .ci_high = NAN};
+    return row;
+}
+
+static void add_time(struct rows *rows, const struct scale_result *r, double *sorted)
+{
+    int counted = (int)(r->steps - r->warm_up);
+    memcpy(sorted, r->step_times + r->warm_up, (size_t)counted * sizeof(*sorted));
+    stats_sort(sorted, counted);
+    double error = 1.96 * stats_median_error(sorted, counted, counted);
+    struct metric_record *row = add(rows, -1, "time_s", "s", r->step_s, BETTER_LOWER);
+    row->n = counted;
+    row->min = sorted[0];
+    row->q1 = stats_quantile(sorted, counted, 0.25);
+    row->q3 = stats_quantile(sorted, counted, 0.75);
+    row->max = sorted[counted - 1];
+    row->ci_low = r->step_s - error;
+    row->ci_high = r->step_s + error;
+}
+
+static void add_whole(struct rows *rows, const struct scaling *s, int index)
+{
+    const struct scale_result *r = &s->points[index];
+    struct scale_sums sums = scale_sums_of(r);
+    add(rows, -1, "throughput", "1/s", r->samples_per_s, BETTER_HIGHER)->formula =
+        "samples of all ranks / time_s";
+    add(rows, -1, "ranks", "1", r->ranks, BETTER_NONE)->source = "command";
+    struct metric_record *row =
+        add(rows, -1, "scaling_efficiency", "1", scaling_efficiency(s, index), BETTER_HIGHER);
+    row->formula = "throughput per rank / that of the fewest ranks of this run";
+    add(rows, -1, "communication_s", "s", sums.communication_s, BETTER_LOWER)->formula =
+        "sum over units, from started to ended; mean over ranks and steps";
+    add(rows, -1, "exposed_s", "s", sums.exposed_s, BETTER_LOWER)->formula =
+        "steps stood still for units; mean over ranks and steps";
+    add(rows, -1, "hidden_s", "s", sums.hidden_s, BETTER_HIGHER)->formula =
+        "communication_s - exposed_s";
+    add(rows, -1, "sent_bytes", "B", sums.bytes_sent, BETTER_LOWER)->source = "model";
+    add(rows, -1, "messages", "1", sums.messages, BETTER_LOWER)->source = "model";
+    add(rows, -1, "input_wait_s", "s", sums.input_s, BETTER_LOWER)->formula =
+        "steps stood still for samples; mean over ranks and steps";
+    add(rows, -1, "loss", "1", r->losses[r->steps - 1], BETTER_LOWER)->formula =
+        "mean over all ranks, last step";
+}
+
+/* Units of all ranks in the last step: what a timeline is drawn of. */
+static void add_units(struct rows *rows, const struct scale_result *r)
+{
+    for (int rank = 0; rank < r->ranks; rank++)
+        for (int k = 0; k < r->unit_count; k++) {
+            const struct scale_unit *unit = &r->by_rank[rank].units[k];
+            int op = rank * r->unit_count + k;
+            add(rows, op, "rank", "1", rank, BETTER_NONE);
+            add(rows, op, "ready_s", "s", (double)unit->ready_ns * 1e-9, BETTER_NONE);
+            add(rows, op, "started_s", "s", (double)unit->started_ns * 1e-9, BETTER_NONE);
+            add(rows, op, "ended_s", "s", (double)unit->ended_ns * 1e-9, BETTER_NONE);
+            add(rows, op, "waited_s", "s", (double)unit->waited_ns * 1e-9, BETTER_LOWER);
+            add(rows, op, "bytes", "B", (double)unit->bytes, BETTER_NONE)->source = "model";
+            add(rows, op, "sent_bytes", "B", (double)unit->bytes_sent, BETTER_NONE)->source =
+                "model";
+        }
+}
+
+static enum status make_ops(const struct scaling *s, const struct scale_result *r,
+                            struct arena *arena, struct record *record, struct error *err)
+{
+    int count = r->ranks * r->unit_count;
+    struct op_record *ops = arena_array(arena, (size_t)count + 1, sizeof(*ops));
+    if (!ops)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < count; k++) {
+        const struct scale_unit *unit = &r->by_rank[k / r->unit_count].units[k % r->unit_count];
+        ops[k].name =
+            arena_printf(arena, "unit %d of rank %d", k % r->unit_count, k / r->unit_count);
+        ops[k].kind = "AllReduce";
+        ops[k].shape = arena_printf(arena, "[%lld]", (long long)(unit->bytes / 4));
+        ops[k].kernel = unit->algorithm;
+        ops[k].provider = s->backend;
+        if (!ops[k].name || !ops[k].shape)
+            return FAIL_NO_MEMORY(err);
+    }
+    record->ops = ops;
+    record->op_count = count;
+    return STATUS_OK;
+}
+
+static enum status make_samples(const struct scale_result *r, struct arena *arena,
+                                struct record *record, struct error *err)
+{
+    struct sample_record *samples = arena_array(arena, (size_t)r->steps, sizeof(*samples));
+    if (!samples)
+        return FAIL_NO_MEMORY(err);
+    for (int64_t k = 0; k < r->steps; k++)
+        samples[k] = (struct sample_record){.phase = k < r->warm_up ? SAMPLE_WARMUP : SAMPLE_TIME,
+                                            .time_ns = (int64_t)(r->step_times[k] * 1e9),
+                                            .queue_ns = RECORD_NONE,
+                                            .context_switches = RECORD_NONE,
+                                            .migrations = RECORD_NONE,
+                                            .page_faults = RECORD_NONE,
+                                            .steal_ns = RECORD_NONE,
+                                            .clock_hz = NAN};
+    record->samples = samples;
+    record->sample_count = r->steps;
+    return STATUS_OK;
+}
+
+static enum status make_point(const struct scaling *s, const struct scale_result *r,
+                              struct arena *arena, struct point_record *out, struct error *err)
+{
+    const struct workload *w = workload_of(s->workload);
+    const char *colon = strchr(s->workload, ':');
+    const char *how = s->strong ? "strong" : "weak";
+    char *params =
+        arena_printf(arena, "%s%sranks=%d", colon ? colon + 1 : "", colon ? "," : "", r->ranks);
+    char *key = arena_alloc(arena, 17);
+    if (!params || !key || !w)
+        return FAIL_NO_MEMORY(err);
+    *out = (struct point_record){.key = key,
+                                 .workload = w->name,
+                                 .params = params,
+                                 .domain = w->domain,
+                                 .mode = "training",
+                                 .device = "cpu",
+                                 .precision = "f32",
+                                 .batch = r->batch,
+                                 .threads = r->threads,
+                                 .scenario = "single_stream",
+                                 .cache = "warm",
+                                 .providers = ""};
+    out->canonical =
+        arena_printf(arena,
+                     "workload=%s params=%s mode=training device=cpu precision=f32 batch=%lld "
+                     "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
+                     "backend=%s algorithm=%s",
+                     w->name, params, (long long)r->batch, r->threads, how, s->backend,
+                     s->algorithm ? s->algorithm : "");
+    if (!out->canonical)
+        return FAIL_NO_MEMORY(err);
+    plan_id(out->canonical, key);
+    return STATUS_OK;
+}
+
+static enum status make_record(const struct scaling *s, int index, struct arena *arena,
+                               struct record *record, struct error *err)
+{
+    const struct scale_result *r = &s->points[index];
+    size_t rows_most = METRICS_MAX + (size_t)(r->ranks * r->unit_count) * UNIT_METRICS;
+    double *sorted = arena_array(arena, (size_t)r->steps + 1, sizeof(*sorted));
+    struct rows rows = {.metrics = arena_array(arena, rows_most, sizeof(*rows.metrics))};
+    char *started = arena_alloc(arena, UTC_TEXT);
+    bool crowded = r->ranks * r->threads > s->cpus;
+    *record = (struct record){.sequence = index,
+                              .status = RESULT_OK,
+                              .valid = !crowded,
+                              .reason = crowded ? "ranks share CPUs" : "",
+                              .verify_error = NAN,
+                              .verify_bound = NAN,
+                              .verify_how = "weights of all ranks agree",
+                              .stop_reason = "steps",
+                              .started_utc = started};
+    if (!sorted || !rows.metrics || !started)
+        return FAIL_NO_MEMORY(err);
+    utc_now(started);
+    add_time(&rows, r, sorted);
+    add_whole(&rows, s, index);
+    add_units(&rows, r);
+    record->metrics = rows.metrics;
+    record->metric_count = rows.count;
+    for (int64_t k = 0; k < r->steps; k++)
+        record->wall_s += r->step_times[k];
+    record->reproduce = arena_printf(
+        arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld", s->workload,
+        r->ranks, (long long)(r->batch / r->ranks), r->threads, (long long)r->steps);
+    if (!record->reproduce)
+        return FAIL_NO_MEMORY(err);
+    TRY(make_point(s, r, arena, &record->point, err));
+    TRY(make_ops(s, r, arena, record, err));
+    return make_samples(r, arena, record, err);
+}
+
+static enum status put_all(const struct scaling *s, struct store *store, const char *command,
+                           struct arena *arena, struct error *err)
+{
+    struct environment environment;
+    struct build_record build;
+    char uuid[UUID_TEXT], started[UTC_TEXT], hash[17];
+    int64_t run;
+    TRY(environment_probe(&environment, arena, false, err));
+    TRY(build_probe(&build, arena, err));
+    uuid_make(uuid);
+    utc_now(started);
+    plan_id(command, hash);
+    struct run_head head = {.uuid = uuid,
+                            .environment = &environment,
+                            .build = &build,
+                            .command = command,
+                            .suite = "command line",
+                            .suite_text = "",
+                            .plan_hash = hash,
+                            .planned = s->count,
+                            .rounds = 1,
+                            .started_utc = started,
+                            .order_key = (int64_t)time(NULL),
+                            .branch = "",
+                            .tag = ""};
+    TRY(run_begin(store, &head, &run, err));
+    TRY(run_put_facts(store, run, "before", &environment, err));
+    for (int k = 0; k < s->count; k++) {
+        struct record record;
+        TRY(make_record(s, k, arena, &record, err));
+        TRY(run_put(store, run, &record, err));
+    }
+    return run_end(store, run, true, true, "", err);
+}
+
+enum status scaling_store(const struct scaling *s, const char *db, const char *command,
+                          struct error *err)
+{
+    struct arena arena = {0};
+    struct store *store;
+    TRY(store_open(db, STORE_WRITE, &store, err));
+    enum status status = put_all(s, store, command, &arena, err);
+    store_close(store);
+    arena_release(&arena);
+    return status;
+}

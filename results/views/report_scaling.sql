@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Scaling points of the machine of a run, by workload and number of ranks: of each point the latest
+-- result. `worth`: the rate in those of one rank, as the fewest ranks of the same kind have it.
+-- :run
+WITH latest AS (
+    SELECT r.id AS result, p.workload, p.batch, p.canonical LIKE '% scaling=strong %' AS strong,
+           p.canonical, p.threads, r.verdict = 'valid' AS valid,
+           row_number() OVER (PARTITION BY r.point ORDER BY u.order_key DESC, r.id DESC) AS age
+    FROM result AS r
+    JOIN point AS p ON p.id = r.point
+    JOIN run AS u ON u.id = r.run
+    WHERE u.host = (SELECT host FROM run WHERE id = :run) AND r.status = 'ok'
+),
+scaled AS (
+    SELECT l.*, n.value AS ranks, t.value AS throughput, s.value AS time_s, e.value AS exposed_s,
+           c.value AS communication_s, b.value AS sent_bytes,
+           l.workload || iif(l.strong, ' strong b' || l.batch,
+                             ' b' || CAST(l.batch / n.value AS INTEGER)) || ' t' || l.threads
+           || substr(l.canonical, instr(l.canonical, ' backend=')) AS series
+    FROM latest AS l
+    JOIN metric AS n ON n.result = l.result AND n.op IS NULL AND n.name = 'ranks'
+    JOIN metric AS t ON t.result = l.result AND t.op IS NULL AND t.name = 'throughput'
+    JOIN metric AS s ON s.result = l.result AND s.op IS NULL AND s.name = 'time_s'
+    LEFT JOIN metric AS e ON e.result = l.result AND e.op IS NULL AND e.name = 'exposed_s'
+    LEFT JOIN metric AS c ON c.result = l.result AND c.op IS NULL AND c.name = 'communication_s'
+    LEFT JOIN metric AS b ON b.result = l.result AND b.op IS NULL AND b.name = 'sent_bytes'
+    WHERE l.age = 1
+),
+based AS (
+    SELECT *, first_value(throughput / ranks) OVER (PARTITION BY series ORDER BY ranks) AS one
+    FROM scaled
+)
+SELECT result, series, substr(series, 1, instr(series, ' backend=') - 1) AS label, ranks, batch,
+       threads, time_s AS "step [s]", throughput AS "throughput [1/s]", throughput / one AS worth,
+       throughput / one / ranks AS efficiency, communication_s AS "communication [s]",
+       exposed_s AS "exposed [s]", sent_bytes AS "sent [B]", valid
+FROM based
+ORDER BY series, ranks
