@@ -100,15 +100,18 @@ if [ "$1" = said ]; then
         run ridge scale ncf $quick --tiny --ranks 1,2 --batch 32 --steps 12 --unit 4000 --db "$db"
         exits 0
     done
-    run ridge export --db "$db" --format json --view report_scaling
+    run ridge export --db "$db" --format json
     exits 0
-    holds 'length == 2 and (map(.ranks) == [1, 2]) and .[0].worth == 1 and .[0].efficiency == 1'
-    holds '(.[1].worth / 2 - .[1].efficiency | fabs) < 1e-9 and .[1].label == "ncf b32 t1"'
+    check "a result of each number of ranks, all steps kept" [ \
+        "$(sqlite3 "$db" "SELECT group_concat(value) || ' ' || (SELECT count(*) FROM sample)
+            FROM (SELECT value FROM metric WHERE name = 'ranks' ORDER BY id)")" = "1.0,2.0,1.0,2.0 48" ]
     run ridge list runs --db "$db" --json
     exits 0
     holds 'length == 2 and all(.[]; .command | test("scale ncf"))'
-    run ridge history ncf --db "$db" --json
+    run ridge history "$(sqlite3 "$db" "SELECT key FROM point WHERE batch = 64")" --db "$db" --json
     exits 0
+    run ridge compare latest~1 latest --db "$db"
+    prints '(same|inconclusive|faster|slower) +ncf:.*ranks=2 batch=64 threads=1 training'
     run ridge report --db "$db" -o "$tap_dir/report"
     exits 0
     check "the page shows the curve" grep -q 'id="scaling"' "$tap_dir/report/index.html"
@@ -116,6 +119,8 @@ if [ "$1" = said ]; then
         run ridge plot $plot --db "$db" -o "$tap_dir/plots" --result 2
         check "plot $plot has its data" [ -s "$tap_dir/plots/$plot.dat" ]
     done
+    check "the curve has the latest point of each" [ \
+        "$(grep -c 'ncf b32 t1$' "$tap_dir/plots/scaling.dat")" = 3 ]
     check "the timeline has the units of both ranks" [ \
         "$(grep -c 'rank [01]$' "$tap_dir/plots/timeline.dat")" -ge 6 ]
 
