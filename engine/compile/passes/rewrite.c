@@ -89,6 +89,9 @@ void rewrite_replace(struct graph *g, int old, int fresh)
     for (int k = 0; k < g->output_count; k++)
         if (g->outputs[k] == old)
             g->outputs[k] = fresh;
+    for (int s = 0; s < g->state_count; s++)
+        if (g->states[s].after == old)
+            g->states[s].after = fresh;
 }
 
 int rewrite_weight(struct graph *g, const char *name, struct shape shape, float *data)

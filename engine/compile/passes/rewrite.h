@@ -44,7 +44,7 @@ bool rewrite_expression(const struct graph *g, const struct node *node, struct c
 /* Finds the operand of a two-input node that is a fixed scalar; *other gets the other one. */
 bool rewrite_with_scalar(const struct graph *g, const struct node *node, double *number,
                          int *other);
-/* All readers of `old`, and the graph's outputs, read `fresh` from now on. */
+/* All readers of `old`, the graph's outputs and its states read `fresh` from now on. */
 void rewrite_replace(struct graph *g, int old, int fresh);
 
 /* A new weight whose contents were malloc'd; the graph takes them, also when it fails (NONE). */

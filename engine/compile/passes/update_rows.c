@@ -45,13 +45,6 @@ static bool leaves_others(const struct node *node)
     return (node->op == &op_sgd || node->op == &op_adagrad) && node_float(node, "decay", 0) == 0;
 }
 
-/* What an optimiser left in a state is from now on made elsewhere. */
-static void hand_over(struct graph *g, int before, int old, int fresh)
-{
-    rewrite_replace(g, old, fresh);
-    g->states[graph_state_of(g, before)].after = fresh;
-}
-
 /* Weight t of the optimiser's node, as a node of its own. */
 static enum status add_node(struct graph *g, const struct node *node, int t,
                             const struct readers *r, struct error *err)
@@ -78,10 +71,8 @@ static enum status add_node(struct graph *g, const struct node *node, int t,
     graph_node_many(g, op_update_rows.name, NULL, count, inputs, ARRAY_COUNT(attrs), attrs,
                     1 + slots, results);
     TRY(graph_failed(g, err));
-    for (int k = 0; k <= slots; k++) {
-        int before = k ? of[1 + k] : of[0];
-        hand_over(g, before, old[t * (width - 1) + k], results[k]);
-    }
+    for (int k = 0; k <= slots; k++)
+        rewrite_replace(g, old[t * (width - 1) + k], results[k]);
     return STATUS_OK;
 }
 
@@ -110,7 +101,7 @@ static enum status keep_others(struct graph *g, int n, const bool *taken, struct
     graph_node_many(g, node.op->name, NULL, in, inputs, node.attr_count, node.attrs, out, fresh);
     TRY(graph_failed(g, err));
     for (int k = 0; k < out; k++)
-        hand_over(g, inputs[update_follows(node.op, k)], old[k], fresh[k]);
+        rewrite_replace(g, old[k], fresh[k]);
     return STATUS_OK;
 }
 
