@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AllReduce (ridge): each output is the sum of its input over all ranks. The reference, like every
  * executable without a communicator, is that of one rank: outputs are the inputs. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
 
 static const char *const attrs[] = {"ranks", NULL};
 
@@ -37,6 +39,27 @@ static enum status reference(const struct ref_call *call, struct error *err)
     return STATUS_OK;
 }
 
+/* What each rank gives goes into the result of all: the loss is the sum of theirs. */
+static enum status gradient(const struct gradient_call *c, struct error *err)
+{
+    int count = gradient_node(c)->output_count, *dx = calloc((size_t)count, sizeof(*dx));
+    int *dy = calloc((size_t)count, sizeof(*dy)), used = 0;
+    int64_t ranks = node_int(gradient_node(c), "ranks", 1);
+    if (dx && dy) {
+        for (int k = 0; k < count; k++)
+            if (c->dy[k] != NONE)
+                dy[used++] = c->dy[k];
+        graph_node_many(c->g, op_all_reduce.name, NULL, used, dy, 1,
+                        (const struct attr[]){attr_int("ranks", ranks)}, used, dx);
+        for (int k = count - 1; k >= 0; k--)
+            c->dx[k] = c->dy[k] == NONE ? NONE : dx[--used];
+    }
+    bool fine = dx && dy;
+    free(dx);
+    free(dy);
+    return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
 static const struct op_case cases[] = {
     {.name = "one", .inputs = "f32[33]"},
     {.name = "scalar", .inputs = "f32[]", .attrs = "ranks=1"},
@@ -57,6 +80,6 @@ REGISTER(op, all_reduce) = {
     .attrs = attrs,
     .infer = infer,
     .reference = reference,
-    .no_gradient = "it serves updates, which nothing is trained through",
+    .gradient = gradient,
     OP_CASES(cases),
 };

@@ -11,6 +11,7 @@
 #include "engine/train/accumulate.h"
 #include "engine/train/recompute.h"
 #include "engine/train/reduce.h"
+#include "engine/train/sync_norm.h"
 
 struct weights {
     int count;
@@ -307,6 +308,8 @@ enum status train_step(struct graph *g, const struct recipe *recipe,
     struct weights w = {0};
     TRY(graph_check(g, err));
     TRY(graph_find_patterns(g, err));
+    if (o->sync_norms && o->ranks > 1)
+        TRY(synchronise_batch_norms(g, o->ranks, err));
     TRY(check_groups(g, recipe, err));
     enum status status = find_weights(g, recipe, &w, err);
     if (status == STATUS_OK)

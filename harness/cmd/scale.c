@@ -21,7 +21,7 @@ struct scale_options_given {
     const char *ranks, *save, *resume, *db, *backend, *algorithm;
     int64_t steps, seed, unit_bytes;
     double rate, deadline_s;
-    bool tiny, json, weak, strong, no_thread;
+    bool tiny, json, weak, strong, no_thread, sync_norms;
 };
 
 static const struct option options[] = {
@@ -52,6 +52,8 @@ static const struct option options[] = {
      "of gradients that travel together (default 4194304)"},
     {"no-overlap", 0, OPTION_FLAG, offsetof(struct scale_options_given, no_thread), NULL,
      "gradients move only while a step waits for them, for comparison"},
+    {"sync-batch-norm", 0, OPTION_FLAG, offsetof(struct scale_options_given, sync_norms), NULL,
+     "batch normalisation by the samples of all ranks"},
     {"deadline", 0, OPTION_FLOAT, offsetof(struct scale_options_given, deadline_s), "S",
      "seconds without a sign of life after which all ranks give up (default 60)"},
     {"json", 0, OPTION_FLAG, offsetof(struct scale_options_given, json), NULL, "machine-readable"},
@@ -130,6 +132,7 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     job->save = o->save;
     job->resume = o->resume;
     job->unit_bytes = o->unit_bytes;
+    job->sync_norms = o->sync_norms;
     job->recipe.schedule.steps = o->steps ? o->steps : STEPS_USUAL;
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;

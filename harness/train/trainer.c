@@ -80,7 +80,8 @@ static enum status open_step(struct trainer *t, struct error *err)
 {
     const struct train_job *job = &t->job;
     TRY(workload_open_loss(job->spec, job->model.batch, &t->graph, &t->training, err));
-    struct train_options options = {.ranks = ranks_of(t), .unit_bytes = job->unit_bytes};
+    struct train_options options = {
+        .ranks = ranks_of(t), .sync_norms = job->sync_norms, .unit_bytes = job->unit_bytes};
     TRY(train_step(t->graph, &job->recipe, &options, err));
     seed_weights(t->graph, job->seed);
     t->rate = NONE;

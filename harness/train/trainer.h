@@ -23,6 +23,7 @@ struct train_job {
     const char *save;     /* checkpoint to write; NULL: none */
     int64_t save_every;   /* steps; 0: at the end only */
     const char *resume;   /* checkpoint to go on from; NULL: none. Its seed replaces this one */
+    bool sync_norms;      /* with model.comm: statistics of batch normalisations are those of all */
     int64_t unit_bytes;   /* with model.comm: of gradients that travel together; 0: as usual */
 };
 
