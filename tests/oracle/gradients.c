@@ -102,7 +102,7 @@ static enum status run(const char *spec, int64_t batch, const char *folder, bool
     const struct training *training;
     TRY(workload_open_loss(spec, batch, &loss, &training, err));
     snprintf(path, sizeof(path), "%s/model.onnx", folder);
-    TRY(onnx_export(loss, path, &(struct onnx_export_options){0}, err));
+    TRY(onnx_export(loss, path, &(struct onnx_export_options){.own = true}, err));
     snprintf(path, sizeof(path), "%s/index.txt", folder);
     struct writer w = {.folder = folder, .index = fopen(path, "w")};
     if (!w.index)

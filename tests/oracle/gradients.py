@@ -25,7 +25,8 @@ BOUND = 1e-9
 FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("gcn", 0), ("crnn", 1),
         ("resnet50", 2), ("bert_base:tokens=128,dropout=none", 1),
         ("dien", 4), ("bert_large:tokens=16,layers=2,width=32,heads=2,vocabulary=64,dropout=none", 4),
-        ("densenet121_aimatrix:image=40,classes=4", 4), ("cpn:depth=50,height=64,thin=8", 4)]
+        ("densenet121_aimatrix:image=40,classes=4", 4), ("cpn:depth=50,height=64,thin=8", 4),
+        ("seglink:height=128,width=128,thin=8", 2), ("ssd321_resnet18:thin=8,offsets=centre", 1)]
 
 
 def attributes(node):
@@ -294,6 +295,59 @@ def scatter_nd(a, x, ids, updates):
     return x.index_put(at, updates, accumulate=a.get("reduction", b"none") == b"add")
 
 
+def hard_negatives(a, losses, classes):
+    """All of positive classes; of class 0 those with the largest losses, the first of equal ones."""
+    flags = classes > 0
+    for n in range(len(losses)):
+        negative = [p for p in range(losses.shape[1]) if classes[n, p] == 0]
+        negative.sort(key=lambda p: -float(losses[n, p]))
+        count = max(int(a.get("ratio", 3) * int(flags[n].sum())), a.get("least", 0))
+        flags[n, negative[:count]] = True
+    return flags
+
+
+def match_priors(a, boxes, labels, priors):
+    """Caffe's matching, pair by pair: ridge/MatchPriors says how."""
+    threshold = a.get("threshold", 0.5)
+    background, tie = a.get("background", threshold), 1 + 1e-4
+    corners = torch.cat([priors[:, :2] - priors[:, 2:] / 2, priors[:, :2] + priors[:, 2:] / 2], 1)
+    classes = torch.zeros(len(boxes), len(priors), dtype=torch.int64)
+    offsets = torch.zeros(len(boxes), len(priors), 4, dtype=torch.float64)
+    for n, (image, kinds) in enumerate(zip(boxes, labels)):
+        low = torch.maximum(image[:, None, :2], corners[None, :, :2])
+        high = torch.minimum(image[:, None, 2:], corners[None, :, 2:])
+        both = (high - low).clamp(min=0).prod(-1)
+        sizes = (image[:, 2:] - image[:, :2]).prod(-1)[:, None] + priors[:, 2:].prod(-1)[None]
+        overlap = torch.where((kinds > 0)[:, None] & (both > 0), both / (sizes - both), torch.zeros_like(both))
+        most, box = torch.zeros(len(priors), dtype=torch.float64), torch.full((len(priors),), -1)
+        for b in range(len(image)):
+            more = overlap[b] > most * tie
+            most, box = torch.where(more, overlap[b], most), torch.where(more, torch.tensor(b), box)
+        free, left = overlap.clone(), set(torch.nonzero(kinds > 0).reshape(-1).tolist())
+        matched = most >= threshold
+        while a.get("best", 1) and left:
+            reach, winner = 0.0, None
+            for b in sorted(left):
+                if float(free[b].max()) > reach * tie:
+                    reach, winner = float(free[b].max()), b
+            if winner is None:
+                break
+            p = int(torch.nonzero(free[winner] * tie >= reach)[0])
+            matched[p], box[p], free[:, p] = True, winner, 0
+            left.remove(winner)
+        classes[n] = torch.where(matched, kinds[box.clamp(min=0)], -(most >= background).long())
+        mine = image[box.clamp(min=0)]
+        middle, size = (mine[:, :2] + mine[:, 2:]) / 2, mine[:, 2:] - mine[:, :2]
+        said = torch.cat([(middle - priors[:, :2]) / priors[:, 2:] / a.get("variance_xy", 0.1),
+                          torch.log(size / priors[:, 2:]) / a.get("variance_size", 0.2)], 1)
+        offsets[n] = torch.where(matched[:, None], said, torch.zeros_like(said))
+    return classes, offsets
+
+
+def lp_normalization(a, x):
+    return x / x.norm(a.get("p", 2), a.get("axis", -1), True)
+
+
 OPERATORS = {
     "Add": lambda a, x, y: x + y, "Sub": lambda a, x, y: x - y, "Mul": lambda a, x, y: x * y,
     "Div": lambda a, x, y: x / y if x.is_floating_point() else torch.div(x, y, rounding_mode="trunc"),
@@ -331,6 +385,9 @@ OPERATORS = {
     "Expand": lambda a, x, shape: x.expand(torch.broadcast_shapes(x.shape, tuple(ints(shape)))),
     "Pad": lambda a, x, pads, value=None: padded(x, ints(pads)[:x.dim()], ints(pads)[x.dim():],
                                                  0.0 if value is None else float(value)),
+    "HardNegatives": hard_negatives, "MatchPriors": match_priors, "LpNormalization": lp_normalization,
+    "ReduceMin": reduce(lambda x, axes, keep: x.amin(axes, keep)),
+    "ArgMin": lambda a, x: torch.argmin(x, a.get("axis", 0), bool(a.get("keepdims", 1))),
     "Resize": resize, "LSTM": lstm, "GRU": gru,
     "TopK": lambda a, x, k: torch.topk(x, int(k.reshape(-1)[0]), a.get("axis", -1), bool(a.get("largest", 1))),
     "ScatterND": scatter_nd, "Shape": lambda a, x: torch.tensor(x.shape),

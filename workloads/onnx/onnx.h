@@ -63,9 +63,11 @@ enum status onnx_interface(const void *bytes, size_t size, struct onnx_interface
                            struct error *err);
 
 /* Weights are written with their contents (made by their fills if need be), beside the file as
- * PATH.data when they are larger than 1 GiB or `external` says so. */
+ * PATH.data when they are larger than 1 GiB or `external` says so. Operators of ridge's own that
+ * have no form in ONNX are refused, or with `own` stand in the file as nodes of the domain "ridge".
+ */
 struct onnx_export_options {
-    bool external;
+    bool external, own;
 };
 enum status onnx_export(const struct graph *g, const char *path,
                         const struct onnx_export_options *options, struct error *err);

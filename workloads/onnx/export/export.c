@@ -258,7 +258,7 @@ static enum status put_model(struct model_output *out, struct exporter *x, Onnx_
                              struct error *err)
 {
     char producer[] = "ridge", domain[] = "", version[64];
-    Onnx__OperatorSetIdProto opset, *opsets = &opset;
+    Onnx__OperatorSetIdProto opset, own, *opsets[] = {&opset, &own};
     Onnx__ModelProto model;
     onnx__model_proto__init(&model);
     onnx__operator_set_id_proto__init(&opset);
@@ -266,12 +266,15 @@ static enum status put_model(struct model_output *out, struct exporter *x, Onnx_
     opset.domain = domain;
     opset.has_version = true;
     opset.version = x->f8 ? EXPORT_OPSET_F8 : EXPORT_OPSET;
+    own = opset;
+    own.domain = producer;
+    own.version = 1;
     model.has_ir_version = true;
     model.ir_version = x->f8 ? EXPORT_IR_F8 : EXPORT_IR;
     model.producer_name = producer;
     model.producer_version = version;
-    model.n_opset_import = 1;
-    model.opset_import = &opsets;
+    model.n_opset_import = x->own ? 2 : 1;
+    model.opset_import = opsets;
     TRY(put_message(out, &model.base, err));
     size_t length = onnx__graph_proto__get_packed_size(graph);
     for (size_t k = 0; k < x->tensor_count; k++) {
@@ -335,7 +338,7 @@ static enum status close_output(struct model_output *out, enum status status, st
 enum status onnx_export(const struct graph *g, const char *path,
                         const struct onnx_export_options *options, struct error *err)
 {
-    struct exporter x = {.g = g};
+    struct exporter x = {.g = g, .own = options && options->own};
     struct model_output out = {.path = path};
     Onnx__GraphProto graph;
     for (int v = 0; v < g->value_count; v++)

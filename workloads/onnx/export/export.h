@@ -29,6 +29,7 @@ struct exporter {
     size_t tensor_count, tensor_cap;
     bool *used;           /* per value of g: some node of the file reads it */
     bool f8;              /* some value of g is */
+    bool own;             /* struct onnx_export_options */
     struct graph **inner; /* graphs made for the file, see inner.h */
     size_t inner_count, inner_cap;
 };

@@ -127,6 +127,12 @@ static char **copy_names(struct exporter *x, const char *const *names, int count
     return copy;
 }
 
+/* An operator of ridge's own that no form in ONNX replaces. */
+static bool stands_as_it_is(const struct form *form, const char *op)
+{
+    return form->node && form->node->op->domain && strcmp(op, form->node->op->name) == 0;
+}
+
 enum status export_form(const struct form *form, const char *op, struct error *err)
 {
     struct exporter *x = form->x;
@@ -139,6 +145,8 @@ enum status export_form(const struct form *form, const char *op, struct error *e
         return FAIL_NO_MEMORY(err);
     onnx__node_proto__init(made);
     made->op_type = arena_strdup(&x->arena, op);
+    if (stands_as_it_is(form, op))
+        made->domain = arena_strdup(&x->arena, form->node->op->domain);
     made->name = arena_strdup(&x->arena, form->outputs[0]);
     made->n_input = (size_t)form->input_count;
     made->input = copy_names(x, form->inputs, form->input_count);
