@@ -5,22 +5,26 @@
  * is on text, an oriented box, and to which neighbours it is linked: eight around it and, from
  * the second map on, four in the map before. Linked segments become lines of text. */
 #include "workloads/lib/vision/seglink.h"
+#include "workloads/lib/vision/pages.h"
+#include "workloads/lib/vision/ssd.h"
 #include "workloads/lib/vision/ssd_vgg.h"
-#include "workloads/workload.h"
 
 static const struct param params[] = {
     {"height", "1280", NULL, "of the image"},
     {"width", "768", NULL, "of the image"},
+    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 
-static void feature_maps(struct graph *g, int image, int maps[SEGLINK_LAYERS])
+static void feature_maps(struct graph *g, int image, int64_t thin, int maps[SEGLINK_LAYERS])
 {
-    ssd_vgg_trunk(g, image, 1, maps); /* conv4_3, normalised; fc7 */
-    maps[2] = ssd_extra(g, maps[1], 8, 256, .out = 512, .kernel = 3, .stride = 2, .same = true);
-    maps[3] = ssd_extra(g, maps[2], 9, 128, .out = 256, .kernel = 3, .stride = 2, .same = true);
-    maps[4] = ssd_extra(g, maps[3], 10, 128, .out = 256, .kernel = 3, .stride = 2, .same = true);
-    maps[5] = relu(g, conv2d(g, maps[4], .name = "conv11", .out = 256, .kernel = 3, .stride = 2,
+    int64_t few = 128 / thin, many = 256 / thin;
+    ssd_vgg_trunk(g, image, thin, maps); /* conv4_3, normalised; fc7 */
+    maps[2] =
+        ssd_extra(g, maps[1], 8, many, .out = 2 * many, .kernel = 3, .stride = 2, .same = true);
+    maps[3] = ssd_extra(g, maps[2], 9, few, .out = many, .kernel = 3, .stride = 2, .same = true);
+    maps[4] = ssd_extra(g, maps[3], 10, few, .out = many, .kernel = 3, .stride = 2, .same = true);
+    maps[5] = relu(g, conv2d(g, maps[4], .name = "conv11", .out = many, .kernel = 3, .stride = 2,
                              .same = true, .bias = true));
 }
 
@@ -44,7 +48,9 @@ static void detect(struct graph *g, const int *maps, struct seglink *net)
         struct conv2d c = {.kernel = 3, .pad = 1, .bias = true};
         c.name = name_of(g, "det_%d.conv_cls", l + 1);
         c.out = 2;
-        c.gain = l == 0 ? 3 : 1; /* else no cell of this map, the calmest, would be sure of text */
+        c.gain = l == 0 && !g->training
+                     ? 3
+                     : 1; /* else no cell of this map, the calmest, would be sure of text */
         segments[l] = predict(g, maps[l], &c, net->batch, 2);
         c.name = name_of(g, "det_%d.conv_lnk", l + 1);
         c.out = 2 * layer->links;
@@ -59,22 +65,71 @@ static void detect(struct graph *g, const int *maps, struct seglink *net)
     net->offsets = concat(g, 1, SEGLINK_LAYERS, offsets);
 }
 
-static void build(struct graph *g, const struct workload_config *config)
+/* What is said of an image of these sizes, made of the input "image". */
+static struct seglink network(struct graph *g, const struct workload_config *config)
 {
     struct seglink net = {.batch = config->batch,
                           .height = config_int(config, "height"),
                           .width = config_int(config, "width")};
-    int maps[SEGLINK_LAYERS], outputs[2];
+    int maps[SEGLINK_LAYERS];
     int x = graph_input(g, "image", DTYPE_F32, shape_of(net.batch, 3, net.height, net.width),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    feature_maps(g, x, maps);
+    feature_maps(g, x, config_int(config, "thin"), maps);
     detect(g, maps, &net);
-    seglink_decode(g, &net, outputs);
+    return net;
+}
+
+static void find_lines(struct graph *g, const struct seglink *net)
+{
+    int outputs[2];
+    seglink_decode(g, net, outputs);
     graph_rename(g, outputs[0], "boxes");
     graph_rename(g, outputs[1], "counts");
     graph_output(g, outputs[0]);
     graph_output(g, outputs[1]);
 }
+
+static void build(struct graph *g, const struct workload_config *config)
+{
+    struct seglink net = network(g, config);
+    find_lines(g, &net);
+}
+
+static void build_loss(struct graph *g, const struct workload_config *config)
+{
+    struct seglink net = network(g, config);
+    int loss = seglink_loss(g, &net);
+    graph_rename(g, loss, "loss");
+    graph_output(g, loss);
+    if (!g->training)
+        find_lines(g, &net);
+}
+
+static const struct recipe recipe = {
+    .optimiser = "momentum",
+    .attrs = {{.name = "momentum", .kind = ATTR_FLOAT, .f = 0.9}},
+    .decay = 5e-4,
+    .schedule = {.kind = SCHEDULE_TABLE,
+                 .rate = 5e-4,
+                 .at = {10000, 20000, 60000, 75000, 90000},
+                 .scale = {0.64, 0.8, 1, 0.1, 0.01, 1},
+                 .steps = 1000},
+    .source = "Shi et al., CVPR 2017; AI Matrix SegLink (TensorFlow)",
+};
+
+static const struct training training = {
+    .build = build_loss,
+    .recipe = &recipe,
+    .fill = pages_fill,
+    .quality = &quality_words,
+    .answers = "boxes",
+    .targets = "words",
+    .lesson = PAGES_LESSON,
+    .tiny = "height=128,width=128,thin=8",
+    .tiny_batch = 4,
+    .tiny_rate = 0.0005,
+    .tiny_steps = 120,
+};
 
 REGISTER(workload, seglink) = {
     .name = "seglink",
@@ -86,4 +141,5 @@ REGISTER(workload, seglink) = {
     .table1_batch = 8,
     .batch = 1,
     .build = build,
+    .training = &training,
 };

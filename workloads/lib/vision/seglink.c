@@ -74,27 +74,22 @@ static void anchor_table(const struct seglink *net, float *centres, float *sizes
     }
 }
 
-struct tables {
-    int64_t cells;
-    int edges, centres, sizes;
-};
-
-static struct tables tables_of(struct graph *g, const struct seglink *net)
+struct seglink_tables seglink_tables(struct graph *g, const struct seglink *net)
 {
-    struct tables t = {.edges = NONE, .centres = NONE, .sizes = NONE};
-    int64_t links = 0;
+    struct seglink_tables t = {.edges = NONE, .centres = NONE, .sizes = NONE};
     for (int l = 0; l < SEGLINK_LAYERS; l++) {
         t.cells += cells_of(&net->layers[l]);
-        links += cells_of(&net->layers[l]) * net->layers[l].links;
+        t.links += cells_of(&net->layers[l]) * net->layers[l].links;
     }
-    int64_t *edges = arena_array(&g->arena, (size_t)links * 2 + 1, sizeof(*edges));
+    int64_t *edges = arena_array(&g->arena, (size_t)t.links * 2 + 1, sizeof(*edges));
     float *centres = arena_array(&g->arena, (size_t)t.cells * 2 + 1, sizeof(*centres));
     float *sizes = arena_array(&g->arena, (size_t)t.cells * 2 + 1, sizeof(*sizes));
     if (!edges || !centres || !sizes)
         return t; /* graph_node reports the missing inputs */
-    links = edge_list(net, edges);
+    t.links = edge_list(net, edges);
+    t.edge = edges;
     anchor_table(net, centres, sizes);
-    t.edges = graph_const(g, "edges", DTYPE_I64, shape_of(links, 2), edges);
+    t.edges = graph_const(g, "edges", DTYPE_I64, shape_of(t.links, 2), edges);
     t.centres = graph_const(g, "cell_centres", DTYPE_F32, shape_of(1, t.cells, 2), centres);
     t.sizes = graph_const(g, "cell_anchors", DTYPE_F32, shape_of(1, t.cells, 2), sizes);
     return t;
@@ -117,7 +112,7 @@ static int passes(struct graph *g, int x, float threshold, int64_t batch)
 }
 
 /* centre = offset x anchor + cell centre, size = exp(offset) x anchor, sine and cosine as read. */
-static int geometry(struct graph *g, int offsets, const struct tables *t)
+static int geometry(struct graph *g, int offsets, const struct seglink_tables *t)
 {
     offsets = mul(g, offsets, graph_const_f32(g, 0.1f));
     int centre = add(g, mul(g, columns(g, offsets, 0, 2), t->sizes), t->centres);
@@ -128,7 +123,7 @@ static int geometry(struct graph *g, int offsets, const struct tables *t)
 
 void seglink_decode(struct graph *g, const struct seglink *net, int outputs[2])
 {
-    struct tables t = tables_of(g, net);
+    struct seglink_tables t = seglink_tables(g, net);
     int active = passes(g, net->segments, 0.9f, net->batch);
     int linked = passes(g, net->links, 0.7f, net->batch);
     int segments = geometry(g, net->offsets, &t);

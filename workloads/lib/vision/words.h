@@ -6,8 +6,9 @@
 #define WORKLOADS_LIB_WORDS_H
 
 #include "workloads/lib/lessons.h"
+#include "workloads/lib/vision/letters.h"
 
-enum { WORDS_SYMBOLS = 36 }; /* 0 to 9, then A to Z */
+enum { WORDS_SYMBOLS = LETTERS_SYMBOLS };
 
 #define WORDS_LESSON "which word of letters and digits an image shows"
 
