@@ -14,6 +14,7 @@ struct pass_row {
 static const struct pass_row rows[] = {
     {"normalise", pass_normalise, true, false, true},
     {"absorb_f8", pass_absorb_f8, true, true, false}, /* before constant factors become wide */
+    {"share_product", pass_share_product, false, false, true},
     {"fold_constants", pass_fold_constants, false, false, false},
     {"turn_conv_transpose", pass_turn_conv_transpose, false, false, false},
     {"fold_batch_norm", pass_fold_batch_norm, false, false, false},

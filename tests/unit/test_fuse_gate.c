@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The gradient of a ReLU behind a batch normalisation: the pass, and that it computes the same. */
+#include <string.h>
+
+#include "engine/compile/passes/rewrite.h"
+#include "engine/reference/reference.h"
+#include "engine/train/autodiff.h"
+#include "tests/lib/unit.h"
+#include "workloads/lib/layers.h"
+#include "workloads/lib/losses.h"
+
+enum { BY = 2, RESULTS_MAX = 8 };
+
+/* Gradients by x and the scale of the mean square of relu(norm(x)); residual: of relu(norm(x) + x),
+ * whose gradient the norm does not see alone. */
+static struct graph *norm_graph(bool residual)
+{
+    struct graph *g = graph_new("norm");
+    g->training = true;
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(3, 5, 4, 6),
+                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    int norm = batch_norm(g, x, "norm", 1e-3, 1.0);
+    norm = residual ? add(g, norm, x) : norm;
+    int y = relu(g, norm);
+    int loss = mean_of(g, mul(g, y, y)), of[BY];
+    int by[BY] = {x, graph_find_value(g, "norm.weight")};
+    struct error err = {0};
+    graph_output(g, loss);
+    assert_int_not_equal(by[1], NONE);
+    if (autodiff(g, loss, NONE, BY, by, of, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    for (int k = 0; k < BY; k++)
+        graph_output(g, of[k]);
+    return g;
+}
+
+static int count_ops(const struct graph *g, const char *op)
+{
+    int count = 0;
+    for (int n = 0; n < g->node_count; n++)
+        count += strcmp(g->nodes[n].op->name, op) == 0;
+    return count;
+}
+
+static void results_of(const struct graph *g, struct ref_tensor *results)
+{
+    struct error err = {0};
+    if (graph_check(g, &err) != STATUS_OK || reference_run(g, NULL, results, NULL, &err))
+        fail_msg("%s", err.message);
+}
+
+TEST(the_gate_joins_the_norm)
+{
+    for (int residual = 0; residual < 2; residual++) {
+        struct graph *g = norm_graph(residual);
+        struct ref_tensor before[RESULTS_MAX] = {0}, after[RESULTS_MAX] = {0};
+        struct error err = {0};
+        assert_int_equal(count_ops(g, "Function"), 1);
+        assert_in_range(g->output_count, 1 + BY, RESULTS_MAX);
+        results_of(g, before);
+        assert_int_equal(pass_fuse_gate(g, &err), STATUS_OK);
+        graph_compact(g);
+        results_of(g, after);
+        assert_int_equal(count_ops(g, "Function"), residual);
+        for (int k = 0; k < g->output_count; k++) {
+            assert_true(ref_rel_error(&after[k], &before[k]) <= 1e-12);
+            ref_release(&before[k]);
+            ref_release(&after[k]);
+        }
+        graph_free(g);
+    }
+}

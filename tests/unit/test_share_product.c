@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products of concatenations, part by part: what the pass leaves, and that it computes the same. */
+#include <string.h>
+
+#include "engine/compile/passes/rewrite.h"
+#include "engine/reference/reference.h"
+#include "tests/lib/unit.h"
+#include "workloads/lib/layers.h"
+
+enum { BATCH = 3, STEPS = 7, WIDTH = 5 };
+
+static int input(struct graph *g, const char *name, struct shape shape)
+{
+    return graph_input(g, name, DTYPE_F32, shape,
+                       (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+}
+
+static int product(struct graph *g, int x, int64_t depth)
+{
+    int w = graph_param(g, "w", DTYPE_F32, shape_of(depth, 11),
+                        (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1});
+    return graph_node(g, "MatMul", "product", INPUTS(x, w), NO_ATTRS);
+}
+
+/* What attention over a history compares: a query with each step of it. turned: step - query. */
+static struct graph *attention_graph(bool turned)
+{
+    struct graph *g = graph_new("attention");
+    int history = input(g, "history", shape_of(BATCH, STEPS, WIDTH));
+    int query = input(g, "query", shape_of(BATCH, 1, WIDTH));
+    int all = graph_const_i64(g, 3, (const int64_t[]){BATCH, STEPS, WIDTH});
+    query = graph_node(g, "Expand", NULL, INPUTS(query, all), NO_ATTRS);
+    int from = turned ? history : query, what = turned ? query : history;
+    int difference = graph_node(g, "Sub", NULL, INPUTS(from, what), NO_ATTRS);
+    int parts[] = {query, history, difference, mul(g, query, history)};
+    graph_output(g, product(g, concat(g, -1, 4, parts), (int64_t)4 * WIDTH));
+    return g;
+}
+
+static int count_ops(const struct graph *g, const char *op)
+{
+    int count = 0;
+    for (int n = 0; n < g->node_count; n++)
+        count += strcmp(g->nodes[n].op->name, op) == 0;
+    return count;
+}
+
+static struct ref_tensor result_of(const struct graph *g)
+{
+    struct error err = {0};
+    struct ref_tensor result = {0};
+    if (graph_check(g, &err) != STATUS_OK || reference_run(g, NULL, &result, NULL, &err))
+        fail_msg("%s", err.message);
+    return result;
+}
+
+static void rewrite(struct graph *g)
+{
+    struct error err = {0};
+    if (pass_share_product(g, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    graph_compact(g);
+}
+
+TEST(a_query_is_multiplied_once)
+{
+    for (int turned = 0; turned < 2; turned++) {
+        struct graph *g = attention_graph(turned);
+        struct ref_tensor before = result_of(g);
+        rewrite(g);
+        struct ref_tensor after = result_of(g);
+        assert_int_equal(count_ops(g, "Concat"), 0);
+        assert_int_equal(count_ops(g, "MatMul"), 3); /* query, history, query * history */
+        assert_true(ref_rel_error(&after, &before) <= 1e-12);
+        ref_release(&before);
+        ref_release(&after);
+        graph_free(g);
+    }
+}
+
+/* Nothing would be saved, or what is concatenated is wanted elsewhere, too. */
+TEST(other_concatenations_stay)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct graph *g = graph_new("other");
+        int a = input(g, "a", shape_of(BATCH, STEPS, WIDTH));
+        int b = kind ? sigmoid(g, a) : input(g, "b", shape_of(BATCH, STEPS, WIDTH));
+        int difference = graph_node(g, "Sub", NULL, INPUTS(a, b), NO_ATTRS);
+        int parts[] = {a, b, kind ? difference : mul(g, a, b)};
+        int x = concat(g, 2, 3, parts);
+        graph_output(g, product(g, x, (int64_t)3 * WIDTH));
+        if (kind)
+            graph_output(g, x);
+        rewrite(g);
+        assert_int_equal(count_ops(g, "Concat"), 1);
+        assert_int_equal(count_ops(g, "MatMul"), 1);
+        graph_free(g);
+    }
+}
