@@ -13,6 +13,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 1)
 WITH_ONEDNN   ?= auto
 WITH_OPENBLAS ?= auto
 WITH_PAPI     ?= auto
+WITH_JPEG     ?= auto
 WITH_CUDA     ?= auto
 WITH_CUBLASLT ?= auto
 WITH_CUDNN    ?= auto
@@ -68,7 +69,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI CUDA CUBLASLT CUDNN CUPTI OPENMPI MPICH
+FEATURES := ONEDNN OPENBLAS PAPI JPEG CUDA CUBLASLT CUDNN CUPTI OPENMPI MPICH
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -85,6 +86,11 @@ HEADER_PAPI      := papi.h
 CALL_PAPI        := PAPI_strerror(0)[0]
 LIBS_PAPI        := -lpapi
 PACKAGE_PAPI     := libpapi-dev
+PLUGIN_JPEG      := jpeg
+HEADER_JPEG      := jpeglib.h
+CALL_JPEG        := jpeg_std_error(0)
+LIBS_JPEG        := -include stdio.h -ljpeg
+PACKAGE_JPEG     := libjpeg-dev
 # The toolkit's folder: nvcc's, or what pip made of it.
 PIP_CUDA  := $(wildcard $(foreach p,$(VIRTUAL_ENV) $(HOME)/.local /usr/local /usr,\
                $p/lib/python3*/site-packages/nvidia/* $p/lib/python3*/dist-packages/nvidia/*))
@@ -199,7 +205,7 @@ features: $(B)/gen/features.mk
 # ---- 3. sources ----
 DIRS := base $(addprefix base/,system numbers text) \
         $(addprefix engine/,graph ops/lib ops/compute ops/family ops reference run run/devices compile/passes compile train) \
-        $(addprefix workloads/,lib lib/vision data onnx onnx/import onnx/export vision recommendation language micro synthetic) \
+        $(addprefix workloads/,lib lib/vision data data/formats onnx onnx/import onnx/export vision recommendation language micro synthetic) \
         workloads results results/formats profilers profilers/lib collective collective/algorithms collective/backends plots \
         $(addprefix harness/,machine suite watch roofs measure model train cli scale campaign compare turns bench cmd)
 SRC        := $(sort $(wildcard $(addsuffix /*.c,$(DIRS))))
@@ -217,7 +223,8 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) \
                 $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so)) \
-                $(foreach f,OPENMPI MPICH,$(if $(HAVE_$f),$(B)/plugins/collective/$(PLUGIN_$f).so))
+                $(foreach f,OPENMPI MPICH,$(if $(HAVE_$f),$(B)/plugins/collective/$(PLUGIN_$f).so)) \
+                $(if $(HAVE_JPEG),$(B)/plugins/data/jpeg.so)
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
@@ -256,10 +263,11 @@ LIST_format   := $(call names,results/formats)
 LIST_profiler := $(call names,profilers)
 LIST_algorithm := $(call names,collective/algorithms)
 LIST_backend := $(call names,collective/backends)
+LIST_data_format := $(call names,workloads/data/formats)
 $(foreach f,$(FEATURES),$(eval LIST_$(PLUGIN_$f) := $(call names,engine/kernels/$(PLUGIN_$f))))
 LIST_cuda_roof := $(call names,engine/kernels/cuda/roofs)
 LIST_provider := $(sort $(filter-out cpu lib,$(notdir $(wildcard engine/kernels/*))))
-LISTS := provider cuda_roof op device kernel workload command format profiler algorithm backend $(foreach f,$(FEATURES),$(PLUGIN_$f))
+LISTS := provider cuda_roof op device kernel workload command format profiler algorithm backend data_format $(foreach f,$(FEATURES),$(PLUGIN_$f))
 GEN := $(LISTS:%=$(B)/gen/%_list.inc) $(B)/gen/onnx.pb-c.h \
        $(B)/gen/absent_plugins.inc
 
@@ -344,6 +352,7 @@ $(B)/plugins/$(1).so: $$(patsubst %.c,$(B)/pic/%.o,$$(wildcard $(2)/*.c $(2)/lib
 endef
 $(foreach f,$(FEATURES),$(eval $(call plugin_rule,$(PLUGIN_$f),engine/kernels/$(PLUGIN_$f),$(LIBS_$f))))
 $(eval $(call plugin_rule,profilers/papi,profilers/plugins/papi,$(LIBS_PAPI)))
+$(eval $(call plugin_rule,data/jpeg,workloads/data/jpeg,$(LIBS_JPEG)))
 $(eval $(call plugin_rule,profilers/cupti,profilers/plugins/cupti,-ldl))
 # What backends behind plug-ins link of collective/.
 COLLECTIVE_LIB := $(addprefix collective/,message.c combine.c half_x86.c) base/system/clock.c

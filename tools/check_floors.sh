@@ -21,11 +21,11 @@ BEGIN {
     rank_all(18, "engine/kernels/cuda engine/kernels/cublaslt engine/kernels/cudnn")
     n = split("compile/passes compile train", names, " ")
     for (k = 1; k <= n; k++) rank["engine/" names[k]] = 18 + k
-    n = split("/onnx /onnx/import /onnx/export . /lib /lib/vision /data", names, " ")
+    n = split("/onnx /onnx/import /onnx/export . /lib /lib/vision /data /data/formats", names, " ")
     for (k = 1; k <= n; k++) rank["workloads" (names[k] == "." ? "" : names[k])] = 22 + k
     n = split("vision recommendation language micro synthetic", names, " ")
-    for (k = 1; k <= n; k++) rank["workloads/" names[k]] = 30
-    rank_all(30, "profilers collective plots")
+    for (k = 1; k <= n; k++) rank["workloads/" names[k]] = 31
+    rank_all(31, "profilers collective plots")
     n = split("machine suite watch roofs measure model train cli scale campaign compare turns bench cmd", names, " ")
     for (k = 1; k <= n; k++) rank["harness/" names[k]] = 40 + k
     rank_all(60, "tests")

@@ -57,22 +57,34 @@ static double auc(const struct judged *j)
     return pairs > 0 ? (ranks - 0.5 * positives * (positives + 1)) / pairs : (double)NAN;
 }
 
-static double accuracy(const struct judged *j)
+/* The share of rows whose true class is among the `best` largest answers. Where answers are equal
+ * the first class is taken for the largest. */
+static double share_of_best(const struct judged *j, int64_t best)
 {
     int64_t right = 0, asked = 0, count = j->target_count;
     int64_t width = count ? j->answer_count / count : 0;
     for (int64_t k = 0; k < count; k++) {
         const float *row = j->answers + k * width;
-        int64_t best = 0;
-        for (int64_t c = 1; c < width; c++)
-            if (row[c] > row[best])
-                best = c;
         int64_t target = j->target_type == DTYPE_I64 ? ((const int64_t *)j->targets)[k]
                                                      : ((const int32_t *)j->targets)[k];
-        right += best == target;
+        int64_t above = 0;
+        bool known = target >= 0 && target < width && !isnan(row[target]);
+        for (int64_t c = 0; known && c < width; c++)
+            above += row[c] > row[target] || (c < target && row[c] == row[target]);
+        right += known && above < best;
         asked += target >= 0;
     }
     return asked ? (double)right / (double)asked : (double)NAN;
+}
+
+static double accuracy(const struct judged *j)
+{
+    return share_of_best(j, 1);
+}
+
+static double top_5(const struct judged *j)
+{
+    return share_of_best(j, 5);
 }
 
 static double share(const struct judged *j)
@@ -84,5 +96,7 @@ static double share(const struct judged *j)
 }
 
 const struct quality quality_auc = {.name = "AUC", .of = auc};
-const struct quality quality_accuracy = {.name = "accuracy", .of = accuracy};
+const struct quality quality_top_5 = {.name = "top-5", .of = top_5};
+const struct quality quality_accuracy = {
+    .name = "accuracy", .of = accuracy, .also = &quality_top_5};
 const struct quality quality_share = {.name = "accuracy", .of = share};

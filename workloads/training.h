@@ -36,11 +36,13 @@ struct judged {
 struct quality {
     const char *name; /* "AUC" */
     double (*of)(const struct judged *judged);
+    const struct quality *also; /* a second one, of the same answers; NULL: none */
 };
 
 extern const struct quality quality_auc; /* floats that say 0 or 1; one answer each */
 extern const struct quality
     quality_accuracy; /* integers: of a row's answers the largest; below 0: not asked */
+extern const struct quality quality_top_5; /* the same, of the five largest */
 extern const struct quality quality_share; /* answers that say themselves how many are right */
 
 struct training {

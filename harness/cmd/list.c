@@ -14,6 +14,7 @@
 #include "harness/cli/command.h"
 #include "harness/compare/list_stored.h"
 #include "results/store.h"
+#include "workloads/data/data.h"
 #include "workloads/workload.h"
 
 struct list_options {
@@ -238,6 +239,28 @@ static void plugins_table(struct table *t)
     }
 }
 
+/* ---- formats of data ---- */
+
+static void data_json(struct json *json)
+{
+    for (int k = 0; k < data_format_count(); k++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", data_format_at(k)->name);
+        json_text(json, "files", data_format_at(k)->summary);
+        json_close(json);
+    }
+}
+
+static void data_table(struct table *t)
+{
+    table_column(t, "format", TABLE_LEFT);
+    table_column(t, "files", TABLE_LEFT);
+    for (int k = 0; k < data_format_count(); k++) {
+        table_cell(t, "%s", data_format_at(k)->name);
+        table_cell(t, "%s", data_format_at(k)->summary);
+    }
+}
+
 /* ---- the command ---- */
 
 struct catalogue {
@@ -251,6 +274,7 @@ static const struct catalogue catalogues[] = {
     {"ops", ops_json, ops_table},
     {"kernels", kernels_json, kernels_table},
     {"plugins", plugins_json, plugins_table},
+    {"data", data_json, data_table},
 };
 
 static const struct catalogue *catalogue_find(const char *name)
@@ -280,7 +304,7 @@ static int list_main(int word_count, char **words, const void *values)
     if (!catalogue || word_count > 1) {
         fprintf(stderr,
                 "ridge list: \"%s\" is none of workloads, suites, runs, baselines, ops, kernels, "
-                "plugins\n",
+                "plugins, data\n",
                 words[word_count - 1]);
         return EXIT_USAGE;
     }
@@ -302,14 +326,15 @@ static int list_main(int word_count, char **words, const void *values)
 
 REGISTER(command, list) = {
     .name = "list",
-    .summary = "list workloads, suites, stored runs, baselines, operators, kernels or plug-ins",
-    .usage = "[workloads|suites|runs|baselines|ops|kernels|plugins] [--json]",
+    .summary = "list workloads, suites, stored runs, baselines, operators, kernels, plug-ins or "
+               "formats of data",
+    .usage = "[workloads|suites|runs|baselines|ops|kernels|plugins|data] [--json]",
     .help =
         "A workload runs as NAME or with other parameters as NAME:param=value,param=value.\n"
         "\"Table I\" is the batch of that table in the AI Matrix paper, - where it has no row.\n"
         "JSON: precision lists what some device computes in, precision_cpu what CPUs compute in.\n"
         "Runs are those of the database, the latest first; the points of runs are listed by\n"
-        "`ridge history`.\n",
+        "`ridge history`. Data are what `ridge train --data` reads.\n",
     .options = options,
     .values_size = sizeof(struct list_options),
     .main = list_main,

@@ -13,14 +13,15 @@
 #include "base/text/table.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
+#include "harness/train/dawnbench.h"
 #include "harness/train/trainer.h"
 #include "harness/watch/interrupt.h"
 
 struct train_options_given {
     struct model_options model;
-    const char *optimiser, *save, *resume;
-    int64_t steps, seed, eval_every, save_every;
-    double rate;
+    const char *optimiser, *save, *resume, *data, *sizes, *tsv;
+    int64_t steps, seed, eval_every, save_every, epochs, reader_threads;
+    double rate, read_limit, until, price;
     bool tiny, json;
 };
 
@@ -43,6 +44,23 @@ static const struct option options[] = {
      "and every N steps"},
     {"resume", 0, OPTION_TEXT, offsetof(struct train_options_given, resume), "FILE",
      "goes on from a checkpoint, as if the training had never stopped"},
+    {"data", 0, OPTION_TEXT, offsetof(struct train_options_given, data), "PATH",
+     "learn from files, of a format that their names tell, or as FORMAT:PATH; see `ridge list "
+     "data`"},
+    {"epochs", 0, OPTION_COUNT, offsetof(struct train_options_given, epochs), "N",
+     "passes over the data, in place of --steps"},
+    {"reader-threads", 0, OPTION_THREADS, offsetof(struct train_options_given, reader_threads), "N",
+     "that read samples ahead (default 1); the samples are the same"},
+    {"read-limit", 0, OPTION_FLOAT, offsetof(struct train_options_given, read_limit), "MB/s",
+     "read no faster than that, as if from a remote disk"},
+    {"sizes", 0, OPTION_TEXT, offsetof(struct train_options_given, sizes), "LIST",
+     "images that grow: 128:10,192:10,224:5 is a size and its epochs, or steps without --data"},
+    {"until", 0, OPTION_FLOAT, offsetof(struct train_options_given, until), "QUALITY",
+     "end once held-out samples are judged so well: 0.93; judged after each epoch"},
+    {"price", 0, OPTION_FLOAT, offsetof(struct train_options_given, price), "X",
+     "of the machine in dollars per hour: the summary says what the training cost"},
+    {"tsv", 0, OPTION_TEXT, offsetof(struct train_options_given, tsv), "FILE",
+     "time to accuracy in the form that DAWNBench takes"},
     {"json", 0, OPTION_FLAG, offsetof(struct train_options_given, json), NULL, "machine-readable"},
     MODEL_OPTIONS(struct train_options_given),
     {.name = NULL},
@@ -76,6 +94,29 @@ static enum status take_optimiser(const char *name, struct recipe *recipe, struc
                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
+/* Where samples come from, and until when. */
+static enum status take_data(const struct train_options_given *o, struct train_job *job,
+                             struct error *err)
+{
+    if (o->read_limit < 0 || o->price < 0 || o->until < 0)
+        return FAIL(err, STATUS_FAILED, "--read-limit, --price and --until must be positive");
+    if ((o->epochs || o->sizes) && o->steps)
+        return FAIL(err, STATUS_FAILED, "--steps and --%s contradict each other",
+                    o->epochs ? "epochs" : "sizes");
+    if (o->epochs && o->sizes)
+        return FAIL(err, STATUS_FAILED, "--sizes says itself how long each size is trained");
+    if (o->tsv)
+        TRY(output_check(o->tsv, err));
+    job->data = o->data;
+    job->epochs = o->epochs;
+    job->reader_threads = (int)o->reader_threads;
+    job->read_limit = o->read_limit * 1e6;
+    job->eval_epochs = o->until > 0 || o->tsv;
+    if (o->until > 0)
+        job->until = o->until;
+    return o->sizes ? train_sizes_parse(o->sizes, job, err) : STATUS_OK;
+}
+
 static enum status make_job(const char *spec, const struct train_options_given *o,
                             struct train_job *job, char **owned, struct error *err)
 {
@@ -102,6 +143,7 @@ static enum status make_job(const char *spec, const struct train_options_given *
         job->recipe.schedule.steps = o->steps;
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;
+    TRY(take_data(o, job, err));
     return take_optimiser(o->optimiser, &job->recipe, err);
 }
 
@@ -111,7 +153,7 @@ struct show {
     bool terminal;
     uint64_t shown_ns;
     int judged; /* that were printed */
-    const struct training *training;
+    const struct quality *quality;
 };
 
 /* Mean over the last tenth of the steps: a single batch's is noisy. */
@@ -130,11 +172,15 @@ static double samples_per_s(const struct train_result *r)
                       : (double)NAN;
 }
 
-static void print_judgement(FILE *stream, const struct training *t, const struct train_judgement *j)
+/* "loss 0.31, accuracy 0.9312, top-5 0.9981" */
+static void describe(const struct quality *q, const struct train_judgement *j, char *text,
+                     size_t size)
 {
-    fprintf(stream, "loss %.4g", j->loss);
-    if (t->quality && !isnan(j->quality))
-        fprintf(stream, ", %s %.4f", t->quality->name, j->quality);
+    size_t used = (size_t)snprintf(text, size, "loss %.4g", j->loss);
+    if (q && !isnan(j->quality) && used < size)
+        used += (size_t)snprintf(text + used, size - used, ", %s %.4f", q->name, j->quality);
+    if (q && q->also && !isnan(j->also) && used < size)
+        snprintf(text + used, size - used, ", %s %.4f", q->also->name, j->also);
 }
 
 /* Ten times a second on a terminal, elsewhere a line for every tenth of the training. */
@@ -156,10 +202,10 @@ static bool on_step(void *context, const struct train_progress *p)
     const struct train_result *r = p->so_far;
     if (s->judged < r->judged_count) {
         const struct train_judgement *j = &r->judged[s->judged++];
-        fprintf(stderr, "%sstep %lld, held out: ", s->terminal ? "\r\033[K" : "",
-                (long long)j->step);
-        print_judgement(stderr, s->training, j);
-        fputc('\n', stderr);
+        char text[120];
+        describe(s->quality, j, text, sizeof(text));
+        fprintf(stderr, "%sstep %lld, held out: %s\n", s->terminal ? "\r\033[K" : "",
+                (long long)j->step, text);
     }
     if (is_due(s, p)) {
         double each = (double)r->time_ns * 1e-9 / (double)(r->steps - r->first);
@@ -175,15 +221,55 @@ static bool on_step(void *context, const struct train_progress *p)
 
 /* ---- what it came to ---- */
 
-static void print_text(const struct train_job *job, const struct training *t,
-                       const struct train_result *r)
+struct trained {
+    const struct train_job *job;
+    const struct train_options_given *given;
+    const struct training *training;
+    const struct quality *quality;
+    const struct data_place *place;
+    const struct data_set *data;
+    int64_t steps; /* wanted */
+};
+
+/* Dollars. */
+static double cost_of(const struct train_options_given *o, const struct train_result *r)
+{
+    return o->price * (double)r->time_ns * 1e-9 / 3600;
+}
+
+static void print_data(struct table *table, const struct trained *of)
+{
+    const struct data_format *format = of->place->format;
+    table_cell(table, format ? "data" : "learnt");
+    if (of->data)
+        table_cell(table, "%s: %lld samples, %lld held out", format->name,
+                   (long long)of->data->count[DATA_LEARNT],
+                   (long long)of->data->count[DATA_HELD_OUT]);
+    else
+        table_cell(table, "%s", format ? format->name : of->training->lesson);
+}
+
+static void print_input(struct table *table, const struct train_result *r)
+{
+    double wait = train_input_wait(r), time_s = (double)r->time_ns * 1e-9;
+    table_cell(table, "waiting for input");
+    table_cell(table, "%.1f %%%s", 100 * (time_s > 0 ? wait : 0),
+               wait > TRAIN_INPUT_BOUND ? ": input is what limits this training" : "");
+    if (r->epoch_samples) {
+        table_cell(table, "read");
+        table_cell(table, "%.4g MB, %.4g MB/s", (double)r->read_bytes * 1e-6,
+                   (double)r->read_bytes * 1e-6 / time_s);
+    }
+}
+
+static void print_text(const struct trained *of, const struct train_result *r)
 {
     struct table table = {.incomplete = false};
+    const struct train_job *job = of->job;
     double step_ms = (double)r->time_ns * 1e-6 / (double)(r->steps - r->first);
     table_column(&table, "", TABLE_LEFT);
     table_column(&table, job->spec, TABLE_LEFT);
-    table_cell(&table, "learnt");
-    table_cell(&table, "%s", t->lesson);
+    print_data(&table, of);
     table_cell(&table, "optimiser");
     table_cell(&table, "%s, rate %g", job->recipe.optimiser, job->recipe.schedule.rate);
     table_cell(&table, "steps");
@@ -194,18 +280,23 @@ static void print_text(const struct train_job *job, const struct training *t,
     table_cell(&table, "last loss");
     table_cell(&table, "%.4g (mean of the last tenth of the steps)", last_loss(r));
     for (int k = 0; k < r->judged_count; k++) {
+        char text[120];
+        describe(of->quality, &r->judged[k], text, sizeof(text));
         table_cell(&table, "held out, step %lld", (long long)r->judged[k].step);
-        if (t->quality && !isnan(r->judged[k].quality))
-            table_cell(&table, "loss %.4g, %s %.4f", r->judged[k].loss, t->quality->name,
-                       r->judged[k].quality);
-        else
-            table_cell(&table, "loss %.4g", r->judged[k].loss);
+        table_cell(&table, "%s", text);
     }
     table_cell(&table, "mean step");
     table_cell(&table, "%.4g ms, %.4g samples/s", step_ms, samples_per_s(r));
-    table_cell(&table, "waiting for input");
-    table_cell(&table, "%.1f %%",
-               100 * (double)r->waited_ns / (double)(r->time_ns ? r->time_ns : 1));
+    print_input(&table, r);
+    if (of->given->until > 0) {
+        table_cell(&table, "wanted");
+        table_cell(&table, "%g: %s after %.4g s", of->given->until,
+                   r->reached ? "reached" : "not reached", (double)r->time_ns * 1e-9);
+    }
+    if (of->given->price > 0) {
+        table_cell(&table, "cost");
+        table_cell(&table, "$%.4g at $%g per hour", cost_of(of->given, r), of->given->price);
+    }
     table_print(&table, stdout);
     table_release(&table);
 }
@@ -218,58 +309,95 @@ static void print_losses(struct json *json, const struct train_result *r)
     json_close(json);
 }
 
-static void print_json(const struct train_job *job, const struct training *t,
-                       const struct train_result *r)
+static void print_judged(struct json *json, const struct train_result *r)
+{
+    json_open(json, "held_out", '[');
+    for (int k = 0; k < r->judged_count; k++) {
+        json_open(json, NULL, '{');
+        json_int(json, "step", r->judged[k].step);
+        json_number(json, "epoch", r->judged[k].epoch);
+        json_number(json, "time_s", (double)r->judged[k].time_ns * 1e-9);
+        json_number(json, "loss", r->judged[k].loss);
+        json_number(json, "quality", r->judged[k].quality);
+        json_number(json, "quality_also", r->judged[k].also);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void print_json(const struct trained *of, const struct train_result *r)
 {
     struct json json;
+    const struct train_job *job = of->job;
+    const struct quality *q = of->quality;
     json_begin(&json, stdout);
     json_open(&json, NULL, '{');
     json_text(&json, "workload", job->spec);
-    json_text(&json, "lesson", t->lesson);
+    json_text(&json, "lesson", of->place->format ? NULL : of->training->lesson);
+    json_text(&json, "data", of->place->format ? of->place->format->name : NULL);
+    json_int(&json, "epoch_samples", r->epoch_samples);
     json_text(&json, "optimiser", job->recipe.optimiser);
     json_number(&json, "rate", job->recipe.schedule.rate);
     json_int(&json, "seed", (int64_t)job->seed);
     json_int(&json, "batch", r->batch);
     json_int(&json, "first_step", r->first);
     json_int(&json, "steps", r->steps);
-    json_int(&json, "steps_wanted", job->recipe.schedule.steps);
+    json_int(&json, "steps_wanted", of->steps);
     json_number(&json, "loss_first", r->losses[0]);
     json_number(&json, "loss_last", last_loss(r));
-    json_text(&json, "quality", t->quality ? t->quality->name : NULL);
-    json_open(&json, "held_out", '[');
-    for (int k = 0; k < r->judged_count; k++) {
-        json_open(&json, NULL, '{');
-        json_int(&json, "step", r->judged[k].step);
-        json_number(&json, "loss", r->judged[k].loss);
-        json_number(&json, "quality", r->judged[k].quality);
-        json_close(&json);
-    }
-    json_close(&json);
+    json_text(&json, "quality", q ? q->name : NULL);
+    json_text(&json, "quality_also", q && q->also ? q->also->name : NULL);
+    print_judged(&json, r);
+    json_bool(&json, "reached", r->reached);
     json_number(&json, "time_s", (double)r->time_ns * 1e-9);
     json_number(&json, "samples_per_s", samples_per_s(r));
     json_number(&json, "input_wait_s", (double)r->waited_ns * 1e-9);
+    json_number(&json, "input_wait_share", train_input_wait(r));
+    json_int(&json, "read_bytes", r->read_bytes);
+    json_number(&json, "cost_dollars", of->given->price > 0 ? cost_of(of->given, r) : (double)NAN);
     print_losses(&json, r);
     json_close(&json);
 }
 
-static enum status learn(const struct train_job *job, bool as_json, bool *cut_short,
-                         struct error *err)
+static enum status report(const struct trained *of, const struct train_result *r, struct error *err)
+{
+    if (r->steps <= r->first)
+        return STATUS_OK;
+    if (of->given->json)
+        print_json(of, r);
+    else
+        print_text(of, r);
+    return of->given->tsv ? dawnbench_write(of->given->tsv, of->data, of->quality, r, err)
+                          : STATUS_OK;
+}
+
+static enum status learn(const struct train_job *job, const struct train_options_given *o,
+                         bool *cut_short, struct error *err)
 {
     struct trainer *trainer;
     struct train_result result = {.steps = 0};
     struct show show = {.terminal = isatty(STDERR_FILENO)};
     TRY(trainer_open(job, &trainer, err));
-    show.training = trainer_of(trainer);
+    struct trained of = {job,
+                         o,
+                         trainer_of(trainer),
+                         trainer_quality(trainer),
+                         trainer_place(trainer),
+                         trainer_data(trainer),
+                         trainer_steps(trainer)};
+    show.quality = of.quality;
     interrupt_install();
     enum status status = trainer_run(trainer, on_step, &show, &result, err);
     interrupt_restore();
     if (show.terminal)
         fprintf(stderr, "\r\033[K");
-    *cut_short = result.steps < job->recipe.schedule.steps;
-    if (result.steps > result.first && as_json)
-        print_json(job, show.training, &result);
-    else if (result.steps > result.first)
-        print_text(job, show.training, &result);
+    *cut_short = result.steps < of.steps && !result.reached;
+    struct error why;
+    enum status reported = report(&of, &result, &why);
+    if (status == STATUS_OK && reported != STATUS_OK) {
+        status = reported;
+        *err = why;
+    }
     trainer_close(trainer);
     return status;
 }
@@ -287,7 +415,7 @@ static int train_main(int word_count, char **words, const void *values)
     }
     enum status status = make_job(words[0], o, &job, &owned, &err);
     if (status == STATUS_OK)
-        status = learn(&job, o->json, &cut_short, &err);
+        status = learn(&job, o, &cut_short, &err);
     free(owned);
     if (status != STATUS_OK)
         return command_fail(&err);

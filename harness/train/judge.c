@@ -8,19 +8,22 @@
 #include "engine/compile/compile.h"
 #include "harness/train/trainer.h"
 
-/* Held-out samples: this many, in whole batches. */
+/* Held-out samples that are made up: this many, in whole batches. */
 enum { SAMPLES = 2048, BATCHES_MAX = 32 };
 
 struct judge {
     const struct training *training;
+    const struct quality *quality;
+    const struct data_set *data; /* NULL: samples are made up */
     struct graph *graph;
     struct exe *exe, *trained;
     uint64_t seed;
     int64_t batch, batches;
+    int64_t rows;         /* that are judged: the last batch is filled up with the first samples */
     int answers, targets; /* graph output, graph input; NONE: judged by the loss alone */
     float *answer;
     char *target;
-    void **data; /* per graph input */
+    void **inputs; /* per graph input */
 };
 
 static int input_named(const struct graph *g, const char *name)
@@ -49,7 +52,8 @@ static enum status open_quality(struct judge *j, struct error *err)
 {
     const struct graph *g = j->graph;
     j->answers = j->targets = NONE;
-    if (!j->training->quality)
+    j->quality = j->data && j->data->quality ? j->data->quality : j->training->quality;
+    if (!j->quality)
         return STATUS_OK;
     j->answers = output_named(g, j->training->answers);
     j->targets = input_named(g, j->training->targets);
@@ -61,6 +65,15 @@ static enum status open_quality(struct judge *j, struct error *err)
     return j->answer && j->target ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
+static void count_batches(struct judge *j)
+{
+    int64_t samples = j->data ? j->data->count[DATA_HELD_OUT] : SAMPLES;
+    j->batches = (samples + j->batch - 1) / j->batch;
+    if (!j->data && j->batches > BATCHES_MAX)
+        j->batches = BATCHES_MAX;
+    j->rows = j->data ? samples : j->batches * j->batch;
+}
+
 static enum status open_all(struct judge *j, const char *spec, const struct model_options *model,
                             struct error *err)
 {
@@ -70,22 +83,22 @@ static enum status open_all(struct judge *j, const char *spec, const struct mode
     TRY(model_exe_options(model, &options, path, sizeof(path), err));
     options.pool = exe_pool(j->trained);
     TRY(exe_new(j->graph, &options, &j->exe, err));
-    j->data = calloc((size_t)j->graph->input_count + 1, sizeof(*j->data));
-    if (!j->data)
+    j->inputs = calloc((size_t)j->graph->input_count + 1, sizeof(*j->inputs));
+    if (!j->inputs)
         return FAIL_NO_MEMORY(err);
-    j->batches = (SAMPLES + j->batch - 1) / j->batch;
-    j->batches = j->batches > BATCHES_MAX ? BATCHES_MAX : j->batches;
+    count_batches(j);
     return open_quality(j, err);
 }
 
 enum status judge_open(const char *spec, const struct model_options *model, uint64_t seed,
-                       struct exe *trained, struct judge **out, struct error *err)
+                       const struct data_set *data, struct exe *trained, struct judge **out,
+                       struct error *err)
 {
     struct judge *j = calloc(1, sizeof(*j));
     *out = NULL;
     if (!j)
         return FAIL_NO_MEMORY(err);
-    *j = (struct judge){.trained = trained, .seed = seed, .batch = model->batch};
+    *j = (struct judge){.trained = trained, .seed = seed, .batch = model->batch, .data = data};
     enum status status = open_all(j, spec, model, err);
     if (status == STATUS_OK)
         *out = j;
@@ -102,7 +115,7 @@ void judge_close(struct judge *j)
     graph_free(j->graph);
     free(j->answer);
     free(j->target);
-    free(j->data);
+    free(j->inputs);
     free(j);
 }
 
@@ -123,25 +136,37 @@ static enum status copy_states(struct judge *j, struct error *err)
     return STATUS_OK;
 }
 
-static void run_batch(struct judge *j, int64_t index)
+static enum status run_batch(struct judge *j, int64_t index, struct error *err)
 {
     const struct graph *g = j->graph;
     for (int k = 0; k < g->input_count; k++)
-        j->data[k] = batch_gives(g, k) ? exe_input(j->exe, k) : NULL;
+        j->inputs[k] = batch_gives(g, k) ? exe_input(j->exe, k) : NULL;
     struct batch batch = {.graph = g,
-                          .data = j->data,
+                          .data = j->inputs,
                           .seed = j->seed,
                           .first = index * j->batch,
                           .size = j->batch,
                           .held_out = true};
-    j->training->fill(&batch);
+    int64_t bytes = 0;
+    if (j->data)
+        TRY(data_fill(j->data, &batch, 0, j->batch, &bytes, err));
+    else
+        j->training->fill(&batch);
     exe_run(j->exe);
     if (j->answers == NONE)
-        return;
+        return STATUS_OK;
     size_t answer = bytes_of(g, g->outputs[j->answers]);
     size_t target = bytes_of(g, g->inputs[j->targets]);
     memcpy((char *)j->answer + (size_t)index * answer, exe_output(j->exe, j->answers), answer);
-    memcpy(j->target + (size_t)index * target, j->data[j->targets], target);
+    memcpy(j->target + (size_t)index * target, j->inputs[j->targets], target);
+    return STATUS_OK;
+}
+
+/* How many numbers of such a shape per batch belong to samples that are judged. */
+static int64_t judged_of(const struct judge *j, const struct shape *shape)
+{
+    int64_t each = shape_count(shape);
+    return each % j->batch ? each * j->batches : each / j->batch * j->rows;
 }
 
 enum status judge_run(struct judge *j, struct train_judgement *judgement, struct error *err)
@@ -150,12 +175,12 @@ enum status judge_run(struct judge *j, struct train_judgement *judgement, struct
     double sum = 0;
     TRY(copy_states(j, err));
     for (int64_t k = 0; k < j->batches; k++) {
-        run_batch(j, k);
+        TRY(run_batch(j, k, err));
         sum += (double)*(const float *)exe_output(j->exe, 0);
     }
     TRY(exe_status(j->exe, err));
     judgement->loss = sum / (double)j->batches;
-    judgement->quality = (double)NAN;
+    judgement->quality = judgement->also = (double)NAN;
     if (j->answers == NONE)
         return STATUS_OK;
     const struct value *answers = &g->values[g->outputs[j->answers]];
@@ -163,8 +188,15 @@ enum status judge_run(struct judge *j, struct train_judgement *judgement, struct
     struct judged judged = {.answers = j->answer,
                             .targets = j->target,
                             .target_type = targets->dtype,
-                            .answer_count = shape_count(&answers->shape) * j->batches,
-                            .target_count = shape_count(&targets->shape) * j->batches};
-    judgement->quality = j->training->quality->of(&judged);
+                            .answer_count = judged_of(j, &answers->shape),
+                            .target_count = judged_of(j, &targets->shape)};
+    judgement->quality = j->quality->of(&judged);
+    if (j->quality->also)
+        judgement->also = j->quality->also->of(&judged);
     return STATUS_OK;
+}
+
+const struct quality *judge_quality(const struct judge *j)
+{
+    return j->quality;
 }

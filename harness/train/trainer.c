@@ -11,12 +11,20 @@
 #include "engine/run/provider.h"
 #include "engine/train/checkpoint.h"
 #include "harness/train/judge.h"
+#include "harness/train/span.h"
+#include "harness/train/states.h"
+
 #include "workloads/workload.h"
 
-enum { BUFFERS = 4, STEPS_USUAL = 1000 };
+enum { BUFFERS = 4, SPEC_MAX = 1024 };
 
 struct trainer {
     struct train_job job;
+    char spec[SPEC_MAX]; /* of the graph: the job's, with the data set's parameters and the size */
+    int size;            /* of job.sizes that is at work */
+    struct data_place place;
+    struct data_set data;
+    bool has_data; /* samples are read */
     const struct training *training;
     struct graph *graph;
     struct exe *exe;
@@ -24,40 +32,12 @@ struct trainer {
     struct judge *judge;
     struct train_judgement *judged;
     double *losses;
-    int rate; /* graph input */
+    int rate;               /* graph input */
+    uint64_t waited_before; /* of readers of earlier sizes */
+    int64_t read_before;
     struct checkpoint from;
     bool resumed;
 };
-
-/* ---- the job ---- */
-
-enum status train_job_of(const char *spec, bool tiny, struct train_job *job, char **owned_spec,
-                         struct error *err)
-{
-    const struct workload *w = workload_of(spec);
-    const struct training *t = w ? w->training : NULL;
-    *owned_spec = NULL;
-    if (!w && !workload_is_file(spec))
-        return FAIL(err, STATUS_FAILED, "workload \"%s\" is not known; see `ridge list`", spec);
-    if (!t)
-        return UNSUPPORTED(err, "%s is not trained: %s", spec,
-                           w ? "it has no loss" : "a file says nothing of a loss");
-    bool some = strchr(spec, ':') != NULL, more = tiny && t->tiny && *t->tiny;
-    size_t size = strlen(spec) + (more ? strlen(t->tiny) : 0) + 2;
-    *owned_spec = malloc(size);
-    if (!*owned_spec)
-        return FAIL_NO_MEMORY(err);
-    snprintf(*owned_spec, size, "%s%s%s", spec, !more ? "" : some ? "," : ":", more ? t->tiny : "");
-    *job = (struct train_job){.spec = *owned_spec, .recipe = *t->recipe};
-    struct schedule *s = &job->recipe.schedule;
-    s->steps = s->steps > 0 ? s->steps : STEPS_USUAL;
-    if (!tiny)
-        return STATUS_OK;
-    *s = (struct schedule){.kind = SCHEDULE_CONSTANT, .rate = t->tiny_rate, .steps = t->tiny_steps};
-    job->recipe.decay = 0; /* so few steps need none, and few samples bear none */
-    job->model.batch = t->tiny_batch;
-    return STATUS_OK;
-}
 
 /* ---- opening ---- */
 
@@ -76,21 +56,6 @@ static int ranks_of(const struct trainer *t)
     return t->job.model.comm ? t->job.model.comm->ranks : 1;
 }
 
-static enum status open_step(struct trainer *t, struct error *err)
-{
-    const struct train_job *job = &t->job;
-    TRY(workload_open_loss(job->spec, job->model.batch, &t->graph, &t->training, err));
-    struct train_options options = {
-        .ranks = ranks_of(t), .sync_norms = job->sync_norms, .unit_bytes = job->unit_bytes};
-    TRY(train_step(t->graph, &job->recipe, &options, err));
-    seed_weights(t->graph, job->seed);
-    t->rate = NONE;
-    for (int k = 0; k < t->graph->input_count; k++)
-        if (strcmp(t->graph->values[t->graph->inputs[k]].name, TRAIN_RATE) == 0)
-            t->rate = k;
-    return STATUS_OK;
-}
-
 /* Samples of a step: this rank's, and all ranks'. */
 static int64_t own_batch(const struct trainer *t)
 {
@@ -103,6 +68,75 @@ static int64_t batch_of(const struct trainer *t)
     return own_batch(t) * ranks_of(t);
 }
 
+static int64_t epoch_samples(const struct trainer *t)
+{
+    return t->has_data ? t->data.count[DATA_LEARNT] : 0;
+}
+
+static enum status add_parameters(struct trainer *t, const char *text, struct error *err)
+{
+    size_t used = strlen(t->spec);
+    int length = snprintf(t->spec + used, sizeof(t->spec) - used, "%s%s",
+                          strchr(t->spec, ':') ? "," : ":", text);
+    return length < (int)(sizeof(t->spec) - used)
+               ? STATUS_OK
+               : FAIL(err, STATUS_FAILED, "%s,%s: too long", t->job.spec, text);
+}
+
+/* The spec of images of the size that is at work. */
+static enum status make_spec(struct trainer *t, struct error *err)
+{
+    char text[700];
+    if (snprintf(t->spec, sizeof(t->spec), "%s", t->job.spec) >= (int)sizeof(t->spec))
+        return FAIL(err, STATUS_FAILED, "%.80s...: too long", t->job.spec);
+    if (t->place.format && t->place.format->parameters) {
+        TRY(t->place.format->parameters(t->place.folder, text, sizeof(text), err));
+        TRY(add_parameters(t, text, err));
+    }
+    if (t->job.size_count == 0)
+        return STATUS_OK;
+    snprintf(text, sizeof(text), "image=%lld", (long long)t->job.sizes[t->size].image);
+    return add_parameters(t, text, err);
+}
+
+static enum status open_step(struct trainer *t, struct error *err)
+{
+    const struct train_job *job = &t->job;
+    TRY(make_spec(t, err));
+    TRY(workload_open_loss(t->spec, job->model.batch, &t->graph, &t->training, err));
+    if (t->place.format && !t->place.format->parameters && !t->has_data) {
+        t->has_data = true; /* to be closed in any case */
+        TRY(data_open(&t->place, t->graph, &t->data, err));
+    }
+    struct train_options options = {
+        .ranks = ranks_of(t), .sync_norms = job->sync_norms, .unit_bytes = job->unit_bytes};
+    TRY(train_step(t->graph, &job->recipe, &options, err));
+    seed_weights(t->graph, job->seed);
+    t->rate = NONE;
+    for (int k = 0; k < t->graph->input_count; k++)
+        if (strcmp(t->graph->values[t->graph->inputs[k]].name, TRAIN_RATE) == 0)
+            t->rate = k;
+    return STATUS_OK;
+}
+
+static struct span span_of(const struct trainer *t)
+{
+    return (struct span){.job = &t->job, .batch = batch_of(t), .epoch_samples = epoch_samples(t)};
+}
+
+/* The step behind the last one of a size. */
+static int64_t size_end(const struct trainer *t, int size)
+{
+    struct span span = span_of(t);
+    return span_size_end(&span, size);
+}
+
+static enum status take_steps(struct trainer *t, struct error *err)
+{
+    struct span span = span_of(t);
+    return span_steps(&span, &t->job.recipe.schedule.steps, err);
+}
+
 /* ---- checkpoints ---- */
 
 static int64_t first_step(const struct trainer *t)
@@ -110,14 +144,56 @@ static int64_t first_step(const struct trainer *t)
     return t->resumed ? t->from.step : 0;
 }
 
-/* Samples are numbered: after as many steps of another batch they would be others. */
-static bool same_batch(const struct trainer *t)
+static const char *note_of(const struct trainer *t, const char *key)
 {
     const struct safetensors *file = &t->from.contents;
     for (int k = 0; k < file->note_count; k++)
-        if (strcmp(file->notes[k].key, "batch") == 0)
-            return strtoll(file->notes[k].text, NULL, 10) == batch_of(t);
-    return false;
+        if (strcmp(file->notes[k].key, key) == 0)
+            return file->notes[k].text;
+    return "";
+}
+
+/* Which samples are learnt from, and in which sizes: "mnist of 60000". */
+static void describe_data(const struct trainer *t, char *text, size_t size)
+{
+    snprintf(text, size, "made up");
+    if (t->has_data)
+        snprintf(text, size, "%s of %lld", t->data.format->name, (long long)epoch_samples(t));
+}
+
+static void describe_sizes(const struct trainer *t, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", t->job.size_count ? "" : "one");
+    for (int k = 0; k < t->job.size_count && used < size; k++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%lld:%lld", k ? "," : "",
+                             (long long)t->job.sizes[k].image, (long long)t->job.sizes[k].count);
+}
+
+/* Samples are numbered: after as many steps of another batch they would be others. */
+static bool same_batch(const struct trainer *t)
+{
+    return strtoll(note_of(t, "batch"), NULL, 10) == batch_of(t);
+}
+
+static enum status check_data(const struct trainer *t, struct error *err)
+{
+    char data[80], sizes[400];
+    const char *was = note_of(t, "data"), *were = note_of(t, "sizes");
+    if (!t->resumed)
+        return STATUS_OK;
+    describe_data(t, data, sizeof(data));
+    describe_sizes(t, sizes, sizeof(sizes));
+    if (strcmp(*was ? was : "made up", data) != 0)
+        return FAIL(err, STATUS_FAILED, "%s was trained on samples that are %s, and these are %s",
+                    t->job.resume, *was ? was : "made up", data);
+    if (strcmp(*were ? were : "one", sizes) != 0)
+        return FAIL(err, STATUS_FAILED, "%s was trained on images of sizes \"%s\", not \"%s\"",
+                    t->job.resume, *were ? were : "one", sizes);
+    if (t->from.step >= t->job.recipe.schedule.steps)
+        return FAIL(err, STATUS_FAILED, "%s has made %lld steps: --steps must be more",
+                    t->job.resume, (long long)t->from.step);
+    return STATUS_OK;
 }
 
 static enum status open_checkpoint(struct trainer *t, struct error *err)
@@ -134,9 +210,6 @@ static enum status open_checkpoint(struct trainer *t, struct error *err)
     if (!same_batch(t))
         return FAIL(err, STATUS_FAILED, "%s was trained in batches of another size than %lld",
                     job->resume, (long long)batch_of(t));
-    if (t->from.step >= job->recipe.schedule.steps)
-        return FAIL(err, STATUS_FAILED, "%s has made %lld steps: --steps must be more", job->resume,
-                    (long long)t->from.step);
     job->seed = t->from.seed;
     return STATUS_OK;
 }
@@ -144,55 +217,123 @@ static enum status open_checkpoint(struct trainer *t, struct error *err)
 static enum status save(struct trainer *t, int64_t step, struct error *err)
 {
     const struct train_job *job = &t->job;
-    char recipe[120], batch[32];
+    char recipe[120], batch[32], data[80], sizes[400];
     if (!job->save || (job->model.comm && job->model.comm->rank != 0))
         return STATUS_OK;
     snprintf(recipe, sizeof(recipe), "%s, rate %g, %lld steps", job->recipe.optimiser,
              job->recipe.schedule.rate, (long long)job->recipe.schedule.steps);
     snprintf(batch, sizeof(batch), "%lld", (long long)batch_of(t));
-    const struct safetensors_note more = {.key = "batch", .text = batch};
+    describe_data(t, data, sizeof(data));
+    describe_sizes(t, sizes, sizeof(sizes));
+    const struct safetensors_note more[] = {{"batch", batch}, {"data", data}, {"sizes", sizes}};
     const struct checkpoint_about about = {.workload = job->spec,
                                            .recipe = recipe,
                                            .step = step,
                                            .seed = job->seed,
-                                           .more = &more,
-                                           .more_count = 1};
+                                           .more = more,
+                                           .more_count = ARRAY_COUNT(more)};
     return checkpoint_save(job->save, t->exe, &about, err);
 }
 
 /* ---- all of it ---- */
 
-static enum status open_all(struct trainer *t, struct error *err)
+static enum status open_judge(struct trainer *t, struct error *err)
 {
-    const struct train_job *job = &t->job;
-    TRY(open_checkpoint(t, err));
-    size_t steps = (size_t)job->recipe.schedule.steps;
-    size_t judged = job->eval_every > 0 ? steps / (size_t)job->eval_every : 0;
-    TRY(providers_load(job->model.providers, err));
-    if (open_step(t, err) != STATUS_OK)
-        return error_context(err, "training of %s", job->spec);
-    t->losses = calloc(steps + 1, sizeof(*t->losses));
-    t->judged = calloc(judged + 1, sizeof(*t->judged));
-    if (!t->losses || !t->judged)
-        return FAIL_NO_MEMORY(err);
-    int64_t before = job->model.comm ? job->model.comm->rank * own_batch(t) : 0;
-    struct reader_options options = {.graph = t->graph,
-                                     .training = t->training,
-                                     .seed = job->seed,
-                                     .first = first_step(t) * batch_of(t) + before,
-                                     .batch = own_batch(t),
-                                     .stride = batch_of(t),
-                                     .buffers = BUFFERS};
-    /* Before the executable, whose threads have a CPU each, this one included. */
-    TRY(reader_open(&options, &t->reader, err));
-    TRY(model_compile(t->graph, &job->model, &t->exe, err));
-    if (t->resumed)
-        TRY(checkpoint_restore(&t->from, t->exe, err));
-    struct model_options model = job->model;
+    struct model_options model = t->job.model;
     model.batch = own_batch(t);
     if (model.comm)
         return STATUS_OK;
-    return judge_open(job->spec, &model, job->seed, t->exe, &t->judge, err);
+    return judge_open(t->spec, &model, t->job.seed, t->has_data ? &t->data : NULL, t->exe,
+                      &t->judge, err);
+}
+
+/* From the graph of the step to all that runs it. */
+static enum status open_run(struct trainer *t, int64_t step, struct error *err)
+{
+    const struct train_job *job = &t->job;
+    int64_t before = job->model.comm ? job->model.comm->rank * own_batch(t) : 0;
+    struct reader_options options = {.graph = t->graph,
+                                     .training = t->training,
+                                     .data = t->has_data ? &t->data : NULL,
+                                     .seed = job->seed,
+                                     .first = step * batch_of(t) + before,
+                                     .batch = own_batch(t),
+                                     .stride = batch_of(t),
+                                     .buffers = BUFFERS,
+                                     .threads = job->reader_threads,
+                                     .bytes_per_s = job->read_limit};
+    /* Before the executable, whose threads have a CPU each, this one included. */
+    TRY(reader_open(&options, &t->reader, err));
+    return model_compile(t->graph, &job->model, &t->exe, err);
+}
+
+static void close_run(struct trainer *t)
+{
+    judge_close(t->judge);
+    exe_free(t->exe);
+    reader_close(t->reader);
+    graph_free(t->graph);
+    t->judge = NULL;
+    t->exe = NULL;
+    t->reader = NULL;
+    t->graph = NULL;
+}
+
+static enum status open_graph(struct trainer *t, struct error *err)
+{
+    if (open_step(t, err) != STATUS_OK)
+        return error_context(err, "training of %s", t->job.spec);
+    return STATUS_OK;
+}
+
+/* Images of the next size: what was learnt goes on. */
+static enum status grow(struct trainer *t, int64_t step, struct error *err)
+{
+    struct states states;
+    enum status status = states_keep(t->exe, &states, err);
+    t->waited_before += reader_waited_ns(t->reader);
+    t->read_before += reader_bytes(t->reader);
+    close_run(t);
+    while (size_end(t, t->size) <= step)
+        t->size++;
+    if (status == STATUS_OK)
+        status = open_graph(t, err);
+    if (status == STATUS_OK)
+        status = open_run(t, step, err);
+    if (status == STATUS_OK)
+        status = states_give(&states, t->exe, err);
+    if (status == STATUS_OK)
+        status = open_judge(t, err);
+    states_release(&states);
+    return status;
+}
+
+static enum status open_all(struct trainer *t, struct error *err)
+{
+    const struct train_job *job = &t->job;
+    if (job->data)
+        TRY(data_find(job->data, &t->place, err));
+    TRY(open_checkpoint(t, err));
+    TRY(providers_load(job->model.providers, err));
+    TRY(open_graph(t, err));
+    TRY(take_steps(t, err));
+    TRY(check_data(t, err));
+    if (job->size_count && size_end(t, 0) <= first_step(t)) { /* begun with another size */
+        graph_free(t->graph);
+        t->graph = NULL;
+        while (size_end(t, t->size) <= first_step(t))
+            t->size++;
+        TRY(open_graph(t, err));
+    }
+    t->losses = calloc((size_t)job->recipe.schedule.steps + 1, sizeof(*t->losses));
+    struct span span = span_of(t);
+    t->judged = calloc((size_t)span_judgements(&span) + 1, sizeof(*t->judged));
+    if (!t->losses || !t->judged)
+        return FAIL_NO_MEMORY(err);
+    TRY(open_run(t, first_step(t), err));
+    if (t->resumed)
+        TRY(checkpoint_restore(&t->from, t->exe, err));
+    return open_judge(t, err);
 }
 
 enum status trainer_open(const struct train_job *job, struct trainer **out, struct error *err)
@@ -214,12 +355,11 @@ void trainer_close(struct trainer *t)
 {
     if (!t)
         return;
-    judge_close(t->judge);
+    close_run(t);
     if (t->resumed)
         checkpoint_close(&t->from);
-    exe_free(t->exe);
-    reader_close(t->reader);
-    graph_free(t->graph);
+    if (t->has_data)
+        data_close(&t->data);
     free(t->losses);
     free(t->judged);
     free(t);
@@ -230,6 +370,31 @@ const struct training *trainer_of(const struct trainer *t)
     return t->training;
 }
 
+const struct quality *trainer_quality(const struct trainer *t)
+{
+    return t->judge ? judge_quality(t->judge) : NULL;
+}
+
+int64_t trainer_steps(const struct trainer *t)
+{
+    return t->job.recipe.schedule.steps;
+}
+
+const struct data_place *trainer_place(const struct trainer *t)
+{
+    return &t->place;
+}
+
+const struct data_set *trainer_data(const struct trainer *t)
+{
+    return t->has_data ? &t->data : NULL;
+}
+
+double train_input_wait(const struct train_result *r)
+{
+    return r->time_ns ? (double)r->waited_ns / (double)r->time_ns : (double)NAN;
+}
+
 struct exe *trainer_exe(struct trainer *t)
 {
     return t->exe;
@@ -237,16 +402,18 @@ struct exe *trainer_exe(struct trainer *t)
 
 /* ---- running ---- */
 
-static void give_batch(struct trainer *t)
+static enum status give_batch(struct trainer *t, struct error *err)
 {
     const struct graph *g = t->graph;
-    void *const *data = reader_next(t->reader);
+    void *const *data;
+    TRY(reader_next(t->reader, &data, err));
     for (int k = 0; k < g->input_count; k++) {
         const struct value *value = &g->values[g->inputs[k]];
         if (data[k])
             memcpy(exe_input(t->exe, k), data[k],
                    (size_t)shape_count(&value->shape) * dtype_size(value->dtype));
     }
+    return STATUS_OK;
 }
 
 static enum status one_step(struct trainer *t, int64_t step, struct train_result *r,
@@ -254,12 +421,12 @@ static enum status one_step(struct trainer *t, int64_t step, struct train_result
 {
     uint64_t begin = clock_now_ns();
     float rate = (float)schedule_rate(&t->job.recipe.schedule, step);
-    give_batch(t);
+    TRY(give_batch(t, err));
     *(float *)exe_input(t->exe, t->rate) = rate;
     exe_run(t->exe);
     double loss = (double)*(const float *)exe_output(t->exe, 0);
     r->time_ns += clock_now_ns() - begin;
-    r->waited_ns = reader_waited_ns(t->reader);
+    r->waited_ns = t->waited_before + reader_waited_ns(t->reader);
     TRY(exe_status(t->exe, err));
     t->losses[step - r->first] = loss;
     r->steps = step + 1;
@@ -276,30 +443,50 @@ static enum status judge_now(struct trainer *t, struct train_result *r, struct e
         return STATUS_OK;
     if (r->judged_count && r->judged[r->judged_count - 1].step == r->steps)
         return STATUS_OK;
+    struct span span = span_of(t);
     struct train_judgement *judgement = &t->judged[r->judged_count];
     judgement->step = r->steps;
+    judgement->time_ns = r->time_ns;
+    judgement->epoch = span_epoch(&span, r->steps);
     TRY(judge_run(t->judge, judgement, err));
     r->judged_count++;
+    r->reached |= judgement->quality >= t->job.until; /* never of a NAN */
+    return STATUS_OK;
+}
+
+static enum status run_steps(struct trainer *t, train_watch *watch, void *context,
+                             struct train_result *result, struct error *err)
+{
+    const struct schedule *schedule = &t->job.recipe.schedule;
+    const struct span span = span_of(t);
+    bool go_on = true;
+    for (int64_t step = result->first; go_on && step < schedule->steps; step++) {
+        if (t->job.size_count && size_end(t, t->size) <= step)
+            TRY(grow(t, step, err));
+        TRY(one_step(t, step, result, err));
+        if (span_is_judged(&span, step + 1))
+            TRY(judge_now(t, result, err));
+        if (t->job.save_every > 0 && (step + 1) % t->job.save_every == 0)
+            TRY(save(t, step + 1, err));
+        struct train_progress progress = {
+            .so_far = result, .steps = schedule->steps, .rate = schedule_rate(schedule, step)};
+        go_on = watch(context, &progress) && !result->reached;
+    }
     return STATUS_OK;
 }
 
 enum status trainer_run(struct trainer *t, train_watch *watch, void *context,
                         struct train_result *result, struct error *err)
 {
-    const struct schedule *schedule = &t->job.recipe.schedule;
-    *result = (struct train_result){.losses = t->losses, .judged = t->judged, .batch = batch_of(t)};
+    *result = (struct train_result){.losses = t->losses,
+                                    .judged = t->judged,
+                                    .batch = batch_of(t),
+                                    .epoch_samples = epoch_samples(t)};
     result->first = result->steps = first_step(t);
-    bool go_on = true;
-    for (int64_t step = result->first; go_on && step < schedule->steps; step++) {
-        TRY(one_step(t, step, result, err));
-        if (t->job.eval_every > 0 && (step + 1) % t->job.eval_every == 0)
-            TRY(judge_now(t, result, err));
-        if (t->job.save_every > 0 && (step + 1) % t->job.save_every == 0)
-            TRY(save(t, step + 1, err));
-        struct train_progress progress = {
-            .so_far = result, .steps = schedule->steps, .rate = schedule_rate(schedule, step)};
-        go_on = watch(context, &progress);
-    }
+    enum status status = run_steps(t, watch, context, result, err);
+    if (t->reader)
+        result->read_bytes = t->read_before + reader_bytes(t->reader);
+    TRY(status);
     TRY(save(t, result->steps, err));
     return judge_now(t, result, err);
 }

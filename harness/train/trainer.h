@@ -14,24 +14,42 @@
 #include "harness/model/model_options.h"
 #include "harness/train/reader.h"
 
+enum { TRAIN_SIZES = 16 };
+
+/* Images of one height and width for so many epochs, or steps where samples are made up. */
+struct train_size {
+    int64_t image, count;
+};
+
 struct train_job {
     const char *spec;
     struct model_options model;
     struct recipe recipe; /* schedule.steps: of the whole training */
     uint64_t seed;        /* of samples, and of first weights where it is not 0 */
     int64_t eval_every;   /* steps; 0: at the end only */
-    const char *save;     /* checkpoint to write; NULL: none */
-    int64_t save_every;   /* steps; 0: at the end only */
-    const char *resume;   /* checkpoint to go on from; NULL: none. Its seed replaces this one */
-    bool sync_norms;      /* with model.comm: statistics of batch normalisations are those of all */
-    int64_t unit_bytes;   /* with model.comm: of gradients that travel together; 0: as usual */
+    bool eval_epochs;     /* at the end of each epoch; of made-up samples: of each tenth */
+    double until;         /* ends once the quality is so high; NAN: does not */
+    const char *data;     /* "PATH" or "FORMAT:PATH" (workloads/data/data.h); NULL: made up */
+    int64_t epochs;       /* in place of schedule.steps; 0: as that says */
+    int reader_threads;   /* 0 as 1 */
+    double read_limit;    /* bytes/s; 0: none */
+    struct train_size sizes[TRAIN_SIZES]; /* one after the other, in place of schedule.steps */
+    int size_count;                       /* 0: the size that spec says */
+    const char *save;                     /* checkpoint to write; NULL: none */
+    int64_t save_every;                   /* steps; 0: at the end only */
+    const char *resume; /* checkpoint to go on from; NULL: none. Its seed replaces this one */
+    bool sync_norms;    /* with model.comm: statistics of batch normalisations are those of all */
+    int64_t unit_bytes; /* with model.comm: of gradients that travel together; 0: as usual */
 };
 
 /* What held-out samples say. */
 struct train_judgement {
     int64_t step; /* after so many */
     double loss;
-    double quality; /* NAN: this workload is judged by its loss alone */
+    double quality;   /* NAN: this workload is judged by its loss alone */
+    double also;      /* the quality's second one */
+    double epoch;     /* so many were made; of made-up samples each tenth of the training is one */
+    uint64_t time_ns; /* of the steps until then */
 };
 
 struct train_result {
@@ -40,10 +58,18 @@ struct train_result {
     double *losses;                       /* one per step from `first` on; owned by the trainer */
     const struct train_judgement *judged; /* owned by the trainer */
     int judged_count;
-    uint64_t time_ns;   /* of all steps, waiting included; without held-out samples */
-    uint64_t waited_ns; /* of that, for input */
-    int64_t batch;      /* of all ranks */
+    uint64_t time_ns;      /* of all steps, waiting included; without held-out samples */
+    uint64_t waited_ns;    /* of that, for input */
+    int64_t batch;         /* of all ranks */
+    int64_t epoch_samples; /* of a data set; 0: samples are made up */
+    int64_t read_bytes;    /* of files; of samples that are made up: of what was made */
+    bool reached;          /* what the job's .until asks for */
 };
+
+/* Share of the time of the steps in which they waited for input; NAN: there were none. */
+double train_input_wait(const struct train_result *result);
+/* The class of what limits a training whose steps waited for more than this share: "input". */
+#define TRAIN_INPUT_BOUND 0.1
 
 /* How far it is. losses[steps - first - 1] is the last one; judged may be of earlier steps. */
 struct train_progress {
@@ -62,11 +88,21 @@ struct trainer;
 enum status train_job_of(const char *spec, bool tiny, struct train_job *job, char **owned_spec,
                          struct error *err);
 
+/* "128:10,192:10,224:5" */
+enum status train_sizes_parse(const char *text, struct train_job *job, struct error *err);
+
 enum status trainer_open(const struct train_job *job, struct trainer **out, struct error *err);
 /* INVALID where a loss is not a number. What was reached stands in *result in any case. */
 enum status trainer_run(struct trainer *trainer, train_watch *watch, void *context,
                         struct train_result *result, struct error *err);
 const struct training *trainer_of(const struct trainer *trainer);
+/* What judgements hold; NULL: nothing but the loss. */
+const struct quality *trainer_quality(const struct trainer *trainer);
+int64_t trainer_steps(const struct trainer *trainer); /* of the whole training */
+/* Where samples come from; .format NULL: they are made up. */
+const struct data_place *trainer_place(const struct trainer *trainer);
+/* What is read of it; NULL: nothing, for samples are made up, or the network itself holds it. */
+const struct data_set *trainer_data(const struct trainer *trainer);
 struct exe *trainer_exe(struct trainer *trainer);
 void trainer_close(struct trainer *trainer);
 

@@ -35,6 +35,14 @@ static struct graph *make_graph(void)
     return g;
 }
 
+static void *const *next(struct reader *reader)
+{
+    void *const *data;
+    struct error err;
+    assert_int_equal(reader_next(reader, &data, &err), STATUS_OK);
+    return data;
+}
+
 static struct reader *open_reader(const struct graph *g, int64_t pause)
 {
     struct error err;
@@ -56,7 +64,7 @@ TEST(batches_come_in_order_and_only_for_what_samples_give)
     struct graph *g = make_graph();
     struct reader *reader = open_reader(g, 0);
     for (int64_t k = 0; k < 50; k++) {
-        void *const *data = reader_next(reader);
+        void *const *data = next(reader);
         const int64_t *x = data[0];
         const float *same = data[1];
         for (int64_t n = 0; n < BATCH; n++)
@@ -77,7 +85,7 @@ TEST(a_reader_is_no_further_ahead_than_its_buffers)
     const struct timespec pause = {.tv_nsec = 50000000};
     nanosleep(&pause, NULL);
     assert_true(atomic_load(&fills) <= BUFFERS);
-    const int64_t *x = reader_next(reader)[0];
+    const int64_t *x = next(reader)[0];
     nanosleep(&pause, NULL);
     assert_true(atomic_load(&fills) <= BUFFERS);
     assert_int_equal(x[0], 2008); /* the caller's until it asks again */
@@ -90,7 +98,7 @@ TEST(waiting_for_a_slow_source_is_measured)
     struct graph *g = make_graph();
     struct reader *reader = open_reader(g, 20000000);
     for (int k = 0; k < 5; k++)
-        reader_next(reader);
+        next(reader);
     assert_true(reader_waited_ns(reader) > 80000000);
     reader_close(reader);
     graph_free(g);
