@@ -353,6 +353,7 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_number(&json, "samples_per_s", samples_per_s(r));
     json_number(&json, "input_wait_s", (double)r->waited_ns * 1e-9);
     json_number(&json, "input_wait_share", train_input_wait(r));
+    json_text(&json, "bound", train_input_wait(r) > TRAIN_INPUT_BOUND ? "input" : NULL);
     json_int(&json, "read_bytes", r->read_bytes);
     json_number(&json, "cost_dollars", of->given->price > 0 ? cost_of(of->given, r) : (double)NAN);
     print_losses(&json, r);

@@ -85,8 +85,8 @@ static enum status take_columns(const struct lines *at, const struct field *line
         count++;
     if (count < COLUMNS || field_take(&rest, ",", &more))
         return FAIL(err, STATUS_FAILED,
-                    "%s:%lld: %s %d columns; a line has %d, from age to income%s", at->name,
-                    (long long)at->number, count < COLUMNS ? "" : "more than", count, COLUMNS,
+                    "%s:%lld: %s%d columns; a line has %d, from age to income%s", at->name,
+                    (long long)at->number, count < COLUMNS ? "" : "more than ", count, COLUMNS,
                     at->unended ? ". Is the file cut off?" : "");
     return STATUS_OK;
 }

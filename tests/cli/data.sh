@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Training on files: formats, epochs, sizes that grow, resuming, a slow source, time to accuracy.
+. tests/lib/tap.sh
+data=$tap_dir/data
+mkdir -p "$data/mnist/MNIST/raw" "$data/ml" "$data/cora" "$data/census"
+
+# Digits of two kinds, dark above or dark below, 8 x 8 pixels: count, name.
+make_idx() {
+    awk -v count="$1" 'BEGIN {
+        printf "\\000\\000\\010\\003\\000\\000\\000\\%03o\\000\\000\\000\\010\\000\\000\\000\\010", count
+        for (k = 0; k < count; k++)
+            for (y = 0; y < 8; y++)
+                for (x = 0; x < 8; x++)
+                    printf "\\%03o", (y < 4) == k % 2 ? 200 + (5 * x + k) % 50 : (3 * x + k) % 40
+    }' >"$tap_dir/escaped"
+    # shellcheck disable=SC2059
+    printf "$(cat "$tap_dir/escaped")" >"$data/mnist/MNIST/raw/$2-images-idx3-ubyte"
+    awk -v count="$1" 'BEGIN {
+        printf "\\000\\000\\010\\001\\000\\000\\000\\%03o", count
+        for (k = 0; k < count; k++)
+            printf "\\%03o", k % 2
+    }' >"$tap_dir/escaped"
+    # shellcheck disable=SC2059
+    printf "$(cat "$tap_dir/escaped")" >"$data/mnist/MNIST/raw/$2-labels-idx1-ubyte"
+}
+make_idx 100 train
+make_idx 30 t10k
+awk 'BEGIN { for (u = 1; u <= 20; u++) for (i = u % 2; i < 24; i += 2) if ((u * i) % 3)
+    printf "%d\t%d\t5\t%d\n", u, i, (u * 7 + i * 13) % 101 }' >"$data/ml/u.data"
+awk 'BEGIN { for (k = 0; k < 40; k++) { age = 20 + 7 * k % 50
+    printf "%d, Private, 1, Masters, 14, Divorced, Sales, Wife, White, Female, 0, 0, %d, Peru, %s\n",
+           age, 30 + k, (age > 40 ? ">50K" : "<=50K") } }' >"$data/census/adult.data"
+awk 'BEGIN { for (p = 0; p < 30; p++) { printf "p%d", p
+    for (w = 0; w < 12; w++) printf "\t%d", w % 3 == p % 3
+    printf "\tsubject%d\n", p % 3 } }' >"$data/cora/cora.content"
+awk 'BEGIN { for (p = 3; p < 30; p++) printf "p%d\tp%d\n", p, p - 3 }' >"$data/cora/cora.cites"
+
+# A tiny form has a constant rate, so that 13 steps are the beginning of 30.
+small="resnet50:image=16,classes=2 --tiny"
+one="-t 1 --quick-tune --batch 10"
+
+# shellcheck disable=SC2086
+{
+run ridge train $small --data "$data/mnist" --epochs 3 $one --json --save "$tap_dir/whole" --tsv "$tap_dir/tsv"
+exits 0
+holds '.data == "mnist" and .epoch_samples == 100 and .steps == 30 and .lesson == null'
+holds '.held_out | map(.epoch) == [1, 2, 3]'
+holds '.quality == "accuracy" and .quality_also == "top-5" and .held_out[2].quality_also == 1'
+holds '.read_bytes >= 30 * 10 * 65 and .cost_dollars == null'
+check "a line of DAWNBench's TSV for each epoch" sh -c "cut -f 1,4 '$tap_dir/tsv' | tr '\t\n' ', ' |
+    grep -qx 'epoch,top5Accuracy 1,100 2,100 3,100 '"
+check "hours grow" awk 'NR > 2 && $2 <= last { exit 1 } { last = $2 }' "$tap_dir/tsv"
+jq .losses "$output" >"$tap_dir/losses"
+
+# The same samples on three threads, and after a stop.
+run ridge train $small --data mnist:"$data/mnist" --steps 30 --reader-threads 3 $one --json
+jq .losses "$output" >"$tap_dir/again"
+check "as many readers as you like, the same losses" cmp "$tap_dir/losses" "$tap_dir/again"
+run ridge train $small --data "$data/mnist" --steps 13 $one --save "$tap_dir/part"
+exits 0
+run ridge train $small --data "$data/mnist" --steps 30 $one --resume "$tap_dir/part" --save "$tap_dir/rest" --reader-threads 2
+exits 0
+run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/rest"
+exits 0
+run ridge train $small --steps 30 $one --resume "$tap_dir/part"
+exits 2
+complains 'samples that are mnist of 100, and these are made up'
+
+# Images that grow: two epochs of ten steps, then one. Stopped after the first, and gone on with.
+run ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --save "$tap_dir/grown" --json
+exits 0
+holds '.steps == 30 and (.held_out | length) == 1'
+run ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --until 0.01 --save "$tap_dir/begun" --json
+exits 0
+holds '.steps == 10 and .reached'
+run ridge train $small --data "$data/mnist" --sizes 8:2,16:1 $one --resume "$tap_dir/begun" --save "$tap_dir/ended"
+exits 0
+run ridge checkpoint diff "$tap_dir/grown" "$tap_dir/ended"
+exits 0
+run ridge train $small --data "$data/mnist" --sizes 8:3 $one --resume "$tap_dir/begun"
+exits 2
+complains 'images of sizes "8:2,16:1", not "8:3"'
+run ridge train $small --sizes 8:2,x $one
+exits 2
+complains 'a size and for how long'
+run ridge train ncf --tiny --sizes 8:2
+exits 2
+complains 'has no parameter "image"'
+}
+
+# Whoever reads slowly waits: a batch of 3 kB in 30 ms.
+run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --json
+exits 0
+holds '.input_wait_share > 0.1 and .input_wait_share <= 1 and .bound == "input"'
+run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --price 7200
+prints 'input is what limits this training'
+prints 'cost +\$[0-9.]+ at \$7200 per hour'
+
+run ridge train ncf:users=20,items=24 --data "$data/ml" --epochs 2 -t 1 --quick-tune --batch 32 --json
+exits 0
+holds '.quality == "HR@10" and .quality_also == "NDCG@10" and .data == "movielens"'
+run ridge train ncf --data "$data/ml" --until 0.0001 --epochs 40 -t 1 --quick-tune --batch 32 --rate 0.01 --json
+exits 0
+holds '.reached == (.held_out[-1].quality >= 0.0001)'
+run ridge train wide_deep --data "$data/census/adult.data" --epochs 30 -t 1 --quick-tune --batch 8 --json
+exits 0
+holds '.quality == "AUC" and .loss_last < .loss_first'
+run ridge train gcn --data "$data/cora" --steps 60 -t 1 --quick-tune --json
+exits 0
+holds '.data == "cora" and .loss_last < .loss_first / 2'
+
+# What cannot be.
+run ridge train ncf --data "$data/mnist"
+exits 5
+complains 'ncf is not trained on data of format mnist: it has no input "image"'
+run ridge train resnet50:classes=1 --data "$data/mnist"
+exits 2
+complains 'train-labels-idx1-ubyte, offset 9: label 1, but the network tells 1 classes apart'
+run ridge train ncf --data "$data/nothing"
+exits 2
+complains 'no such file'
+run ridge train ncf --tiny --epochs 3
+exits 2
+complains '\-\-epochs needs --data'
+head -c 90 "$data/ml/u.data" >"$tap_dir/cut" && mv "$tap_dir/cut" "$data/ml/u.data"
+run ridge train ncf --data "$data/ml"
+exits 2
+complains 'u\.data:[0-9]+: .*cut off'
+
+run ridge list data --json
+holds 'map(.name) | contains(["mnist", "cifar10", "census", "movielens", "cora", "jpeg"])'
+finish
