@@ -66,7 +66,7 @@ const struct algorithm *algorithm_choose(enum comm_operation operation, int rank
 struct schedule_options schedule_options_for(int ranks)
 {
     enum { SEGMENT_BYTES = 128 << 10 };
-    return (struct schedule_options){1, (int64_t)SEGMENT_BYTES * ranks};
+    return (struct schedule_options){1, (int64_t)SEGMENT_BYTES * ranks, NODE_RANKS};
 }
 
 static int64_t counts_sum(const int64_t *counts, int first, int stride, int count)
@@ -152,7 +152,12 @@ enum status schedule_make(const struct algorithm *algorithm, const struct comm_c
         return UNSUPPORTED(err, "%s has no schedule for %s", algorithm->name,
                            operation_name(call->operation));
     int64_t segment = options->segment_bytes / (int64_t)dtype_size(call->dtype);
-    struct pattern pattern = {call, rank, ranks, options->lanes, segment > 0 ? segment : 1};
+    struct pattern pattern = {call,
+                              rank,
+                              ranks,
+                              options->lanes,
+                              segment > 0 ? segment : 1,
+                              options->node_ranks > 0 ? options->node_ranks : NODE_RANKS};
     *schedule = (struct comm_schedule){.arena = arena, .rank = rank, .ranks = ranks};
     schedule->length[PLACE_INPUT] = call_input_count(call, rank, ranks);
     schedule->length[PLACE_OUTPUT] = call_output_count(call, rank, ranks);

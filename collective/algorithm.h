@@ -22,10 +22,14 @@
 
 #define OPERATION_BIT(operation) (1u << (operation))
 
+/* What nobody says: two ranks share a node. */
+enum { NODE_RANKS = 2 };
+
 /* What may be tuned. */
 struct schedule_options {
     int lanes;             /* 1 to LANES_MAX */
     int64_t segment_bytes; /* at most that much of the whole buffer is under way per lane */
+    int node_ranks;        /* ranks of each node, the last one may have fewer; 0: NODE_RANKS */
 };
 
 struct pattern {
@@ -33,6 +37,7 @@ struct pattern {
     int rank, ranks;
     int lanes;
     int64_t segment; /* elements, at least 1 */
+    int node_ranks;
 };
 
 /* Operations of the backend's library (struct own_operations) have no schedule. */

@@ -57,6 +57,8 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
         options.lanes = self->options.schedule.lanes;
     if (self->options.schedule.segment_bytes)
         options.segment_bytes = self->options.schedule.segment_bytes;
+    if (self->options.schedule.node_ranks)
+        options.node_ranks = self->options.schedule.node_ranks;
     plan->algorithm = self->options.algorithm;
     if (!plan->algorithm)
         plan->algorithm = algorithm_choose(call->operation, ranks, bytes);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "collective/launcher.h"
 #include "collective/timing_text.h"
 #include "harness/bench/bench.h"
 #include "harness/turns/asked_child.h"
@@ -17,6 +18,7 @@ enum { WORDS_MAX = 64, OUTPUT_BYTES = 8 << 20, START_S = 60 };
 
 struct words {
     struct arena arena;
+    struct launcher_command launcher;
     const char *list[WORDS_MAX + 1];
     int count;
 };
@@ -33,22 +35,6 @@ static void add_number(struct words *words, const char *option, int64_t value)
     snprintf(text, sizeof(text), "%" PRId64, value);
     add(words, option);
     add(words, arena_strdup(&words->arena, text));
-}
-
-/* The first of them that PATH has; else the first, so that the message names it. */
-static const char *found_in_path(const char *const *programs)
-{
-    const char *path = getenv("PATH");
-    for (int k = 0; programs[k]; k++)
-        for (const char *at = path ? path : ""; *at;) {
-            char file[4096];
-            size_t length = strcspn(at, ":");
-            snprintf(file, sizeof(file), "%.*s/%s", (int)length, at, programs[k]);
-            if (access(file, X_OK) == 0)
-                return programs[k];
-            at += length + (at[length] != '\0');
-        }
-    return programs[0];
 }
 
 static void add_cases(struct words *words, const struct bench *bench)
@@ -82,19 +68,17 @@ static void add_cases(struct words *words, const struct bench *bench)
         add_number(words, "--lanes", t->schedule.lanes);
     if (t->schedule.segment_bytes)
         add_number(words, "--segment", t->schedule.segment_bytes);
+    if (t->schedule.node_ranks)
+        add_number(words, "--per-node", t->schedule.node_ranks);
     add_number(words, "--deadline", (int64_t)((t->deadline_ns + 999999999u) / 1000000000u));
 }
 
 static enum status make_words(const struct bench *bench, const struct bench_part *part,
                               const char *program, struct words *words, struct error *err)
 {
-    const struct launcher *launcher = part->backend->launcher;
-    char ranks[16];
-    snprintf(ranks, sizeof(ranks), "%d", bench->timing.ranks);
-    add(words, found_in_path(launcher->programs));
-    for (int k = 0; launcher->options[k]; k++)
-        add(words, launcher->options[k]);
-    add(words, arena_strdup(&words->arena, ranks));
+    TRY(launcher_command_init(&words->launcher, part->backend, bench->timing.ranks, err));
+    for (int k = 0; k < words->launcher.count; k++)
+        add(words, words->launcher.words[k]);
     add(words, program);
     add(words, "bench");
     add(words, "collectives");

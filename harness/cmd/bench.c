@@ -23,10 +23,9 @@ enum {
 #define BYTES_MAX (INT64_C(16) << 30)
 
 struct bench_options {
-    int64_t ranks, factor, block_ms, blocks, turns, lanes;
+    int64_t ranks, factor, block_ms, blocks, turns, lanes, node_ranks;
     double deadline_s;
-    const char *from, *to, *operation, *algorithm, *dtype, *wire, *reduction, *segment;
-    struct option_list backends;
+    const char *from, *to, *operation, *algorithm, *dtype, *wire, *reduction, *segment, *backends;
     bool json, samples;
 };
 
@@ -43,7 +42,7 @@ static const struct option options[] = {
      "all_reduce (default), reduce_scatter, all_gather, broadcast, all_to_all, or all"},
     {"algorithm", 'a', OPTION_TEXT, offsetof(struct bench_options, algorithm), "NAME",
      "this one alone (default: each, and what is chosen by size)"},
-    {"backend", 'b', OPTION_LIST, offsetof(struct bench_options, backends), "LIST",
+    {"backend", 'b', OPTION_TEXT, offsetof(struct bench_options, backends), "LIST",
      "shm, openmpi, mpich, loop: one, or several in turns (default shm, or what started the "
      "ranks)"},
     {"turns", 0, OPTION_COUNT, offsetof(struct bench_options, turns), "N",
@@ -56,6 +55,8 @@ static const struct option options[] = {
      "sum (default), max or min"},
     {"lanes", 0, OPTION_COUNT, offsetof(struct bench_options, lanes), "N",
      "independent parts of a schedule, 1 to 4 (default 1)"},
+    {"per-node", 0, OPTION_COUNT, offsetof(struct bench_options, node_ranks), "N",
+     "ranks that share a node, for the algorithm hierarchical (default 2)"},
     {"segment", 0, OPTION_TEXT, offsetof(struct bench_options, segment), "SIZE",
      "at most so much of a buffer is under way in each lane (default: by ranks)"},
     {"block", 0, OPTION_COUNT, offsetof(struct bench_options, block_ms), "MS",
@@ -161,10 +162,24 @@ static enum status read_words(const struct bench_options *o, struct bench *bench
     return STATUS_OK;
 }
 
+static enum status add_backend(struct bench *bench, const char *word, struct error *err)
+{
+    int index;
+    TRY(word_index("backend", word, backend_word, backend_count(), &index, err));
+    const struct backend *backend = backend_at(index);
+    if (bench->launched && backend != bench->backends[0])
+        return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s", word,
+                    bench->backends[0]->name);
+    if (bench->backend_count == BENCH_BACKENDS_MAX)
+        return FAIL(err, STATUS_FAILED, "--backend: at most %d of them", BENCH_BACKENDS_MAX);
+    if (!bench->launched)
+        bench->backends[bench->backend_count++] = backend;
+    return STATUS_OK;
+}
+
 static enum status read_backends(const struct bench_options *o, struct bench *bench,
                                  struct error *err)
 {
-    int index;
     for (int k = 0; k < backend_count(); k++)
         if (backend_launched(backend_at(k), &bench->rank, &bench->timing.ranks)) {
             bench->launched = true;
@@ -174,16 +189,12 @@ static enum status read_backends(const struct bench_options *o, struct bench *be
     if (bench->launched && o->ranks && o->ranks != bench->timing.ranks)
         return FAIL(err, STATUS_FAILED, "--ranks %" PRId64 ", but %s started %d", o->ranks,
                     bench->backends[0]->launcher->programs[0], bench->timing.ranks);
-    if (o->backends.count > BENCH_BACKENDS_MAX)
-        return FAIL(err, STATUS_FAILED, "--backend: at most %d", BENCH_BACKENDS_MAX);
-    for (int k = 0; k < o->backends.count; k++) {
-        const char *word = o->backends.items[k];
-        TRY(word_index("backend", word, backend_word, backend_count(), &index, err));
-        if (bench->launched && backend_at(index) != bench->backends[0])
-            return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s", word,
-                        bench->backends[0]->name);
-        if (!bench->launched)
-            bench->backends[bench->backend_count++] = backend_at(index);
+    for (const char *at = o->backends ? o->backends : ""; *at;) {
+        char word[32];
+        size_t length = strcspn(at, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)length, at);
+        TRY(add_backend(bench, word, err));
+        at += length + (at[length] != '\0');
     }
     if (bench->backend_count == 0)
         bench->backends[bench->backend_count++] = backend_find("shm");
@@ -211,6 +222,7 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
         return FAIL(err, STATUS_FAILED, "--deadline %g: take seconds up to 1e6", o->deadline_s);
     double deadline_s = o->deadline_s > 0 ? o->deadline_s : DEADLINE_S;
     bench->timing.schedule.lanes = (int)o->lanes;
+    bench->timing.schedule.node_ranks = o->node_ranks > RANKS_MAX ? RANKS_MAX : (int)o->node_ranks;
     if (!bench->launched)
         bench->timing.ranks = o->ranks ? (int)o->ranks : RANKS_DEFAULT;
     if (o->turns > BENCH_TURNS_MAX || o->blocks > TIMING_SAMPLES_MAX)

@@ -15,6 +15,7 @@
 #include "base/build_info.h"
 #include "base/text/json.h"
 #include "base/text/table.h"
+#include "collective/launcher.h"
 #include "engine/graph/kernel.h"
 #include "engine/run/plugin.h"
 #include "harness/cli/command.h"
@@ -177,7 +178,8 @@ static void check_build(struct report *r)
                isa_name(r->isa));
     for (int k = 0; k < plugin_info_count(); k++) {
         const struct plugin_info *info = plugin_info_at(k);
-        if (info->state != PLUGIN_LOADED && !profiler_find(info->name)) /* said below */
+        bool below = profiler_find(info->name) || backend_find(info->name); /* said there */
+        if (info->state != PLUGIN_LOADED && !below)
             advise(&r->advice, "%s is not used: %s", info->name, info->reason);
         const char *lacks =
             info->state == PLUGIN_LOADED ? strstr(info->version, " without ") : NULL;
@@ -193,6 +195,22 @@ static void check_profilers(struct report *r)
     for (int k = 0; k < profiler_count(); k++)
         if (!profiler_at(k)->available(reason, sizeof(reason)))
             advise(&r->advice, "%s is not used: %s", profiler_at(k)->name, reason);
+}
+
+static bool backend_usable(const struct backend *backend, struct error *why)
+{
+    const struct backend *ready;
+    struct launcher_command command;
+    return backend_ready(backend, &ready, why) == STATUS_OK &&
+           (!backend->launcher || launcher_command_init(&command, backend, 1, why) == STATUS_OK);
+}
+
+static void check_backends(struct report *r)
+{
+    struct error why;
+    for (int k = 0; k < backend_count(); k++)
+        if (!backend_usable(backend_at(k), &why))
+            advise(&r->advice, "%s", why.message);
 }
 
 /* Whether a file of that path could be made: the nearest folder that exists may be written to. */
@@ -237,6 +255,8 @@ static bool has(const struct report *r, const char *name)
     for (int k = 0; k < ISA_COUNT; k++)
         if (strcmp(name, isa_name((enum isa)k)) == 0)
             return k <= (int)r->isa;
+    if (backend_find(name))
+        return backend_usable(backend_find(name), NULL);
     return plugin_version(name) != NULL;
 }
 
@@ -328,6 +348,10 @@ static void print_text(const struct report *r)
                profiler_at(k)->available(reason, sizeof(reason)) ? profiler_at(k)->summary
                                                                  : "absent, see below");
     print_cupti();
+    printf("between ranks\n");
+    for (int k = 0; k < backend_count(); k++)
+        printf("  %-14s %s\n", backend_at(k)->name,
+               backend_usable(backend_at(k), NULL) ? backend_at(k)->summary : "absent, see below");
     printf("tuner\n  %-14s %s%s\n", "cache", r->cache, !r->cache_exists ? " (not there yet)" : "");
     for (int k = 0; k < r->advice.count; k++)
         printf("%s  - %s\n", k ? "" : "advice\n", r->advice.text[k]);
@@ -439,6 +463,7 @@ static void examine(struct report *r, const struct doctor_options *o)
     check_machine(r);
     check_build(r);
     check_profilers(r);
+    check_backends(r);
     check_cache(r);
     check_devices(r);
     check_required(r, o->require);

@@ -7,18 +7,20 @@ run ridge bench collectives --ranks 3 --from 8 --to 32KiB --factor 64 --block 1 
 exits 0
 holds '.ranks == 3 and .dtype == "f32" and .reduction == "sum"'
 holds '[.results[] | select(.operation == "copy") | .bytes] == [8, 512, 32768]'
-holds '[.results[] | select(.operation != "copy")] | length == 30'
+holds '[.results[] | select(.operation != "copy")] | length == 54'
 holds 'all(.results[]; .time_s > 0 and .fastest_s <= .time_s and .time_s <= .slowest_s)'
 holds 'all(.results[] | select(.operation != "copy"); .wrong == 0 and .backend == "shm")'
 holds '[.results[] | select(.algorithm and (.chosen | not)) | .algorithm] | unique ==
-    ["rabenseifner", "recursive_doubling", "ring", "tree"]'
+    ["double_tree", "hierarchical", "rabenseifner", "recursive_doubling", "ring", "server", "servers",
+     "tree"]'
 # Of 3 ranks, a ring sends 4 thirds of 8192 elements, each in as many messages.
 holds '[.results[] | select(.algorithm == "ring" and .bytes == 32768 and (.chosen | not))] |
     length == 2 and all(.[]; .messages == 4 and (.bytes_sent - 43690 | fabs) < 8)'
 holds 'all(.results[] | select(.operation == "all_reduce");
     ((.busbw_bytes_s / .algbw_bytes_s) - 4 / 3 | fabs) < 1e-9)'
 holds 'all(.fits[]; .points == 3 and .message_s >= 0 and .byte_s >= 0 and .residual >= 0)'
-holds '[.fits[].algorithm] == ["rabenseifner", "recursive_doubling", "ring", "tree"]'
+holds '[.fits[].algorithm] == ["double_tree", "hierarchical", "rabenseifner",
+    "recursive_doubling", "ring", "server", "servers", "tree"]'
 
 # Every operation, on every backend, in a type that rounds.
 for backend in shm loop; do
@@ -35,6 +37,20 @@ run ridge bench collectives -a ring --from 1KiB --to 4KiB --block 1 --lanes 2 --
 exits 0
 prints '^ *4 KiB +shm +all_reduce +ring +in +[0-9.]+ .* 0$'
 prints '^shm +all_reduce +ring +[0-9.]+ +[0-9.-]+ +[0-9]+ %$'
+
+# Two backends take turns, and their times are joined.
+run ridge bench collectives -b shm,loop -a ring --turns 2 --blocks 2 --from 1KiB --to 1KiB --block 1 --json
+exits 0
+holds '[.results[] | select(.algorithm) | .backend] == ["shm", "shm", "loop", "loop"]'
+holds 'all(.results[]; .samples_s | length == 4)'
+
+# Half the bytes on their way, sums of small integers still exact.
+run ridge bench collectives -a ring --wire f16 --ranks 2 --from 4KiB --to 4KiB --block 1 --json
+exits 0
+holds '.wire == "f16" and all(.results[] | select(.algorithm); .bytes_sent == 2048 and .wrong == 0)'
+run ridge bench collectives --wire f16 --dtype f64
+exits 2
+complains 'only f32'
 
 run ridge bench collectives --algorithm rings
 exits 2

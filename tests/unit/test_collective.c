@@ -26,7 +26,8 @@ static struct ranks_case case_of(const struct algorithm *algorithm, enum comm_op
     c.call.reduction = (enum comm_reduction)(seed / 7 % COMM_REDUCTION_COUNT);
     c.call.root = (int)(seed / 3 % (uint64_t)ranks);
     c.in_place = seed % 2 && operation != COMM_ALL_TO_ALL;
-    c.options = (struct schedule_options){1 + (int)(seed % LANES_MAX), 8 << seed % 7};
+    c.options = (struct schedule_options){1 + (int)(seed % LANES_MAX), 8 << seed % 7,
+                                          1 + (int)(seed / 5 % 5)};
     return c;
 }
 
@@ -169,7 +170,7 @@ TEST(a_ring_sends_the_least)
         struct arena arena = {0};
         struct comm_schedule schedule;
         struct error err = {0};
-        struct schedule_options options = {1, 1 << 20};
+        struct schedule_options options = {1, 1 << 20, 0};
         assert_int_equal(schedule_make(algorithm_find("ring"), &call, 0, ranks, &options, &arena,
                                        &schedule, &err),
                          STATUS_OK);
@@ -188,7 +189,7 @@ TEST(what_makes_no_sense_is_refused)
     struct arena arena = {0};
     struct comm_schedule schedule;
     struct error err = {0};
-    struct schedule_options options = {1, 1 << 20};
+    struct schedule_options options = {1, 1 << 20, 0};
     struct comm_call call = {.operation = COMM_BROADCAST, .dtype = DTYPE_F32, .root = 3};
     assert_int_equal(
         schedule_make(algorithm_find("ring"), &call, 0, 3, &options, &arena, &schedule, &err),

@@ -20,7 +20,7 @@
 #include "tests/lib/unit.h"
 
 /* ROOM: bytes of one rank's input or output. */
-enum { RANKS_MAX = 9, CASES_MAX = 128, ROOM = 4096 };
+enum { RANKS_MAX = 9, CASES_MAX = 256, ROOM = 4096 };
 
 static const enum dtype dtypes[] = {DTYPE_F32,  DTYPE_F64, DTYPE_F16,
                                     DTYPE_BF16, DTYPE_I32, DTYPE_I64};
@@ -117,7 +117,8 @@ static int cases_for(struct ranks_case *cases, int ranks)
                 c->call.dtype = dtypes[d];
                 c->call.reduction = (enum comm_reduction)(seed % COMM_REDUCTION_COUNT);
                 c->call.root = (int)(seed % (uint64_t)ranks);
-                c->options = (struct schedule_options){1 + (int)(seed % LANES_MAX), 32};
+                c->options =
+                    (struct schedule_options){1 + (int)(seed % LANES_MAX), 32, 1 + ranks / 3};
                 c->in_place = seed % 2 && operation != COMM_ALL_TO_ALL &&
                               operation != COMM_REDUCE_SCATTER && operation != COMM_ALL_GATHER;
             }
@@ -299,7 +300,7 @@ static void check_trouble(enum trouble trouble, int ranks, int victim,
     t.said = child_shared((size_t)ranks * sizeof(*t.said));
     t.c = (struct ranks_case){.algorithm = algorithm, .ranks = ranks};
     t.c.call = (struct comm_call){.operation = COMM_ALL_REDUCE, .dtype = DTYPE_F32, .count = 999};
-    t.c.options = (struct schedule_options){2, 256};
+    t.c.options = (struct schedule_options){2, 256, 0};
     struct local_ranks run = {
         backend_find("shm"), ranks, {.deadline_ns = deadline_ns}, meet_trouble, &t};
     assert_int_equal(local_ranks_run(&run, &err), STATUS_FAILED);

@@ -19,6 +19,8 @@ enum status mpi_check(int code, const char *what, struct error *err)
     if (code == MPI_SUCCESS)
         return STATUS_OK;
     MPI_Error_string(code, text, &length);
+    for (char *at = text; *at; at++) /* of several lines, the last one without an end */
+        *at = *at == '\n' ? ' ' : *at;
     return FAIL(err, STATUS_FAILED, "MPI: %s: %.300s", what, text);
 }
 
@@ -102,19 +104,23 @@ static enum status meet(struct group *group, struct error *err)
     return mpi_listen(group, err);
 }
 
+/* Who had nothing to complain of until then would leave with an exit code of 0, and the launcher
+ * might give that as its own: so it aborts instead. */
 static void mpi_group_free(struct group *group)
 {
     struct error ignored;
     if (!group)
         return;
-    bool well = !group->failure[0] && meet(group, &ignored) == STATUS_OK;
-    if (well) {
+    bool failed = group->failure[0];
+    if (!failed && meet(group, &ignored) == STATUS_OK) {
         MPI_Comm_free(&group->messages);
         MPI_Comm_free(&group->control);
         MPI_Comm_free(&group->own);
         MPI_Finalize();
     } else {
-        mpi_announce_finish(group, LINGER_NS);
+        mpi_announce_finish(group, failed ? LINGER_NS : 3u * LINGER_NS);
+        if (!failed)
+            MPI_Abort(MPI_COMM_WORLD, 1);
     }
     group_release(group);
 }

@@ -40,12 +40,13 @@ void mpi_announce(struct group *group, int rank, const char *text)
 
 void mpi_announce_finish(struct group *group, uint64_t limit_ns)
 {
-    uint64_t end = clock_now_ns() + limit_ns;
-    for (int peer = 0; peer < group->ranks; peer++)
-        for (int left = 0; !left && clock_now_ns() < end;) {
+    for (uint64_t end = clock_now_ns() + limit_ns; clock_now_ns() < end;) {
+        for (int peer = 0; peer < group->ranks; peer++) {
+            int left;
             MPI_Test(&group->announced[peer], &left, MPI_STATUS_IGNORE);
-            nanosleep(&(struct timespec){.tv_nsec = left ? 0 : SLEEP_NS}, NULL);
         }
+        nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+    }
 }
 
 enum status mpi_listen(struct group *group, struct error *err)

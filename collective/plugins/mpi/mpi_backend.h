@@ -87,7 +87,7 @@ void mpi_transfers_release(struct link_state *state);
 void mpi_announce(struct group *group, int rank, const char *text);
 /* Takes what others have said. */
 enum status mpi_listen(struct group *group, struct error *err);
-/* Until what was announced has left, for at most so long. */
+/* Moves what was announced for so long, in which all others may hear of it. */
 void mpi_announce_finish(struct group *group, uint64_t limit_ns);
 
 extern const struct own_operations mpi_own;

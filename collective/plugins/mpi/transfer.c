@@ -26,12 +26,18 @@ static size_t piece_size(const struct message *message, size_t offset)
     return smaller(mpi_piece_bytes, message->bytes - offset);
 }
 
-static enum status piece_test(struct piece *piece, struct error *err)
+static enum status piece_test(const struct link *link, const struct message *message,
+                              struct piece *piece, struct error *err)
 {
-    int flag = 0;
+    int flag = 0, kind = MPI_SUCCESS;
     if (piece->arrived)
         return STATUS_OK;
-    TRY(mpi_check(MPI_Test(&piece->request, &flag, &piece->status), "MPI_Test", err));
+    int code = MPI_Test(&piece->request, &flag, &piece->status);
+    if (code != MPI_SUCCESS)
+        MPI_Error_class(code, &kind);
+    if (kind == MPI_ERR_TRUNCATE) /* at least one byte more than there is room for */
+        return message_mismatch(link, message, message->call, message->bytes + 1, err);
+    TRY(mpi_check(code, "MPI_Test", err));
     piece->arrived = flag;
     return STATUS_OK;
 }
@@ -73,7 +79,7 @@ enum status mpi_send(struct link *link, struct message *message, struct error *e
     TRY(post_sends(link, t, message, err));
     while (t->completed < t->posted) {
         struct piece *piece = piece_at(t, t->completed);
-        TRY(piece_test(piece, err));
+        TRY(piece_test(link, message, piece, err));
         if (!piece->arrived)
             break;
         t->completed += piece_size(message, t->completed);
@@ -105,7 +111,8 @@ static enum status post_receives(struct link *link, struct transfer *t,
     while (has_room(t, message, message->done)) {
         struct piece *piece = piece_at(t, t->posted);
         size_t bytes = piece_size(message, t->posted);
-        void *to = message->into ? (unsigned char *)message->into + t->posted : stage_at(t, t->posted);
+        void *to =
+            message->into ? (unsigned char *)message->into + t->posted : stage_at(t, t->posted);
         piece->arrived = false;
         TRY(mpi_check(MPI_Irecv(to, (int)bytes, MPI_BYTE, message->peer, tag_of(message),
                                 link->group->messages, &piece->request),
@@ -123,7 +130,7 @@ static enum status look(struct link *link, struct transfer *t, struct message *m
         struct piece *piece = piece_at(t, t->completed);
         size_t expected = piece_size(message, t->completed);
         int bytes = 0;
-        TRY(piece_test(piece, err));
+        TRY(piece_test(link, message, piece, err));
         if (!piece->arrived)
             return STATUS_OK;
         TRY(mpi_check(MPI_Get_count(&piece->status, MPI_BYTE, &bytes), "MPI_Get_count", err));
