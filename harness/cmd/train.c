@@ -11,6 +11,8 @@
 #include "base/system/output.h"
 #include "base/text/json.h"
 #include "base/text/table.h"
+#include "base/text/utc.h"
+#include "harness/campaign/train_record.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/train/dawnbench.h"
@@ -19,7 +21,7 @@
 
 struct train_options_given {
     struct model_options model;
-    const char *optimiser, *save, *resume, *data, *sizes, *tsv;
+    const char *optimiser, *save, *resume, *data, *sizes, *tsv, *db;
     int64_t steps, seed, eval_every, save_every, epochs, reader_threads;
     double rate, read_limit, until, price;
     bool tiny, json;
@@ -61,6 +63,8 @@ static const struct option options[] = {
      "of the machine in dollars per hour: the summary says what the training cost"},
     {"tsv", 0, OPTION_TEXT, offsetof(struct train_options_given, tsv), "FILE",
      "time to accuracy in the form that DAWNBench takes"},
+    {"db", 0, OPTION_TEXT, offsetof(struct train_options_given, db), "FILE",
+     "keep what it came to in this database, beside the runs of `ridge run`"},
     {"json", 0, OPTION_FLAG, offsetof(struct train_options_given, json), NULL, "machine-readable"},
     MODEL_OPTIONS(struct train_options_given),
     {.name = NULL},
@@ -222,13 +226,16 @@ static bool on_step(void *context, const struct train_progress *p)
 /* ---- what it came to ---- */
 
 struct trained {
+    struct trainer *trainer;
     const struct train_job *job;
     const struct train_options_given *given;
     const struct training *training;
     const struct quality *quality;
     const struct data_place *place;
-    const struct data_set *data;
-    int64_t steps; /* wanted */
+    const struct data_set *data; /* NULL: nothing is read */
+    int64_t steps;               /* wanted */
+    char started_utc[UTC_TEXT];
+    uint64_t began_ns;
 };
 
 /* Dollars. */
@@ -360,6 +367,22 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_close(&json);
 }
 
+static enum status keep(const struct trained *of, const struct train_result *r, struct error *err)
+{
+    struct arena arena = {0};
+    struct train_facts facts = {.job = of->job,
+                                .trainer = of->trainer,
+                                .result = r,
+                                .command = command_typed(&arena),
+                                .started_utc = of->started_utc,
+                                .wall_s = (double)(clock_now_ns() - of->began_ns) * 1e-9,
+                                .price = of->given->price};
+    enum status status =
+        facts.command ? train_store(of->given->db, &facts, err) : FAIL_NO_MEMORY(err);
+    arena_release(&arena);
+    return status;
+}
+
 static enum status report(const struct trained *of, const struct train_result *r, struct error *err)
 {
     if (r->steps <= r->first)
@@ -368,8 +391,9 @@ static enum status report(const struct trained *of, const struct train_result *r
         print_json(of, r);
     else
         print_text(of, r);
-    return of->given->tsv ? dawnbench_write(of->given->tsv, of->data, of->quality, r, err)
-                          : STATUS_OK;
+    if (of->given->tsv)
+        TRY(dawnbench_write(of->given->tsv, of->data, of->quality, r, err));
+    return of->given->db ? keep(of, r, err) : STATUS_OK;
 }
 
 static enum status learn(const struct train_job *job, const struct train_options_given *o,
@@ -378,14 +402,15 @@ static enum status learn(const struct train_job *job, const struct train_options
     struct trainer *trainer;
     struct train_result result = {.steps = 0};
     struct show show = {.terminal = isatty(STDERR_FILENO)};
+    struct trained of = {.job = job, .given = o, .began_ns = clock_now_ns()};
+    utc_now(of.started_utc);
     TRY(trainer_open(job, &trainer, err));
-    struct trained of = {job,
-                         o,
-                         trainer_of(trainer),
-                         trainer_quality(trainer),
-                         trainer_place(trainer),
-                         trainer_data(trainer),
-                         trainer_steps(trainer)};
+    of.trainer = trainer;
+    of.training = trainer_of(trainer);
+    of.quality = trainer_quality(trainer);
+    of.place = trainer_place(trainer);
+    of.data = trainer_data(trainer);
+    of.steps = trainer_steps(trainer);
     show.quality = of.quality;
     interrupt_install();
     enum status status = trainer_run(trainer, on_step, &show, &result, err);

@@ -370,6 +370,11 @@ const struct training *trainer_of(const struct trainer *t)
     return t->training;
 }
 
+const struct graph *trainer_graph(const struct trainer *t)
+{
+    return t->graph;
+}
+
 const struct quality *trainer_quality(const struct trainer *t)
 {
     return t->judge ? judge_quality(t->judge) : NULL;

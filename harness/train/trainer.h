@@ -96,6 +96,7 @@ enum status trainer_open(const struct train_job *job, struct trainer **out, stru
 enum status trainer_run(struct trainer *trainer, train_watch *watch, void *context,
                         struct train_result *result, struct error *err);
 const struct training *trainer_of(const struct trainer *trainer);
+const struct graph *trainer_graph(const struct trainer *trainer); /* of the step at work */
 /* What judgements hold; NULL: nothing but the loss. */
 const struct quality *trainer_quality(const struct trainer *trainer);
 int64_t trainer_steps(const struct trainer *trainer); /* of the whole training */

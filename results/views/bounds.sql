@@ -5,7 +5,7 @@
 WITH item AS MATERIALIZED (
     SELECT run, result, sequence, NULL AS idx, key, spec, workload, mode, device, precision, batch,
            threads, scenario, cache, verdict, time_s, flops, bytes_compulsory AS bytes,
-           arena_bytes + weight_bytes AS working_bytes,
+           arena_bytes + weight_bytes AS working_bytes, input_wait_share,
            EXISTS (SELECT 1 FROM op WHERE op.result = w.result AND kernel LIKE '%winograd%')
                AS winograd
     FROM {lib/whole} AS w

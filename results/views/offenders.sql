@@ -8,7 +8,7 @@ WITH item AS MATERIALIZED (
                AS spec, p.device, p.precision, p.batch, p.threads, p.cache, s.name, s.kind, s.shape,
            s.kernel, s.provider, s.time_s, s.flops, ifnull(s.bytes_compulsory, s.bytes_streamed)
                AS bytes, ifnull(s.bytes_compulsory, s.bytes_streamed) AS working_bytes,
-           s.kernel LIKE '%winograd%' AS winograd
+           s.kernel LIKE '%winograd%' AS winograd, NULL AS input_wait_share
     FROM {lib/step} AS s
     JOIN result AS r ON r.id = s.result
     JOIN point AS p ON p.id = r.point

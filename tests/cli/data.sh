@@ -93,9 +93,22 @@ complains 'has no parameter "image"'
 run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --json
 exits 0
 holds '.input_wait_share > 0.1 and .input_wait_share <= 1 and .bound == "input"'
-run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --price 7200
+run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --read-limit 0.1 --price 7200 --db "$tap_dir/db"
 prints 'input is what limits this training'
 prints 'cost +\$[0-9.]+ at \$7200 per hour'
+
+run ridge train ncf --tiny --steps 30 -t 1 --quick-tune --db "$tap_dir/db"
+run ridge export --format json --db "$tap_dir/db"
+prints 'input_wait_share'
+prints 'held_out_loss'
+run sqlite3 "$tap_dir/db" "SELECT value FROM metric WHERE name = 'cost_dollars' AND value > 0"
+prints '^[0-9]'
+for limit in 100000 0; do # bytes per second
+    key=$(sqlite3 "$tap_dir/db" "SELECT key FROM point WHERE canonical LIKE '%limit=$limit %'")
+    run ridge history "$key" --db "$tap_dir/db" --json
+    holds ".point == \"$key\" and (.runs | length) == 1"
+    holds "(.runs[0].bound == \"input\") == ($limit > 0)"
+done
 
 run ridge train ncf:users=20,items=24 --data "$data/ml" --epochs 2 -t 1 --quick-tune --batch 32 --json
 exits 0

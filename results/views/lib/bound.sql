@@ -1,12 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What limits each row of `item`, a table that the view makes: run, result, idx (NULL: the whole
--- result), device, precision, threads, cache, time_s, flops, bytes, working_bytes, winograd.
+-- result), device, precision, threads, cache, time_s, flops, bytes, working_bytes, winograd,
+-- input_wait_share (of a training; NULL: nothing was read).
 --
 -- roof_s is the least time in which the arithmetic and the memory traffic can be had: the larger
 -- of flops / peak and bytes / bandwidth, with what this run measured on the same device with the
 -- same precision and number of threads (best pattern each); the threads of the host say nothing
 -- of another device, whose ceilings have threads 0. The traffic goes to DRAM, or, when
 -- the working set fits the largest cache and was left in it, to that cache. Classes:
+--   input            more than a tenth of the time went into waiting for samples
 --   compute, DRAM    within 1/0.8 of that roof
 --   cache            left of the ridge of DRAM, the working set fits the largest cache
 --   overhead         none of these, below 50 us: calls and hand-overs
@@ -49,6 +51,7 @@ bounded AS MATERIALIZED (
     FROM least)
 SELECT bounded.*, max(time_s - roof_s, 0.0) AS recoverable_s,
        CASE
+           WHEN input_wait_share > 0.1 THEN 'input'
            WHEN roof_s IS NULL THEN 'unknown'
            WHEN roof_s > 1.02 * time_s AND compute_s >= memory_s AND winograd THEN 'compute'
            WHEN roof_s > 1.02 * time_s AND compute_s < memory_s AND fits THEN 'cache'
@@ -61,6 +64,8 @@ SELECT bounded.*, max(time_s - roof_s, 0.0) AS recoverable_s,
        END AS bound,
        CASE
            WHEN time_s IS NULL THEN 'no time'
+           WHEN input_wait_share > 0.1
+               THEN round(100 * input_wait_share, 1) || ' % of the time steps waited for samples'
            WHEN flops IS NULL OR bytes IS NULL THEN 'no count of operations or bytes'
            WHEN peak IS NULL THEN 'no ceiling of arithmetic for ' || precision ||
                                   iif(used, ' with ' || threads || ' threads', ' on ' || device) ||

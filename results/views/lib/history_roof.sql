@@ -9,7 +9,8 @@ WITH item AS MATERIALIZED (
            max(iif(m.name = 'bytes_compulsory', m.value, NULL)) AS bytes,
            sum(iif(m.name IN ('arena_bytes', 'weight_bytes'), m.value, NULL)) AS working_bytes,
            EXISTS (SELECT 1 FROM op WHERE op.result = r.id AND kernel LIKE '%winograd%')
-               AS winograd
+               AS winograd,
+           max(iif(m.name = 'input_wait_share', m.value, NULL)) AS input_wait_share
     FROM point AS p
     JOIN result AS r ON r.point = p.id
     JOIN metric AS m ON m.result = r.id AND m.op IS NULL

@@ -16,6 +16,7 @@ SELECT r.id AS result, r.run, r.sequence, r.status, r.verdict, r.reason, r.verif
        max(iif(m.name = 'latency_p90_s', m.value, NULL)) AS p90_s,
        max(iif(m.name = 'latency_p99_s', m.value, NULL)) AS p99_s,
        max(iif(m.name = 'throughput', m.value, NULL)) AS throughput,
+       max(iif(m.name = 'input_wait_share', m.value, NULL)) AS input_wait_share,
        max(iif(m.name = 'server_rate', m.value, NULL)) AS server_rate,
        max(iif(m.name = 'flops' AND m.source = 'model', m.value, NULL)) AS flops,
        max(iif(m.name = 'flops' AND m.source = iif(p.device GLOB 'cuda*', 'cupti', 'papi'),

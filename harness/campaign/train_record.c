@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/campaign/train_record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/system/pool.h"
+#include "base/text/utc.h"
+#include "engine/graph/cost.h"
+#include "harness/machine/environment.h"
+#include "harness/suite/plan.h"
+#include "results/store.h"
+#include "workloads/workload.h"
+
+enum { METRICS_MAX = 16 };
+
+struct rows {
+    struct metric_record metrics[METRICS_MAX];
+    int count;
+};
+
+static void add(struct rows *rows, const char *name, const char *unit, enum better better,
+                double value, const char *formula)
+{
+    rows->metrics[rows->count++] = (struct metric_record){.op = -1,
+                                                          .name = name,
+                                                          .unit = unit,
+                                                          .source = "clock",
+                                                          .better = better,
+                                                          .value = value,
+                                                          .reason = isnan(value) ? "none" : "",
+                                                          .formula = formula,
+                                                          .min = NAN,
+                                                          .q1 = NAN,
+                                                          .q3 = NAN,
+                                                          .max = NAN,
+                                                          .mad = NAN,
+                                                          .ci_low = NAN,
+                                                          .ci_high = NAN};
+}
+
+/* Of images that grow each size has its own: no count belongs to the mean step. */
+static void add_work(struct rows *rows, const struct train_facts *f)
+{
+    struct graph_cost cost;
+    bool grows = f->job->size_count > 1;
+    graph_cost(trainer_graph(f->trainer), &cost);
+    add(rows, "flops", "1", BETTER_NONE, grows ? (double)NAN : cost.flops, "");
+    add(rows, "bytes_compulsory", "B", BETTER_NONE, grows ? (double)NAN : cost.bytes_compulsory,
+        "");
+    for (int k = rows->count - 2; k < rows->count; k++) {
+        rows->metrics[k].source = "model";
+        rows->metrics[k].reason = grows ? "images grew" : "";
+    }
+}
+
+static void add_judgement(struct rows *rows, const struct train_facts *f)
+{
+    const struct train_result *r = f->result;
+    const struct quality *q = trainer_quality(f->trainer);
+    if (r->judged_count == 0)
+        return;
+    const struct train_judgement *last = &r->judged[r->judged_count - 1];
+    add(rows, "held_out_loss", "1", BETTER_LOWER, last->loss, "");
+    if (q && !isnan(last->quality))
+        add(rows, "quality", "1", BETTER_HIGHER, last->quality, q->name);
+    if (q && q->also && !isnan(last->also))
+        add(rows, "quality_also", "1", BETTER_HIGHER, last->also, q->also->name);
+    if (r->reached)
+        add(rows, "time_to_quality_s", "s", BETTER_LOWER, (double)last->time_ns * 1e-9,
+            "of the steps until the quality was what --until asks for");
+}
+
+static void make_rows(struct rows *rows, const struct train_facts *f)
+{
+    const struct train_result *r = f->result;
+    double steps = (double)(r->steps - r->first), time_s = (double)r->time_ns * 1e-9;
+    *rows = (struct rows){.count = 0};
+    add(rows, "time_s", "s", BETTER_LOWER, time_s / steps, "mean step, waiting included");
+    rows->metrics[0].n = r->steps - r->first;
+    add(rows, "throughput", "1/s", BETTER_HIGHER, steps * (double)r->batch / time_s, "samples");
+    add(rows, "input_wait_s", "s", BETTER_LOWER, (double)r->waited_ns * 1e-9 / steps,
+        "mean of a step");
+    add(rows, "input_wait_share", "1", BETTER_LOWER, train_input_wait(r),
+        "time in which steps waited for samples / time of the steps");
+    add(rows, "read_rate", "B/s", BETTER_NONE, (double)r->read_bytes / time_s,
+        r->epoch_samples ? "read of files" : "size of samples that were made up");
+    add_work(rows, f);
+    add_judgement(rows, f);
+    if (f->price > 0)
+        add(rows, "cost_dollars", "1", BETTER_LOWER, f->price * time_s / 3600,
+            "time of the steps x price per hour");
+}
+
+static enum status make_point(const struct train_facts *f, struct arena *arena,
+                              struct point_record *point, struct error *err)
+{
+    const struct train_job *job = f->job;
+    const struct workload *w = workload_of(job->spec);
+    const struct data_format *data = trainer_place(f->trainer)->format;
+    const char *colon = strchr(job->spec, ':');
+    char id[17];
+    *point = (struct point_record){.workload = w->name,
+                                   .params = colon ? colon + 1 : "",
+                                   .domain = w->domain,
+                                   .mode = "training",
+                                   .device = job->model.device ? job->model.device : "cpu",
+                                   .precision = "f32",
+                                   .batch = f->result->batch,
+                                   .threads = pool_threads(exe_pool(trainer_exe(f->trainer))),
+                                   .scenario = "train",
+                                   .cache = "warm",
+                                   .providers = job->model.providers ? job->model.providers : ""};
+    point->canonical = arena_printf(
+        arena,
+        "workload=%s params=%s mode=training device=%s precision=f32 batch=%lld threads=%d "
+        "scenario=train data=%s readers=%d limit=%.10g providers=%s",
+        point->workload, point->params, point->device, (long long)point->batch, point->threads,
+        data ? data->name : "made", job->reader_threads > 1 ? job->reader_threads : 1,
+        job->read_limit, point->providers);
+    if (!point->canonical)
+        return FAIL_NO_MEMORY(err);
+    plan_id(point->canonical, id);
+    point->key = arena_strdup(arena, id);
+    return point->key ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
+static enum status put(struct store *store, const struct run_head *head,
+                       const struct environment *environment, const struct record *record,
+                       struct error *err)
+{
+    int64_t run;
+    TRY(run_begin(store, head, &run, err));
+    TRY(run_put_facts(store, run, "before", environment, err));
+    TRY(run_put(store, run, record, err));
+    return run_end(store, run, true, true, "", err);
+}
+
+static enum status store_all(struct store *store, const struct train_facts *f, struct arena *arena,
+                             struct error *err)
+{
+    struct environment environment;
+    struct build_record build;
+    struct rows rows;
+    struct record record = {.status = RESULT_OK,
+                            .valid = true,
+                            .reason = "",
+                            .verify_error = NAN,
+                            .verify_bound = NAN,
+                            .verify_how = "",
+                            .stop_reason = f->result->reached ? "quality" : "steps",
+                            .started_utc = f->started_utc,
+                            .reproduce = f->command,
+                            .wall_s = f->wall_s};
+    char uuid[UUID_TEXT];
+    TRY(environment_probe(&environment, arena, false, err));
+    TRY(build_probe(&build, arena, err));
+    TRY(make_point(f, arena, &record.point, err));
+    make_rows(&rows, f);
+    record.metrics = rows.metrics;
+    record.metric_count = rows.count;
+    uuid_make(uuid);
+    const struct run_head head = {.uuid = uuid,
+                                  .environment = &environment,
+                                  .build = &build,
+                                  .command = f->command,
+                                  .suite = "command line",
+                                  .suite_text = "",
+                                  .plan_hash = record.point.key,
+                                  .planned = 1,
+                                  .rounds = 1,
+                                  .started_utc = f->started_utc,
+                                  .order_key = (int64_t)time(NULL),
+                                  .branch = "",
+                                  .tag = ""};
+    return put(store, &head, &environment, &record, err);
+}
+
+enum status train_store(const char *db, const struct train_facts *facts, struct error *err)
+{
+    struct arena arena = {0};
+    struct store *store;
+    TRY(store_open(db, STORE_WRITE, &store, err));
+    enum status status = store_all(store, facts, &arena, err);
+    store_close(store);
+    arena_release(&arena);
+    return status;
+}

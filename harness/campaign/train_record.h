@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a training came to, as a run of one point in the database: how long a step took with its
+ * samples, how long it waited for them, and what held-out samples say. Its id is that of no point
+ * of `ridge run`, whose steps have their batch in memory. */
+#ifndef HARNESS_CAMPAIGN_TRAIN_RECORD_H
+#define HARNESS_CAMPAIGN_TRAIN_RECORD_H
+
+#include "harness/train/trainer.h"
+
+struct train_facts {
+    const struct train_job *job;
+    struct trainer *trainer;
+    const struct train_result *result;
+    const char *command;     /* as it was typed */
+    const char *started_utc; /* base/text/utc.h */
+    double wall_s;           /* compiling and judging included */
+    double price;            /* dollars per hour; 0: not known */
+};
+
+enum status train_store(const char *db, const struct train_facts *facts, struct error *err);
+
+#endif
