@@ -9,10 +9,10 @@ group=${1:-run}
 # One word each: a package, or "a|b": any of them counts as present, the first is installed.
 run="gcc|clang make pkg-config|pkgconf libc6-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev"
 run="$run libsqlite3-dev libhwloc-dev libtomlplusplus-dev g++|clang gnuplot-nox|gnuplot-qt|gnuplot-x11 libpapi-dev"
-run="$run libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
+run="$run libjpeg-dev libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
 run="$run libopenmpi-dev openmpi-bin libmpich-dev mpich"
 # Ridge runs without these: what they are for is then absent, and `ridge doctor` says so.
-optional="gnuplot-nox|gnuplot-qt|gnuplot-x11 libpapi-dev libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
+optional="gnuplot-nox|gnuplot-qt|gnuplot-x11 libpapi-dev libjpeg-dev libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
 optional="$optional libopenmpi-dev openmpi-bin libmpich-dev mpich"
 test="libcmocka-dev libonnx-testdata jq sqlite3"
 check="clang clang-format clang-tidy cppcheck shellcheck"

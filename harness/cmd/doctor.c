@@ -348,6 +348,8 @@ static void print_text(const struct report *r)
                profiler_at(k)->available(reason, sizeof(reason)) ? profiler_at(k)->summary
                                                                  : "absent, see below");
     print_cupti();
+    printf("data\n  %-14s %s\n", "jpeg",
+           jpeg_open(reason, sizeof(reason)) ? "folders of JPEG by libjpeg-turbo" : reason);
     printf("between ranks\n");
     for (int k = 0; k < backend_count(); k++)
         printf("  %-14s %s\n", backend_at(k)->name,

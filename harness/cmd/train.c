@@ -458,7 +458,10 @@ REGISTER(command, train) = {
         "Samples are made up, with something in them to be learnt; a network that was trained is\n"
         "judged by samples that it has not seen. Optimiser, rate and schedule are those that were\n"
         "published with the workload; --rate, --steps and --optimiser change them. Samples are\n"
-        "read ahead on a thread of its own; how long steps wait for them is part of the result.\n",
+        "read ahead on threads of their own; how long steps wait for them is part of the result.\n\n"
+        "--data learns from files instead: MNIST, CIFAR-10, folders of JPEG, census income,\n"
+        "MovieLens, Cora. Their samples are shuffled anew in every epoch, by the seed, and judged by\n"
+        "the part that is there for it, or by every tenth.\n",
     .options = options,
     .values_size = sizeof(struct train_options_given),
     .words_min = 1,
