@@ -25,6 +25,7 @@
 #include "harness/model/model_options.h"
 #include "profilers/lib/cupti_session.h"
 #include "profilers/lib/profiler.h"
+#include "workloads/data/jpeg.h"
 
 struct doctor_options {
     bool json, redact, facts;

@@ -458,10 +458,11 @@ REGISTER(command, train) = {
         "Samples are made up, with something in them to be learnt; a network that was trained is\n"
         "judged by samples that it has not seen. Optimiser, rate and schedule are those that were\n"
         "published with the workload; --rate, --steps and --optimiser change them. Samples are\n"
-        "read ahead on threads of their own; how long steps wait for them is part of the result.\n\n"
+        "read ahead on threads of their own; how long steps wait for them is part of the\n"
+        "result.\n\n"
         "--data learns from files instead: MNIST, CIFAR-10, folders of JPEG, census income,\n"
-        "MovieLens, Cora. Their samples are shuffled anew in every epoch, by the seed, and judged by\n"
-        "the part that is there for it, or by every tenth.\n",
+        "MovieLens, Cora, text. Their samples are shuffled anew in every epoch, by the seed, and\n"
+        "judged by the part that is there for it, or by every tenth.\n",
     .options = options,
     .values_size = sizeof(struct train_options_given),
     .words_min = 1,

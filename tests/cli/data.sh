@@ -3,7 +3,7 @@
 # Training on files: formats, epochs, sizes that grow, resuming, a slow source, time to accuracy.
 . tests/lib/tap.sh
 data=$tap_dir/data
-mkdir -p "$data/mnist/MNIST/raw" "$data/ml" "$data/cora" "$data/census"
+mkdir -p "$data/mnist/MNIST/raw" "$data/ml" "$data/cora" "$data/census" "$data/text"
 
 # Digits of two kinds, dark above or dark below, 8 x 8 pixels: count, name.
 make_idx() {
@@ -119,6 +119,11 @@ holds '.reached == (.held_out[-1].quality >= 0.0001)'
 run ridge train wide_deep --data "$data/census/adult.data" --epochs 30 -t 1 --quick-tune --batch 8 --json
 exits 0
 holds '.quality == "AUC" and .loss_last < .loss_first'
+awk 'BEGIN { for (k = 0; k < 120; k++) print "word" k % 7 " word" (k + 1) % 7 " and word" (k + 2) % 7 "."
+    }' >"$data/text/train.txt"
+run ridge train bert_base --tiny --data "$data/text" --steps 60 -t 1 --quick-tune --json
+exits 0
+holds '.data == "text" and .quality == "accuracy" and .loss_last < .loss_first'
 run ridge train gcn --data "$data/cora" --steps 60 -t 1 --quick-tune --json
 exits 0
 holds '.data == "cora" and .loss_last < .loss_first / 2'
@@ -142,5 +147,5 @@ exits 2
 complains 'u\.data:[0-9]+: .*cut off'
 
 run ridge list data --json
-holds 'map(.name) | contains(["mnist", "cifar10", "census", "movielens", "cora", "jpeg"])'
+holds 'map(.name) | contains(["mnist", "cifar10", "census", "movielens", "cora", "jpeg", "text"])'
 finish

@@ -5,6 +5,7 @@
 #define WORKLOADS_LIB_BERT_H
 
 #include "workloads/lib/layers.h"
+#include "workloads/lib/lessons.h"
 #include "workloads/training.h"
 
 /* The parameters of both; heads that are 64 wide. */
@@ -37,5 +38,22 @@ int bert_dense(struct graph *g, int x, const char *name, int64_t out);
 void bert_squad(struct graph *g, const struct workload_config *config);
 
 extern const struct training bert_training;
+
+/* ---- samples ---- */
+
+/* Ids; words are those from BERT_WORDS on. */
+enum { BERT_PAD, BERT_CLS, BERT_SEP, BERT_MASK, BERT_WORDS };
+
+/* A sample: [CLS] first [SEP] second [SEP], then padding. */
+struct bert_text {
+    int32_t *id, *segment, *real; /* [T] */
+    int64_t tokens, length;       /* T; length: without padding */
+    int64_t vocabulary;
+    struct draw *draw;
+};
+
+/* `count` words are asked for, or as many as there are, each at most once: where they are and which
+ * ones, and they are hidden. */
+void bert_hide_words(struct bert_text *text, int64_t count, int32_t *at, int32_t *word);
 
 #endif

@@ -13,7 +13,6 @@
 #include "workloads/lib/limits.h"
 #include "workloads/lib/losses.h"
 
-enum { PAD, CLS, SEP, MASK, WORDS }; /* ids of made-up text */
 enum { NOT_ASKED = -1 };
 
 /* How many words of a sequence are asked for. */
@@ -62,7 +61,7 @@ static int next_sentence_logits(struct graph *g, const struct bert *b, int x)
 static void build_loss(struct graph *g, const struct workload_config *config)
 {
     struct bert b = bert_of(config);
-    if (!at_least(g, "vocabulary", b.vocabulary, WORDS + 2))
+    if (!at_least(g, "vocabulary", b.vocabulary, BERT_WORDS + 2))
         return;
     int words, x = bert_encoder(g, &b, &words);
     if (x == NONE)
@@ -87,31 +86,25 @@ static void build_loss(struct graph *g, const struct workload_config *config)
 /* Two sentences of one theme each. Which word stands where follows from the theme and from which
  * sentence it is, but for one word in twenty, which is any. In half of the samples both sentences
  * are of one theme. */
-struct text {
-    int32_t *id, *segment, *real; /* [T] */
-    int64_t tokens, length;       /* length: with what stands between sentences */
-    int64_t vocabulary;
-    struct draw *draw;
-};
-
-static int32_t any_word(struct text *t)
+static int32_t any_word(struct bert_text *t)
 {
-    return (int32_t)(WORDS + draw_index(t->draw, t->vocabulary - WORDS));
+    return (int32_t)(BERT_WORDS + draw_index(t->draw, t->vocabulary - BERT_WORDS));
 }
 
-static int32_t word_of(struct text *t, int64_t theme, int64_t sentence, int64_t place)
+static int32_t word_of(struct bert_text *t, int64_t theme, int64_t sentence, int64_t place)
 {
     uint64_t at = (uint64_t)((theme * 2 + sentence) * t->tokens + place);
     double share = random_uniform(random_hash("verse"), at);
     bool usual = draw_uniform(t->draw) < 0.95;
     int32_t other = any_word(t);
-    return usual ? (int32_t)(WORDS + (int64_t)(share * (double)(t->vocabulary - WORDS))) : other;
+    return usual ? (int32_t)(BERT_WORDS + (int64_t)(share * (double)(t->vocabulary - BERT_WORDS)))
+                 : other;
 }
 
 /* [CLS] first [SEP] second [SEP], then padding. Returns whether the second is of another theme. */
-static bool write_text(struct text *t)
+static bool write_text(struct bert_text *t)
 {
-    int64_t themes = (t->vocabulary - WORDS) / 8 + 2, theme = draw_index(t->draw, themes);
+    int64_t themes = (t->vocabulary - BERT_WORDS) / 8 + 2, theme = draw_index(t->draw, themes);
     bool random = draw_uniform(t->draw) < 0.5;
     int64_t other = (theme + 1 + draw_index(t->draw, themes - 1)) % themes;
     t->length = t->tokens - draw_index(t->draw, t->tokens / 4 + 1);
@@ -122,25 +115,25 @@ static bool write_text(struct text *t)
         t->real[k] = k < t->length;
         t->id[k] = word_of(t, sentence && random ? other : theme, sentence, place > 0 ? place : 0);
         if (k == 0)
-            t->id[k] = CLS;
+            t->id[k] = BERT_CLS;
         else if (k == middle || k == t->length - 1)
-            t->id[k] = SEP;
+            t->id[k] = BERT_SEP;
         else if (k >= t->length)
-            t->id[k] = PAD;
+            t->id[k] = BERT_PAD;
     }
     return random;
 }
 
 /* `count` words are asked for, or as many as there are; each at most once. */
-static void hide_words(struct text *t, int64_t count, int32_t *at, int32_t *word)
+void bert_hide_words(struct bert_text *t, int64_t count, int32_t *at, int32_t *word)
 {
     int64_t left = 0, open = 0;
     for (int64_t k = 0; k < t->length; k++)
-        open += t->id[k] >= WORDS;
+        open += t->id[k] >= BERT_WORDS;
     left = open < count ? open : count;
     int64_t given = 0;
     for (int64_t k = 0; k < t->length && left > 0; k++) {
-        if (t->id[k] < WORDS)
+        if (t->id[k] < BERT_WORDS)
             continue;
         if (draw_index(t->draw, open--) >= left) /* each choice is as likely as any other */
             continue;
@@ -149,7 +142,7 @@ static void hide_words(struct text *t, int64_t count, int32_t *at, int32_t *word
         word[given++] = t->id[k];
         double way = draw_uniform(t->draw);
         int32_t other = any_word(t);
-        t->id[k] = way < 0.8 ? MASK : way < 0.9 ? other : t->id[k];
+        t->id[k] = way < 0.8 ? BERT_MASK : way < 0.9 ? other : t->id[k];
     }
     for (; given < count; given++) {
         at[given] = 0;
@@ -167,14 +160,14 @@ static void fill(const struct batch *batch)
     int64_t tokens = batch_range(batch, "masked_positions"), asked = asked_of(tokens);
     for (int64_t n = 0; n < batch->size; n++) {
         struct draw draw = draw_begin(batch, n);
-        struct text text = {.id = id + n * tokens,
-                            .segment = segment + n * tokens,
-                            .real = real + n * tokens,
-                            .tokens = tokens,
-                            .vocabulary = batch_range(batch, "input_ids"),
-                            .draw = &draw};
+        struct bert_text text = {.id = id + n * tokens,
+                                 .segment = segment + n * tokens,
+                                 .real = real + n * tokens,
+                                 .tokens = tokens,
+                                 .vocabulary = batch_range(batch, "input_ids"),
+                                 .draw = &draw};
         random[n] = write_text(&text);
-        hide_words(&text, asked, at + n * asked, word + n * asked);
+        bert_hide_words(&text, asked, at + n * asked, word + n * asked);
     }
 }
 

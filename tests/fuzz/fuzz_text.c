@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The reader of plain text on any bytes: both files, cut at a line of one dash. */
+#include <stdint.h>
+
+#include "tests/fuzz/lib/pieces.h"
+#include "tests/lib/data_case.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"train.txt", "valid.txt"};
+    struct data_text texts[2];
+    pieces_cut(data, size, names, 2, texts);
+    data_case_try("text", texts, 2,
+                  data_case_graph("bert_base:tokens=12,layers=1,width=8,heads=1,vocabulary=16", 4));
+    return 0;
+}
