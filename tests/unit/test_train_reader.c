@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/system/clock.h"
 #include "harness/train/reader.h"
 #include "tests/lib/unit.h"
 
@@ -101,5 +102,77 @@ TEST(waiting_for_a_slow_source_is_measured)
         next(reader);
     assert_true(reader_waited_ns(reader) > 80000000);
     reader_close(reader);
+    graph_free(g);
+}
+
+/* Batches of a data set whose samples from `broken` on cannot be read. */
+enum { BROKEN = 8 + 20 * BATCH + 1 };
+
+static enum status read_until_broken(const struct data_set *set, struct data_rows *rows,
+                                     struct error *err)
+{
+    int64_t *x = batch_input(rows->batch, "x");
+    (void)set;
+    for (int64_t k = 0; k < rows->count; k++) {
+        int64_t number = rows->batch->first + rows->first + k;
+        if (number >= BROKEN)
+            return FAIL(err, STATUS_FAILED, "sample %lld is broken", (long long)number);
+        x[rows->first + k] = number;
+        rows->bytes += 10;
+    }
+    return STATUS_OK;
+}
+
+static const struct data_format breaking = {.name = "breaking", .read = read_until_broken};
+
+static struct reader *open_breaking(const struct graph *g, const struct data_set *set, int threads,
+                                    double bytes_per_s)
+{
+    struct error err;
+    struct reader *reader;
+    struct reader_options options = {.graph = g,
+                                     .data = set,
+                                     .first = 8,
+                                     .batch = BATCH,
+                                     .buffers = BUFFERS,
+                                     .threads = threads,
+                                     .bytes_per_s = bytes_per_s};
+    assert_int_equal(reader_open(&options, &reader, &err), STATUS_OK);
+    return reader;
+}
+
+TEST(many_threads_keep_the_order_and_name_the_first_broken_sample)
+{
+    const struct data_set set = {.format = &breaking, .count = {1000, 1000}};
+    for (int threads = 1; threads <= 5; threads++) {
+        struct graph *g = make_graph();
+        struct reader *reader = open_breaking(g, &set, threads, 0);
+        void *const *data;
+        struct error err;
+        for (int64_t k = 0; k < 20; k++) {
+            const int64_t *x = next(reader)[0];
+            for (int64_t n = 0; n < BATCH; n++)
+                assert_int_equal(x[n], 8 + k * BATCH + n);
+        }
+        for (int again = 0; again < 2; again++) { /* and it stays broken */
+            assert_int_equal(reader_next(reader, &data, &err), STATUS_FAILED);
+            assert_string_equal(err.message, "sample 89 is broken");
+        }
+        reader_close(reader);
+        graph_free(g);
+    }
+}
+
+TEST(no_more_is_read_than_the_limit_allows)
+{
+    const struct data_set set = {.format = &breaking, .count = {1000, 1000}};
+    struct graph *g = make_graph();
+    uint64_t begin = clock_now_ns();
+    struct reader *reader = open_breaking(g, &set, 2, 2000); /* a batch is 40 bytes: 20 ms */
+    for (int k = 0; k < 10; k++)
+        next(reader);
+    assert_true(clock_now_ns() - begin >= 195000000);
+    assert_true(reader_bytes(reader) >= 10 * 40);
+    reader_close(reader); /* without waiting for what is under way */
     graph_free(g);
 }
