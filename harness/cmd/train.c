@@ -249,7 +249,7 @@ static void print_data(struct table *table, const struct trained *of)
     const struct data_format *format = of->place->format;
     table_cell(table, format ? "data" : "learnt");
     if (of->data)
-        table_cell(table, "%s: %lld samples, %lld held out", format->name,
+        table_cell(table, "%s: %lld samples, %lld held out", of->data->format->name,
                    (long long)of->data->count[DATA_LEARNT],
                    (long long)of->data->count[DATA_HELD_OUT]);
     else
