@@ -11,20 +11,15 @@
 
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/best_words.h"
-#include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/simd_math.h"
+#include "engine/kernels/lib/step_product.h"
 #include "engine/ops/lib/decoder.h"
-
-struct product {
-    struct gemm_plan plan;
-    float *packed, *bias; /* bias NULL: none */
-};
 
 struct kernel_state {
     struct decoder_shape s;
-    struct product layer;   /* of every layer, but for the weights */
-    struct product *layers; /* [L] */
-    struct product query, output;
+    struct step_product layer;   /* of every layer, but for the weights */
+    struct step_product *layers; /* [L] */
+    struct step_product query, output;
     size_t gemm_bytes, workspace;
     bool wants_words, wants_scores;
 };
@@ -51,20 +46,13 @@ struct run {
 
 /* ---- plans ---- */
 
-static struct gemm_plan plan_of(const struct decoder_shape *s, int64_t n, int64_t k, int threads)
-{
-    struct gemm_size size = {
-        .batch = 1, .m = s->rows, .n = n, .taps = 1, .k = k, .threads = threads};
-    return gemm_variant(&size, k, false, 0);
-}
-
 static void plan_products(struct kernel_state *state, int threads)
 {
     const struct decoder_shape *s = &state->s;
-    struct product *products[] = {&state->layer, &state->query, &state->output};
-    state->layer.plan = plan_of(s, 4 * s->hidden, 3 * s->hidden, threads);
-    state->query.plan = plan_of(s, s->attention, s->hidden, threads);
-    state->output.plan = plan_of(s, s->vocabulary, s->hidden, threads);
+    struct step_product *products[] = {&state->layer, &state->query, &state->output};
+    state->layer = step_product_plan(s->rows, 4 * s->hidden, 3 * s->hidden, threads);
+    state->query = step_product_plan(s->rows, s->attention, s->hidden, threads);
+    state->output = step_product_plan(s->rows, s->vocabulary, s->hidden, threads);
     for (int k = 0; k < ARRAY_COUNT(products); k++) {
         size_t bytes = gemm_workspace(&products[k]->plan);
         state->gemm_bytes = bytes > state->gemm_bytes ? bytes : state->gemm_bytes;
@@ -148,32 +136,11 @@ static size_t workspace(const struct kernel_state *state)
 
 static void release(struct kernel_state *state)
 {
-    for (int64_t k = 0; state->layers && k < state->s.layers; k++) {
-        free(state->layers[k].packed);
-        free(state->layers[k].bias);
-    }
-    free(state->query.packed);
-    free(state->output.packed);
+    for (int64_t k = 0; state->layers && k < state->s.layers; k++)
+        step_product_release(&state->layers[k]);
+    step_product_release(&state->query);
+    step_product_release(&state->output);
     free(state->layers);
-}
-
-static bool alloc_panels(struct product *p, size_t *bytes)
-{
-    size_t size = (size_t)gemm_packed_floats(&p->plan) * sizeof(float);
-    p->packed = gemm_alloc(size);
-    *bytes += size;
-    return p->packed;
-}
-
-static bool alloc_layer(const struct kernel_state *state, struct product *p, size_t *bytes)
-{
-    *p = state->layer;
-    size_t size = (size_t)gemm_bias_floats(&p->plan) * sizeof(float);
-    p->bias = gemm_alloc(size);
-    *bytes += size;
-    if (p->bias)
-        memset(p->bias, 0, size);
-    return p->bias && alloc_panels(p, bytes);
 }
 
 static enum status prepare(const struct kernel_query *q, struct kernel_state *state,
@@ -182,17 +149,18 @@ static enum status prepare(const struct kernel_query *q, struct kernel_state *st
     const struct decoder_shape *s = &state->s;
     (void)q;
     state->layers = calloc((size_t)s->layers, sizeof(*state->layers));
-    bool fine = state->layers && alloc_panels(&state->query, packed_bytes) &&
-                alloc_panels(&state->output, packed_bytes);
-    for (int64_t k = 0; fine && k < s->layers; k++)
-        fine = alloc_layer(state, &state->layers[k], packed_bytes);
+    bool fine = state->layers && step_product_alloc(&state->query, false, packed_bytes) &&
+                step_product_alloc(&state->output, false, packed_bytes);
+    for (int64_t k = 0; fine && k < s->layers; k++) {
+        state->layers[k] = state->layer;
+        fine = step_product_alloc(&state->layers[k], true, packed_bytes);
+    }
     return fine ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
-static void pack_product(const struct product *p, const float *weights, struct pool *pool)
+static void pack_product(const struct step_product *p, const float *weights, struct pool *pool)
 {
-    struct gemm_source_b from = {.b = weights, .row = p->plan.size.n, .column = 1, .scale = 1};
-    gemm_pack(&p->plan, &from, pool, p->packed);
+    step_product_pack(p, weights, p->plan.size.n, 1, pool);
 }
 
 static void pack(struct kernel_state *state, const struct kernel_args *args)
@@ -202,7 +170,7 @@ static void pack(struct kernel_state *state, const struct kernel_args *args)
     pack_product(&state->query, args->in[DECODER_QUERY], args->pool);
     pack_product(&state->output, args->in[DECODER_OUTPUT], args->pool);
     for (int64_t layer = 0; layer < state->s.layers; layer++, bias += 4 * d) {
-        struct product *p = &state->layers[layer];
+        struct step_product *p = &state->layers[layer];
         for (int64_t k = 0; k < 4 * d; k++)
             p->bias[k] = bias[k] + (k / d == 2 ? (float)state->s.forget_bias : 0);
         pack_product(p, weights + layer * 12 * d * d, args->pool);
@@ -211,30 +179,10 @@ static void pack(struct kernel_state *state, const struct kernel_args *args)
 
 /* ---- a step ---- */
 
-struct dense_rows {
-    const float *a;
-    int64_t width;
-};
-
-static void rows_of(const struct gemm_rows *rows, const float **to, int64_t step)
+static void multiply(const struct run *r, const struct step_product *p, const float *a, float *c)
 {
-    const struct dense_rows *from = rows->source;
-    (void)step;
-    for (int64_t m = 0; m < rows->count; m++)
-        to[m] = from->a + (rows->row + m) * from->width;
-}
-
-static void multiply(const struct run *r, const struct product *p, const float *a, float *c)
-{
-    struct dense_rows source = {a, p->plan.size.k};
-    struct gemm_call call = {.rows = rows_of,
-                             .source = &source,
-                             .b = p->packed,
-                             .bias = p->bias,
-                             .c = c,
-                             .c_row = p->plan.size.n,
-                             .workspace = r->m.gemm};
-    gemm_run(&p->plan, &call, r->args->pool);
+    struct step_rows rows = {a, c, p->plan.size.k, p->plan.size.n};
+    step_product_run(p, &rows, r->m.gemm, r->args->pool);
 }
 
 static void run_cell(void *context, int64_t row, int thread)

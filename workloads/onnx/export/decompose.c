@@ -150,6 +150,7 @@ static const struct {
 } decompositions[] = {
     {&op_augru, export_augru},
     {&op_attention_decoder, export_decoder},
+    {&op_attention_lstm, export_attention_lstm},
     {&op_ctc_greedy_decoder, export_ctc_greedy_decoder},
     {&op_connected_components, export_connected_components},
     {&op_detection_output, export_detection_output},
