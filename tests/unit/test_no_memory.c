@@ -362,4 +362,6 @@ TEST(a_recurrent_layer_that_cannot_be_packed_leaves_nothing)
 TEST(a_decoder_that_cannot_be_packed_leaves_nothing)
 {
     try_kernel("AttentionDecoder", "decoder_loop");
+    try_kernel("AttentionLSTM", "attention_lstm_steps");
+    try_kernel("AttentionLSTMGradient", "attention_lstm_gradient_steps");
 }
