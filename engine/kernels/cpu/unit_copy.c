@@ -21,6 +21,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                         struct error *why)
 {
     (void)variant;
+    if (q->node->post_count)
+        return UNSUPPORTED(why, "no fused epilogue");
     for (int k = 0; k < q->in_count; k++)
         if (!desc_is_plain(&q->in[k]) || !desc_is_plain(&q->out[k]))
             return UNSUPPORTED(why, "only plain tensors");
