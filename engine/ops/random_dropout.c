@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RandomDropout (ridge): x with each element set to 0 with probability `ratio`, the others divided
  * by 1 - ratio (Srivastava et al. 2014). The mask is a function of the attribute `seed`, of input
- * 1, the number of the step, and of the element's row-major index, by counters
- * (base/numbers/random.h): every kernel makes the same one, and the gradient makes it again. */
+ * 1, the number of the step, and of the element's row-major index, counted from attribute `first`,
+ * by counters (base/numbers/random.h): every kernel makes the same one, and the gradient makes it
+ * again. */
 #include "base/numbers/random.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/dropout.h"
 
-static const char *const attrs[] = {"ratio", "seed", NULL};
+static const char *const attrs[] = {"ratio", "seed", "first", NULL};
 
 static enum status infer(const struct infer *c, struct error *err)
 {
@@ -36,8 +37,9 @@ static enum status reference(const struct ref_call *call, struct error *err)
     (void)err;
     for (int64_t k = 0; k < x->count; k++) {
         uint32_t word[4];
-        random_words(seed, (uint64_t)k / 4, word);
-        call->out[0]->f[k] = word[k % 4] >= least ? x->f[k] * factor : 0;
+        uint64_t at = (uint64_t)(dropout_first(call->node) + k);
+        random_words(seed, at / 4, word);
+        call->out[0]->f[k] = word[at % 4] >= least ? x->f[k] * factor : 0;
     }
     return STATUS_OK;
 }
@@ -48,7 +50,8 @@ static enum status gradient(const struct gradient_call *c, struct error *err)
     (void)err;
     c->dx[0] = graph_node(c->g, op_random_dropout.name, NULL, INPUTS(c->dy[0], gradient_in(c, 1)),
                           ATTRS(attr_float("ratio", node_float(node, "ratio", 0.5)),
-                                attr_int("seed", node_int(node, "seed", 0))));
+                                attr_int("seed", node_int(node, "seed", 0)),
+                                attr_int("first", dropout_first(node))));
     return STATUS_OK;
 }
 
@@ -56,6 +59,8 @@ static const struct op_case cases[] = {
     {.name = "half", .inputs = "f32[2,5,3,7] i64[]=3"},
     {.name = "tenth", .inputs = "f32[70001] i64[]=1000000", .attrs = "ratio=0.1 seed=12345"},
     {.name = "step_at_run_time", .inputs = "f32[67] i64[1]", .attrs = "ratio=0.25 seed=7"},
+    {.name = "part", .inputs = "f32[40003] i64[]=5", .attrs = "ratio=0.25 seed=7 first=4097"},
+    {.name = "part_of_whole_words", .inputs = "f32[67] i64[]=5", .attrs = "seed=7 first=1024"},
     {.name = "nothing", .inputs = "f32[67] i64[]=0", .attrs = "ratio=0.0"},
 };
 

@@ -2,6 +2,7 @@
 #include "engine/train/reduce.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/graph/op_list.h"
 
@@ -89,4 +90,21 @@ enum status reduce_gradients(struct graph *g, int ranks, int64_t unit_bytes, int
     g->phase = phase;
     free(items);
     return status;
+}
+
+enum status part_dropout(struct graph *g, int rank, struct error *err)
+{
+    for (int n = 0; n < g->node_count; n++) {
+        struct node *node = &g->nodes[n];
+        if (node->op != &op_random_dropout)
+            continue;
+        int64_t count = shape_count(&g->values[node->outputs[0]].shape);
+        struct attr *attrs = arena_array(&g->arena, (size_t)node->attr_count + 1, sizeof(*attrs));
+        if (!attrs)
+            return FAIL_NO_MEMORY(err);
+        memcpy(attrs, node->attrs, (size_t)node->attr_count * sizeof(*attrs));
+        attrs[node->attr_count++] = attr_int("first", rank * count);
+        node->attrs = attrs;
+    }
+    return STATUS_OK;
 }

@@ -14,4 +14,8 @@
 enum status reduce_gradients(struct graph *g, int ranks, int64_t unit_bytes, int count,
                              int *gradients, int shared_count, int *shared, struct error *err);
 
+/* Dropout of a rank draws the mask that its samples would have as part of all ranks' batch. Where
+ * values have the samples along their first axis, those of rank r follow those of rank r - 1. */
+enum status part_dropout(struct graph *g, int rank, struct error *err);
+
 #endif

@@ -308,6 +308,8 @@ enum status train_step(struct graph *g, const struct recipe *recipe,
     struct weights w = {0};
     TRY(graph_check(g, err));
     TRY(graph_find_patterns(g, err));
+    if (o->ranks > 1)
+        TRY(part_dropout(g, o->rank, err));
     if (o->sync_norms && o->ranks > 1)
         TRY(synchronise_batch_norms(g, o->ranks, err));
     TRY(check_groups(g, recipe, err));

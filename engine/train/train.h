@@ -18,6 +18,7 @@ struct train_options {
                                   ranks their sum */
     int ranks; /* that learn together, each by a batch of its own (engine/train/reduce.h): gradients
                   and loss are the means over all of them; 0 as 1 */
+    int rank;  /* this one */
     bool sync_norms;    /* batch normalisations by all ranks' samples (engine/train/sync_norm.h) */
     int64_t unit_bytes; /* of gradients that travel together; 0: as usual */
 };

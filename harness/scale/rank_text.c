@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/system/hash.h"
+#include "engine/graph/op_list.h"
 #include "harness/cli/graph_text.h"
 
 static void print_values(FILE *to, const struct graph *g, const int *values, int count)
@@ -21,13 +23,15 @@ static void print_values(FILE *to, const struct graph *g, const int *values, int
     }
 }
 
-/* The kernel comes first: a line is cut where it is shown. */
+/* The kernel comes first: a line is cut where it is shown. Of dropout each rank has its own part.
+ */
 static void print_step(FILE *to, const struct graph *g, const struct exe_step *step, int index)
 {
     const struct node *node = step->node;
     fprintf(to, "step %d %s by %s %d", index, node->name, step->kernel->name, step->variant);
     for (int k = 0; k < node->attr_count; k++)
-        graph_print_attr(to, &node->attrs[k]);
+        if (node->op != &op_random_dropout || strcmp(node->attrs[k].name, "first") != 0)
+            graph_print_attr(to, &node->attrs[k]);
     print_values(to, g, node->inputs, node->input_count);
     fputs(" ->", to);
     print_values(to, g, node->outputs, node->output_count);

@@ -51,6 +51,11 @@ static void seed_weights(struct graph *g, uint64_t seed)
     }
 }
 
+static int rank_of(const struct trainer *t)
+{
+    return t->job.model.comm ? t->job.model.comm->rank : 0;
+}
+
 static int ranks_of(const struct trainer *t)
 {
     return t->job.model.comm ? t->job.model.comm->ranks : 1;
@@ -108,8 +113,10 @@ static enum status open_step(struct trainer *t, struct error *err)
         t->has_data = true; /* to be closed in any case */
         TRY(data_open(&t->place, t->graph, &t->data, err));
     }
-    struct train_options options = {
-        .ranks = ranks_of(t), .sync_norms = job->sync_norms, .unit_bytes = job->unit_bytes};
+    struct train_options options = {.ranks = ranks_of(t),
+                                    .rank = rank_of(t),
+                                    .sync_norms = job->sync_norms,
+                                    .unit_bytes = job->unit_bytes};
     TRY(train_step(t->graph, &job->recipe, &options, err));
     seed_weights(t->graph, job->seed);
     t->rate = NONE;
@@ -251,7 +258,7 @@ static enum status open_judge(struct trainer *t, struct error *err)
 static enum status open_run(struct trainer *t, int64_t step, struct error *err)
 {
     const struct train_job *job = &t->job;
-    int64_t before = job->model.comm ? job->model.comm->rank * own_batch(t) : 0;
+    int64_t before = rank_of(t) * own_batch(t);
     struct reader_options options = {.graph = t->graph,
                                      .training = t->training,
                                      .data = t->has_data ? &t->data : NULL,

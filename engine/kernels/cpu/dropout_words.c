@@ -14,7 +14,7 @@ struct kernel_state {
     const float *x;
     float *y;
     const struct node *node;
-    int64_t count;
+    int64_t count, first; /* first: what its first element is counted as */
     uint64_t seed;
     uint32_t least;
     float factor;
@@ -33,6 +33,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         return UNSUPPORTED(why, "only plain tensors");
     s->node = q->node;
     s->count = shape_count(&q->in[0].shape);
+    s->first = dropout_first(q->node);
     s->least = dropout_least(q->node);
     s->factor = (float)dropout_factor(q->node);
     s->wide = q->in[1].dtype == DTYPE_I64;
@@ -41,11 +42,12 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 static void run_block(const struct kernel_state *job, int64_t first, int64_t count)
 {
-    uint32_t words[BLOCK], least = job->least;
+    uint64_t at = (uint64_t)(job->first + first);
+    uint32_t all[BLOCK + 4], *words = all + at % 4, least = job->least;
     float factor = job->factor;
     const float *x = job->x + first;
     float *y = job->y + first;
-    random_words_run(job->seed, (uint64_t)first / 4, (count + 3) / 4, words);
+    random_words_run(job->seed, at / 4, (count + (int64_t)(at % 4) + 3) / 4, all);
     for (int64_t k = 0; k < count; k++)
         y[k] = words[k] >= least ? x[k] * factor : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every kernel of RandomDropout computes alike: element k stays where word k % 4 of counter
- * k / 4 of stream dropout_seed is at least dropout_least. */
+ * What every kernel of RandomDropout computes alike: element k, counted from dropout_first on,
+ * stays where word k % 4 of counter k / 4 of stream dropout_seed is at least dropout_least. */
 #ifndef ENGINE_OPS_LIB_DROPOUT_H
 #define ENGINE_OPS_LIB_DROPOUT_H
 
@@ -11,6 +11,12 @@
 static inline uint32_t dropout_least(const struct node *node)
 {
     return (uint32_t)(node_float(node, "ratio", 0.5) * 0x1p32);
+}
+
+/* Number of the first element: of a rank, in what all ranks have together. */
+static inline int64_t dropout_first(const struct node *node)
+{
+    return node_int(node, "first", 0);
 }
 
 static inline double dropout_factor(const struct node *node)
