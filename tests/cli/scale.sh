@@ -38,7 +38,6 @@ if [ "$1" = same ]; then
     same_as_one wide_deep 3 16 --no-overlap
     same_as_one wide_deep 5 8 --algorithm tree
     same_as_one bert_base 2 4 # with dropout
-    same_as_one bert_base 3 2
 
     # Every sample is the whole graph: more ranks have more of the same.
     # shellcheck disable=SC2086
