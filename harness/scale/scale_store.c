@@ -9,6 +9,7 @@
 
 #include "base/numbers/stats.h"
 #include "base/text/utc.h"
+#include "engine/graph/op_list.h"
 #include "harness/machine/environment.h"
 #include "harness/suite/plan.h"
 #include "results/store.h"
@@ -112,7 +113,7 @@ static enum status make_ops(const struct scaling *s, const struct scale_result *
         const struct scale_unit *unit = &r->by_rank[k / r->unit_count].units[k % r->unit_count];
         ops[k].name =
             arena_printf(arena, "unit %d of rank %d", k % r->unit_count, k / r->unit_count);
-        ops[k].kind = "AllReduce";
+        ops[k].kind = op_all_reduce.name;
         ops[k].shape = arena_printf(arena, "[%lld]", (long long)(unit->bytes / 4));
         ops[k].kernel = unit->algorithm;
         ops[k].provider = s->backend;

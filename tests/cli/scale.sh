@@ -154,15 +154,19 @@ ranks_of() { # process
     pgrep -P "$1"
 }
 
+wait_for_ranks() { # how many
+    tries=0
+    until [ "$(ranks_of $pid | wc -l)" = "$1" ] || [ $tries = 100 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+
 break_rank() { # signal, what is said
     "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 3 --batch 16 --steps 10000000 --deadline 2 \
         >"$output" 2>"$errors" </dev/null &
     pid=$!
-    tries=0
-    until [ "$(ranks_of $pid | wc -l)" = 3 ] || [ $tries = 100 ]; do
-        tries=$((tries + 1))
-        sleep 0.1
-    done
+    wait_for_ranks 3
     sleep 0.5
     victims=$(ranks_of $pid)
     # shellcheck disable=SC2086
@@ -191,7 +195,7 @@ if [ "$1" = kills ]; then
     setsid env --default-signal=INT "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks 2 --batch 16 --steps 10000000 \
         >"$output" 2>"$errors" </dev/null &
     pid=$!
-    until [ "$(ranks_of $pid | wc -l)" = 2 ]; do sleep 0.1; done
+    wait_for_ranks 2
     victims=$(ranks_of $pid)
     kill -INT "-$pid"
     wait $pid

@@ -12,7 +12,11 @@ trial() { # number
     "$RIDGE" scale ncf -t 1 --no-tune --tiny --ranks $ranks --batch 16 --steps 10000000 \
         --deadline 2 --unit 4000 >"$output" 2>"$errors" </dev/null &
     pid=$!
-    while [ "$(pgrep -P $pid | wc -l)" -lt $ranks ]; do sleep 0.02; done
+    tries=0
+    while [ "$(pgrep -P $pid | wc -l)" -lt $ranks ] && [ $tries -lt 500 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
     sleep "$moment"
     victims=$(pgrep -P $pid)
     kill -$signal "$(echo "$victims" | sed -n "$((victim + 1))p")"
