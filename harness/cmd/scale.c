@@ -94,15 +94,33 @@ static int cpus_allowed(void)
     return sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 1;
 }
 
+/* Where a launcher such as mpirun has started this process, its backend, and as many ranks. */
+static enum status read_backend(const struct scale_options_given *o, struct scale_options *s,
+                                struct error *err)
+{
+    const struct backend *backend = backend_find(o->backend ? o->backend : "shm");
+    if (!backend)
+        return FAIL(err, STATUS_FAILED, "--backend \"%.40s\" is not known", o->backend);
+    for (int k = 0; k < backend_count() && !s->launched; k++)
+        if (backend_launched(backend_at(k), &s->rank, &s->ranks)) {
+            s->launched = true;
+            if (o->backend && backend != backend_at(k))
+                return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s",
+                            o->backend, backend_at(k)->name);
+            backend = backend_at(k);
+        }
+    if (backend->launcher && !s->launched)
+        return FAIL(err, STATUS_FAILED, "ranks of %s are started by its own launcher: %s -n 2 ...",
+                    backend->name, backend->launcher->programs[0]);
+    if (!backend->launcher && !backend->separate)
+        return UNSUPPORTED(err, "--backend %s: %s", backend->name, backend->summary);
+    return backend_ready(backend, &s->backend, err);
+}
+
 static enum status read_names(const struct scale_options_given *o, struct scale_options *s,
                               struct error *err)
 {
-    const char *backend = o->backend ? o->backend : "shm";
-    s->backend = backend_find(backend);
-    if (!s->backend)
-        return FAIL(err, STATUS_FAILED, "--backend \"%.40s\" is not known", backend);
-    if (!s->backend->separate)
-        return UNSUPPORTED(err, "--backend %s: %s", backend, s->backend->summary);
+    TRY(read_backend(o, s, err));
     s->algorithm = o->algorithm ? algorithm_find(o->algorithm) : NULL;
     if (o->algorithm && !s->algorithm)
         return FAIL(err, STATUS_FAILED, "--algorithm \"%.40s\" is not known", o->algorithm);
@@ -166,7 +184,7 @@ static enum status run_point(const struct scale_options_given *o, const struct s
 
 static void print_all(const struct scale_options_given *o, const struct scaling *s, int most)
 {
-    if (s->cpus < most)
+    if (s->cpus && s->cpus < most)
         fprintf(stderr, "%d ranks share %d CPU%s: their rate says nothing of more CPUs\n", most,
                 s->cpus, s->cpus > 1 ? "s" : "");
     if (o->json)
@@ -192,6 +210,10 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     int ranks[POINTS_MAX], count;
     TRY(read_ranks(o->ranks, ranks, &count, err));
     TRY(read_job(spec, o, &usual, owned, err));
+    if (usual.launched && o->ranks && (count > 1 || ranks[0] != usual.ranks))
+        return FAIL(err, STATUS_FAILED, "--ranks %s, but %d were started", o->ranks, usual.ranks);
+    if (usual.launched)
+        ranks[0] = usual.ranks, count = 1;
     if (o->save && count > 1)
         return FAIL(err, STATUS_FAILED, "--save needs one number of ranks: --ranks 4");
     usual.shares = most_of(ranks, count);
@@ -203,12 +225,13 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .seed = usual.job.seed,
                           .backend = usual.backend->name,
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
-                          .cpus = cpus_allowed(),
+                          .cpus = usual.launched ? 0 : cpus_allowed(),
                           .points = points,
                           .count = count};
-    if (status == STATUS_OK)
+    bool speaks = status == STATUS_OK && (!usual.launched || usual.rank == 0);
+    if (speaks)
         print_all(o, &all, usual.shares);
-    if (status == STATUS_OK && o->db)
+    if (speaks && o->db)
         status = keep(&all, o->db, err);
     for (int k = 0; k < count; k++)
         scale_result_release(&points[k]);
@@ -233,13 +256,14 @@ REGISTER(command, scale) = {
     .summary = "train a workload on several ranks, and show how its rate grows",
     .usage = "WORKLOAD [options]",
     .help =
-        "Ranks are processes of this machine. Each computes the same step on samples of its own;\n"
-        "gradients are summed over all of them while the backward pass still computes. N ranks of\n"
-        "batch b see the samples that one rank of batch N b would, and learn the same. Every rank\n"
-        "has the same share of the CPUs, whatever their number. \"moving\" is the time in which\n"
-        "gradients were on their way, \"exposed\" that in which a step stood still for them; a\n"
-        "step's time is the median of all but the first tenth. Bytes and messages are per step,\n"
-        "of the busiest rank. \"of ideal\" compares the rate per rank with that of the fewest.\n",
+        "Ranks are processes of this machine, or those that mpirun or srun has started. Each\n"
+        "computes the same step on samples of its own; gradients are summed over all of them\n"
+        "while the backward pass still computes. N ranks of batch b see the samples that one rank\n"
+        "of batch N b would, and learn the same. Every rank has the same share of the CPUs,\n"
+        "whatever their number. \"moving\" is the time in which gradients were on their way,\n"
+        "\"exposed\" that in which a step stood still for them; a step's time is the median of\n"
+        "all but the first tenth. Bytes and messages are per step, of the busiest rank. \"of\n"
+        "ideal\" compares the rate per rank with that of the fewest.\n",
     .options = options,
     .values_size = sizeof(struct scale_options_given),
     .words_min = 1,

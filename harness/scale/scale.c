@@ -104,11 +104,44 @@ static enum status agree(struct rank_run *r, const char *what, char *text, struc
     return status;
 }
 
+/* Launched ranks: the first compiles once before the others do. */
+static enum status go_first(const struct scale *s, struct rank_run *r, const struct train_job *job,
+                            struct error *err)
+{
+    int32_t here = 1;
+    struct comm_call barrier = {.operation = COMM_ALL_REDUCE, .dtype = DTYPE_I32, .count = 1};
+    if (!s->options->launched || !r->comm || job->model.no_tune)
+        return STATUS_OK;
+    if (r->comm->rank == 0) {
+        TRY(trainer_open(job, &r->trainer, err));
+        trainer_close(r->trainer);
+        r->trainer = NULL;
+    }
+    return comm_once(r->comm, &barrier, &here, &here, err);
+}
+
+/* Launched ranks share no memory: each gets the notes of all. */
+static enum status gather_notes(const struct scale *s, struct rank_run *r, struct error *err)
+{
+    if (!s->options->launched || !r->comm)
+        return STATUS_OK;
+    int64_t *counts = calloc((size_t)r->comm->ranks, sizeof(*counts));
+    if (!counts)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < r->comm->ranks; k++)
+        counts[k] = (int64_t)(s->notes_bytes / sizeof(int32_t));
+    struct comm_call call = {.operation = COMM_ALL_GATHER, .dtype = DTYPE_I32, .counts = counts};
+    enum status status = comm_once(r->comm, &call, r->notes, s->notes, err);
+    free(counts);
+    return status;
+}
+
 static enum status train(const struct scale *s, struct rank_run *r, struct error *err)
 {
     struct train_job job = s->options->job;
     struct train_result result;
     job.model.comm = r->comm;
+    TRY(go_first(s, r, &job, err));
     communicator_prefer(&r->base, s->options->algorithm); /* of gradients, not of all else */
     TRY(trainer_open(&job, &r->trainer, err));
     communicator_prefer(&r->base, NULL);
@@ -120,7 +153,8 @@ static enum status train(const struct scale *s, struct rank_run *r, struct error
     TRY(agree(r, "the plan", plan_text(&job, exe), err));
     r->notes->began_ns = clock_now_ns();
     TRY(trainer_run(r->trainer, on_step, r, &result, err));
-    return agree(r, "what was learnt", weights_text(exe), err);
+    TRY(agree(r, "what was learnt", weights_text(exe), err));
+    return gather_notes(s, r, err);
 }
 
 static enum status open_comm(const struct scale *s, struct group *group, int rank,
@@ -155,16 +189,23 @@ static enum status run_rank(void *context, struct group *group, int rank, struct
 
 /* ---- all of them ---- */
 
+/* Clocks of other machines say nothing here. */
+static bool is_timed_by(const struct scale *s, int rank)
+{
+    return !s->options->launched || rank == s->options->rank;
+}
+
 static void time_steps(const struct scale *s, int64_t steps, double *times)
 {
     uint64_t before = 0;
     for (int rank = 0; rank < s->options->ranks; rank++)
-        before = notes_of(s, rank)->began_ns > before ? notes_of(s, rank)->began_ns : before;
+        if (is_timed_by(s, rank) && notes_of(s, rank)->began_ns > before)
+            before = notes_of(s, rank)->began_ns;
     for (int64_t k = 0; k < steps; k++) {
         uint64_t ended = before;
         for (int rank = 0; rank < s->options->ranks; rank++) {
             uint64_t at = notes_of(s, rank)->step[k].ended_ns;
-            ended = at > ended ? at : ended;
+            ended = is_timed_by(s, rank) && at > ended ? at : ended;
         }
         times[k] = (double)(ended - before) * 1e-9;
         before = ended;
@@ -239,7 +280,20 @@ static void limit_cpus(const cpu_set_t *all, int ranks, int shares)
         sched_setaffinity(0, sizeof(some), &some);
 }
 
-static enum status run_all(struct scale *s, struct error *err)
+static enum status run_launched(struct scale *s, struct error *err)
+{
+    const struct scale_options *o = s->options;
+    const struct group_options options = {.deadline_ns = o->deadline_ns};
+    struct group *group;
+    TRY(o->backend->group_new(o->ranks, &options, &group, err));
+    enum status status = run_rank(s, group, o->rank, err);
+    if (status != STATUS_OK)
+        o->backend->announce(group, o->rank, err->message);
+    o->backend->group_free(group);
+    return status;
+}
+
+static enum status run_forked(struct scale *s, struct error *err)
 {
     const struct scale_options *o = s->options;
     struct local_ranks run = {.backend = o->backend,
@@ -268,10 +322,10 @@ enum status scale_run(const struct scale_options *options, struct scale_result *
         return FAIL_NO_MEMORY(err);
     s.notes = memory;
     cpu_set_t all;
-    bool known = sched_getaffinity(0, sizeof(all), &all) == 0;
+    bool known = !options->launched && sched_getaffinity(0, sizeof(all), &all) == 0;
     if (known)
         limit_cpus(&all, options->ranks, options->shares);
-    enum status status = run_all(&s, err);
+    enum status status = options->launched ? run_launched(&s, err) : run_forked(&s, err);
     if (known)
         sched_setaffinity(0, sizeof(all), &all);
     if (status == STATUS_OK)

@@ -18,6 +18,8 @@ struct scale_options {
     const struct algorithm *algorithm; /* NULL: by size */
     bool no_thread;                    /* communication moves only while a step waits for it */
     uint64_t deadline_ns;
+    bool launched; /* the backend's launcher has started all ranks, and this process is ... */
+    int rank;
 };
 
 /* One unit of gradients in the last step. */
@@ -49,7 +51,8 @@ struct scale_result {
     int unit_count;
 };
 
-/* FAILED where a rank did, with what it said or how it ended. */
+/* FAILED where a rank did, with what it said or how it ended. Of ranks that a launcher started each
+ * calls it, and each gets the result, timed by its own clock. */
 enum status scale_run(const struct scale_options *options, struct scale_result *out,
                       struct error *err);
 void scale_result_release(struct scale_result *result);

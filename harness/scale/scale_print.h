@@ -12,7 +12,7 @@ struct scaling {
     bool strong;
     uint64_t seed;
     const char *backend, *algorithm; /* algorithm NULL: by size */
-    int cpus;                        /* of all ranks together */
+    int cpus;                        /* of all ranks together; 0: not known */
     const struct scale_result *points;
     int count;
 };

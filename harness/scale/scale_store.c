@@ -189,7 +189,7 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
     double *sorted = arena_array(arena, (size_t)r->steps + 1, sizeof(*sorted));
     struct rows rows = {.metrics = arena_array(arena, rows_most, sizeof(*rows.metrics))};
     char *started = arena_alloc(arena, UTC_TEXT);
-    bool crowded = r->ranks * r->threads > s->cpus;
+    bool crowded = s->cpus && r->ranks * r->threads > s->cpus;
     *record = (struct record){.sequence = index,
                               .status = RESULT_OK,
                               .valid = !crowded,

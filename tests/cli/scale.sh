@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Ranks that learn together: they learn what one rank would, say how they did, and end together.
-# parts: same said kills
+# parts: same said kills mpi
 . tests/lib/tap.sh
 quick="-t 1 --no-tune"
 
@@ -206,6 +206,39 @@ if [ "$1" = kills ]; then
     for victim in $victims; do
         check "$tap_what: process $victim is gone" sh -c "! kill -0 $victim"
     done
+fi
+
+# Ranks that mpirun has started: the same training, said once.
+under_mpi() { # name, words that start three ranks
+    name=$1
+    shift
+    [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$name.so" ] || return
+    command -v "$1" >/dev/null || return
+    met=1
+    # shellcheck disable=SC2086
+    run "$@" "$RIDGE" scale ncf $quick --tiny --batch 16 --steps 10 --seed 5 \
+        --save "$tap_dir/$name" --json
+    exits 0
+    holds ".backend == \"$name\" and (.points | length) == 1 and .points[0].ranks == 3"
+    holds '.points[0] | (.by_rank | length) == 3 and all(.by_rank[]; .communication_s > 0)'
+    near "$tap_dir/one" "$tap_dir/$name"
+    # shellcheck disable=SC2086
+    run "$@" "$RIDGE" scale ncf $quick --tiny --ranks 2
+    complains '3 were started'
+}
+
+if [ "$1" = mpi ]; then
+    met=0
+    # shellcheck disable=SC2086
+    run ridge train ncf $quick --tiny --batch 48 --steps 10 --seed 5 --save "$tap_dir/one"
+    exits 0
+    under_mpi openmpi mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
+        --mca mpi_yield_when_idle 1 -n 3
+    under_mpi mpich mpirun.mpich -n 3
+    if [ $met = 0 ]; then
+        echo "neither Open MPI nor MPICH is here, or was when this was built"
+        exit 77
+    fi
 fi
 
 finish
