@@ -322,7 +322,7 @@ prints '^roofline +run'
 prints '^roofline_against +two runs'
 run ridge plot --json
 exits 0
-holds 'length == 9 and all(.[]; .name and .title and .about)'
+holds 'length == 11 and all(.[]; .name and .title and .about)'
 if drawn; then
     for name in breakdown history latency roofline roofline_ops spread; do
         run ridge plot "$name" --db "$tap_dir/usual.db" --output "$tap_dir/plots"
