@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/graph/op.h"
+#include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 
 struct backward {
@@ -20,15 +20,15 @@ static bool has_gradient(const struct graph *g, int v)
     return v != NONE && dtype_is_float(g->values[v].dtype);
 }
 
-/* Everything on a path from one of by[] onwards. */
+/* Everything on a path from one of by[] onwards, as far as something is trained through it. */
 static void mark_needed(struct backward *b, int count, const int *by)
 {
     for (int k = 0; k < count; k++)
         b->needed[by[k]] = true;
     for (int n = 0; n < b->nodes; n++) {
         const struct node *node = &b->g->nodes[n];
-        bool any = false;
-        for (int k = 0; k < node->input_count && !node->dead; k++)
+        bool any = false, passes = !node->dead && node->op != &op_stop_gradient;
+        for (int k = 0; k < node->input_count && passes; k++)
             any = any || (has_gradient(b->g, node->inputs[k]) && b->needed[node->inputs[k]]);
         for (int k = 0; any && k < node->output_count; k++)
             if (has_gradient(b->g, node->outputs[k]))

@@ -19,6 +19,11 @@ int scenes_objects(struct graph *g, int64_t batch, int64_t classes);
 /* Inputs "image" [N, 3, H, W] and "objects". */
 void scenes_fill(const struct batch *batch);
 
+/* Rows [N, R, 6] of class, score and box, which is in a unit of its own, as quality_map wants them.
+ * size: height and width of the image in this unit; extent: what a box is larger than high - low.
+ */
+int scene_rows(struct graph *g, int rows, const double size[2], double extent, bool y_first);
+
 /* Mean average precision of rows [N, rows, 7] as DetectionOutput gives them: an object is found by
  * the best row of its class that overlaps it by half and found no other (Everingham et al., "The
  * PASCAL Visual Object Classes Challenge", IJCV 2010; area under the curve). */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "workloads/lib/layers.h"
 #include "workloads/lib/vision/scenes.h"
 
 enum { ROW = 7, LABEL = 1, SCORE = 2, BOX = 3 }; /* numbers of a row of DetectionOutput */
@@ -111,3 +112,17 @@ static double map_of(const struct judged *judged)
 }
 
 const struct quality quality_map = {.name = "mAP", .of = map_of};
+
+int scene_rows(struct graph *g, int rows, const double size[2], double extent, bool y_first)
+{
+    static const int64_t x_order[] = {0, 0, 1, 2, 3, 4, 5}, y_order[] = {0, 0, 1, 3, 2, 5, 4};
+    float scale[ROW] = {0, 1, 1}, shift[ROW] = {0};
+    for (int k = 0; k < 4; k++) {
+        double side = size[k % 2 == 0]; /* x: width, y: height */
+        scale[BOX + k] = (float)(1 / side);
+        shift[BOX + k] = k < 2 ? 0 : (float)(extent / side);
+    }
+    rows = gather(g, rows, graph_const_i64(g, ROW, y_first ? y_order : x_order), 2);
+    rows = mul(g, rows, graph_const(g, NULL, DTYPE_F32, shape_of(ROW), scale));
+    return add(g, rows, graph_const(g, NULL, DTYPE_F32, shape_of(ROW), shift));
+}
