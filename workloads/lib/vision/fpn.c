@@ -12,7 +12,7 @@ static int twice(struct graph *g, int x)
                             attr_string("nearest_mode", "floor")));
 }
 
-void feature_pyramid(struct graph *g, const int stage[4], int maps[FPN_LEVELS])
+void feature_pyramid(struct graph *g, const int stage[4], int64_t width, int maps[FPN_LEVELS])
 {
     /* Stage 4 adds up the residuals of many blocks: its map is the largest, and stage 5 keeps that.
      */
@@ -20,7 +20,7 @@ void feature_pyramid(struct graph *g, const int stage[4], int maps[FPN_LEVELS])
     int merged[4];
     for (int k = 3; k >= 0; k--) {
         struct conv2d lateral = {.name = name_of(g, "fpn_c%dp%d", k + 2, k + 2),
-                                 .out = 256,
+                                 .out = width,
                                  .kernel = 1,
                                  .bias = true,
                                  .gain = gain[k]};
@@ -30,7 +30,7 @@ void feature_pyramid(struct graph *g, const int stage[4], int maps[FPN_LEVELS])
     }
     for (int k = 0; k < 4; k++) {
         struct conv2d smooth = {.name = name_of(g, "fpn_p%d", k + 2),
-                                .out = 256,
+                                .out = width,
                                 .kernel = 3,
                                 .pad = 1,
                                 .bias = true,

@@ -7,8 +7,8 @@
 
 enum { FPN_LEVELS = 5 };
 
-/* Maps of stages 2 to 5 -> P2 to P6, 256 channels each. */
-void feature_pyramid(struct graph *g, const int stage[4], int maps[FPN_LEVELS]);
+/* Maps of stages 2 to 5 -> P2 to P6 of `width` channels each, 256 as published. */
+void feature_pyramid(struct graph *g, const int stage[4], int64_t width, int maps[FPN_LEVELS]);
 
 /* A convolution with bias that runs on every level with the same weights. */
 struct shared {

@@ -177,6 +177,19 @@ static int sampled_region(struct graph *g, int boxes, int map, int64_t size)
     return add(g, region, graph_const_f32(g, 0.5f));
 }
 
+static int crop_region(struct graph *g, int map, int region, int images, int64_t size)
+{
+    return graph_node(g, "RoiAlign", NULL, INPUTS(map, region, images),
+                      ATTRS(attr_int("output_height", size), attr_int("output_width", size),
+                            attr_int("sampling_ratio", 1),
+                            attr_string("coordinate_transformation_mode", "half_pixel")));
+}
+
+int crop_and_resize(struct graph *g, int map, int boxes, int images, int64_t size)
+{
+    return crop_region(g, map, sampled_region(g, boxes, map, size), images, size);
+}
+
 static int image_numbers(struct graph *g, int64_t regions, int64_t image)
 {
     int64_t number[REGIONS_MAX];
@@ -194,10 +207,7 @@ int crop_pyramid(struct graph *g, const struct pyramid *p, int boxes, int level,
         int here = binary(g, "Equal", level, graph_const_f32(g, (float)k));
         int region = sampled_region(g, boxes, p->maps[k], size);
         region = graph_node(g, "Where", NULL, INPUTS(here, region, away), NO_ATTRS);
-        int crop = graph_node(g, "RoiAlign", NULL, INPUTS(p->maps[k], region, image),
-                              ATTRS(attr_int("output_height", size), attr_int("output_width", size),
-                                    attr_int("sampling_ratio", 1),
-                                    attr_string("coordinate_transformation_mode", "half_pixel")));
+        int crop = crop_region(g, p->maps[k], region, image, size);
         sum = k ? add(g, sum, crop) : crop;
     }
     return sum;

@@ -67,8 +67,12 @@ int propose(struct graph *g, int boxes, int scores, int64_t keep, const struct s
 int detections(struct graph *g, int kept, int boxes, int64_t classes, int64_t keep);
 
 /* TensorFlow's crop_and_resize with one sample per element: element i of n is read at
- * low + i (high - low) / (n - 1), corners of the map being 0 and 1; boxes are y1, x1, y2, x2. Each
- * of the `levels` maps serves the boxes that level [R, 1] assigns to it, counted from 0.
+ * low + i (high - low) / (n - 1), corners of the map being 0 and 1; boxes [R, 4] are y1, x1, y2,
+ * x2, images i64 [R] says which of map [N, C, H, W]. -> [R, C, size, size] */
+int crop_and_resize(struct graph *g, int map, int boxes, int images, int64_t size);
+
+/* The same from a pyramid: each of the `levels` maps serves the boxes that level [R, 1] assigns to
+ * it, counted from 0.
  * -> [R, C, size, size] */
 struct pyramid {
     const int *maps;

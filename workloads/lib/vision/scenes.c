@@ -13,6 +13,13 @@ int scenes_objects(struct graph *g, int64_t batch, int64_t classes)
                        (struct fill){.kind = FILL_UNIFORM, .a = 0, .b = (double)classes});
 }
 
+int scenes_masks(struct graph *g, int64_t batch)
+{
+    return graph_input(g, "masks", DTYPE_F32,
+                       shape_of(batch, SCENE_OBJECTS, SCENE_MASK, SCENE_MASK),
+                       (struct fill){.kind = FILL_UNIFORM, .a = 0, .b = 1});
+}
+
 /* ---- objects ---- */
 
 static bool apart(const float *a, const float *b)
@@ -95,8 +102,21 @@ static void paint_object(const float *object, int64_t classes, const struct shap
     }
 }
 
+static void draw_masks(const float *objects, float *masks)
+{
+    for (int k = 0; k < SCENE_OBJECTS; k++) {
+        int64_t class = (int64_t)objects[k * SCENE_NUMBERS + 4] - 1;
+        for (int at = 0; at < SCENE_MASK * SCENE_MASK; at++) {
+            double x = 2.0 * (at % SCENE_MASK) / (SCENE_MASK - 1) - 1;
+            double y = 2.0 * (at / SCENE_MASK) / (SCENE_MASK - 1) - 1;
+            *masks++ = class >= 0 && inside(class % SHAPES, x, y);
+        }
+    }
+}
+
 void scenes_fill(const struct batch *batch)
 {
+    float *masks = batch_input(batch, "masks");
     float *image = batch_input(batch, "image"), *objects = batch_input(batch, "objects");
     int v = graph_find_value(batch->graph, "image");
     if (!image || !objects || v == NONE)
@@ -111,5 +131,7 @@ void scenes_fill(const struct batch *batch)
         for (int64_t k = 0; k < count; k++)
             paint_object(first + k * SCENE_NUMBERS, classes, shape, image);
         canvas_noise(&draw, size, image);
+        if (masks)
+            draw_masks(first, masks + n * SCENE_OBJECTS * SCENE_MASK * SCENE_MASK);
     }
 }

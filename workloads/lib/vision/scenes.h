@@ -16,7 +16,11 @@ enum { SCENE_OBJECTS = 8, SCENE_NUMBERS = 5 };
 
 /* The input "objects" [N, SCENE_OBJECTS, SCENE_NUMBERS]; classes: with the background. */
 int scenes_objects(struct graph *g, int64_t batch, int64_t classes);
-/* Inputs "image" [N, 3, H, W] and "objects". */
+/* Inputs "image" [N, 3, H, W], "objects" and, where a network has it, "masks". */
+/* The input "masks" [N, SCENE_OBJECTS, SCENE_MASK, SCENE_MASK]: 1 where the object is in its box,
+ * of which the middles of the corner elements are the corners, else 0. */
+enum { SCENE_MASK = 56 };
+int scenes_masks(struct graph *g, int64_t batch);
 void scenes_fill(const struct batch *batch);
 
 /* Rows [N, R, 6] of class, score and box, which is in a unit of its own, as quality_map wants them.
