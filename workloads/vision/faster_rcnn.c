@@ -333,7 +333,7 @@ static void build_loss(struct graph *g, const struct workload_config *config)
     double scale =
         (double)net.size.scale; /* boxes are in pixels of the original, the last one in */
     const double unit[] = {sides[0] / scale, sides[1] / scale};
-    int rows = scene_rows(g, detect(g, &net, true), unit, 1, false);
+    int rows = scene_rows(g, detect(g, &net, true), unit, false);
     graph_rename(g, rows, "detections");
     graph_output(g, rows);
 }

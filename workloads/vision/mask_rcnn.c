@@ -375,7 +375,7 @@ static void build_loss(struct graph *g, const struct workload_config *config)
         return;
     find(g, &net, config_int(config, "proposals"), most, rows, crops);
     int found = reshape(g, join(g, 0, images, rows), 3, (const int64_t[]){images, most, 6});
-    found = scene_rows(g, found, whole, 0, true);
+    found = scene_rows(g, found, whole, true);
     graph_rename(g, found, "detections");
     graph_output(g, found);
 }

@@ -26,7 +26,7 @@ void scenes_fill(const struct batch *batch);
 /* Rows [N, R, 6] of class, score and box, which is in a unit of its own, as quality_map wants them.
  * size: height and width of the image in this unit; extent: what a box is larger than high - low.
  */
-int scene_rows(struct graph *g, int rows, const double size[2], double extent, bool y_first);
+int scene_rows(struct graph *g, int rows, const double size[2], bool y_first);
 
 /* Mean average precision of rows [N, rows, 7] as DetectionOutput gives them: an object is found by
  * the best row of its class that overlaps it by half and found no other (Everingham et al., "The

@@ -113,16 +113,12 @@ static double map_of(const struct judged *judged)
 
 const struct quality quality_map = {.name = "mAP", .of = map_of};
 
-int scene_rows(struct graph *g, int rows, const double size[2], double extent, bool y_first)
+int scene_rows(struct graph *g, int rows, const double size[2], bool y_first)
 {
     static const int64_t x_order[] = {0, 0, 1, 2, 3, 4, 5}, y_order[] = {0, 0, 1, 3, 2, 5, 4};
-    float scale[ROW] = {0, 1, 1}, shift[ROW] = {0};
-    for (int k = 0; k < 4; k++) {
-        double side = size[k % 2 == 0]; /* x: width, y: height */
-        scale[BOX + k] = (float)(1 / side);
-        shift[BOX + k] = k < 2 ? 0 : (float)(extent / side);
-    }
+    float scale[ROW] = {0, 1, 1};
+    for (int k = 0; k < 4; k++)
+        scale[BOX + k] = (float)(1 / size[k % 2 == 0]); /* x: width, y: height */
     rows = gather(g, rows, graph_const_i64(g, ROW, y_first ? y_order : x_order), 2);
-    rows = mul(g, rows, graph_const(g, NULL, DTYPE_F32, shape_of(ROW), scale));
-    return add(g, rows, graph_const(g, NULL, DTYPE_F32, shape_of(ROW), shift));
+    return mul(g, rows, graph_const(g, NULL, DTYPE_F32, shape_of(ROW), scale));
 }
