@@ -20,6 +20,7 @@ WITH_CUDNN    ?= auto
 WITH_CUPTI    ?= auto
 WITH_OPENMPI  ?= auto
 WITH_MPICH    ?= auto
+WITH_SIMGRID  ?= auto
 # The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
 # last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
 NVCC       ?= $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc)
@@ -69,7 +70,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI JPEG CUDA CUBLASLT CUDNN CUPTI OPENMPI MPICH
+FEATURES := ONEDNN OPENBLAS PAPI JPEG CUDA CUBLASLT CUDNN CUPTI OPENMPI MPICH SIMGRID
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -148,6 +149,13 @@ CALL_MPICH        := sizeof(MPICH_VERSION) * MPI_Wtime()
 LIBS_MPICH        := $(call pkg_flags,mpich)
 PACKAGE_MPICH     := libmpich-dev mpich
 
+# Its own MPI, for simulated ranks. What includes it gets simulated clocks.
+PLUGIN_SIMGRID    := simgrid
+HEADER_SIMGRID    := smpi/mpi.h
+CALL_SIMGRID      := MPI_Wtime()
+LIBS_SIMGRID      := -fPIC -lsimgrid
+PACKAGE_SIMGRID   := libsimgrid-dev
+
 # Not optional: reads ONNX files.
 HEADER_PROTOBUF_C  := protobuf-c/protobuf-c.h
 CALL_PROTOBUF_C    := protobuf_c_version()[0]
@@ -224,7 +232,8 @@ PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)
                 $(B)/plugins/$(PLUGIN_$f).so)) \
                 $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so)) \
                 $(foreach f,OPENMPI MPICH,$(if $(HAVE_$f),$(B)/plugins/collective/$(PLUGIN_$f).so)) \
-                $(if $(HAVE_JPEG),$(B)/plugins/data/jpeg.so)
+                $(if $(HAVE_JPEG),$(B)/plugins/data/jpeg.so) \
+                $(if $(HAVE_SIMGRID),$(B)/plugins/collective/simulated/ranks.so)
 # Tests of a plug-in's own parts, linked with its objects.
 PLUGIN_TESTS := $(wildcard $(addsuffix .c,$(foreach f,$(FEATURES),$(TESTS_$f))))
 PLUGIN_TESTS := $(PLUGIN_TESTS:%.c=%)
@@ -366,6 +375,17 @@ $(B)/plugins/collective/$(1).so: $$(patsubst %.c,$(B)/mpi/$(1)/%.o,$$(filter-out
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,OPENMPI MPICH,$(eval $(call mpi_rule,$(PLUGIN_$f),$(filter -I% -D% -isystem%,$(LIBS_$f)),$(LIBS_$f))))
+# Simulated ranks: everything of collective/ against SimGrid's MPI, a program that smpirun loads once for each.
+SMPI_HELPERS = $(firstword $(wildcard /usr/include/smpi/smpi_helpers.h /usr/local/include/smpi/smpi_helpers.h))
+SMPI_SRC := $(wildcard collective/*.c collective/algorithms/*.c collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
+    $(addprefix base/,arena.c error.c clean.c memory.c numbers/random.c numbers/stats.c numbers/distribution.c system/clock.c \
+      system/file.c system/hash.c system/library.c system/plugin_files.c system/plugin_open.c) engine/graph/tensor.c
+$(B)/simulated/%.o: %.c $(B)/gen/flags | $(GEN)
+	@mkdir -p $(@D); echo "CC   $< (simulated)"
+	@$(COMPILE) -DMPI_NAME='"simulated"' -include $(SMPI_HELPERS) -isystem $(dir $(SMPI_HELPERS)) -fPIC -c -o $@ $<
+$(B)/plugins/collective/simulated/ranks.so: $(SMPI_SRC:%.c=$(B)/simulated/%.o)
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -lsimgrid -lm -ldl -pthread
 $(VENDOR_SO): $(patsubst %.c,$(B)/pic/%.o,tests/gpu/vendor/cublaslt.c tests/gpu/fake_cublaslt.c \
     tests/gpu/fake_device.c engine/kernels/cublaslt/lib/api.c engine/kernels/cublaslt/lib/product.c \
     engine/kernels/cublaslt/lib/hooks.c $(wildcard engine/kernels/cublaslt/*.c)) $(B)/libplugin.a

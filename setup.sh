@@ -10,10 +10,10 @@ group=${1:-run}
 run="gcc|clang make pkg-config|pkgconf libc6-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev"
 run="$run libsqlite3-dev libhwloc-dev libtomlplusplus-dev g++|clang gnuplot-nox|gnuplot-qt|gnuplot-x11 libpapi-dev"
 run="$run libjpeg-dev libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
-run="$run libopenmpi-dev openmpi-bin libmpich-dev mpich"
+run="$run libopenmpi-dev openmpi-bin libmpich-dev mpich libsimgrid-dev"
 # Ridge runs without these: what they are for is then absent, and `ridge doctor` says so.
 optional="gnuplot-nox|gnuplot-qt|gnuplot-x11 libpapi-dev libjpeg-dev libdnnl-dev libopenblas-pthread-dev|libopenblas-openmp-dev"
-optional="$optional libopenmpi-dev openmpi-bin libmpich-dev mpich"
+optional="$optional libopenmpi-dev openmpi-bin libmpich-dev mpich libsimgrid-dev"
 test="libcmocka-dev libonnx-testdata jq sqlite3"
 check="clang clang-format clang-tidy cppcheck shellcheck"
 

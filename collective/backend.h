@@ -80,6 +80,8 @@ struct backend {
     const char *summary;
     bool separate;     /* each rank is a process of its own, made by fork after group_new */
     bool for_measures; /* its times mean something */
+    int64_t
+        segment_bytes; /* of each rank, in a schedule that goes on in segments; 0: the default */
     const struct launcher *launcher;    /* NULL: ranks are made by this program */
     const struct plugin_wanted *plugin; /* NULL: all is here; else backend_ready gets the rest */
     const struct own_operations *own;   /* NULL: none */

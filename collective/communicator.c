@@ -53,6 +53,8 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
     int rank = self->link.rank, ranks = self->link.ranks;
     int64_t bytes = call_bytes(call, ranks);
     struct schedule_options options = schedule_options_for(ranks);
+    if (self->link.backend->segment_bytes)
+        options.segment_bytes = self->link.backend->segment_bytes * ranks;
     if (self->options.schedule.lanes)
         options.lanes = self->options.schedule.lanes;
     if (self->options.schedule.segment_bytes)
@@ -250,7 +252,7 @@ enum status communicator_open(const struct backend *backend, struct group *group
         return status;
     }
     *out = (struct comm){
-        .rank = rank,
+        .rank = self->link.rank,
         .ranks = self->link.ranks,
         .state = self,
         .prepare = prepare,

@@ -43,6 +43,9 @@ struct timing_options {
     uint64_t deadline_ns;
     uint64_t block_ns; /* 0: one operation */
     int blocks;
+    /* Not NULL: where inputs and outputs are, which nobody then fills or compares. A simulator has
+     * the same memory for all ranks. */
+    void *(*room)(size_t bytes);
     struct schedule_options schedule; /* a field that is 0: chosen by the number of ranks */
 };
 
@@ -50,6 +53,10 @@ struct timing_options {
  * process is one of them, and results are those of rank 0; elsewhere it makes them. */
 enum status timing_run(const struct timing_options *options, const struct timing_case *cases,
                        int count, struct timing *results, struct error *err);
+
+/* The same for a backend that is ready and ranks that are there: this process is one of them. */
+enum status timing_run_rank(const struct timing_options *options, const struct timing_case *cases,
+                            int count, struct timing *results, struct error *err);
 
 /* Median, fastest and slowest of the samples. */
 void timing_summarise(struct timing *timing);

@@ -46,3 +46,43 @@ bool timing_read(const char *line, int *index, struct timing *timing)
     timing_summarise(timing);
     return true;
 }
+
+void timing_case_write(FILE *file, int index, const struct timing_case *c)
+{
+    fprintf(file, "case %d %s %s %s %s %s %" PRId64 " %d %d\n", index, operation_name(c->operation),
+            c->algorithm ? c->algorithm->name : "-", reduction_name(c->reduction),
+            dtype_name(c->dtype), c->wire == DTYPE_NONE ? "-" : dtype_name(c->wire), c->bytes,
+            c->root, c->in_place);
+}
+
+static bool find_operation(const char *name, enum comm_operation *out)
+{
+    for (int k = 0; k < COMM_OPERATION_COUNT; k++)
+        if (strcmp(name, operation_name((enum comm_operation)k)) == 0)
+            return *out = (enum comm_operation)k, true;
+    return false;
+}
+
+static bool find_reduction(const char *name, enum comm_reduction *out)
+{
+    for (int k = 0; k < COMM_REDUCTION_COUNT; k++)
+        if (strcmp(name, reduction_name((enum comm_reduction)k)) == 0)
+            return *out = (enum comm_reduction)k, true;
+    return false;
+}
+
+bool timing_case_read(const char *line, int *index, struct timing_case *c)
+{
+    char operation[32], algorithm[32], reduction[32], dtype[32], wire[32];
+    int in_place;
+    *c = (struct timing_case){0};
+    if (sscanf(line, "case %d %31s %31s %31s %31s %31s %" SCNd64 " %d %d", index, operation,
+               algorithm, reduction, dtype, wire, &c->bytes, &c->root, &in_place) != 9)
+        return false;
+    c->in_place = in_place;
+    c->algorithm = algorithm_find(algorithm);
+    c->dtype = dtype_from_name(dtype);
+    c->wire = strcmp(wire, "-") == 0 ? DTYPE_NONE : dtype_from_name(wire);
+    return find_operation(operation, &c->operation) && find_reduction(reduction, &c->reduction) &&
+           (c->algorithm || strcmp(algorithm, "-") == 0);
+}

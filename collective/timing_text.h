@@ -13,4 +13,8 @@ void timing_write(FILE *file, int index, const struct timing *timing);
 /* False: the line is something else. */
 bool timing_read(const char *line, int *index, struct timing *timing);
 
+/* "case 3 all_reduce ring ...": what is to be measured, for a process that measures. */
+void timing_case_write(FILE *file, int index, const struct timing_case *c);
+bool timing_case_read(const char *line, int *index, struct timing_case *c);
+
 #endif

@@ -16,6 +16,10 @@ for header in $(find base engine results workloads profilers collective plots ha
         needs=cupti.h
         needed=-Iprofilers/plugins/cupti/include
         ;;
+    collective/plugins/mpi/*)
+        needs=mpi.h
+        needed=$(pkg-config --cflags ompi-c 2>/dev/null || pkg-config --cflags mpich 2>/dev/null)
+        ;;
     # For clang's device code alone: tools/check_cuda.sh compiles it.
     tests/gpu/cuda_clang.h) continue ;;
     # CUDA C: as the host compiles it for the tests.

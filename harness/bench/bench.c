@@ -59,18 +59,26 @@ void bench_part_release(struct bench_part *part)
     free(part->results);
 }
 
+static enum status run_turn(const struct bench *bench, struct bench_part *part,
+                            struct timing *results, struct error *err)
+{
+    struct timing_options timing = bench->timing;
+    timing.backend = part->backend;
+    if (bench->platform)
+        return bench_simulate(bench, part, results, err);
+    if (part->backend->launcher && !bench->launched)
+        return bench_launch(bench, part, results, err);
+    return timing_run(&timing, part->cases, part->count, results, err);
+}
+
 /* One turn of one backend, added to what it has. */
 static enum status take_turn(const struct bench *bench, struct bench_part *part, bool first,
                              struct error *err)
 {
     struct timing *results = calloc((size_t)part->count, sizeof(*results));
-    struct timing_options timing = bench->timing;
-    timing.backend = part->backend;
     if (!results)
         return FAIL_NO_MEMORY(err);
-    enum status status = part->backend->launcher && !bench->launched
-                             ? bench_launch(bench, part, results, err)
-                             : timing_run(&timing, part->cases, part->count, results, err);
+    enum status status = run_turn(bench, part, results, err);
     for (int k = 0; k < part->count && status == STATUS_OK; k++)
         if (first)
             part->results[k] = results[k];

@@ -19,8 +19,9 @@ struct bench {
     const struct algorithm *algorithm; /* NULL: each */
     const struct backend *backends[BENCH_BACKENDS_MAX];
     int backend_count, turns;
-    bool launched; /* this process is one of the ranks, which a launcher started */
-    int rank;      /* then: which */
+    bool launched;        /* this process is one of the ranks, which a launcher started */
+    int rank;             /* then: which */
+    const char *platform; /* not NULL: simulated, on the network that this file describes */
 };
 
 /* The cases of one backend and their results. */
@@ -38,6 +39,13 @@ enum status bench_measure(const struct bench *bench, struct bench_part *parts, s
 /* Of one turn, by ranks that the backend's launcher starts. */
 enum status bench_launch(const struct bench *bench, const struct bench_part *part,
                          struct timing *results, struct error *err);
+/* The same by simulated ranks; UNSUPPORTED where there is no simulator. */
+enum status bench_simulate(const struct bench *bench, const struct bench_part *part,
+                           struct timing *results, struct error *err);
+/* The lines of timing_write in a text, which is cut into lines; results that are in none of them
+ * are UNSUPPORTED. */
+enum status bench_read_lines(char *text, const struct bench_part *part, struct timing *results,
+                             struct error *err);
 /* Elements that were wrong, of all results. */
 int64_t bench_wrong(const struct bench_part *parts, int count);
 

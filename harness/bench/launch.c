@@ -89,8 +89,8 @@ static enum status make_words(const struct bench *bench, const struct bench_part
     return words->count < WORDS_MAX ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
-static enum status read_lines(char *text, const struct bench_part *part, struct timing *results,
-                              struct error *err)
+enum status bench_read_lines(char *text, const struct bench_part *part, struct timing *results,
+                             struct error *err)
 {
     int found = 0;
     for (int k = 0; k < part->count; k++)
@@ -128,7 +128,7 @@ enum status bench_launch(const struct bench *bench, const struct bench_part *par
     if (status == STATUS_OK)
         status = asked_child_output(words.list, environment, limit_s, text, OUTPUT_BYTES, err);
     if (status == STATUS_OK)
-        status = read_lines(text, part, results, err);
+        status = bench_read_lines(text, part, results, err);
     arena_release(&words.arena);
     free(text);
     return status;

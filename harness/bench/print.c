@@ -13,7 +13,8 @@
 static double copy_seconds(const struct bench_part *part, int64_t bytes)
 {
     for (int k = 0; k < part->count; k++)
-        if (part->cases[k].copies && part->cases[k].bytes == bytes)
+        if (part->cases[k].copies && part->cases[k].bytes == bytes &&
+            part->results[k].status == STATUS_OK)
             return part->results[k].seconds;
     return NAN;
 }
@@ -82,7 +83,11 @@ static void print_row(struct table *table, const struct bench_part *part, int in
         return;
     }
     table_cell(table, "%.2f", timing_bus_rate(t, c->operation, ranks) * 1e-9);
-    table_cell(table, "%.0f %%", 100 * copy_seconds(part, c->bytes) / t->seconds);
+    double copy_s = copy_seconds(part, c->bytes);
+    if (isnan(copy_s))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.0f %%", 100 * copy_s / t->seconds);
     if (t->wrong < 0)
         table_cell(table, "-");
     else
@@ -193,6 +198,7 @@ void bench_print_json(const struct bench *bench, const struct bench_part *parts,
     json_begin(&json, stdout);
     json_open(&json, NULL, '{');
     json_int(&json, "ranks", bench->timing.ranks);
+    json_bool(&json, "simulated", bench->platform != NULL);
     json_text(&json, "dtype", dtype_name(bench->dtype));
     json_text(&json, "wire", dtype_name(bench->wire == DTYPE_NONE ? bench->dtype : bench->wire));
     json_text(&json, "reduction", reduction_name(bench->reduction));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collective/timing_text.h"
+#include "harness/bench/platform.h"
 #include "harness/bench/print.h"
 #include "harness/cli/command.h"
 
@@ -23,9 +24,10 @@ enum {
 #define BYTES_MAX (INT64_C(16) << 30)
 
 struct bench_options {
-    int64_t ranks, factor, block_ms, blocks, turns, lanes, node_ranks;
+    int64_t ranks, simulated, factor, block_ms, blocks, turns, lanes, node_ranks;
     double deadline_s;
-    const char *from, *to, *operation, *algorithm, *dtype, *wire, *reduction, *segment, *backends;
+    const char *from, *to, *operation, *algorithm, *dtype, *wire, *reduction, *segment, *backends,
+        *platform;
     bool json, samples;
 };
 
@@ -65,6 +67,10 @@ static const struct option options[] = {
      "blocks of each case and turn (default 9, of several turns 3)"},
     {"deadline", 0, OPTION_FLOAT, offsetof(struct bench_options, deadline_s), "S",
      "seconds without progress after which all ranks give up (default 30)"},
+    {"simulate", 0, OPTION_COUNT, offsetof(struct bench_options, simulated), "RANKS",
+     "simulate so many ranks by SimGrid, each case once; needs --platform"},
+    {"platform", 0, OPTION_TEXT, offsetof(struct bench_options, platform), "FILE",
+     "the network to simulate: link_gbit_s, link_latency_us, and more (docs/method.md)"},
     {"samples", 0, OPTION_FLAG, offsetof(struct bench_options, samples), NULL,
      "a line for each case with all its times, for programs that join several runs"},
     {"json", 0, OPTION_FLAG, offsetof(struct bench_options, json), NULL, "machine-readable"},
@@ -201,11 +207,34 @@ static enum status read_backends(const struct bench_options *o, struct bench *be
     return STATUS_OK;
 }
 
+/* Not a backend among the others: nothing of it is measured. */
+static const struct backend simulated = {
+    .name = "simulated", .summary = "SimGrid", .for_measures = true};
+
+static enum status read_simulation(const struct bench_options *o, struct bench *bench,
+                                   struct error *err)
+{
+    if (!o->simulated != !o->platform)
+        return FAIL(err, STATUS_FAILED, "--simulate RANKS and --platform FILE go together");
+    if (!o->simulated)
+        return STATUS_OK;
+    if (bench->launched || o->backends || o->ranks)
+        return FAIL(err, STATUS_FAILED, "--simulate has ranks and a backend of its own");
+    struct platform platform;
+    TRY(platform_read(o->platform, &platform, err));
+    bench->platform = o->platform;
+    bench->timing.ranks = (int)o->simulated;
+    bench->backends[0] = &simulated;
+    bench->backend_count = 1;
+    return STATUS_OK;
+}
+
 static enum status read_options(const struct bench_options *o, struct bench *bench,
                                 struct error *err)
 {
     TRY(read_words(o, bench, err));
     TRY(read_backends(o, bench, err));
+    TRY(read_simulation(o, bench, err));
     TRY(bytes_of(o->from, 8, &bench->from, err));
     TRY(bytes_of(o->to, INT64_C(64) << 20, &bench->to, err));
     TRY(bytes_of(o->segment, 0, &bench->timing.schedule.segment_bytes, err));
@@ -223,7 +252,10 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
     double deadline_s = o->deadline_s > 0 ? o->deadline_s : DEADLINE_S;
     bench->timing.schedule.lanes = (int)o->lanes;
     bench->timing.schedule.node_ranks = o->node_ranks > RANKS_MAX ? RANKS_MAX : (int)o->node_ranks;
-    if (!bench->launched)
+    if (o->simulated > RANKS_MAX)
+        return FAIL(err, STATUS_FAILED, "--simulate %" PRId64 ": at most %d", o->simulated,
+                    RANKS_MAX);
+    if (!bench->launched && !bench->platform)
         bench->timing.ranks = o->ranks ? (int)o->ranks : RANKS_DEFAULT;
     if (o->turns > BENCH_TURNS_MAX || o->blocks > TIMING_SAMPLES_MAX)
         return FAIL(err, STATUS_FAILED, "at most %d turns and %d blocks", BENCH_TURNS_MAX,
@@ -241,6 +273,9 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
 /* What a reader must know beside the numbers. */
 static void print_notes(const struct bench *bench)
 {
+    if (bench->platform)
+        fprintf(stderr, "simulated, not measured: times are what SimGrid computes for %s\n",
+                bench->platform);
     if (bench->timing.ranks == 1)
         fprintf(stderr, "one rank: nothing is sent\n");
     for (int k = 0; k < bench->backend_count; k++)

@@ -121,31 +121,37 @@ static enum status run_case(struct world *world, const struct ranks_case *c, str
     return status;
 }
 
+enum { TURNS = 12 };
+
+static enum status each_turn(struct world *world, const struct algorithm *algorithm,
+                             enum comm_operation operation, int *count, struct error *err)
+{
+    for (int turn = 0; turn < TURNS; turn++, ++*count) {
+        uint64_t seed = (uint64_t)*count;
+        struct ranks_case c = {.algorithm = algorithm, .ranks = world->ranks, .seed = seed};
+        ranks_case_call(&c, operation, turn == TURNS - 1 ? 20011 : COUNT);
+        c.call.dtype = dtypes[turn % ARRAY_COUNT(dtypes)];
+        c.call.reduction = (enum comm_reduction)(turn / 2 % COMM_REDUCTION_COUNT);
+        c.call.root = (int)(seed % (uint64_t)world->ranks);
+        c.in_place = turn / 6 && operation != COMM_ALL_TO_ALL;
+        c.options = (struct schedule_options){1 + turn % LANES_MAX, 64 << turn % 4, 1 + turn % 4};
+        if (turn == TURNS - 1)
+            c.options = schedule_options_for(world->ranks);
+        if (turn == 6 && !algorithm->own)
+            c.call.wire = DTYPE_F16;
+        TRY(run_case(world, &c, err));
+    }
+    return STATUS_OK;
+}
+
 static enum status each_case(struct world *world, int *count, struct error *err)
 {
-    uint64_t seed = 0;
-    for (int a = 0; a < algorithm_count(); a++)
-        for (int operation = 0; operation < COMM_OPERATION_COUNT; operation++) {
-            const struct algorithm *algorithm = algorithm_at(a);
-            if (!(algorithm->operations & OPERATION_BIT(operation)))
-                continue;
-            for (int turn = 0; turn < 12; turn++, seed++) {
-                struct ranks_case c = {.algorithm = algorithm, .ranks = world->ranks, .seed = seed};
-                ranks_case_call(&c, (enum comm_operation)operation, turn == 11 ? 20011 : COUNT);
-                c.call.dtype = dtypes[turn % ARRAY_COUNT(dtypes)];
-                c.call.reduction = (enum comm_reduction)(turn / 2 % COMM_REDUCTION_COUNT);
-                c.call.root = (int)(seed % (uint64_t)world->ranks);
-                c.in_place = turn / 6 && operation != COMM_ALL_TO_ALL;
-                c.options =
-                    (struct schedule_options){1 + turn % LANES_MAX, 64 << turn % 4, 1 + turn % 4};
-                if (turn == 11)
-                    c.options = schedule_options_for(world->ranks);
-                if (turn == 6 && !algorithm->own)
-                    c.call.wire = DTYPE_F16;
-                TRY(run_case(world, &c, err));
-                ++*count;
-            }
-        }
+    for (int k = 0; k < algorithm_count() * COMM_OPERATION_COUNT; k++) {
+        const struct algorithm *algorithm = algorithm_at(k / COMM_OPERATION_COUNT);
+        enum comm_operation operation = (enum comm_operation)(k % COMM_OPERATION_COUNT);
+        if (algorithm->operations & OPERATION_BIT(operation))
+            TRY(each_turn(world, algorithm, operation, count, err));
+    }
     return STATUS_OK;
 }
 
@@ -185,9 +191,9 @@ static enum status be_rank(const struct backend *backend, int argc, char **argv,
                                                          : TROUBLE_MS * UINT64_C(1000000)};
     TRY(backend_ready(backend, &world->backend, err));
     TRY(world->backend->group_new(world->ranks, &options, &world->group, err));
-    enum status status = cases
-                             ? each_case(world, &count, err)
-                             : meet_trouble(world, (enum trouble)atoi(argv[1]), atoi(argv[2]), err);
+    enum status status = cases ? each_case(world, &count, err)
+                               : meet_trouble(world, (enum trouble)strtol(argv[1], NULL, 10),
+                                              (int)strtol(argv[2], NULL, 10), err);
     if (status != STATUS_OK)
         world->backend->announce(world->group, world->rank, err->message);
     world->backend->group_free(world->group);

@@ -152,6 +152,7 @@ const struct backend mpi_backend = {
     .name = MPI_NAME,
     .summary = "messages of MPI, and its own operations",
     .for_measures = true,
+    .segment_bytes = 1 << 20, /* a message is in pieces anyway, and latencies are long */
     .own = &mpi_own,
     .group_new = mpi_group_new,
     .group_free = mpi_group_free,

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Simulated ranks: exact, the same figure each time, and the figure of the formula. RIDGE_SIMULATED
+# makes it larger (tests/long/simulated_ring.sh).
+. tests/lib/tap.sh
+ranks=${RIDGE_SIMULATED_RANKS:-8} bytes=${RIDGE_SIMULATED_BYTES:-4000000}
+if [ ! -e "${RIDGE_BUILD:-build/release}/plugins/collective/simulated/ranks.so" ]; then
+    echo "skipped: this build has no SimGrid"
+    exit 77
+fi
+printf 'link_gbit_s = 32\nlink_latency_us = 25\n' >"$tap_dir/network.toml"
+run ridge bench collectives --simulate "$ranks" --platform "$tap_dir/network.toml" -a ring \
+    --lanes 1 --segment 1GiB --from "$bytes" --to "$bytes" --json
+exits 0
+complains 'simulated, not measured'
+cp "$output" "$tap_dir/first"
+# 2 (N - 1) messages of two links each, and 2 (N - 1) / N of the bytes.
+holds ".simulated and ([.results[] | .time_s] | length == 2) and all(.results[] | .time_s;
+    (. / (2 * ($ranks - 1) * 50e-6 + 2 * ($ranks - 1) / $ranks * $bytes / 4e9) - 1 | fabs) < 0.01)"
+for again in 2 3; do
+    run ridge bench collectives --simulate "$ranks" --platform "$tap_dir/network.toml" -a ring \
+        --lanes 1 --segment 1GiB --from "$bytes" --to "$bytes" --json
+    check "the same figures, time $again" cmp "$output" "$tap_dir/first"
+done
+if [ "$ranks" -gt 16 ]; then
+    finish
+    exit
+fi
+
+# All algorithms, ragged nodes, an oversubscribed switch: sums are still exact.
+printf 'link_gbit_s = 10\nlink_latency_us = 5\nranks_per_host = 3\noversubscription = 2\nmessage_us = 2\n' \
+    >"$tap_dir/network.toml"
+run ridge bench collectives --simulate 7 --platform "$tap_dir/network.toml" --from 64KiB --to 64KiB --json
+exits 0
+holds '[.results[].algorithm] | unique | length > 8'
+holds 'all(.results[]; .wrong == 0 and .time_s > 0)'
+
+printf 'link_gbit_s = 10\nlink_latency = 5\n' >"$tap_dir/network.toml"
+run ridge bench collectives --simulate 2 --platform "$tap_dir/network.toml"
+exits 2
+complains 'link_latency_us is missing'
+printf 'link_gbit_s = 10\nlink_latency_us = 5\nlink_latency = 5\n' >"$tap_dir/network.toml"
+run ridge bench collectives --simulate 2 --platform "$tap_dir/network.toml"
+exits 2
+complains 'network.toml:3: key "link_latency" unknown, did you mean link_latency_us'
+run ridge bench collectives --simulate 2
+exits 2
+complains 'go together'
+check "nothing is left" sh -c '! ls -d /tmp/ridge-simulation-* 2>/dev/null | grep -q .'
+finish
