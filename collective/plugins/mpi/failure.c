@@ -12,9 +12,9 @@
 #include "collective/plugins/mpi/mpi_backend.h"
 
 enum {
-    LOOK_EVERY = 64,            /* attempts between two looks at the clock */
-    SPINS = 1000,               /* attempts before others may run */
-    AWAKE_NS = 5 * 1000 * 1000, /* before this rank sleeps between attempts */
+    LOOK_EVERY = 32,       /* attempts between two looks at the clock */
+    SPINS = 1000,          /* attempts before others may run */
+    AWAKE_NS = 500 * 1000, /* before this rank sleeps between attempts */
     SLEEP_NS = 50 * 1000
 };
 
@@ -184,15 +184,15 @@ enum status mpi_wait(struct link *link, unsigned idle, const struct awaited *awa
     struct link_state *state = link->state;
     if (mpi_waits_inside)
         return wait_inside(state, err);
-    uint64_t now = 0;
     if (idle % LOOK_EVERY == 0) {
-        now = clock_now_ns();
+        uint64_t now = clock_now_ns();
         state->since_ns = idle == 0 ? now : state->since_ns;
+        state->sleeps = now - state->since_ns > AWAKE_NS;
         TRY(look_round(link, awaited, now, err));
     }
-    if (idle > SPINS)
-        sched_yield();
-    if (now && now - state->since_ns > AWAKE_NS)
+    if (state->sleeps)
         nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+    else if (idle > SPINS)
+        sched_yield();
     return STATUS_OK;
 }

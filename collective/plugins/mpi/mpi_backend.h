@@ -50,6 +50,7 @@ struct link_state {
     struct transfer sending[LANES_MAX], receiving[LANES_MAX];
     struct own_plan *own; /* borrowed: the library's own operation that was started last */
     uint64_t since_ns;    /* nothing has moved */
+    bool sleeps;          /* between attempts: it has waited for long */
     uint64_t told_ns;     /* when this rank last said that it is alive */
 };
 
