@@ -218,6 +218,16 @@ static bool lies_in(const struct own_plan *p, const void *from, const void *to)
     return output >= input && output < input + count * dtype_size(p->call.dtype);
 }
 
+static bool sends_nothing(const struct own_plan *p)
+{
+    if (p->call.operation == COMM_ALL_GATHER)
+        return p->counts[p->link->rank] == 0;
+    for (int k = 0; p->call.operation == COMM_ALL_TO_ALL && k < p->link->ranks; k++)
+        if (p->send_counts[k] > 0)
+            return false;
+    return p->call.operation == COMM_ALL_TO_ALL;
+}
+
 static enum status own_start(struct own_plan *plan, const void *from, void *to, struct error *err)
 {
     size_t bytes = (size_t)plan->call.count * dtype_size(plan->call.dtype);
@@ -228,6 +238,11 @@ static enum status own_start(struct own_plan *plan, const void *from, void *to, 
     }
     if (plan->call.operation == COMM_BROADCAST && plan->link->rank == plan->call.root && from != to)
         memcpy(to, from, bytes);
+    /* Open MPI takes equal addresses for in place, also where one of them is that of nothing. */
+    if (sends_nothing(plan))
+        from = plan->counts;
+    else if (plan->call.operation == COMM_ALL_TO_ALL && from == to)
+        to = plan->counts;
     if (in_place(plan, from, to))
         from = MPI_IN_PLACE;
     plan->link->state->own = plan;
