@@ -27,6 +27,7 @@ clean() {
     rm -rf "$tap_dir"
 }
 trap clean EXIT
+trap "exit 1" INT TERM # and by that clean
 ip netns add "${name}s" 2>/dev/null || skip "no namespaces allowed"
 {
     ip netns exec "${name}s" ip link add bridge type bridge &&
