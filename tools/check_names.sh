@@ -48,5 +48,10 @@ harness/bench/simulate.c'
 product=$(echo "$c_files" | grep -v '^tests/' | grep -vxF "$(echo "$writers" | tr ' ' '\n')")
 forbid '\<(fopen|freopen)\(.*"[wa]|\<[rw]?open(at)?\(.*O_(WRONLY|RDWR|CREAT)|\<(creat|mkstemp|rename|renameat|unlink|unlinkat|remove|truncate)\(' \
     "$product" "files are written by base/system/output.h"
+# A header's guard is its path. Headers that are included several times on purpose have none.
+# shellcheck disable=SC2046,SC2086
+found=$(awk 'FNR == 1 { want = FILENAME; gsub(/[^A-Za-z0-9]/, "_", want); want = toupper(want); seen = 0 }
+    /^#ifndef [A-Z0-9_]+_H$/ && !seen++ && $2 != want { print FILENAME ": the guard is " $2 ", not " want }' \
+    $(echo "$c_files" | grep '\.h$')) && [ "$found" ] && complain "$found"
 forbid 'typedef struct' "$c_files" "structs are named, not hidden behind a typedef"
 exit $bad

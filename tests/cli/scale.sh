@@ -98,7 +98,7 @@ if [ "$1" = said ]; then
 
     # In the database: a run like others, whose points can be compared, exported and drawn.
     db=$tap_dir/scale.db
-    for again in 1 2; do
+    for _ in 1 2; do
         # shellcheck disable=SC2086
         run ridge scale ncf $quick --tiny --ranks 1,2 --batch 32 --steps 12 --unit 4000 --db "$db"
         exits 0

@@ -9,7 +9,7 @@
 const struct jpeg_backend *jpeg_open(char *reason, size_t size)
 {
     static const struct plugin_wanted wanted = {"data", "jpeg", "ridge_jpeg", "libjpeg",
-                                            "apt-get install libjpeg-dev, then make"};
+                                                "apt-get install libjpeg-dev, then make"};
     ridge_jpeg_entry *entry;
     void *symbol = plugin_open(&wanted, reason, size);
     if (!symbol)
