@@ -4,7 +4,8 @@
  * pixel of dy, a column of M rows, times what its window saw of x, a row of taps * channels. The
  * sums of a block of rows by a block of channels, all taps, stay in the second cache while pixels
  * pass by, `depth` at a time; for those what a panel of columns sees is gathered into the first
- * cache, with zeros for the padding, and every tile of rows reads it there. Where dw is small,
+ * cache, with zeros for the padding, and every tile of rows reads it there. A kernel of one pixel
+ * without strides sees whole pixels, which are read where they lie. Where dw is small,
  * pixels are cut into slices, whose sums are added at the end. How it is cut depends on the shape
  * and the variant alone, so the result is the same on any number of threads.
  *
@@ -30,6 +31,7 @@ struct kernel_state {
     struct window w; /* rank 3 */
     int64_t images, channels, out_channels, group_in, group_out, taps, places, pixels;
     bool turn_x, turn_dy;
+    bool direct; /* a panel of columns is read where it lies in x: nothing is gathered */
     int64_t depth, width, blocks; /* pixels of a pass; channels of a block; blocks of a group */
     int64_t rows, row_blocks;     /* rows of dw in a block; blocks of a group */
     int64_t columns;              /* of a block's sums, whole vectors */
@@ -43,8 +45,15 @@ struct tuning {
 };
 
 /* Best guesses first. */
-static const struct tuning tunings[] = {
-    {256, 128, 16}, {128, 128, 16}, {256, 256, 16}, {256, 128, 64}, {128, 64, 64},
+static const struct tuning gathered[] = {
+    {256, 128, 16}, {128, 128, 16}, {64, 256, 16}, {256, 128, 64}, {128, 64, 64},
+};
+/* A panel that nobody copies is in the first cache only if the pass is short. */
+static const struct tuning direct[] = {
+    {64, 256, 16},
+    {96, 256, 16},
+    {48, 256, 16},
+    {64, 128, 64},
 };
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -79,6 +88,16 @@ static void cut(struct kernel_state *s, const struct tuning *t)
     s->depth = least(t->depth, divide_up(s->pixels, s->slices));
 }
 
+/* Whether what a panel sees is whole vectors of neighbouring pixels. */
+static bool lies_in_rows(const struct kernel_state *s)
+{
+    const struct window *w = &s->w;
+    bool all = s->taps == 1 && s->group_in % VL == 0;
+    for (int d = 0; d < SPATIAL_MAX; d++)
+        all = all && w->stride[d] == 1 && !w->pad_begin[d] && w->out[d] == w->in[d];
+    return all;
+}
+
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
@@ -104,7 +123,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->pixels = s->images * s->places;
     if (shape_count(x) == 0 || shape_count(dy) == 0)
         return UNSUPPORTED(why, "an empty tensor");
-    cut(s, &tunings[variant]);
+    s->direct = lies_in_rows(s);
+    cut(s, s->direct ? &direct[variant] : &gathered[variant]);
     s->threads = q->threads;
     s->x_floats = s->turn_x ? whole_vectors(shape_count(x)) : 0;
     s->dy_floats = s->turn_dy ? whole_vectors(shape_count(dy)) : 0;
@@ -115,14 +135,14 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 
 static int variants(const struct kernel_state *s)
 {
-    (void)s;
-    return ARRAY_COUNT(tunings);
+    return s->direct ? ARRAY_COUNT(direct) : ARRAY_COUNT(gathered);
 }
 
 static void describe(const struct kernel_state *s, char *text, size_t size)
 {
-    snprintf(text, size, "%lldx%lld depth %lld, %lld slices", (long long)s->rows,
-             (long long)s->columns, (long long)s->depth, (long long)s->slices);
+    snprintf(text, size, "%lldx%lld depth %lld%s, %lld slices", (long long)s->rows,
+             (long long)s->columns, (long long)s->depth, s->direct ? " direct" : "",
+             (long long)s->slices);
 }
 
 static size_t workspace(const struct kernel_state *s)
@@ -314,6 +334,10 @@ static void add_products(const struct task *t, int64_t pixel, int64_t count, int
                          .k = count,
                          .c_row = s->columns,
                          .resume = pixel > t->first};
+    if (s->direct) {
+        tile.b = t->job->x + pixel * s->channels + t->group * s->group_in + t->channel + column;
+        tile.b_step = s->channels;
+    }
     const float *dy = t->job->dy + t->group * s->group_out + t->row;
     const float *x = place_of(t->job, least(next, s->pixels - 1)).image;
     x += (next % s->places) * s->w.stride[2] * s->channels;
@@ -340,7 +364,7 @@ static void add_pixels(const struct task *t, int64_t pixel, int64_t count)
     for (int64_t k = 0; k < panels; k++) {
         int64_t column = vectors * k / panels * VL, step = vectors * (k + 1) / panels * VL - column;
         int64_t end = least(column + step, columns);
-        for (int64_t at = column; at < end;) {
+        for (int64_t at = column; at < end && !s->direct;) {
             struct run r = run_at(s, t->group * s->group_in + t->channel, t->width, at, end);
             gather_run(t->job, &r, pixel, count, t->panel + at - column, step);
             at += r.count;
