@@ -271,7 +271,7 @@ def network_crnn(torch, batch, dtype):
 
 
 def network_bert(torch, batch, dtype, tokens=384):
-    """workloads/language/bert_base.c: what it is trained with at first, masked words and the next sentence."""
+    """workloads/lib/bert_training.c: 15 % of the words are asked for, and whether sentences follow each other."""
     from torch import nn
     from torch.nn import functional as F
 
@@ -286,11 +286,12 @@ def network_bert(torch, batch, dtype, tokens=384):
             n, t, d = x.shape
             q, k, v = self.qkv(x).view(n, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
             if hasattr(F, "scaled_dot_product_attention"):
-                y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+                y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=0.1)
             else:
-                y = torch.softmax(q @ k.transpose(2, 3) / math.sqrt(d // self.heads) + mask, -1) @ v
+                y = torch.softmax(q @ k.transpose(2, 3) / math.sqrt(d // self.heads) + mask, -1)
+                y = F.dropout(y, 0.1) @ v
             x = self.norm1(x + F.dropout(self.out(y.transpose(1, 2).reshape(n, t, d)), 0.1))
-            return self.norm2(x + F.dropout(self.down(F.gelu(self.up(x))), 0.1))
+            return self.norm2(x + F.dropout(self.down(F.gelu(self.up(x), approximate="tanh")), 0.1))
 
     class Bert(nn.Module):
         def __init__(self, words=30522, d=768, layers=12, heads=12):
@@ -309,14 +310,15 @@ def network_bert(torch, batch, dtype, tokens=384):
             for layer in self.layers:
                 x = layer(x, mask)
             found = x.gather(1, at[:, :, None].expand(-1, -1, x.shape[2]))
-            scores = F.linear(self.turned(F.gelu(self.turn(found))), self.word.weight, self.bias)
+            scores = F.linear(self.turned(F.gelu(self.turn(found), approximate="tanh")), self.word.weight, self.bias)
             answer = self.next(torch.tanh(self.pool(x[:, 0])))
             return F.cross_entropy(scores.flatten(0, 1), masked.flatten()) + F.cross_entropy(answer, is_next)
     torch.manual_seed(1)
     model = Bert().to(dtype)
+    asked = (15 * tokens + 99) // 100
     draw = lambda top, *size: torch.randint(0, top, size)
-    return model, [draw(30522, batch, tokens), draw(2, batch, tokens), draw(tokens, batch, 76),
-                   draw(30522, batch, 76), draw(2, batch)]
+    return model, [draw(30522, batch, tokens), draw(2, batch, tokens), draw(tokens, batch, asked),
+                   draw(30522, batch, asked), draw(2, batch)]
 
 
 def network(torch, spec, batch, folder, dtype):

@@ -40,9 +40,11 @@ def optimiser_of(torch, spec, weights, names):
     """The recipe's; Wide & Deep's FTRL, which PyTorch lacks and which costs more, is Adagrad, too."""
     new = int(torch.__version__.split(".")[0]) >= 2
     name = spec.split(":")[0]
-    kind, options = ("SGD", {"lr": 1e-3, "momentum": 0.9})
-    if name in ("ncf", "gcn", "bert_base", "bert_large"):
-        kind, options = ("AdamW" if name.startswith("bert") else "Adam", {"lr": 1e-3})
+    kind, options = "SGD", {"lr": 1e-3, "momentum": 0.9}
+    if name.startswith("bert"):
+        kind, options = "AdamW", {"lr": 1e-4, "eps": 1e-6, "weight_decay": 0.01}
+    elif name in ("ncf", "gcn"):
+        kind, options = "Adam", {"lr": 1e-3}
     elif name == "wide_deep":
         kind, options = "Adagrad", {"lr": 1e-3, "initial_accumulator_value": 0.1}
     elif name == "din":
@@ -70,13 +72,14 @@ def step_of(torch, spec, batch, folder, way):
     if "compiled" in way:
         loss = torch.compile(loss)
     optimiser = optimiser_of(torch, spec, weights, names)
+    clip = 5 if spec.startswith("din") else 1 if spec.startswith("bert") else 0
 
     def step():
         optimiser.zero_grad(set_to_none=True)
         value = loss(*x)
         value.backward()
-        if spec.startswith("din"):
-            torch.nn.utils.clip_grad_norm_(weights, 5)
+        if clip:
+            torch.nn.utils.clip_grad_norm_(weights, clip)
         optimiser.step()
         return value
     return step
