@@ -7,6 +7,8 @@
 #include "base/numbers/random.h"
 #include "engine/train/train.h"
 
+const char *const thin_choices[] = {"1", "2", "4", "8", "16", NULL};
+
 const char *name_of(struct graph *g, const char *format, ...)
 {
     char text[256];

@@ -10,6 +10,10 @@
 
 #include "engine/graph/graph.h"
 
+/* What a parameter "thin" may be: all channels of a network are divided by it, so that it learns
+ * within seconds. */
+extern const char *const thin_choices[];
+
 struct conv2d {
     const char *name;
     int64_t out;    /* channels */

@@ -72,9 +72,9 @@ static const struct training training = {
     .targets = "label",
     .lesson = CLASSES_LESSON,
     .tiny = "image=32,classes=4",
-    .tiny_batch = 16,
-    .tiny_rate = 0.01,
-    .tiny_steps = 25,
+    .tiny_batch = 8,
+    .tiny_rate = 0.001,
+    .tiny_steps = 50,
 };
 
 REGISTER(workload, densenet121) = {

@@ -122,7 +122,7 @@ static const struct training training = {
     .targets = "label",
     .lesson = CLASSES_LESSON,
     .tiny = "image=32,classes=4",
-    .tiny_batch = 16,
+    .tiny_batch = 8,
     .tiny_rate = 0.01,
     .tiny_steps = 40,
 };

@@ -28,10 +28,10 @@ static const struct training training = {
     .answers = "logits",
     .targets = "label",
     .lesson = CLASSES_LESSON,
-    .tiny = "image=32,classes=4",
+    .tiny = "image=32,classes=4,thin=8",
     .tiny_batch = 16,
-    .tiny_rate = 0.002,
-    .tiny_steps = 40,
+    .tiny_rate = 0.003,
+    .tiny_steps = 120,
 };
 
 REGISTER(workload, resnet152) = {

@@ -12,7 +12,7 @@
 static const struct param params[] = {
     {"height", "1280", NULL, "of the image"},
     {"width", "768", NULL, "of the image"},
-    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
+    {"thin", "1", thin_choices, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 

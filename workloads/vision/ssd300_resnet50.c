@@ -11,7 +11,7 @@
 static const char *const depths[] = {"18", "34", "50", "101", "152", NULL};
 static const struct param params[] = {
     {"depth", "50", depths, "layers of the ResNet"},
-    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
+    {"thin", "1", thin_choices, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 

@@ -12,7 +12,7 @@ static const char *const frameworks[] = {"caffe", "tensorflow", NULL};
 static const struct param params[] = {
     {"priors", "caffe", frameworks, "sides of the priors as the Caffe or the TensorFlow code"},
     {"classes", "21", NULL, "with the background"},
-    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
+    {"thin", "1", thin_choices, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 

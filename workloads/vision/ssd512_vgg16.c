@@ -6,7 +6,7 @@
 #include "workloads/workload.h"
 
 static const struct param params[] = {
-    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
+    {"thin", "1", thin_choices, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 

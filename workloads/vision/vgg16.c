@@ -7,6 +7,7 @@
 
 static const struct param params[] = {
     CLASSES_PARAMS,
+    {"thin", "1", thin_choices, "what all channels of the convolutions are divided by"},
     {"hidden", "4096", NULL, "width of the two layers before the last"},
     {.name = NULL},
 };
@@ -17,7 +18,7 @@ static int network(struct graph *g, const struct workload_config *config)
     int64_t size = config_int(config, "image"), hidden = config_int(config, "hidden");
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
                         (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
-    x = vgg16_stages(g, x, 5, VGG_FIRST);
+    x = vgg16_stages(g, x, 5, VGG_FIRST / config_int(config, "thin"));
     x = flatten(g, vgg16_pool(g, x));
     x = relu(g, dense(g, x, "fc6", hidden));
     x = relu(g, dense(g, x, "fc7", hidden));
@@ -46,10 +47,10 @@ static const struct training training = {
     .answers = "logits",
     .targets = "label",
     .lesson = CLASSES_LESSON,
-    .tiny = "image=32,classes=4,hidden=64",
+    .tiny = "image=32,classes=4,hidden=64,thin=4",
     .tiny_batch = 16,
-    .tiny_rate = 0.004,
-    .tiny_steps = 60,
+    .tiny_rate = 0.003,
+    .tiny_steps = 200,
 };
 
 REGISTER(workload, vgg16) = {

@@ -13,6 +13,7 @@ static const char *const versions[] = {"1", "1.5", NULL};
 const struct param resnet_params[] = {
     {"version", "1", versions, "where a stage halves the image: 1 in the 1x1, 1.5 in the 3x3"},
     CLASSES_PARAMS,
+    {"thin", "1", thin_choices, "what all channels but the last layer's are divided by"},
     {.name = NULL},
 };
 
@@ -21,7 +22,8 @@ int resnet_classifier(struct graph *g, const struct workload_config *config, con
     int64_t size = config_int(config, "image");
     if (!at_least(g, "image", size, 3)) /* else the stem leaves less than a pooling needs */
         return NONE;
-    struct resnet net = {.stride_in_3x3 = strcmp(config_text(config, "version"), "1.5") == 0};
+    struct resnet net = {.stride_in_3x3 = strcmp(config_text(config, "version"), "1.5") == 0,
+                         .thin = config_int(config, "thin")};
     memcpy(net.blocks, blocks, sizeof(net.blocks));
     net.epsilon = net.stride_in_3x3 ? 1e-5 : 1e-4;
     int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),

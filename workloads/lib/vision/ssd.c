@@ -14,13 +14,11 @@
 static const float background_bias = 9.0f;
 static const double conf_spread = 2.0, loc_spread = 0.7; /* deviations of scores and offsets */
 
-const char *const ssd_thin[] = {"1", "2", "4", "8", "16", NULL};
-
 static const char *const offsets[] = {"repository", "centre", NULL};
 const struct param ssd_offsets[] = {
     {"offsets", "repository", offsets,
      "centres of the priors: as the repository's script computes them, or of the cells"},
-    {"thin", "1", ssd_thin, "what all channels of the trunk are divided by"},
+    {"thin", "1", thin_choices, "what all channels of the trunk are divided by"},
     {.name = NULL},
 };
 

@@ -31,11 +31,7 @@ struct ssd {
     struct ssd_map map[SSD_MAPS];
 };
 
-/* What the parameter thin may be: all channels of a trunk are divided by it, so that it learns
- * within seconds. */
-extern const char *const ssd_thin[];
-
-/* Parameters of the nets on ResNets: ssd_thin, and that of those whose scripts write the priors'
+/* Parameters of the nets on ResNets: thin, and that of those whose scripts write the priors'
  * offsets in pixels, where Caffe multiplies them by the step; offsets=centre makes them 0.5. */
 extern const struct param ssd_offsets[];
 void ssd_set_offsets(struct ssd *net, const struct workload_config *config);
