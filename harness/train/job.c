@@ -36,7 +36,6 @@ enum status train_job_of(const char *spec, bool tiny, struct train_job *job, cha
     if (!tiny)
         return STATUS_OK;
     *s = (struct schedule){.kind = SCHEDULE_CONSTANT, .rate = t->tiny_rate, .steps = t->tiny_steps};
-    job->recipe.decay = 0; /* so few steps need none, and few samples bear none */
     job->model.batch = t->tiny_batch;
     return STATUS_OK;
 }

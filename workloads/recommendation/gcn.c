@@ -10,6 +10,7 @@
 #include "base/numbers/random.h"
 #include "workloads/data/cora.h"
 #include "workloads/lib/cases.h"
+#include "workloads/lib/citation_subjects.h"
 #include "workloads/lib/citations.h"
 #include "workloads/lib/layers.h"
 #include "workloads/training.h"
@@ -174,42 +175,19 @@ static void build_loss(struct graph *g, const struct workload_config *config)
         judge(g, logits, &c);
 }
 
-static const int32_t *indices(const struct graph *g, const char *name)
-{
-    return g->values[graph_find_value(g, name)].data;
-}
-
-/* Each word belongs to a subject, and a paper to that of most of its words and of those of the
- * papers beside it. */
-static int64_t subject_of(const struct graph *g, int64_t paper, int64_t classes)
-{
-    enum { CLASSES_MAX = 64 };
-    const int32_t *rows = indices(g, "adjacency.offsets"), *near = indices(g, "adjacency.columns");
-    const int32_t *offsets = indices(g, "words.offsets"), *words = indices(g, "words.columns");
-    int32_t votes[CLASSES_MAX] = {0};
-    int64_t best = 0;
-    for (int32_t k = rows[paper]; k < rows[paper + 1]; k++)
-        for (int32_t w = offsets[near[k]]; w < offsets[near[k] + 1]; w++) {
-            int64_t subject = (int64_t)((uint32_t)words[w] * 2654435761u >> 8) % classes;
-            if (subject < CLASSES_MAX && ++votes[subject] > votes[best])
-                best = subject;
-        }
-    return best;
-}
-
 /* Subjects of files stay as they are. */
 static void fill(const struct batch *batch)
 {
     const struct graph *g = batch->graph;
     const struct value *labels = &g->values[graph_find_value(g, "labels")];
-    int64_t *subject = batch_input(batch, "labels");
+    int64_t *subject = batch_input(batch, "labels"), papers = labels->shape.dim[0];
     int32_t *known = batch_input(batch, "known");
-    for (int64_t p = 0; p < labels->shape.dim[0]; p++) {
+    for (int64_t p = 0; p < papers; p++) {
         bool is_given = random_uniform(random_hash("given"), (uint64_t)p) < 0.5;
         known[p] = is_given != batch->held_out;
-        if (labels->fill.kind == FILL_INDEX)
-            subject[p] = subject_of(g, p, (int64_t)labels->fill.b);
     }
+    if (labels->fill.kind == FILL_INDEX)
+        citation_subjects(g, papers, (int64_t)labels->fill.b, subject);
 }
 
 static const struct recipe_group groups[] = {{.weights = "w1"}, {.weights = NULL}};
@@ -229,8 +207,8 @@ static const struct training training = {
     .quality = &quality_share,
     .answers = "accuracy",
     .targets = "labels",
-    .lesson = "subjects of papers, by the hidden subjects of their words and of those of papers "
-              "beside them",
+    .lesson = "subjects of papers, by the hidden subjects of common words in them and in papers "
+              "around them",
     .tiny_batch = 1,
     .tiny_rate = 0.05,
     .tiny_steps = 200,
