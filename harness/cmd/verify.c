@@ -140,43 +140,55 @@ static int verify_each(int count, const char *const *specs, const struct verify_
     return exit_code;
 }
 
-/* Names of the workloads of a domain (NULL: of all); an unknown domain is none. */
-static int names_of(const char *domain, const char **names)
+/* Names of the workloads of a domain (NULL: of all) that have the mode; an unknown domain is none.
+ */
+static int names_of(const char *domain, bool trained, const char **names)
 {
     int count = 0;
-    for (int k = 0; k < workload_count(); k++)
-        if (!domain || strcmp(workload_at(k)->domain, domain) == 0)
-            names[count++] = workload_at(k)->name;
+    for (int k = 0; k < workload_count(); k++) {
+        const struct workload *w = workload_at(k);
+        if ((!domain || strcmp(w->domain, domain) == 0) && (!trained || w->training))
+            names[count++] = w->name;
+    }
     return count;
+}
+
+static int verify_all(const struct verify_options *o)
+{
+    struct error err = {0};
+    bool trained = false;
+    int count = 0, exit_code;
+    const char **names = calloc((size_t)workload_count(), sizeof(*names));
+    enum status status = names ? model_mode(o->model.mode, &trained, &err) : FAIL_NO_MEMORY(&err);
+    if (status == STATUS_OK)
+        count = names_of(o->domain, trained, names);
+    if (status == STATUS_OK && count == 0)
+        FAIL(&err, STATUS_FAILED, "no workload%s is of the domain \"%s\"; see `ridge list`",
+             trained ? " that is trained" : "", o->domain);
+    exit_code = count ? verify_each(count, names, o) : command_fail(&err);
+    free(names);
+    return exit_code;
 }
 
 static int verify_main(int word_count, char **words, const void *values)
 {
     const struct verify_options *o = values;
-    struct error err = {0};
     if (!o->all && word_count && !o->domain)
         return verify_each(word_count, (const char *const *)words, o);
     if (!o->all || word_count) {
         fprintf(stderr, "usage: ridge verify MODEL... | --all [--domain NAME] (-h explains)\n");
         return EXIT_USAGE;
     }
-    const char **names = calloc((size_t)workload_count(), sizeof(*names));
-    int count = names ? names_of(o->domain, names) : 0;
-    if (!names)
-        FAIL_NO_MEMORY(&err);
-    else if (count == 0)
-        FAIL(&err, STATUS_FAILED, "no workload is of the domain \"%s\"; see `ridge list`",
-             o->domain);
-    int exit_code = count ? verify_each(count, names, o) : command_fail(&err);
-    free(names);
-    return exit_code;
+    return verify_all(o);
 }
 
 REGISTER(command, verify) = {
     .name = "verify",
     .summary = "compare workloads with their float64 reference",
     .usage = "MODEL... | --all [options]",
-    .help = "Exit code 3: a result is wrong or, with --all, could not be obtained.\n",
+    .help =
+        "--all takes every workload that has the mode: with --mode training, those that learn.\n"
+        "Exit code 3: a result is wrong or, with --all, could not be obtained.\n",
     .options = options,
     .values_size = sizeof(struct verify_options),
     .main = verify_main,

@@ -28,6 +28,9 @@ holds 'all(.nodes[]; .phase == "forward")'
 run ridge verify "$small" "$small,embedding=gather" wide_deep --batch 16 --mode training --quick-tune --json
 exits 0
 holds 'length == 3 and all(.[]; .status == "ok" and .max_rel_error > 0 and .max_rel_error <= 1e-4)'
+run ridge verify --all --domain micro --mode training
+exits 2
+complains 'no workload that is trained is of the domain "micro"'
 run ridge verify gemm --mode training
 exits 5
 complains 'gemm is not trained'
