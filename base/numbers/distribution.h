@@ -4,8 +4,8 @@
  * incomplete beta function (continued fraction by Lentz's method; NIST DLMF 8.17.22). Errors are
  * below 1e-10, checked against closed forms and published tables in tests/unit/test_stats_rank.c.
  */
-#ifndef BASE_DISTRIBUTION_H
-#define BASE_DISTRIBUTION_H
+#ifndef BASE_NUMBERS_DISTRIBUTION_H
+#define BASE_NUMBERS_DISTRIBUTION_H
 
 double normal_cdf(double z);
 double normal_quantile(double p);

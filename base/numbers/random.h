@@ -3,8 +3,8 @@
  * Counter-based random numbers (Philox 4x32-10, Salmon et al., SC 2011): number i of stream s is a
  * pure function of (s, i), so every device and every thread makes the same tensor in any order.
  */
-#ifndef BASE_RANDOM_H
-#define BASE_RANDOM_H
+#ifndef BASE_NUMBERS_RANDOM_H
+#define BASE_NUMBERS_RANDOM_H
 
 #include <stdint.h>
 

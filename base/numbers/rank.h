@@ -3,8 +3,8 @@
  * Comparing two sets of samples by their ranks: nothing is assumed of their distribution, and no
  * outlier counts more than any other sample. Inputs are sorted; nothing is allocated.
  */
-#ifndef BASE_RANK_H
-#define BASE_RANK_H
+#ifndef BASE_NUMBERS_RANK_H
+#define BASE_NUMBERS_RANK_H
 
 #include <stdint.h>
 

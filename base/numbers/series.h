@@ -3,8 +3,8 @@
  * Samples in the order in which they were taken: how much one says about the next, how noisy a
  * history is, and where its level changed.
  */
-#ifndef BASE_SERIES_H
-#define BASE_SERIES_H
+#ifndef BASE_NUMBERS_SERIES_H
+#define BASE_NUMBERS_SERIES_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  * Pure functions over samples; none of them prints or allocates. Related:
  * base/numbers/distribution.h (probabilities), base/numbers/rank.h (comparing two sets of samples),
  * base/numbers/series.h (samples in time). */
-#ifndef BASE_STATS_H
-#define BASE_STATS_H
+#ifndef BASE_NUMBERS_STATS_H
+#define BASE_NUMBERS_STATS_H
 
 /* Sorts ascending, in place. */
 void stats_sort(double *samples, int count);

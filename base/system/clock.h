@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#ifndef BASE_SYSTEM_CLOCK_H
+#define BASE_SYSTEM_CLOCK_H
 
 #include <stdint.h>
 

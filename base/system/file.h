@@ -2,8 +2,8 @@
  *
  * A whole file as read-only memory. Mapped, not read: weights of gigabytes cost no copy, and pages
  * that are not looked at cost nothing. */
-#ifndef BASE_FILE_H
-#define BASE_FILE_H
+#ifndef BASE_SYSTEM_FILE_H
+#define BASE_SYSTEM_FILE_H
 
 #include <stddef.h>
 

@@ -7,8 +7,8 @@
  * fields need no separator. The value is the same on every little-endian machine, for ever:
  * databases keep it.
  */
-#ifndef BASE_HASH_H
-#define BASE_HASH_H
+#ifndef BASE_SYSTEM_HASH_H
+#define BASE_SYSTEM_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  *
  * Shared libraries that are opened while the program runs: plug-ins, and what drivers and vendors
  * bring. What lacks a library can then say so, and what to do, instead of not starting. */
-#ifndef BASE_LIBRARY_H
-#define BASE_LIBRARY_H
+#ifndef BASE_SYSTEM_LIBRARY_H
+#define BASE_SYSTEM_LIBRARY_H
 
 #include <stddef.h>
 

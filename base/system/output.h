@@ -6,8 +6,8 @@
  * pipe, a socket or a folder is refused. A link stays and its file is replaced; permissions stay.
  * The temporary file is locked while its writer lives, so that the next one clears away what a
  * killed process left. Standard output is written through, for "-" and its names in /dev. */
-#ifndef BASE_OUTPUT_H
-#define BASE_OUTPUT_H
+#ifndef BASE_SYSTEM_OUTPUT_H
+#define BASE_SYSTEM_OUTPUT_H
 
 #include <stdio.h>
 

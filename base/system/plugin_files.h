@@ -2,8 +2,8 @@
  *
  * Plug-ins as files: where they lie, which ones the build left out, and what is in one, without
  * opening any. */
-#ifndef BASE_PLUGIN_FILES_H
-#define BASE_PLUGIN_FILES_H
+#ifndef BASE_SYSTEM_PLUGIN_FILES_H
+#define BASE_SYSTEM_PLUGIN_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * because plugins/ holds kernels, all of which are opened at every start. Looked for where
  * engine/run/plugin.c looks for kernels. Never closed: libraries that have a state per process do
  * not survive that. */
-#ifndef BASE_PLUGIN_OPEN_H
-#define BASE_PLUGIN_OPEN_H
+#ifndef BASE_SYSTEM_PLUGIN_OPEN_H
+#define BASE_SYSTEM_PLUGIN_OPEN_H
 
 #include <stddef.h>
 

@@ -9,8 +9,8 @@
  * pool_stop and pool_start it has no threads and the caller is free of its CPU: of many pools that
  * exist at a time one alone may have threads.
  */
-#ifndef BASE_POOL_H
-#define BASE_POOL_H
+#ifndef BASE_SYSTEM_POOL_H
+#define BASE_SYSTEM_POOL_H
 
 #include <stdint.h>
 

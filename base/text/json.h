@@ -4,8 +4,8 @@
  * become null. Example: json_open(&j, NULL, '{'); json_int(&j, "batch", 32); json_close(&j);
  * Inside an array the key is NULL.
  */
-#ifndef BASE_JSON_H
-#define BASE_JSON_H
+#ifndef BASE_TEXT_JSON_H
+#define BASE_TEXT_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  *
  * The texts of one flat JSON object, such as another ridge prints: {"version": "0.1", ...}; and a
  * single text, for readers of JSON of one certain form. */
-#ifndef BASE_JSON_READ_H
-#define BASE_JSON_READ_H
+#ifndef BASE_TEXT_JSON_READ_H
+#define BASE_TEXT_JSON_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>

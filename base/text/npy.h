@@ -4,8 +4,8 @@
  * version 1 in C order. Format: numpy.lib.format. bfloat16 is kind 'V' of two bytes, f8 of one,
  * which is what numpy writes for it. Checked by tests/unit/test_npy.c and tests/fuzz/fuzz_npy.c.
  */
-#ifndef BASE_NPY_H
-#define BASE_NPY_H
+#ifndef BASE_TEXT_NPY_H
+#define BASE_TEXT_NPY_H
 
 #include <stddef.h>
 #include <stdint.h>

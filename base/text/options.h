@@ -3,8 +3,8 @@
  * One table per command gives parsing, usage text and (later) the man page and shell completion.
  * "--name VALUE", "--name=VALUE", "-n VALUE"; "--" ends options. Words that are no options stay.
  */
-#ifndef BASE_OPTIONS_H
-#define BASE_OPTIONS_H
+#ifndef BASE_TEXT_OPTIONS_H
+#define BASE_TEXT_OPTIONS_H
 
 #include <stddef.h>
 

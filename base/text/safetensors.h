@@ -6,8 +6,8 @@
  * "TEXT"}}; behind it lie the contents, row-major and little-endian, without gaps. Tensors keep the
  * order of the file. Checked by tests/unit/test_safetensors.c and tests/fuzz/fuzz_safetensors.c.
  */
-#ifndef BASE_SAFETENSORS_H
-#define BASE_SAFETENSORS_H
+#ifndef BASE_TEXT_SAFETENSORS_H
+#define BASE_TEXT_SAFETENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -12,8 +12,8 @@
  *
  * When memory runs out cells are dropped and table_print says so in the last line.
  */
-#ifndef BASE_TABLE_H
-#define BASE_TABLE_H
+#ifndef BASE_TEXT_TABLE_H
+#define BASE_TEXT_TABLE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * can name file, line and key. base/text/toml.cpp wraps toml++ (Debian has no TOML library for C);
  * it is the only C++ file. Nothing here throws; a syntax error is a status with file:line:column.
  */
-#ifndef BASE_TOML_H
-#define BASE_TOML_H
+#ifndef BASE_TEXT_TOML_H
+#define BASE_TEXT_TOML_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BASE_UTC_H
-#define BASE_UTC_H
+#ifndef BASE_TEXT_UTC_H
+#define BASE_TEXT_UTC_H
 
 enum { UTC_TEXT = 32, UUID_TEXT = 37 };
 

@@ -3,8 +3,8 @@
  * The discrete Fourier transform as its defining sum, with a table of the roots of unity: the
  * reference of DFT and STFT.
  */
-#ifndef ENGINE_OPS_LIB_DFT_H
-#define ENGINE_OPS_LIB_DFT_H
+#ifndef ENGINE_OPS_COMPUTE_DFT_H
+#define ENGINE_OPS_COMPUTE_DFT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * the result come first, in its order; the others are summed over. A label that an operand has
  * twice walks its diagonal, one that it lacks (or has with size 1) does not move it.
  */
-#ifndef ENGINE_OPS_LIB_EINSUM_H
-#define ENGINE_OPS_LIB_EINSUM_H
+#ifndef ENGINE_OPS_COMPUTE_EINSUM_H
+#define ENGINE_OPS_COMPUTE_EINSUM_H
 
 #include "engine/graph/op.h"
 

@@ -2,8 +2,8 @@
  *
  * Mean and variance of the elements that a normalisation takes together, by two passes.
  */
-#ifndef ENGINE_OPS_LIB_MOMENTS_H
-#define ENGINE_OPS_LIB_MOMENTS_H
+#ifndef ENGINE_OPS_COMPUTE_MOMENTS_H
+#define ENGINE_OPS_COMPUTE_MOMENTS_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * Convolution in double on row-major N, C, spatial tensors: the reference of Conv, ConvTranspose
  * and their integer forms. A matrix product whose second operand is gathered on the fly.
  */
-#ifndef ENGINE_OPS_LIB_REF_CONV_H
-#define ENGINE_OPS_LIB_REF_CONV_H
+#ifndef ENGINE_OPS_COMPUTE_REF_CONV_H
+#define ENGINE_OPS_COMPUTE_REF_CONV_H
 
 #include "base/error.h"
 #include "base/system/pool.h"

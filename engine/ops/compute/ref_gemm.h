@@ -4,8 +4,8 @@
  * operators, in double: C += A B. Every element of C is one sum over k in ascending order, whatever
  * the number of threads. Plain blocking makes it fast enough to verify BERT-large in seconds.
  */
-#ifndef ENGINE_OPS_LIB_REF_GEMM_H
-#define ENGINE_OPS_LIB_REF_GEMM_H
+#ifndef ENGINE_OPS_COMPUTE_REF_GEMM_H
+#define ENGINE_OPS_COMPUTE_REF_GEMM_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  *
  * The batched matrix product in double behind the references of MatMul and its integer forms.
  */
-#ifndef ENGINE_OPS_LIB_REF_MATMUL_H
-#define ENGINE_OPS_LIB_REF_MATMUL_H
+#ifndef ENGINE_OPS_COMPUTE_REF_MATMUL_H
+#define ENGINE_OPS_COMPUTE_REF_MATMUL_H
 
 #include "engine/graph/op.h"
 

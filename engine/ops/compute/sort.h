@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stable sort of indices by what they stand for. */
-#ifndef ENGINE_OPS_LIB_SORT_H
-#define ENGINE_OPS_LIB_SORT_H
+#ifndef ENGINE_OPS_COMPUTE_SORT_H
+#define ENGINE_OPS_COMPUTE_SORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What ArgMax and ArgMin share: the place of the extreme element along one axis. */
-#ifndef ENGINE_OPS_LIB_ARG_EXTREME_H
-#define ENGINE_OPS_LIB_ARG_EXTREME_H
+#ifndef ENGINE_OPS_FAMILY_ARG_EXTREME_H
+#define ENGINE_OPS_FAMILY_ARG_EXTREME_H
 
 #include "engine/graph/op.h"
 

@@ -4,8 +4,8 @@
  * gathers through its weights, the other scatters. Windows are those of the convolution: from an
  * image to its `out`.
  */
-#ifndef ENGINE_OPS_LIB_CONV_GRADIENT_H
-#define ENGINE_OPS_LIB_CONV_GRADIENT_H
+#ifndef ENGINE_OPS_FAMILY_CONV_GRADIENT_H
+#define ENGINE_OPS_FAMILY_CONV_GRADIENT_H
 
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/window.h"

@@ -2,8 +2,8 @@
  *
  * The shape rule of Conv, ConvInteger and QLinearConv, whose weights are different inputs.
  */
-#ifndef ENGINE_OPS_LIB_CONV_SHAPE_H
-#define ENGINE_OPS_LIB_CONV_SHAPE_H
+#ifndef ENGINE_OPS_FAMILY_CONV_SHAPE_H
+#define ENGINE_OPS_FAMILY_CONV_SHAPE_H
 
 #include "engine/graph/op.h"
 #include "engine/ops/lib/window.h"

@@ -3,8 +3,8 @@
  * HannWindow, HammingWindow, BlackmanWindow: a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N), N = size
  * if periodic, size - 1 if symmetric. Input 0 is the size.
  */
-#ifndef ENGINE_OPS_LIB_COSINE_WINDOW_H
-#define ENGINE_OPS_LIB_COSINE_WINDOW_H
+#ifndef ENGINE_OPS_FAMILY_COSINE_WINDOW_H
+#define ENGINE_OPS_FAMILY_COSINE_WINDOW_H
 
 #include "engine/graph/op.h"
 

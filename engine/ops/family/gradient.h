@@ -17,8 +17,8 @@
  * An operator has one output with a gradient unless its rule says otherwise: where dy[0] is NONE
  * the rule is not called. Integers never have one.
  */
-#ifndef ENGINE_OPS_LIB_GRADIENT_H
-#define ENGINE_OPS_LIB_GRADIENT_H
+#ifndef ENGINE_OPS_FAMILY_GRADIENT_H
+#define ENGINE_OPS_FAMILY_GRADIENT_H
 
 #include "engine/ops/lib/op_args.h"
 

@@ -3,8 +3,8 @@
  * What NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss share: the label of a position picks
  * one of the classes [N, C, positions], weighted per class, then summed, averaged or kept.
  */
-#ifndef ENGINE_OPS_LIB_LOSS_H
-#define ENGINE_OPS_LIB_LOSS_H
+#ifndef ENGINE_OPS_FAMILY_LOSS_H
+#define ENGINE_OPS_FAMILY_LOSS_H
 
 #include "engine/graph/op.h"
 

@@ -2,8 +2,8 @@
  *
  * Which elements the bins of MaxRoiPool hold, for its reference and that of its gradient.
  */
-#ifndef ENGINE_OPS_LIB_MAX_ROI_POOL_H
-#define ENGINE_OPS_LIB_MAX_ROI_POOL_H
+#ifndef ENGINE_OPS_FAMILY_MAX_ROI_POOL_H
+#define ENGINE_OPS_FAMILY_MAX_ROI_POOL_H
 
 #include "engine/graph/op.h"
 

@@ -4,8 +4,8 @@
  * (engine/compile/passes/narrow.c), and which of their inputs keep 32 all the same: what the
  * operators say of themselves, completed. Sums are always in f32; what is narrow is memory.
  */
-#ifndef ENGINE_OPS_LIB_NARROW_H
-#define ENGINE_OPS_LIB_NARROW_H
+#ifndef ENGINE_OPS_FAMILY_NARROW_H
+#define ENGINE_OPS_FAMILY_NARROW_H
 
 #include "engine/graph/op.h"
 

@@ -3,8 +3,8 @@
  * Gradients of normalisations over rows, which several operators come down to: y = z scale + bias,
  * where z is x with each row, all axes from `axis` on, brought to mean 0 and deviation 1, or to a
  * mean square of 1. */
-#ifndef ENGINE_OPS_LIB_NORM_GRADIENT_H
-#define ENGINE_OPS_LIB_NORM_GRADIENT_H
+#ifndef ENGINE_OPS_FAMILY_NORM_GRADIENT_H
+#define ENGINE_OPS_FAMILY_NORM_GRADIENT_H
 
 #include "engine/ops/family/gradient.h"
 

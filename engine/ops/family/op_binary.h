@@ -12,8 +12,8 @@
  * bits, so integer() looks at the type where the sign matters. Costs follow the rule of
  * engine/ops/lib/op_unary.h, per output element and pair.
  */
-#ifndef ENGINE_OPS_LIB_OP_BINARY_H
-#define ENGINE_OPS_LIB_OP_BINARY_H
+#ifndef ENGINE_OPS_FAMILY_OP_BINARY_H
+#define ENGINE_OPS_FAMILY_OP_BINARY_H
 
 #include "engine/ops/lib/op_unary.h"
 

@@ -3,8 +3,8 @@
  * What the Gather and Scatter operators share: indices that may count from the end, places of
  * elements along one axis, and updates that add to what is there.
  */
-#ifndef ENGINE_OPS_LIB_OP_INDEX_H
-#define ENGINE_OPS_LIB_OP_INDEX_H
+#ifndef ENGINE_OPS_FAMILY_OP_INDEX_H
+#define ENGINE_OPS_FAMILY_OP_INDEX_H
 
 #include "engine/graph/op.h"
 

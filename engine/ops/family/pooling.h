@@ -2,8 +2,8 @@
  *
  * What the pooling operators share: shape rule, cost and the walk over windows of the references.
  */
-#ifndef ENGINE_OPS_LIB_POOLING_H
-#define ENGINE_OPS_LIB_POOLING_H
+#ifndef ENGINE_OPS_FAMILY_POOLING_H
+#define ENGINE_OPS_FAMILY_POOLING_H
 
 #include "engine/graph/op.h"
 #include "engine/ops/lib/window.h"

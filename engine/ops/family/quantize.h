@@ -2,8 +2,8 @@
  *
  * Linear quantisation: q = saturate(round(x / scale) + zero_point), rounding to nearest even.
  */
-#ifndef ENGINE_OPS_LIB_QUANTIZE_H
-#define ENGINE_OPS_LIB_QUANTIZE_H
+#ifndef ENGINE_OPS_FAMILY_QUANTIZE_H
+#define ENGINE_OPS_FAMILY_QUANTIZE_H
 
 #include "engine/graph/op.h"
 

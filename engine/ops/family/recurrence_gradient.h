@@ -4,8 +4,8 @@
  * all steps, so the sums of the gates are computed again by products over all steps at once; only
  * RecurrentGradient (engine/ops/lib/recurrence.h) goes step by step. The gradients by the weights
  * are products over all steps again. */
-#ifndef ENGINE_OPS_LIB_RECURRENCE_GRADIENT_H
-#define ENGINE_OPS_LIB_RECURRENCE_GRADIENT_H
+#ifndef ENGINE_OPS_FAMILY_RECURRENCE_GRADIENT_H
+#define ENGINE_OPS_FAMILY_RECURRENCE_GRADIENT_H
 
 #include "engine/ops/family/gradient.h"
 #include "engine/ops/lib/recurrence.h"

@@ -2,8 +2,8 @@
  *
  * The gradient rule of Resize and Upsample, whose inputs and attributes mean the same.
  */
-#ifndef ENGINE_OPS_LIB_RESIZE_GRADIENT_H
-#define ENGINE_OPS_LIB_RESIZE_GRADIENT_H
+#ifndef ENGINE_OPS_FAMILY_RESIZE_GRADIENT_H
+#define ENGINE_OPS_FAMILY_RESIZE_GRADIENT_H
 
 #include "engine/graph/op.h"
 

@@ -2,8 +2,8 @@
  *
  * Where RoiAlign takes its samples, for its reference and that of its gradient.
  */
-#ifndef ENGINE_OPS_LIB_ROI_ALIGN_H
-#define ENGINE_OPS_LIB_ROI_ALIGN_H
+#ifndef ENGINE_OPS_FAMILY_ROI_ALIGN_H
+#define ENGINE_OPS_FAMILY_ROI_ALIGN_H
 
 #include "engine/graph/op.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What Softmax, LogSoftmax and Hardmax share: attributes, shape rule and test cases. */
-#ifndef ENGINE_OPS_LIB_SOFTMAX_H
-#define ENGINE_OPS_LIB_SOFTMAX_H
+#ifndef ENGINE_OPS_FAMILY_SOFTMAX_H
+#define ENGINE_OPS_FAMILY_SOFTMAX_H
 
 #include "engine/ops/lib/axis.h"
 

@@ -12,8 +12,8 @@
  *     UPDATE_OP(momentum, "Momentum", attrs, 4, 0, cases);
  *
  * whose numbers are FLOPs and transcendentals per element. */
-#ifndef ENGINE_OPS_LIB_UPDATE_H
-#define ENGINE_OPS_LIB_UPDATE_H
+#ifndef ENGINE_OPS_FAMILY_UPDATE_H
+#define ENGINE_OPS_FAMILY_UPDATE_H
 
 #include "engine/graph/op.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Several files in one input: they are cut where a line is one dash. */
-#ifndef TESTS_FUZZ_PIECES_H
-#define TESTS_FUZZ_PIECES_H
+#ifndef TESTS_FUZZ_LIB_PIECES_H
+#define TESTS_FUZZ_LIB_PIECES_H
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What tests want of the three kernels of actors.c; found by dlsym. */
-#ifndef TESTS_GPU_ACTORS_H
-#define TESTS_GPU_ACTORS_H
+#ifndef TESTS_GPU_ACTORS_ACTORS_H
+#define TESTS_GPU_ACTORS_ACTORS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * How classifiers of images learn. The images are made up: a class is a grating of its own
  * direction, fineness and colour, and where its lines lie is different in each image, under noise.
  * So no single pixel says anything of the class, and a linear model learns next to nothing. */
-#ifndef WORKLOADS_LIB_CLASSES_H
-#define WORKLOADS_LIB_CLASSES_H
+#ifndef WORKLOADS_LIB_VISION_CLASSES_H
+#define WORKLOADS_LIB_VISION_CLASSES_H
 
 #include "workloads/lib/layers.h"
 #include "workloads/lib/lessons.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the DenseNets share: pre-activated convolutions and blocks whose layers see all before. */
-#ifndef WORKLOADS_LIB_DENSENET_H
-#define WORKLOADS_LIB_DENSENET_H
+#ifndef WORKLOADS_LIB_VISION_DENSENET_H
+#define WORKLOADS_LIB_VISION_DENSENET_H
 
 #include "workloads/lib/layers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the losses of detectors are made of. P is the number of places that say something: priors,
  * anchors, regions. */
-#ifndef WORKLOADS_LIB_DETECTOR_LOSS_H
-#define WORKLOADS_LIB_DETECTOR_LOSS_H
+#ifndef WORKLOADS_LIB_VISION_DETECTOR_LOSS_H
+#define WORKLOADS_LIB_VISION_DETECTOR_LOSS_H
 
 #include "engine/graph/graph.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What SSD321 and DSSD321 on ResNet-101 share (Fu et al., "DSSD: Deconvolutional Single Shot
  * Detector", 2017): the trunk with its extra residual blocks, prediction modules, priors. */
-#ifndef WORKLOADS_LIB_DSSD_H
-#define WORKLOADS_LIB_DSSD_H
+#ifndef WORKLOADS_LIB_VISION_DSSD_H
+#define WORKLOADS_LIB_VISION_DSSD_H
 
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"

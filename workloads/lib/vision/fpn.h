@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Feature pyramid network (Lin et al., CVPR 2017) and what runs on all of its levels. */
-#ifndef WORKLOADS_LIB_FPN_H
-#define WORKLOADS_LIB_FPN_H
+#ifndef WORKLOADS_LIB_VISION_FPN_H
+#define WORKLOADS_LIB_VISION_FPN_H
 
 #include "workloads/lib/layers.h"
 

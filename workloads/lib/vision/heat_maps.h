@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Heat maps of joints: from maps to the places of their peaks, and from places to the maps that a
  * network is to give. An element of a map is HEAT_STRIDE pixels wide, and at its middle. */
-#ifndef WORKLOADS_LIB_HEAT_MAPS_H
-#define WORKLOADS_LIB_HEAT_MAPS_H
+#ifndef WORKLOADS_LIB_VISION_HEAT_MAPS_H
+#define WORKLOADS_LIB_VISION_HEAT_MAPS_H
 
 #include "engine/graph/graph.h"
 

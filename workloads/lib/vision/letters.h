@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Letters and digits of a font of 5 x 7 dots, for made-up pictures of text. */
-#ifndef WORKLOADS_LIB_LETTERS_H
-#define WORKLOADS_LIB_LETTERS_H
+#ifndef WORKLOADS_LIB_VISION_LETTERS_H
+#define WORKLOADS_LIB_VISION_LETTERS_H
 
 #include <stdint.h>
 

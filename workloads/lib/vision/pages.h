@@ -2,8 +2,8 @@
  *
  * Made-up pages: up to three lines of letters of some size and direction on a ground of waves under
  * noise. */
-#ifndef WORKLOADS_LIB_PAGES_H
-#define WORKLOADS_LIB_PAGES_H
+#ifndef WORKLOADS_LIB_VISION_PAGES_H
+#define WORKLOADS_LIB_VISION_PAGES_H
 
 #include "workloads/lib/lessons.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loss of the Cascaded Pyramid Network (Chen et al., CVPR 2018), of heat maps
  * [N, POSE_JOINTS, H, W]. */
-#ifndef WORKLOADS_LIB_POSE_LOSS_H
-#define WORKLOADS_LIB_POSE_LOSS_H
+#ifndef WORKLOADS_LIB_VISION_POSE_LOSS_H
+#define WORKLOADS_LIB_VISION_POSE_LOSS_H
 
 #include "engine/graph/graph.h"
 

@@ -2,8 +2,8 @@
  *
  * Made-up persons: figures of coloured limbs in some posture, size and place on a ground of waves
  * under noise. Some joints are hidden by a blot, some lie outside of the picture. */
-#ifndef WORKLOADS_LIB_POSES_H
-#define WORKLOADS_LIB_POSES_H
+#ifndef WORKLOADS_LIB_VISION_POSES_H
+#define WORKLOADS_LIB_VISION_POSES_H
 
 #include "workloads/lib/lessons.h"
 

@@ -2,8 +2,8 @@
  * What detectors with two stages learn from: which anchors and which of the proposed regions lie on
  * objects, samples of them, and the losses of those (Ren et al., NIPS 2015; He et al., ICCV 2017).
  * Boxes are [.., 4]: the low corner, then the high one, x or y first as the caller likes. */
-#ifndef WORKLOADS_LIB_REGION_LOSS_H
-#define WORKLOADS_LIB_REGION_LOSS_H
+#ifndef WORKLOADS_LIB_VISION_REGION_LOSS_H
+#define WORKLOADS_LIB_VISION_REGION_LOSS_H
 
 #include "engine/graph/graph.h"
 

@@ -2,8 +2,8 @@
  * What detectors with two stages do with boxes, in standard ONNX operators: decoding, choosing the
  * best that do not overlap, cutting regions out of feature maps. Boxes are [.., 4]: first the low
  * corner, then the high one, x or y first as the caller likes. */
-#ifndef WORKLOADS_LIB_REGIONS_H
-#define WORKLOADS_LIB_REGIONS_H
+#ifndef WORKLOADS_LIB_VISION_REGIONS_H
+#define WORKLOADS_LIB_VISION_REGIONS_H
 
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"

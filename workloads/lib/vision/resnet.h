@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ResNets from image to last feature map: bottleneck blocks (50, 101, 152 layers) or basic ones
  * (18, 34), and the changes that detectors make to them. */
-#ifndef WORKLOADS_LIB_RESNET_H
-#define WORKLOADS_LIB_RESNET_H
+#ifndef WORKLOADS_LIB_VISION_RESNET_H
+#define WORKLOADS_LIB_VISION_RESNET_H
 
 #include "workloads/lib/layers.h"
 

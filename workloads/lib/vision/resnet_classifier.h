@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ResNet-50, -101 and -152 on ImageNet: trunk, average over space, 1000 classes. */
-#ifndef WORKLOADS_LIB_RESNET_CLASSIFIER_H
-#define WORKLOADS_LIB_RESNET_CLASSIFIER_H
+#ifndef WORKLOADS_LIB_VISION_RESNET_CLASSIFIER_H
+#define WORKLOADS_LIB_VISION_RESNET_CLASSIFIER_H
 
 #include "workloads/workload.h"
 

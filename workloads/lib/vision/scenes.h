@@ -3,8 +3,8 @@
  * Made-up scenes for detectors: up to four objects of some size and place on a ground of waves
  * under noise. A class is a shape in a colour; objects lie beside each other, or hide little of
  * each other. */
-#ifndef WORKLOADS_LIB_SCENES_H
-#define WORKLOADS_LIB_SCENES_H
+#ifndef WORKLOADS_LIB_VISION_SCENES_H
+#define WORKLOADS_LIB_VISION_SCENES_H
 
 #include "workloads/lib/lessons.h"
 

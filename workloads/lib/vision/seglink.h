@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * SegLink's decoder: which cells of which layers are neighbours, and from maps to lines of text.
  * And its loss: what cells and links are to say of given lines. */
-#ifndef WORKLOADS_LIB_SEGLINK_H
-#define WORKLOADS_LIB_SEGLINK_H
+#ifndef WORKLOADS_LIB_VISION_SEGLINK_H
+#define WORKLOADS_LIB_VISION_SEGLINK_H
 
 #include "workloads/lib/layers.h"
 

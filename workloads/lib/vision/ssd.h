@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The head of single-shot detectors (Liu et al., ECCV 2016), the same after every backbone: two
  * convolutions per feature map, priors, decoding, non-maximum suppression. */
-#ifndef WORKLOADS_LIB_SSD_H
-#define WORKLOADS_LIB_SSD_H
+#ifndef WORKLOADS_LIB_VISION_SSD_H
+#define WORKLOADS_LIB_VISION_SSD_H
 
 #include "workloads/lib/layers.h"
 #include "workloads/lib/vision/scenes.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * VGG16 as the trunk of SSD: fully connected layers 6 and 7 turned into convolutions, the first of
  * them dilated so that pooling can keep the resolution. */
-#ifndef WORKLOADS_LIB_SSD_VGG_H
-#define WORKLOADS_LIB_SSD_VGG_H
+#ifndef WORKLOADS_LIB_VISION_SSD_VGG_H
+#define WORKLOADS_LIB_VISION_SSD_VGG_H
 
 #include "workloads/lib/layers.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The thirteen 3x3 convolutions of VGG16 (configuration D), which four detectors share. */
-#ifndef WORKLOADS_LIB_VGG_H
-#define WORKLOADS_LIB_VGG_H
+#ifndef WORKLOADS_LIB_VISION_VGG_H
+#define WORKLOADS_LIB_VISION_VGG_H
 
 #include "workloads/lib/layers.h"
 

@@ -2,8 +2,8 @@
  *
  * Made-up images of words: letters and digits of a font of 5 x 7 dots, drawn in some size, place,
  * slant and colours, under noise. */
-#ifndef WORKLOADS_LIB_WORDS_H
-#define WORKLOADS_LIB_WORDS_H
+#ifndef WORKLOADS_LIB_VISION_WORDS_H
+#define WORKLOADS_LIB_VISION_WORDS_H
 
 #include "workloads/lib/lessons.h"
 #include "workloads/lib/vision/letters.h"

@@ -2,8 +2,8 @@
  *
  * The inside of the exporter: export.c writes the file, export_node.c says how each node stands in
  * it, decompose.c what becomes several nodes. */
-#ifndef WORKLOADS_ONNX_EXPORT_H
-#define WORKLOADS_ONNX_EXPORT_H
+#ifndef WORKLOADS_ONNX_EXPORT_EXPORT_H
+#define WORKLOADS_ONNX_EXPORT_EXPORT_H
 
 #include "engine/graph/graph.h"
 #include "onnx.pb-c.h"

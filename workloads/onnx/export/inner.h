@@ -5,8 +5,8 @@
  *
  * Life cycle: inner_new; build it as any graph; inner_inline or inner_body. The exporter frees it.
  */
-#ifndef WORKLOADS_ONNX_INNER_H
-#define WORKLOADS_ONNX_INNER_H
+#ifndef WORKLOADS_ONNX_EXPORT_INNER_H
+#define WORKLOADS_ONNX_EXPORT_INNER_H
 
 #include "workloads/onnx/export/export.h"
 

@@ -2,8 +2,8 @@
  *
  * For the exporter: an operator of ridge written as several nodes of ONNX. Each part is a node with
  * one output, named after the result; the first error sticks and later parts do nothing. */
-#ifndef WORKLOADS_ONNX_PARTS_H
-#define WORKLOADS_ONNX_PARTS_H
+#ifndef WORKLOADS_ONNX_EXPORT_PARTS_H
+#define WORKLOADS_ONNX_EXPORT_PARTS_H
 
 #include "workloads/onnx/export/export.h"
 

@@ -13,8 +13,8 @@
  *   needed.c     which inputs' contents decide shapes
  *   fills.c      contents for inputs when nobody gives them
  */
-#ifndef WORKLOADS_ONNX_IMPORT_H
-#define WORKLOADS_ONNX_IMPORT_H
+#ifndef WORKLOADS_ONNX_IMPORT_IMPORT_H
+#define WORKLOADS_ONNX_IMPORT_IMPORT_H
 
 #include "engine/graph/op.h"
 #include "workloads/onnx/onnx.h"
