@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "engine/compile/compile.h"
 #include "engine/compile/passes/rewrite.h"
 #include "engine/compile/stages.h"
@@ -9,12 +11,14 @@ struct pass_row {
     bool always; /* also with no_fuse: what kernels rely on */
     bool f8;     /* only where that precision was asked for */
     bool early;  /* before gradients are added, too */
+    bool host;   /* not for devices, whose kernels cannot do what it leaves */
 };
 
 static const struct pass_row rows[] = {
     {"normalise", pass_normalise, true, false, true},
     {"absorb_f8", pass_absorb_f8, true, true, false}, /* before constant factors become wide */
-    {"share_product", pass_share_product, false, false, true},
+    /* Its sums have an operand that repeats rows, which no device's epilogue takes. */
+    {"share_product", pass_share_product, false, false, true, .host = true},
     {"fold_constants", pass_fold_constants, false, false, false},
     {"turn_conv_transpose", pass_turn_conv_transpose, false, false, false},
     {"fold_batch_norm", pass_fold_batch_norm, false, false, false},
@@ -55,6 +59,11 @@ static enum status run_pass(struct graph *g, const struct pass_row *row, struct 
     return STATUS_OK;
 }
 
+static bool for_device(const struct exe_options *options)
+{
+    return options->device && strcmp(options->device, "cpu") != 0;
+}
+
 enum status passes_run(struct graph *g, const struct exe_options *options, struct pass_log *log,
                        struct error *err)
 {
@@ -63,7 +72,7 @@ enum status passes_run(struct graph *g, const struct exe_options *options, struc
     if (log)
         log->count = 0;
     for (int k = 0; k < ARRAY_COUNT(rows); k++)
-        if ((!options->no_fuse || rows[k].always) &&
+        if ((!options->no_fuse || rows[k].always) && (!rows[k].host || !for_device(options)) &&
             (!rows[k].f8 || options->precision == PRECISION_F8))
             TRY(run_pass(g, &rows[k], log, err));
     return floats == DTYPE_F32 ? STATUS_OK

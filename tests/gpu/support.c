@@ -239,7 +239,9 @@ static enum status survey_graph(struct survey *survey, struct graph *graph, int 
                                 const char *name, struct error *err)
 {
     struct lowered lowered;
-    enum status status = lowered_open(&lowered, graph, types[type].precision, err);
+    struct exe_options options = {
+        .threads = 1, .precision = types[type].precision, .device = "cuda"};
+    enum status status = lowered_open_with(&lowered, graph, &options, err);
     for (int s = 0; status == STATUS_OK && s < lowered_count(&lowered); s++)
         status = survey_step(survey, &lowered, s, type, name, err);
     lowered_close(&lowered);

@@ -42,8 +42,9 @@ static int refused_of(const char *name, enum precision precision, const struct d
     struct lowered lowered;
     struct error err = {0};
     int refused = 0;
+    struct exe_options options = {.threads = 1, .precision = precision, .device = "cuda"};
     if (workload_open(name, 0, PRECISION_F32, &graph, &err) != STATUS_OK ||
-        lowered_open(&lowered, graph, precision, &err) != STATUS_OK)
+        lowered_open_with(&lowered, graph, &options, &err) != STATUS_OK)
         fail_msg("%s: %s", name, err.message);
     for (int s = 0; s < lowered_count(&lowered); s++) {
         struct error why = {0};
