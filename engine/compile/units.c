@@ -86,7 +86,9 @@ enum status place_units(struct exe *exe, struct error *err)
     exe->exchanges = arena_array(&exe->arena, (size_t)count + 1, sizeof(*exe->exchanges));
     if (!exe->exchanges)
         return FAIL_NO_MEMORY(err);
-    for (int s = 0; s < exe->step_count && !exe->options.keep_values; s++)
+    if (exe->options.keep_values || exe_is_on_device(exe))
+        return STATUS_OK; /* each value has its own memory, and nobody to talk to */
+    for (int s = 0; s < exe->step_count; s++)
         if (exe->steps[s].query.node->op->between_ranks)
             TRY(place_unit(exe, s, err));
     return STATUS_OK;
