@@ -13,6 +13,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct data_text texts[2];
     pieces_cut(data, size, names, 2, texts);
     data_case_try("text", texts, 2,
-                  data_case_graph("bert_base:tokens=12,layers=1,width=8,heads=1,vocabulary=16", 4));
+                  data_case_graph("bert_base:tokens=12,depth=1,width=8,heads=1,vocabulary=16", 4));
     return 0;
 }

@@ -25,7 +25,7 @@ BOUND = 1e-9
 FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("gcn", 0), ("crnn", 1),
         ("resnet50", 2), ("bert_base:tokens=128,dropout=none", 1),
         ("dien", 4), ("nmt:source=6,target=7,vocabulary=16,width=32,dropout=none", 4),
-        ("bert_large:tokens=16,layers=2,width=32,heads=2,vocabulary=64,dropout=none", 4),
+        ("bert_large:tokens=16,depth=2,width=32,heads=2,vocabulary=64,dropout=none", 4),
         ("densenet121_aimatrix:image=40,classes=4", 4), ("cpn:depth=50,height=64,thin=8", 4),
         ("seglink:height=128,width=128,thin=8", 2), ("ssd321_resnet18:thin=8,offsets=centre", 1)]
 

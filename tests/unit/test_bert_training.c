@@ -21,7 +21,7 @@ TEST(words_that_are_asked_for_are_hidden)
     struct graph *g;
     const struct training *training;
     void *data[INPUTS_MAX] = {0};
-    assert_int_equal(workload_open_loss("bert_base:tokens=40,layers=1,width=8,heads=1,"
+    assert_int_equal(workload_open_loss("bert_base:tokens=40,depth=1,width=8,heads=1,"
                                         "vocabulary=90",
                                         BATCH, &g, &training, &err),
                      STATUS_OK);

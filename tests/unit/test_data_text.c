@@ -7,7 +7,7 @@
 #include "workloads/lib/bert.h"
 
 static const char book[] = "The cat sat.\nThe cat ran!\nA dog sat.\n\nOne two\nthree four\n";
-static const char spec[] = "bert_base:tokens=12,layers=1,width=8,heads=1,vocabulary=16";
+static const char spec[] = "bert_base:tokens=12,depth=1,width=8,heads=1,vocabulary=16";
 
 static enum status open_text(struct data_case *c, const char *learnt, const char *held_out,
                              struct error *err)

@@ -21,7 +21,7 @@ struct bert bert_of(const struct workload_config *config)
     int64_t width = config_int(config, "width");
     return (struct bert){.batch = config->batch,
                          .tokens = config_int(config, "tokens"),
-                         .layers = config_int(config, "layers"),
+                         .layers = config_int(config, "depth"),
                          .model = width,
                          .heads = config_int(config, "heads"),
                          .inner = 4 * width,

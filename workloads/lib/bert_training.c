@@ -195,7 +195,7 @@ const struct training bert_training = {
     .answers = "word_logits",
     .targets = "masked_words",
     .lesson = "masked words of verses, and whether two verses are of one theme",
-    .tiny = "tokens=16,layers=2,width=32,heads=2,vocabulary=64",
+    .tiny = "tokens=16,depth=2,width=32,heads=2,vocabulary=64",
     .tiny_batch = 32,
     .tiny_rate = 0.003,
     .tiny_steps = 400,
