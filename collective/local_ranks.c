@@ -124,6 +124,10 @@ static enum status run_ranks(struct launch *launch, struct error *err)
     if (start_ranks(launch, &launch->first) != STATUS_OK)
         kill_rest(launch);
     while (launch->alive > 0) {
+        if (launch->run->stopped && launch->run->stopped()) {
+            note_failure(launch, STATUS_FAILED, "interrupted");
+            kill_rest(launch);
+        }
         collect(launch);
         if (launch->give_up_ns && clock_now_ns() > launch->give_up_ns)
             kill_rest(launch);

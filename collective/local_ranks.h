@@ -6,6 +6,8 @@
 #ifndef COLLECTIVE_LOCAL_RANKS_H
 #define COLLECTIVE_LOCAL_RANKS_H
 
+#include <stdbool.h>
+
 #include "collective/backend.h"
 
 /* What one rank does, in a process of its own; it opens its communicator itself. */
@@ -17,6 +19,7 @@ struct local_ranks {
     struct group_options options;
     rank_body *body;
     void *context;
+    bool (*stopped)(void); /* asked again and again; true: all ranks are ended. NULL: never */
 };
 
 /* FAILED when a rank did, with what the first one said, or how it ended; the others are told so,

@@ -14,6 +14,7 @@
 #include "collective/comm_thread.h"
 #include "collective/local_ranks.h"
 #include "harness/scale/rank_text.h"
+#include "harness/watch/interrupt.h"
 
 enum { UNITS_MAX = 1024, WARM_UP_PART = 10 };
 
@@ -178,6 +179,8 @@ static enum status run_rank(void *context, struct group *group, int rank, struct
     struct rank_run r = {.notes = notes_of(s, rank)};
     if (s->rehearsal && rank != 0)
         return STATUS_OK;
+    if (!s->options->launched)
+        interrupt_restore(); /* who has started this rank ends it */
     enum status status = open_comm(s, group, rank, &r, err);
     if (status == STATUS_OK)
         status = train(s, &r, err);
@@ -300,12 +303,18 @@ static enum status run_forked(struct scale *s, struct error *err)
                               .ranks = o->ranks,
                               .options = {.deadline_ns = o->deadline_ns},
                               .body = run_rank,
-                              .context = s};
+                              .context = s,
+                              .stopped = interrupt_requested};
+    enum status status = STATUS_OK;
+    interrupt_install();
     s->rehearsal = !o->job.model.no_tune && o->ranks > 1;
     if (s->rehearsal)
-        TRY(local_ranks_run(&run, err));
+        status = local_ranks_run(&run, err);
     s->rehearsal = false;
-    return local_ranks_run(&run, err);
+    if (status == STATUS_OK)
+        status = local_ranks_run(&run, err);
+    interrupt_restore();
+    return status;
 }
 
 enum status scale_run(const struct scale_options *options, struct scale_result *out,

@@ -202,7 +202,7 @@ if [ "$1" = kills ]; then
     code=$?
     tap_what="Ctrl-C"
     check "ends it" [ $code != 0 ]
-    sleep 0.2
+    complains 'interrupted'
     for victim in $victims; do
         check "$tap_what: process $victim is gone" sh -c "! kill -0 $victim"
     done
