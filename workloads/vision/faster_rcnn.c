@@ -22,7 +22,8 @@ static const struct param params[] = {
     {"proposals", "300", NULL, "regions that go on to the second stage; 2048 at most"},
     {"scale", "8", NULL,
      "of the smallest anchors to 16 pixels; the others are 2 and 4 times as large"},
-    {"thin", "1", thin_choices, "what all channels are divided by, so that it learns within seconds"},
+    {"thin", "1", thin_choices,
+     "what all channels are divided by, so that it learns within seconds"},
     {.name = NULL},
 };
 

@@ -26,7 +26,8 @@ static const struct param params[] = {
     {"detections", "100", NULL, "objects found at most, each with its masks; 2048 at most"},
     {"proposals", "1000", NULL, "regions that go on to the second stage; 2048 at most"},
     {"depth", "101", depths, "layers of the ResNet"},
-    {"thin", "1", thin_choices, "what all channels are divided by, so that it learns within seconds"},
+    {"thin", "1", thin_choices,
+     "what all channels are divided by, so that it learns within seconds"},
     {.name = NULL},
 };
 
