@@ -3,6 +3,7 @@
 # The process always ends: with little memory, on signals, with a gnuplot, a cache or a plug-in that
 # would make it wait for ever.
 . tests/lib/tap.sh
+. tests/lib/processes.sh
 db=$tap_dir/r.db
 export XDG_CACHE_HOME="$tap_dir/cache"
 limited() { # limit of ulimit, arguments of ridge
@@ -76,8 +77,7 @@ complains 'plots are missing: gnuplot did not finish .* within 1 s'
 check "the page says so" grep -q 'gnuplot did not finish' "$tap_dir/hanging/index.html"
 check "it was started for one plot, wide and narrow" test "$(wc -l <"$tap_dir/sleeping")" = 2
 while read -r pid; do
-    left=$(ps -o stat= -p "$pid")
-    check "what it started is ended" test "${left%"${left#?}"}" != S
+    check "what it started is ended" test "$(state_of "$pid")" != S
 done <"$tap_dir/sleeping"
 check "no half picture is left" sh -c '! ls -A "$0" | grep -E "svg|ridge-part"' "$tap_dir/hanging/plots"
 

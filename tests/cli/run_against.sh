@@ -3,6 +3,7 @@
 # ridge run --against PROGRAM, and baselines that keep their program. Most of it on the null device and
 # with shell scripts as the other program, so that times are exact; some with real kernels.
 . tests/lib/tap.sh
+. tests/lib/processes.sh
 db=$tap_dir/r.db
 export RIDGE_NULL_SCRIPT="$tap_dir/script" RIDGE_CACHE="$tap_dir/tuner.txt"
 
@@ -127,7 +128,7 @@ complains 'interrupted; the comparison is of what was complete'
 is "both say so" interrupted,interrupted "$(sql 'SELECT group_concat(state) FROM run' "$tap_dir/i.db")"
 is "as many visits on both sides" 1 "$(sql 'SELECT (SELECT count(*) FROM visit JOIN result ON id = result WHERE run = 1) = (SELECT count(*) FROM visit JOIN result ON id = result WHERE run = 2)' "$tap_dir/i.db")"
 check "something was complete" test "$(sql 'SELECT count(*) FROM visit' "$tap_dir/i.db")" -ge 6
-is "no child is left" "" "$(pgrep -f "$tap_dir/slow")"
+is "no child is left" "" "$(processes_of "$tap_dir/slow")"
 
 # ---- a baseline keeps its program ----
 run ridge compare --set-baseline rel same --db "$db"

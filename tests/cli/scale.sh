@@ -3,6 +3,7 @@
 # Ranks that learn together: they learn what one rank would, say how they did, and end together.
 # parts: same said kills mpi
 . tests/lib/tap.sh
+. tests/lib/processes.sh
 quick="-t 1 --no-tune"
 
 near() { # two checkpoints
@@ -150,13 +151,9 @@ if [ "$1" = said ]; then
 fi
 
 # A rank that is killed or stopped: all end within the deadline, with its name, and nothing is left.
-ranks_of() { # process
-    pgrep -P "$1"
-}
-
 wait_for_ranks() { # how many
     tries=0
-    until [ "$(ranks_of $pid | wc -l)" = "$1" ] || [ $tries = 100 ]; do
+    until [ "$(children_of $pid | wc -l)" = "$1" ] || [ $tries = 100 ]; do
         tries=$((tries + 1))
         sleep 0.1
     done
@@ -168,7 +165,7 @@ break_rank() { # signal, what is said
     pid=$!
     wait_for_ranks 3
     sleep 0.5
-    victims=$(ranks_of $pid)
+    victims=$(children_of $pid)
     # shellcheck disable=SC2086
     set -- "$1" "$2" $victims
     kill "-$1" "$4"
@@ -196,7 +193,7 @@ if [ "$1" = kills ]; then
         >"$output" 2>"$errors" </dev/null &
     pid=$!
     wait_for_ranks 2
-    victims=$(ranks_of $pid)
+    victims=$(children_of $pid)
     kill -INT "-$pid"
     wait $pid
     code=$?

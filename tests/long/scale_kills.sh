@@ -3,6 +3,7 @@
 # 50 trials: a rank of a training is killed or stopped at some moment, of opening, compiling, the
 # first steps or later. All ranks end within the deadline, the right one is named, nothing is left.
 . tests/lib/tap.sh
+. tests/lib/processes.sh
 
 trial() { # number
     ranks=$((2 + $1 % 4))
@@ -13,12 +14,12 @@ trial() { # number
         --deadline 2 --unit 4000 >"$output" 2>"$errors" </dev/null &
     pid=$!
     tries=0
-    while [ "$(pgrep -P $pid | wc -l)" -lt $ranks ] && [ $tries -lt 500 ]; do
+    while [ "$(children_of $pid | wc -l)" -lt $ranks ] && [ $tries -lt 500 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
     sleep "$moment"
-    victims=$(pgrep -P $pid)
+    victims=$(children_of $pid)
     kill -$signal "$(echo "$victims" | sed -n "$((victim + 1))p")"
     began=$(date +%s)
     wait $pid
