@@ -18,7 +18,7 @@ enum {
 #define HISTORY_FACTOR  2.0 /* the limit is at least so many sd of a difference in the history */
 #define DETECT_POWER    0.95
 #define DETECT_IN_TURNS 0.05
-#define DETECT_APART    0.10
+#define DETECT_APART    0.15
 #define P_SHOWN         1e-6      /* the model is not exact enough for smaller ones */
 #define RANK_ALPHA      0.0500001 /* three runs against three are 1/20 */
 #define IN_TURNS        "measure in turns (ridge run SUITE --against PROGRAM)"
@@ -293,7 +293,7 @@ static void decide(const struct compare_point *point, const struct compare_known
         c->verdict = VERDICT_UNCHANGED;
         snprintf(c->reason, sizeof(c->reason),
                  "a change of %.1f %% is excluded; one below %.1f %% could stay unseen",
-                 100 * detect, 100 * c->mde);
+                 100 * expm1(reach), 100 * c->mde);
     } else if (large) {
         say_guarded(c, machine, known);
     } else {

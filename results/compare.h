@@ -91,7 +91,7 @@ struct compare_point {
 /* Zero means the default. */
 struct compare_rules {
     double limit;  /* smallest effect that raises an alarm; 0.02 */
-    double detect; /* effect that must not go unnoticed, never less than limit; 0.05 in turns, 0.1
+    double detect; /* effect that must not go unnoticed, never less than limit; 0.05 in turns, 0.15
                       of runs apart */
     double allowance; /* sd between processes where too little is known; 0.0075 */
     double alpha;     /* false discovery rate; 0.01 */

@@ -7,6 +7,7 @@
 #include "base/numbers/distribution.h"
 #include "base/numbers/rank.h"
 #include "base/numbers/stats.h"
+#include "results/compare_match.h"
 
 enum {
     POINTS_MIN = 8,       /* fewer say too little of their machine */
@@ -247,8 +248,11 @@ static enum status known_fill(struct compare_known *known, const struct compare_
 enum status compare_known_make(struct compare_known *known, const struct compare_point *point,
                                struct error *err)
 {
+    struct compare_matched matched;
     *known = (struct compare_known){.judged = true, .history = NAN, .range = NAN};
-    enum status status = known_fill(known, point, err);
+    TRY(compare_match(point, &matched, err));
+    enum status status = known_fill(known, &matched.point, err);
+    compare_match_release(&matched);
     if (status != STATUS_OK)
         compare_known_release(known);
     return status;

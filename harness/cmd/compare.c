@@ -26,7 +26,7 @@ static const struct option options[] = {
     {"limit", 'l', OPTION_PERCENT, offsetof(struct compare_options, limit), "PCT",
      "smallest change that counts (default 2)"},
     {"detect", 0, OPTION_PERCENT, offsetof(struct compare_options, detect), "PCT",
-     "change that must be excluded before a point is called unchanged (default 10, in turns 5)"},
+     "change that must be excluded before a point is called unchanged (default 15, in turns 5)"},
     {"json", 0, OPTION_FLAG, offsetof(struct compare_options, json), NULL, "machine-readable"},
     {"markdown", 0, OPTION_FLAG, offsetof(struct compare_options, markdown), NULL,
      "for the summary of a CI job"},

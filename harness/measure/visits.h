@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "harness/measure/measure.h"
-#include "harness/measure/placement.h"
+#include "results/placement.h"
 
 /* What one visit owes of the whole. again: the point was visited before in this run, so that less
  * has to be warmed up. */

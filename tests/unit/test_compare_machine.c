@@ -166,6 +166,56 @@ TEST(a_level_that_moved_otherwise_explains_nothing)
     }
 }
 
+static void displace(struct made_data *d, int side, int visit, bool far)
+{
+    d->visits[side][visit].slow[far ? COMPARE_HAND_OVER : COMPARE_MULTIPLY_ADD] *= far ? 3 : 2;
+    for (int k = 0; k < SAMPLES; k++)
+        d->times[side][visit][k] *= 2;
+}
+
+/* Visits were twice as slow while the CPUs lay far apart or shared their cores. The visits of the
+ * placement that both sides met decide. */
+TEST(visits_in_other_placements_do_not_count)
+{
+    for (int far = 0; far < 2; far++) {
+        static struct made_data d;
+        uint64_t draw = 0;
+        made_series(&d, &(struct made_world){1, 4, 0, false, .001, .005, 0}, &draw);
+        for (int k = 0; k < 8; k++) {
+            d.visits[k / 4][k % 4].slow[COMPARE_HAND_OVER] = 2.2e-7;
+            d.visits[k / 4][k % 4].slow[COMPARE_MULTIPLY_ADD] = 1e-11;
+        }
+        displace(&d, 0, 3, far);
+        displace(&d, 1, 0, far);
+        displace(&d, 1, 1, far);
+        displace(&d, 1, 3, far);
+        struct comparison c = judge(&d.point);
+        assert_int_equal(c.verdict, VERDICT_UNCHANGED);
+        assert_int_equal(c.base_visits, 3);
+        assert_int_equal(c.head_visits, 1);
+        assert_true(fabs(c.ratio - 1) < 0.02);
+    }
+}
+
+/* A run of the history that never met that placement says nothing of its program's noise. */
+TEST(earlier_runs_in_another_placement_are_no_noise)
+{
+    static struct made_data d;
+    uint64_t draw = 0;
+    made_series(&d, &(struct made_world){1, 3, 12, false, .003, .005, 0}, &draw);
+    for (int side = 0; side < 2; side++)
+        for (int v = 0; v < 3; v++)
+            d.visits[side][v].slow[COMPARE_HAND_OVER] = 2.2e-7;
+    for (int k = 0; k < 12; k++) {
+        d.history[k].slow[COMPARE_HAND_OVER] = k % 3 ? 2.2e-7 : 6.5e-7;
+        d.history[k].median *= k % 3 ? 1 : 2;
+    }
+    struct comparison c = judge(&d.point);
+    assert_int_equal(c.history_runs, 8);
+    assert_true(c.noise < 0.02);
+    assert_int_equal(c.verdict, VERDICT_UNCHANGED);
+}
+
 /* What a point depends on is learnt from visits of earlier runs: here time follows hand-over by a
  * fifth, or not at all. */
 TEST(what_a_point_depends_on_is_learnt)

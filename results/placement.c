@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness/measure/placement.h"
+#include "results/placement.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * on distant chips take three times as long to hand work over. Compared are visits of one run,
  * with equal threads and precision. On a machine of its own all visits are alike.
  */
-#ifndef HARNESS_MEASURE_PLACEMENT_H
-#define HARNESS_MEASURE_PLACEMENT_H
+#ifndef RESULTS_PLACEMENT_H
+#define RESULTS_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
