@@ -3,6 +3,14 @@
 
 #include <string.h>
 
+/* What only some points have stands last in the canonical text: " tuning=quick". */
+static const char *rare_words(const struct grid *g, int64_t row)
+{
+    const char *providers = strstr(grid_text(g, row, "canonical"), " providers=");
+    const char *rest = providers ? strchr(providers + 1, ' ') : NULL;
+    return rest ? rest : "";
+}
+
 const char *point_label(struct arena *arena, const struct grid *g, int64_t row)
 {
     static const struct {
@@ -18,5 +26,5 @@ const char *point_label(struct arena *arena, const struct grid *g, int64_t row)
         if (strcmp(value, rest[k].usual) != 0)
             label = arena_printf(arena, "%s %s", label, value);
     }
-    return label;
+    return label ? arena_printf(arena, "%s%s", label, rare_words(g, row)) : NULL;
 }

@@ -51,6 +51,10 @@ run ridge history ncf-1 --db "$db" --json
 holds '.judged == false and (.changes | length == 0) and (.runs | length == 1)'
 run ridge history resnet50 --db "$db" --json
 holds '.judged == true'
+# A label tells points apart that differ in a word which only some have.
+sqlite3 "$db" "UPDATE point SET canonical = canonical || ' tuning=quick' WHERE key = 'ncf-1'"
+run ridge history ncf --db "$db"
+prints '^ncf batch=8 threads=1 tuning=quick$'
 few=$tap_dir/few.db
 made_db "$few"
 for run in 1 2 3 4 5; do
