@@ -59,7 +59,7 @@ ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -m
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
-SHALLOW := all run test replay replay-update test-gpu compare-gpu compare-training test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
+SHALLOW := all run test replay replay-update test-gpu compare-gpu gpu-kit compare-training test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
 DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -403,7 +403,7 @@ $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 # together, in cuda_usage.txt.
 CUDA_CODE = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -gencode \
     arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
-NVCC_ALL  = $(NVCC) -std=c++20 -O3 -I. -I$(B)/gen $(CUDA_CODE) -Werror all-warnings -Xptxas -v \
+NVCC_ALL  = $(NVCC) -std=c++20 -O3 -I. -I$(B)/gen $(CUDA_CODE) --compress-mode=size -Werror all-warnings -Xptxas -v \
     -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers $(NVCCFLAGS)
 # Instructions that some chips lack: no code for those, so that none can be loaded there. wgmma is that of
 # one family alone.
@@ -500,6 +500,10 @@ test:
 test-gpu:
 	$(SUBMAKE) binary test-programs
 	@tools/test_gpu.sh $(B) $(or $(T),cuda)
+# A folder for a machine that has a GPU and no package manager: docs/gpu.md. CUDA_ARCHS=90: for those chips alone.
+gpu-kit:
+	$(SUBMAKE) binary $(B)/tests/ops/run $(B)/tests/unit/test_device
+	@tools/gpu_kit.sh $(B) gpu-kit
 # The same models in PyTorch on the same GPU; exit code 77 without it. O: options.
 compare-gpu:
 	$(SUBMAKE) binary
@@ -567,6 +571,7 @@ help:
 	@echo "make replay     what every workload comes to before timing, against tests/golden/; replay-update: writes it anew"
 	@echo "make test-long  the same with the long cases"
 	@echo "make test-gpu   what needs a GPU: executables, kernels, workloads on it"
+	@echo "make gpu-kit    gpu-kit/, what test-gpu and compare-gpu need on a machine that has nothing but a GPU"
 	@echo "make compare-gpu  the same models in PyTorch on the same GPU, in turns"
 	@echo "make asan tsan  all tests under the sanitizers"
 	@echo "make have-not   all tests without any optional library"

@@ -8,6 +8,12 @@
 # Usage: gpu_counts.sh RIDGE DEVICE [SIDE] [LONG_SIDE] [COPIED]   (COPIED: floats)
 set -u
 ridge=$1 device=$2 side=${3:-4096} long=${4:-32768} copied=${5:-1073741824}
+for program in jq sqlite3; do
+    command -v $program >/dev/null || {
+        echo "gpu_counts.sh: $program is not installed: ./setup.sh test" >&2
+        exit 2
+    }
+done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 passed=0 failed=0

@@ -9,6 +9,12 @@
 set -u
 ridge=$1 device=$2
 shift 2
+for program in jq sqlite3; do
+    command -v $program >/dev/null || {
+        echo "gpu_replay.sh: $program is not installed: ./setup.sh test" >&2
+        exit 2
+    }
+done
 [ $# -gt 0 ] || set -- ncf wide_deep din dien gcn
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

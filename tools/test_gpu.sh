@@ -9,6 +9,12 @@ build=$1 device=${2:-cuda}
 ridge=$build/ridge
 logs=$build/test-logs
 export RIDGE_BUILD="$build" RIDGE_PLUGIN_PATH="$build/plugins" RIDGE_CACHE="$build/test-cache.txt"
+for program in jq sqlite3; do
+    command -v $program >/dev/null || {
+        echo "test_gpu.sh: $program is not installed: ./setup.sh test" >&2
+        exit 2
+    }
+done
 mkdir -p "$logs"
 failed=0
 

@@ -309,7 +309,7 @@ def verdict(args, rows):
         if wrong:
             print(f"FAIL {row['model']} {row['precision']}: {wrong}")
             bad += 1
-    if args.check_only:
+    if args.check_only or args.no_means:
         return bad
     for name in ["eager"] if args.no_compile else WANTED:
         mean = mean_ratio(rows, name)
@@ -349,6 +349,9 @@ def arguments():
     parser.add_argument("--check-only", action="store_true",
                         help="outputs of the networks on the CPU beside Ridge's; no GPU")
     parser.add_argument("--json", help="write the rows to this file as well")
+    parser.add_argument("--no-means", action="store_true", help="judge rows, not their means")
+    parser.add_argument("--judge", nargs="+", metavar="FILE",
+                        help="measure nothing: judge the rows that --json wrote to these")
     args = parser.parse_args()
     args.torch_device = "cpu" if args.check_only else args.torch_device or args.device
     return args
@@ -365,8 +368,20 @@ def one_row(args, model, batch, precision):
                 "reason": reason}
 
 
+def rows_of(files):
+    rows = []
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            rows += json.load(file)
+    return rows
+
+
 def main():
     args = arguments()
+    if args.judge:
+        rows = rows_of(args.judge)
+        print_table(rows)
+        return 1 if verdict(args, rows) else 0
     if missing(args):
         print(f"compare_torch: {missing(args)}", file=sys.stderr)
         return SKIP

@@ -3,6 +3,7 @@
 this where a PyTorch is."""
 import contextlib
 import io
+import json
 import math
 import os
 import stat
@@ -169,8 +170,8 @@ ROW = {"model": "m", "batch": 1, "precision": "f32", "error": 0.0, "ridge_error"
 
 
 class Verdict(unittest.TestCase):
-    def judged(self, **changes):
-        args = types.SimpleNamespace(check_only=False, no_compile=False)
+    def judged(self, no_means=False, **changes):
+        args = types.SimpleNamespace(check_only=False, no_compile=False, no_means=no_means)
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
             bad = compare_torch.verdict(args, [dict(ROW, **changes)])
@@ -183,6 +184,23 @@ class Verdict(unittest.TestCase):
         self.assertIn("geometric mean 2.00 x PyTorch eager, wanted 1.50 (single executions: 0.33)",
                       text)
         self.assertEqual(self.judged(ridge=1.6, ridge_latency=0.1)[0], 2)
+
+    def test_rows_are_judged_without_their_means(self):
+        self.assertEqual(self.judged(no_means=True, ridge=1.6)[0], 0)
+        self.assertEqual(self.judged(no_means=True, ridge=1.6, error=0.1)[0], 1)
+
+    def test_rows_of_several_calls_have_one_mean(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [os.path.join(folder, name) for name in ("a", "b")]
+            for path, ms in zip(files, (0.5, 2.0)):
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump([dict(ROW, ridge=ms)], file)
+            text = io.StringIO()
+            with contextlib.redirect_stdout(text), \
+                    mock.patch.object(sys, "argv", ["compare_torch.py", "--judge"] + files):
+                code = compare_torch.main()
+            self.assertEqual((code, text.getvalue().count("f32")), (0, 2))
+            self.assertIn("geometric mean 2.00 x PyTorch eager", text.getvalue())
 
     def test_outputs_of_both_are_judged(self):
         self.assertIn("FAIL m f32: Ridge's outputs differ", self.judged(ridge_error=0.1)[1])

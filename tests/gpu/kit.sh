@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The kit for a machine with a GPU and nothing else (tools/gpu_kit.sh) with the plug-in over the host
+# (tests/gpu/host/) in place of the real one. Where this system permits it, the kit runs in a root
+# folder that has the C library, a shell and a few basic programs, and nothing else.
+. tests/lib/tap.sh
+build=${RIDGE_BUILD:-build/release}
+if [ ! -f "$build/tests/gpu/host/plugins/cuda.so" ]; then
+    echo "skipped: the plug-in over the host is not built under sanitizers"
+    exit 77
+fi
+
+bare=$tap_dir/bare
+kit=$bare/kit
+mkdir -p "$bare/bin" "$bare/tmp" "$bare/dev" "$bare/lib64"
+run tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so"
+exits 0
+prints 'kit: [0-9.]+ MiB$'
+check "a second time over the first" tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so"
+check "protobuf, SQLite and hwloc are there" ls "$kit/lib/libprotobuf-c.so.1" "$kit/lib/libsqlite3.so.0" "$kit/lib/libhwloc.so.15"
+check "the C library is not" sh -c "! ls '$kit'/lib/libc.so* '$kit'/lib/ld-* 2>/dev/null"
+check "nothing for debuggers" sh -c "! readelf -SW '$kit/build/ridge' | grep -q debug_info"
+run tools/gpu_kit.sh "$build" "$tap_dir/new" /nonexistent/cuda.so
+exits 1
+complains 'cuda.so is not built'
+run tools/gpu_kit.sh "$build" tests
+exits 2
+complains 'tests is there and is no kit'
+
+# ---- the bare root ----
+take() { # FILE: with what it opens, at the same places
+    for file in "$1" $(ldd "$1" 2>/dev/null | grep -o '/[^ ]*'); do
+        mkdir -p "$bare$(dirname "$file")"
+        [ -e "$bare$file" ] || cp -L "$file" "$bare$file"
+    done
+}
+for program in sh awk cat chmod cp cut date dirname env grep gzip head ln ls mkdir mktemp mv rm sed sleep sort tail tar timeout touch tr; do
+    take "$(command -v "$program")"
+    [ -e "$bare/bin/$program" ] || ln -s "$(command -v "$program")" "$bare/bin/$program"
+done
+if [ "$(id -u)" = 0 ]; then mknod -m 666 "$bare/dev/null" c 1 3 2>/dev/null; fi
+[ -e "$bare/dev/null" ] || : >"$bare/dev/null"
+kit_at=/kit
+if chroot "$bare" /bin/sh -c : 2>/dev/null; then
+    inside="chroot $bare /bin/env -i PATH=/bin"
+elif unshare -r chroot "$bare" /bin/sh -c : 2>/dev/null; then
+    inside="unshare -r chroot $bare /bin/env -i PATH=/bin"
+else
+    echo "# no other root is permitted here: without variables, with few programs"
+    inside="env -i PATH=$bare/bin"
+    kit_at=$kit
+fi
+small="RIDGE_HOST_UNITS=1 RIDGE_HOST_CACHE=300000 RIDGE_HOST_GPUS=1 RIDGE_HOST_WATCH=0"
+stage() {
+    # shellcheck disable=SC2086
+    run $inside $small $variables "$kit_at/run" "$@"
+}
+variables=
+
+stage
+exits 2
+complains '^    run alive '
+stage alive --only 'device'
+exits 0
+prints '^ok   device +[0-9]+ s'
+prints '^alive +1 +0 +0$'
+check "libraries that this root lacks" test -h "$kit/out/lib/libprotobuf-c.so.1"
+check "and none that it has" test ! -e "$kit/out/lib/libc.so.6"
+stage alive --only 'device'
+exits 0
+check "what has a verdict is not done again" sh -c "! grep -q '^ok ' '$output'"
+
+# A stage that ends before its work does: what is left is said, and done by the next call.
+rm -rf "$kit/out" "$kit/out.tar.gz"
+variables="KIT_SECONDS=6"
+stage alive --only 'device|own_f32'
+exits 75
+prints '^ok   device'
+prints '^cut  own_f32'
+prints '^alive: 0 failed, 1 left'
+stage alive --only 'device|own_f32'
+exits 1
+prints '^FAIL own_f32 .*longer than a whole stage'
+variables=
+
+# What fails stays failed until it is asked for again, also from the archive alone.
+variables="RIDGE_HOST_FAIL=graph_launch:1"
+stage networks --only '^wide_deep_bf16'
+exits 1
+prints '^FAIL wide_deep_bf16 +[0-9]+ s  exit code 3'
+variables=
+rm -rf "$kit/out"
+stage networks --only '^wide_deep_bf16'
+exits 1
+prints '^  FAIL networks wide_deep_bf16 .out/logs/networks.wide_deep_bf16.log'
+stage networks --only '^wide_deep_bf16' --again
+exits 0
+prints '^ok   wide_deep_bf16'
+stage libraries --only kernels
+exits 1
+prints '^FAIL kernels'
+
+# CUDA's libraries in the folders of a Python's packages; PyTorch's rows one by one, then their means.
+mkdir -p "$bare/packages/nvidia/cudnn/lib" "$bare/opt/any/bin"
+cat >"$bare/bin/python3" <<'END'
+#!/bin/sh
+case $* in
+*-c*) echo /packages/nvidia/cudnn/lib ;;
+*--judge*) echo "judged with $# arguments" ;;
+*) for last; do file=$row; row=$last; done; echo "[]" >"$file" && echo "row $row" ;;
+esac
+END
+chmod +x "$bare/bin/python3"
+stage goals --only 'ncf@256|means'
+exits 0
+prints '^ok   ncf@256_tf32 +[0-9]+ s  row ncf@256'
+prints '^ok   means +[0-9]+ s  judged with [0-9]+ arguments'
+check "the packages' libraries are found" grep -q ':/packages/nvidia/cudnn/lib' "$kit/out/library_path"
+
+mv "$kit/bin/jq" "$kit/bin/no_jq"
+stage report
+exits 1
+complains 'bin/jq does not start'
+mv "$kit/bin/no_jq" "$kit/bin/jq"
+rm "$kit/build/plugins/cuda.so"
+stage alive
+exits 5
+complains 'no GPU that Ridge could use'
+finish
