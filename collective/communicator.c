@@ -27,7 +27,8 @@ struct comm_plan {
 struct communicator {
     struct link link;
     struct communicator_options options;
-    struct comm_plan *first, *last; /* started, in their order */
+    const struct algorithm *preferred; /* NULL: none is */
+    struct comm_plan *first, *last;    /* started, in their order */
     uint32_t calls;
     struct error failure; /* what has failed; all that comes later fails likewise */
 };
@@ -62,6 +63,8 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
     if (self->options.schedule.node_ranks)
         options.node_ranks = self->options.schedule.node_ranks;
     plan->algorithm = self->options.algorithm;
+    if (self->preferred && self->preferred->operations & OPERATION_BIT(call->operation))
+        plan->algorithm = self->preferred;
     if (!plan->algorithm)
         plan->algorithm = algorithm_choose(call->operation, ranks, bytes);
     plan->operation = call->operation;
@@ -277,7 +280,7 @@ void communicator_close(struct comm *comm)
 void communicator_prefer(struct comm *comm, const struct algorithm *algorithm)
 {
     struct communicator *self = comm->state;
-    self->options.algorithm = algorithm;
+    self->preferred = algorithm;
 }
 
 bool communicator_idle(const struct comm *comm)

@@ -21,7 +21,8 @@ enum status communicator_open(const struct backend *backend, struct group *group
 /* After all plans have been released. A zeroed struct comm is fine. */
 void communicator_close(struct comm *comm);
 
-/* What plans prepared from now on are made by: NULL leaves it to operation and size. */
+/* What plans prepared from now on are made by, of operations that it has a schedule for: NULL
+ * leaves it to operation and size. */
 void communicator_prefer(struct comm *comm, const struct algorithm *algorithm);
 /* Whether everything that was started has been done. */
 bool communicator_idle(const struct comm *comm);

@@ -326,9 +326,12 @@ static enum status make_steps(struct exe *exe, struct error *err)
 /* ---- states ---- */
 
 /* Whether a step after the one that writes `after` still reads what was there before, under this or
- * another name. */
+ * another name, or it is still on its way to other ranks. */
 static bool read_later(const struct exe *exe, int before, int step)
 {
+    for (int k = 0; k < exe->exchange_count; k++)
+        if (exe->places[exe->exchanges[k].from].root == before && exe->exchanges[k].first > step)
+            return true;
     for (int s = step + 1; s < exe->step_count; s++) {
         const struct node *node = exe->steps[s].query.node;
         for (int k = 0; k < node->input_count; k++)

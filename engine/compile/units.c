@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values that lie inside another: all outputs of a node between ranks lie one after another in the
- * memory of the first of them, so that they go to the other ranks in one piece. Its inputs are
- * computed in the place of their outputs, where nobody reads them afterwards; others are copied
- * there by the node's kernel. */
+ * Values that lie inside another: all outputs of an AllReduce lie one after another in the memory
+ * of the first of them, so that they go to the other ranks in one piece. Its inputs are computed in
+ * the place of their outputs, where nobody reads them afterwards; others are copied there by the
+ * node's kernel. Other nodes between ranks have one input, which stands untouched until somebody
+ * reads the result. */
 #include "engine/compile/stages.h"
+#include "engine/graph/op_list.h"
 
 /* Everything that is a name of `owner` from now on lies in another value's memory. */
 static void move_into(struct exe *exe, int owner, int root, size_t shift)
@@ -47,10 +49,25 @@ static int first_reader(const struct exe *exe, int root, int step)
     return exe->step_count;
 }
 
-static enum status place_unit(struct exe *exe, int s, struct error *err)
+static void place_alone(struct exe *exe, int s, struct exchange *x)
 {
     const struct node *node = exe->steps[s].query.node;
-    struct exchange *x = &exe->exchanges[exe->exchange_count++];
+    int in = node->inputs[0], out = node->outputs[0];
+    struct place *given = &exe->places[exe->places[in].root];
+    int64_t sent = shape_count(&exe->g->values[in].shape);
+    int64_t got = shape_count(&exe->g->values[out].shape);
+    *x = (struct exchange){.step = s,
+                           .from = in,
+                           .root = out,
+                           .first = first_reader(exe, exe->places[out].root, s),
+                           .count = sent > got ? sent : got,
+                           .dtype = exe->g->values[out].dtype};
+    given->last = x->first > given->last ? x->first : given->last;
+}
+
+static enum status place_unit(struct exe *exe, int s, struct exchange *x, struct error *err)
+{
+    const struct node *node = exe->steps[s].query.node;
     int root = node->outputs[0];
     size_t end = 0;
     for (int k = 0; k < node->output_count; k++)
@@ -71,6 +88,7 @@ static enum status place_unit(struct exe *exe, int s, struct error *err)
     exe->places[root].bytes = end;
     exe->places[root].used = true;
     *x = (struct exchange){.step = s,
+                           .from = root,
                            .root = root,
                            .first = first_reader(exe, root, s),
                            .dtype = exe->g->values[root].dtype};
@@ -88,8 +106,14 @@ enum status place_units(struct exe *exe, struct error *err)
         return FAIL_NO_MEMORY(err);
     if (exe->options.keep_values || exe_is_on_device(exe))
         return STATUS_OK; /* each value has its own memory, and nobody to talk to */
-    for (int s = 0; s < exe->step_count; s++)
-        if (exe->steps[s].query.node->op->between_ranks)
-            TRY(place_unit(exe, s, err));
+    for (int s = 0; s < exe->step_count; s++) {
+        const struct op *op = exe->steps[s].query.node->op;
+        struct exchange *x = &exe->exchanges[exe->exchange_count];
+        exe->exchange_count += op->between_ranks;
+        if (op == &op_all_reduce)
+            TRY(place_unit(exe, s, x, err));
+        else if (op->between_ranks)
+            place_alone(exe, s, x);
+    }
     return STATUS_OK;
 }

@@ -192,10 +192,10 @@ struct op {
     bool epilogue;      /* its kernels can apply node->posts: passes fuse into it */
     bool epilogue_act;  /* only an activation, right behind it */
     bool random;        /* not a function of its inputs: never folded */
-    bool between_ranks; /* output i is made of input i of all ranks (engine/run/comm.h). All of them
-                           lie one after another in one piece of memory, inputs in their outputs'
-                           place where nobody else reads them; what its kernel does is to bring the
-                           others there */
+    bool between_ranks; /* made of the inputs of all ranks (engine/run/comm.h): output i of input i.
+                           Outputs lie one after another in one piece of memory, and of AllReduce
+                           inputs in their outputs' place where nobody else reads them; its kernel
+                           brings the others there (engine/compile/units.c) */
     unsigned row_sets;  /* bit i: rows of output i are a set: near ties may change their order */
     enum status (*infer)(const struct infer *c, struct error *err);
     void (*cost)(const struct infer *c, struct cost *cost);

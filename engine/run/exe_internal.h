@@ -37,9 +37,10 @@ struct place {
 /* A step between ranks. */
 struct exchange {
     int step;
-    int root;  /* the value whose memory holds all of its outputs */
-    int first; /* step that reads its result first; step_count: none does */
-    int64_t count;
+    int from;      /* the value that is given; an AllReduce gives what lies at root */
+    int root;      /* the value whose memory holds all of its outputs */
+    int first;     /* step that reads its result first; step_count: none does */
+    int64_t count; /* elements of what is given or of what comes, whichever has more */
     enum dtype dtype;
     struct comm_plan *plan; /* owned by the communicator */
     bool started;

@@ -2,22 +2,40 @@
  *
  * Runs between ranks: what a step hands to the other ranks is on its way while the next steps
  * compute, until one of them reads the result. */
+#include <stdlib.h>
+
 #include "base/system/clock.h"
+#include "engine/graph/op_list.h"
 #include "engine/run/exe_internal.h"
 
-static void *memory_of(const struct exe *exe, const struct exchange *x)
+static enum comm_operation operation_of(const struct op *op)
 {
-    return exe->places[x->root].memory;
+    return op == &op_reduce_scatter ? COMM_REDUCE_SCATTER
+           : op == &op_all_gather   ? COMM_ALL_GATHER
+           : op == &op_broadcast    ? COMM_BROADCAST
+           : op == &op_all_to_all   ? COMM_ALL_TO_ALL
+                                    : COMM_ALL_REDUCE;
 }
 
 static enum status open_one(struct exe *exe, struct exchange *x, struct error *err)
 {
     struct comm *comm = exe->options.comm;
-    struct comm_call call = {
-        .operation = COMM_ALL_REDUCE, .reduction = COMM_SUM, .dtype = x->dtype, .count = x->count};
-    if (comm->prepare(comm, &call, &x->plan, err) == STATUS_OK)
-        return STATUS_OK;
-    return error_context(err, "%s", exe->steps[x->step].query.node->name);
+    const struct node *node = exe->steps[x->step].query.node;
+    int parts = comm->ranks * comm->ranks; /* of AllToAll; the others have fewer */
+    int64_t *counts = calloc((size_t)parts, sizeof(*counts));
+    struct comm_call call = {.operation = operation_of(node->op),
+                             .reduction = COMM_SUM,
+                             .dtype = x->dtype,
+                             .count = x->count,
+                             .counts = counts,
+                             .root = (int)node_int(node, "root", 0)};
+    if (!counts)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < parts; k++)
+        counts[k] = x->count / comm->ranks;
+    enum status status = comm->prepare(comm, &call, &x->plan, err);
+    free(counts);
+    return status == STATUS_OK ? status : error_context(err, "%s", node->name);
 }
 
 enum status exchanges_open(struct exe *exe, struct error *err)
@@ -58,8 +76,8 @@ static void start(struct exe *exe, struct exchange *x)
     struct error later = {0};
     x->ready_ns = clock_now_ns();
     x->waited_ns = 0;
-    x->started = comm->start(comm, x->plan, memory_of(exe, x), memory_of(exe, x),
-                             sink(exe, &later)) == STATUS_OK;
+    x->started = comm->start(comm, x->plan, value_memory(exe->places, x->from),
+                             value_memory(exe->places, x->root), sink(exe, &later)) == STATUS_OK;
 }
 
 static void wait(struct exe *exe, struct exchange *x)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a node between ranks does itself: inputs that were not computed in their place among its
- * outputs are copied there. The rest is the executable's (engine/run/exe_ranks.c).
+ * What a node between ranks does itself: inputs of AllReduce that were not computed in their place
+ * among its outputs are copied there. The rest is the executable's (engine/run/exe_ranks.c), which
+ * reads the inputs of the others where they are; where there is one rank they are copied.
  */
+#include <string.h>
+
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/copy_bytes.h"
@@ -12,6 +15,7 @@ enum { TILE_BYTES = 128 << 10 };
 /* The plan; a launch completes a copy of it. */
 struct kernel_state {
     const struct kernel_query *q;
+    bool nothing; /* is left to do */
     const char *src;
     char *dst;
     int64_t bytes;
@@ -27,6 +31,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
         if (!desc_is_plain(&q->in[k]) || !desc_is_plain(&q->out[k]))
             return UNSUPPORTED(why, "only plain tensors");
     s->q = q;
+    s->nothing = node_int(q->node, "ranks", 1) > 1 && strcmp(q->node->op->name, "AllReduce") != 0;
     return STATUS_OK;
 }
 
@@ -41,6 +46,8 @@ static void copy_tile(void *context, int64_t tile, int thread)
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     struct kernel_state job = *s;
+    if (s->nothing)
+        return;
     for (int k = 0; k < s->q->in_count; k++) {
         job.src = args->in[k];
         job.dst = args->out[k];
@@ -51,6 +58,9 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
 }
 
 REGISTER_KERNEL(unit_copy) = {
-    NATIVE(unit_copy), .ops = OPS("AllReduce"), .state_size = sizeof(struct kernel_state),
-    .plan = plan,      .launch = launch,
+    NATIVE(unit_copy),
+    .ops = OPS("AllReduce", "AllGather", "AllToAll", "Broadcast", "ReduceScatter"),
+    .state_size = sizeof(struct kernel_state),
+    .plan = plan,
+    .launch = launch,
 };
