@@ -72,27 +72,60 @@ static int input_of(const struct graph *g, const struct state *state)
     return NONE;
 }
 
-static enum status collect(struct exe *exe, struct safetensors *contents, struct error *err)
+static size_t bytes_of(const struct value *value)
+{
+    return (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+}
+
+static enum status add_tensor(struct safetensors *contents, const struct value *value,
+                              const void *data, struct error *err)
+{
+    struct safetensor *t = &contents->tensors[contents->count++];
+    *t = (struct safetensor){.name = value->name,
+                             .type = type_of(value->dtype),
+                             .rank = value->shape.rank,
+                             .data = data,
+                             .bytes = bytes_of(value)};
+    memcpy(t->dim, value->shape.dim, (size_t)t->rank * sizeof(t->dim[0]));
+    if (!t->type)
+        return UNSUPPORTED(err, "state \"%s\" is of type %s, which checkpoints do not hold",
+                           value->name, dtype_name(value->dtype));
+    return STATUS_OK;
+}
+
+/* Rank 0 has the memory for it. */
+static enum status add_whole(struct safetensors *contents, const struct shard *shard,
+                             struct exe *exe, struct error *err)
+{
+    bool first = exe_options(exe)->comm->rank == 0;
+    size_t bytes = bytes_of(&shard->whole);
+    void *whole = first ? arena_alloc(&contents->arena, bytes + 1) : NULL;
+    if (first && !whole)
+        return FAIL_NO_MEMORY(err);
+    TRY(shard_gather(shard, exe, whole, err));
+    return add_tensor(contents, &shard->whole, whole, err);
+}
+
+static bool is_part(const struct shards *shards, const struct value *value)
+{
+    return shards && shards_in(shards, value->name);
+}
+
+static enum status collect(struct exe *exe, const struct shards *shards,
+                           struct safetensors *contents, struct error *err)
 {
     const struct graph *g = exe_graph(exe);
-    contents->tensors =
-        arena_array(&contents->arena, (size_t)g->state_count + 1, sizeof(*contents->tensors));
+    size_t most = (size_t)g->state_count + (size_t)(shards ? shards->count : 0) + 1;
+    contents->tensors = arena_array(&contents->arena, most, sizeof(*contents->tensors));
     if (!contents->tensors)
         return FAIL_NO_MEMORY(err);
     for (int s = 0; s < g->state_count; s++) {
         const struct value *value = &g->values[g->states[s].before];
-        struct safetensor *t = &contents->tensors[contents->count++];
-        *t = (struct safetensor){.name = value->name,
-                                 .type = type_of(value->dtype),
-                                 .rank = value->shape.rank,
-                                 .data = exe_input(exe, input_of(g, &g->states[s])),
-                                 .bytes =
-                                     (size_t)shape_count(&value->shape) * dtype_size(value->dtype)};
-        memcpy(t->dim, value->shape.dim, (size_t)t->rank * sizeof(t->dim[0]));
-        if (!t->type)
-            return UNSUPPORTED(err, "state \"%s\" is of type %s, which checkpoints do not hold",
-                               value->name, dtype_name(value->dtype));
+        if (!is_part(shards, value))
+            TRY(add_tensor(contents, value, exe_input(exe, input_of(g, &g->states[s])), err));
     }
+    for (int k = 0; shards && k < shards->count; k++)
+        TRY(add_whole(contents, &shards->of[k], exe, err));
     return STATUS_OK;
 }
 
@@ -111,9 +144,10 @@ static enum status write_file(const char *path, const struct safetensors *conten
     return output_close(&out, status, err);
 }
 
-enum status checkpoint_save(const char *path, struct exe *exe, const struct checkpoint_about *about,
-                            struct error *err)
+enum status checkpoint_save(const char *path, struct exe *exe, const struct shards *shards,
+                            const struct checkpoint_about *about, struct error *err)
 {
+    const struct comm *comm = exe_options(exe)->comm;
     struct safetensors_note notes[FIXED_NOTES + CHECKPOINT_NOTES];
     struct safetensors contents = {.notes = notes};
     char step[NUMBER_TEXT], seed[NUMBER_TEXT], sum[HASH64_TEXT];
@@ -130,8 +164,8 @@ enum status checkpoint_save(const char *path, struct exe *exe, const struct chec
     add_note(&contents, "seed", seed);
     for (int k = 0; k < about->more_count; k++)
         add_note(&contents, about->more[k].key, about->more[k].text);
-    enum status status = collect(exe, &contents, err);
-    if (status == STATUS_OK) {
+    enum status status = collect(exe, shards, &contents, err);
+    if (status == STATUS_OK && (!comm || comm->rank == 0)) {
         hash64_hex(checksum(&contents), sum);
         add_note(&contents, "checksum", sum);
         status = write_file(path, &contents, err);
@@ -236,22 +270,41 @@ static enum status match(const struct checkpoint *c, const struct value *value, 
     return STATUS_OK;
 }
 
-enum status checkpoint_restore(const struct checkpoint *checkpoint, struct exe *exe,
-                               struct error *err)
+/* All states and wholes are there, and nothing else is. */
+static enum status match_all(const struct checkpoint *checkpoint, const struct graph *g,
+                             const struct shards *shards, struct error *err)
 {
-    const struct graph *g = exe_graph(exe);
-    for (int s = 0; s < g->state_count; s++)
-        TRY(match(checkpoint, &g->values[g->states[s].before], err));
-    if (checkpoint->contents.count != g->state_count)
+    int wanted = shards ? shards->count : 0;
+    for (int k = 0; shards && k < shards->count; k++)
+        TRY(match(checkpoint, &shards->of[k].whole, err));
+    for (int s = 0; s < g->state_count; s++) {
+        const struct value *value = &g->values[g->states[s].before];
+        if (is_part(shards, value))
+            continue;
+        TRY(match(checkpoint, value, err));
+        wanted++;
+    }
+    if (checkpoint->contents.count != wanted)
         return FAIL(err, STATUS_FAILED,
                     "%s is of another model or optimiser (%s, %s): it has %d states, and %d are "
                     "wanted",
                     checkpoint->path, checkpoint->workload, checkpoint->recipe,
-                    checkpoint->contents.count, g->state_count);
+                    checkpoint->contents.count, wanted);
+    return STATUS_OK;
+}
+
+enum status checkpoint_restore(const struct checkpoint *checkpoint, struct exe *exe,
+                               const struct shards *shards, struct error *err)
+{
+    const struct graph *g = exe_graph(exe);
+    TRY(match_all(checkpoint, g, shards, err));
+    for (int k = 0; shards && k < shards->count; k++)
+        shard_take(&shards->of[k], exe,
+                   safetensors_find(&checkpoint->contents, shards->of[k].whole.name)->data);
     for (int s = 0; s < g->state_count; s++) {
-        const char *name = g->values[g->states[s].before].name;
-        const struct safetensor *t = safetensors_find(&checkpoint->contents, name);
-        if (t->bytes)
+        const struct value *value = &g->values[g->states[s].before];
+        const struct safetensor *t = safetensors_find(&checkpoint->contents, value->name);
+        if (!is_part(shards, value) && t->bytes)
             memcpy(exe_input(exe, input_of(g, &g->states[s])), t->data, t->bytes);
     }
     return STATUS_OK;

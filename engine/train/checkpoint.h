@@ -19,7 +19,7 @@
 
 #include "base/system/file.h"
 #include "base/text/safetensors.h"
-#include "engine/run/exe.h"
+#include "engine/train/shards.h"
 
 enum { CHECKPOINT_NOTES = 24 };
 
@@ -31,8 +31,10 @@ struct checkpoint_about {
     int more_count;                      /* at most CHECKPOINT_NOTES */
 };
 
-enum status checkpoint_save(const char *path, struct exe *exe, const struct checkpoint_about *about,
-                            struct error *err);
+/* Of states of which each rank has a part (`shards`, NULL: there are none) the file has the whole:
+ * then all ranks call it, and the first writes. */
+enum status checkpoint_save(const char *path, struct exe *exe, const struct shards *shards,
+                            const struct checkpoint_about *about, struct error *err);
 
 struct checkpoint {
     struct file file;
@@ -50,10 +52,11 @@ void checkpoint_close(struct checkpoint *checkpoint);
 enum status checkpoint_parse(const void *bytes, size_t size, const char *path,
                              struct checkpoint *checkpoint, struct error *err);
 
-/* Gives every state of the executable what the file has for it. FAILED, and nothing is changed,
- * when the two do not have the same states: the file is of another model. */
+/* Gives every state of the executable what the file has for it, and every part what it has for the
+ * whole. FAILED, and nothing is changed, when the two do not have the same states: the file is of
+ * another model. */
 enum status checkpoint_restore(const struct checkpoint *checkpoint, struct exe *exe,
-                               struct error *err);
+                               const struct shards *shards, struct error *err);
 
 /* The type of a tensor of the file; DTYPE_NONE: ridge has none like it. */
 enum dtype checkpoint_dtype(const struct safetensor *tensor);

@@ -6,10 +6,7 @@
 
 #include "engine/graph/op_list.h"
 
-/* PyTorch's first bucket has 1 MiB and its others 25; a unit that is as large as what fits into a
- * cache of the second level, times the ranks of a machine, is already moved at full speed by
- * shared memory, and ends sooner after the backward pass. */
-enum { UNIT_BYTES = 4 << 20, FIRST_PART = 8 };
+enum { FIRST_PART = 8 };
 
 struct item {
     int *value; /* where the caller keeps it */
@@ -85,8 +82,8 @@ enum status reduce_gradients(struct graph *g, int ranks, int64_t unit_bytes, int
     for (int k = 0; k < shared_count; k++)
         items[count + k] = item_of(g, &shared[k]);
     g->phase = PHASE_COMMUNICATION;
-    enum status status = cut_into_units(g, ranks, unit_bytes > 0 ? unit_bytes : UNIT_BYTES, items,
-                                        count + shared_count, err);
+    enum status status = cut_into_units(g, ranks, unit_bytes > 0 ? unit_bytes : REDUCE_UNIT_BYTES,
+                                        items, count + shared_count, err);
     g->phase = phase;
     free(items);
     return status;

@@ -8,6 +8,11 @@
 
 #include "engine/graph/graph.h"
 
+/* PyTorch's first bucket has 1 MiB and its others 25; a unit that is as large as what fits into a
+ * cache of the second level, times the ranks of a machine, is already moved at full speed by
+ * shared memory, and ends sooner after the backward pass. */
+enum { REDUCE_UNIT_BYTES = 4 << 20 };
+
 /* Each gradient becomes its sum over `ranks`. Units have even sizes of about unit_bytes (0: a usual
  * size), but for a small first one; a gradient is never cut. `shared`, scalars or the like, travel
  * in the last unit: they become their sums as well. */

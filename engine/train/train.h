@@ -4,6 +4,7 @@
 
 #include "engine/train/autodiff.h"
 #include "engine/train/recipe.h"
+#include "engine/train/shards.h"
 
 /* Names of what train_step adds to the graph. */
 #define TRAIN_RATE "learning_rate" /* an input, f32 scalar: written before each step */
@@ -21,6 +22,9 @@ struct train_options {
     int rank;  /* this one */
     bool sync_norms;    /* batch normalisations by all ranks' samples (engine/train/sync_norm.h) */
     int64_t unit_bytes; /* of gradients that travel together; 0: as usual */
+    bool split_tables;  /* embedding tables by columns (engine/train/split_tables.h) */
+    bool part_updates;  /* moments by ranks (engine/train/part_updates.h) */
+    struct shards *shards; /* with one of these two: gets what each rank has a part of */
 };
 
 /* Makes one step of training of a graph whose first output is the loss: the patterns that kernels

@@ -35,20 +35,26 @@ struct trainer {
     int rate;               /* graph input */
     uint64_t waited_before; /* of readers of earlier sizes */
     int64_t read_before;
+    struct shards shards; /* of the graph at work */
     struct checkpoint from;
     bool resumed;
 };
 
 /* ---- opening ---- */
 
-/* Other first weights than those that belong to the values' names. */
-static void seed_weights(struct graph *g, uint64_t seed)
+static void seed_weight(struct value *value, uint64_t seed)
 {
-    for (int s = 0; seed && s < g->state_count; s++) {
-        struct value *value = &g->values[g->states[s].before];
-        if (value->fill.seed == 0)
-            value->fill.seed = random_hash(value->name) + seed * 0x9e3779b97f4a7c15u;
-    }
+    if (value->fill.seed == 0)
+        value->fill.seed = random_hash(value->name) + seed * 0x9e3779b97f4a7c15u;
+}
+
+/* Other first weights than those that belong to the values' names. */
+static void seed_weights(struct graph *g, struct shards *shards, uint64_t seed)
+{
+    for (int s = 0; seed && s < g->state_count; s++)
+        seed_weight(&g->values[g->states[s].before], seed);
+    for (int k = 0; seed && k < shards->count; k++)
+        seed_weight(&shards->of[k].whole, seed);
 }
 
 static int rank_of(const struct trainer *t)
@@ -116,9 +122,12 @@ static enum status open_step(struct trainer *t, struct error *err)
     struct train_options options = {.ranks = ranks_of(t),
                                     .rank = rank_of(t),
                                     .sync_norms = job->sync_norms,
-                                    .unit_bytes = job->unit_bytes};
+                                    .unit_bytes = job->unit_bytes,
+                                    .split_tables = job->split_tables,
+                                    .part_updates = job->part_updates,
+                                    .shards = &t->shards};
     TRY(train_step(t->graph, &job->recipe, &options, err));
-    seed_weights(t->graph, job->seed);
+    seed_weights(t->graph, &t->shards, job->seed);
     t->rate = NONE;
     for (int k = 0; k < t->graph->input_count; k++)
         if (strcmp(t->graph->values[t->graph->inputs[k]].name, TRAIN_RATE) == 0)
@@ -225,7 +234,7 @@ static enum status save(struct trainer *t, int64_t step, struct error *err)
 {
     const struct train_job *job = &t->job;
     char recipe[120], batch[32], data[80], sizes[400];
-    if (!job->save || (job->model.comm && job->model.comm->rank != 0))
+    if (!job->save || (rank_of(t) != 0 && t->shards.count == 0))
         return STATUS_OK;
     snprintf(recipe, sizeof(recipe), "%s, rate %g, %lld steps", job->recipe.optimiser,
              job->recipe.schedule.rate, (long long)job->recipe.schedule.steps);
@@ -239,7 +248,7 @@ static enum status save(struct trainer *t, int64_t step, struct error *err)
                                            .seed = job->seed,
                                            .more = more,
                                            .more_count = ARRAY_COUNT(more)};
-    return checkpoint_save(job->save, t->exe, &about, err);
+    return checkpoint_save(job->save, t->exe, &t->shards, &about, err);
 }
 
 /* ---- all of it ---- */
@@ -271,7 +280,8 @@ static enum status open_run(struct trainer *t, int64_t step, struct error *err)
                                      .bytes_per_s = job->read_limit};
     /* Before the executable, whose threads have a CPU each, this one included. */
     TRY(reader_open(&options, &t->reader, err));
-    return model_compile(t->graph, &job->model, &t->exe, err);
+    TRY(model_compile(t->graph, &job->model, &t->exe, err));
+    return shards_fill(&t->shards, t->exe, err);
 }
 
 static void close_run(struct trainer *t)
@@ -280,6 +290,7 @@ static void close_run(struct trainer *t)
     exe_free(t->exe);
     reader_close(t->reader);
     graph_free(t->graph);
+    shards_release(&t->shards);
     t->judge = NULL;
     t->exe = NULL;
     t->reader = NULL;
@@ -327,6 +338,7 @@ static enum status open_all(struct trainer *t, struct error *err)
     TRY(check_data(t, err));
     if (job->size_count && size_end(t, 0) <= first_step(t)) { /* begun with another size */
         graph_free(t->graph);
+        shards_release(&t->shards);
         t->graph = NULL;
         while (size_end(t, t->size) <= first_step(t))
             t->size++;
@@ -339,7 +351,7 @@ static enum status open_all(struct trainer *t, struct error *err)
         return FAIL_NO_MEMORY(err);
     TRY(open_run(t, first_step(t), err));
     if (t->resumed)
-        TRY(checkpoint_restore(&t->from, t->exe, err));
+        TRY(checkpoint_restore(&t->from, t->exe, &t->shards, err));
     return open_judge(t, err);
 }
 
@@ -405,6 +417,11 @@ const struct data_set *trainer_data(const struct trainer *t)
 double train_input_wait(const struct train_result *r)
 {
     return r->time_ns ? (double)r->waited_ns / (double)r->time_ns : (double)NAN;
+}
+
+const struct shards *trainer_shards(const struct trainer *t)
+{
+    return &t->shards;
 }
 
 struct exe *trainer_exe(struct trainer *t)

@@ -11,6 +11,7 @@
 #ifndef HARNESS_TRAIN_TRAINER_H
 #define HARNESS_TRAIN_TRAINER_H
 
+#include "engine/train/shards.h"
 #include "harness/model/model_options.h"
 #include "harness/train/reader.h"
 
@@ -40,6 +41,8 @@ struct train_job {
     const char *resume; /* checkpoint to go on from; NULL: none. Its seed replaces this one */
     bool sync_norms;    /* with model.comm: statistics of batch normalisations are those of all */
     int64_t unit_bytes; /* with model.comm: of gradients that travel together; 0: as usual */
+    bool split_tables;  /* with model.comm: embedding tables by columns */
+    bool part_updates;  /* with model.comm: each rank has its part of the optimiser's state */
 };
 
 /* What held-out samples say. */
@@ -105,6 +108,8 @@ const struct data_place *trainer_place(const struct trainer *trainer);
 /* What is read of it; NULL: nothing, for samples are made up, or the network itself holds it. */
 const struct data_set *trainer_data(const struct trainer *trainer);
 struct exe *trainer_exe(struct trainer *trainer);
+/* Of which states this rank has a part. */
+const struct shards *trainer_shards(const struct trainer *trainer);
 void trainer_close(struct trainer *trainer);
 
 #endif

@@ -97,7 +97,7 @@ static void place_clear(struct place *place)
 static void save(const struct training *t, const struct place *place)
 {
     struct error err = {0};
-    if (checkpoint_save(place->file, t->exe, &about, &err) != STATUS_OK)
+    if (checkpoint_save(place->file, t->exe, NULL, &about, &err) != STATUS_OK)
         fail_msg("%s", err.message);
 }
 
@@ -114,7 +114,7 @@ TEST(a_training_goes_on_bit_by_bit)
     run(&whole, BEFORE + AFTER);
     struct training resumed = training_new(&adam, WIDTH);
     assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
-    assert_int_equal(checkpoint_restore(&c, resumed.exe, &err), STATUS_OK);
+    assert_int_equal(checkpoint_restore(&c, resumed.exe, NULL, &err), STATUS_OK);
     assert_int_equal(c.step, BEFORE);
     assert_true(c.seed == UINT64_MAX - 1);
     assert_string_equal(c.workload, "linear:width=37");
@@ -138,7 +138,7 @@ TEST(notes_of_the_writer_are_kept)
     with.more_count = 2;
     place_make(&place);
     struct training t = training_new(&adam, WIDTH);
-    assert_int_equal(checkpoint_save(place.file, t.exe, &with, &err), STATUS_OK);
+    assert_int_equal(checkpoint_save(place.file, t.exe, NULL, &with, &err), STATUS_OK);
     assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
     assert_string_equal(safetensors_note(&c.contents, "batch"), "32");
     assert_string_equal(safetensors_note(&c.contents, "rate"), "0.125");
@@ -179,7 +179,7 @@ TEST(no_damage_goes_unseen)
 static void assert_refused(const struct checkpoint *c, struct training t, const char *message)
 {
     struct error err = {0};
-    assert_int_equal(checkpoint_restore(c, t.exe, &err), STATUS_FAILED);
+    assert_int_equal(checkpoint_restore(c, t.exe, NULL, &err), STATUS_FAILED);
     if (!strstr(err.message, message))
         fail_msg("\"%s\" lacks \"%s\"", err.message, message);
     training_free(&t);
@@ -198,7 +198,7 @@ TEST(a_file_of_another_model_changes_nothing)
     run(&untouched, 1);
     save(&saved, &place);
     assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
-    assert_int_equal(checkpoint_restore(&c, other.exe, &err), STATUS_FAILED);
+    assert_int_equal(checkpoint_restore(&c, other.exe, NULL, &err), STATUS_FAILED);
     assert_same_states(&other, &untouched);
     assert_refused(&c, other, "another type or shape");
     assert_refused(&c, training_new(&sgd, WIDTH), "it has 7 states, and 3 are wanted");
