@@ -18,7 +18,7 @@ enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_USUAL = 20, DEADLINE_S = 60 };
 
 struct scale_options_given {
     struct model_options model;
-    const char *ranks, *save, *resume, *db, *backend, *algorithm;
+    const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments;
     int64_t steps, seed, unit_bytes;
     double rate, deadline_s;
     bool tiny, json, weak, strong, no_thread, sync_norms;
@@ -50,6 +50,10 @@ static const struct option options[] = {
      "how gradients are summed (default: by size)"},
     {"unit", 0, OPTION_COUNT, offsetof(struct scale_options_given, unit_bytes), "BYTES",
      "of gradients that travel together (default 4194304)"},
+    {"tables", 0, OPTION_TEXT, offsetof(struct scale_options_given, tables), "HOW",
+     "embedding tables: whole on each rank (the default), or split, each rank some columns"},
+    {"moments", 0, OPTION_TEXT, offsetof(struct scale_options_given, moments), "HOW",
+     "the optimiser's state: whole on each rank (the default), or split, each rank its part"},
     {"no-overlap", 0, OPTION_FLAG, offsetof(struct scale_options_given, no_thread), NULL,
      "gradients move only while a step waits for them, for comparison"},
     {"sync-batch-norm", 0, OPTION_FLAG, offsetof(struct scale_options_given, sync_norms), NULL,
@@ -130,6 +134,15 @@ static enum status read_names(const struct scale_options_given *o, struct scale_
     return STATUS_OK;
 }
 
+/* "whole", which nothing stands for, or "split". */
+static enum status read_split(const char *option, const char *how, bool *split, struct error *err)
+{
+    *split = how && strcmp(how, "split") == 0;
+    if (how && !*split && strcmp(how, "whole") != 0)
+        return FAIL(err, STATUS_FAILED, "%s \"%.40s\": take whole or split", option, how);
+    return STATUS_OK;
+}
+
 static enum status read_job(const char *spec, const struct scale_options_given *o,
                             struct scale_options *s, char **owned, struct error *err)
 {
@@ -151,6 +164,8 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     job->resume = o->resume;
     job->unit_bytes = o->unit_bytes;
     job->sync_norms = o->sync_norms;
+    TRY(read_split("--tables", o->tables, &job->split_tables, err));
+    TRY(read_split("--moments", o->moments, &job->part_updates, err));
     job->recipe.schedule.steps = o->steps ? o->steps : STEPS_USUAL;
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;
@@ -225,6 +240,8 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .seed = usual.job.seed,
                           .backend = usual.backend->name,
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
+                          .tables = usual.job.split_tables ? "split" : "whole",
+                          .moments = usual.job.part_updates ? "split" : "whole",
                           .cpus = usual.launched ? 0 : cpus_allowed(),
                           .points = points,
                           .count = count};

@@ -23,14 +23,20 @@ static void print_values(FILE *to, const struct graph *g, const int *values, int
     }
 }
 
-/* The kernel comes first: a line is cut where it is shown. Of dropout each rank has its own part.
- */
+/* By design: of dropout each rank has its own part, of weights, too. */
+static bool differs_by_rank(const struct node *node, const struct attr *attr)
+{
+    return (node->op == &op_random_dropout && strcmp(attr->name, "first") == 0) ||
+           (node->op == &op_cut_for_ranks && strcmp(attr->name, "rank") == 0);
+}
+
+/* The kernel comes first: a line is cut where it is shown. */
 static void print_step(FILE *to, const struct graph *g, const struct exe_step *step, int index)
 {
     const struct node *node = step->node;
     fprintf(to, "step %d %s by %s %d", index, node->name, step->kernel->name, step->variant);
     for (int k = 0; k < node->attr_count; k++)
-        if (node->op != &op_random_dropout || strcmp(node->attrs[k].name, "first") != 0)
+        if (!differs_by_rank(node, &node->attrs[k]))
             graph_print_attr(to, &node->attrs[k]);
     print_values(to, g, node->inputs, node->input_count);
     fputs(" ->", to);
@@ -61,14 +67,14 @@ char *plan_text(const struct train_job *job, const struct exe *exe)
     return fclose(to) == 0 ? text : (free(text), NULL);
 }
 
-/* Whether an optimiser makes it. */
+/* Whether an optimiser makes it, of this rank or of all. */
 static bool is_updated(const struct graph *g, const struct state *state)
 {
     int made = state->after == NONE ? NONE : g->values[state->after].producer;
-    return made != NONE && g->nodes[made].op->update;
+    return made != NONE && (g->nodes[made].op->update || g->nodes[made].op == &op_join_of_ranks);
 }
 
-char *weights_text(struct exe *exe)
+char *weights_text(struct exe *exe, const struct shards *shards)
 {
     char *text = NULL, hex[HASH64_TEXT];
     size_t size;
@@ -78,7 +84,7 @@ char *weights_text(struct exe *exe)
         return NULL;
     for (int s = 0; s < g->state_count; s++) {
         const struct value *value = &g->values[g->states[s].before];
-        if (!is_updated(g, &g->states[s]))
+        if (!is_updated(g, &g->states[s]) || shards_in(shards, value->name))
             continue;
         for (int k = 0; k < g->input_count; k++)
             if (g->inputs[k] == g->states[s].before) {

@@ -12,7 +12,7 @@
  * and variant. Owned by the caller. */
 char *plan_text(const struct train_job *job, const struct exe *exe);
 /* What the updates have made of the weights: a line with a hash for each. Statistics of batches
- * are not among them: each rank has those of its own samples. */
-char *weights_text(struct exe *exe);
+ * are not among them: each rank has those of its own samples; nor what it has a part of. */
+char *weights_text(struct exe *exe, const struct shards *shards);
 
 #endif

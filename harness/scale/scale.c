@@ -30,6 +30,7 @@ struct rank_notes {
     int64_t steps;
     int64_t batch;
     int threads, unit_count;
+    int64_t state_bytes, work_bytes;
     struct scale_unit units[UNITS_MAX];
     struct step_note step[];
 };
@@ -72,6 +73,8 @@ static void note_units(struct rank_run *r, struct step_note *note, uint64_t bega
                                     .started_ns = x.of.started_ns - began_ns,
                                     .ended_ns = x.of.ended_ns - began_ns,
                                     .waited_ns = x.waited_ns};
+        snprintf(unit->operation, sizeof(unit->operation), "%s",
+                 exe_step_at(exe, x.step).node->op->name);
         snprintf(unit->algorithm, sizeof(unit->algorithm), "%s",
                  x.of.algorithm ? x.of.algorithm : "");
     }
@@ -137,6 +140,16 @@ static enum status gather_notes(const struct scale *s, struct rank_run *r, struc
     return status;
 }
 
+static void note_memory(struct rank_notes *notes, const struct exe *exe)
+{
+    const struct graph *g = exe_graph(exe);
+    for (int k = 0; k < g->state_count; k++) {
+        const struct value *value = &g->values[g->states[k].before];
+        notes->state_bytes += shape_count(&value->shape) * (int64_t)dtype_size(value->dtype);
+    }
+    notes->work_bytes = (int64_t)exe_memory(exe).arena_bytes;
+}
+
 static enum status train(const struct scale *s, struct rank_run *r, struct error *err)
 {
     struct train_job job = s->options->job;
@@ -151,10 +164,11 @@ static enum status train(const struct scale *s, struct rank_run *r, struct error
     struct exe *exe = trainer_exe(r->trainer);
     r->notes->threads = pool_threads(exe_pool(exe));
     r->notes->unit_count = exe_exchange_count(exe);
+    note_memory(r->notes, exe);
     TRY(agree(r, "the plan", plan_text(&job, exe), err));
     r->notes->began_ns = clock_now_ns();
     TRY(trainer_run(r->trainer, on_step, r, &result, err));
-    TRY(agree(r, "what was learnt", weights_text(exe), err));
+    TRY(agree(r, "what was learnt", weights_text(exe, trainer_shards(r->trainer)), err));
     return gather_notes(s, r, err);
 }
 
@@ -227,6 +241,8 @@ static enum status fill_rank(const struct rank_notes *notes, int64_t warm_up,
         out->communication_s += (double)notes->step[k].communication_ns * 1e-9 / counted;
         out->exposed_s += (double)notes->step[k].exposed_ns * 1e-9 / counted;
     }
+    out->state_bytes = notes->state_bytes;
+    out->work_bytes = notes->work_bytes;
     out->step_s = (double)(last->ended_ns - began) * 1e-9 / counted;
     out->input_s = (double)(last->input_ns - input) * 1e-9 / counted;
     out->units = calloc(units + 1, sizeof(*out->units));

@@ -22,10 +22,10 @@ struct scale_options {
     int rank;
 };
 
-/* One unit of gradients in the last step. */
+/* One exchange in the last step: a unit of gradients, or what else goes between ranks. */
 struct scale_unit {
     int64_t bytes, messages, bytes_sent; /* by this rank */
-    char algorithm[24];
+    char operation[24], algorithm[24];
     uint64_t ready_ns, started_ns, ended_ns; /* since the step began */
     uint64_t waited_ns;
 };
@@ -36,6 +36,8 @@ struct scale_rank {
     double communication_s; /* from the start of each unit to its end */
     double exposed_s;       /* of that, the step stood still */
     double input_s;         /* the step waited for samples */
+    int64_t state_bytes;    /* weights, moments and all else that outlives a step */
+    int64_t work_bytes;     /* what a step needs beside them, as planned */
     struct scale_unit *units;
 };
 

@@ -27,6 +27,7 @@ struct scale_sums scale_sums_of(const struct scale_result *r)
             bytes += (double)one->units[k].bytes_sent;
             messages += (double)one->units[k].messages;
         }
+        sums.state_bytes = fmax(sums.state_bytes, (double)one->state_bytes);
         sums.bytes_sent = fmax(sums.bytes_sent, bytes);
         sums.messages = fmax(sums.messages, messages);
     }
@@ -53,15 +54,16 @@ static void print_row(struct table *table, const struct scaling *s, int index)
         table_cell(table, "%.3f", sums.bytes_sent * 1e-6);
         table_cell(table, "%.0f", sums.messages);
     }
+    table_cell(table, "%.3f", sums.state_bytes * 1e-6);
     table_cell(table, "%.3f", sums.input_s * 1e3);
     table_cell(table, "%.4g", r->losses[r->steps - 1]);
 }
 
 void scaling_print_table(const struct scaling *s)
 {
-    static const char *const titles[] = {"ranks",    "batch",     "step ms",    "samples/s",
-                                         "of ideal", "moving ms", "exposed ms", "units",
-                                         "MB sent",  "messages",  "input ms",   "last loss"};
+    static const char *const titles[] = {
+        "ranks", "batch",   "step ms",  "samples/s", "of ideal", "moving ms", "exposed ms",
+        "units", "MB sent", "messages", "MB kept",   "input ms", "last loss"};
     struct table table = {.incomplete = false};
     for (int k = 0; k < ARRAY_COUNT(titles); k++)
         table_column(&table, titles[k], TABLE_RIGHT);
@@ -75,6 +77,7 @@ static void print_unit(struct json *json, const struct scale_unit *unit)
 {
     json_open(json, NULL, '{');
     json_int(json, "bytes", unit->bytes);
+    json_text(json, "operation", unit->operation);
     json_text(json, "algorithm", unit->algorithm);
     json_int(json, "bytes_sent", unit->bytes_sent);
     json_int(json, "messages", unit->messages);
@@ -93,6 +96,8 @@ static void print_rank(struct json *json, const struct scale_result *r, int rank
     json_number(json, "communication_s", one->communication_s);
     json_number(json, "exposed_s", one->exposed_s);
     json_number(json, "input_wait_s", one->input_s);
+    json_int(json, "state_bytes", one->state_bytes);
+    json_int(json, "work_bytes", one->work_bytes);
     json_open(json, "units", '[');
     for (int k = 0; k < r->unit_count; k++)
         print_unit(json, &one->units[k]);
@@ -118,6 +123,7 @@ static void print_point(struct json *json, const struct scaling *s, int index)
     json_number(json, "hidden_s", sums.hidden_s);
     json_number(json, "bytes_sent", sums.bytes_sent);
     json_number(json, "messages", sums.messages);
+    json_number(json, "state_bytes", sums.state_bytes);
     json_number(json, "input_wait_s", sums.input_s);
     json_open(json, "losses", '[');
     for (int64_t k = 0; k < r->steps; k++)
@@ -140,6 +146,8 @@ void scaling_print_json(const struct scaling *s)
     json_int(&json, "seed", (int64_t)s->seed);
     json_text(&json, "backend", s->backend);
     json_text(&json, "algorithm", s->algorithm);
+    json_text(&json, "tables", s->tables);
+    json_text(&json, "moments", s->moments);
     json_int(&json, "cpus", s->cpus);
     json_open(&json, "points", '[');
     for (int k = 0; k < s->count; k++)

@@ -12,6 +12,8 @@ struct scaling {
     bool strong;
     uint64_t seed;
     const char *backend, *algorithm; /* algorithm NULL: by size */
+    const char *tables;              /* "whole" or "split" */
+    const char *moments;             /* "whole" or "split" */
     int cpus;                        /* of all ranks together; 0: not known */
     const struct scale_result *points;
     int count;
@@ -22,6 +24,7 @@ struct scale_sums {
     double communication_s, exposed_s, input_s;
     double hidden_s;             /* of the communication, no step stood still */
     double bytes_sent, messages; /* of the busiest rank */
+    double state_bytes;          /* of the rank that has most */
 };
 struct scale_sums scale_sums_of(const struct scale_result *result);
 

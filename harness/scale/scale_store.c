@@ -9,7 +9,6 @@
 
 #include "base/numbers/stats.h"
 #include "base/text/utc.h"
-#include "engine/graph/op_list.h"
 #include "harness/machine/environment.h"
 #include "harness/suite/plan.h"
 #include "results/store.h"
@@ -77,6 +76,7 @@ static void add_whole(struct rows *rows, const struct scaling *s, int index)
     add(rows, -1, "hidden_s", "s", sums.hidden_s, BETTER_HIGHER)->formula =
         "communication_s - exposed_s";
     add(rows, -1, "sent_bytes", "B", sums.bytes_sent, BETTER_LOWER)->source = "model";
+    add(rows, -1, "state_bytes", "B", sums.state_bytes, BETTER_LOWER)->source = "model";
     add(rows, -1, "messages", "1", sums.messages, BETTER_LOWER)->source = "model";
     add(rows, -1, "input_wait_s", "s", sums.input_s, BETTER_LOWER)->formula =
         "steps stood still for samples; mean over ranks and steps";
@@ -113,7 +113,7 @@ static enum status make_ops(const struct scaling *s, const struct scale_result *
         const struct scale_unit *unit = &r->by_rank[k / r->unit_count].units[k % r->unit_count];
         ops[k].name =
             arena_printf(arena, "unit %d of rank %d", k % r->unit_count, k / r->unit_count);
-        ops[k].kind = op_all_reduce.name;
+        ops[k].kind = unit->operation;
         ops[k].shape = arena_printf(arena, "[%lld]", (long long)(unit->bytes / 4));
         ops[k].kernel = unit->algorithm;
         ops[k].provider = s->backend;
@@ -151,8 +151,11 @@ static enum status make_point(const struct scaling *s, const struct scale_result
     const struct workload *w = workload_of(s->workload);
     const char *colon = strchr(s->workload, ':');
     const char *how = s->strong ? "strong" : "weak";
+    const char *tables = strcmp(s->tables, "whole") ? " tables=split" : "";
+    const char *moments = strcmp(s->moments, "whole") ? " moments=split" : "";
     char *params =
-        arena_printf(arena, "%s%sranks=%d", colon ? colon + 1 : "", colon ? "," : "", r->ranks);
+        arena_printf(arena, "%s%sranks=%d%s%s", colon ? colon + 1 : "", colon ? "," : "", r->ranks,
+                     *tables ? ",tables=split" : "", *moments ? ",moments=split" : "");
     char *key = arena_alloc(arena, 17);
     if (!params || !key || !w)
         return FAIL_NO_MEMORY(err);
@@ -172,9 +175,9 @@ static enum status make_point(const struct scaling *s, const struct scale_result
         arena_printf(arena,
                      "workload=%s params=%s mode=training device=cpu precision=f32 batch=%lld "
                      "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
-                     "backend=%s algorithm=%s",
+                     "backend=%s algorithm=%s%s%s",
                      w->name, params, (long long)r->batch, r->threads, how, s->backend,
-                     s->algorithm ? s->algorithm : "");
+                     s->algorithm ? s->algorithm : "", tables, moments);
     if (!out->canonical)
         return FAIL_NO_MEMORY(err);
     plan_id(out->canonical, key);
@@ -210,8 +213,10 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
     record->reproduce = arena_printf(
-        arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld", s->workload,
-        r->ranks, (long long)(r->batch / r->ranks), r->threads, (long long)r->steps);
+        arena,
+        "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld --tables %s --moments %s",
+        s->workload, r->ranks, (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
+        s->tables, s->moments);
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);
     TRY(make_point(s, r, arena, &record->point, err));
