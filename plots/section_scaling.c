@@ -24,15 +24,16 @@ static void put_point(struct page *page, const struct grid *g, int64_t row)
     page_number(page, "Exposed", exposed, ranks > 1 ? text_time(exposed).s : "\xe2\x80\x93");
     page_number(page, "Sent", grid_number(g, row, "sent"),
                 ranks > 1 ? text_scaled(grid_number(g, row, "sent"), "B").s : "\xe2\x80\x93");
+    page_number(page, "Kept", grid_number(g, row, "kept"),
+                text_scaled(grid_number(g, row, "kept"), "B").s);
     page_cell(page, "", grid_number(g, row, "valid") != 0 ? "" : "not valid: ranks share CPUs");
     page_raw(page, "</tr>\n");
 }
 
 enum status section_scaling(struct page *page, struct error *err)
 {
-    static const char *const titles[] = {"Training",   "#Ranks",    "#Step",
-                                         "#Samples/s", "#Of ideal", "#Moving",
-                                         "#Exposed",   "#Sent",     ""};
+    static const char *const titles[] = {"Training", "#Ranks",   "#Step", "#Samples/s", "#Of ideal",
+                                         "#Moving",  "#Exposed", "#Sent", "#Kept",      ""};
     struct grid grid;
     struct query_value run = {.name = "run", .number = (double)page->run};
     TRY(query_view(page->store, "report_scaling", &run, 1, &grid, err));

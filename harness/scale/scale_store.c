@@ -145,14 +145,19 @@ static enum status make_samples(const struct scale_result *r, struct arena *aren
     return STATUS_OK;
 }
 
+static bool is_split(const char *how)
+{
+    return strcmp(how, "split") == 0;
+}
+
 static enum status make_point(const struct scaling *s, const struct scale_result *r,
                               struct arena *arena, struct point_record *out, struct error *err)
 {
     const struct workload *w = workload_of(s->workload);
     const char *colon = strchr(s->workload, ':');
     const char *how = s->strong ? "strong" : "weak";
-    const char *tables = strcmp(s->tables, "whole") ? " tables=split" : "";
-    const char *moments = strcmp(s->moments, "whole") ? " moments=split" : "";
+    const char *tables = is_split(s->tables) ? " tables=split" : "";
+    const char *moments = is_split(s->moments) ? " moments=split" : "";
     char *params =
         arena_printf(arena, "%s%sranks=%d%s%s", colon ? colon + 1 : "", colon ? "," : "", r->ranks,
                      *tables ? ",tables=split" : "", *moments ? ",moments=split" : "");
@@ -212,11 +217,11 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
     record->metric_count = rows.count;
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
-    record->reproduce = arena_printf(
-        arena,
-        "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld --tables %s --moments %s",
-        s->workload, r->ranks, (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
-        s->tables, s->moments);
+    record->reproduce =
+        arena_printf(arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld%s%s",
+                     s->workload, r->ranks, (long long)(r->batch / r->ranks), r->threads,
+                     (long long)r->steps, is_split(s->tables) ? " --tables split" : "",
+                     is_split(s->moments) ? " --moments split" : "");
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);
     TRY(make_point(s, r, arena, &record->point, err));

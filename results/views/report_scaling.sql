@@ -13,7 +13,9 @@ WITH latest AS (
 ),
 scaled AS (
     SELECT l.*, n.value AS ranks, t.value AS throughput, s.value AS time_s, e.value AS exposed_s,
-           c.value AS communication_s, b.value AS sent_bytes,
+           c.value AS communication_s, b.value AS sent_bytes, k.value AS state_bytes,
+           iif(l.canonical LIKE '% tables=split%', ', tables split', '')
+           || iif(l.canonical LIKE '% moments=split%', ', moments split', '') AS strategy,
            l.workload || iif(l.strong, ' strong b' || l.batch,
                              ' b' || CAST(l.batch / n.value AS INTEGER)) || ' t' || l.threads
            || substr(l.canonical, instr(l.canonical, ' backend=')) AS series
@@ -24,15 +26,17 @@ scaled AS (
     LEFT JOIN metric AS e ON e.result = l.result AND e.op IS NULL AND e.name = 'exposed_s'
     LEFT JOIN metric AS c ON c.result = l.result AND c.op IS NULL AND c.name = 'communication_s'
     LEFT JOIN metric AS b ON b.result = l.result AND b.op IS NULL AND b.name = 'sent_bytes'
+    LEFT JOIN metric AS k ON k.result = l.result AND k.op IS NULL AND k.name = 'state_bytes'
     WHERE l.age = 1
 ),
 based AS (
     SELECT *, first_value(throughput / ranks) OVER (PARTITION BY series ORDER BY ranks) AS one
     FROM scaled
 )
-SELECT result, series, substr(series, 1, instr(series, ' backend=') - 1) AS label, ranks, batch,
+SELECT result, series, substr(series, 1, instr(series, ' backend=') - 1) || strategy AS label,
+       ranks, batch,
        threads, time_s AS "step [s]", throughput AS "throughput [1/s]", throughput / one AS worth,
        throughput / one / ranks AS efficiency, communication_s AS "communication [s]",
-       exposed_s AS "exposed [s]", sent_bytes AS "sent [B]", valid
+       exposed_s AS "exposed [s]", sent_bytes AS "sent [B]", state_bytes AS "kept [B]", valid
 FROM based
 ORDER BY series, ranks

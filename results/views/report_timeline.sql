@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Units of gradients in the last step of a result between ranks: when each was ready, under way and
+-- Exchanges in the last step of a result between ranks, units of gradients and all others: when each was ready, under way and
 -- done, seconds after the step began on its rank; rank by rank.
 -- :result
 SELECT o.idx AS unit, k.value AS rank, a.value AS "ready [s]", b.value AS "started [s]",

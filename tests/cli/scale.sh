@@ -4,32 +4,7 @@
 # parts: same said kills mpi
 . tests/lib/tap.sh
 . tests/lib/processes.sh
-quick="-t 1 --no-tune"
-
-near() { # two checkpoints
-    run ridge checkpoint diff "$1" "$2" --json
-    holds '(.tensors | length > 0) and all(.tensors[]; .largest <= 1e-6 or .relative <= 1e-6)'
-}
-
-# N ranks of batch b make the steps of one rank of batch N b. What is left is rounding: sums in
-# another order, which Adam turns into steps of some 1e-7 where a gradient is not far from 0.
-same_as_one() { # workload, ranks, batch of each, options of scale
-    spec=$1 ranks=$2 batch=$3
-    shift 3
-    # shellcheck disable=SC2086
-    run ridge train "$spec" $quick --tiny --batch $((ranks * batch)) --steps 10 --seed 5 \
-        --save "$tap_dir/one" --json
-    exits 0
-    jq .losses "$output" >"$tap_dir/losses"
-    # shellcheck disable=SC2086
-    run ridge scale "$spec" $quick --tiny --ranks "$ranks" --batch "$batch" --steps 10 \
-        --seed 5 "$@" --save "$tap_dir/many" --json
-    exits 0
-    holds ".points | length == 1 and .[0].ranks == $ranks and .[0].batch == $((ranks * batch))"
-    holds ".points[0].losses as \$many | $(cat "$tap_dir/losses") as \$one |
-        [\$many, \$one] | transpose | all(.[]; ((.[0] - .[1]) | fabs) <= 1e-5 * (1 + .[1]))"
-    near "$tap_dir/one" "$tap_dir/many"
-}
+. tests/lib/ranks.sh
 
 if [ "$1" = same ]; then
     same_as_one ncf 4 16

@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Ranks that have parts of embedding tables or of an optimiser's state learn what one rank would,
+# and need less memory for it.
+# parts: tables moments said mpi
+. tests/lib/tap.sh
+. tests/lib/ranks.sh
+
+if [ "$1" = tables ]; then
+    same_as_one ncf:embedding=gather 4 16 --tables split
+    same_as_one ncf:embedding=gather 5 8 --tables split --no-overlap # 16 columns, 4 of each: one has none
+    same_as_one wide_deep 3 16 --tables split
+    same_as_one wide_deep 5 8 --tables split --moments split
+    same_as_one din 2 16 --tables split --sync-batch-norm # with a clipped norm
+
+    # Its loss divides by how many steps of a history count, on each rank: many are not one, but with
+    # split tables they are what they are with whole ones. The attention's gradients are near 0, and
+    # Adam makes steps of what is left of their roundings.
+    for how in whole split; do
+        # shellcheck disable=SC2086
+        run ridge scale dien $quick --tiny -n 3 --batch 4 --steps 10 --seed 5 --tables $how \
+            --save "$tap_dir/$how" --json
+        exits 0
+        jq '.points[0].losses' "$output" >"$tap_dir/$how.losses"
+    done
+    holds ".points[0].losses as \$many | $(cat "$tap_dir/whole.losses") as \$one |
+        [\$many, \$one] | transpose | all(.[]; ((.[0] - .[1]) | fabs) <= 1e-5)"
+    run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/split" --json
+    holds '[.tensors[] | select(.name | test("_att") | not)] |
+        length > 90 and all(.[]; .largest <= 1e-6 or .relative <= 1e-6)'
+fi
+
+if [ "$1" = moments ]; then
+    same_as_one ncf 4 16 --moments split
+    same_as_one ncf 5 7 --moments split --unit 2000
+    same_as_one wide_deep 2 16 --moments split --algorithm tree
+    same_as_one bert_base 2 4 --moments split # with a clipped norm, decay and dropout
+    same_as_one din 3 8 --moments split --sync-batch-norm --no-overlap
+fi
+
+kept() { # the memory of all that outlives a step, with these options
+    # shellcheck disable=SC2086
+    run ridge scale ncf:embedding=gather $quick --tiny --ranks 4 --batch 16 --steps 2 "$@" --json
+    exits 0
+    kept=$(jq '.points[0].state_bytes' "$output")
+}
+
+if [ "$1" = said ]; then
+    # Four tables of 16 columns, and two moments of each weight by Adam: tables of a quarter of
+    # the columns take a quarter of the memory with their moments, split moments a quarter by
+    # themselves. A part is rounded up to whole elements.
+    kept
+    whole=$kept
+    kept --moments split
+    check "weights stay, two moments of three are a quarter" [ $((kept * 2)) -ge "$whole" ]
+    check "and no more than that" [ $((kept * 100)) -le $((whole * 52)) ]
+    holds '.moments == "split" and .tables == "whole"'
+    holds '[.points[0].by_rank[0].units[].operation] | unique == ["AllGather", "AllReduce", "ReduceScatter"]'
+    holds 'all(.points[0].by_rank[]; .state_bytes > 0 and .work_bytes > 0)'
+    parts=$kept
+    kept --tables split
+    holds '[.points[0].by_rank[0].units[].operation] | unique == ["AllGather", "AllReduce", "AllToAll"]'
+    tables=$kept
+    kept --tables split --moments split
+    check "both take less than either" [ "$kept" -lt "$tables" ]
+    check "both take less than split moments" [ "$kept" -lt "$parts" ]
+
+    # A checkpoint is that of one rank, whoever had which part.
+    # shellcheck disable=SC2086
+    run ridge scale ncf:embedding=gather $quick --tiny -n 3 --batch 8 --steps 6 --tables split \
+        --moments split --save "$tap_dir/six"
+    exits 0
+    for how in "-n 2 --batch 12 --tables split" "-n 4 --batch 6 --moments split" \
+        "-n 1 --batch 24 --tables split --moments split"; do
+        # shellcheck disable=SC2086
+        run ridge scale ncf:embedding=gather $quick --tiny $how --steps 12 \
+            --resume "$tap_dir/six" --save "$tap_dir/parts"
+        exits 0
+        # shellcheck disable=SC2086
+        run ridge train ncf:embedding=gather $quick --tiny --batch 24 --steps 12 \
+            --resume "$tap_dir/six" --save "$tap_dir/twelve"
+        exits 0
+        near "$tap_dir/twelve" "$tap_dir/parts"
+    done
+
+    # In the database points of different strategies are different ones.
+    db=$tap_dir/parts.db
+    for how in "" "--tables split" "--moments split"; do
+        # shellcheck disable=SC2086
+        run ridge scale wide_deep $quick --tiny -n 2 --batch 16 --steps 4 $how --db "$db"
+        exits 0
+    done
+    prints 'MB kept'
+    check "three points" [ "$(sqlite3 "$db" 'SELECT count(*) FROM point')" = 3 ]
+    check "their exchanges have names" [ "$(sqlite3 "$db" \
+        'SELECT group_concat(kind) FROM (SELECT DISTINCT kind FROM op ORDER BY kind)')" = \
+        AllGather,AllReduce,AllToAll,ReduceScatter ]
+    run ridge report --db "$db" -o "$tap_dir/report"
+    exits 0
+    check "the page names the strategy" grep -q 'wide_deep b16 t1, tables split' \
+        "$tap_dir/report/index.html"
+
+    run ridge scale ncf --tiny -n 2 --no-tune --tables split
+    exits 5
+    complains 'no embedding table of at least 2 columns'
+    run ridge scale mask_rcnn --tiny -n 2 --no-tune --moments split
+    exits 5
+    complains 'clips each gradient'
+    run ridge scale ncf --tables rows
+    exits 2
+    complains 'take whole or split'
+fi
+
+under_mpi() { # name, words that start three ranks
+    name=$1
+    shift
+    [ -e "${RIDGE_BUILD:-build/release}/plugins/collective/$name.so" ] || return
+    command -v "$1" >/dev/null || return
+    met=1
+    # shellcheck disable=SC2086
+    run "$@" "$RIDGE" scale wide_deep $quick --tiny --batch 16 --steps 10 --seed 5 --tables split \
+        --moments split --save "$tap_dir/$name"
+    exits 0
+    near "$tap_dir/one" "$tap_dir/$name"
+}
+
+if [ "$1" = mpi ]; then
+    met=0
+    # shellcheck disable=SC2086
+    run ridge train wide_deep $quick --tiny --batch 48 --steps 10 --seed 5 --save "$tap_dir/one"
+    exits 0
+    under_mpi openmpi mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
+        --mca mpi_yield_when_idle 1 -n 3
+    under_mpi mpich mpirun.mpich -n 3
+    if [ $met = 0 ]; then
+        echo "neither Open MPI nor MPICH is here, or was when this was built"
+        exit 77
+    fi
+fi
+
+finish

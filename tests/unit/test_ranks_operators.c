@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Operators between ranks, as executables of several processes run them: exact results, their
+ * gradients, and what stands untouched while it is on its way. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/comm_thread.h"
+#include "collective/communicator.h"
+#include "collective/local_ranks.h"
+#include "engine/compile/compile.h"
+#include "engine/graph/op_list.h"
+#include "engine/ops/family/gradient.h"
+#include "engine/train/autodiff.h"
+#include "tests/lib/unit.h"
+
+enum { RANKS_MOST = 9, WIDTH = 7, RUNS = 5 };
+
+/* Small whole numbers: every sum of them is exact. */
+static float number_of(int rank, int64_t element, int run)
+{
+    return (float)((rank * 31 + element * 7 + run * 13) % 61 - 30);
+}
+
+struct job {
+    const struct op *op;
+    int64_t rows; /* of each rank's input */
+    bool threaded;
+};
+
+/* What element e of rank `rank` should be, from what all ranks have. of: the number that rank r has
+ * in its element e. */
+typedef float number_fn(int rank, int64_t element, int run);
+
+static double wanted(const struct op *op, number_fn *of, int ranks, int rank, int64_t count,
+                     int64_t e, int run)
+{
+    double sum = 0;
+    if (op == &op_all_gather)
+        return (double)of((int)(e / count), e % count, run);
+    if (op == &op_broadcast)
+        return (double)of(ranks - 1, e, run);
+    if (op == &op_all_to_all)
+        return (double)of((int)(e / (count / ranks)), rank * (count / ranks) + e % (count / ranks),
+                          run);
+    int64_t shift = op == &op_reduce_scatter ? rank * (count / ranks) : 0;
+    for (int r = 0; r < ranks; r++)
+        sum += (double)of(r, shift + e, run);
+    return sum;
+}
+
+/* The weight of element e of the result in the loss of a rank: the gradient that comes back. */
+static float weight_of(int rank, int64_t element, int run)
+{
+    (void)run;
+    return (float)((rank * 5 + element * 3) % 11 - 5);
+}
+
+/* The operator that gradients take. */
+static const struct op *back(const struct op *op)
+{
+    return op == &op_all_gather       ? &op_reduce_scatter
+           : op == &op_reduce_scatter ? &op_all_gather
+           : op == &op_broadcast      ? &op_all_reduce
+                                      : op;
+}
+
+/* x, the result of the operator, and the gradient by x of the sum of result times weights, twice
+ * over so that several are on their way at once. */
+static struct graph *make_graph(const struct job *job, int ranks, int rank)
+{
+    struct error err = {0};
+    struct graph *g = graph_new("between");
+    struct fill none = {.kind = FILL_CONST};
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(job->rows, WIDTH), none), grown, gradient;
+    struct attr attrs[] = {attr_int("ranks", ranks), attr_int("root", ranks - 1),
+                           attr_int("rank", rank)};
+    int attr_count = job->op == &op_broadcast ? 3 : 1;
+    int y = graph_node(g, job->op->name, NULL, INPUTS(x), attr_count, attrs);
+    int twice = graph_node(g, job->op->name, NULL, INPUTS(make_add(g, x, x)), attr_count, attrs);
+    int w = graph_input(g, "w", DTYPE_F32, gradient_shape(g, y), none);
+    int loss = make_mul(g, y, w);
+    int64_t axes[] = {0, 1};
+    loss = make_sum(g, loss, 2, axes, false);
+    graph_output(g, y);
+    grown = make_sub(g, twice, y);
+    graph_output(g, grown);
+    graph_output(g, loss);
+    assert_int_equal(autodiff(g, loss, NONE, 1, &x, &gradient, &err), STATUS_OK);
+    graph_output(g, gradient);
+    graph_compact(g);
+    return g;
+}
+
+static enum status compare(const struct exe *exe, int output, const char *what, double expected,
+                           int64_t e, struct error *err)
+{
+    double got = (double)((const float *)exe_output(exe, output))[e];
+    if (got == expected)
+        return STATUS_OK;
+    return FAIL(err, STATUS_INVALID, "%s, element %lld: %g instead of %g", what, (long long)e, got,
+                expected);
+}
+
+static enum status check(const struct job *job, const struct exe *exe, const struct comm *comm,
+                         int run, struct error *err)
+{
+    const struct graph *g = exe_graph(exe);
+    int64_t count = job->rows * WIDTH;
+    int64_t result = shape_count(&g->values[g->outputs[0]].shape);
+    for (int64_t e = 0; e < result; e++) {
+        double y = wanted(job->op, number_of, comm->ranks, comm->rank, count, e, run);
+        TRY(compare(exe, 0, "result", y, e, err));
+        TRY(compare(exe, 1, "another on its way", y, e, err));
+    }
+    bool read = job->op != &op_broadcast || comm->rank == comm->ranks - 1;
+    for (int64_t e = 0; e < count; e++) {
+        double dx =
+            wanted(back(job->op), weight_of, comm->ranks, comm->rank, result, e, run) * read;
+        TRY(compare(exe, 3, "gradient", dx, e, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status run_exe(const struct job *job, struct comm *comm, struct error *err)
+{
+    struct exe_options options = {.threads = 1, .no_tune = true, .comm = comm};
+    struct graph *g = make_graph(job, comm->ranks, comm->rank);
+    struct exe *exe = NULL;
+    enum status status = exe_new(g, &options, &exe, err);
+    for (int run = 0; run < RUNS && status == STATUS_OK; run++) {
+        float *x = exe_input(exe, 0), *w = exe_input(exe, 1);
+        int64_t weights = shape_count(&g->values[g->inputs[1]].shape);
+        for (int64_t e = 0; e < job->rows * WIDTH; e++)
+            x[e] = number_of(comm->rank, e, run);
+        for (int64_t e = 0; e < weights; e++)
+            w[e] = weight_of(comm->rank, e, run);
+        exe_run(exe);
+        status = exe_status(exe, err);
+        if (status == STATUS_OK)
+            status = check(job, exe, comm, run, err);
+    }
+    exe_free(exe);
+    graph_free(g);
+    return status;
+}
+
+static enum status one_rank(void *context, struct group *group, int rank, struct error *err)
+{
+    const struct job *job = context;
+    struct communicator_options options = {.algorithm = NULL};
+    struct comm base, thread = {0};
+    TRY(communicator_open(backend_find("shm"), group, rank, &options, &base, err));
+    enum status status = STATUS_OK;
+    if (job->threaded)
+        status = comm_thread_open(&base, &thread, err);
+    if (status == STATUS_OK)
+        status = run_exe(job, job->threaded ? &thread : &base, err);
+    comm_thread_close(&thread);
+    communicator_close(&base);
+    return status;
+}
+
+static void run_job(const struct op *op, int ranks, int64_t rows)
+{
+    struct error err = {0};
+    struct job job = {.op = op, .rows = rows, .threaded = ranks % 2};
+    struct local_ranks run = {.backend = backend_find("shm"),
+                              .ranks = ranks,
+                              .options = {.deadline_ns = 60000000000u},
+                              .body = one_rank,
+                              .context = &job};
+    if (local_ranks_run(&run, &err) != STATUS_OK)
+        fail_msg("%s of %lld rows on %d ranks: %s", op->name, (long long)rows, ranks, err.message);
+}
+
+TEST(results_and_gradients_are_exact)
+{
+    const struct op *ops[] = {&op_all_reduce, &op_all_gather, &op_all_to_all, &op_broadcast,
+                              &op_reduce_scatter};
+    for (int k = 0; k < ARRAY_COUNT(ops); k++)
+        for (int ranks = 2; ranks <= RANKS_MOST; ranks += ranks < 5 ? 1 : 4) {
+            run_job(ops[k], ranks, ranks);
+            run_job(ops[k], ranks, (int64_t)ranks * 40);
+        }
+}
+
+/* A tensor that cannot be cut into equal parts is refused when the graph is made. */
+TEST(what_cannot_be_cut_is_refused)
+{
+    struct error err = {0};
+    struct graph *g = graph_new("ragged");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(7, 2), (struct fill){.kind = FILL_CONST});
+    graph_node(g, op_all_to_all.name, NULL, INPUTS(x), ATTRS(attr_int("ranks", 3)));
+    assert_int_equal(graph_check(g, &err), STATUS_FAILED);
+    assert_non_null(strstr(err.message, "cannot be cut into 3 equal parts"));
+    graph_free(g);
+}
