@@ -55,6 +55,12 @@ static int64_t pads_same(int64_t in, const struct window2d *w, int64_t *after)
     return total / 2;
 }
 
+int image_input(struct graph *g, int64_t batch, int64_t height, int64_t width)
+{
+    return graph_input(g, "image", DTYPE_F32, shape_of(batch, 3, height, width),
+                       (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+}
+
 int layer_conv2d(struct graph *g, int x, const struct conv2d *c)
 {
     int64_t in = dim_of(g, x, 1), k = c->kernel, stride = c->stride ? c->stride : 1;

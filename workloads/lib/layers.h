@@ -14,6 +14,9 @@
  * within seconds. */
 extern const char *const thin_choices[];
 
+/* The input "image" [N, 3, height, width], centred on 0. */
+int image_input(struct graph *g, int64_t batch, int64_t height, int64_t width);
+
 struct conv2d {
     const char *name;
     int64_t out;    /* channels */

@@ -113,8 +113,7 @@ static int logits_of_image(struct graph *g, const struct workload_config *config
     int64_t filters = config_int(config, "filters"), units = config_int(config, "units");
     if (!multiple_of(g, "width", width, 4))
         return NONE;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(n, 3, HEIGHT, width),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, n, HEIGHT, width);
     x = graph_node(g, "Div", "scale", INPUTS(x, graph_const_f32(g, 255)), NO_ATTRS);
     x = convolutions(g, x, filters);
     x = reshape(g, x, 3, (const int64_t[]){n, 8 * filters, steps});

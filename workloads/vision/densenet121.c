@@ -34,8 +34,7 @@ static int network(struct graph *g, const struct workload_config *config)
         return NONE;
     static const int layers[] = {6, 12, 24, 16};
     static const int64_t transition_out[] = {128, 256, 512};
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, size, size);
     x = conv2d(g, x, .name = "conv1", .out = 64, .kernel = 7, .stride = 2, .pad = 3);
     x = bn_relu(g, x, "conv1.bn", epsilon);
     x = max_pool(g, x, (struct window2d){3, 2, 1, 1, 1, 1});
@@ -51,9 +50,7 @@ static int network(struct graph *g, const struct workload_config *config)
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    int x = network(g, config);
-    graph_rename(g, x, "logits");
-    graph_output(g, x);
+    classes_answer(g, network(g, config));
 }
 
 static void build_loss(struct graph *g, const struct workload_config *config)
@@ -66,11 +63,7 @@ static const struct recipe recipe = CLASSES_RECIPE(0.001);
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = classes_fill,
-    .quality = &quality_accuracy,
-    .answers = "logits",
-    .targets = "label",
-    .lesson = CLASSES_LESSON,
+    CLASSES_LESSON,
     .tiny = "image=32,classes=4",
     .tiny_batch = 8,
     .tiny_rate = 0.001,

@@ -44,8 +44,7 @@ static int network(struct graph *g, const struct workload_config *config)
     int64_t size = config_int(config, "image");
     if (!at_least(g, "image", size, 37)) /* else the third transition has no two rows left */
         return NONE;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, size, size);
     x = halve_by_average(g, conv_bn_relu(g, x, &conv1));
     for (int b = 0, before = 0; b < ARRAY_COUNT(layers); b++) {
         before += layers[b];
@@ -59,9 +58,7 @@ static int network(struct graph *g, const struct workload_config *config)
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    int x = network(g, config);
-    graph_rename(g, x, "logits");
-    graph_output(g, x);
+    classes_answer(g, network(g, config));
 }
 
 static void build_loss(struct graph *g, const struct workload_config *config)
@@ -74,11 +71,7 @@ static const struct recipe recipe = CLASSES_RECIPE(0.001);
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = classes_fill,
-    .quality = &quality_accuracy,
-    .answers = "logits",
-    .targets = "label",
-    .lesson = CLASSES_LESSON,
+    CLASSES_LESSON,
     .tiny = "image=40,classes=4",
     .tiny_batch = 16,
     .tiny_rate = 0.002,

@@ -183,8 +183,7 @@ static bool first_stage(struct graph *g, const struct workload_config *config, s
     if (!regions_fit(g, config, NULL) ||
         !at_least(g, "proposals", net->size.proposals, (DETECTIONS + CLASSES - 1) / CLASSES))
         return false;
-    int image = graph_input(g, "image", DTYPE_F32, shape_of(net->images, 3, height, width),
-                            (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int image = image_input(g, net->images, height, width);
     net->map =
         net->is_zf ? zf(g, image, net->thin) : vgg16_stages(g, image, 5, VGG_FIRST / net->thin);
     net->rpn = propose_net(g, net->map);
@@ -352,11 +351,7 @@ static const struct recipe recipe = {
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = scenes_fill,
-    .quality = &quality_map,
-    .answers = "detections",
-    .targets = "objects",
-    .lesson = SCENES_LESSON,
+    SCENES_LESSON,
     .tiny = "height=128,width=128,scale=2,thin=8,proposals=50",
     .tiny_batch = 2,
     .tiny_rate = 0.002,

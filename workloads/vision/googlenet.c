@@ -85,8 +85,7 @@ static int network(struct graph *g, const struct workload_config *config)
     int64_t size = config_int(config, "image");
     if (!at_least(g, "image", size, 32))
         return NONE;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, size, size);
     x = stem(g, x, bvlc);
     for (int m = 0; m < ARRAY_COUNT(modules); m++) {
         x = inception(g, x, &modules[m]);
@@ -116,11 +115,7 @@ static const struct recipe recipe = CLASSES_RECIPE(0.04);
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = classes_fill,
-    .quality = &quality_accuracy,
-    .answers = "logits",
-    .targets = "label",
-    .lesson = CLASSES_LESSON,
+    CLASSES_LESSON,
     .tiny = "image=32,classes=4",
     .tiny_batch = 8,
     .tiny_rate = 0.01,

@@ -213,8 +213,7 @@ static bool first_stage(struct graph *g, const struct workload_config *config, s
     if (!regions_fit(g, config, "detections") || !multiple_of(g, "image", net->size, 64) ||
         !at_most(g, "detections", most, keep * CLASSES))
         return false;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(net->images, 3, net->size, net->size),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, net->images, net->size, net->size);
     int stage[RESNET_STAGES];
     resnet_taps(g, x, &trunk, stage);
     feature_pyramid(g, stage, 256 / trunk.thin, net->maps);
@@ -395,11 +394,7 @@ static const struct recipe recipe = {
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = scenes_fill,
-    .quality = &quality_map,
-    .answers = "detections",
-    .targets = "objects",
-    .lesson = SCENES_LESSON,
+    SCENES_LESSON,
     .tiny = "image=128,depth=50,thin=8,proposals=50,detections=20",
     .tiny_batch = 1,
     .tiny_rate = 0.01,

@@ -8,9 +8,7 @@ static const int blocks[] = {3, 8, 36, 3};
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    int x = resnet_classifier(g, config, blocks);
-    graph_rename(g, x, "logits");
-    graph_output(g, x);
+    classes_answer(g, resnet_classifier(g, config, blocks));
 }
 
 static void build_loss(struct graph *g, const struct workload_config *config)
@@ -23,11 +21,7 @@ static const struct recipe recipe = CLASSES_RECIPE(0.03125);
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = classes_fill,
-    .quality = &quality_accuracy,
-    .answers = "logits",
-    .targets = "label",
-    .lesson = CLASSES_LESSON,
+    CLASSES_LESSON,
     .tiny = "image=32,classes=4,thin=8",
     .tiny_batch = 16,
     .tiny_rate = 0.003,

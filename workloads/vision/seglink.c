@@ -72,8 +72,7 @@ static struct seglink network(struct graph *g, const struct workload_config *con
                           .height = config_int(config, "height"),
                           .width = config_int(config, "width")};
     int maps[SEGLINK_LAYERS];
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(net.batch, 3, net.height, net.width),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, net.batch, net.height, net.width);
     feature_maps(g, x, config_int(config, "thin"), maps);
     detect(g, maps, &net);
     return net;

@@ -73,8 +73,7 @@ static void maps_of(struct graph *g, const struct workload_config *config, int m
                            .thin = config_int(config, "thin")};
     memcpy(trunk.blocks, b->blocks, sizeof(b->blocks));
     struct conv2d halve = {.kernel = 3, .stride = 2, .pad = 1}, shrink = {.kernel = 3};
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 300, 300),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, 300, 300);
     map[0] = resnet_trunk(g, x, &trunk); /* 38 x 38 */
     for (int k = 0; k < 5; k++) {
         struct conv2d last = k < 3 ? halve : shrink;
@@ -114,11 +113,7 @@ static const struct recipe recipe = {
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = scenes_fill,
-    .quality = &quality_map,
-    .answers = "detections",
-    .targets = "objects",
-    .lesson = SCENES_LESSON,
+    SCENES_LESSON,
     .tiny = "depth=18,thin=8",
     .tiny_batch = 2,
     .tiny_rate = 0.002,

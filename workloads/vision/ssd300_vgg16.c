@@ -46,8 +46,7 @@ static struct ssd trunk(struct graph *g, const struct workload_config *config, i
             net.map[k].most = tensorflow_sides[k + 1];
         }
     net.classes = config_int(config, "classes");
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 300, 300),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, 300, 300);
     if (!at_least(g, "classes", net.classes, 2))
         return net;
     int64_t few = 128 / thin, many = 256 / thin;
@@ -78,11 +77,7 @@ static const struct recipe recipe = SSD_RECIPE(1e-3, 120000, 80000, 100000, 1200
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = scenes_fill,
-    .quality = &quality_map,
-    .answers = "detections",
-    .targets = "objects",
-    .lesson = SCENES_LESSON,
+    SCENES_LESSON,
     .tiny = "thin=16,classes=5",
     .tiny_batch = 4,
     .tiny_rate = 0.002,

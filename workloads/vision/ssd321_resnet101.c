@@ -26,11 +26,7 @@ static const struct recipe recipe = SSD_RECIPE(1e-3, 40000, 20000);
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = scenes_fill,
-    .quality = &quality_map,
-    .answers = "detections",
-    .targets = "objects",
-    .lesson = SCENES_LESSON,
+    SCENES_LESSON,
     .tiny = "thin=16,offsets=centre",
     .tiny_batch = 2,
     .tiny_rate = 0.002,

@@ -35,8 +35,7 @@ static struct ssd maps_of(struct graph *g, const struct workload_config *config,
     ssd_set_offsets(&net, config);
     int stage[RESNET_STAGES];
     int64_t many = 512 / trunk.thin;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 321, 321),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, 321, 321);
     x = resnet_taps(g, x, &trunk, stage);
     struct conv2d conv6 = {"conv6", .out = many / 2, .kernel = 1};
     struct conv2d conv7 = {"conv7", .out = many, .kernel = 3, .stride = 2, .pad = 1};
@@ -65,11 +64,7 @@ static const struct recipe recipe = SSD_RECIPE(1e-3, 120000, 80000, 100000, 1200
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = scenes_fill,
-    .quality = &quality_map,
-    .answers = "detections",
-    .targets = "objects",
-    .lesson = SCENES_LESSON,
+    SCENES_LESSON,
     .tiny = "thin=8,offsets=centre",
     .tiny_batch = 2,
     .tiny_rate = 0.002,

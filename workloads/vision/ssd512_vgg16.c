@@ -29,8 +29,7 @@ static const struct ssd net = {
 static void trunk(struct graph *g, const struct workload_config *config, int map[7])
 {
     int64_t thin = config_int(config, "thin"), few = 128 / thin, many = 256 / thin;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 512, 512),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, 512, 512);
     ssd_vgg_trunk(g, x, thin, map); /* 64 x 64, 32 x 32 */
     map[2] = ssd_extra(g, map[1], 8, many, .out = 2 * many, .kernel = 3, .stride = 2, .pad = 1);
     map[3] = ssd_extra(g, map[2], 9, few, .out = many, .kernel = 3, .stride = 2, .pad = 1);
@@ -58,11 +57,7 @@ static const struct recipe recipe = SSD_RECIPE(1e-3, 120000, 80000, 100000, 1200
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = scenes_fill,
-    .quality = &quality_map,
-    .answers = "detections",
-    .targets = "objects",
-    .lesson = SCENES_LESSON,
+    SCENES_LESSON,
     .tiny = "thin=16",
     .tiny_batch = 2,
     .tiny_rate = 0.002,

@@ -16,8 +16,7 @@ static const struct param params[] = {
 static int network(struct graph *g, const struct workload_config *config)
 {
     int64_t size = config_int(config, "image"), hidden = config_int(config, "hidden");
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, size, size);
     x = vgg16_stages(g, x, 5, VGG_FIRST / config_int(config, "thin"));
     x = flatten(g, vgg16_pool(g, x));
     x = relu(g, dense(g, x, "fc6", hidden));
@@ -27,9 +26,7 @@ static int network(struct graph *g, const struct workload_config *config)
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    int x = network(g, config);
-    graph_rename(g, x, "logits");
-    graph_output(g, x);
+    classes_answer(g, network(g, config));
 }
 
 static void build_loss(struct graph *g, const struct workload_config *config)
@@ -42,11 +39,7 @@ static const struct recipe recipe = CLASSES_RECIPE(0.02);
 static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
-    .fill = classes_fill,
-    .quality = &quality_accuracy,
-    .answers = "logits",
-    .targets = "label",
-    .lesson = CLASSES_LESSON,
+    CLASSES_LESSON,
     .tiny = "image=32,classes=4,hidden=64,thin=4",
     .tiny_batch = 16,
     .tiny_rate = 0.003,

@@ -15,7 +15,10 @@
         "classes", "1000", NULL, "that it tells apart"                                             \
     }
 
-#define CLASSES_LESSON "which grating of lines an image shows, wherever the lines lie"
+/* Of struct training: what they learn from, and what they are judged by. */
+#define CLASSES_LESSON                                                                             \
+    .fill = classes_fill, .quality = &quality_accuracy, .answers = "logits", .targets = "label",   \
+    .lesson = "which grating of lines an image shows, wherever the lines lie"
 
 /* As AI Matrix trains all of its classifiers (nvcnn.py): only the first rate is a network's own. */
 #define CLASSES_RECIPE(rate_)                                                                      \
@@ -26,6 +29,8 @@
         .source = "AI Matrix nvcnn.py",                                                            \
     }
 
+/* Logits [N, C] are the output. */
+void classes_answer(struct graph *g, int logits);
 /* The loss of logits [N, C] of the input "image", and what is judged: the outputs. */
 void classes_learn(struct graph *g, int logits);
 void classes_fill(const struct batch *batch);

@@ -52,8 +52,7 @@ void dssd_trunk(struct graph *g, const struct workload_config *config, int maps[
                            .last_dilation = 2,
                            .thin = thin};
     int stage[RESNET_STAGES];
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, 321, 321),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, 321, 321);
     maps[1] = resnet_taps(g, x, &trunk, stage);
     maps[0] = stage[1];
     maps[2] = residual(g, maps[1], "res6", 2, 2, thin);

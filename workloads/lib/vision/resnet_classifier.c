@@ -26,8 +26,7 @@ int resnet_classifier(struct graph *g, const struct workload_config *config, con
                          .thin = config_int(config, "thin")};
     memcpy(net.blocks, blocks, sizeof(net.blocks));
     net.epsilon = net.stride_in_3x3 ? 1e-5 : 1e-4;
-    int x = graph_input(g, "image", DTYPE_F32, shape_of(config->batch, 3, size, size),
-                        (struct fill){.kind = FILL_IMAGE, .a = 0, .b = 0.6});
+    int x = image_input(g, config->batch, size, size);
     x = resnet_trunk(g, x, &net);
     x = flatten(g, global_average_pool(g, x));
     return dense(g, x, "fc", config_int(config, "classes"));

@@ -12,15 +12,18 @@
  * there is none. */
 enum { SCENE_OBJECTS = 8, SCENE_NUMBERS = 5 };
 
-#define SCENES_LESSON "where objects lie in a scene, and which shape and colour they have"
+/* Of struct training: what detectors learn from, and what they are judged by. */
+#define SCENES_LESSON                                                                              \
+    .fill = scenes_fill, .quality = &quality_map, .answers = "detections", .targets = "objects",   \
+    .lesson = "where objects lie in a scene, and which shape and colour they have"
 
 /* The input "objects" [N, SCENE_OBJECTS, SCENE_NUMBERS]; classes: with the background. */
 int scenes_objects(struct graph *g, int64_t batch, int64_t classes);
-/* Inputs "image" [N, 3, H, W], "objects" and, where a network has it, "masks". */
 /* The input "masks" [N, SCENE_OBJECTS, SCENE_MASK, SCENE_MASK]: 1 where the object is in its box,
  * of which the middles of the corner elements are the corners, else 0. */
 enum { SCENE_MASK = 56 };
 int scenes_masks(struct graph *g, int64_t batch);
+/* Inputs "image" [N, 3, H, W], "objects" and, where a network has it, "masks". */
 void scenes_fill(const struct batch *batch);
 
 /* Rows [N, R, 6] of class, score and box, which is in a unit of its own, as quality_map wants them.
