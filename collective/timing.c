@@ -368,8 +368,11 @@ static enum status run_forked(struct timed *timed, const struct group_options *o
     timed->results = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (timed->results == MAP_FAILED)
         return FAIL_NO_MEMORY(err);
-    struct local_ranks run = {timed->options->backend, timed->options->ranks, *options, one_rank,
-                              timed};
+    struct local_ranks run = {.backend = timed->options->backend,
+                              .ranks = timed->options->ranks,
+                              .options = *options,
+                              .body = one_rank,
+                              .context = timed};
     enum status status = local_ranks_run(&run, err);
     memcpy(results, timed->results, bytes);
     munmap(timed->results, bytes);

@@ -15,25 +15,27 @@ struct pass_row {
 };
 
 static const struct pass_row rows[] = {
-    {"normalise", pass_normalise, true, false, true},
-    {"absorb_f8", pass_absorb_f8, true, true, false}, /* before constant factors become wide */
+    {.name = "normalise", .run = pass_normalise, .always = true, .early = true},
+    {.name = "absorb_f8",
+     .run = pass_absorb_f8,
+     .always = true,
+     .f8 = true}, /* before constant factors become wide */
     /* Its sums have an operand that repeats rows, which no device's epilogue takes. */
-    {"share_product", pass_share_product, false, false, true, .host = true},
-    {"fold_constants", pass_fold_constants, false, false, false},
-    {"turn_conv_transpose", pass_turn_conv_transpose, false, false, false},
-    {"fold_batch_norm", pass_fold_batch_norm, false, false, false},
-    {"fuse_concat_norm", pass_fuse_concat_norm, false, false, false},
-    {"find_gelu", pass_find_gelu, false, false, true},
-    {"find_layer_norm", pass_find_layer_norm, false, false, true},
-    {"find_attention", pass_find_attention, false, false, false},
-    {"update_rows", pass_update_rows, false, false, false}, /* while sums are Adds */
-    {"fuse_gate", pass_fuse_gate, false, false, false},     /* while ReLUs are nodes */
-    {"fuse_epilogue", pass_fuse_epilogue, false, false, false},
-    {"merge_qkv", pass_merge_qkv, false, false, false},
-    {"absorb_transpose", pass_absorb_transpose, false, false, false}, /* attention's are gone */
-    {"fuse_epilogue again", pass_fuse_epilogue, false, false,
-     false}, /* the merged product's bias */
-    {"fuse_chain", pass_fuse_chain, false, false, false},
+    {.name = "share_product", .run = pass_share_product, .early = true, .host = true},
+    {.name = "fold_constants", .run = pass_fold_constants},
+    {.name = "turn_conv_transpose", .run = pass_turn_conv_transpose},
+    {.name = "fold_batch_norm", .run = pass_fold_batch_norm},
+    {.name = "fuse_concat_norm", .run = pass_fuse_concat_norm},
+    {.name = "find_gelu", .run = pass_find_gelu, .early = true},
+    {.name = "find_layer_norm", .run = pass_find_layer_norm, .early = true},
+    {.name = "find_attention", .run = pass_find_attention},
+    {.name = "update_rows", .run = pass_update_rows}, /* while sums are Adds */
+    {.name = "fuse_gate", .run = pass_fuse_gate},     /* while ReLUs are nodes */
+    {.name = "fuse_epilogue", .run = pass_fuse_epilogue},
+    {.name = "merge_qkv", .run = pass_merge_qkv},
+    {.name = "absorb_transpose", .run = pass_absorb_transpose}, /* attention's are gone */
+    {.name = "fuse_epilogue again", .run = pass_fuse_epilogue}, /* the merged product's bias */
+    {.name = "fuse_chain", .run = pass_fuse_chain},
 };
 
 static enum status end_pass(struct graph *g, const char *name, enum status status,

@@ -147,8 +147,11 @@ static void run_cases(struct many *many, int ranks, enum dtype dtype)
 {
     static struct ranks_case cases[CASES_MAX], same[CASES_MAX];
     int count = cases_for(cases, ranks), first = 0;
-    struct local_ranks run = {
-        backend_find("shm"), ranks, {.deadline_ns = 60000000000u}, run_many, many};
+    struct local_ranks run = {.backend = backend_find("shm"),
+                              .ranks = ranks,
+                              .options = {.deadline_ns = 60000000000u},
+                              .body = run_many,
+                              .context = many};
     struct error err = {0};
     assert_true(count <= CASES_MAX);
     for (int k = 0; k < count; k++)
@@ -216,8 +219,11 @@ TEST(messages_longer_than_rings_one_after_another)
             c.call.dtype = DTYPE_F32;
             c.options = schedule_options_for(ranks);
             struct long_work work = {&c, 3, wrong};
-            struct local_ranks run = {
-                backend_find("shm"), ranks, {.deadline_ns = 60000000000u}, repeat, &work};
+            struct local_ranks run = {.backend = backend_find("shm"),
+                                      .ranks = ranks,
+                                      .options = {.deadline_ns = 60000000000u},
+                                      .body = repeat,
+                                      .context = &work};
             struct error err = {0};
             if (local_ranks_run(&run, &err) != STATUS_OK)
                 fail_msg("%s, %d ranks: %s", algorithm->name, ranks, err.message);
@@ -301,8 +307,11 @@ static void check_trouble(enum trouble trouble, int ranks, int victim,
     t.c = (struct ranks_case){.algorithm = algorithm, .ranks = ranks};
     t.c.call = (struct comm_call){.operation = COMM_ALL_REDUCE, .dtype = DTYPE_F32, .count = 999};
     t.c.options = (struct schedule_options){2, 256, 0};
-    struct local_ranks run = {
-        backend_find("shm"), ranks, {.deadline_ns = deadline_ns}, meet_trouble, &t};
+    struct local_ranks run = {.backend = backend_find("shm"),
+                              .ranks = ranks,
+                              .options = {.deadline_ns = deadline_ns},
+                              .body = meet_trouble,
+                              .context = &t};
     assert_int_equal(local_ranks_run(&run, &err), STATUS_FAILED);
     snprintf(named, sizeof(named), "rank %d ", victim);
     for (int rank = 0; rank < ranks; rank++)
