@@ -39,6 +39,20 @@ static void put_traffic(struct page *page, const struct grid *g, int64_t row)
              text_number(flops / (read + written)).s, text_number(flops / read).s);
 }
 
+/* By how much the steps' FLOPs differ from the graph's, and through which passes. */
+static void put_passes(struct page *page, int64_t row)
+{
+    const struct grid *g = &page->results;
+    double flops = grid_number(g, row, "flops_by_passes");
+    if (!isfinite(flops))
+        return;
+    page_raw(page, "<div><dt>FLOPs that passes added or removed</dt><dd>");
+    if (flops != 0)
+        page_raw(page, "%s: ", text_scaled(flops, "FLOP").s);
+    page_text(page, grid_text(g, row, "passes"));
+    page_raw(page, "</dd></div>\n");
+}
+
 /* What the hardware counted, where it could. */
 static void put_counted(struct page *page, int64_t result)
 {
@@ -71,6 +85,7 @@ static void put_facts(struct page *page, int64_t row)
              text_bytes(grid_number(g, row, "bytes_compulsory")).s,
              text_bytes(grid_number(g, row, "bytes_streamed")).s);
     put_fact(page, "FLOPs of one execution", text_scaled(grid_number(g, row, "flops"), "FLOP").s);
+    put_passes(page, row);
     put_counted(page, (int64_t)grid_number(g, row, "result"));
     if (isfinite(grid_number(g, row, "energy")))
         put_fact(page, "Energy of one execution",
@@ -277,7 +292,7 @@ static enum status put_history(struct page *page, int64_t result, struct error *
     TRY(page_figure(page, "history", result, err));
     if (good < RUNS_TO_JUDGE)
         page_raw(page,
-                 "<p class=\"note\">%lld valid run%s: under %d no change of level can be told "
+                 "<p class=\"note\">%lld valid run%s: under %d no change of level can be distinguished "
                  "from noise.</p>\n",
                  (long long)good, good == 1 ? "" : "s", RUNS_TO_JUDGE);
     return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;

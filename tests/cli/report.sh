@@ -99,6 +99,8 @@ has "over how many" 'Geometric mean over 4 valid points \(n = 4\)'
 check "usual: the three largest losses, largest first" sh -c "
     grep -c '^<li><strong>.*, <a href=\"#s[0-9]*-[0-9]*\">step #' '$html' | grep -qx 3
     grep '^<li><strong>' '$html' | head -1 | grep -q '<a href=\"#r3002\">bert_large</a>, batch 1, <a href=\"#s3002-'"
+has "what passes did to the work" \
+    '<dt>FLOPs that passes added or removed</dt><dd>-2.50 MFLOP: fold_batch_norm -2500000</dd>'
 if drawn; then
     # Roofline, breakdown and spread; a roofline, a curve and two histories for each of five.
     check "usual: all plots inside" test "$(grep -o '<svg ' "$html" | wc -l)" -eq 46

@@ -160,6 +160,7 @@ INSERT INTO metric (result, name, unit, source, better, value, reason, formula, 
   UNION ALL SELECT result, 'latency_p999_s', 's', 'clock', 'lower', CASE WHEN samples >= 1000 THEN t * 1.25 END, CASE WHEN samples < 1000 THEN samples || ' samples, needs 1000' ELSE '' END, '', samples FROM whole, knob
   UNION ALL SELECT result, 'throughput', '1/s', 'clock', 'higher', batch / t, '', 'batch / median time', 0 FROM whole
   UNION ALL SELECT result, 'flops', '1', 'model', 'none', f, '', '', 0 FROM whole
+  UNION ALL SELECT result, 'flops_by_passes', '1', 'model', 'none', -2.5e6, '', 'fold_batch_norm -2500000', 0 FROM whole
   UNION ALL SELECT result, 'macs', '1', 'model', 'none', f / 2, '', '', 0 FROM whole
   UNION ALL SELECT result, 'transcendentals', '1', 'model', 'none', f / 9000, '', '', 0 FROM whole
   UNION ALL SELECT result, 'bytes_compulsory', 'B', 'model', 'lower', b * 0.55, '', '', 0 FROM whole
