@@ -330,9 +330,10 @@ static enum status check_request(const struct graph *g, const struct request *r,
     if (r->input_count < op->inputs_min || (op->inputs_max >= 0 && r->input_count > op->inputs_max))
         return FAIL(err, STATUS_FAILED, "%s takes %d to %d inputs, %d given", op->name,
                     op->inputs_min, op->inputs_max, r->input_count);
-    if (r->output_count < 1 || (op->outputs_max >= 0 && r->output_count > op->outputs_max))
-        return FAIL(err, STATUS_FAILED, "%s gives %d to %d outputs, %d wanted", op->name,
-                    op->outputs_min, op->outputs_max, r->output_count);
+    int outputs_max = op->outputs_max ? op->outputs_max : 1;
+    if (r->output_count < 1 || (outputs_max >= 0 && r->output_count > outputs_max))
+        return FAIL(err, STATUS_FAILED, "%s gives 1 to %d outputs, %d wanted", op->name,
+                    outputs_max, r->output_count);
     for (int k = 0; k < r->input_count; k++) {
         if (r->inputs[k] < NONE || r->inputs[k] >= g->value_count)
             return FAIL(err, STATUS_FAILED, "%s: input %d is not a value of this graph", op->name,

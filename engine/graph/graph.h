@@ -165,7 +165,7 @@ int graph_state(struct graph *g, const char *name, enum dtype dtype, struct shap
                 struct fill fill);
 /* Weight v becomes a state. */
 void graph_make_state(struct graph *g, int v);
-/* What the next execution finds in place of state `before`; becomes an output, behind those that
+/* What the next execution finds in place of state `before`; becomes an output, after those that
  * are no states. A second call replaces the first: of a state that changes twice in an execution
  * the second change reads what the first one left. */
 void graph_state_after(struct graph *g, int before, int after);

@@ -19,7 +19,7 @@
  *
  * Who owns what. Each kernel defines struct kernel_state; its memory belongs to the engine:
  * state_size bytes, 64-byte aligned and cleared before plan (NULL where state_size is 0). plan
- * leaves nothing behind but what it writes there, so a tuner may plan only to ask. What prepare
+ * has no effect but what it writes there, so a tuner may plan only to ask. What prepare
  * allocates it stores in the state at once, for release to find: after prepare, whether it
  * succeeded or failed half-way, the engine calls release once. release may also meet a state that
  * was planned and never prepared. It frees what the state points to, never the state.
@@ -123,7 +123,7 @@ struct kernel {
     void (*pack)(struct kernel_state *state, const struct kernel_args *args);
     void (*launch)(const struct kernel_state *state, const struct kernel_args *args);
     void (*release)(struct kernel_state *state);
-    bool unlike_variants; /* they differ by factors: a first one that is far behind tells nothing of
+    bool unlike_variants; /* they differ by factors: a first one that is much slower says nothing of
                              the others, which are tried all the same */
     bool ranked_variants; /* variant v is the v-th of a list that a library makes for this query,
                              and something else at every other size */

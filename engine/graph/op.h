@@ -161,10 +161,11 @@ struct op_args;
 struct chain;
 
 struct op {
-    const char *name;                                     /* ONNX name: "LayerNormalization" */
-    const char *domain;                                   /* NULL: ONNX; "ridge": ours */
-    int inputs_min, inputs_max, outputs_min, outputs_max; /* *_max -1: any number */
-    const char *const *attrs; /* names it understands, NULL-terminated; NULL: none */
+    const char *name;           /* ONNX name: "LayerNormalization" */
+    const char *domain;         /* NULL: ONNX; "ridge": ours */
+    int inputs_min, inputs_max; /* inputs_max -1: any number */
+    int outputs_max;            /* 0: there is one output; -1: any number from one on */
+    const char *const *attrs;   /* names it understands, NULL-terminated; NULL: none */
     /* Its value on floats: a function of x, whose parameters p and q are the first attributes with
      * these defaults, or of all inputs from the left. FN_COPY: none, or what .expression says. */
     enum function function;
@@ -190,7 +191,7 @@ struct op {
     const struct attr_input *attr_inputs; /* NULL: none */
     bool alias;         /* output 0 is input 0 with another shape: no work when plain */
     bool epilogue;      /* its kernels can apply node->posts: passes fuse into it */
-    bool epilogue_act;  /* only an activation, right behind it */
+    bool epilogue_act;  /* only an activation that follows immediately */
     bool random;        /* not a function of its inputs: never folded */
     bool between_ranks; /* made of the inputs of all ranks (engine/run/comm.h): output i of input i.
                            Outputs lie one after another in one piece of memory, and of AllReduce

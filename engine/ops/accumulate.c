@@ -43,7 +43,6 @@ REGISTER(op, accumulate) = {
     .domain = "ridge",
     .inputs_min = UPDATE_SCALE,
     .inputs_max = -1,
-    .outputs_min = 1,
     .outputs_max = -1,
     .int_inputs = 1u << UPDATE_STEP,
     .update = &rule,

@@ -75,7 +75,6 @@ REGISTER(op, all_reduce) = {
     .between_ranks = true,
     .inputs_min = 1,
     .inputs_max = -1,
-    .outputs_min = 1,
     .outputs_max = -1,
     .attrs = attrs,
     .infer = infer,

@@ -311,7 +311,6 @@ REGISTER(op, attention_decoder) = {
     .inputs_min = DECODER_INPUTS,
     .inputs_max = DECODER_INPUTS,
     .int_inputs = 1u << DECODER_LENGTHS,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

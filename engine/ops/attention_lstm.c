@@ -304,7 +304,6 @@ REGISTER(op, attention_lstm) = {
     .domain = "ridge",
     .inputs_min = ALSTM_C + 1,
     .inputs_max = ALSTM_INPUTS,
-    .outputs_min = 1,
     .outputs_max = ALSTM_OUTPUTS,
     .int_inputs = 1u << ALSTM_LENGTHS,
     .packs = true,

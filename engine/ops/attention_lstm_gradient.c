@@ -270,7 +270,6 @@ REGISTER(op, attention_lstm_gradient) = {
     .domain = "ridge",
     .inputs_min = ALSTM_W + 1,
     .inputs_max = ALSTM_GRADIENT_INPUTS,
-    .outputs_min = 1,
     .outputs_max = ALSTM_BYS,
     .int_inputs = 1u << ALSTM_LENGTHS,
     .packs = true,

@@ -112,7 +112,6 @@ REGISTER(op, augru) = {
     .inputs_min = 3,
     .inputs_max = 7,
     .int_inputs = 1u << RNN_LENGTHS,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

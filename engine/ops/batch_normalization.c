@@ -293,7 +293,6 @@ REGISTER(op, batch_normalization) = {
     .buffers = 1u << 3 | 1u << 4,
     .inputs_min = 5,
     .inputs_max = 5,
-    .outputs_min = 1,
     .outputs_max = 5,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,

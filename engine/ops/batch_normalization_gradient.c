@@ -5,7 +5,7 @@
  *     d bias = sum dy, d scale = sum dy z
  *     dx = scale inverse (dy - d bias / n - z d scale / n)
  * training_mode 0: mean and deviation do not depend on x, so that dx = scale inverse dy.
- * With a sixth input, the bias, a ReLU stands behind the normalisation: dy is the gradient of its
+ * With a sixth input, the bias, a ReLU follows the normalisation: dy is the gradient of its
  * result, and counts where scale z + bias > 0. */
 #include "engine/graph/op.h"
 
@@ -135,7 +135,6 @@ REGISTER(op, batch_normalization_gradient) = {
     .domain = "ridge",
     .inputs_min = 5,
     .inputs_max = 6,
-    .outputs_min = 1,
     .outputs_max = 3,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,

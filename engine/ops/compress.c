@@ -85,7 +85,6 @@ REGISTER(op, compress) = {
     .inputs_min = 2,
     .inputs_max = 2,
     .int_inputs = 1u << 1,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

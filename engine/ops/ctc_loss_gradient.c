@@ -2,7 +2,7 @@
  * CTCLossGradient (ridge): the gradient of CTCLoss by its logits. Inputs are the gradient of the
  * losses [N] and those of CTCLoss. Per step it is the softmax of the logits minus the probability
  * that a path that spells the labels has the symbol in this step (Graves et al. 2006, equation 16);
- * zero behind the end of a sample, and for a sample that no path spells. */
+ * zero after the end of a sample, and for a sample that no path spells. */
 #include <math.h>
 
 #include "engine/ops/family/ctc_paths.h"
@@ -75,8 +75,6 @@ REGISTER(op, ctc_loss_gradient) = {
     .inputs_max = 1 + CTC_INPUTS,
     .int_inputs = 1u << (1 + CTC_LABELS) | 1u << (1 + CTC_LABEL_LENGTHS) |
                   1u << (1 + CTC_INPUT_LENGTHS),
-    .outputs_min = 1,
-    .outputs_max = 1,
     .attrs = attrs,
     .infer = infer,
     .cost = cost,

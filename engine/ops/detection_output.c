@@ -219,7 +219,6 @@ REGISTER(op, detection_output) = {
     .domain = "ridge",
     .inputs_min = 3,
     .inputs_max = 3,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

@@ -68,7 +68,6 @@ REGISTER(op, dropout) = {
     .moves_in_passing = true,
     .inputs_min = 1,
     .inputs_max = 3,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .const_inputs = 1u << 1 | 1u << 2,

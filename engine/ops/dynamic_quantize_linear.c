@@ -53,7 +53,6 @@ REGISTER(op, dynamic_quantize_linear) = {
     .name = "DynamicQuantizeLinear",
     .inputs_min = 1,
     .inputs_max = 1,
-    .outputs_min = 1,
     .outputs_max = 3,
     .infer = infer,
     .cost = cost,

@@ -146,7 +146,6 @@ REGISTER(op, layer_normalization) = {
     .narrow = NARROW_MATH,
     .inputs_min = 2,
     .inputs_max = 3,
-    .outputs_min = 1,
     .outputs_max = 3,
     .attrs = attrs,
     .infer = infer,

@@ -140,7 +140,6 @@ REGISTER(op, layer_normalization_gradient) = {
     .domain = "ridge",
     .inputs_min = 3,
     .inputs_max = 3,
-    .outputs_min = 1,
     .outputs_max = 3,
     .attrs = attrs,
     .infer = infer,

@@ -123,7 +123,6 @@ REGISTER(op, lstm) = {
     .inputs_min = 3,
     .inputs_max = 8,
     .int_inputs = 1u << 4,
-    .outputs_min = 1,
     .outputs_max = 3,
     .attrs = attrs,
     .packs = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * MatMulF8: alpha A B of factors in f8, whose result has the type with ONNX's number `to`; with
- * transB b is a matrix [n, k]. ONNX multiplies f8 only behind a Cast or DequantizeLinear: a pass
+ * transB b is a matrix [n, k]. ONNX multiplies f8 only after a Cast or DequantizeLinear: a pass
  * (engine/compile/passes/absorb_f8.c) makes it of these, files never have it. */
 #include "engine/ops/compute/ref_matmul.h"
 #include "engine/ops/lib/matmul_shape.h"
@@ -58,8 +58,6 @@ REGISTER(op, mat_mul_f8) = {
     .domain = "ridge",
     .inputs_min = 2,
     .inputs_max = 2,
-    .outputs_min = 1,
-    .outputs_max = 1,
     .attrs = attrs,
     .epilogue = true,
     .infer = infer,

@@ -215,7 +215,6 @@ REGISTER(op, match_priors) = {
     .inputs_min = MATCH_INPUTS,
     .inputs_max = MATCH_INPUTS,
     .int_inputs = 1u << MATCH_LABELS,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

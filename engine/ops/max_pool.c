@@ -117,7 +117,6 @@ REGISTER(op, max_pool) = {
     .narrow = NARROW_MATH,
     .inputs_min = 1,
     .inputs_max = 1,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .layout = LAYOUT_RULE_CHANNELS_LAST,

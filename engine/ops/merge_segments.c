@@ -128,7 +128,6 @@ REGISTER(op, merge_segments) = {
     .inputs_min = 2,
     .inputs_max = 2,
     .int_inputs = 1u << LABELS,
-    .outputs_min = 1,
     .outputs_max = 2,
     .infer = infer,
     .reference = reference,

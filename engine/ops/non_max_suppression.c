@@ -179,7 +179,6 @@ REGISTER(op, non_max_suppression) = {
     .name = "NonMaxSuppression",
     .inputs_min = 2,
     .inputs_max = 5,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

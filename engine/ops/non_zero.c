@@ -50,7 +50,6 @@ REGISTER(op, non_zero) = {
     .name = "NonZero",
     .inputs_min = 1,
     .inputs_max = 1,
-    .outputs_min = 1,
     .outputs_max = 2,
     .infer = infer,
     .reference = reference,

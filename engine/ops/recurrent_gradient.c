@@ -65,7 +65,7 @@ static void cost(const struct infer *c, struct cost *cost)
 struct moment {
     const double *a, *u, *h, *before; /* before: LSTM's memory before the step; NULL: zero */
     const double *now;                /* LSTM's memory after it */
-    double *da, *du, *dh, *dc;        /* dh, dc: on entry behind the step, then before it */
+    double *da, *du, *dh, *dc;        /* dh, dc: on entry after the step, then before it */
     double *reset;                    /* gradient by reset h */
     double attention, dattention;
 };
@@ -316,7 +316,6 @@ REGISTER(op, recurrent_gradient) = {
     .inputs_min = 2,
     .inputs_max = RECURRENCE_INPUTS,
     .int_inputs = 1u << RECURRENCE_LENGTHS,
-    .outputs_min = 1,
     .outputs_max = RECURRENCE_OUTPUTS,
     .attrs = attrs,
     .infer = infer,

@@ -75,7 +75,6 @@ REGISTER(op, rnn) = {
     .inputs_min = 3,
     .inputs_max = 6,
     .int_inputs = 1u << 4,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .packs = true,

@@ -120,7 +120,6 @@ REGISTER(op, sample_targets) = {
     .inputs_min = SAMPLE_INPUTS,
     .inputs_max = SAMPLE_INPUTS,
     .int_inputs = 1u << SAMPLE_CLASSES | 1u << SAMPLE_STEP,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

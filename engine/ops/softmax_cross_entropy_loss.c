@@ -90,7 +90,6 @@ REGISTER(op, softmax_cross_entropy_loss) = {
     .inputs_min = 2,
     .inputs_max = 3,
     .int_inputs = 1u << 1,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .infer = infer,

@@ -81,7 +81,6 @@ REGISTER(op, sp_mm_gradient) = {
     .inputs_min = 5,
     .inputs_max = 5,
     .int_inputs = 1u << COLUMNS | 1u << OFFSETS,
-    .outputs_min = 1,
     .outputs_max = 2,
     .infer = infer,
     .cost = cost,

@@ -107,7 +107,6 @@ REGISTER(op, split) = {
     .moves_in_passing = true,
     .inputs_min = 1,
     .inputs_max = 2,
-    .outputs_min = 1,
     .outputs_max = -1,
     .attrs = attrs,
     .const_inputs = 1u << 1,

@@ -123,7 +123,6 @@ REGISTER(op, top_k) = {
     .name = "TopK",
     .inputs_min = 1,
     .inputs_max = 2,
-    .outputs_min = 1,
     .outputs_max = 2,
     .attrs = attrs,
     .const_inputs = 1u << 1,

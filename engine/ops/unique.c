@@ -174,7 +174,6 @@ REGISTER(op, unique) = {
     .name = "Unique",
     .inputs_min = 1,
     .inputs_max = 1,
-    .outputs_min = 1,
     .outputs_max = OUTPUTS,
     .attrs = attrs,
     .infer = infer,

@@ -134,7 +134,6 @@ REGISTER(op, update_rows) = {
     .domain = "ridge",
     .inputs_min = UPDATE_SCALE,
     .inputs_max = -1,
-    .outputs_min = 1,
     .outputs_max = 1 + UPDATE_SLOTS_MAX,
     .attrs = attrs,
     .int_inputs = 1u << UPDATE_STEP,

@@ -24,8 +24,6 @@ void cosine_window_reference(const struct ref_call *call, double a0, double a1, 
     REGISTER(op, symbol) = {.name = onnx,                                                          \
                             .inputs_min = 1,                                                       \
                             .inputs_max = 1,                                                       \
-                            .outputs_min = 1,                                                      \
-                            .outputs_max = 1,                                                      \
                             .attrs = cosine_window_attrs,                                          \
                             .const_inputs = 1u << 0,                                               \
                             .infer = cosine_window_infer,                                          \

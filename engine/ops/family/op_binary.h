@@ -73,8 +73,6 @@ bool integer_less(int64_t a, int64_t b, enum dtype dtype);
     REGISTER(op, symbol) = {.name = onnx,                                                          \
                             .inputs_min = least,                                                   \
                             .inputs_max = most,                                                    \
-                            .outputs_min = 1,                                                      \
-                            .outputs_max = 1,                                                      \
                             .function = function_code,                                             \
                             .layout = LAYOUT_RULE_ANY,                                             \
                             .infer = binary_shape,                                                 \

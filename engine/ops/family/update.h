@@ -109,7 +109,6 @@ double lamb_trust(const struct update_step *s, double weight_norm, double direct
                             .domain = "ridge",                                                     \
                             .inputs_min = UPDATE_SCALE,                                            \
                             .inputs_max = -1,                                                      \
-                            .outputs_min = 1,                                                      \
                             .outputs_max = -1,                                                     \
                             .attrs = attr_names,                                                   \
                             .int_inputs = 1u << UPDATE_STEP,                                       \

@@ -2,14 +2,14 @@
  * What CTCLoss, its gradient and their kernels share: sizes and the order of the inputs.
  *
  * The path of a sample has a symbol per step, spelled from 2 L + 1 states: its L labels with a
- * blank before, between and behind them. A step stays in its state, goes to the next one, or leaps
+ * blank before, between and after them. A step stays in its state, goes to the next one, or leaps
  * over a blank that stands between two labels that differ. */
 #ifndef ENGINE_OPS_LIB_CTC_H
 #define ENGINE_OPS_LIB_CTC_H
 
 #include "engine/graph/op.h"
 
-/* In CTCLossGradient they stand behind the gradient of the losses. */
+/* In CTCLossGradient they stand after the gradient of the losses. */
 enum { CTC_LOGITS, CTC_LABELS, CTC_LABEL_LENGTHS, CTC_INPUT_LENGTHS, CTC_INPUTS };
 
 struct ctc {

@@ -89,8 +89,6 @@ void cast_reference(const struct ref_tensor *x, const struct ref_tensor *y);
     REGISTER(op, symbol) = {.name = onnx,                                                          \
                             .inputs_min = 1,                                                       \
                             .inputs_max = 1,                                                       \
-                            .outputs_min = 1,                                                      \
-                            .outputs_max = 1,                                                      \
                             .layout = LAYOUT_RULE_ANY,                                             \
                             .infer = unary_shape,                                                  \
                             .cost = unary_price,                                                   \

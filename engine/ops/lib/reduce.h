@@ -52,8 +52,6 @@ extern const char *const reduce_attrs[];
                             .narrow = NARROW_MATH,                                                 \
                             .inputs_min = 1,                                                       \
                             .inputs_max = 2,                                                       \
-                            .outputs_min = 1,                                                      \
-                            .outputs_max = 1,                                                      \
                             .attrs = reduce_attrs,                                                 \
                             .const_inputs = 1u << 1,                                               \
                             .layout = LAYOUT_RULE_AXIS,                                            \

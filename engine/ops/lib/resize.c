@@ -307,7 +307,7 @@ static int64_t path_end(const struct path *p, const struct shape *image)
     return at;
 }
 
-/* False behind the last one. */
+/* False after the last one. */
 static bool path_next(struct path *p)
 {
     int d = p->rank - 1;
