@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* So many bytes are written before the reader is told of them: enough to make that cheap, few
+/* So many bytes are written before the reader learns of them: enough to make that cheap, few
  * enough that it starts early and finds them in a cache. */
 enum { PUBLISH_BYTES = 32 << 10, ALIGNMENT = 8 };
 

@@ -60,7 +60,7 @@ static _Noreturn void rank_main(const struct launch *launch, int rank, pid_t par
     _exit(status == STATUS_OK ? 0 : 1);
 }
 
-/* Only the first failure counts; all ranks are told. */
+/* Only the first failure counts; all ranks learn of it. */
 static void note_failure(struct launch *launch, enum status code, const char *text)
 {
     if (launch->first.code != STATUS_OK)

@@ -22,7 +22,7 @@ struct local_ranks {
     bool (*stopped)(void); /* asked again and again; true: all ranks are ended. NULL: never */
 };
 
-/* FAILED when a rank did, with what the first one said, or how it ended; the others are told so,
+/* FAILED when a rank did, with what the first one said, or how it ended; the others learn of it,
  * and those that have not ended within another deadline are killed. The caller has no threads
  * and has flushed its streams. */
 enum status local_ranks_run(const struct local_ranks *run, struct error *err);

@@ -21,7 +21,7 @@ void tree_up(const struct tree *tree, int lane, struct span part);
 /* Hands the parent's elements to the children; `have`: where the root has them. */
 void tree_down(const struct tree *tree, int lane, struct span part, enum place have);
 
-/* Up and down, down behind up by the depth of the tree: a rank has more segments to add while the
+/* Up and down, down after up by the depth of the tree: a rank has more segments to add while the
  * first one is on its way to the root. Segment `k` of `segments`; k goes on to segments + lag. */
 void tree_all_reduce(const struct tree *tree, int lane, struct span whole, int64_t k,
                      int64_t segments, int64_t lag);

@@ -41,14 +41,14 @@ enum status library_open(const char *const *candidates, int count, void **librar
                          struct error *why)
 {
     struct error last = {.code = STATUS_OK};
-    bool told = false; /* the reason is that of a file which exists */
+    bool named = false; /* the reason is that of a file which exists */
     for (int k = 0; k < count; k++) {
         struct error error;
         if (library_open_one(candidates[k], library, &error) == STATUS_OK)
             return STATUS_OK;
-        if (!told)
+        if (!named)
             last = error;
-        told = told || exists(candidates[k], error.message);
+        named = named || exists(candidates[k], error.message);
     }
     return UNSUPPORTED(why, "%s", last.message);
 }

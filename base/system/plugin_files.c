@@ -136,9 +136,9 @@ static uint64_t hash_loaded(uint64_t hash, const struct file *file, const ElfW(E
         uint64_t at = part.p_offset ? part.p_offset : sizeof(*head);
         uint64_t to = part.p_offset + part.p_filesz;
         while (part.p_type == PT_LOAD && at < to) {
-            uint64_t behind, note = next_note(file, head, at, to, &behind);
+            uint64_t after, note = next_note(file, head, at, to, &after);
             hash = hash64_more(hash, (const char *)file->data + at, note - at);
-            at = behind;
+            at = after;
         }
     }
     return hash;

@@ -104,9 +104,9 @@ static const char *skip_value(const char *at)
 const char *json_text_at(const char *at, char *text, size_t size, size_t *length)
 {
     struct text found = {text, 0, size};
-    const char *behind = read_text(at, &found);
+    const char *after = read_text(at, &found);
     *length = found.used;
-    return behind;
+    return after;
 }
 
 bool json_read_text(const char *json, const char *key, char *text, size_t size)

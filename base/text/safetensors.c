@@ -53,7 +53,7 @@ struct header {
     const char *text, *at; /* NUL-terminated */
     size_t length;
     const char *name;
-    const unsigned char *data; /* behind the header */
+    const unsigned char *data; /* after the header */
     size_t data_bytes, used;   /* used: by the tensors so far */
     struct safetensors *out;
     char word[NAME_MAX_BYTES];
@@ -90,12 +90,12 @@ static enum status take_text(struct header *h, const char *what, struct error *e
 {
     size_t length;
     h->at += strspn(h->at, " \t\r\n");
-    const char *behind = json_text_at(h->at, h->word, sizeof(h->word), &length);
-    if (!behind)
+    const char *after = json_text_at(h->at, h->word, sizeof(h->word), &length);
+    if (!after)
         return wrong(h, err, "no %s in quotes stands here", what);
     if (length >= sizeof(h->word) || strlen(h->word) != length)
         return wrong(h, err, "the %s is too long or holds a zero", what);
-    h->at = behind;
+    h->at = after;
     return STATUS_OK;
 }
 
@@ -241,7 +241,7 @@ static enum status take_header(struct header *h, struct error *err)
     }
     h->at += strspn(h->at, " \t\r\n");
     if ((size_t)(h->at - h->text) != h->length)
-        return wrong(h, err, "the header goes on behind its end");
+        return wrong(h, err, "the header goes on after its end");
     if (h->used != h->data_bytes)
         return wrong(h, err,
                      "the tensors take %zu bytes, and %zu follow the header: the file is "

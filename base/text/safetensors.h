@@ -3,7 +3,7 @@
  * Named tensors in one file, and texts about them: the format of the library safetensors, which
  * other programs read. Eight bytes say how long the header is, little-endian; the header is JSON,
  * {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"KEY":
- * "TEXT"}}; behind it lie the contents, row-major and little-endian, without gaps. Tensors keep the
+ * "TEXT"}}; after it come the contents, row-major and little-endian, without gaps. Tensors keep the
  * order of the file. Checked by tests/unit/test_safetensors.c and tests/fuzz/fuzz_safetensors.c.
  */
 #ifndef BASE_TEXT_SAFETENSORS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The library's own operation that does not block: MPI_Iallreduce and its kin. What to beat. */
+ * The library's own operation that does not block: MPI_Iallreduce and the like. What to beat. */
 #include "collective/algorithm.h"
 
 REGISTER(algorithm, library) = {

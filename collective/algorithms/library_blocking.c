@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The library's own operation that blocks: MPI_Allreduce and its kin, often the faster one.
+ * The library's own operation that blocks: MPI_Allreduce and the like, often the faster one.
  * Nothing overlaps with it and it keeps no deadline: for comparison alone. */
 #include "collective/algorithm.h"
 

@@ -170,7 +170,7 @@ static enum status layout_node(struct lowering *l, int n, struct error *err)
 
 static enum status assign_layouts(struct lowering *l, struct error *err)
 {
-    int count = l->g->node_count; /* Reorders are added behind and need no visit */
+    int count = l->g->node_count; /* Reorders are added at the end and need no visit */
     TRY(reserve(l, err));
     for (int n = 0; n < count; n++)
         TRY(layout_node(l, n, err));

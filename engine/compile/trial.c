@@ -369,7 +369,7 @@ static void try_one(struct trial *t, int k, struct turns *turns, struct candidat
         return;
     if (have && t->cache && record_is_hopeless(t, c->kernel)) {
         snprintf(c->reason, sizeof(c->reason),
-                 "not tried by a quick tuning: far behind on other steps like this");
+                 "not tried by a quick tuning: much slower on other steps like this");
         return;
     }
     if (try_candidate(t, c, turns, &why) != STATUS_OK)
@@ -378,7 +378,7 @@ static void try_one(struct trial *t, int k, struct turns *turns, struct candidat
         take_lead(t, c, winner);
 }
 
-/* A kernel whose first variant is far behind is not tried with others: variants differ by less,
+/* A kernel whose first variant is much slower is not tried with others: variants differ by less,
  * unless the kernel says otherwise. */
 static void try_variants(struct trial *t, struct turns *turns, struct candidate **winner)
 {
@@ -392,11 +392,11 @@ static void try_variants(struct trial *t, struct turns *turns, struct candidate 
         }
         if (t->exe->options.quick_tune && !c->reason[0])
             snprintf(c->reason, sizeof(c->reason), "%s: not tried by a quick tuning", c->text);
-        double behind = best && !first->reason[0] ? first->time_ns / best->time_ns : 1;
-        if (!c->reason[0] && behind > variant_gain && !c->kernel->unlike_variants)
+        double slower = best && !first->reason[0] ? first->time_ns / best->time_ns : 1;
+        if (!c->reason[0] && slower > variant_gain && !c->kernel->unlike_variants)
             snprintf(c->reason, sizeof(c->reason),
                      "%s: not tried, the kernel's first variant is %.1f times slower than the best",
-                     c->text, behind);
+                     c->text, slower);
         try_one(t, k, turns, winner);
     }
 }

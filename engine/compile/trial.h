@@ -63,7 +63,7 @@ struct turns {
     struct entrant list[TURNS_MAX];
     int count;
     size_t held;     /* bytes of all states and workspaces */
-    double awake_ns; /* of the region that measures lateness, behind a kernel of ours; 0: not yet */
+    double awake_ns; /* of the region that measures lateness, after a kernel of ours; 0: not yet */
 };
 
 enum turns_stage { TURNS_FIRST, TURNS_LAST }; /* the last looks closer */
@@ -101,7 +101,7 @@ enum status trial_device_launch(struct trial *t, const struct contestant *c, int
 /* Until the stream is idle, but not for ever: FAILED when that took longer than a candidate may,
  * LOST when it seems to have no end. */
 enum status trial_device_wait(struct trial *t, struct error *err);
-/* Median time of one launch among many, or the only one of a candidate that is far behind. */
+/* Median time of one launch among many, or the only one of a candidate that is much slower. */
 enum status trial_device_time(struct trial *t, struct contestant *c, struct error *err);
 /* Times two that are nearly alike again, in turns; their candidates get new times. */
 enum status trial_device_compare(struct trial *t, struct candidate *first, struct candidate *second,

@@ -61,7 +61,7 @@ enum status trial_device_wait(struct trial *t, struct error *err)
 
 /* ---- capturing ---- */
 
-/* The stream must be told that the capture is over, also when a launch in it was refused. */
+/* The stream must learn that the capture is over, also when a launch in it was refused. */
 static enum status record(struct trial *t, struct contestant *c, struct error *err)
 {
     const struct device *device = &t->exe->on_device->device;

@@ -3,7 +3,7 @@
  * Right candidates are timed in turns, so that a change of the machine's speed meets all alike. One
  * round imitates a network's steady state for all of them: if the weights of the network exceed the
  * caches, a larger buffer is streamed first, which leaves every candidate's own weights in memory;
- * then the activations are touched. Whoever falls far behind leaves. */
+ * then the activations are touched. One that is much slower leaves. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const double budget_ns = 80e6, quick_budget_ns = 20e6;
 /* A launch this long shows in two rounds what it is worth, and in the first run what it is not. */
 static const double long_ns = 2e6;
 /* What a kernel with threads of its own costs its neighbours: our workers sleep while it runs, and
- * wake up on CPUs where its threads still spin. A region of so many tiles is timed behind it. */
+ * wake up on CPUs where its threads still spin. A region of so many tiles is timed after it. */
 enum { LATE_TILES = 8, LATE_TICKS = 8000 };
 static const double late_most_ns = 1e6; /* more was another program */
 

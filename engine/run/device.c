@@ -118,13 +118,13 @@ enum status device_open(const char *name, struct device *device, struct error *e
 
 enum status device_blame(const struct device *device, void *stream, struct error *err)
 {
-    struct error says = {0}, told = *err;
+    struct error says = {0}, first = *err;
     bool done;
-    if (told.code == STATUS_OK || told.code == STATUS_LOST || !device->kind->poll)
-        return told.code;
+    if (first.code == STATUS_OK || first.code == STATUS_LOST || !device->kind->poll)
+        return first.code;
     if (device->kind->poll(device, stream, &done, &says) != STATUS_LOST)
-        return told.code;
-    return FAIL(err, STATUS_LOST, "%.300s; %.200s", told.message, says.message);
+        return first.code;
+    return FAIL(err, STATUS_LOST, "%.300s; %.200s", first.message, says.message);
 }
 
 void device_close(struct device *device)

@@ -111,7 +111,7 @@ static void run_replay(struct exe *exe)
     t->device.kind->replay(&t->device, t->graph, t->stream, sink(t));
 }
 
-/* Waits after each step, so that its work is done before the watch is told of its end. */
+/* Waits after each step, so that its work is done before the watch hears of its end. */
 void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
 {
     struct exe_device *t = exe->on_device;

@@ -15,7 +15,7 @@ struct train_options {
     int segments;   /* of that; 0: as many as save most */
     int micro_batches; /* gradients of so many executions are averaged before the weights move; 0 as
                           1: of one. Then TRAIN_STEP counts executions */
-    bool gradients_as_outputs; /* "gradient.NAME" per weight, behind the outputs of the graph; of
+    bool gradients_as_outputs; /* "gradient.NAME" per weight, after the outputs of the graph; of
                                   ranks their sum */
     int ranks; /* that learn together, each by a batch of its own (engine/train/reduce.h): gradients
                   and loss are the means over all of them; 0 as 1 */

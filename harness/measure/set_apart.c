@@ -12,7 +12,7 @@ enum { OTHERS_MIN = 3 };
 static const double least_s = 0.01;     /* a shorter sample holds no pause worth a word */
 static const double least_idle_s = 0.1; /* the same without a sign of a stop */
 
-/* Times (or CPU times) of one execution in the samples of a phase but the latest, behind those that
+/* Times (or CPU times) of one execution in the samples of a phase but the latest, after those that
  * are in scratch already. */
 static int gather(const struct sampler *s, enum sample_phase phase, bool cpu, int count)
 {

@@ -202,7 +202,7 @@ static enum status append_range(struct axis_reader *r, const struct toml_value *
         return suite_complain(r->place, r->err, "the range from %lld to %lld is empty or too wide",
                               (long long)number[0], (long long)number[1]);
     if (given[2] ? number[2] < 2 : number[3] < 1)
-        return suite_complain(r->place, r->err, "%s = %lld does not lead from %lld to %lld",
+        return suite_complain(r->place, r->err, "%s = %lld does not go from %lld to %lld",
                               given[2] ? "times" : "plus",
                               (long long)(given[2] ? number[2] : number[3]), (long long)number[0],
                               (long long)number[1]);

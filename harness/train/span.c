@@ -8,7 +8,7 @@ static int64_t all_steps(const struct span *s)
     return s->job->recipe.schedule.steps;
 }
 
-/* The first step behind so many epochs. */
+/* The first step after so many epochs. */
 static int64_t steps_of(const struct span *s, int64_t epochs)
 {
     return (epochs * s->epoch_samples + s->batch - 1) / s->batch;

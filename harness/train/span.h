@@ -12,7 +12,7 @@ struct span {
     int64_t epoch_samples; /* 0: samples are made up, and a tenth of the training is an epoch */
 };
 
-/* The step behind the last one of a size of the job. */
+/* The step after the last one of a size of the job. */
 int64_t span_size_end(const struct span *span, int size);
 /* Sets *steps as .epochs or .sizes of the job ask for; else it stays. */
 enum status span_steps(const struct span *span, int64_t *steps, struct error *err);

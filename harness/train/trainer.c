@@ -140,7 +140,7 @@ static struct span span_of(const struct trainer *t)
     return (struct span){.job = &t->job, .batch = batch_of(t), .epoch_samples = epoch_samples(t)};
 }
 
-/* The step behind the last one of a size. */
+/* The step after the last one of a size. */
 static int64_t size_end(const struct trainer *t, int size)
 {
     struct span span = span_of(t);

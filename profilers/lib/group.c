@@ -264,7 +264,7 @@ bool group_matches(const struct group *group, const struct cpu_identity *cpu)
     return false;
 }
 
-/* Text behind "key<blanks>:" at the beginning of a line; NULL when there is none. */
+/* Text after "key<blanks>:" at the beginning of a line; NULL when there is none. */
 static const char *value_of(const char *text, const char *key)
 {
     size_t length = strlen(key);

@@ -19,7 +19,7 @@ static const unsigned held_fields[HELD_COUNT] = {NVML_FIELD_HELD_BY_POWER, NVML_
                                                  NVML_FIELD_HELD_BY_BOOST,
                                                  NVML_FIELD_HELD_BY_BOARD};
 
-/* Counters that only grow; NAN: not told. */
+/* Counters that only grow; NAN: not reported. */
 struct reading {
     uint64_t time_ns;
     double energy_j, held_s[HELD_COUNT];
@@ -153,9 +153,9 @@ static struct reading read_counters(const struct nvml_watch *w)
     memset(fields, 0, sizeof(fields));
     for (int k = 0; k < HELD_COUNT; k++)
         fields[k].id = held_fields[k];
-    bool told = w->api.fields(w->device, HELD_COUNT, fields) == NVML_SUCCESS;
+    bool known = w->api.fields(w->device, HELD_COUNT, fields) == NVML_SUCCESS;
     for (int k = 0; k < HELD_COUNT; k++)
-        r.held_s[k] = told ? field_value(&fields[k]) * 1e-9 : NAN;
+        r.held_s[k] = known ? field_value(&fields[k]) * 1e-9 : NAN;
     if (w->api.energy(w->device, &millijoules) == NVML_SUCCESS)
         r.energy_j = (double)millijoules * 1e-3;
     return r;

@@ -129,9 +129,9 @@ struct nvml_gauge {
 };
 
 struct nvml_now {
-    double clock_hz; /* of the multiprocessors; NAN: not told, as is */
+    double clock_hz; /* of the multiprocessors; NAN: not reported, as is */
     double heat_s;   /* for how long heat has held clocks down; only grows */
-    unsigned slow;   /* bits of NVML_SLOW; 0 also where it is not told */
+    unsigned slow;   /* bits of NVML_SLOW; 0 also where it is not reported */
 };
 
 /* Begins NVML; device: an index of CUDA's. A zeroed gauge can be closed, too. */

@@ -62,7 +62,7 @@ run ridge graph densenet121_aimatrix --batch 32 --json
 holds '.params == 4898024 and .buffers == 75328'
 holds "$(near .macs 32*1.3890e9 1e-4)"
 holds "$(near .flops_model 9.048e10 1e-3)"
-# Batch norms behind concatenations are their readers' work: 6.00e8 when all of them are.
+# Batch norms after concatenations are their readers' work: 6.00e8 when all of them are.
 holds "$(near .bytes_compulsory 6.00e8 1e-1)"
 
 run ridge graph crnn --batch 256 --json

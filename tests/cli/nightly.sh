@@ -47,7 +47,7 @@ night third 1200000
 exits 0
 prints '^2 points: 2 unchanged'
 prints 'the night before'
-check "the machine's night is told from the program's" test "$(grep -c '20.0 %' "$output")" -ge 2
+check "the machine's night is distinguished from the program's" test "$(grep -c '20.0 %' "$output")" -ge 2
 # A program that is slower itself: a plug-in that works more. Built here, as its maker would.
 model=/usr/share/libonnx-testdata/data/node/test_relu/model.onnx
 if [ -f "$model" ]; then

@@ -31,7 +31,7 @@ run ridge verify ncf --providers native --isa scalar --no-fuse --no-tune --json
 exits 0
 check "verify prints JSON" jq -e . "$output"
 
-# gcn has no batch: one that fails is told, and the others have their turn.
+# gcn has no batch: one that fails is reported, and the others have their turn.
 run ridge verify --all --domain recommendation --batch 2 --no-tune --json
 exits 3
 complains '\[ 1/5\] dien'

@@ -290,7 +290,7 @@ PUBLIC CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_P
     struct CUpti_RangeProfiler_Object *r = p->pRangeProfilerObject;
     if (r->pass != fake.script.passes)
         broke("cuptiRangeProfilerDecodeData before all passes");
-    /* A range without a kernel is not there, and is not told to be dropped either. */
+    /* A range without a kernel is not there, and is not reported as dropped either. */
     r->seen_count = 0;
     for (int k = 0; k < r->ranges; k++) {
         bool idle = r->most > 1 && fake.script.idle_range &&

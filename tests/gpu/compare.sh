@@ -27,7 +27,7 @@ answers() {
 asked '. 100 .' RIDGE_HOST_DRY=1
 exits 0
 answers 3
-# After an error of a kernel every call returns at once: no time must be told.
+# After an error of a kernel every call returns at once: no time must be reported.
 export RIDGE_HOST_DRY=1
 for call in graph_launch:3 stream_synchronize:5 event_record:2 event_elapsed:1; do
     asked '. 5 . 5' RIDGE_HOST_FAIL=$call

@@ -148,7 +148,7 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
     }
 }
 
-/* How many variants are configurations of the engine that most of them are of, told apart by knobs
+/* How many variants are configurations of the engine that most of them are of, distinguished by knobs
  * in their texts. */
 static int alike(const struct kernel *kernel, const struct kernel_query *q)
 {

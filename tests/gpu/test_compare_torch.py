@@ -60,7 +60,7 @@ class Answers(unittest.TestCase):
 
 
 class MadeGpu:
-    """Replays take 0.02 ms each, and Python's calls a whole one: only the first must be told."""
+    """Replays take 0.02 ms each, and Python's calls a whole one: only the first must be reported."""
 
     def __init__(self):
         self.calls, self.now = [], 0.0

@@ -93,7 +93,7 @@ static enum status guards_intact(const struct guarded *g, const char *what, int 
             return FAIL(err, STATUS_INVALID, "wrote before the start of %s %d, %d bytes away", what,
                         index, k + 1);
         if (g->data[g->bytes + (size_t)k] != GUARD_BYTE)
-            return FAIL(err, STATUS_INVALID, "wrote behind the end of %s %d, %d bytes away", what,
+            return FAIL(err, STATUS_INVALID, "wrote after the end of %s %d, %d bytes away", what,
                         index, k);
     }
     return STATUS_OK;

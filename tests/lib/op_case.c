@@ -230,7 +230,7 @@ static enum status parse_string(struct parser *p, const char **text)
 {
     const char *end = strchr(p->at, '"');
     if (!end)
-        return wrong(p, "a '\"' is missing behind the text");
+        return wrong(p, "a '\"' is missing after the text");
     char *copy = arena_copy(&p->g->arena, p->at, (size_t)(end - p->at) + 1);
     if (!copy)
         return FAIL_NO_MEMORY(p->err);

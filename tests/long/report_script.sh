@@ -45,7 +45,7 @@ function by_heads(table) {
   button.click();
   expect("numbers begin with the largest", falls(keys(table, 1)), true);
   expect("points without a number are last", keys(table, 1).pop(), "");
-  expect("the order is told", head.getAttribute("aria-sort"), "descending");
+  expect("the order is announced", head.getAttribute("aria-sort"), "descending");
   button.click();
   expect("the second click turns it", head.getAttribute("aria-sort"), "ascending");
   expect("also then what has no number is last", keys(table, 1).pop(), "");
@@ -76,7 +76,7 @@ function by_words(table) {
   }
   expect("a filter with a name", line.querySelector("label").contains(input), true);
   expect("one row has the word", type("mask_RCNN"), 1);
-  expect("the count is told", line.querySelector("[role=status]").textContent, "1 of 20 rows");
+  expect("the count is announced", line.querySelector("[role=status]").textContent, "1 of 20 rows");
   expect("two words", type("resnet50 invalid"), 1);
   expect("none", type("no such thing"), 0);
   expect("all again", type(""), 20);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batch norms behind concatenations: the pass, and its kernel in both layouts. */
+ * Batch norms after concatenations: the pass, and its kernel in both layouts. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ TEST(test_precision)
     bench_close(&b);
 }
 
-/* Configurations of one engine that differ in one knob are variants, each told by its text and each
+/* Configurations of one engine that differ in one knob are variants, each known by its text and each
  * launched. */
 TEST(test_knobs)
 {

@@ -78,7 +78,7 @@ TEST(test_conv_memory)
     bench_close(&b);
 }
 
-/* What is convolved goes behind the plans' own scratch, and from there through the epilogue. */
+/* What is convolved goes after the plans' own scratch, and from there through the epilogue. */
 TEST(test_depthwise)
 {
     struct bench b;
@@ -91,7 +91,7 @@ TEST(test_depthwise)
     b.kernel->launch(made, &b.args);
     assert_int_equal(b.err.code, STATUS_OK);
     assert_ptr_equal(fake_launch.memory[0], b.memory[5] + FAKE_WORKSPACE);
-    assert_ptr_equal(fake_launch.memory[2], b.out[0]); /* behind the bias */
+    assert_ptr_equal(fake_launch.memory[2], b.out[0]); /* after the bias */
     kernel_release(b.kernel, made);
     bench_close(&b);
     bench_open(&b, subject("conv"));
@@ -113,7 +113,7 @@ TEST(test_matmul_as_conv)
         for (int k = 0; k < 8; k++)
             assert_true(packed[n * 8 + k] == plain[k * 16 + n]);
     assert_ptr_equal(fake_launch.memory[2], b.in[3]);
-    assert_ptr_equal(fake_launch.memory[4], b.in[2]); /* behind the result, which ends the chain */
+    assert_ptr_equal(fake_launch.memory[4], b.in[2]); /* after the result, which ends the chain */
     kernel_release(b.kernel, made);
     bench_close(&b);
 }
@@ -137,7 +137,7 @@ TEST(test_batch_norm_factors)
     bench_close(&b);
 }
 
-/* Gates in cuDNN's order i, f, c, o behind each other; the second direction after the first; two
+/* Gates in cuDNN's order i, f, c, o one after another; the second direction after the first; two
  * directions of a batch go through the workspace. */
 TEST(test_lstm_weights)
 {

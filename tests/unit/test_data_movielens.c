@@ -78,7 +78,7 @@ TEST(hits_and_gain_are_those_of_the_best_ten)
         answers[k] = (float)(k % 100);
     answers[0] = 1000;    /* first */
     answers[100] = 98.5f; /* second */
-    answers[200] = 90;    /* behind 91 to 99, and beside 90: eleventh */
+    answers[200] = 90;    /* after 91 to 99, and beside 90: eleventh */
     struct judged judged = {.answers = answers, .answer_count = 300};
     assert_int_equal(open_text(&c, "ratings.csv", three, "ncf:users=3,items=4", &err), STATUS_OK);
     assert_string_equal(c.set.quality->name, "HR@10");

@@ -350,7 +350,7 @@ TEST(a_replay_costs_the_host_little)
 
 /* ---- the program ---- */
 
-/* Every activation in place, in groups of four and one by one; what lies behind stays. */
+/* Every activation in place, in groups of four and one by one; what lies after it stays. */
 static void check_activation(const struct device *device, enum function act, enum dtype type,
                              int64_t count)
 {

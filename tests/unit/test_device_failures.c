@@ -153,7 +153,7 @@ TEST(failures_while_tuning_are_borne)
     graph_free(g);
 }
 
-/* What fails in a run is told once, with the node, and later runs do nothing. */
+/* What fails in a run is reported once, with the node, and later runs do nothing. */
 TEST(a_refused_launch_names_its_node)
 {
     struct error err = {0};

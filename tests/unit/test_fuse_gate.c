@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of a ReLU behind a batch normalisation: the pass, and that it computes the same. */
+ * The gradient of a ReLU after a batch normalisation: the pass, and that it computes the same. */
 #include <string.h>
 
 #include "engine/compile/passes/rewrite.h"

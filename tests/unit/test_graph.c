@@ -54,7 +54,7 @@ TEST(compact_sorts_and_drops)
     graph_node(g, "Relu", "unused", INPUTS(x), NO_ATTRS);
     int late = graph_node(g, "Neg", "late", INPUTS(x), NO_ATTRS);
     graph_output(g, used);
-    g->nodes[0].inputs[0] = late; /* reads a node behind it, as passes leave it */
+    g->nodes[0].inputs[0] = late; /* reads a node after it, as passes leave it */
     graph_compact(g);
     assert_int_equal(graph_check(g, &err), STATUS_OK);
     assert_int_equal(g->node_count, 2);

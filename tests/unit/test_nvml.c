@@ -122,7 +122,7 @@ static int fake_reasons(nvml_device device, unsigned long long *bits)
     return use(REASONS);
 }
 
-/* Power in milliwatts; the others count nanoseconds, each its own; boost is not told. */
+/* Power in milliwatts; the others count nanoseconds, each its own; boost is not reported. */
 static int fake_fields(nvml_device device, int count, struct nvml_field *fields)
 {
     (void)device;
@@ -216,7 +216,7 @@ TEST(what_is_seen)
     assert_true(fabs(seen.held_s[HELD_POWER] - 74e-9) < 1e-15);
     assert_true(fabs(seen.held_s[HELD_HEAT] - 75e-9) < 1e-15);
     assert_true(fabs(seen.held_s[HELD_BOARD] - 77e-9) < 1e-15);
-    assert_true(isnan(seen.held_s[HELD_BOOST])); /* not told */
+    assert_true(isnan(seen.held_s[HELD_BOOST])); /* not reported */
     assert_true(seen.power_max_w == 650 && seen.temperature_max_c == 61);
     assert_true(seen.clock_sm_hz == 1980e6 && seen.clock_sm_min_hz == 1980e6);
     assert_true(seen.clock_memory_hz == 3000e6);

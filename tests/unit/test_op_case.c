@@ -123,7 +123,7 @@ static const struct {
     {"Not", "bool[1]=2", NULL, "does not fit its type"},
     {"Elu", "f32[2]", "alpha", "NAME=VALUE"},
     {"Elu", "f32[2]", "beta=1.0", "does not list this attribute"},
-    {"Gelu", "f32[2]", "approximate=\"tanh", "missing behind the text"},
+    {"Gelu", "f32[2]", "approximate=\"tanh", "missing after the text"},
     {"Transpose", "f32[2,3]", "perm=[1,0", "',' or ']' is expected"},
     {"Transpose", "f32[2,3]", "perm=[1,\"a\"]", "mixed"},
     {"Transpose", "f32[2,3]", "perm=[1,0]x", "a blank is expected"},

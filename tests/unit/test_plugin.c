@@ -138,7 +138,7 @@ static void refuse_roof(void)
     CHECK(strcmp(info("sample")->reason, "its roof sleep f32 lacks prepare, run or release") == 0);
 }
 
-/* What lies behind the end of an older table is not looked at. */
+/* What lies after the end of an older table is not looked at. */
 static void leave_out_roof(void)
 {
     setenv("RIDGE_SAMPLE", "roof,older", 1);

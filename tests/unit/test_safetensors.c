@@ -6,7 +6,7 @@
 #include "base/text/safetensors.h"
 #include "tests/lib/unit.h"
 
-/* A file with this header and so many bytes behind it; NULL-terminated header, malloc'd. */
+/* A file with this header and so many bytes after it; NULL-terminated header, malloc'd. */
 static unsigned char *file_of(const char *header, size_t data_bytes, size_t *size)
 {
     size_t length = strlen(header);
@@ -116,7 +116,7 @@ TEST(a_broken_header_is_named_with_its_place)
         {TENSOR("F32", "[1,1,1,1,1,1,1,1,1]", "[0, 4]"), "more than 8 numbers", 4},
         {TENSOR("F32", "[99999999999999999999]", "[0, 4]"), "too large", 4},
         {TENSOR("F32", "[4000000000, 4000000000, 4]", "[0, 4]"), "larger than any memory", 4},
-        {TENSOR("F32", "[1]", "[0, 4]") " x", "goes on behind its end", 4},
+        {TENSOR("F32", "[1]", "[0, 4]") " x", "goes on after its end", 4},
         {"{\"__metadata__\": {\"step\": 3}}", "no text in quotes", 0},
         {"{\"w\": {\"colour\": 3}}", "a key \"colour\"", 0},
     };

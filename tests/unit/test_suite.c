@@ -181,7 +181,7 @@ static const char *const mistakes[][2] = {
     {NCF "batch = { from = 1, to = 8, time = 2 }\n",
      "s.toml:3: workload.batch: a range has from, to, and times or plus; not \"time\""},
     {NCF "batch = { from = 1, to = 8, times = 1 }\n",
-     "s.toml:3: workload.batch: times = 1 does not lead from 1 to 8"},
+     "s.toml:3: workload.batch: times = 1 does not go from 1 to 8"},
     {NCF "batch = { from = 9, to = 8, plus = 1 }\n",
      "s.toml:3: workload.batch: the range from 9 to 8 is empty or too wide"},
     {NCF "batch = { from = 1, to = 2000, plus = 1 }\n",
@@ -313,7 +313,7 @@ static bool is_key(const char *name)
     return found;
 }
 
-/* A parameter that is called like a key could not be told from it. */
+/* A parameter that is called like a key could not be distinguished from it. */
 TEST(no_parameter_is_called_like_a_key)
 {
     for (int w = 0; w < workload_count(); w++)

@@ -93,7 +93,7 @@ TEST(records_without_times_are_lost)
     add(&trace, TRACE_KERNEL, 0, 0);     /* the device had no place for it */
     add(&trace, TRACE_KERNEL, 200, 100); /* reversed */
     add(&trace, TRACE_KERNEL, 100, 200);
-    add(&trace, TRACE_KERNEL, 0, 200); /* its start was not told */
+    add(&trace, TRACE_KERNEL, 0, 200); /* its start was not reported */
     assert_int_equal(trace.count, 1);
     assert_int_equal(trace.untimed, 3);
     assert_non_null(strstr(trace_summarise(&trace).doubt, "no time"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of lines of fields: CSV without quotes, and its kin. */
+ * Files of lines of fields: CSV without quotes, and the like. */
 #ifndef WORKLOADS_DATA_LINES_H
 #define WORKLOADS_DATA_LINES_H
 

@@ -297,7 +297,7 @@ static int further_layer(struct graph *g, const struct decoder_layer *l, int k, 
     return k < RESIDUAL_FROM ? out[0] : add(g, out[0], x);
 }
 
-/* Logits of the word behind each of the given ones, [N T, V]. */
+/* Logits of the word after each of the given ones, [N T, V]. */
 static int follow(struct graph *g, const struct nmt *m, const struct encoder *e, int lengths,
                   int words)
 {

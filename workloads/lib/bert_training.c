@@ -3,7 +3,7 @@
  * What BERT is trained with, as google-research/bert's run_pretraining does it. Of the words, 15 %
  * are asked for: four in five of these are replaced by [MASK] and one in ten by any word, and the
  * encoder's token there goes through a layer with GELU and a norm and is compared with the words'
- * table. From the first token, [CLS], it is told whether the second sentence follows the first. The
+ * table. From the first token, [CLS], it says whether the second sentence follows the first. The
  * loss is the sum of both cross-entropies, each a mean. Recipe: appendix A.2 of the paper. */
 #include <stdlib.h>
 

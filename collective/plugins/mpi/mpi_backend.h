@@ -3,7 +3,7 @@
  * A backend over MPI, compiled once for each library, since their interfaces differ in binary form:
  * messages point to point, cut into pieces so that one is combined while the next is on its way,
  * and the library's own operations. Nothing here blocks but what is meant to: MPI is asked whether
- * something has completed, never told to wait, so that a deadline can be kept.
+ * something has completed, never made to wait, so that a deadline can be kept.
  *
  * Three communicators, so that nothing is taken for something else: for messages, for what ranks
  * tell each other about failures, and for the library's own operations. */

@@ -200,7 +200,7 @@ static int start_waiting(struct own_plan *p, const void *from, void *to)
     }
 }
 
-/* Whether the one lies where the other has it, which MPI wants to be told. */
+/* Whether the one lies where the other has it, which MPI wants to know. */
 static bool in_place(const struct own_plan *p, const void *from, const void *to)
 {
     if (p->call.operation != COMM_ALL_GATHER)

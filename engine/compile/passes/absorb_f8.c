@@ -73,7 +73,7 @@ static int product_of(struct graph *g, const struct node *node, const struct fac
 
 enum status pass_absorb_f8(struct graph *g, struct error *err)
 {
-    int count = g->node_count; /* nodes are added behind */
+    int count = g->node_count; /* nodes are added at the end */
     for (int n = 0; n < count; n++) {
         struct node node = g->nodes[n];
         struct factor a, b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch norm behind a concatenation of channels, as in DenseNet, becomes a concatenation with
- * scale and shift as epilogue, and an activation behind it joins: what is to be normalised is never
+ * A batch norm after a concatenation of channels, as in DenseNet, becomes a concatenation with
+ * scale and shift as epilogue, and an activation after it joins: what is to be normalised is never
  * stored. Concatenations of concatenations are flattened on the way, so that a block's long ones
  * lose their readers and vanish. */
 #include <math.h>

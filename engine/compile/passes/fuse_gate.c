@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The gradient of a ReLU behind a batch normalisation becomes part of the normalisation's gradient,
+ * The gradient of a ReLU after a batch normalisation becomes part of the normalisation's gradient,
  * which reads the normalisation's input anyway and so sees where the ReLU let through: one tensor
  * less is written, and two less are read. */
 #include <string.h>

@@ -31,7 +31,7 @@ graph_pass pass_fuse_gate;           /* ReLU's gradient into that of the norm be
 graph_pass pass_fuse_epilogue;       /* activation, bias, residual into the node before */
 graph_pass pass_fuse_chain;          /* groups of elementwise nodes -> Chain */
 
-/* Floats of 16 bits wherever an operator bears them. Not of the list: it is told the type. */
+/* Floats of 16 bits wherever an operator bears them. Not of the list, since it takes the type. */
 enum status pass_narrow(struct graph *g, enum dtype to, struct error *err);
 
 /* The node that computes a value if it is of the operator, else NULL. */

@@ -85,7 +85,7 @@ static enum status turn_node(struct graph *g, int n, const struct window *w, str
 
 enum status pass_turn_conv_transpose(struct graph *g, struct error *err)
 {
-    int count = g->node_count; /* nodes are added behind */
+    int count = g->node_count; /* nodes are added at the end */
     for (int n = 0; n < count; n++) {
         struct window w;
         if (turned_window(g, &g->nodes[n], &w))

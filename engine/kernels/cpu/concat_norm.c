@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Concat of channels with a factor and a shift per channel and an activation, as the passes make of
- * batch norms behind concatenations: one reading of the pieces, one writing of the result.
+ * batch norms after concatenations: one reading of the pieces, one writing of the result.
  * Channels-last, a row is all channels of a position, put together from the pieces' rows; plain, a
  * row is one channel of an image. */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct kernel_state {
     bool channels_last;
     int64_t images, plane, channels;
     int64_t rows, rows_per_tile; /* channels-last: positions; plain: images x channels */
-    int64_t *starts;             /* first channel of each piece, and behind the last */
+    int64_t *starts;             /* first channel of each piece, and after the last */
 };
 
 struct job {

@@ -168,7 +168,7 @@ static size_t weight_bytes(const struct kernel_state *s)
     return (size_t)(s->packed_step * s->points) * sizeof(float);
 }
 
-/* Of all threads, less weights that change, which lie behind it. */
+/* Of all threads, less weights that change, which lie after it. */
 static size_t block_workspace(const struct kernel_state *s)
 {
     return task_bytes(s) * (s->shared ? 1 : (size_t)s->threads);

@@ -34,7 +34,7 @@ struct kernel_state {
     int threads;
 };
 
-/* One sample, in the memory of a thread. Rows of states begin behind their pad. */
+/* One sample, in the memory of a thread. Rows of states begin after their pad. */
 struct sample {
     int64_t n, steps, states;
     bool valid;

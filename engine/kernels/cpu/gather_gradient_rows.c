@@ -152,7 +152,7 @@ static void deal_chunk(void *context, int64_t chunk, int thread)
     }
 }
 
-/* The places of the last chunk stand behind its entries by now: where buckets end. */
+/* The places of the last chunk stand after its entries by now: where buckets end. */
 static void sort_bucket(void *context, int64_t bucket, int thread)
 {
     (void)thread;
@@ -179,7 +179,7 @@ struct part {
     const float *dy; /* from the part's first column on */
     float *dx;
     int64_t width, inner;
-    const int32_t *sources, *stop; /* stop: behind the last of the bucket */
+    const int32_t *sources, *stop; /* stop: after the last of the bucket */
 };
 
 /* At most MOST vectors, of this many floats. */

@@ -12,7 +12,7 @@ enum { SIDES = 5, PAD = 16, CHUNK = 1024 };
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
     struct match m;
-    int64_t padded; /* priors, with those behind the last one, which overlap nothing */
+    int64_t padded; /* priors, with those after the last one, which overlap nothing */
     bool wide, wants_offsets;
     int threads;
     size_t thread_floats;

@@ -24,7 +24,7 @@ enum { DY, DY_X, SUMS };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *dy, *x, *scale, *mean, *inverse, *bias; /* bias: a ReLU is behind it; or NULL */
+    const float *dy, *x, *scale, *mean, *inverse, *bias; /* bias: a ReLU follows; or NULL */
     float *dx, *dscale, *dbias;                          /* may be NULL */
     float *by_dy, *by_x, *constant;                      /* per channel */
     float *factor, *shift; /* per channel: dy counts where x factor + shift > 0 */

@@ -352,7 +352,7 @@ static void back_lines(const struct kernel_state *s, const struct lines *lines, 
                (size_t)r->width * sizeof(float));
 }
 
-/* Moments behind the end of a sequence have no gradient, nor what its cell does not have. Those of
+/* Moments after the end of a sequence have no gradient, nor what its cell does not have. Those of
  * a sequence are [0, length) both ways. */
 static void clear_rest(const struct kernel_state *s, int64_t b)
 {

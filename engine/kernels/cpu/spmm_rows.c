@@ -92,7 +92,7 @@ static void sum_row(const struct kernel_state *job, int64_t row)
         sum_part(job, row, part, 1, vm_first(job->width - part));
 }
 
-/* The first row that begins at or behind the entry. */
+/* The first row that begins at or after the entry. */
 static int64_t row_from(const struct kernel_state *job, int64_t entry)
 {
     int64_t low = 0, high = job->rows;

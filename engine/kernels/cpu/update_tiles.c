@@ -51,7 +51,7 @@ struct kernel_state {
     const struct op *op;
     struct pieces pieces;
     int width;
-    int64_t parts; /* whose sums lie in the workspace, and the trusts behind them */
+    int64_t parts; /* whose sums lie in the workspace, and the trusts after them */
 };
 
 struct sum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Concat of channels with a factor and a shift per channel and an activation, as the passes make of
- * batch norms behind concatenations: one reading of the pieces, one writing of the result. A thread
+ * batch norms after concatenations: one reading of the pieces, one writing of the result. A thread
  * has 16 bytes of neighbouring results, or one of them, and finds the piece that they come from by
  * bisection; neighbouring threads nearly always have the same one. */
 #include "engine/kernels/cuda/lib/math.h"
@@ -11,7 +11,7 @@ enum { PIECES_MAX = 128, MUL = 0, ADD, ACT };
 
 struct joined {
     const void *in[PIECES_MAX];
-    unsigned start[PIECES_MAX + 1]; /* first channel of each piece, and behind the last */
+    unsigned start[PIECES_MAX + 1]; /* first channel of each piece, and after the last */
     const void *factor, *shift;     /* of the result's type, too */
     void *y;
     unsigned count;                    /* of groups of `width` results */

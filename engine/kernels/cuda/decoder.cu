@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(BLOCK) decoder_start(const __grid_constant__ s
     clear_lines<element>(k, k.query_left);
     clear_lines<element>(k, k.logits_left);
     for (unsigned i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
-        /* Layers have a whole number of sentences, so that they need not be told apart. */
+        /* Layers have a whole number of sentences, so that they need not be distinguished. */
         unsigned from = i / k.hidden / k.beams.beam * k.hidden + i % k.hidden;
         k.h[0][i] = to_float(input<element>(k, DECODER_H)[from]);
         k.c[0][i] = to_float(input<element>(k, DECODER_C)[from]);

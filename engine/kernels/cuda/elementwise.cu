@@ -153,7 +153,7 @@ struct activation {
     int64_t count; /* of groups of `width` */
 };
 
-/* In place, behind a library's product. */
+/* In place, after a library's product. */
 template <int width>
 __global__ void __launch_bounds__(BLOCK)
     activate_values(const __grid_constant__ struct activation k)

@@ -2,7 +2,7 @@
  *
  * NonMaxSuppression: corners of all boxes; per image and class the candidates in order
  * (lib/ranking_lists.h), then those that stay (lib/suppress.h); the rows of the result, one class
- * behind the other. */
+ * after the other. */
 #include "engine/kernels/cuda/lib/suppress.h"
 
 enum { BOXES, SCORES, MOST, IOU, LEAST_SCORE };
@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(BLOCK) nms_corners(const __grid_constant__ str
     }
 }
 
-/* Blocks (line, y) write the rows of a line behind those of the lines before; all of them, zeros
- * behind the last. */
+/* Blocks (line, y) write the rows of a line after those of the lines before; all of them, zeros
+ * after the last. */
 __global__ void __launch_bounds__(BLOCK) nms_rows(const __grid_constant__ struct nms k)
 {
     __shared__ unsigned before, all;

@@ -11,7 +11,7 @@
 /* CAP_SYS_ADMIN; CAP_PERFMON, which drivers from 565 on take, too: older than any of CUDA 13. */
 static const unsigned long long may_profile = 1ULL << 21 | 1ULL << 38;
 
-/* Number behind "key:" in a file of such lines; -1 when there is none. */
+/* Number after "key:" in a file of such lines; -1 when there is none. */
 static long long number_in(const char *path, const char *key, int base)
 {
     char line[256];

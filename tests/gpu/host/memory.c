@@ -48,7 +48,7 @@ static bool make_region(void)
     return m.region != NULL;
 }
 
-/* First fit, with a gap behind each block that nothing may touch either. */
+/* First fit, with a gap after each block that nothing may touch either. */
 static void *take_locked(size_t bytes)
 {
     size_t at = 0, size = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Citation graphs: Cora and its kin. They are no samples: gcn reads the folder itself
+ * Citation graphs: Cora and the like. They are no samples: gcn reads the folder itself
  * (workloads/data/cora.h), for papers and links say how large the network is. */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What made-up pictures have in common: what lies behind and over that which is to be learnt. A
+ * What made-up pictures have in common: what lies under and over that which is to be learnt. A
  * picture is [channels, height, width], dimensions 1 to 3 of the shape of a batch. */
 #ifndef WORKLOADS_LIB_VISION_CANVAS_H
 #define WORKLOADS_LIB_VISION_CANVAS_H

@@ -11,7 +11,7 @@ enum { LETTERS_SYMBOLS = 36 }; /* 0 to 9, then A to Z */
 struct letters {
     const int64_t *symbol;
     int64_t count;
-    double left, top, wide, high; /* of the first one with the gap behind it; height */
+    double left, top, wide, high; /* of the first one with the gap after it; height */
     double slant;                 /* pixels to the right per pixel up */
 };
 

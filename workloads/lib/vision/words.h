@@ -12,7 +12,7 @@ enum { WORDS_SYMBOLS = LETTERS_SYMBOLS };
 
 #define WORDS_LESSON "which word of letters and digits an image shows"
 
-/* Inputs "image" [N, channels, height, width], "label" [N, S], -1 behind the word, which has fewer
+/* Inputs "image" [N, channels, height, width], "label" [N, S], -1 after the word, which has fewer
  * than S letters, and "label_length" [N]. */
 void words_fill(const struct batch *batch);
 

@@ -127,7 +127,7 @@ struct setting {
     const char *name;
     cublasLtMatmulAlgoConfigAttributes_t attribute;
     size_t size;
-    bool always; /* told although it is 0 */
+    bool always; /* reported although it is 0 */
 };
 
 static const struct setting settings[] = {

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-/* Of cudaError_t: those that are told apart. */
+/* Of cudaError_t: those that are distinguished. */
 enum {
     CUDA_DONE = 0,
     CUDA_OUT_OF_MEMORY = 2,

@@ -34,9 +34,9 @@ SAME(CUDA_UNKNOWN, cudaErrorUnknown);
 /* CUDA_CONTAINED and CUDA_TENSOR_MEMORY_LEAK are younger than the oldest toolkit. */
 
 /* An error that is returned is also kept for cudaGetLastError, where a library would find it and
- * take it for its own: it is fetched, so that each is told once. Errors that spoil the context stay
+ * take it for its own: it is fetched, so that each is reported once. Errors that spoil the context stay
  * all the same. */
-static int told(cudaError_t error)
+static int reported(cudaError_t error)
 {
     if (error != cudaSuccess)
         cudaGetLastError();
@@ -45,22 +45,22 @@ static int told(cudaError_t error)
 
 static int driver_version(int *version)
 {
-    return told(cudaDriverGetVersion(version));
+    return reported(cudaDriverGetVersion(version));
 }
 
 static int runtime_version(int *version)
 {
-    return told(cudaRuntimeGetVersion(version));
+    return reported(cudaRuntimeGetVersion(version));
 }
 
 static int device_count(int *count)
 {
-    return told(cudaGetDeviceCount(count));
+    return reported(cudaGetDeviceCount(count));
 }
 
 static int set_device(int index)
 {
-    return told(cudaSetDevice(index));
+    return reported(cudaSetDevice(index));
 }
 
 static int read_attributes(struct cuda_facts *f, int index)
@@ -79,7 +79,7 @@ static int read_attributes(struct cuda_facts *f, int index)
         {cudaDevAttrGlobalMemoryBusWidth, &f->bus_bits},
     };
     for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
-        int error = told(cudaDeviceGetAttribute(wanted[k].value, wanted[k].attribute, index));
+        int error = reported(cudaDeviceGetAttribute(wanted[k].value, wanted[k].attribute, index));
         if (error != CUDA_DONE)
             return error;
     }
@@ -89,134 +89,134 @@ static int read_attributes(struct cuda_facts *f, int index)
 static int facts(struct cuda_facts *f, int index)
 {
     struct cudaDeviceProp properties;
-    int error = told(cudaGetDeviceProperties(&properties, index));
+    int error = reported(cudaGetDeviceProperties(&properties, index));
     if (error != CUDA_DONE)
         return error;
     for (size_t k = 0; k + 1 < sizeof(f->name) && properties.name[k]; k++)
         f->name[k] = properties.name[k];
-    error = told(cudaDeviceGetPCIBusId(f->bus, (int)sizeof(f->bus), index));
+    error = reported(cudaDeviceGetPCIBusId(f->bus, (int)sizeof(f->bus), index));
     return error != CUDA_DONE ? error : read_attributes(f, index);
 }
 
 static int memory_info(size_t *free_bytes, size_t *total)
 {
-    return told(cudaMemGetInfo(free_bytes, total));
+    return reported(cudaMemGetInfo(free_bytes, total));
 }
 
 static int malloc_device(void **memory, size_t bytes)
 {
-    return told(cudaMalloc(memory, bytes));
+    return reported(cudaMalloc(memory, bytes));
 }
 
 static int free_device(void *memory)
 {
-    return told(cudaFree(memory));
+    return reported(cudaFree(memory));
 }
 
 static int malloc_host(void **memory, size_t bytes)
 {
-    return told(cudaMallocHost(memory, bytes));
+    return reported(cudaMallocHost(memory, bytes));
 }
 
 static int free_host(void *memory)
 {
-    return told(cudaFreeHost(memory));
+    return reported(cudaFreeHost(memory));
 }
 
 /* Beside the legacy stream, which other libraries use unasked and which would wait for ours. */
 static int stream_create(void **stream)
 {
-    return told(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking));
+    return reported(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking));
 }
 
 static int stream_destroy(void *stream)
 {
-    return told(cudaStreamDestroy(stream));
+    return reported(cudaStreamDestroy(stream));
 }
 
 static int stream_synchronize(void *stream)
 {
-    return told(cudaStreamSynchronize(stream));
+    return reported(cudaStreamSynchronize(stream));
 }
 
 /* That work goes on is no error, and none is kept. */
 static int stream_query(void *stream)
 {
-    return told(cudaStreamQuery(stream));
+    return reported(cudaStreamQuery(stream));
 }
 
 static int copy(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream)
 {
-    return told(cudaMemcpyAsync(to, from, bytes, (enum cudaMemcpyKind)direction, stream));
+    return reported(cudaMemcpyAsync(to, from, bytes, (enum cudaMemcpyKind)direction, stream));
 }
 
 static int set(void *memory, int byte, size_t bytes, void *stream)
 {
-    return told(cudaMemsetAsync(memory, byte, bytes, stream));
+    return reported(cudaMemsetAsync(memory, byte, bytes, stream));
 }
 
 static int event_create(void **event)
 {
-    return told(cudaEventCreate((cudaEvent_t *)event));
+    return reported(cudaEventCreate((cudaEvent_t *)event));
 }
 
 static int event_destroy(void *event)
 {
-    return told(cudaEventDestroy(event));
+    return reported(cudaEventDestroy(event));
 }
 
 static int event_record(void *event, void *stream)
 {
-    return told(cudaEventRecord(event, stream));
+    return reported(cudaEventRecord(event, stream));
 }
 
 static int event_elapsed(float *ms, void *from, void *to)
 {
-    return told(cudaEventElapsedTime(ms, from, to));
+    return reported(cudaEventElapsedTime(ms, from, to));
 }
 
 /* Of this thread only: what other threads do to the device meanwhile is none of the capture. */
 static int capture_begin(void *stream)
 {
-    return told(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    return reported(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
 }
 
 static int capture_end(void *stream, void **graph)
 {
-    return told(cudaStreamEndCapture(stream, (cudaGraph_t *)graph));
+    return reported(cudaStreamEndCapture(stream, (cudaGraph_t *)graph));
 }
 
 static int graph_instantiate(void **exec, void *graph)
 {
-    return told(cudaGraphInstantiate((cudaGraphExec_t *)exec, graph, 0));
+    return reported(cudaGraphInstantiate((cudaGraphExec_t *)exec, graph, 0));
 }
 
 static int graph_launch(void *exec, void *stream)
 {
-    return told(cudaGraphLaunch(exec, stream));
+    return reported(cudaGraphLaunch(exec, stream));
 }
 
 static int graph_exec_destroy(void *exec)
 {
-    return told(cudaGraphExecDestroy(exec));
+    return reported(cudaGraphExecDestroy(exec));
 }
 
 static int graph_destroy(void *graph)
 {
-    return told(cudaGraphDestroy(graph));
+    return reported(cudaGraphDestroy(graph));
 }
 
 static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid block,
                   void **arguments, size_t shared_bytes, void *stream)
 {
-    return told(cudaLaunchKernel(kernel, (dim3){grid.x, grid.y, grid.z},
+    return reported(cudaLaunchKernel(kernel, (dim3){grid.x, grid.y, grid.z},
                                  (dim3){block.x, block.y, block.z}, arguments, shared_bytes,
                                  stream));
 }
 
 static int allow_shared(const void *kernel, size_t bytes)
 {
-    return told(
+    return reported(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
 }
 

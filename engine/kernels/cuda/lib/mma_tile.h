@@ -195,7 +195,7 @@ mma_is_needed(const struct mma_block<element, across, each> &b)
 }
 
 /* Stages first..end - 1 of the depth. A stage is filled again when all have passed the barrier
- * behind its last reading. */
+ * after its last reading. */
 template <class element, bool across, int each>
 static __device__ __forceinline__ void
 mma_product(const struct mma_block<element, across, each> &b, unsigned first, unsigned end,

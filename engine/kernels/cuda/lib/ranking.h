@@ -111,7 +111,7 @@ struct rank_memory {
     rank_key prefix;
 };
 
-/* Where bin b is: a word is left free behind the bins of a lane of rank_scan, so that the lanes
+/* Where bin b is: a word is left free after the bins of a lane of rank_scan, so that the lanes
  * meet in no bank. */
 static __device__ __forceinline__ unsigned rank_bin(unsigned b)
 {

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(BLOCK) rank_clear(const __grid_constant__ stru
         r.gathered[i] = 0;
 }
 
-/* The bin of the thread's eight that has the key, if one has: s becomes the state behind it. */
+/* The bin of the thread's eight that has the key, if one has: s becomes the state after it. */
 static __device__ __forceinline__ bool rank_narrow(struct rank_state *s, unsigned below,
                                                    const unsigned own[SPREAD_EACH], int shift)
 {

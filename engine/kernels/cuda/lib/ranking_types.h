@@ -24,7 +24,7 @@ struct rank_state {
 };
 
 struct rank_lists {
-    /* List l begins (l / inner) * outer_step + l % inner elements behind list 0, which is `first`;
+    /* List l begins (l / inner) * outer_step + l % inner elements after list 0, which is `first`;
      * elements of 4 bytes; of equal ones the first comes first. */
     struct candidates first;
     const float *least; /* of first.has_least; NULL: first.least is it */

@@ -185,7 +185,7 @@ static __device__ __forceinline__ void sequence_put(const struct rnn &k,
 }
 
 /* After a step that makes h from h the two memories change places: who writes the next state has
- * passed a barrier behind the last reading of the state before. With a reset gate r h has the
+ * passed a barrier after the last reading of the state before. With a reset gate r h has the
  * other memory, and h is written where all have read it. */
 template <int cell, int gates, class element>
 __global__ void __launch_bounds__(SEQUENCE_THREADS, 1)

@@ -143,7 +143,7 @@ static __device__ __forceinline__ void cross_out(const struct suppression &s, un
         atomicOr(&s.crossed[((size_t)line * s.tiles + row) * 2 + threadIdx.x / WARP], bits);
 }
 
-/* Block (line, y): the y-th pair of tiles, the later one first; behind all pairs, in later chunks,
+/* Block (line, y): the y-th pair of tiles, the later one first; after all pairs, in later chunks,
  * a tile and a part of what was kept. */
 __global__ void __launch_bounds__(SUPPRESS_TILE)
     suppress_pairs(const __grid_constant__ struct suppression s)

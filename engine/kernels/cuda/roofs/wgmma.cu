@@ -46,7 +46,7 @@ static __device__ __forceinline__ uint64_t descriptor_of(const unsigned char *ti
     ARG_40("4", "5", "6", "7")                                                                     \
     ARG_40("8", "9", "10", "11") "%120, %121, %122, %123, %124, %125, %126, %127"
 
-/* d += A B, without waiting. more: what the type wants behind the predicate that keeps d. */
+/* d += A B, without waiting. more: what the type wants after the predicate that keeps d. */
 #define WGMMA(symbol, type, letter, depth, instruction, more)                                      \
     struct symbol {                                                                                \
         enum { operations = 2 * ROWS * COLUMNS * (depth) };                                        \

@@ -188,7 +188,7 @@ struct grouping grouping_identity(int rank);
 /* oneDNN's relu and clip give a number for NaN. In the epilogue of a sum of products that is borne;
  * kernels that do nothing else than such elementwise work refuse it. */
 enum status posts_keep_nan(const struct kernel_query *q, struct error *why);
-/* Puts the node's posts, or one of them, behind the post-ops that attr has already. */
+/* Puts the node's posts, or one of them, after the post-ops that attr has already. */
 enum status posts_append(const struct kernel_query *q, const struct grouping *grouping,
                          struct step_attr *attr, struct error *why);
 enum status post_append(const struct kernel_query *q, const struct grouping *grouping,
