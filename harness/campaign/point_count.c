@@ -140,6 +140,25 @@ static enum status find_host_steps(struct work *w, struct error *err)
     return w->on_host ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
+static bool reads_bytes(const struct graph *g, const struct node *node)
+{
+    for (int k = 0; k < node->input_count; k++) {
+        enum dtype dtype = node->inputs[k] == NONE ? DTYPE_NONE : g->values[node->inputs[k]].dtype;
+        if (dtype == DTYPE_I8 || dtype == DTYPE_U8)
+            return true;
+    }
+    return false;
+}
+
+/* Also in a point in f32, where a file's network has quantised parts. */
+static bool multiplies_bytes(const struct exe *exe)
+{
+    for (int k = 0; exe && k < exe_step_count(exe); k++)
+        if (reads_bytes(exe_graph(exe), exe_step_at(exe, k).node))
+            return true;
+    return false;
+}
+
 static enum status count_with(struct work *w, const struct profiler *profiler, struct error *err)
 {
     const char *folder = getenv("RIDGE_TRACE");
@@ -148,6 +167,8 @@ static enum status count_with(struct work *w, const struct profiler *profiler, s
                                    .transcendentals = w->cost.work.transcendentals,
                                    .bytes_compulsory = w->cost.bytes_compulsory,
                                    .bytes_streamed = w->cost.bytes_streamed,
+                                   .precision = w->job->point->precision,
+                                   .bytes = multiplies_bytes(w->target->exe),
                                    .device = w->job->point->device,
                                    .steps = w->target->exe ? exe_step_count(w->target->exe) : 0,
                                    .pass_s = seconds_each(w) * (double)executions_of(w, profiler),

@@ -81,6 +81,14 @@ void cupti_session_detach(struct cupti_session *s)
     arena_release(&s->arena);
 }
 
+/* What is not known may be anything. */
+static void set_known(const struct profiler_model *model, struct gpu_counting_setup *setup)
+{
+    const char *p = model->precision;
+    setup->halves = !p || strcmp(p, "bf16") == 0 || strcmp(p, "f16") == 0;
+    setup->tensor_cores = !p || strcmp(p, "f32") != 0 || model->bytes;
+}
+
 static enum status start(const struct profiler_model *model, enum cupti_use use,
                          struct cupti_session *s, struct error *err)
 {
@@ -90,6 +98,7 @@ static enum status start(const struct profiler_model *model, enum cupti_use use,
     setup.backend = s->backend;
     setup.cupti = s->cupti;
     setup.chip = s->chip;
+    set_known(model, &setup);
     setup.steps = model->steps;
     setup.on_host = model->on_host;
     setup.pass_s = model->pass_s;

@@ -10,8 +10,9 @@
  *           and divided by the executions, the counters are closed, and the next unit is current.
  *
  * How many passes there will be is known only unit by unit: one whose condition (`zero_when`: no
- * tensor instruction ran) holds after earlier units counts 0 without a pass. Sampled units
- * (cupti_pm) take one pass, with samples as far apart as its expected length asks for. */
+ * tensor instruction ran, or none was asked for) is 0 after earlier units counts 0 without a pass.
+ * Sampled units (cupti_pm) take one pass, with samples as far apart as its expected length asks
+ * for. */
 #include "profilers/lib/gpu_counting.h"
 
 #include <inttypes.h>
@@ -45,6 +46,7 @@ struct gpu_counting {
     const struct cupti_backend *backend;
     struct cupti *cupti;
     enum cupti_use use;
+    bool halves, tensor_cores;
     struct arena arena;
     char chip[CUPTI_CHIP];
     struct unit *units; /* in the order of counting */
@@ -133,6 +135,7 @@ static double evaluate(const struct gpu_counting *c, const struct unit *u, int r
             g->uses[k], formula_uses(formula, g->uses[k])
                             ? metric_value(c, u->by_step, row, g->uses[k], depth + 1)
                             : NAN};
+    count = group_add_known(g, c->halves, c->tensor_cores, values, count);
     formula_evaluate(formula, values, count, &result, NULL);
     return result;
 }
@@ -152,16 +155,29 @@ static double metric_value(const struct gpu_counting *c, bool by_step, int row, 
 
 /* ---- passes ---- */
 
+/* Of the whole, also where the unit is of steps. */
+static double condition_of(const struct gpu_counting *c, const struct unit *u)
+{
+    struct formula_value values[GROUP_VALUES_MAX];
+    const struct group *g = u->group;
+    double result = NAN;
+    int count = 0;
+    for (int k = 0; k < g->use_count; k++)
+        values[count++] =
+            (struct formula_value){g->uses[k], metric_value(c, false, 0, g->uses[k], 0)};
+    count = group_add_known(g, c->halves, c->tensor_cores, values, count);
+    formula_evaluate(g->zero_when, values, count, &result, NULL);
+    return result;
+}
+
 /* The first unit that is still to be counted; none when current reaches count. */
 static void find_current(struct gpu_counting *c)
 {
     for (c->current = 0; c->current < c->count; c->current++) {
         struct unit *u = &c->units[c->current];
-        const char *condition = u->group->zero_when;
         if (!is_open(u))
             continue;
-        double value = condition ? metric_value(c, false, 0, condition, 0) : NAN;
-        u->is_zero = value <= 0;
+        u->is_zero = u->group->zero_when && condition_of(c, u) <= 0;
         if (!u->is_zero)
             return;
     }
@@ -447,6 +463,8 @@ enum status gpu_counting_open(const struct gpu_counting_setup *setup, struct gpu
     c->cupti = setup->cupti;
     c->use = setup->use;
     c->on_host = setup->on_host;
+    c->halves = setup->halves;
+    c->tensor_cores = setup->tensor_cores;
     c->interval_ns = (uint64_t)(fmax(interval_least_s, setup->pass_s / samples_wanted) * 1e9);
     snprintf(c->chip, sizeof(c->chip), "%s", setup->chip);
     enum status status = open_all(c, setup, err);

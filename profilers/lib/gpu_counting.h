@@ -24,9 +24,10 @@ struct gpu_counting_setup {
     const struct group *groups;
     int group_count;
     const char *chip;
-    int steps;           /* of the executable; 0: only the whole is counted */
-    const bool *on_host; /* borrowed, per step: it is not for the GPU; NULL: none is */
-    double pass_s;       /* that a pass should take; 0: not known */
+    bool halves, tensor_cores; /* what the point computes with: profilers/lib/group.h */
+    int steps;                 /* of the executable; 0: only the whole is counted */
+    const bool *on_host;       /* borrowed, per step: it is not for the GPU; NULL: none is */
+    double pass_s;             /* that a pass should take; 0: not known */
 };
 
 /* Opens the counters once: what is not allowed is refused here, before anything is executed. */

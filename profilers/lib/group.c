@@ -93,14 +93,37 @@ static enum status read_truth(const struct toml_value *root, const char *key, bo
     return STATUS_OK;
 }
 
+static const char *const known[GROUP_KNOWN_MAX] = {"halves", "tensor_cores"};
+
+int group_add_known(const struct group *group, bool halves, bool tensor_cores,
+                    struct formula_value *values, int count)
+{
+    const bool are[GROUP_KNOWN_MAX] = {halves, tensor_cores};
+    for (int k = 0; k < GROUP_KNOWN_MAX && group->chip_count; k++)
+        values[count++] = (struct formula_value){known[k], are[k]};
+    return count;
+}
+
+static int add_uses(const struct group *group, struct formula_value *values, int count)
+{
+    for (int k = 0; k < group->use_count; k++)
+        values[count++] = (struct formula_value){group->uses[k], 1};
+    return group_add_known(group, true, true, values, count);
+}
+
+/* It is asked before the group's own events are counted. */
 static enum status read_zero_when(const struct toml_value *root, struct group *group,
                                   struct error *err)
 {
+    struct formula_value values[GROUP_VALUES_MAX];
+    struct error why;
+    double result;
     TRY(read_text(root, "zero_when", false, &group->zero_when, err));
-    for (int k = 0; k < group->use_count; k++)
-        if (group->zero_when && strcmp(group->uses[k], group->zero_when) == 0)
-            return STATUS_OK;
-    return group->zero_when ? complain(root, "zero_when", "must be one of uses", err) : STATUS_OK;
+    int count = add_uses(group, values, 0);
+    if (!group->zero_when ||
+        formula_evaluate(group->zero_when, values, count, &result, &why) == STATUS_OK)
+        return STATUS_OK;
+    return complain(root, "zero_when", why.message, err);
 }
 
 /* What only groups with chips have. */
@@ -165,6 +188,9 @@ static enum status read_events(const struct toml_value *root, struct group *grou
         for (int k = 0; k < group->event_count; k++)
             if (strcmp(group->events[k].id, event->id) == 0)
                 return complain(v, event->id, "this id is taken", err);
+        for (int k = 0; k < GROUP_KNOWN_MAX && group->chip_count; k++)
+            if (strcmp(known[k], event->id) == 0)
+                return complain(v, event->id, "this id is taken", err);
         group->event_count++;
     }
     return STATUS_OK;
@@ -179,8 +205,7 @@ static enum status try_formula(const struct toml_value *at, const struct group *
     int count = 0;
     for (int k = 0; k < group->event_count; k++)
         values[count++] = (struct formula_value){group->events[k].id, 1};
-    for (int k = 0; k < group->use_count; k++)
-        values[count++] = (struct formula_value){group->uses[k], 1};
+    count = add_uses(group, values, count);
     if (formula_evaluate(formula, values, count, &result, &why) == STATUS_OK)
         return STATUS_OK;
     return complain(at, "formula", why.message, err);

@@ -20,12 +20,18 @@
  *
  *     chips = ["GH100"]                  CUPTI's names; counted by the profilers cupti and cupti_pm
  *     method = "ranges"                  or "samples": while the whole workload runs
- *     passes = 2                         as CUPTI schedules the events (a test compares); 0: no
- * event steps = true                       optional: counted for each step of the executable too
+ *     passes = 2                         as CUPTI schedules the events (a test compares); 0: none
+ *     steps = true                       optional: counted for each step of the executable too
  *     uses = ["tensor_instructions"]     optional: metrics of the chip's other groups that formulas
  *                                        here may name; these groups are counted before
- *     zero_when = "tensor_instructions"  optional, one of these: if it was 0, so are all events
- * here, and nothing is counted
+ *     zero_when = "tensor_cores * tensor_instructions"
+ *                                        optional: if this is 0, so are all events here, and
+ *                                        nothing is counted
+ *
+ * Formulas of a group of GPUs, zero_when included, may also name what is known of the point: halves
+ * is 1 where it computes in bf16 or f16, tensor_cores where it may ask tensor cores for a product,
+ * which exact products in f32 do not; else they are 0. Compilers use instructions of both as moves,
+ * so that counts alone do not tell.
  */
 #ifndef PROFILERS_LIB_GROUP_H
 #define PROFILERS_LIB_GROUP_H
@@ -36,6 +42,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "profilers/lib/formula.h"
 
 enum {
     GROUP_FILES_MAX = 64,
@@ -45,7 +52,8 @@ enum {
     GROUP_CHIPS_MAX = 24,
     GROUP_USES_MAX = 4,
     GROUP_PASSES_MAX = 64,
-    GROUP_VALUES_MAX = GROUP_EVENTS_MAX + GROUP_USES_MAX /* names that a formula may use */
+    GROUP_KNOWN_MAX = 2,
+    GROUP_VALUES_MAX = GROUP_EVENTS_MAX + GROUP_USES_MAX + GROUP_KNOWN_MAX /* names in formulas */
 };
 
 struct group_event {
@@ -70,7 +78,7 @@ struct group {
     int passes;
     const char *uses[GROUP_USES_MAX];
     int use_count;
-    const char *zero_when; /* NULL: always counted */
+    const char *zero_when; /* a formula; NULL: always counted */
     struct group_event events[GROUP_EVENTS_MAX];
     int event_count;
     struct group_metric metrics[GROUP_METRICS_MAX];
@@ -89,6 +97,10 @@ enum status group_read(const char *file, const char *text, size_t size, struct a
 /* All files of profilers/groups, in the order of their names. */
 enum status group_read_all(struct arena *arena, const struct group **out, int *count,
                            struct error *err);
+/* Adds halves and tensor_cores to the values that a formula of this group may name, if it is for
+ * GPUs; returns how many there are then. */
+int group_add_known(const struct group *group, bool halves, bool tensor_cores,
+                    struct formula_value *values, int count);
 bool group_matches(const struct group *group, const struct cpu_identity *cpu);
 bool group_is_for_chip(const struct group *group, const char *chip);
 /* From the text of /proc/cpuinfo; family and model are -1 where it has none (Arm). */

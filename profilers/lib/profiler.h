@@ -40,12 +40,14 @@ struct profiler_metric {
 /* What is known of the workload: counted on paper, and how it is run. */
 struct profiler_model {
     double flops, macs, transcendentals, bytes_compulsory, bytes_streamed;
-    const char *device;  /* "cpu", "cuda", "cuda:1"; NULL: the CPU */
-    int steps;           /* of the executable; 0: they cannot be looked at one by one */
-    const bool *on_host; /* per step: it runs on the host, not on the device; NULL: none does */
-    double pass_s;       /* that the executions of a pass should take; 0: not known */
-    const char *label;   /* tells the point from others, fit for a file name; NULL: nothing does */
-    const char *folder;  /* for files that are made beside the numbers; NULL: none are made */
+    const char *precision; /* "f32", "bf16" ...; NULL: not known */
+    bool bytes;            /* it multiplies integers of 8 bits, or may */
+    const char *device;    /* "cpu", "cuda", "cuda:1"; NULL: the CPU */
+    int steps;             /* of the executable; 0: they cannot be looked at one by one */
+    const bool *on_host;   /* per step: it runs on the host, not on the device; NULL: none does */
+    double pass_s;         /* that the executions of a pass should take; 0: not known */
+    const char *label;  /* tells the point from others, fit for a file name; NULL: nothing does */
+    const char *folder; /* for files that are made beside the numbers; NULL: none are made */
 };
 
 struct profiler {

@@ -19,6 +19,7 @@ static void evaluate_all(const struct group *group)
         values[count] = (struct formula_value){group->events[k].id, k + 1.0};
     for (int k = 0; k < group->use_count; k++, count++)
         values[count] = (struct formula_value){group->uses[k], k + 1.0};
+    count = group_add_known(group, true, false, values, count);
     for (int k = 0; k < group->metric_count; k++)
         if (group->metrics[k].formula &&
             formula_evaluate(group->metrics[k].formula, values, count, &result, NULL) != STATUS_OK)

@@ -15,6 +15,7 @@ struct cupti {
     int extra_range; /* in what is read */
     const char *bad_name;
     bool fail_open, fail_start, fail_push, fail_decode, zero;
+    bool exact; /* of the test itself: the point is in f32 */
 };
 
 extern const struct cupti_backend made_backend;

@@ -56,7 +56,8 @@ static void check_metrics(const struct profiler *p, const struct profiler_metric
 static int count_burning(const struct profiler *p, struct pool *pool, double seconds,
                          void **session, struct profiler_metric *metrics)
 {
-    const struct profiler_model model = {5, 2, 1, 10, 20, "cuda", 0, NULL, 1, NULL, NULL};
+    const struct profiler_model model = {5,      2, 1,    10, 20,   "f32", false,
+                                         "cuda", 0, NULL, 1,  NULL, NULL};
     struct error err;
     if (p->open(&model, 2, session, &err) != STATUS_OK)
         fail_msg("%s: %s", p->name, err.message);
@@ -305,7 +306,8 @@ TEST(bad_groups_are_refused)
         {CHIP RANGES "passes = 1\nvendor = \"v\"\nfamily = 1\nmodels = [1, 2]\n" EVENT METRIC,
          "not for both"},
         {CHIP RANGES "passes = 1\nsteps = 1\n" EVENT METRIC, "true or false"},
-        {CHIP RANGES "passes = 1\nzero_when = \"x\"\n" EVENT METRIC, "one of uses"},
+        {CHIP RANGES "passes = 1\nzero_when = \"a\"\n" EVENT METRIC, "zero_when: "},
+        {CHIP RANGES "passes = 1\n[[event]]\nid = \"halves\"\nname = \"x\"\n" METRIC, "taken"},
         {CHIP RANGES "passes = 1\nuses = [1]\n" EVENT METRIC, "names in quotes"},
         {CHIP RANGES "passes = 1\nuses = []\n" EVENT METRIC, "list of names"},
     };
