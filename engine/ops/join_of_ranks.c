@@ -82,7 +82,6 @@ REGISTER(op, join_of_ranks) = {
     .domain = "ridge",
     .inputs_min = 2,
     .inputs_max = -1,
-    .outputs_min = 1,
     .outputs_max = -1,
     .attrs = attrs,
     .in_place = ~0u,
