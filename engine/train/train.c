@@ -8,6 +8,7 @@
 #include "engine/compile/compile.h"
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
+#include "engine/train/gather_rows.h"
 #include "engine/train/recompute.h"
 #include "engine/train/reduce.h"
 #include "engine/train/split_tables.h"
@@ -56,7 +57,8 @@ static enum status find_weights(const struct graph *g, const struct recipe *reci
     w->value = malloc(values * sizeof(int));
     w->gradient = malloc(values * sizeof(int));
     w->split = calloc(values, sizeof(bool));
-    if (!statistic || !w->value || !w->gradient || !w->split) {
+    w->gathered = calloc(values, sizeof(bool));
+    if (!statistic || !w->value || !w->gradient || !w->split || !w->gathered) {
         free(statistic);
         return FAIL_NO_MEMORY(err);
     }
@@ -82,23 +84,33 @@ static void drop_unused(struct weights *w)
     w->count = kept;
 }
 
-static enum status split_last(struct weights *w, struct error *err)
+static enum status sort(struct weights *w, struct error *err)
 {
     int *old = calloc((size_t)w->count * 2 + 1, sizeof(*old)), at = 0;
     if (!old)
         return FAIL_NO_MEMORY(err);
     memcpy(old, w->value, (size_t)w->count * sizeof(*old));
     memcpy(old + w->count, w->gradient, (size_t)w->count * sizeof(*old));
-    for (int split = 0; split < 2; split++)
+    for (int turn = 0; turn < 3; turn++)
         for (int k = 0; k < w->count; k++) {
-            if (w->split[k] != split)
+            if (turn != (w->split[k] ? 2 : w->gathered[k]))
                 continue;
-            w->split_count += split;
+            w->gathered_count += turn == 1;
+            w->split_count += turn == 2;
             w->value[at] = old[k];
             w->gradient[at++] = old[w->count + k];
         }
     free(old);
     return STATUS_OK;
+}
+
+/* Moments that are split are those of sums that are split. */
+static enum status gather(struct graph *g, const struct train_options *o, struct weights *w,
+                          struct error *err)
+{
+    if (o->part_updates || o->micro_batches > 1)
+        return STATUS_OK;
+    return gather_rows(g, o->ranks, w->count, w->gradient, w->split, w->gathered, err);
 }
 
 /* Weights of one group which decay, or which do not, are updated alike. */
@@ -120,15 +132,15 @@ static enum status make_units(struct graph *g, const struct recipe *recipe,
     return status;
 }
 
-/* Gradients become their sums over all ranks, and the loss its mean. Those of split tables are the
- * sums already. */
+/* Gradients become their sums over all ranks, and the loss its mean. */
 static enum status reduce(struct graph *g, const struct recipe *recipe,
                           const struct train_options *o, struct weights *w, struct error *err)
 {
-    int loss = g->outputs[0], sum = loss, whole = o->part_updates ? 0 : w->count - w->split_count;
+    int loss = g->outputs[0], sum = loss, own = w->count - w->gathered_count - w->split_count;
     if (o->part_updates)
         TRY(make_units(g, recipe, o, w, err));
-    TRY(reduce_gradients(g, o->ranks, o->unit_bytes, whole, w->gradient, 1, &sum, err));
+    TRY(reduce_gradients(g, o->ranks, o->unit_bytes, o->part_updates ? 0 : own, w->gradient, 1,
+                         &sum, err));
     g->phase = PHASE_COMMUNICATION;
     g->outputs[0] = make_div(g, sum, make_number(g, g->values[loss].dtype, o->ranks));
     return graph_failed(g, err);
@@ -175,7 +187,7 @@ static enum status check_parts(const struct recipe *recipe, const struct train_o
 static enum status prepare_ranks(struct graph *g, const struct recipe *recipe,
                                  const struct train_options *o, struct error *err)
 {
-    if (o->split_tables || o->part_updates)
+    if (o->tables == TABLES_SPLIT || o->part_updates)
         TRY(check_parts(recipe, o, err));
     TRY(part_dropout(g, o->rank, err));
     return o->sync_norms ? synchronise_batch_norms(g, o->ranks, err) : STATUS_OK;
@@ -186,11 +198,13 @@ static enum status add_gradients(struct graph *g, const struct recipe *recipe,
                                  struct error *err)
 {
     TRY(find_weights(g, recipe, w, err));
-    if (o->split_tables && o->ranks > 1)
+    if (o->tables == TABLES_SPLIT && o->ranks > 1)
         TRY(split_tables(g, o->ranks, w->count, w->value, w->split, o->shards, err));
     TRY(autodiff(g, g->outputs[0], NONE, w->count, w->value, w->gradient, err));
     drop_unused(w);
-    TRY(split_last(w, err));
+    if (o->tables != TABLES_WHOLE && o->ranks > 1)
+        TRY(gather(g, o, w, err));
+    TRY(sort(w, err));
     if (o->ranks > 1)
         TRY(reduce(g, recipe, o, w, err));
     if (o->gradients_as_outputs)
@@ -215,6 +229,7 @@ enum status train_step(struct graph *g, const struct recipe *recipe,
     free(w.value);
     free(w.gradient);
     free(w.split);
+    free(w.gathered);
     TRY(status);
     graph_compact(g);
     if (o->recompute)

@@ -10,6 +10,13 @@
 #define TRAIN_RATE "learning_rate" /* an input, f32 scalar: written before each step */
 #define TRAIN_STEP "step"          /* a state, i64 scalar: how many steps were made */
 
+/* Embedding tables of ranks that learn together. */
+enum table_strategy {
+    TABLES_WHOLE, /* on each rank, and so are their gradients */
+    TABLES_ROWS,  /* on each rank; gradients travel as rows, where these are fewer bytes */
+    TABLES_SPLIT, /* each rank has some columns; of tables that are too narrow as with _ROWS */
+};
+
 struct train_options {
     bool recompute; /* activations are computed again instead of kept (engine/train/recompute.h) */
     int segments;   /* of that; 0: as many as save most */
@@ -22,9 +29,9 @@ struct train_options {
     int rank;  /* this one */
     bool sync_norms;    /* batch normalisations by all ranks' samples (engine/train/sync_norm.h) */
     int64_t unit_bytes; /* of gradients that travel together; 0: as usual */
-    bool split_tables;  /* embedding tables by columns (engine/train/split_tables.h) */
-    bool part_updates;  /* moments by ranks (engine/train/part_updates.h) */
-    struct shards *shards; /* with one of these two: gets what each rank has a part of */
+    enum table_strategy tables; /* engine/train/gather_rows.h, split_tables.h */
+    bool part_updates;          /* moments by ranks (engine/train/part_updates.h) */
+    struct shards *shards;      /* where something is split: gets what each rank has a part of */
 };
 
 /* Makes one step of training of a graph whose first output is the loss: the patterns that kernels

@@ -7,11 +7,12 @@
 #include "engine/train/part_updates.h"
 #include "engine/train/train.h"
 
-/* Those of which each rank has columns come last. */
+/* First those whose gradients are each rank's own, then those whose are sums over all ranks
+ * already, and last those of which each rank has columns. */
 struct weights {
-    int count, split_count;
+    int count, gathered_count, split_count;
     int *value, *gradient;
-    bool *split;
+    bool *split, *gathered;
     struct part_units units; /* in place of the weights that are not split, where there are any */
 };
 

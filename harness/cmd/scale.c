@@ -51,7 +51,7 @@ static const struct option options[] = {
     {"unit", 0, OPTION_COUNT, offsetof(struct scale_options_given, unit_bytes), "BYTES",
      "of gradients that travel together (default 4194304)"},
     {"tables", 0, OPTION_TEXT, offsetof(struct scale_options_given, tables), "HOW",
-     "embedding tables: whole on each rank (the default), or split, each rank some columns"},
+     "embedding tables: whole (default), rows: whole with gradients of rows, or split by columns"},
     {"moments", 0, OPTION_TEXT, offsetof(struct scale_options_given, moments), "HOW",
      "the optimiser's state: whole on each rank (the default), or split, each rank its part"},
     {"no-overlap", 0, OPTION_FLAG, offsetof(struct scale_options_given, no_thread), NULL,
@@ -134,12 +134,21 @@ static enum status read_names(const struct scale_options_given *o, struct scale_
     return STATUS_OK;
 }
 
-/* "whole", which nothing stands for, or "split". */
-static enum status read_split(const char *option, const char *how, bool *split, struct error *err)
+static const char *const table_names[] = {
+    [TABLES_WHOLE] = "whole", [TABLES_ROWS] = "rows", [TABLES_SPLIT] = "split"};
+
+static enum status read_strategy(const struct scale_options_given *o, struct train_job *job,
+                                 struct error *err)
 {
-    *split = how && strcmp(how, "split") == 0;
-    if (how && !*split && strcmp(how, "whole") != 0)
-        return FAIL(err, STATUS_FAILED, "%s \"%.40s\": take whole or split", option, how);
+    int k = 0;
+    while (o->tables && k < ARRAY_COUNT(table_names) && strcmp(o->tables, table_names[k]) != 0)
+        k++;
+    job->tables = (enum table_strategy)k;
+    if (k == ARRAY_COUNT(table_names))
+        return FAIL(err, STATUS_FAILED, "--tables \"%.40s\": take whole, rows or split", o->tables);
+    job->part_updates = o->moments && strcmp(o->moments, "split") == 0;
+    if (o->moments && !job->part_updates && strcmp(o->moments, "whole") != 0)
+        return FAIL(err, STATUS_FAILED, "--moments \"%.40s\": take whole or split", o->moments);
     return STATUS_OK;
 }
 
@@ -164,8 +173,7 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     job->resume = o->resume;
     job->unit_bytes = o->unit_bytes;
     job->sync_norms = o->sync_norms;
-    TRY(read_split("--tables", o->tables, &job->split_tables, err));
-    TRY(read_split("--moments", o->moments, &job->part_updates, err));
+    TRY(read_strategy(o, job, err));
     job->recipe.schedule.steps = o->steps ? o->steps : STEPS_USUAL;
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;
@@ -240,7 +248,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .seed = usual.job.seed,
                           .backend = usual.backend->name,
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
-                          .tables = usual.job.split_tables ? "split" : "whole",
+                          .tables = table_names[usual.job.tables],
                           .moments = usual.job.part_updates ? "split" : "whole",
                           .cpus = usual.launched ? 0 : cpus_allowed(),
                           .points = points,

@@ -12,7 +12,7 @@ struct scaling {
     bool strong;
     uint64_t seed;
     const char *backend, *algorithm; /* algorithm NULL: by size */
-    const char *tables;              /* "whole" or "split" */
+    const char *tables;              /* "whole", "rows" or "split" */
     const char *moments;             /* "whole" or "split" */
     int cpus;                        /* of all ranks together; 0: not known */
     const struct scale_result *points;

@@ -145,9 +145,10 @@ static enum status make_samples(const struct scale_result *r, struct arena *aren
     return STATUS_OK;
 }
 
-static bool is_split(const char *how)
+/* BEFORE and the strategy, where it is not the usual one. */
+static const char *strategy(struct arena *arena, const char *before, const char *how)
 {
-    return strcmp(how, "split") == 0;
+    return strcmp(how, "whole") == 0 ? "" : arena_printf(arena, "%s%s", before, how);
 }
 
 static enum status make_point(const struct scaling *s, const struct scale_result *r,
@@ -156,11 +157,9 @@ static enum status make_point(const struct scaling *s, const struct scale_result
     const struct workload *w = workload_of(s->workload);
     const char *colon = strchr(s->workload, ':');
     const char *how = s->strong ? "strong" : "weak";
-    const char *tables = is_split(s->tables) ? " tables=split" : "";
-    const char *moments = is_split(s->moments) ? " moments=split" : "";
-    char *params =
-        arena_printf(arena, "%s%sranks=%d%s%s", colon ? colon + 1 : "", colon ? "," : "", r->ranks,
-                     *tables ? ",tables=split" : "", *moments ? ",moments=split" : "");
+    char *params = arena_printf(arena, "%s%sranks=%d%s%s", colon ? colon + 1 : "", colon ? "," : "",
+                                r->ranks, strategy(arena, ",tables=", s->tables),
+                                strategy(arena, ",moments=", s->moments));
     char *key = arena_alloc(arena, 17);
     if (!params || !key || !w)
         return FAIL_NO_MEMORY(err);
@@ -182,7 +181,8 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                      "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
                      "backend=%s algorithm=%s%s%s",
                      w->name, params, (long long)r->batch, r->threads, how, s->backend,
-                     s->algorithm ? s->algorithm : "", tables, moments);
+                     s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
+                     strategy(arena, " moments=", s->moments));
     if (!out->canonical)
         return FAIL_NO_MEMORY(err);
     plan_id(out->canonical, key);
@@ -217,11 +217,10 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
     record->metric_count = rows.count;
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
-    record->reproduce =
-        arena_printf(arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld%s%s",
-                     s->workload, r->ranks, (long long)(r->batch / r->ranks), r->threads,
-                     (long long)r->steps, is_split(s->tables) ? " --tables split" : "",
-                     is_split(s->moments) ? " --moments split" : "");
+    record->reproduce = arena_printf(
+        arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld%s%s", s->workload,
+        r->ranks, (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
+        strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments));
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);
     TRY(make_point(s, r, arena, &record->point, err));

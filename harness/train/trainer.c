@@ -123,7 +123,7 @@ static enum status open_step(struct trainer *t, struct error *err)
                                     .rank = rank_of(t),
                                     .sync_norms = job->sync_norms,
                                     .unit_bytes = job->unit_bytes,
-                                    .split_tables = job->split_tables,
+                                    .tables = job->tables,
                                     .part_updates = job->part_updates,
                                     .shards = &t->shards};
     TRY(train_step(t->graph, &job->recipe, &options, err));

@@ -11,7 +11,7 @@
 #ifndef HARNESS_TRAIN_TRAINER_H
 #define HARNESS_TRAIN_TRAINER_H
 
-#include "engine/train/shards.h"
+#include "engine/train/train.h"
 #include "harness/model/model_options.h"
 #include "harness/train/reader.h"
 
@@ -41,8 +41,8 @@ struct train_job {
     const char *resume; /* checkpoint to go on from; NULL: none. Its seed replaces this one */
     bool sync_norms;    /* with model.comm: statistics of batch normalisations are those of all */
     int64_t unit_bytes; /* with model.comm: of gradients that travel together; 0: as usual */
-    bool split_tables;  /* with model.comm: embedding tables by columns */
-    bool part_updates;  /* with model.comm: each rank has its part of the optimiser's state */
+    enum table_strategy tables; /* with model.comm: of embedding tables */
+    bool part_updates; /* with model.comm: each rank has its part of the optimiser's state */
 };
 
 /* What held-out samples say. */

@@ -14,7 +14,8 @@ WITH latest AS (
 scaled AS (
     SELECT l.*, n.value AS ranks, t.value AS throughput, s.value AS time_s, e.value AS exposed_s,
            c.value AS communication_s, b.value AS sent_bytes, k.value AS state_bytes,
-           iif(l.canonical LIKE '% tables=split%', ', tables split', '')
+           CASE WHEN l.canonical LIKE '% tables=rows%' THEN ', tables in rows'
+                WHEN l.canonical LIKE '% tables=split%' THEN ', tables split' ELSE '' END
            || iif(l.canonical LIKE '% moments=split%', ', moments split', '') AS strategy,
            l.workload || iif(l.strong, ' strong b' || l.batch,
                              ' b' || CAST(l.batch / n.value AS INTEGER)) || ' t' || l.threads

@@ -109,15 +109,15 @@ static void fill(struct exe *exe, int rank, int step)
     }
 }
 
-static enum status learn(const struct job *job, bool tables, bool moments, struct comm *comm,
-                         struct learnt *out, struct error *err)
+static enum status learn(const struct job *job, enum table_strategy tables, bool moments,
+                         struct comm *comm, struct learnt *out, struct error *err)
 {
     struct shards shards = {.count = 0};
     struct recipe recipe = recipe_of(job->op);
     struct train_options options = {.ranks = comm->ranks,
                                     .rank = comm->rank,
                                     .unit_bytes = 64,
-                                    .split_tables = tables,
+                                    .tables = tables,
                                     .part_updates = moments,
                                     .shards = &shards};
     struct exe_options how = {.threads = 1, .no_tune = true, .comm = comm};
@@ -156,10 +156,10 @@ static enum status all_ways(const struct job *job, struct comm *comm, struct err
 {
     struct learnt whole, split;
     int slots = job->op->update->slots;
-    TRY(learn(job, false, false, comm, &whole, err));
+    TRY(learn(job, TABLES_WHOLE, false, comm, &whole, err));
     for (int way = 1; way < 4; way++) {
         bool tables = way & 1, moments = way & 2;
-        TRY(learn(job, tables, moments, comm, &split, err));
+        TRY(learn(job, tables ? TABLES_SPLIT : TABLES_WHOLE, moments, comm, &split, err));
         if (comm->rank == 0)
             TRY(compare(&whole, &split, tables ? "tables split" : "moments split", err));
         /* Of columns and parts, the larger ones; a counter of steps stays whole. */
@@ -173,7 +173,8 @@ static enum status all_ways(const struct job *job, struct comm *comm, struct err
             return FAIL(err, STATUS_INVALID, "way %d keeps %lld bytes instead of %lld", way,
                         (long long)split.state_bytes, (long long)(kept * 4 + 8));
     }
-    return STATUS_OK;
+    TRY(learn(job, TABLES_ROWS, false, comm, &split, err));
+    return compare(&whole, &split, "gradients in rows", err);
 }
 
 static enum status one_rank(void *context, struct group *group, int rank, struct error *err)
@@ -203,7 +204,7 @@ static enum status count_sparse(void *context, struct group *group, int rank, st
     (void)context;
     TRY(communicator_open(backend_find("shm"), group, rank, &options, &comm, err));
     struct train_options split = {
-        .ranks = comm.ranks, .rank = rank, .split_tables = true, .shards = &shards};
+        .ranks = comm.ranks, .rank = rank, .tables = TABLES_SPLIT, .shards = &shards};
     enum status status = train_step(g, &recipe, &split, err);
     if (status == STATUS_OK)
         status = exe_new(g, &how, &exe, err);
@@ -258,8 +259,10 @@ static void check_refused(struct recipe recipe, bool tables, const char *why)
 {
     struct error err = {0};
     struct shards shards = {.count = 0};
-    struct train_options options = {
-        .ranks = RANKS, .split_tables = tables, .part_updates = !tables, .shards = &shards};
+    struct train_options options = {.ranks = RANKS,
+                                    .tables = tables ? TABLES_SPLIT : TABLES_WHOLE,
+                                    .part_updates = !tables,
+                                    .shards = &shards};
     struct graph *g = network(TABLE);
     assert_int_equal(train_step(g, &recipe, &options, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, why));
@@ -283,7 +286,7 @@ TEST(narrow_tables_are_not_split)
     struct error err = {0};
     struct shards shards = {.count = 0};
     struct recipe recipe = recipe_of(&op_sgd);
-    struct train_options options = {.ranks = VECTOR + 1, .split_tables = true, .shards = &shards};
+    struct train_options options = {.ranks = VECTOR + 1, .tables = TABLES_SPLIT, .shards = &shards};
     struct graph *g = network(TABLE);
     assert_int_equal(train_step(g, &recipe, &options, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "no embedding table of at least 8 columns"));
