@@ -71,7 +71,8 @@ char *plan_text(const struct train_job *job, const struct exe *exe)
 static bool is_updated(const struct graph *g, const struct state *state)
 {
     int made = state->after == NONE ? NONE : g->values[state->after].producer;
-    return made != NONE && (g->nodes[made].op->update || g->nodes[made].op == &op_join_of_ranks);
+    const struct op *op = made == NONE ? NULL : g->nodes[made].op;
+    return op && (op->update || op == &op_update_rows || op == &op_join_of_ranks);
 }
 
 char *weights_text(struct exe *exe, const struct shards *shards)
