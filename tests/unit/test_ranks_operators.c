@@ -14,7 +14,7 @@
 #include "engine/train/autodiff.h"
 #include "tests/lib/unit.h"
 
-enum { RANKS_MOST = 9, WIDTH = 7, RUNS = 5 };
+enum { RANKS_MOST = 9, WIDTH = 7, RUNS = 5, COUNTERS = 600 };
 
 /* Small whole numbers: every sum of them is exact. */
 static float number_of(int rank, int64_t element, int run)
@@ -183,6 +183,60 @@ TEST(results_and_gradients_are_exact)
             run_job(ops[k], ranks, ranks);
             run_job(ops[k], ranks, (int64_t)ranks * 40);
         }
+}
+
+/* ---- states ---- */
+
+/* Gives a state to the others and takes 1 from each of its elements, before anyone reads what has
+ * come. */
+static struct graph *make_counter(int ranks)
+{
+    struct fill one = {.kind = FILL_CONST, .a = 1};
+    struct graph *g = graph_new("counter");
+    int s = graph_state(g, "s", DTYPE_F32, shape_of(COUNTERS), one), after;
+    int rate = graph_input(g, "rate", DTYPE_F32, shape_scalar(), one);
+    int down = graph_input(g, "down", DTYPE_F32, shape_of(COUNTERS), one);
+    int step = graph_const_i64(g, -1, &(int64_t){1});
+    int all = graph_node(g, op_all_gather.name, NULL, INPUTS(s), ATTRS(attr_int("ranks", ranks)));
+    graph_node_many(g, op_sgd.name, NULL, INPUTS(rate, step, NONE, s, down), NO_ATTRS, 1, &after);
+    graph_output(g, make_add(g, all, rate));
+    graph_state_after(g, s, after);
+    return g;
+}
+
+static enum status count_down(void *context, struct group *group, int rank, struct error *err)
+{
+    struct communicator_options options = {.algorithm = NULL};
+    struct comm comm;
+    (void)context;
+    TRY(communicator_open(backend_find("shm"), group, rank, &options, &comm, err));
+    struct exe_options how = {.threads = 1, .no_tune = true, .comm = &comm};
+    struct graph *g = make_counter(comm.ranks);
+    struct exe *exe = NULL;
+    enum status status = exe_new(g, &how, &exe, err);
+    for (int run = 0; run < RUNS && status == STATUS_OK; run++) {
+        exe_run(exe);
+        status = exe_status(exe, err);
+        for (int64_t e = 0; e < COUNTERS * comm.ranks && status == STATUS_OK; e++)
+            status = compare(exe, 0, "counter", 2 - run, e, err);
+    }
+    exe_free(exe);
+    graph_free(g);
+    communicator_close(&comm);
+    return status;
+}
+
+/* This communicator moves nothing until somebody waits: an update in the state's place would be
+ * what the others get. */
+TEST(a_state_on_its_way_is_not_overwritten)
+{
+    struct error err = {0};
+    struct local_ranks run = {.backend = backend_find("shm"),
+                              .ranks = 3,
+                              .options = {.deadline_ns = 60000000000u},
+                              .body = count_down};
+    if (local_ranks_run(&run, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
 }
 
 /* A tensor that cannot be cut into equal parts is refused when the graph is made. */
