@@ -63,6 +63,17 @@ static void add_metric(struct made_record *made, struct metric_record metric)
     made->metrics[made->record.metric_count++] = metric;
 }
 
+static void add_number(struct made_record *made, const char *name, const char *unit,
+                       const char *source, enum better better, double value)
+{
+    add_metric(made, (struct metric_record){.op = -1,
+                                            .name = name,
+                                            .unit = unit,
+                                            .source = source,
+                                            .better = better,
+                                            .value = value});
+}
+
 static void add_whole(struct made_record *made, double time_s, int64_t samples)
 {
     const double t = time_s;
@@ -80,42 +91,12 @@ static void add_whole(struct made_record *made, double time_s, int64_t samples)
                                             .mad = t * 0.05,
                                             .ci_low = t * 0.99,
                                             .ci_high = t * 1.01});
-    add_metric(made, (struct metric_record){.op = -1,
-                                            .name = "latency_p90_s",
-                                            .unit = "s",
-                                            .source = "clock",
-                                            .better = BETTER_LOWER,
-                                            .value = t * 1.2});
-    add_metric(made, (struct metric_record){.op = -1,
-                                            .name = "throughput",
-                                            .unit = "1/s",
-                                            .source = "clock",
-                                            .better = BETTER_HIGHER,
-                                            .value = 32 / t});
-    add_metric(made, (struct metric_record){.op = -1,
-                                            .name = "flops",
-                                            .unit = "1",
-                                            .source = "model",
-                                            .better = BETTER_NONE,
-                                            .value = 1e9});
-    add_metric(made, (struct metric_record){.op = -1,
-                                            .name = "bytes_compulsory",
-                                            .unit = "B",
-                                            .source = "model",
-                                            .better = BETTER_NONE,
-                                            .value = 1e7});
-    add_metric(made, (struct metric_record){.op = -1,
-                                            .name = "arena_bytes",
-                                            .unit = "B",
-                                            .source = "model",
-                                            .better = BETTER_LOWER,
-                                            .value = 6e6});
-    add_metric(made, (struct metric_record){.op = -1,
-                                            .name = "weight_bytes",
-                                            .unit = "B",
-                                            .source = "model",
-                                            .better = BETTER_LOWER,
-                                            .value = 4e6});
+    add_number(made, "latency_p90_s", "s", "clock", BETTER_LOWER, t * 1.2);
+    add_number(made, "throughput", "1/s", "clock", BETTER_HIGHER, 32 / t);
+    add_number(made, "flops", "1", "model", BETTER_NONE, 1e9);
+    add_number(made, "bytes_compulsory", "B", "model", BETTER_NONE, 1e7);
+    add_number(made, "arena_bytes", "B", "model", BETTER_LOWER, 6e6);
+    add_number(made, "weight_bytes", "B", "model", BETTER_LOWER, 4e6);
     add_metric(made, (struct metric_record){.op = -1,
                                             .name = "dram_read_bytes",
                                             .unit = "B",

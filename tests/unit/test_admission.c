@@ -15,36 +15,21 @@
 #include "harness/watch/resident.h"
 #include "tests/lib/made_results.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 #include "workloads/workload.h"
 
 /* ---- what is free ---- */
-
-static void put(const char *root, const char *path, const char *text)
-{
-    char whole[512];
-    snprintf(whole, sizeof(whole), "%s%s", root, path);
-    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(whole, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
 
 static char *machine(void)
 {
     char *root = made_folder();
     assert_non_null(root);
-    put(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 12000000 kB\n");
-    put(root, "/proc/self/limits",
-        "Limit                     Soft Limit           Hard Limit           Units     \n"
-        "Max data size             unlimited            unlimited            bytes     \n"
-        "Max address space         unlimited            unlimited            bytes     \n");
-    put(root, "/proc/self/status", "VmSize:\t  500000 kB\nVmData:\t  200000 kB\n");
+    put_file(root, "/proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 12000000 kB\n");
+    put_file(root, "/proc/self/limits",
+             "Limit                     Soft Limit           Hard Limit           Units     \n"
+             "Max data size             unlimited            unlimited            bytes     \n"
+             "Max address space         unlimited            unlimited            bytes     \n");
+    put_file(root, "/proc/self/status", "VmSize:\t  500000 kB\nVmData:\t  200000 kB\n");
     return root;
 }
 
@@ -72,37 +57,37 @@ TEST(nothing_known_is_no_limit)
 TEST(group_version_2)
 {
     char *root = machine();
-    put(root, "/proc/self/cgroup", "0::/job/task\n");
-    put(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
-    put(root, "/sys/fs/cgroup/job/task/memory.high", "max\n");
-    put(root, "/sys/fs/cgroup/job/task/memory.current", "900000000\n");
-    put(root, "/sys/fs/cgroup/job/task/memory.stat",
-        "anon 100\nfile 700000000\ninactive_file 500000000\nactive_file 200000000\n"
-        "slab_reclaimable 50000000\n");
+    put_file(root, "/proc/self/cgroup", "0::/job/task\n");
+    put_file(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
+    put_file(root, "/sys/fs/cgroup/job/task/memory.high", "max\n");
+    put_file(root, "/sys/fs/cgroup/job/task/memory.current", "900000000\n");
+    put_file(root, "/sys/fs/cgroup/job/task/memory.stat",
+             "anon 100\nfile 700000000\ninactive_file 500000000\nactive_file 200000000\n"
+             "slab_reclaimable 50000000\n");
     expect_room(root, 1500000000 - 900000000 + 750000000, "in this control group of 1.5 GB", false);
 }
 
 TEST(the_group_above_may_be_fuller)
 {
     char *root = machine();
-    put(root, "/proc/self/cgroup", "0::/job/task\n");
-    put(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
-    put(root, "/sys/fs/cgroup/job/task/memory.current", "100000000\n");
-    put(root, "/sys/fs/cgroup/job/memory.max", "2000000000\n");
-    put(root, "/sys/fs/cgroup/job/memory.current", "1900000000\n");
+    put_file(root, "/proc/self/cgroup", "0::/job/task\n");
+    put_file(root, "/sys/fs/cgroup/job/task/memory.max", "1500000000\n");
+    put_file(root, "/sys/fs/cgroup/job/task/memory.current", "100000000\n");
+    put_file(root, "/sys/fs/cgroup/job/memory.max", "2000000000\n");
+    put_file(root, "/sys/fs/cgroup/job/memory.current", "1900000000\n");
     expect_room(root, 100000000, "in this control group of 2 GB", false);
 }
 
 TEST(group_version_1)
 {
     char *root = machine();
-    put(root, "/proc/self/cgroup", "5:cpu:/\n4:memory:/job\n0::/\n");
-    put(root, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1500000000\n");
-    put(root, "/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "400000000\n");
-    put(root, "/sys/fs/cgroup/memory/job/memory.stat",
-        "inactive_file 1\ntotal_inactive_file 300000000\ntotal_active_file 50000000\n");
-    put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    put(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "800000000\n");
+    put_file(root, "/proc/self/cgroup", "5:cpu:/\n4:memory:/job\n0::/\n");
+    put_file(root, "/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1500000000\n");
+    put_file(root, "/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "400000000\n");
+    put_file(root, "/sys/fs/cgroup/memory/job/memory.stat",
+             "inactive_file 1\ntotal_inactive_file 300000000\ntotal_active_file 50000000\n");
+    put_file(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    put_file(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "800000000\n");
     expect_room(root, 1450000000, "in this control group of 1.5 GB", false);
 }
 
@@ -110,23 +95,23 @@ TEST(group_version_1)
 TEST(a_container_shows_the_top_alone)
 {
     char *root = machine();
-    put(root, "/proc/self/cgroup", "4:memory:/docker/0123abcd\n");
-    put(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000000\n");
-    put(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "400000000\n");
+    put_file(root, "/proc/self/cgroup", "4:memory:/docker/0123abcd\n");
+    put_file(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000000\n");
+    put_file(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "400000000\n");
     expect_room(root, 600000000, "in this control group", false);
 }
 
 TEST(limits_of_the_shell)
 {
     char *root = machine();
-    put(root, "/proc/self/limits",
-        "Max data size             unlimited            unlimited            bytes     \n"
-        "Max address space         1024000000           unlimited            bytes     \n");
+    put_file(root, "/proc/self/limits",
+             "Max data size             unlimited            unlimited            bytes     \n"
+             "Max address space         1024000000           unlimited            bytes     \n");
     expect_room(root, 512000000, "ulimit -v", true);
     root = machine();
-    put(root, "/proc/self/limits",
-        "Max data size             304800000            unlimited            bytes     \n"
-        "Max address space         unlimited            unlimited            bytes     \n");
+    put_file(root, "/proc/self/limits",
+             "Max data size             304800000            unlimited            bytes     \n"
+             "Max address space         unlimited            unlimited            bytes     \n");
     expect_room(root, 100000000, "ulimit -d", true);
 }
 

@@ -18,6 +18,7 @@
 #include "base/system/clock.h"
 #include "harness/watch/disturbance.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 #define assert_close(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
@@ -113,21 +114,6 @@ TEST(neighbours_are_told_from_our_own_threads)
 }
 
 /* ---- reading ---- */
-
-static void put_file(const char *root, const char *path, const char *text)
-{
-    char whole[512];
-    snprintf(whole, sizeof(whole), "%s%s", root, path);
-    for (char *at = whole + strlen(root) + 1; (at = strchr(at, '/')); at++) {
-        *at = '\0';
-        mkdir(whole, 0755);
-        *at = '/';
-    }
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
 
 static void make_root(char *root)
 {

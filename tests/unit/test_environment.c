@@ -15,27 +15,12 @@
 #include "harness/machine/procfs.h"
 #include "harness/watch/free_memory.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 struct machine {
     char root[64];
     struct arena arena;
 };
-
-static void put(const struct machine *m, const char *path, const char *text)
-{
-    char whole[512];
-    snprintf(whole, sizeof(whole), "%s%s", m->root, path);
-    for (char *slash = strchr(whole + strlen(m->root) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(whole, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
 
 #define ALICE                                                                                      \
     "/ho"                                                                                          \
@@ -45,36 +30,37 @@ static void put(const struct machine *m, const char *path, const char *text)
 
 static void furnish(struct machine *m)
 {
-    put(m, "/proc/cpuinfo",
-        "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n"
-        "model name\t: Intel(R) Xeon(R) Platinum 8480+\nstepping\t: 8\n"
-        "microcode\t: 0x2b000461\ncpu MHz\t\t: 2000.000\nflags\t\t: fpu avx512f hypervisor\n");
-    put(m, "/proc/meminfo",
-        "MemTotal:       263871232 kB\nMemAvailable:   200000000 kB\nSwapTotal: 0 kB\n"
-        "HugePages_Total:      16\nHugepagesize:       2048 kB\n");
-    put(m, "/proc/cmdline",
-        "BOOT_IMAGE=/boot/vmlinuz root=UUID=0a1b-22 ro isolcpus=2-7 mitigations=off\n");
-    put(m, "/proc/sys/kernel/hostname", "secretbox\n");
-    put(m, "/proc/sys/kernel/perf_event_paranoid", "4\n");
-    put(m, "/proc/self/status",
-        "Name:\tridge\nCpus_allowed_list:\t2-7\nSeccomp:\t2\nCapEff:\t0000004000000000\n");
-    put(m, "/proc/self/cgroup", "0::/user.slice/job1\n");
-    put(m, "/sys/fs/cgroup/user.slice/job1/cpu.max", "150000 100000\n");
-    put(m, "/sys/fs/cgroup/user.slice/job1/memory.max", "1073741824\n");
-    put(m, "/sys/fs/cgroup/user.slice/job1/memory.current", "73741824\n");
-    put(m, "/proc/loadavg", "0.10 0.20 0.30 1/100 4242\n");
-    put(m, "/etc/machine-id", "deadbeefdeadbeefdeadbeefdeadbeef\n");
-    put(m, "/sys/class/dmi/id/product_serial", "SN-12345\n");
-    put(m, "/sys/class/dmi/id/bios_version", "2.4.6 on secretbox\n");
-    put(m, CPU "cpu0/" FREQ, "performance\n");
-    put(m, CPU "cpu1/" FREQ, "powersave\n");
-    put(m, CPU "cpu0/cpuidle/state0/name", "POLL\n");
-    put(m, CPU "cpu0/cpuidle/state1/name", "C1\n");
-    put(m, CPU "cpu0/cpuidle/state1/disable", "1\n");
-    put(m, CPU "vulnerabilities/meltdown", "Mitigation: PTI\n");
-    put(m, "/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-    put(m, ALICE "/libblas.so.3", "not really a library");
-    put(m, "/proc/self/maps",
+    put_file(m->root, "/proc/cpuinfo",
+             "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n"
+             "model name\t: Intel(R) Xeon(R) Platinum 8480+\nstepping\t: 8\n"
+             "microcode\t: 0x2b000461\ncpu MHz\t\t: 2000.000\nflags\t\t: fpu avx512f hypervisor\n");
+    put_file(m->root, "/proc/meminfo",
+             "MemTotal:       263871232 kB\nMemAvailable:   200000000 kB\nSwapTotal: 0 kB\n"
+             "HugePages_Total:      16\nHugepagesize:       2048 kB\n");
+    put_file(m->root, "/proc/cmdline",
+             "BOOT_IMAGE=/boot/vmlinuz root=UUID=0a1b-22 ro isolcpus=2-7 mitigations=off\n");
+    put_file(m->root, "/proc/sys/kernel/hostname", "secretbox\n");
+    put_file(m->root, "/proc/sys/kernel/perf_event_paranoid", "4\n");
+    put_file(m->root, "/proc/self/status",
+             "Name:\tridge\nCpus_allowed_list:\t2-7\nSeccomp:\t2\nCapEff:\t0000004000000000\n");
+    put_file(m->root, "/proc/self/cgroup", "0::/user.slice/job1\n");
+    put_file(m->root, "/sys/fs/cgroup/user.slice/job1/cpu.max", "150000 100000\n");
+    put_file(m->root, "/sys/fs/cgroup/user.slice/job1/memory.max", "1073741824\n");
+    put_file(m->root, "/sys/fs/cgroup/user.slice/job1/memory.current", "73741824\n");
+    put_file(m->root, "/proc/loadavg", "0.10 0.20 0.30 1/100 4242\n");
+    put_file(m->root, "/etc/machine-id", "deadbeefdeadbeefdeadbeefdeadbeef\n");
+    put_file(m->root, "/sys/class/dmi/id/product_serial", "SN-12345\n");
+    put_file(m->root, "/sys/class/dmi/id/bios_version", "2.4.6 on secretbox\n");
+    put_file(m->root, CPU "cpu0/" FREQ, "performance\n");
+    put_file(m->root, CPU "cpu1/" FREQ, "powersave\n");
+    put_file(m->root, CPU "cpu0/cpuidle/state0/name", "POLL\n");
+    put_file(m->root, CPU "cpu0/cpuidle/state1/name", "C1\n");
+    put_file(m->root, CPU "cpu0/cpuidle/state1/disable", "1\n");
+    put_file(m->root, CPU "vulnerabilities/meltdown", "Mitigation: PTI\n");
+    put_file(m->root, "/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    put_file(m->root, ALICE "/libblas.so.3", "not really a library");
+    put_file(
+        m->root, "/proc/self/maps",
         "7f00-7f10 r-xp 00000000 08:01 7  " ALICE "/libblas.so.3\n"
         "7f10-7f20 rw-p 00010000 08:01 7  " ALICE "/libblas.so.3\n"
         "7f20-7f30 r-xp 00000000 08:01 8  /gone/libgone.so.1\n7f30-7f40 rw-p 0 00:00 0 [heap]\n");
@@ -227,10 +213,10 @@ TEST(the_hash_covers_settings)
 {
     struct machine *m = *state;
     struct environment before = probe(m, false);
-    put(m, "/proc/loadavg", "9.10 0.20 0.30 1/100 4243\n");
-    put(m, "/proc/sys/kernel/hostname", "otherbox\n");
-    put(m, "/sys/class/dmi/id/bios_version", "2.4.6 on otherbox\n");
-    put(m, "/sys/class/dmi/id/product_serial", "SN-99999\n");
+    put_file(m->root, "/proc/loadavg", "9.10 0.20 0.30 1/100 4243\n");
+    put_file(m->root, "/proc/sys/kernel/hostname", "otherbox\n");
+    put_file(m->root, "/sys/class/dmi/id/bios_version", "2.4.6 on otherbox\n");
+    put_file(m->root, "/sys/class/dmi/id/product_serial", "SN-99999\n");
     struct environment same = probe(m, false);
     assert_string_equal(before.hash, same.hash);
     static const struct {
@@ -246,13 +232,13 @@ TEST(the_hash_covers_settings)
     char last[17];
     snprintf(last, sizeof(last), "%s", same.hash);
     for (int k = 0; k < ARRAY_COUNT(changes); k++) {
-        put(m, changes[k].path, changes[k].text);
+        put_file(m->root, changes[k].path, changes[k].text);
         struct environment after = probe(m, false);
         if (strcmp(after.hash, last) == 0)
             fail_msg("%s does not count", changes[k].path);
         snprintf(last, sizeof(last), "%s", after.hash);
     }
-    put(m, "/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+    put_file(m->root, "/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
     assert_string_not_equal(probe(m, false).host_uid, before.host_uid);
 }
 
@@ -261,18 +247,18 @@ TEST(changes_are_named)
     struct machine *m = *state;
     char text[400];
     struct environment before = probe(m, false);
-    put(m, "/proc/loadavg", "9.10 0.20 0.30 1/100 4243\n");
+    put_file(m->root, "/proc/loadavg", "9.10 0.20 0.30 1/100 4243\n");
     struct environment same = probe(m, false);
     environment_changes(&before, &same, text, sizeof(text));
     assert_string_equal(text, "");
-    put(m, "/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
+    put_file(m->root, "/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
     struct environment one = probe(m, false);
     environment_changes(&same, &one, text, sizeof(text));
     assert_non_null(strstr(text, " -> always"));
     assert_null(strchr(text, ','));
-    put(m, CPU "vulnerabilities/meltdown", "Vulnerable\n");
-    put(m, CPU "vulnerabilities/spectre_v9", "Vulnerable\n");
-    put(m, "/sys/fs/cgroup/user.slice/job1/cpu.max", "250000 100000\n");
+    put_file(m->root, CPU "vulnerabilities/meltdown", "Vulnerable\n");
+    put_file(m->root, CPU "vulnerabilities/spectre_v9", "Vulnerable\n");
+    put_file(m->root, "/sys/fs/cgroup/user.slice/job1/cpu.max", "250000 100000\n");
     struct environment many = probe(m, false);
     environment_changes(&same, &many, text, sizeof(text));
     assert_string_equal(text + strlen(text) - 5, ", ...");
@@ -292,7 +278,7 @@ TEST(storage)
              "20 1 0:0 / /proc rw - proc proc rw\n"
              "21 1 %u:%u / /data rw,noatime shared:1 - xfs /dev/nvme0n1p2 rw\n",
              major(info.st_dev), minor(info.st_dev));
-    put(m, "/proc/self/mountinfo", text);
+    put_file(m->root, "/proc/self/mountinfo", text);
     struct environment e = probe(m, false);
     assert_string_equal(value(&e, "storage", "file_system"), "xfs");
     assert_string_equal(value(&e, "storage", "device"), "/dev/nvme0n1p2");

@@ -16,6 +16,7 @@
 #include "profilers/lib/formula.h"
 #include "profilers/lib/powercap.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/files.h"
 
 /* ---- the registry ---- */
 
@@ -137,31 +138,15 @@ TEST(cpu_time_of_all_threads)
 
 /* ---- energy ---- */
 
-static void put(const char *root, const char *path, const char *text)
-{
-    char whole[512];
-    snprintf(whole, sizeof(whole), "%s%s", root, path);
-    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(whole, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static void put_zone(const char *root, const char *zone, const char *name, const char *energy)
 {
     char path[256];
     snprintf(path, sizeof(path), "/sys/class/powercap/%s/name", zone);
-    put(root, path, name);
+    put_file(root, path, name);
     snprintf(path, sizeof(path), "/sys/class/powercap/%s/max_energy_range_uj", zone);
-    put(root, path, "10000000\n");
+    put_file(root, path, "10000000\n");
     snprintf(path, sizeof(path), "/sys/class/powercap/%s/energy_uj", zone);
-    put(root, path, energy);
+    put_file(root, path, energy);
 }
 
 static void remove_tree(const char *root)

@@ -56,14 +56,6 @@ static void put(struct place *place, double time_s, int ops, const struct change
     made_release(&made);
 }
 
-static struct grid view(struct place *place, const char *name, const char *parameter, double value)
-{
-    struct grid grid;
-    struct query_value values[] = {{parameter, NULL, value}};
-    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
-    return grid;
-}
-
 TEST(every_view_runs_on_nothing_and_on_something)
 {
     struct place *place = *state;
@@ -78,7 +70,7 @@ TEST(every_view_runs_on_nothing_and_on_something)
             assert_non_null(strstr(file->text, "\n-- ")); /* says what it shows */
             if (strchr(name, '/'))
                 continue;
-            struct grid grid = view(place, name, "run", 1);
+            struct grid grid = place_view(place, name, "run", 1);
             assert_true(grid.column_count > 1);
             grid_release(&grid);
             views++;
@@ -92,7 +84,7 @@ TEST(names_carry_units_and_missing_is_null)
 {
     struct place *place = *state;
     put(place, 0.02, MADE_OPS, NULL);
-    struct grid grid = view(place, "results", "run", 1);
+    struct grid grid = place_view(place, "results", "run", 1);
     int median = grid_column_find(&grid, "median"), p99 = grid_column_find(&grid, "p99");
     assert_int_equal(grid.row_count, 1);
     assert_string_equal(grid.columns[median].unit, "s");
@@ -106,7 +98,7 @@ TEST(names_carry_units_and_missing_is_null)
     assert_true(isnan(grid_number(&grid, 0, "no such column")));
     assert_int_equal(grid_column_find(&grid, "no such column"), -1);
     grid_release(&grid);
-    grid = view(place, "results", "run", 77);
+    grid = place_view(place, "results", "run", 77);
     assert_int_equal(grid.row_count, 0);
     grid_release(&grid);
 }
@@ -137,7 +129,7 @@ TEST(bounds_follow_the_roofs)
     };
     for (int k = 0; k < ARRAY_COUNT(cases); k++)
         put(place, cases[k].time_s, cases[k].ops, cases[k].changes);
-    struct grid grid = view(place, "bounds", "run", 1);
+    struct grid grid = place_view(place, "bounds", "run", 1);
     assert_int_equal(grid.row_count, ARRAY_COUNT(cases));
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         double roof = grid_number(&grid, k, "roof_time");
@@ -168,7 +160,7 @@ TEST(size_of_the_cache_comes_from_the_machine)
                   "(1, 'topology', 'l3', '33554432', 'B', 'hwloc', 'identity', 'ok'),"
                   "(1, 'topology', 'l3_count', '99999999999', '', 'hwloc', 'identity', 'ok')",
                   "test", &place->err));
-    struct grid grid = view(place, "bounds", "run", 1);
+    struct grid grid = place_view(place, "bounds", "run", 1);
     near(grid_number(&grid, 0, "largest_cache"), 33554432, 0);
     near(grid_number(&grid, 0, "memory_time"), 1e7 / 5e10, 1e-12); /* fits it now */
     grid_release(&grid);
@@ -180,7 +172,7 @@ TEST(no_ceiling_is_unknown_not_zero)
     put(place, 0.02, 1, NULL);
     must(place,
          sql_exec(place->store, "DELETE FROM ceiling WHERE level = 'DRAM'", "test", &place->err));
-    struct grid grid = view(place, "bounds", "run", 1);
+    struct grid grid = place_view(place, "bounds", "run", 1);
     assert_string_equal(grid_text(&grid, 0, "bound"), "unknown");
     assert_non_null(strstr(grid_text(&grid, 0, "note"), "DRAM"));
     assert_true(isnan(grid_number(&grid, 0, "recoverable")));
@@ -191,26 +183,26 @@ TEST(steps_share_the_time)
 {
     struct place *place = *state;
     put(place, 0.02, 6, NULL); /* Conv MatMul Relu Add Conv MatMul */
-    struct grid grid = view(place, "ops", "result", 1);
+    struct grid grid = place_view(place, "ops", "result", 1);
     double share = 0;
     assert_int_equal(grid.row_count, 6);
     for (int64_t row = 0; row < 6; row++)
         share += grid_number(&grid, row, "share");
     near(share, 1, 1e-12);
     grid_release(&grid);
-    grid = view(place, "breakdown", "result", 1);
+    grid = place_view(place, "breakdown", "result", 1);
     assert_int_equal(grid.row_count, 4);
     assert_string_equal(grid_text(&grid, 0, "kind"), "Conv");
     near(grid_number(&grid, 0, "share"), 2.0 / 6, 1e-12);
     near(grid_number(&grid, 0, "flops"), 2e9 / 6, 1);
     grid_release(&grid);
-    grid = view(place, "offenders", "run", 1);
+    grid = place_view(place, "offenders", "run", 1);
     assert_int_equal(grid.row_count, 6);
     assert_true(grid_number(&grid, 0, "recoverable") >= grid_number(&grid, 5, "recoverable"));
     /* 3.33 MB of 4 MiB: the cache; 1/6 GFLOP at 100 GFLOP/s are 1.67 ms of 3.33 ms. */
     near(grid_number(&grid, 0, "roof_time"), 1e-2 / 6, 1e-9);
     grid_release(&grid);
-    grid = view(place, "roofline_ops", "result", 1);
+    grid = place_view(place, "roofline_ops", "result", 1);
     assert_int_equal(grid.row_count, 6);
     near(grid_number(&grid, 0, "intensity"), 50, 1e-9);
     grid_release(&grid);
@@ -223,7 +215,7 @@ TEST(samples_are_sorted_and_thinned)
     must(place, made_record(&made, 0, 0.02, 50001, 1));
     must(place, run_put(place->store, place->run, &made.record, &place->err));
     made_release(&made);
-    struct grid grid = view(place, "latency", "result", 1);
+    struct grid grid = place_view(place, "latency", "result", 1);
     assert_in_range(grid.row_count, 10000, 11001);
     for (int64_t row = 1; row < grid.row_count; row++) {
         assert_true(grid_number(&grid, row, "time") >= grid_number(&grid, row - 1, "time"));
@@ -286,7 +278,7 @@ TEST(words_find_runs)
     finds_not(place, "latest~x", "number");
     finds_not(place, "", "no run");
     finds_not(place, "zzz", "cccccccc");
-    struct grid grid = view(place, "baselines", "run", 1);
+    struct grid grid = place_view(place, "baselines", "run", 1);
     assert_int_equal(grid.row_count, 1);
     assert_int_equal(grid_number(&grid, 0, "run"), 1);
     grid_release(&grid);
@@ -322,10 +314,10 @@ TEST(history_and_differences_of_runs)
     assert_string_equal(grid_text(&grid, 0, "a"), "performance");
     assert_string_equal(grid_text(&grid, 0, "b"), "powersave");
     grid_release(&grid);
-    grid = view(place, "environment", "run", 1);
+    grid = place_view(place, "environment", "run", 1);
     assert_int_equal(grid.row_count, 4);
     grid_release(&grid);
-    grid = view(place, "unavailable", "run", 1);
+    grid = place_view(place, "unavailable", "run", 1);
     assert_int_equal(grid.row_count, 3); /* a counter, a ceiling, a fact */
     assert_string_equal(grid_text(&grid, 0, "reason"), "perf_event_paranoid is 3");
     grid_release(&grid);

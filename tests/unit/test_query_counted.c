@@ -51,21 +51,6 @@ static void put(struct place *place, const char *device, const struct counted *c
     made_release(&made);
 }
 
-static struct grid view(struct place *place, const char *name, const char *parameter, double value)
-{
-    struct grid grid;
-    struct query_value values[] = {{parameter, NULL, value}};
-    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
-    return grid;
-}
-
-static void is(const struct grid *grid, int64_t row, const char *column, double expected)
-{
-    double value = grid_number(grid, row, column);
-    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("row %d: %s is %.17g, not %.17g", (int)row, column, value, expected);
-}
-
 static const struct counted both[] = {
     {-1, "papi", "flops", 7e9},
     {-1, "cupti", "flops", 1.25e9},
@@ -88,13 +73,13 @@ TEST(counted_points_are_drawn_twice)
     struct place *place = *state;
     put(place, "cuda", both, ARRAY_COUNT(both));
     put(place, "cuda", NULL, 0);
-    struct grid grid = view(place, "report_points_counted", "run", (double)place->run);
+    struct grid grid = place_view(place, "report_points_counted", "run", (double)place->run);
     assert_int_equal(grid.row_count, 2);
-    is(&grid, 0, "intensity", 100);
-    is(&grid, 0, "named", 1);
-    is(&grid, 1, "intensity", 125);
-    is(&grid, 1, "valid", 0);
-    is(&grid, 1, "flop_rate", 5e10);
+    grid_is(&grid, 0, "intensity", 100);
+    grid_is(&grid, 0, "named", 1);
+    grid_is(&grid, 1, "intensity", 125);
+    grid_is(&grid, 1, "valid", 0);
+    grid_is(&grid, 1, "flop_rate", 5e10);
     grid_release(&grid);
 }
 
@@ -104,30 +89,30 @@ TEST(each_device_has_its_counters)
     put(place, "cuda", both, ARRAY_COUNT(both));
     put(place, "cuda:1", both, ARRAY_COUNT(both));
     put(place, "cpu", both, 10); /* a CPU's steps are not counted */
-    struct grid grid = view(place, "roofline", "run", (double)place->run);
+    struct grid grid = place_view(place, "roofline", "run", (double)place->run);
     assert_int_equal(grid.row_count, 3);
     for (int row = 0; row < 2; row++) {
-        is(&grid, row, "flops_counted", 1.25e9);
-        is(&grid, row, "executed_ratio", 1.25);
-        is(&grid, row, "intensity", 100);
-        is(&grid, row, "intensity_counted", 100);
-        is(&grid, row, "intensity_read", 125);
-        is(&grid, row, "intensity_executed", 125);
+        grid_is(&grid, row, "flops_counted", 1.25e9);
+        grid_is(&grid, row, "executed_ratio", 1.25);
+        grid_is(&grid, row, "intensity", 100);
+        grid_is(&grid, row, "intensity_counted", 100);
+        grid_is(&grid, row, "intensity_read", 125);
+        grid_is(&grid, row, "intensity_executed", 125);
     }
-    is(&grid, 2, "executed_ratio", 7);
-    is(&grid, 2, "intensity_counted", 250);
-    is(&grid, 2, "intensity_read", 1e3 / 3);
+    grid_is(&grid, 2, "executed_ratio", 7);
+    grid_is(&grid, 2, "intensity_counted", 250);
+    grid_is(&grid, 2, "intensity_read", 1e3 / 3);
     grid_release(&grid);
-    grid = view(place, "results", "run", (double)place->run);
-    is(&grid, 0, "flops", 1e9);
-    is(&grid, 0, "energy", 11);
-    is(&grid, 2, "energy", 5);
-    is(&grid, 0, "dram_read", 8e6);
-    is(&grid, 2, "dram_write", 1e6);
+    grid = place_view(place, "results", "run", (double)place->run);
+    grid_is(&grid, 0, "flops", 1e9);
+    grid_is(&grid, 0, "energy", 11);
+    grid_is(&grid, 2, "energy", 5);
+    grid_is(&grid, 0, "dram_read", 8e6);
+    grid_is(&grid, 2, "dram_write", 1e6);
     grid_release(&grid);
-    grid = view(place, "compare_points", "run", (double)place->run);
-    is(&grid, 0, "dram", 1e7);
-    is(&grid, 2, "dram", 4e6);
+    grid = place_view(place, "compare_points", "run", (double)place->run);
+    grid_is(&grid, 0, "dram", 1e7);
+    grid_is(&grid, 2, "dram", 4e6);
     grid_release(&grid);
 }
 
@@ -135,21 +120,21 @@ TEST(steps_keep_model_and_count_apart)
 {
     struct place *place = *state;
     put(place, "cuda", both, ARRAY_COUNT(both));
-    struct grid grid = view(place, "roofline_ops", "result", 1);
+    struct grid grid = place_view(place, "roofline_ops", "result", 1);
     assert_int_equal(grid.row_count, 2);
-    is(&grid, 0, "intensity", 50);
-    is(&grid, 0, "intensity_counted", 50);
-    is(&grid, 0, "intensity_read", 100);
-    is(&grid, 0, "executed_ratio", 1.2);
-    is(&grid, 1, "executed_ratio", NAN);
+    grid_is(&grid, 0, "intensity", 50);
+    grid_is(&grid, 0, "intensity_counted", 50);
+    grid_is(&grid, 0, "intensity_read", 100);
+    grid_is(&grid, 0, "executed_ratio", 1.2);
+    grid_is(&grid, 1, "executed_ratio", NAN);
     grid_release(&grid);
-    grid = view(place, "ops", "result", 1);
-    is(&grid, 0, "flops", 5e8);
-    is(&grid, 0, "flops_counted", 6e8);
-    is(&grid, 0, "dram_write", 5e6);
+    grid = place_view(place, "ops", "result", 1);
+    grid_is(&grid, 0, "flops", 5e8);
+    grid_is(&grid, 0, "flops_counted", 6e8);
+    grid_is(&grid, 0, "dram_write", 5e6);
     grid_release(&grid);
-    grid = view(place, "breakdown", "result", 1);
-    is(&grid, 0, "flops", 5e8);
+    grid = place_view(place, "breakdown", "result", 1);
+    grid_is(&grid, 0, "flops", 5e8);
     grid_release(&grid);
 }
 
@@ -168,13 +153,13 @@ TEST(samples_stand_in_for_ranges)
     struct place *place = *state;
     put(place, "cuda", sampled, ARRAY_COUNT(sampled));
     put(place, "cpu", sampled + 1, 4);
-    struct grid grid = view(place, "roofline", "run", (double)place->run);
-    is(&grid, 0, "flops_counted", NAN);
-    is(&grid, 0, "intensity_counted", 100);
-    is(&grid, 1, "intensity_counted", NAN);
+    struct grid grid = place_view(place, "roofline", "run", (double)place->run);
+    grid_is(&grid, 0, "flops_counted", NAN);
+    grid_is(&grid, 0, "intensity_counted", 100);
+    grid_is(&grid, 1, "intensity_counted", NAN);
     grid_release(&grid);
-    grid = view(place, "results", "run", (double)place->run);
-    is(&grid, 0, "energy", NAN);
+    grid = place_view(place, "results", "run", (double)place->run);
+    grid_is(&grid, 0, "energy", NAN);
     grid_release(&grid);
 }
 

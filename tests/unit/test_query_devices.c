@@ -77,21 +77,6 @@ static void put(struct place *place, const char *device, const char *precision, 
     made_release(&made);
 }
 
-static struct grid view(struct place *place, const char *name, const char *parameter, double value)
-{
-    struct grid grid;
-    struct query_value values[] = {{parameter, NULL, value}};
-    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
-    return grid;
-}
-
-static void is(const struct grid *grid, int64_t row, const char *column, double expected)
-{
-    double value = grid_number(grid, row, column);
-    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("row %d: %s is %.17g, not %.17g", (int)row, column, value, expected);
-}
-
 TEST(points_are_judged_by_their_device)
 {
     struct place *place = *state;
@@ -99,25 +84,25 @@ TEST(points_are_judged_by_their_device)
     put(place, "cpu", "f32", 0.02);
     put(place, "cuda", "f32", 2e-4);
     put(place, "cuda", "tf32", 2e-4);
-    struct grid grid = view(place, "bounds", "run", (double)place->run);
+    struct grid grid = place_view(place, "bounds", "run", (double)place->run);
     assert_int_equal(grid.row_count, 3);
-    is(&grid, 0, "peak", 1e11);
-    is(&grid, 0, "dram_bandwidth", 1e10);
-    is(&grid, 1, "peak", 1e13);
-    is(&grid, 1, "dram_bandwidth", 1e12);
-    is(&grid, 1, "largest_cache", 50e6);
-    is(&grid, 1, "roof_time", 1e-4); /* 1e9 / 1e13; the bytes take 1e7 / 4e12 in the cache */
-    is(&grid, 1, "memory_time", 2.5e-6);
-    is(&grid, 1, "recoverable", 1e-4);
-    is(&grid, 2, "peak", 5e13); /* the best of its precision */
+    grid_is(&grid, 0, "peak", 1e11);
+    grid_is(&grid, 0, "dram_bandwidth", 1e10);
+    grid_is(&grid, 1, "peak", 1e13);
+    grid_is(&grid, 1, "dram_bandwidth", 1e12);
+    grid_is(&grid, 1, "largest_cache", 50e6);
+    grid_is(&grid, 1, "roof_time", 1e-4); /* 1e9 / 1e13; the bytes take 1e7 / 4e12 in the cache */
+    grid_is(&grid, 1, "memory_time", 2.5e-6);
+    grid_is(&grid, 1, "recoverable", 1e-4);
+    grid_is(&grid, 2, "peak", 5e13); /* the best of its precision */
     grid_release(&grid);
-    grid = view(place, "offenders", "result", 2);
+    grid = place_view(place, "offenders", "result", 2);
     assert_int_equal(grid.row_count, 2);
-    is(&grid, 0, "roof_time", 5e-5);
+    grid_is(&grid, 0, "roof_time", 5e-5);
     grid_release(&grid);
     struct query_value key = {"point", "0000000000001001", 0};
     must(place, query_view(place->store, "history_roofs", &key, 1, &grid, &place->err));
-    is(&grid, 0, "fraction_of_roof", 0.5);
+    grid_is(&grid, 0, "fraction_of_roof", 0.5);
     grid_release(&grid);
 }
 
@@ -128,14 +113,14 @@ TEST(ceilings_of_others_are_not_used)
     put_gpu(place, "cuda");
     put(place, "cuda:1", "f32", 2e-4);
     put(place, "cuda", "bf16", 2e-4);
-    struct grid grid = view(place, "bounds", "run", (double)place->run);
+    struct grid grid = place_view(place, "bounds", "run", (double)place->run);
     assert_string_equal(grid_text(&grid, 0, "bound"), "unknown");
     assert_string_equal(grid_text(&grid, 0, "note"),
                         "no ceiling of arithmetic for f32 on cuda:1 in this run");
-    is(&grid, 0, "recoverable", NAN);
-    is(&grid, 0, "largest_cache", NAN);
+    grid_is(&grid, 0, "recoverable", NAN);
+    grid_is(&grid, 0, "largest_cache", NAN);
     assert_string_equal(grid_text(&grid, 1, "bound"), "unknown");
-    is(&grid, 1, "peak", NAN);
+    grid_is(&grid, 1, "peak", NAN);
     grid_release(&grid);
 }
 
@@ -157,17 +142,17 @@ TEST(roofs_are_drawn_by_device_and_precision)
     put(place, "cpu", "f32", 0.02);
     put(place, "cuda", "f32", 2e-4);
     put(place, "cuda", "tf32", 2e-4);
-    struct grid grid = view(place, "report_roofs", "run", (double)place->run);
+    struct grid grid = place_view(place, "report_roofs", "run", (double)place->run);
     assert_int_equal(grid.row_count, 7);
     labelled(&grid, "cpu f32 peak 100 GFLOP/s");
     labelled(&grid, "cpu DRAM 10 GB/s");
     labelled(&grid, "cpu L3 50 GB/s");
     labelled(&grid, "cuda f32 peak 10 TFLOP/s");
-    is(&grid, labelled(&grid, "cuda tf32 tensor peak 50 TFLOP/s"), "value", 5e13);
+    grid_is(&grid, labelled(&grid, "cuda tf32 tensor peak 50 TFLOP/s"), "value", 5e13);
     labelled(&grid, "cuda DRAM 1 TB/s");
     labelled(&grid, "cuda L2 4 TB/s");
     grid_release(&grid);
-    grid = view(place, "report_roofs", "result", 3);
+    grid = place_view(place, "report_roofs", "result", 3);
     assert_int_equal(grid.row_count, 3);
     labelled(&grid, "tf32 tensor peak 50 TFLOP/s");
     labelled(&grid, "DRAM 1 TB/s");

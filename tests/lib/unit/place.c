@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/lib/unit/place.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,4 +38,19 @@ void place_begin_run(struct place *place, const struct run_head *head)
 {
     must(place, store_open(place->db, STORE_WRITE, &place->store, &place->err));
     must(place, run_begin(place->store, head, &place->run, &place->err));
+}
+
+struct grid place_view(struct place *place, const char *name, const char *parameter, double value)
+{
+    struct grid grid;
+    struct query_value values[] = {{parameter, NULL, value}};
+    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
+    return grid;
+}
+
+void grid_is(const struct grid *grid, int64_t row, const char *column, double expected)
+{
+    double value = grid_number(grid, row, column);
+    if (isnan(expected) ? !isnan(value) : !(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("row %d: %s is %.17g, not %.17g", (int)row, column, value, expected);
 }

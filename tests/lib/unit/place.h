@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For unit tests of the store and of what reads it: a folder per test with room for two databases.
+ * For unit tests of the store and of what reads it: a folder per test for up to two databases.
  */
 #ifndef TESTS_LIB_UNIT_PLACE_H
 #define TESTS_LIB_UNIT_PLACE_H
 
+#include "results/query.h"
 #include "results/store.h"
 
 struct place {
@@ -21,5 +22,9 @@ int place_close(void **state);
 /* The test fails with the place's error unless status is OK. */
 void must(const struct place *place, enum status status);
 void place_begin_run(struct place *place, const struct run_head *head);
+/* A view of its database, with one parameter. */
+struct grid place_view(struct place *place, const char *name, const char *parameter, double value);
+/* expected NAN: there is no number. */
+void grid_is(const struct grid *grid, int64_t row, const char *column, double expected);
 
 #endif
