@@ -10,6 +10,7 @@
 #ifndef RESULTS_RECORD_H
 #define RESULTS_RECORD_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -81,6 +82,27 @@ struct metric_record {
     int64_t n; /* 0: not from samples */
     double min, q1, q3, max, mad, ci_low, ci_high;
 };
+
+/* A number alone: without samples, reason and formula, and neither good nor bad. */
+static inline struct metric_record metric_alone(int op, const char *name, const char *unit,
+                                                double value)
+{
+    return (struct metric_record){.op = op,
+                                  .name = name,
+                                  .unit = unit,
+                                  .source = "derived",
+                                  .better = BETTER_NONE,
+                                  .value = value,
+                                  .reason = "",
+                                  .formula = "",
+                                  .min = NAN,
+                                  .q1 = NAN,
+                                  .q3 = NAN,
+                                  .max = NAN,
+                                  .mad = NAN,
+                                  .ci_low = NAN,
+                                  .ci_high = NAN};
+}
 
 enum sample_phase { SAMPLE_WARMUP, SAMPLE_TIME, SAMPLE_DISCARDED, SAMPLE_PHASE_COUNT };
 

@@ -30,21 +30,7 @@ static struct metric_record *add(struct rows *rows, int op, const char *name, co
     }
     rows->metrics = grown;
     struct metric_record *row = &grown[rows->count++];
-    *row = (struct metric_record){.op = op,
-                                  .name = name,
-                                  .unit = unit,
-                                  .source = "derived",
-                                  .better = BETTER_NONE,
-                                  .value = value,
-                                  .reason = "",
-                                  .formula = "",
-                                  .min = NAN,
-                                  .q1 = NAN,
-                                  .q3 = NAN,
-                                  .max = NAN,
-                                  .mad = NAN,
-                                  .ci_low = NAN,
-                                  .ci_high = NAN};
+    *row = metric_alone(op, name, unit, value);
     return row;
 }
 

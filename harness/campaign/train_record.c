@@ -24,21 +24,12 @@ struct rows {
 static void add(struct rows *rows, const char *name, const char *unit, enum better better,
                 double value, const char *formula)
 {
-    rows->metrics[rows->count++] = (struct metric_record){.op = -1,
-                                                          .name = name,
-                                                          .unit = unit,
-                                                          .source = "clock",
-                                                          .better = better,
-                                                          .value = value,
-                                                          .reason = isnan(value) ? "none" : "",
-                                                          .formula = formula,
-                                                          .min = NAN,
-                                                          .q1 = NAN,
-                                                          .q3 = NAN,
-                                                          .max = NAN,
-                                                          .mad = NAN,
-                                                          .ci_low = NAN,
-                                                          .ci_high = NAN};
+    struct metric_record *row = &rows->metrics[rows->count++];
+    *row = metric_alone(-1, name, unit, value);
+    row->source = "clock";
+    row->better = better;
+    row->reason = isnan(value) ? "none" : "";
+    row->formula = formula;
 }
 
 /* Of images that grow each size has its own: no count belongs to the mean step. */

@@ -25,21 +25,10 @@ static struct metric_record *add(struct rows *rows, int op, const char *name, co
                                  double value, enum better better)
 {
     struct metric_record *row = &rows->metrics[rows->count++];
-    *row = (struct metric_record){.op = op,
-                                  .name = name,
-                                  .unit = unit,
-                                  .source = "clock",
-                                  .better = better,
-                                  .value = value,
-                                  .reason = isnan(value) ? "not known" : "",
-                                  .formula = "",
-                                  .min = NAN,
-                                  .q1 = NAN,
-                                  .q3 = NAN,
-                                  .max = NAN,
-                                  .mad = NAN,
-                                  .ci_low = NAN,
-                                  .ci_high = NAN};
+    *row = metric_alone(op, name, unit, value);
+    row->source = "clock";
+    row->better = better;
+    row->reason = isnan(value) ? "not known" : "";
     return row;
 }
 
