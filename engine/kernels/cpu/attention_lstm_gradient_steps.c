@@ -8,6 +8,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/step_product.h"
+#include "engine/kernels/lib/workspace.h"
 #include "engine/ops/lib/attention_lstm.h"
 
 struct kernel_state {
@@ -73,32 +74,20 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
-static void *take(char *base, size_t *at, size_t bytes)
-{
-    void *piece = base ? base + *at : NULL;
-    *at += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
-    return piece;
-}
-
-static float *floats(char *base, size_t *at, int64_t count)
-{
-    return take(base, at, (size_t)count * sizeof(float));
-}
-
 static struct scratch lay_out(const struct kernel_state *state, void *base)
 {
     const struct attention_lstm *s = &state->s;
     struct scratch m = {0};
     bool keys_wanted = state->wanted >> ALSTM_BY_KEYS & 1;
-    m.by_state = floats(base, &m.bytes, s->batch * (s->context + s->hidden));
-    m.by_c = floats(base, &m.bytes, s->batch * s->hidden);
-    m.by_sums = floats(base, &m.bytes, s->batch * 4 * s->hidden);
-    m.by_asked = floats(base, &m.bytes, s->batch * s->keys);
-    m.asking = floats(base, &m.bytes, s->attends ? s->batch * s->hidden : 0);
-    m.by_words = floats(base, &m.bytes, s->batch * s->source);
-    m.by_keys = floats(base, &m.bytes, keys_wanted ? 0 : s->batch * s->source * s->keys);
-    m.by_score = floats(base, &m.bytes, s->batch * s->keys);
-    m.gemm = take(base, &m.bytes, state->gemm_bytes);
+    m.by_state = take_floats(base, &m.bytes, s->batch * (s->context + s->hidden));
+    m.by_c = take_floats(base, &m.bytes, s->batch * s->hidden);
+    m.by_sums = take_floats(base, &m.bytes, s->batch * 4 * s->hidden);
+    m.by_asked = take_floats(base, &m.bytes, s->batch * s->keys);
+    m.asking = take_floats(base, &m.bytes, s->attends ? s->batch * s->hidden : 0);
+    m.by_words = take_floats(base, &m.bytes, s->batch * s->source);
+    m.by_keys = take_floats(base, &m.bytes, keys_wanted ? 0 : s->batch * s->source * s->keys);
+    m.by_score = take_floats(base, &m.bytes, s->batch * s->keys);
+    m.gemm = take_bytes(base, &m.bytes, state->gemm_bytes);
     return m;
 }
 

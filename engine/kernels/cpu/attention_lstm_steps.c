@@ -8,6 +8,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/step_product.h"
+#include "engine/kernels/lib/workspace.h"
 #include "engine/ops/lib/attention_lstm.h"
 
 struct kernel_state {
@@ -62,28 +63,16 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     return STATUS_OK;
 }
 
-static void *take(char *base, size_t *at, size_t bytes)
-{
-    void *piece = base ? base + *at : NULL;
-    *at += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
-    return piece;
-}
-
-static float *floats(char *base, size_t *at, int64_t count)
-{
-    return take(base, at, (size_t)count * sizeof(float));
-}
-
 static struct scratch lay_out(const struct kernel_state *state, void *base)
 {
     const struct attention_lstm *s = &state->s;
     struct scratch m = {0};
-    m.state = floats(base, &m.bytes, s->batch * (s->context + s->hidden));
-    m.memory = floats(base, &m.bytes, s->batch * s->hidden);
-    m.gates = floats(base, &m.bytes, s->batch * 4 * s->hidden);
-    m.asked = floats(base, &m.bytes, s->batch * s->keys);
-    m.shares = floats(base, &m.bytes, s->batch * s->source);
-    m.gemm = take(base, &m.bytes, state->gemm_bytes);
+    m.state = take_floats(base, &m.bytes, s->batch * (s->context + s->hidden));
+    m.memory = take_floats(base, &m.bytes, s->batch * s->hidden);
+    m.gates = take_floats(base, &m.bytes, s->batch * 4 * s->hidden);
+    m.asked = take_floats(base, &m.bytes, s->batch * s->keys);
+    m.shares = take_floats(base, &m.bytes, s->batch * s->source);
+    m.gemm = take_bytes(base, &m.bytes, state->gemm_bytes);
     return m;
 }
 

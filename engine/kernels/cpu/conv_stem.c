@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/kernels/lib/conv_shape.h"
+#include "engine/kernels/lib/workspace.h"
 
 enum { CHANNELS_MAX = 16 };
 
@@ -69,8 +70,7 @@ static void measure_band(struct kernel_state *state)
 
 static size_t band_bytes(const struct kernel_state *state)
 {
-    size_t bytes = (size_t)(state->line * state->band_lines + VL) * sizeof(float);
-    return (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    return aligned_bytes((size_t)(state->line * state->band_lines + VL) * sizeof(float));
 }
 
 struct source {

@@ -13,6 +13,7 @@
 #include "engine/kernels/lib/best_words.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/step_product.h"
+#include "engine/kernels/lib/workspace.h"
 #include "engine/ops/lib/decoder.h"
 
 struct kernel_state {
@@ -59,18 +60,6 @@ static void plan_products(struct kernel_state *state, int threads)
     }
 }
 
-static void *take(char *base, size_t *at, size_t bytes)
-{
-    void *piece = base ? base + *at : NULL;
-    *at += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
-    return piece;
-}
-
-static float *floats(char *base, size_t *at, int64_t count)
-{
-    return take(base, at, (size_t)count * sizeof(float));
-}
-
 static struct scratch lay_out(const struct kernel_state *state, void *base)
 {
     const struct decoder_shape *s = &state->s;
@@ -78,21 +67,21 @@ static struct scratch lay_out(const struct kernel_state *state, void *base)
     struct decoder_beams beams;
     int64_t d = s->hidden, rows = s->rows;
     size_t *at = &m.bytes;
-    m.x = floats(base, at, rows * 3 * d);
-    m.gates = floats(base, at, rows * 4 * d);
+    m.x = take_floats(base, at, rows * 3 * d);
+    m.gates = take_floats(base, at, rows * 4 * d);
     for (int k = 0; k < 2; k++) {
-        m.h[k] = floats(base, at, s->layers * rows * d);
-        m.c[k] = floats(base, at, s->layers * rows * d);
-        m.context[k] = floats(base, at, rows * d);
+        m.h[k] = take_floats(base, at, s->layers * rows * d);
+        m.c[k] = take_floats(base, at, s->layers * rows * d);
+        m.context[k] = take_floats(base, at, rows * d);
     }
-    m.out = floats(base, at, rows * d);
-    m.query = floats(base, at, rows * s->attention);
-    m.weights = floats(base, at, rows * s->source);
-    m.logits = floats(base, at, rows * s->vocabulary);
-    m.candidates = take(base, at, (size_t)(rows * (s->beam + 1)) * sizeof(*m.candidates));
-    m.counts = take(base, at, (size_t)rows * sizeof(*m.counts));
-    m.beams = take(base, at, decoder_beams_place(&beams, s, NULL));
-    m.gemm = take(base, at, state->gemm_bytes);
+    m.out = take_floats(base, at, rows * d);
+    m.query = take_floats(base, at, rows * s->attention);
+    m.weights = take_floats(base, at, rows * s->source);
+    m.logits = take_floats(base, at, rows * s->vocabulary);
+    m.candidates = take_bytes(base, at, (size_t)(rows * (s->beam + 1)) * sizeof(*m.candidates));
+    m.counts = take_bytes(base, at, (size_t)rows * sizeof(*m.counts));
+    m.beams = take_bytes(base, at, decoder_beams_place(&beams, s, NULL));
+    m.gemm = take_bytes(base, at, state->gemm_bytes);
     return m;
 }
 

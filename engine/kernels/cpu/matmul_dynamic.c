@@ -9,6 +9,7 @@
 
 #include "engine/kernels/lib/gemm.h"
 #include "engine/kernels/lib/matmul_product.h"
+#include "engine/kernels/lib/workspace.h"
 
 enum { BATCHES_PER_THREAD = 3 };
 
@@ -32,11 +33,6 @@ static const struct tuning tunings[] = {{2, 6}, {3, 4}};
 #else
 static const struct tuning tunings[] = {{4, 4}};
 #endif
-
-static size_t whole_lines(size_t bytes)
-{
-    return (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
-}
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
@@ -72,12 +68,12 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
 static size_t packed_bytes(const struct kernel_state *s)
 {
     int64_t batches = s->alone ? 1 : s->product.shape.batch;
-    return whole_lines((size_t)(s->packed * batches) * sizeof(float));
+    return aligned_bytes((size_t)(s->packed * batches) * sizeof(float));
 }
 
 static size_t alone_bytes(const struct kernel_state *s)
 {
-    return packed_bytes(s) + whole_lines(gemm_workspace(&s->plan));
+    return packed_bytes(s) + aligned_bytes(gemm_workspace(&s->plan));
 }
 
 static size_t workspace(const struct kernel_state *s)

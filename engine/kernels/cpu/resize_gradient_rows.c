@@ -25,21 +25,6 @@ struct kernel_state {
     float *weights;
 };
 
-static enum status check_axes(const struct resize *r, struct error *why)
-{
-    if (r->mode == RESIZE_CUBIC || r->coordinate == RESIZE_TF_CROP_AND_RESIZE)
-        return UNSUPPORTED(why, "only nearest and linear, without extrapolation");
-    if (r->rank != 3 && r->rank != 4)
-        return UNSUPPORTED(why, "rank %d, not 3 or 4", r->rank);
-    for (int k = 0; k < 2; k++)
-        if (r->axes[k].in != r->axes[k].out || r->axes[k].scale != 1)
-            return UNSUPPORTED(why, "axis %d is resized", k);
-    for (int k = 2; k < r->rank; k++)
-        if (r->axes[k].in > INT32_MAX || r->axes[k].out > INT32_MAX)
-            return UNSUPPORTED(why, "axis %d is longer than 2^31", k);
-    return STATUS_OK;
-}
-
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
@@ -50,7 +35,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     if (q->in[0].dtype != DTYPE_F32)
         return UNSUPPORTED(why, "only f32");
     TRY(resize_of_query(q, &r, why));
-    TRY(check_axes(&r, why));
+    TRY(resize_of_rows(&r, why));
     s->nhwc = desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
     if (!s->nhwc && !(desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0])))
         return UNSUPPORTED(why, "input and output are neither both plain nor both channels-last");

@@ -4,6 +4,7 @@
  * multiply-adds, plus what each chunk costs by itself. It decides well for 49 x 2048 on 64 threads
  * as for 100352 x 64 on 2; the constants are cycles and need not be exact. */
 #include "engine/kernels/lib/gemm.h"
+#include "engine/kernels/lib/workspace.h"
 
 #include <stdio.h>
 
@@ -115,8 +116,7 @@ struct gemm_plan gemm_plan_for(const struct gemm_size *size)
     plan_sums(&p);
     p.row_tiles = divide_up(p.tiles, p.chunk_rows);
     int64_t rows = p.row_tiles * s->rows;
-    p.pointer_bytes = (size_t)(rows * (s->taps + 1)) * sizeof(float *);
-    p.pointer_bytes = (p.pointer_bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    p.pointer_bytes = aligned_bytes((size_t)(rows * (s->taps + 1)) * sizeof(float *));
     p.copy_row = divide_up(p.taps_block * p.k_block, 16) * 16 + 16; /* no power of two */
     p.copy_bytes = s->copy ? (size_t)(rows * p.copy_row) * sizeof(float) : 0;
     return p;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/kernels/lib/copy_block.h"
+#include "engine/kernels/lib/workspace.h"
 
 enum { WORD = 4, LINE_WORDS = 16, ROWS_PER_TASK = 64, A = 0, B = 1, SIGN = 128 };
 
@@ -104,27 +105,27 @@ static void size_product(const struct kernel_query *q, const struct tuning *t,
     s->plan = gemm_plan_for(&size);
 }
 
-static size_t take(struct room *room, size_t bytes)
+static size_t take(struct scratch *scratch, size_t bytes)
 {
-    size_t at = room->bytes;
-    room->bytes += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
+    size_t at = scratch->bytes;
+    scratch->bytes += aligned_bytes(bytes);
     return at;
 }
 
-static void make_room(const struct kernel_query *q, struct kernel_state *s)
+static void lay_out(const struct kernel_query *q, struct kernel_state *s)
 {
     const struct matmul_shape *shape = &s->words.shape;
-    struct room *room = &s->room;
+    struct scratch *scratch = &s->scratch;
     int64_t matrices = s->shared ? 1 : shape->batch, rows = shape->batch * shape->m;
     bool fixed = q->fixed[B] != NULL;
     bool columns = s->is_bytes ? !fixed : s->words.bias != NONE;
-    room->packed = take(room, fixed ? 0 : (size_t)(matrices * s->packed_floats) * WORD);
-    room->columns = take(room, columns ? (size_t)(matrices * s->columns) * WORD : 0);
-    room->shift_by = take(room, s->shifts ? (size_t)s->columns * WORD : 0);
-    room->scale = take(room, s->is_bytes ? (size_t)rows * WORD : 0);
-    room->shift = take(room, s->shifts ? (size_t)rows * WORD : 0);
-    room->turned = take(room, s->turned_bytes * (size_t)q->threads);
-    room->gemm = take(room, gemm_workspace(&s->plan));
+    scratch->packed = take(scratch, fixed ? 0 : (size_t)(matrices * s->packed_floats) * WORD);
+    scratch->columns = take(scratch, columns ? (size_t)(matrices * s->columns) * WORD : 0);
+    scratch->shift_by = take(scratch, s->shifts ? (size_t)s->columns * WORD : 0);
+    scratch->scale = take(scratch, s->is_bytes ? (size_t)rows * WORD : 0);
+    scratch->shift = take(scratch, s->shifts ? (size_t)rows * WORD : 0);
+    scratch->turned = take(scratch, s->turned_bytes * (size_t)q->threads);
+    scratch->gemm = take(scratch, gemm_workspace(&s->plan));
 }
 
 static bool is_list(const struct kernel_query *q, int input)
@@ -154,7 +155,7 @@ enum status words_plan(matmul_words_from *from, const struct kernel_query *q, in
         s->turn ? (size_t)(s->plan.row_tiles * (s->plan.rows_even + 1) * s->line) * WORD : 0;
     s->packed_floats = gemm_packed_floats(&s->plan);
     s->columns = gemm_bias_floats(&s->plan);
-    make_room(q, s);
+    lay_out(q, s);
     return STATUS_OK;
 }
 
@@ -176,7 +177,7 @@ void words_describe(const struct kernel_state *s, char *text, size_t size)
 
 size_t words_workspace(const struct kernel_state *s)
 {
-    return s->room.bytes;
+    return s->scratch.bytes;
 }
 
 /* ---- packing ---- */
@@ -228,7 +229,7 @@ struct job {
     int64_t panels, panel_tasks; /* tasks beyond pack nothing but sum up rows */
 };
 
-static void *room_at(const struct job *job, size_t offset)
+static void *scratch_at(const struct job *job, size_t offset)
 {
     return (char *)job->args->workspace + offset;
 }
@@ -246,7 +247,7 @@ static int32_t zero_point(const struct job *job, int input, bool is_signed, int 
 static void shift_columns(const struct job *job)
 {
     const struct matmul_words *w = &job->state->words;
-    int32_t *to = room_at(job, job->state->room.shift_by);
+    int32_t *to = scratch_at(job, job->state->scratch.shift_by);
     memset(to, 0, (size_t)job->state->columns * WORD);
     for (int64_t n = 0; n < w->shape.n; n++)
         to[n] = zero_point(job, w->zero_b, w->signed_b, w->signed_b ? 0 : -SIGN,
@@ -276,9 +277,9 @@ static void weigh_row(const struct job *job, int64_t at)
     int64_t batch = at / w->shape.m, row = at % w->shape.m;
     uint32_t zero = (uint32_t)zero_point(job, w->zero_a, w->signed_a, w->signed_a ? SIGN : 0,
                                          s->zero_per_row ? row : 0);
-    ((int32_t *)room_at(job, s->room.scale))[at] = (int32_t)(0 - zero);
+    ((int32_t *)scratch_at(job, s->scratch.scale))[at] = (int32_t)(0 - zero);
     if (s->shifts)
-        ((int32_t *)room_at(job, s->room.shift))[at] =
+        ((int32_t *)scratch_at(job, s->scratch.shift))[at] =
             (int32_t)((uint32_t)w->shape.k * zero - (uint32_t)sum_of_row(job, batch, row));
 }
 
@@ -286,7 +287,7 @@ static void spread_bias(const struct job *job)
 {
     const struct kernel_state *s = job->state;
     const uint16_t *bias = job->args->in[s->words.bias];
-    float *to = room_at(job, s->room.columns);
+    float *to = scratch_at(job, s->scratch.columns);
     memset(to, 0, (size_t)s->columns * WORD);
     for (int64_t n = 0; n < s->words.shape.n; n++)
         to[n] = bfloat_to_float(bias[n]);
@@ -301,8 +302,8 @@ static void begin_task(void *context, int64_t task, int thread)
     (void)thread;
     if (task < job->panel_tasks) {
         int64_t batch = task / s->plan.panels, panel = task % s->plan.panels;
-        pack_panels(s, job->args->in[B], batch, panel, panel + 1, room_at(job, s->room.packed),
-                    room_at(job, s->room.columns));
+        pack_panels(s, job->args->in[B], batch, panel, panel + 1,
+                    scratch_at(job, s->scratch.packed), scratch_at(job, s->scratch.columns));
         return;
     }
     int64_t first = (task - job->panel_tasks) * ROWS_PER_TASK, end = first + ROWS_PER_TASK;
@@ -375,20 +376,20 @@ void words_launch(const struct kernel_state *s, const struct kernel_args *args)
     const struct matmul_shape *shape = &s->words.shape;
     struct job job = {.state = s, .args = args};
     begin(&job);
-    const void *columns = s->sums && s->is_bytes ? s->sums : room_at(&job, s->room.columns);
+    const void *columns = s->sums && s->is_bytes ? s->sums : scratch_at(&job, s->scratch.columns);
     bool starts = s->is_bytes || s->words.bias != NONE;
     struct gemm_call call = {.rows = s->turn ? rows_turned : rows_there,
                              .begin = s->turn ? turn_rows : NULL,
                              .source = &job,
-                             .scratch = room_at(&job, s->room.turned),
+                             .scratch = scratch_at(&job, s->scratch.turned),
                              .scratch_bytes = s->turned_bytes,
-                             .b = s->packed ? s->packed : room_at(&job, s->room.packed),
+                             .b = s->packed ? s->packed : scratch_at(&job, s->scratch.packed),
                              .b_batch = s->shared ? 0 : s->packed_floats,
                              .bias = starts ? columns : NULL,
                              .bias_batch = s->shared || !s->is_bytes ? 0 : s->columns,
-                             .scale = s->is_bytes ? room_at(&job, s->room.scale) : NULL,
-                             .shift = s->shifts ? room_at(&job, s->room.shift) : NULL,
-                             .shift_by = s->shifts ? room_at(&job, s->room.shift_by) : NULL,
+                             .scale = s->is_bytes ? scratch_at(&job, s->scratch.scale) : NULL,
+                             .shift = s->shifts ? scratch_at(&job, s->scratch.shift) : NULL,
+                             .shift_by = s->shifts ? scratch_at(&job, s->scratch.shift_by) : NULL,
                              .c = args->out[0],
                              .c_row = shape->c_row,
                              .post = &s->words.post,
@@ -396,6 +397,6 @@ void words_launch(const struct kernel_state *s, const struct kernel_args *args)
                              .batch_rank = shape->batch_rank,
                              .batch_dim = shape->batch_dim,
                              .c_batch = shape->c_batch,
-                             .workspace = room_at(&job, s->room.gemm)};
+                             .workspace = scratch_at(&job, s->scratch.gemm)};
     gemm_run(&s->plan, &call, args->pool);
 }

@@ -26,7 +26,7 @@ struct matmul_words {
 };
 
 /* Memory of a launch: bytes from the start of the workspace. */
-struct room {
+struct scratch {
     size_t packed;       /* B, unless it is fixed */
     size_t columns;      /* per column of all batches: a bias in f32, or the sums of B */
     size_t shift_by;     /* per column: zero points of B */
@@ -38,7 +38,7 @@ struct room {
 struct kernel_state {
     struct matmul_words words;
     struct gemm_plan plan;
-    struct room room;
+    struct scratch scratch;
     bool is_bytes, shifts;              /* shifts: B has zero points, or is unsigned */
     bool zero_per_row, zero_per_column; /* not one for all */
     bool turn;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/kernels/lib/simd_square.h"
+#include "engine/kernels/lib/workspace.h"
 
 enum {
     PART_BYTES = 768 << 10, /* recurrent weights that a second cache keeps between steps */
@@ -31,27 +32,19 @@ struct walk {
 
 /* ---- workspace ---- */
 
-/* base NULL: only the size is wanted. */
-static void *take(char *base, size_t *at, size_t bytes)
-{
-    void *piece = base ? base + *at : NULL;
-    *at += (bytes + ALIGN_TENSOR - 1) / ALIGN_TENSOR * ALIGN_TENSOR;
-    return piece;
-}
-
 static struct scratch lay_out(const struct rnn_shape *s, const struct gemm_plan *projection,
                               void *base)
 {
     struct scratch scratch = {0};
     size_t state = (size_t)(s->batch * s->hidden) * sizeof(float);
     size_t rows = (size_t)(s->steps * s->batch), width = (size_t)(s->gates * s->hidden);
-    scratch.projected = take(base, &scratch.bytes, rows * width * sizeof(float));
-    scratch.h[0] = take(base, &scratch.bytes, state);
-    scratch.h[1] = take(base, &scratch.bytes, state);
-    scratch.c = take(base, &scratch.bytes, state);
-    scratch.z = take(base, &scratch.bytes, state);
-    scratch.lines = take(base, &scratch.bytes, (size_t)s->batch * sizeof(*scratch.lines));
-    scratch.gemm = take(base, &scratch.bytes, gemm_workspace(projection));
+    scratch.projected = take_bytes(base, &scratch.bytes, rows * width * sizeof(float));
+    scratch.h[0] = take_bytes(base, &scratch.bytes, state);
+    scratch.h[1] = take_bytes(base, &scratch.bytes, state);
+    scratch.c = take_bytes(base, &scratch.bytes, state);
+    scratch.z = take_bytes(base, &scratch.bytes, state);
+    scratch.lines = take_bytes(base, &scratch.bytes, (size_t)s->batch * sizeof(*scratch.lines));
+    scratch.gemm = take_bytes(base, &scratch.bytes, gemm_workspace(projection));
     return scratch;
 }
 
@@ -184,12 +177,12 @@ static size_t place_weights(const struct kernel_state *state, char *base, struct
     const struct rnn_kernel *kernel = state->kernel;
     size_t at = 0, number = sizeof(float);
     for (int d = 0; d < state->shape.directions; d++, to++) {
-        to->w = take(base, &at, (size_t)gemm_packed_floats(&state->projection) * number);
-        to->bias = take(base, &at, (size_t)gemm_bias_floats(&state->projection) * number);
-        to->apart = take(base, &at, (size_t)(state->blocks * VL) * number);
+        to->w = take_bytes(base, &at, (size_t)gemm_packed_floats(&state->projection) * number);
+        to->bias = take_bytes(base, &at, (size_t)gemm_bias_floats(&state->projection) * number);
+        to->apart = take_bytes(base, &at, (size_t)(state->blocks * VL) * number);
         for (int p = 0; p < kernel->phases; p++) {
             int64_t panel = state->shape.hidden * kernel->phase_gates[p].count * VL;
-            to->r[p] = take(base, &at, (size_t)(state->blocks * panel) * number);
+            to->r[p] = take_bytes(base, &at, (size_t)(state->blocks * panel) * number);
         }
     }
     return at;

@@ -140,6 +140,21 @@ enum status resize_of_query(const struct kernel_query *q, struct resize *resize,
     return resize_of_node(&args, resize, err);
 }
 
+enum status resize_of_rows(const struct resize *r, struct error *why)
+{
+    if (r->mode == RESIZE_CUBIC || r->coordinate == RESIZE_TF_CROP_AND_RESIZE)
+        return UNSUPPORTED(why, "only nearest and linear, without extrapolation");
+    if (r->rank != 3 && r->rank != 4)
+        return UNSUPPORTED(why, "rank %d, not 3 or 4", r->rank);
+    for (int k = 0; k < 2; k++)
+        if (r->axes[k].in != r->axes[k].out || r->axes[k].scale != 1)
+            return UNSUPPORTED(why, "axis %d is resized", k);
+    for (int k = 2; k < r->rank; k++)
+        if (r->axes[k].in > INT32_MAX || r->axes[k].out > INT32_MAX)
+            return UNSUPPORTED(why, "axis %d is longer than 2^31", k);
+    return STATUS_OK;
+}
+
 /* ---- coordinates ---- */
 
 static float original(const struct resize *r, const struct resize_axis *axis, int64_t out)

@@ -59,6 +59,9 @@ struct resize_taps {
 /* Everything about the node, the sizes of the result included. */
 enum status resize_of_node(const struct op_args *args, struct resize *resize, struct error *err);
 enum status resize_of_query(const struct kernel_query *q, struct resize *resize, struct error *err);
+/* UNSUPPORTED but for what kernels do that go row by row: one or two last axes of images, by
+ * nearest or linear interpolation. */
+enum status resize_of_rows(const struct resize *r, struct error *why);
 void resize_taps_at(const struct resize *r, int axis, int64_t out, struct resize_taps *taps);
 
 enum status resize_infer(const struct infer *c, struct error *err);
