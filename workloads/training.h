@@ -17,6 +17,7 @@ struct batch {
     uint64_t seed;
     int64_t first, size; /* samples [first, first + size) */
     bool held_out;       /* of those that training never sees */
+    float *bayes;        /* per sample: see training.bayes; NULL: not wanted */
 };
 
 /* Inputs of a graph that batches give: not its states, nor the learning rate. */
@@ -55,8 +56,11 @@ struct training {
     void (*fill)(const struct batch *batch);
     const struct quality *quality; /* NULL: the loss alone is judged by */
     const char *answers, *targets; /* names of the output and the input that it compares */
-    const char *lesson;            /* "ratings of hidden factors of 8 dimensions" */
-    const char *tiny; /* parameters with which it learns within seconds: "width=8,layers=2" */
+    /* Whether .fill says, too, how probable a target of 1 is to one who knows how samples are made
+     * and sees a sample's inputs: no answers can be better. */
+    bool bayes;
+    const char *lesson; /* "ratings of hidden factors of 8 dimensions" */
+    const char *tiny;   /* parameters with which it learns within seconds: "width=8,layers=2" */
     int64_t tiny_batch;
     double tiny_rate;   /* learning rate of that */
     int64_t tiny_steps; /* within so many steps the tiny form halves its loss */

@@ -59,6 +59,9 @@ static void add_judgement(struct rows *rows, const struct train_facts *f)
         add(rows, "quality", "1", BETTER_HIGHER, last->quality, q->name);
     if (q && q->also && !isnan(last->also))
         add(rows, "quality_also", "1", BETTER_HIGHER, last->also, q->also->name);
+    if (q && !isnan(last->bayes))
+        add(rows, "quality_bayes", "1", BETTER_NONE, last->bayes,
+            "of answers that know how samples are made");
     if (r->reached)
         add(rows, "time_to_quality_s", "s", BETTER_LOWER, (double)last->time_ns * 1e-9,
             "of the steps until the quality was what --until asks for");

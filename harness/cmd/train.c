@@ -176,13 +176,15 @@ static double samples_per_s(const struct train_result *r)
                       : (double)NAN;
 }
 
-/* "loss 0.31, accuracy 0.9312, top-5 0.9981" */
+/* "loss 0.31, accuracy 0.9312, top-5 0.9981", "loss 0.17, AUC 0.9824 (at best 0.9860)" */
 static void describe(const struct quality *q, const struct train_judgement *j, char *text,
                      size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "loss %.4g", j->loss);
     if (q && !isnan(j->quality) && used < size)
         used += (size_t)snprintf(text + used, size - used, ", %s %.4f", q->name, j->quality);
+    if (q && !isnan(j->bayes) && used < size)
+        used += (size_t)snprintf(text + used, size - used, " (at best %.4f)", j->bayes);
     if (q && q->also && !isnan(j->also) && used < size)
         snprintf(text + used, size - used, ", %s %.4f", q->also->name, j->also);
 }
@@ -327,6 +329,7 @@ static void print_judged(struct json *json, const struct train_result *r)
         json_number(json, "loss", r->judged[k].loss);
         json_number(json, "quality", r->judged[k].quality);
         json_number(json, "quality_also", r->judged[k].also);
+        json_number(json, "quality_bayes", r->judged[k].bayes);
         json_close(json);
     }
     json_close(json);

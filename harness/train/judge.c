@@ -19,9 +19,9 @@ struct judge {
     struct exe *exe, *trained;
     uint64_t seed;
     int64_t batch, batches;
-    int64_t rows;         /* that are judged: the last batch is filled up with the first samples */
-    int answers, targets; /* graph output, graph input; NONE: judged by the loss alone */
-    float *answer;
+    int64_t rows;          /* that are judged: the last batch is filled up with the first samples */
+    int answers, targets;  /* graph output, graph input; NONE: judged by the loss alone */
+    float *answer, *bayes; /* bayes NULL: nobody knows how the samples are made */
     char *target;
     void **inputs; /* per graph input */
 };
@@ -62,7 +62,10 @@ static enum status open_quality(struct judge *j, struct error *err)
                     g->name, j->training->answers, j->training->targets);
     j->answer = malloc((size_t)j->batches * bytes_of(g, g->outputs[j->answers]) + 1);
     j->target = malloc((size_t)j->batches * bytes_of(g, g->inputs[j->targets]) + 1);
-    return j->answer && j->target ? STATUS_OK : FAIL_NO_MEMORY(err);
+    bool knows = j->training->bayes && !j->data;
+    if (knows)
+        j->bayes = calloc((size_t)j->rows + 1, sizeof(*j->bayes));
+    return j->answer && j->target && (j->bayes || !knows) ? STATUS_OK : FAIL_NO_MEMORY(err);
 }
 
 static void count_batches(struct judge *j)
@@ -114,6 +117,7 @@ void judge_close(struct judge *j)
     exe_free(j->exe);
     graph_free(j->graph);
     free(j->answer);
+    free(j->bayes);
     free(j->target);
     free(j->inputs);
     free(j);
@@ -146,7 +150,8 @@ static enum status run_batch(struct judge *j, int64_t index, struct error *err)
                           .seed = j->seed,
                           .first = index * j->batch,
                           .size = j->batch,
-                          .held_out = true};
+                          .held_out = true,
+                          .bayes = j->bayes ? j->bayes + index * j->batch : NULL};
     int64_t bytes = 0;
     if (j->data)
         TRY(data_fill(j->data, &batch, 0, j->batch, &bytes, err));
@@ -180,7 +185,7 @@ enum status judge_run(struct judge *j, struct train_judgement *judgement, struct
     }
     TRY(exe_status(j->exe, err));
     judgement->loss = sum / (double)j->batches;
-    judgement->quality = judgement->also = (double)NAN;
+    judgement->quality = judgement->also = judgement->bayes = (double)NAN;
     if (j->answers == NONE)
         return STATUS_OK;
     const struct value *answers = &g->values[g->outputs[j->answers]];
@@ -193,6 +198,10 @@ enum status judge_run(struct judge *j, struct train_judgement *judgement, struct
     judgement->quality = j->quality->of(&judged);
     if (j->quality->also)
         judgement->also = j->quality->also->of(&judged);
+    judged.answers = j->bayes;
+    judged.answer_count = j->rows;
+    if (j->bayes)
+        judgement->bayes = j->quality->of(&judged);
     return STATUS_OK;
 }
 

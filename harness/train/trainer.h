@@ -51,6 +51,7 @@ struct train_judgement {
     double loss;
     double quality;   /* NAN: this workload is judged by its loss alone */
     double also;      /* the quality's second one */
+    double bayes;     /* the quality of the best answers that there can be; NAN: not known */
     double epoch;     /* so many were made; of made-up samples each tenth of the training is one */
     uint64_t time_ns; /* of the steps until then */
 };

@@ -47,6 +47,7 @@ run ridge train ncf --tiny --steps 40 --eval-every 20 -t 1 --quick-tune --json
 exits 0
 holds '.held_out | map(.step) == [20, 40]'
 holds '.quality == "AUC" and .held_out[1].quality > 0.4 and .held_out[1].quality <= 1'
+holds '.held_out[1].quality_bayes > 0.99 and .held_out[0].quality_bayes == .held_out[1].quality_bayes'
 jq .losses "$output" >"$tap_dir/losses"
 run ridge train ncf --tiny --steps 40 -t 2 --quick-tune --json
 jq .losses "$output" >"$tap_dir/again"

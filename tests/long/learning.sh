@@ -18,6 +18,30 @@ done
 learn gcn
 holds '.held_out[-1].quality >= 0.7'
 
+# Clicks and the like are random; nobody can be sure of them. How well those do who know how samples are made is part of
+# the answer, and these come near.
+at_best() {
+    learn "$@"
+    holds '.held_out[-1] | .quality >= .quality_bayes - 0.02'
+    holds '.time_s <= 300'
+}
+for seed in 0 1; do
+    at_best ncf --steps 2000 --seed $seed
+    at_best din --steps 1500 --seed $seed
+    at_best dien --steps 1000 --seed $seed
+    at_best wide_deep --steps 10000 --seed $seed
+done
+
+# Objects in scenes, by the detectors' precision at half an overlap. The published momentum needs epochs.
+for seed in 0 1; do
+    learn ssd300_vgg16 --optimiser adam --rate 0.001 --steps 1000 --seed $seed
+    holds '.held_out[-1].quality >= 0.9'
+    holds '.time_s <= 300'
+    learn ssd321_resnet18 --batch 4 --optimiser adam --rate 0.001 --steps 1500 --seed $seed
+    holds '.held_out[-1].quality >= 0.9'
+    holds '.time_s <= 300'
+done
+
 # Words of letters and digits; guessing reads none. Small steps at the end.
 learn crnn --optimiser adam --rate 0.002 --steps 4000 --save "$tap_dir/words"
 learn crnn --optimiser adam --rate 0.0002 --steps 4600 --resume "$tap_dir/words"

@@ -3,6 +3,9 @@
 
 #include "workloads/lib/lessons.h"
 
+/* How probable it is that a user clicks on an item of the category, and on no other. */
+static const double clicks = 0.97;
+
 struct world {
     int64_t items, categories; /* no fewer items than categories */
 };
@@ -43,8 +46,10 @@ static void fill_user(const struct batch *batch, const struct world *w, int64_t 
     int32_t shown = same ? draw_of(&draw, w, likes) : (int32_t)draw_index(&draw, w->items);
     ((int32_t *)batch_input(batch, "mid"))[n] = shown;
     ((int32_t *)batch_input(batch, "cat"))[n] = category_of(w, shown);
-    ((float *)batch_input(batch, "click"))[n] =
-        (draw_uniform(&draw) < 0.97) == (category_of(w, shown) == likes);
+    bool liked = category_of(w, shown) == likes; /* as the last item of the history says */
+    ((float *)batch_input(batch, "click"))[n] = (draw_uniform(&draw) < clicks) == liked;
+    if (batch->bayes)
+        batch->bayes[n] = (float)(liked ? clicks : 1 - clicks);
 }
 
 void browsing_fill(const struct batch *batch)

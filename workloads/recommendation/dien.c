@@ -309,6 +309,7 @@ static const struct training training = {
     .quality = &quality_auc,
     .answers = "log_odds",
     .targets = "click",
+    .bayes = true,
     .lesson = BROWSING_LESSON,
     .tiny = "users=40,items=60,categories=8,history=8",
     .tiny_batch = 64,

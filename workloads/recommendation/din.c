@@ -122,7 +122,9 @@ static void build_loss(struct graph *g, const struct workload_config *config)
 }
 
 /* An item is of one of two kinds, which nobody says; nine in ten that a user looks at are of the
- * kind that this user likes, and so is what the user clicks on. */
+ * kind that this user likes, and so is what the user clicks on, nineteen times in twenty. */
+static const double looks = 0.9, clicks = 0.95;
+
 static bool kind_of(int32_t item)
 {
     return random_uniform(random_hash("kind"), (uint64_t)item) < 0.5;
@@ -131,13 +133,23 @@ static bool kind_of(int32_t item)
 static int32_t draw_item(struct draw *draw, int64_t items, bool liked)
 {
     int32_t item = 0;
-    bool kind = (draw_uniform(draw) < 0.9) == liked;
+    bool kind = (draw_uniform(draw) < looks) == liked;
     for (int tries = 0; tries < 100; tries++) {
         item = (int32_t)draw_index(draw, items);
         if (kind_of(item) == kind)
             break;
     }
     return item;
+}
+
+/* How probable a click on an item is to one who knows all kinds, and sees how many more of the
+ * items looked at are of the first kind than of the other: each speaks for its kind as looks to
+ * 1 - looks. */
+static double likelihood(int64_t more, bool first_kind)
+{
+    double likes_first = 1 / (1 + pow((1 - looks) / looks, (double)more));
+    double liked = first_kind ? likes_first : 1 - likes_first;
+    return liked * clicks + (1 - liked) * (1 - clicks);
 }
 
 static void fill(const struct batch *batch)
@@ -150,10 +162,16 @@ static void fill(const struct batch *batch)
         struct draw draw = draw_begin(batch, n);
         bool likes = draw_uniform(&draw) < 0.5;
         length[n] = (int32_t)(1 + draw_index(&draw, steps));
-        for (int64_t t = 0; t < steps; t++)
-            viewed[n * steps + t] = t < length[n] ? draw_item(&draw, items, likes) : 0;
+        int64_t more = 0;
+        for (int64_t t = 0; t < steps; t++) {
+            int32_t at = t < length[n] ? draw_item(&draw, items, likes) : 0;
+            viewed[n * steps + t] = at;
+            more += t < length[n] ? 2 * kind_of(at) - 1 : 0;
+        }
         item[n] = (int32_t)draw_index(&draw, items);
-        click[n] = (draw_uniform(&draw) < 0.95) == (kind_of(item[n]) == likes);
+        click[n] = (draw_uniform(&draw) < clicks) == (kind_of(item[n]) == likes);
+        if (batch->bayes)
+            batch->bayes[n] = (float)likelihood(more, kind_of(item[n]));
     }
 }
 
@@ -171,6 +189,7 @@ static const struct training training = {
     .quality = &quality_auc,
     .answers = "log_odds",
     .targets = "click",
+    .bayes = true,
     .lesson = "whether an item is of the hidden kind that a user looked at before",
     .tiny = "items=60,history=8",
     .tiny_batch = 64,

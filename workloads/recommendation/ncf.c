@@ -124,7 +124,10 @@ static void fill(const struct batch *batch)
             if ((share < 0.125) == batch->held_out)
                 break;
         }
-        seen[n] = draw_uniform(&draw) < likelihood(world, user[n], item[n]);
+        double likely = likelihood(world, user[n], item[n]);
+        seen[n] = draw_uniform(&draw) < likely;
+        if (batch->bayes)
+            batch->bayes[n] = (float)likely;
     }
 }
 
@@ -141,6 +144,7 @@ static const struct training training = {
     .quality = &quality_auc,
     .answers = "log_odds",
     .targets = "seen",
+    .bayes = true,
     .lesson = "which user has seen which film, by hidden factors of 4 dimensions",
     .tiny = "users=64,items=48",
     .tiny_batch = 256,

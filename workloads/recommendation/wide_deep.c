@@ -147,7 +147,10 @@ static void fill(const struct batch *batch)
             id[c][n] = (int32_t)draw_index(&draw, columns[c].rows);
             odds += 5 * (random_uniform(weights[c], (uint64_t)id[c][n]) - 0.5);
         }
-        rich[n] = draw_uniform(&draw) < 1 / (1 + exp(-4 * odds));
+        double likely = 1 / (1 + exp(-4 * odds));
+        rich[n] = draw_uniform(&draw) < likely;
+        if (batch->bayes)
+            batch->bayes[n] = (float)likely;
     }
 }
 
@@ -174,6 +177,7 @@ static const struct training training = {
     .quality = &quality_auc,
     .answers = "log_odds",
     .targets = "rich",
+    .bayes = true,
     .lesson = "who has a high income, by age and hidden weights of columns",
     .tiny_batch = 256,
     .tiny_rate = 0.2,
