@@ -42,6 +42,12 @@ for seed in 0 1; do
     holds '.time_s <= 300'
 done
 
+# Sentences: words of the translation, and its end.
+for seed in 0 1; do
+    learn nmt --optimiser adam --rate 0.003 --steps 1500 --seed $seed
+    holds '.held_out[-1].quality >= 0.99'
+done
+
 # Words of letters and digits; guessing reads none. Small steps at the end.
 learn crnn --optimiser adam --rate 0.002 --steps 4000 --save "$tap_dir/words"
 learn crnn --optimiser adam --rate 0.0002 --steps 4600 --resume "$tap_dir/words"
