@@ -18,9 +18,9 @@ enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_USUAL = 20, DEADLINE_S = 60 };
 
 struct scale_options_given {
     struct model_options model;
-    const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments;
-    int64_t steps, seed, unit_bytes;
-    double rate, deadline_s;
+    const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments, *data;
+    int64_t steps, seed, unit_bytes, reader_threads;
+    double rate, deadline_s, read_limit;
     bool tiny, json, weak, strong, no_thread, sync_norms;
 };
 
@@ -42,6 +42,13 @@ static const struct option options[] = {
      "writes a checkpoint at the end; with one number of ranks"},
     {"resume", 0, OPTION_TEXT, offsetof(struct scale_options_given, resume), "FILE",
      "goes on from a checkpoint whose steps had as many samples"},
+    {"data", 0, OPTION_TEXT, offsetof(struct scale_options_given, data), "PATH",
+     "learn from files, of a format that their names tell, or as FORMAT:PATH; each rank reads its "
+     "own part of every batch"},
+    {"reader-threads", 0, OPTION_THREADS, offsetof(struct scale_options_given, reader_threads), "N",
+     "of each rank, that read samples ahead (default 1)"},
+    {"read-limit", 0, OPTION_FLOAT, offsetof(struct scale_options_given, read_limit), "MB/s",
+     "each rank reads no faster than that, as if from a remote disk"},
     {"db", 0, OPTION_TEXT, offsetof(struct scale_options_given, db), "FILE",
      "keeps the result in this database, for reports, plots and comparisons"},
     {"backend", 0, OPTION_TEXT, offsetof(struct scale_options_given, backend), "NAME",
@@ -160,8 +167,8 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     TRY(precision_from_name(o->model.precision, &precision, err));
     if (precision != PRECISION_F32)
         return UNSUPPORTED(err, "--precision \"%s\": training is in f32", o->model.precision);
-    if (o->rate < 0 || o->deadline_s < 0)
-        return FAIL(err, STATUS_FAILED, "--rate and --deadline must be positive");
+    if (o->rate < 0 || o->deadline_s < 0 || o->read_limit < 0)
+        return FAIL(err, STATUS_FAILED, "--rate, --deadline and --read-limit must be positive");
     if (o->weak && o->strong)
         return FAIL(err, STATUS_FAILED, "--weak or --strong, not both");
     TRY(train_job_of(spec, o->tiny, job, owned, err));
@@ -174,6 +181,9 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     job->unit_bytes = o->unit_bytes;
     job->sync_norms = o->sync_norms;
     TRY(read_strategy(o, job, err));
+    job->data = o->data;
+    job->reader_threads = (int)o->reader_threads;
+    job->read_limit = o->read_limit * 1e6;
     job->recipe.schedule.steps = o->steps ? o->steps : STEPS_USUAL;
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;
@@ -230,9 +240,12 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
 {
     struct scale_options usual = {.ranks = 1};
     struct scale_result points[POINTS_MAX] = {{0}};
+    struct data_place place = {.format = NULL};
     int ranks[POINTS_MAX], count;
     TRY(read_ranks(o->ranks, ranks, &count, err));
     TRY(read_job(spec, o, &usual, owned, err));
+    if (o->data)
+        TRY(data_find(o->data, &place, err));
     if (usual.launched && o->ranks && (count > 1 || ranks[0] != usual.ranks))
         return FAIL(err, STATUS_FAILED, "--ranks %s, but %d were started", o->ranks, usual.ranks);
     if (usual.launched)
@@ -246,6 +259,9 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     struct scaling all = {.workload = usual.job.spec,
                           .strong = o->strong,
                           .seed = usual.job.seed,
+                          .data = place.format ? place.format->name : NULL,
+                          .reader_threads = usual.job.reader_threads,
+                          .read_limit = usual.job.read_limit,
                           .backend = usual.backend->name,
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
                           .tables = table_names[usual.job.tables],

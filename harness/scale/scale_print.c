@@ -144,6 +144,7 @@ void scaling_print_json(const struct scaling *s)
     json_text(&json, "workload", s->workload);
     json_text(&json, "scaling", s->strong ? "strong" : "weak");
     json_int(&json, "seed", (int64_t)s->seed);
+    json_text(&json, "data", s->data);
     json_text(&json, "backend", s->backend);
     json_text(&json, "algorithm", s->algorithm);
     json_text(&json, "tables", s->tables);

@@ -11,6 +11,9 @@ struct scaling {
     const char *workload;
     bool strong;
     uint64_t seed;
+    const char *data;                /* format of what is read; NULL: samples are made up */
+    int reader_threads;              /* of each rank; 0 as 1 */
+    double read_limit;               /* bytes/s of each rank; 0: none */
     const char *backend, *algorithm; /* algorithm NULL: by size */
     const char *tables;              /* "whole", "rows" or "split" */
     const char *moments;             /* "whole" or "split" */

@@ -172,6 +172,10 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                      w->name, params, (long long)r->batch, r->threads, how, s->backend,
                      s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
                      strategy(arena, " moments=", s->moments));
+    if (out->canonical && s->data)
+        out->canonical =
+            arena_printf(arena, "%s data=%s readers=%d limit=%.10g", out->canonical, s->data,
+                         s->reader_threads > 1 ? s->reader_threads : 1, s->read_limit);
     if (!out->canonical)
         return FAIL_NO_MEMORY(err);
     plan_id(out->canonical, key);

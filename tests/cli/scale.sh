@@ -15,6 +15,26 @@ if [ "$1" = same ]; then
     same_as_one wide_deep 5 8 --algorithm tree
     same_as_one bert_base 2 4 # with dropout
 
+    # Each rank reads its own part of what lies in files; in small steps, for Adam magnifies roundings by its rate.
+    mkdir "$tap_dir/ml"
+    awk 'BEGIN { for (user = 1; user <= 24; user++) for (k = 0; k < 6; k++)
+        print user "\t" (user + 3 * k) % 20 + 1 "\t5\t" 1000 * user + k }' >"$tap_dir/ml/u.data"
+    # shellcheck disable=SC2086
+    run ridge train ncf:users=24,items=20 $quick --batch 48 --steps 10 --rate 0.0001 --data "$tap_dir/ml" --save "$tap_dir/one"
+    exits 0
+    # shellcheck disable=SC2086
+    run ridge scale ncf:users=24,items=20 $quick --batch 16 -n 3 --steps 10 --rate 0.0001 --data "$tap_dir/ml" \
+        --reader-threads 2 --save "$tap_dir/many" --db "$tap_dir/data.db" --json
+    exits 0
+    holds '.data == "movielens" and .points[0].batch == 48 and (.points[0].losses | length) == 10'
+    near "$tap_dir/one" "$tap_dir/many"
+    run sqlite3 "$tap_dir/data.db" "SELECT canonical FROM point"
+    prints 'data=movielens readers=2 limit=0$'
+    # shellcheck disable=SC2086
+    run ridge scale ncf $quick -n 2 --data "$tap_dir/none"
+    exits 2
+    complains 'none'
+
     # Every sample is the whole graph: more ranks have more of the same.
     # shellcheck disable=SC2086
     run ridge train gcn $quick --tiny --steps 10 --seed 5 --save "$tap_dir/one"
