@@ -2,7 +2,8 @@
  *
  * The life of an executable, with sizes instead of memory: the tuner goes from node to node and
  * turns weights into prepared ones, then activations stand from their first to their last use, then
- * the reference does the same in eight bytes per element. States stand always, and what follows
+ * the reference does the same in eight bytes per element: of a step of training that which is
+ * compared, up to the gradients, and a second time beside it. States stand always, and what follows
  * them in their place where its operator computes it there; the packed forms of weights that change
  * lie in the scratch memory, one step's at a time. The passes are not run: they make activations
  * fewer, and weights no larger than the kernels' own forms. */
@@ -140,6 +141,8 @@ static double trial_of(const struct walk *w, const struct node *node)
             native += bytes_of(value);
         }
     bool compared = !w->options->quick_tune || node->op->packs;
+    if (node->op->update && native > TRIAL_ALONE_BYTES)
+        return 0; /* one kernel computes it */
     return native + states_of(w, node) + (compared ? reference : 0);
 }
 
@@ -220,15 +223,18 @@ static void leave(struct walk *w, int value, int node, bool reference, double *l
     *live -= size_in(w, root, reference);
 }
 
-/* The most that stands at once when values go after their last use. */
+/* The most that stands at once when values go after their last use. The reference makes no updates
+ * (harness/model/verify_training.c): what they would read is its result. */
 static double peak_of(struct walk *w, bool reference)
 {
     const struct graph *g = w->g;
     double live = 0, peak = 0;
+    bool updates = false;
     memset(w->held, 0, (size_t)g->value_count * sizeof(*w->held));
     for (int n = 0; n < g->node_count; n++) {
         const struct node *node = &g->nodes[n];
-        if (node->dead)
+        updates = updates || (!node->dead && node->op->update);
+        if (node->dead || (reference && node->op->update))
             continue;
         for (int k = 0; k < node->input_count; k++)
             enter(w, node->inputs[k], reference, &live);
@@ -240,10 +246,9 @@ static double peak_of(struct walk *w, bool reference)
         for (int k = 0; k < node->output_count; k++)
             leave(w, node->outputs[k], n, reference, &live);
     }
-    double outputs = 0; /* copied at the end */
-    for (int k = 0; reference && k < g->output_count; k++)
-        outputs += ref_bytes_of(&g->values[g->outputs[k]]);
-    return fmax(peak, live + 2 * outputs); /* and what they are compared with */
+    if (!reference)
+        return peak;
+    return updates ? peak + live : fmax(peak, 2 * live); /* and what they are compared with */
 }
 
 /* In the executable some nodes only rename memory; the reference copies it. */

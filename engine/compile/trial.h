@@ -24,6 +24,9 @@ struct trial {
 };
 
 enum { TRIAL_EVICT_BYTES = 48 << 20 };
+/* An optimiser's step over more than this is not tried where one kernel alone accepts it: in the
+ * reference's form, too, all weights and moments would take a multiple of what training takes. */
+enum { TRIAL_ALONE_BYTES = 256 << 20 };
 
 /* The same tensors on the executable's device, for its kernels: made at the first that tries. */
 struct trial_device {

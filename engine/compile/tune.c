@@ -259,12 +259,42 @@ static struct candidate *untried(const struct exe *exe, struct step *step)
     return device_own;
 }
 
+static double tensor_bytes(const struct kernel_query *q)
+{
+    double bytes = 0;
+    for (int k = 0; k < q->in_count; k++)
+        bytes += (double)desc_bytes(&q->in[k]);
+    for (int k = 0; k < q->out_count; k++)
+        bytes += (double)desc_bytes(&q->out[k]);
+    return bytes;
+}
+
+/* The only one that accepts an optimiser's step too large to be tried for nothing; NULL: it is to
+ * be tried. */
+static struct candidate *unrivalled(const struct exe *exe, struct step *step)
+{
+    const struct kernel_query *q = &step->query;
+    struct candidate *only = NULL;
+    if (!q->node->op->update || exe_is_on_device(exe) || tensor_bytes(q) <= TRIAL_ALONE_BYTES)
+        return NULL;
+    for (int k = 0; k < step->candidate_count; k++) {
+        struct candidate *c = &step->candidates[k];
+        if (c->reason[0] || c->kernel == &kernel_reference)
+            continue;
+        if (only || c->kernel->distrusted)
+            return NULL;
+        only = c;
+    }
+    return only;
+}
+
 static void choose_known(struct exe *exe, struct step *step, struct tune_cache *cache)
 {
     const struct tune_entry *entry = known_winner(exe, step, cache);
     struct candidate *c = entry ? find_candidate(step, entry->kernel, entry->variant) : NULL;
     if (!c && (exe->options.no_tune || exe->options.only))
         c = untried(exe, step);
+    c = c ? c : unrivalled(exe, step);
     if (!c)
         return;
     c->chosen = true;

@@ -123,7 +123,9 @@ const struct kernel kernel_reference = {
 struct run {
     const struct graph *g;
     struct ref_tensor *values; /* per value; count < 0: not there */
+    bool *lent;                /* per value: it is the caller's */
     int *last_use;             /* node that reads it last; node_count for outputs */
+    struct ref_tensor *given;  /* the outputs, for the caller */
     struct ref_tensor **slots; /* room for the arguments of the widest node */
     struct pool *pool;
 };
@@ -191,6 +193,12 @@ void reference_carry(const struct graph *graph, struct ref_tensor *inputs,
     }
 }
 
+static void release(const struct run *run, int v)
+{
+    if (v != NONE && !run->lent[v])
+        ref_release(&run->values[v]);
+}
+
 static enum status run_node(struct run *run, int n, struct error *err)
 {
     const struct node *node = &run->g->nodes[n];
@@ -222,7 +230,7 @@ static enum status run_node(struct run *run, int n, struct error *err)
             ref_wrap(out[k]);
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k] != NONE && run->last_use[node->inputs[k]] == n)
-            ref_release(&run->values[node->inputs[k]]);
+            release(run, node->inputs[k]);
     for (int k = 0; k < node->output_count; k++)
         if (out[k] && run->last_use[node->outputs[k]] < n)
             ref_release(out[k]);
@@ -241,27 +249,37 @@ void graph_last_uses(const struct graph *g, int *last)
         last[g->outputs[k]] = g->node_count;
 }
 
-static enum status run_graph(struct run *run, const struct ref_tensor *inputs,
-                             struct ref_tensor *outputs, struct error *err)
+/* The caller's from now on; a copy where it is lent, or another output as well. */
+static enum status give_output(struct run *run, int k, struct error *err)
+{
+    const struct graph *g = run->g;
+    int v = g->outputs[k];
+    TRY(materialise(run, v, err));
+    struct ref_tensor *t = &run->values[v], *out = &run->given[k];
+    bool again = index_of(g->outputs + k + 1, g->output_count - k - 1, v) < g->output_count - k - 1;
+    if (!again && !run->lent[v]) {
+        *out = *t;
+        *t = (struct ref_tensor){.dtype = DTYPE_NONE};
+        return STATUS_OK;
+    }
+    TRY(ref_alloc(out, t->dtype, &t->shape, err));
+    memcpy(out->f ? (void *)out->f : out->i, t->f ? (void *)t->f : t->i, (size_t)t->count * 8);
+    return STATUS_OK;
+}
+
+static enum status run_graph(struct run *run, const struct ref_tensor *inputs, struct error *err)
 {
     const struct graph *g = run->g;
     graph_last_uses(g, run->last_use);
     for (int k = 0; inputs && k < g->input_count; k++) {
-        struct ref_tensor *t = &run->values[g->inputs[k]];
-        TRY(ref_alloc(t, inputs[k].dtype, &inputs[k].shape, err));
-        memcpy(t->f ? (void *)t->f : t->i, inputs[k].f ? (void *)inputs[k].f : inputs[k].i,
-               (size_t)t->count * 8);
+        run->values[g->inputs[k]] = inputs[k];
+        run->lent[g->inputs[k]] = true;
     }
     for (int n = 0; n < g->node_count; n++)
         if (!g->nodes[n].dead)
             TRY(run_node(run, n, err));
-    for (int k = 0; k < g->output_count; k++) {
-        TRY(materialise(run, g->outputs[k], err));
-        const struct ref_tensor *t = &run->values[g->outputs[k]];
-        TRY(ref_alloc(&outputs[k], t->dtype, &t->shape, err));
-        memcpy(outputs[k].f ? (void *)outputs[k].f : outputs[k].i, t->f ? (void *)t->f : t->i,
-               (size_t)t->count * 8);
-    }
+    for (int k = 0; k < g->output_count; k++)
+        TRY(give_output(run, k, err));
     return STATUS_OK;
 }
 
@@ -276,17 +294,19 @@ enum status reference_run(const struct graph *graph, const struct ref_tensor *in
     struct run run = {.g = graph,
                       .pool = pool,
                       .values = calloc(values, sizeof(*run.values)),
+                      .lent = calloc(values, sizeof(*run.lent)),
+                      .given = outputs,
                       .last_use = calloc(values, sizeof(int)),
                       .slots = calloc(widest, sizeof(*run.slots))};
     memset(outputs, 0, (size_t)graph->output_count * sizeof(*outputs));
-    enum status status = run.values && run.last_use && run.slots
-                             ? run_graph(&run, inputs, outputs, err)
-                             : FAIL_NO_MEMORY(err);
-    for (int v = 0; run.values && v < graph->value_count; v++)
-        ref_release(&run.values[v]);
+    bool fine = run.values && run.lent && run.last_use && run.slots;
+    enum status status = fine ? run_graph(&run, inputs, err) : FAIL_NO_MEMORY(err);
+    for (int v = 0; fine && v < graph->value_count; v++)
+        release(&run, v);
     for (int k = 0; status != STATUS_OK && k < graph->output_count; k++)
         ref_release(&outputs[k]);
     free(run.values);
+    free(run.lent);
     free(run.last_use);
     free(run.slots);
     return status;

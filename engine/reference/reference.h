@@ -10,7 +10,8 @@
 
 /* Runs the graph as it is, all floats in double, through the operators' references. inputs[i] and
  * outputs[i] belong to graph input and output i; inputs NULL: made by their fills. Weights are the
- * graph's. outputs are allocated; free them with ref_release. */
+ * graph's. outputs are allocated; free them with ref_release. A value is given back after its last
+ * reader, but not an input of the caller's. */
 enum status reference_run(const struct graph *graph, const struct ref_tensor *inputs,
                           struct ref_tensor *outputs, struct pool *pool, struct error *err);
 /* What the fills make of every input; allocated, to be released one by one also after a failure. */

@@ -13,7 +13,7 @@ struct verification {
     double bound;
     const char *how; /* "reference f64", or with which parts of a network that decides */
     char odd[240];   /* what is wrong regardless of any bound: "12 NaN where ..."; "": nothing */
-    char note[160];  /* NaN here and in the reference; "": none */
+    char note[240];  /* NaN here and in the reference, a smaller batch; "": none */
     int64_t both_nan;
 };
 
