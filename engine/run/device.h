@@ -87,6 +87,7 @@ struct device_kind {
 
     enum status (*event_new)(const struct device *device, void **event, struct error *err);
     void (*event_free)(const struct device *device, void *event);
+    /* While a capture lasts: each replay records it anew. */
     enum status (*event_record)(const struct device *device, void *event, void *stream,
                                 struct error *err);
     /* Between two events whose stream has been waited for. */

@@ -170,47 +170,78 @@ static void blame_step(struct exe *exe, struct error *why)
     }
 }
 
-static enum status capture(struct exe *exe, struct error *err)
+/* Events are recorded before each step and after the last; NULL: none are. */
+static void record_steps(struct exe *exe, void **events)
+{
+    struct exe_device *t = exe->on_device;
+    for (int s = 0; s < exe->step_count; s++) {
+        if (events)
+            t->device.kind->event_record(&t->device, events[s], t->stream, sink(t));
+        run_step(exe, &exe->steps[s]);
+    }
+    if (events)
+        t->device.kind->event_record(&t->device, events[exe->step_count], t->stream, sink(t));
+}
+
+static enum status capture(struct exe *exe, void **events, struct device_graph **graph,
+                           struct error *err)
 {
     struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
     TRY(kind->capture_begin(&t->device, t->stream, err));
     t->capturing = true;
-    for (int s = 0; s < exe->step_count; s++)
-        run_step(exe, &exe->steps[s]);
+    record_steps(exe, events);
     t->capturing = false;
-    enum status status = kind->capture_end(&t->device, t->stream, &t->graph, err);
+    enum status status = kind->capture_end(&t->device, t->stream, graph, err);
     if (t->failed.code == STATUS_OK && status != STATUS_OK && status != STATUS_LOST)
         blame_step(exe, err);
     if (t->failed.code == STATUS_OK)
         return status;
-    if (t->graph)
-        kind->graph_free(&t->device, t->graph);
-    t->graph = NULL;
+    if (*graph)
+        kind->graph_free(&t->device, *graph);
+    *graph = NULL;
     *err = t->failed;
     t->failed = (struct error){0}; /* steps launched one by one do run, as was just seen */
     return err->code;
 }
 
-/* The first run loads code and shows whether all launches are taken; then it may be recorded. */
-static enum status first_run(struct exe *exe, struct error *err)
+static enum status capture_run(struct exe *exe, struct error *err)
 {
     struct exe_device *t = exe->on_device;
     struct error why = {0};
-    t->stale = true;
-    run_steps(exe);
-    t->device.kind->wait(&t->device, t->stream, sink(t));
-    TRY(exe_status(exe, err));
     exe->run = run_steps;
     if (!may_capture(exe))
         return STATUS_OK;
-    if (capture(exe, &why) == STATUS_OK)
+    if (capture(exe, NULL, &t->graph, &why) == STATUS_OK)
         exe->run = run_replay;
     else if (device_blame(&t->device, t->stream, &why) == STATUS_LOST)
         t->failed = why;
     else
         snprintf(t->why_not, sizeof(t->why_not), "%.255s", why.message);
     return exe_status(exe, err);
+}
+
+/* The first run loads code and shows whether all launches are taken; then it may be recorded. */
+static enum status first_run(struct exe *exe, struct error *err)
+{
+    struct exe_device *t = exe->on_device;
+    t->stale = true;
+    run_steps(exe);
+    t->device.kind->wait(&t->device, t->stream, sink(t));
+    TRY(exe_status(exe, err));
+    return capture_run(exe, err);
+}
+
+enum status exe_capture_again(struct exe *exe, struct error *err)
+{
+    struct exe_device *t = exe->on_device;
+    TRY(exe_status(exe, err));
+    if (!t || !t->graph)
+        return STATUS_OK;
+    exe_wait(exe);
+    t->device.kind->graph_free(&t->device, t->graph);
+    t->graph = NULL;
+    return capture_run(exe, err);
 }
 
 enum status exe_device_link(struct exe *exe, struct error *err)
@@ -312,30 +343,48 @@ static enum status make_events(struct exe *exe, void **events)
     return STATUS_OK;
 }
 
-/* An event between any two steps. A step on the host ends with its copies, and the device's clock
- * goes on meanwhile. */
-static void time_once(struct exe *exe, void **events, int repeats, double *samples)
+/* An event between any two steps: replayed with them where steps are replayed, so that the device
+ * waits for nobody; else launched between them. A step on the host ends with its copies, and the
+ * device's clock goes on meanwhile. */
+static void time_once(struct exe *exe, struct device_graph *graph, void **events, int repeats,
+                      double *samples)
 {
     struct exe_device *t = exe->on_device;
     const struct device_kind *kind = t->device.kind;
-    for (int s = 0; s < exe->step_count; s++) {
-        kind->event_record(&t->device, events[s], t->stream, sink(t));
-        run_step(exe, &exe->steps[s]);
-    }
-    kind->event_record(&t->device, events[exe->step_count], t->stream, sink(t));
+    if (graph)
+        kind->replay(&t->device, graph, t->stream, sink(t));
+    else
+        record_steps(exe, events);
     kind->wait(&t->device, t->stream, sink(t));
     for (int s = 0; s < exe->step_count; s++)
         kind->event_elapsed(&t->device, events[s], events[s + 1], &samples[s * repeats], sink(t));
 }
 
+/* NULL where it cannot be had: then steps are launched one by one. */
+static struct device_graph *timed_graph(struct exe *exe, void **events)
+{
+    struct exe_device *t = exe->on_device;
+    struct device_graph *graph = NULL;
+    struct error why = {0};
+    if (t->graph && capture(exe, events, &graph, &why) != STATUS_OK &&
+        device_blame(&t->device, t->stream, &why) == STATUS_LOST)
+        t->failed = why;
+    return graph;
+}
+
 void exe_device_time_steps(struct exe *exe, int repeats, double *samples)
 {
     struct exe_device *t = exe->on_device;
+    struct device_graph *graph = NULL;
     void **events = calloc((size_t)exe->step_count + 1, sizeof(*events));
     t->device.kind->bind(&t->device, sink(t));
-    if (events && make_events(exe, events) == STATUS_OK)
+    if (events && make_events(exe, events) == STATUS_OK) {
+        graph = timed_graph(exe, events);
         for (int r = 0; r < repeats && t->failed.code == STATUS_OK; r++)
-            time_once(exe, events, repeats, samples + r);
+            time_once(exe, graph, events, repeats, samples + r);
+    }
+    if (graph)
+        t->device.kind->graph_free(&t->device, graph);
     for (int s = 0; events && s <= exe->step_count; s++)
         if (events[s])
             t->device.kind->event_free(&t->device, events[s]);

@@ -67,6 +67,12 @@ static enum status settle(struct counting_of *c, int pass, struct error *err)
     return c->profiler->settle(c->session, pass, err);
 }
 
+/* A graph keeps its launches as they were before a profiler attached, or left. */
+static enum status capture_again(const struct work *w, struct error *err)
+{
+    return w->target->exe ? exe_capture_again(w->target->exe, err) : STATUS_OK;
+}
+
 static enum status count_pass(struct counting_of *c, int pass, struct error *err)
 {
     struct work *w = c->w;
@@ -75,6 +81,8 @@ static enum status count_pass(struct counting_of *c, int pass, struct error *err
     bool by_step = c->profiler->by_step && c->profiler->by_step(c->session);
     int64_t executions = by_step ? 1 : executions_of(w, c->profiler);
     TRY(c->profiler->begin(c->session, pass, err));
+    if (c->profiler->attaches && !launches)
+        TRY(capture_again(w, err));
     TRY(settle(c, pass, err));
     if (by_step)
         exe_run_watched(w->target->exe, &watch);
@@ -187,7 +195,7 @@ static enum status count_with(struct work *w, const struct profiler *profiler, s
     if (status == STATUS_OK)
         w->counts[w->count_count++] = counts;
     profiler->close(c.session);
-    return status;
+    return status == STATUS_OK && profiler->attaches ? capture_again(w, err) : status;
 }
 
 /* "model" always counts; the others if the point names them. */

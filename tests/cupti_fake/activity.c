@@ -40,6 +40,7 @@ PUBLIC CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
     fake.objects += !fake.enabled[kind];
     fake.enabled[kind] = fake.fresh = fake.was_attached = true;
     fake.traced_replays = device_replays();
+    fake.traced_captures = device_captures();
     return CUPTI_SUCCESS;
 }
 
@@ -134,12 +135,15 @@ static size_t put_kernel(uint8_t *to, size_t used, uint64_t begin_ns, uint64_t e
     return put(to, used, &kernel, sizeof(kernel));
 }
 
-/* What the made device replayed since the trace began. */
+/* What the made device replayed since the trace began, of graphs that it captured since: nodes of
+ * older ones are not known to CUPTI. */
 static size_t put_replays(uint8_t *to, size_t size)
 {
     size_t used = 0;
     uint64_t begin_ns, end_ns;
     for (long k = fake.traced_replays; device_replay(k, &begin_ns, &end_ns); k++) {
+        if (device_replay_capture(k) <= fake.traced_captures)
+            continue;
         if (used + sizeof(CUpti_ActivityKernel10) > size)
             broke("more replays than a buffer has room for");
         else if (fake.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])

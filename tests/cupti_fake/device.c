@@ -43,12 +43,30 @@ static void *device_symbol(const char *name)
     return found;
 }
 
+static long number(const char *symbol)
+{
+    api_replays_entry *entry;
+    void *found = device_symbol(symbol);
+    memcpy(&entry, &found, sizeof(found));
+    return entry ? entry() : 0;
+}
+
 long device_replays(void)
 {
-    api_replays_entry *replays;
-    void *found = device_symbol("api_replays");
-    memcpy(&replays, &found, sizeof(found));
-    return replays ? replays() : 0;
+    return number("api_replays");
+}
+
+long device_captures(void)
+{
+    return number("api_captures");
+}
+
+long device_replay_capture(long k)
+{
+    api_replay_capture_entry *capture;
+    void *found = device_symbol("api_replay_capture");
+    memcpy(&capture, &found, sizeof(found));
+    return capture ? capture(k) : 0;
 }
 
 bool device_replay(long k, uint64_t *begin_ns, uint64_t *end_ns)

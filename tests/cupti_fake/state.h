@@ -60,6 +60,7 @@ struct fake_state {
     struct CUpti_PmSampling_Object *sampler;
     size_t image_samples;
     long sampled_replays, traced_replays; /* while samples were taken; before the trace began */
+    long traced_captures;                 /* before the trace began */
     bool enabled[KINDS_MAX];
     bool fresh;  /* activity was enabled and not flushed since */
     int dropped; /* records since the last look */
@@ -76,6 +77,8 @@ int enter(const char *call);
 
 /* device.c: what the made device replayed since the process began. */
 long device_replays(void);
+long device_captures(void);
+long device_replay_capture(long k);
 bool device_replay(long k, uint64_t *begin_ns, uint64_t *end_ns);
 /* What the environment wants to be counted of a range or in a sample; false: it wants nothing. */
 bool device_count(const char *metric, double *value);

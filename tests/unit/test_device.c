@@ -257,6 +257,65 @@ TEST(steps_have_times)
     graph_free(g);
 }
 
+/* One capture serves all repeats, and the device's clock goes on by itself. */
+TEST(steps_are_timed_within_a_replay)
+{
+    enum { REPEATS = 3, COMMAND_NS = 1000 };
+    static const char *const calls[] = {"launch", "graph_launch", "event_record"};
+    double times[16] = {0};
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
+    struct exe *exe = compiled(g, &options);
+    int steps = exe_step_count(exe);
+    const int expected[] = {steps, REPEATS, steps + 1};
+    long before = gpu_live();
+    host_gpu()->clock(COMMAND_NS);
+    for (int k = 0; k < ARRAY_COUNT(calls); k++) {
+        host_gpu()->script(calls[k], 0, 0);
+        exe_time_steps(exe, REPEATS, times);
+        assert_true(host_gpu()->calls() == expected[k] || (k == 0 && host_gpu()->calls() > steps));
+        for (int s = 0; s < steps; s++)
+            assert_true(times[s] >= 0.999 * COMMAND_NS && times[s] <= 4.001 * COMMAND_NS);
+    }
+    host_gpu()->script("capture_end", 1, 1);
+    exe_time_steps(exe, REPEATS, times);
+    assert_true(times[0] >= 0.999 * COMMAND_NS);
+    host_gpu()->clock(0);
+    assert_int_equal(exe_status(exe, NULL), STATUS_OK);
+    assert_null(exe_not_captured(exe));
+    assert_int_equal(gpu_live(), before);
+    exe_free(exe);
+    graph_free(g);
+}
+
+/* What could not be captured again is launched, and computes the same. */
+TEST(a_run_is_captured_again)
+{
+    struct error err;
+    struct graph *g = gpu_small_net();
+    struct exe_options options = gpu_options(gpu_name());
+    struct exe *exe = compiled(g, &options);
+    float first[20];
+    long before = gpu_live();
+    exe_run(exe);
+    memcpy(first, exe_output(exe, 0), sizeof(first));
+    host_gpu()->script("graph_instantiate", 0, 0);
+    assert_int_equal(exe_capture_again(exe, &err), STATUS_OK);
+    assert_int_equal(host_gpu()->calls(), 1);
+    assert_null(exe_not_captured(exe));
+    assert_int_equal(gpu_live(), before);
+    exe_run(exe);
+    assert_memory_equal(exe_output(exe, 0), first, sizeof(first));
+    host_gpu()->script("graph_instantiate", 1, 1);
+    assert_int_equal(exe_capture_again(exe, &err), STATUS_OK);
+    assert_non_null(exe_not_captured(exe));
+    assert_int_equal(exe_capture_again(exe, &err), STATUS_OK); /* there is nothing to capture */
+    exe_run(exe);
+    assert_memory_equal(exe_output(exe, 0), first, sizeof(first));
+    exe_free(exe);
+    graph_free(g);
+}
+
 /* A run is one launch of a graph and one wait; it allocates nothing on the device. */
 TEST(a_run_is_a_replay)
 {

@@ -38,7 +38,7 @@ enum {
 enum { COMMANDS_MAX = 4096 };
 
 struct command {
-    enum { DO_LAUNCH, DO_COPY, DO_SET } what;
+    enum { DO_LAUNCH, DO_COPY, DO_SET, DO_RECORD } what;
     const struct host_kernel *kernel;
     struct host_index grid, block;
     void *argument; /* owned */
@@ -49,6 +49,7 @@ struct command {
 };
 
 struct graph {
+    long serial; /* of its capture, from 1 */
     int count;
     struct command commands[COMMANDS_MAX];
 };
@@ -59,6 +60,7 @@ struct stream {
 };
 
 static struct {
+    long captures;
     long live; /* streams, events, graphs, pinned memory */
     int dry;
     double command_ns, now_ns; /* of the made clock; command_ns 0: the real one counts */
@@ -69,6 +71,11 @@ static struct {
 long api_live(void)
 {
     return h.live + memory_blocks();
+}
+
+long api_captures(void)
+{
+    return h.captures;
 }
 
 void api_clock(double command_ns)
@@ -196,8 +203,18 @@ static int free_host(void *memory)
 
 /* ---- streams ---- */
 
+static void record(uint64_t *event)
+{
+    uint64_t busy_ns = script_busy_until();
+    *event = h.command_ns > 0 ? (uint64_t)h.now_ns : busy_ns ? busy_ns : clock_now_ns();
+}
+
 static void run_command(const struct command *c)
 {
+    if (c->what == DO_RECORD) {
+        record(c->to);
+        return;
+    }
     h.now_ns += h.command_ns;
     if (h.dry || getenv("RIDGE_HOST_DRY"))
         return;
@@ -342,11 +359,9 @@ static int event_destroy(void *event)
 
 static int event_record(void *event, void *stream)
 {
-    (void)stream;
     SCRIPT("event_record");
-    uint64_t busy_ns = script_busy_until();
-    *(uint64_t *)event = h.command_ns > 0 ? (uint64_t)h.now_ns : busy_ns ? busy_ns : clock_now_ns();
-    return CUDA_DONE;
+    const struct command command = {.what = DO_RECORD, .to = event};
+    return submit(&command, stream);
 }
 
 static int event_elapsed(float *ms, void *from, void *to)
@@ -361,7 +376,9 @@ static int event_elapsed(float *ms, void *from, void *to)
 static int capture_begin(void *stream)
 {
     SCRIPT("capture_begin");
-    ((struct stream *)stream)->capture = calloc(1, sizeof(struct graph));
+    struct stream *s = stream;
+    s->capture = calloc(1, sizeof(*s->capture));
+    s->capture->serial = ++h.captures;
     h.live++;
     return CUDA_DONE;
 }
@@ -420,7 +437,7 @@ static int graph_launch(void *exec, void *stream)
     uint64_t begin = played_begin();
     for (int k = 0; k < g->count; k++)
         run_command(&g->commands[k]);
-    played_end(begin, g->count);
+    played_end(begin, g->count, g->serial);
     script_launched();
     return CUDA_DONE;
 }

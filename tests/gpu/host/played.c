@@ -12,6 +12,7 @@ enum { KEPT = 1000, SECOND_NS = 1000000000 };
 static struct {
     long count;
     uint64_t begin_ns[KEPT], end_ns[KEPT];
+    long capture[KEPT];
 } played;
 
 static uint64_t wanted(const char *name)
@@ -35,19 +36,25 @@ uint64_t played_begin(void)
     return clock_now_ns();
 }
 
-void played_end(uint64_t begin_ns, int nodes)
+void played_end(uint64_t begin_ns, int nodes, long capture)
 {
     uint64_t long_ns = nodes > 1 ? wanted("RIDGE_HOST_REPLAY_NS") : 0;
     long k = played.count++ % KEPT;
     if (long_ns)
         sleep_until(begin_ns + long_ns);
     played.begin_ns[k] = begin_ns;
+    played.capture[k] = capture;
     played.end_ns[k] = long_ns ? begin_ns + long_ns : clock_now_ns();
 }
 
 long api_replays(void)
 {
     return played.count;
+}
+
+long api_replay_capture(long k)
+{
+    return played.capture[k % KEPT];
 }
 
 int api_replay(long k, uint64_t *begin_ns, uint64_t *end_ns)

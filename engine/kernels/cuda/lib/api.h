@@ -74,7 +74,7 @@ struct cuda_api {
 
     int (*event_create)(void **event);
     int (*event_destroy)(void *event);
-    int (*event_record)(void *event, void *stream);
+    int (*event_record)(void *event, void *stream); /* in a capture: by each of its replays */
     int (*event_elapsed)(float *ms, void *from, void *to);
 
     int (*capture_begin)(void *stream);

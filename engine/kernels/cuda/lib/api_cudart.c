@@ -167,7 +167,13 @@ static int event_destroy(void *event)
 
 static int event_record(void *event, void *stream)
 {
-    return reported(cudaEventRecord(event, stream));
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    int error = reported(cudaStreamIsCapturing(stream, &status));
+    if (error != CUDA_DONE)
+        return error;
+    int captured = status != cudaStreamCaptureStatusNone; /* the flag is refused elsewhere */
+    return reported(cudaEventRecordWithFlags(
+        event, stream, captured ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
 static int event_elapsed(float *ms, void *from, void *to)
