@@ -20,6 +20,8 @@ import torch
 from onnx import numpy_helper
 from torch.nn import functional as F
 
+import regions
+
 BOUND = 1e-9
 # What is large is compared at full size where the reference bears it, detectors in their tiny forms.
 FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("gcn", 0), ("crnn", 1),
@@ -27,7 +29,9 @@ FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8)
         ("dien", 4), ("nmt:source=6,target=7,vocabulary=16,width=32,dropout=none", 4),
         ("bert_large:tokens=16,depth=2,width=32,heads=2,vocabulary=64,dropout=none", 4),
         ("densenet121_aimatrix:image=40,classes=4", 4), ("cpn:depth=50,height=64,thin=8", 4),
-        ("seglink:height=128,width=128,thin=8", 2), ("ssd321_resnet18:thin=8,offsets=centre", 1)]
+        ("seglink:height=128,width=128,thin=8", 2), ("ssd321_resnet18:thin=8,offsets=centre", 1),
+        ("faster_rcnn:height=128,width=128,scale=2,thin=8,proposals=50,dropout=none", 2),
+        ("mask_rcnn:image=128,depth=50,thin=8,proposals=50,detections=20,classes=5", 2)]
 
 
 def attributes(node):
@@ -395,6 +399,7 @@ OPERATORS = {
     "Tile": lambda a, x, times: x.repeat(ints(times)),
     "ConstantOfShape": lambda a, shape: torch.full(ints(shape), float(numpy_helper.to_array(a["value"])[0]),
                                                    dtype=torch.float64),
+    **regions.OPERATORS,
 }
 
 

@@ -11,10 +11,11 @@
 #include "workloads/lib/vision/ssd.h"
 #include "workloads/lib/vision/vgg.h"
 
-enum { STRIDE = 16, ANCHORS = 9, CLASSES = 21, CANDIDATES = 6000, DETECTIONS = 100 };
+enum { STRIDE = 16, ANCHORS = 9, CANDIDATES = 6000, DETECTIONS = 100 };
 enum { LEARNT_CANDIDATES = 12000, LEARNT_PROPOSALS = 2000 };
 
 static const char *const bodies[] = {"vgg16", "zf", NULL};
+static const char *const dropouts[] = {"dense", "none", NULL};
 static const struct param params[] = {
     {"body", "vgg16", bodies, "the network under the heads"},
     {"height", "600", NULL, "height of the image"},
@@ -24,6 +25,9 @@ static const struct param params[] = {
      "of the smallest anchors to 16 pixels; the others are 2 and 4 times as large"},
     {"thin", "1", thin_choices,
      "what all channels are divided by, so that it learns within seconds"},
+    {"classes", "21", NULL, "with the background"},
+    {"dropout", "dense", dropouts,
+     "while it learns: what loses half of its elements, the dense layers or nothing"},
     {.name = NULL},
 };
 
@@ -99,7 +103,7 @@ static struct rpn propose_net(struct graph *g, int map)
 
 struct size {
     float height, width, scale; /* of the image; scale to its original of 375 rows */
-    int64_t candidates, proposals;
+    int64_t candidates, proposals, classes;
 };
 
 static int clip_to(struct graph *g, int boxes, float height, float width)
@@ -137,28 +141,29 @@ static int proposal(struct graph *g, const struct rpn *rpn, int base, int64_t im
 static int final_boxes(struct graph *g, int rois, int scores, int deltas, const struct size *size)
 {
     const struct suppression rule = {.most = size->proposals, .iou = 0.3f, .pixels = true};
+    int64_t classes = size->classes;
     int boxes = mul(g, rois, graph_const_f32(g, 1 / size->scale));
     boxes = reshape(g, boxes, 3, (const int64_t[]){size->proposals, 1, 4});
-    deltas = reshape(g, deltas, 3, (const int64_t[]){size->proposals, CLASSES, 4});
+    deltas = reshape(g, deltas, 3, (const int64_t[]){size->proposals, classes, 4});
     boxes = decode_boxes(g, boxes, deltas, 1);
     boxes = clip_to(g, boxes, size->height / size->scale, size->width / size->scale);
     boxes = transpose(g, boxes, 3, (const int64_t[]){1, 0, 2});
 
     /* Neither background nor scores up to 0.05 nor the padding of the regions take part. */
-    float counts[CLASSES] = {0};
-    for (int k = 1; k < CLASSES; k++)
+    float *counts = arena_array(&g->arena, (size_t)classes, sizeof(*counts));
+    for (int64_t k = 1; counts && k < classes; k++)
         counts[k] = 1;
     int sum = graph_node(g, "ReduceMax", NULL, INPUTS(rois),
                          ATTRS(attr_ints_of("axes", 1), attr_int("keepdims", 1)));
     int real = binary(g, "Greater", sum, graph_const_f32(g, 0));
     int enough = binary(g, "Greater", scores, graph_const_f32(g, 0.05f));
     int takes_part = cast(g, binary(g, "And", real, enough), DTYPE_F32);
-    scores = mul(g, mul(g, scores, takes_part), const_f32(g, shape_of(CLASSES), counts));
+    scores = mul(g, mul(g, scores, takes_part), const_f32(g, shape_of(classes), counts));
     scores = transpose(g, scores, 2, (const int64_t[]){1, 0});
-    scores = reshape(g, scores, 3, (const int64_t[]){CLASSES, 1, size->proposals});
+    scores = reshape(g, scores, 3, (const int64_t[]){classes, 1, size->proposals});
     int kept = kept_scores(g, boxes, scores, &rule);
     boxes = reshape(g, boxes, 2, (const int64_t[]){-1, 4});
-    return detections(g, kept, boxes, CLASSES, DETECTIONS);
+    return detections(g, kept, boxes, classes, DETECTIONS);
 }
 
 /* ---- the whole ---- */
@@ -166,6 +171,7 @@ static int final_boxes(struct graph *g, int rois, int scores, int deltas, const 
 struct net {
     struct size size;
     int64_t images, thin;
+    double drop;
     bool is_zf;
     int map, base; /* the last map of the body; anchors [H W ANCHORS, 4] */
     struct rpn rpn;
@@ -178,10 +184,16 @@ static bool first_stage(struct graph *g, const struct workload_config *config, s
     float grown[ANCHORS][4], by = (float)config_int(config, "scale") / 8;
     *net = (struct net){.images = config->batch, .thin = config_int(config, "thin")};
     net->is_zf = strcmp(config_text(config, "body"), "zf") == 0;
-    net->size = (struct size){(float)height, (float)width, (float)height / 375, CANDIDATES,
-                              config_int(config, "proposals")};
-    if (!regions_fit(g, config, NULL) ||
-        !at_least(g, "proposals", net->size.proposals, (DETECTIONS + CLASSES - 1) / CLASSES))
+    net->size = (struct size){(float)height,
+                              (float)width,
+                              (float)height / 375,
+                              CANDIDATES,
+                              config_int(config, "proposals"),
+                              config_int(config, "classes")};
+    net->drop = strcmp(config_text(config, "dropout"), "none") == 0 ? 0 : 0.5;
+    int64_t classes = net->size.classes;
+    if (!regions_fit(g, config, NULL) || !at_least(g, "classes", classes, 2) ||
+        !at_least(g, "proposals", net->size.proposals, (DETECTIONS + classes - 1) / classes))
         return false;
     int image = image_input(g, net->images, height, width);
     net->map =
@@ -205,7 +217,7 @@ static int numbered(struct graph *g, int rois, int64_t k)
 }
 
 struct heads {
-    int scores, deltas; /* [R, CLASSES], before the softmax; [R, 4 CLASSES] */
+    int scores, deltas; /* [R, classes], before the softmax; [R, 4 classes] */
 };
 
 static struct heads second_stage(struct graph *g, const struct net *net, int rois)
@@ -214,10 +226,10 @@ static struct heads second_stage(struct graph *g, const struct net *net, int roi
     int x = graph_node(
         g, "MaxRoiPool", "roi_pool", INPUTS(net->map, rois),
         ATTRS(attr_ints_of("pooled_shape", side, side), attr_float("spatial_scale", 1.0 / STRIDE)));
-    x = dropout(g, relu(g, dense(g, flatten(g, x), "fc6", width)), "drop6", 0.5);
-    x = dropout(g, relu(g, dense(g, x, "fc7", width)), "drop7", 0.5);
-    int scores = dense(g, x, "cls_score", CLASSES);
-    return (struct heads){scores, dense_scaled(g, x, "bbox_pred", 4 * CLASSES, 0.1)};
+    x = dropout(g, relu(g, dense(g, flatten(g, x), "fc6", width)), "drop6", net->drop);
+    x = dropout(g, relu(g, dense(g, x, "fc7", width)), "drop7", net->drop);
+    int scores = dense(g, x, "cls_score", net->size.classes);
+    return (struct heads){scores, dense_scaled(g, x, "bbox_pred", 4 * net->size.classes, 0.1)};
 }
 
 /* Rows of the boxes found, [N, DETECTIONS, 6]. trained: deltas are in units of `deviation`, which
@@ -322,7 +334,7 @@ static void build_loss(struct graph *g, const struct workload_config *config)
         return;
     const double sides[] = {(double)net.size.height, (double)net.size.width};
     struct region_truth truth =
-        region_truth(g, scenes_objects(g, net.images, CLASSES), sides, false);
+        region_truth(g, scenes_objects(g, net.images, net.size.classes), sides, false);
     int first = anchor_loss(g, &anchor_rule, &truth, inner_priors(g, &net), anchor_logits(g, &net),
                             net.rpn.deltas);
     int loss = add(g, first, sampled_loss(g, &net, &truth));
@@ -352,7 +364,7 @@ static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
     SCENES_LESSON,
-    .tiny = "height=128,width=128,scale=2,thin=8,proposals=50",
+    .tiny = "height=128,width=128,scale=2,thin=8,proposals=50,classes=5,dropout=none",
     .tiny_batch = 2,
     .tiny_rate = 0.002,
     .tiny_steps = 40,

@@ -15,7 +15,7 @@
 #include "workloads/lib/vision/resnet.h"
 #include "workloads/lib/vision/ssd.h"
 
-enum { LEVELS = FPN_LEVELS, ROI_LEVELS = 4, ANCHORS = 3, CLASSES = 81 };
+enum { LEVELS = FPN_LEVELS, ROI_LEVELS = 4, ANCHORS = 3 };
 enum { CANDIDATES = 6000, LEARNT_PROPOSALS = 2000, MASK = 28 };
 
 static const double epsilon = 1e-3;
@@ -28,6 +28,7 @@ static const struct param params[] = {
     {"depth", "101", depths, "layers of the ResNet"},
     {"thin", "1", thin_choices,
      "what all channels are divided by, so that it learns within seconds"},
+    {"classes", "81", NULL, "with the background"},
     {.name = NULL},
 };
 
@@ -130,29 +131,29 @@ static int crop(struct graph *g, const struct pyramid *p, int boxes, const int64
 }
 
 struct heads {
-    int scores, deltas; /* [R, CLASSES], before the softmax; [R, 4 CLASSES] */
+    int scores, deltas; /* [R, classes], before the softmax; [R, 4 classes] */
 };
 
-static struct heads box_head(struct graph *g, int regions)
+static struct heads box_head(struct graph *g, int regions, int64_t classes)
 {
     int64_t wide = 4 * dim_of(g, regions, 1); /* 1024 */
     struct conv2d conv1 = {.name = "mrcnn_class_conv1", .out = wide, .kernel = 7, .bias = true};
     struct conv2d conv2 = {.name = "mrcnn_class_conv2", .out = wide, .kernel = 1, .bias = true};
     int x = relu(g, conv_bn(g, regions, &conv1, epsilon, 1));
     x = flatten(g, relu(g, conv_bn(g, x, &conv2, epsilon, 1)));
-    int scores = dense_scaled(g, x, "mrcnn_class_logits", CLASSES, 0.8);
-    return (struct heads){scores, dense_scaled(g, x, "mrcnn_bbox_fc", 4 * CLASSES, 0.4)};
+    int scores = dense_scaled(g, x, "mrcnn_class_logits", classes, 0.8);
+    return (struct heads){scores, dense_scaled(g, x, "mrcnn_bbox_fc", 4 * classes, 0.4)};
 }
 
 /* Each proposal counts for its best class only, and not for the background (class 0). */
 static int detect(struct graph *g, int rois, const struct heads *heads, int64_t most)
 {
     const struct suppression rule = {.most = most, .iou = 0.3f};
-    int64_t row[REGIONS_MAX], count = dim_of(g, rois, 0);
-    float counts[CLASSES] = {0};
+    int64_t row[REGIONS_MAX], count = dim_of(g, rois, 0), classes = dim_of(g, heads->scores, 1);
+    float *counts = arena_array(&g->arena, (size_t)classes, sizeof(*counts));
     for (int k = 0; k < count; k++)
-        row[k] = k * CLASSES;
-    for (int k = 1; k < CLASSES; k++)
+        row[k] = k * classes;
+    for (int64_t k = 1; counts && k < classes; k++)
         counts[k] = 1;
     int label = graph_node(g, "ArgMax", NULL, INPUTS(heads->scores),
                            ATTRS(attr_int("axis", 1), attr_int("keepdims", 0)));
@@ -160,19 +161,19 @@ static int detect(struct graph *g, int rois, const struct heads *heads, int64_t 
     deltas = gather(g, deltas, add(g, label, graph_const_i64(g, (int)count, row)), 0);
     int boxes = refine(g, rois, deltas);
 
-    int best = one_hot(g, label, CLASSES);
+    int best = one_hot(g, label, classes);
     int high = graph_node(g, "ReduceMax", NULL, INPUTS(rois),
                           ATTRS(attr_ints_of("axes", 1), attr_int("keepdims", 1)));
     int real = cast(g, binary(g, "Greater", high, graph_const_f32(g, 0)), DTYPE_F32);
-    int scores = mul(g, heads->scores, mul(g, best, const_f32(g, shape_of(CLASSES), counts)));
+    int scores = mul(g, heads->scores, mul(g, best, const_f32(g, shape_of(classes), counts)));
     scores = transpose(g, mul(g, scores, real), 2, (const int64_t[]){1, 0});
-    scores = reshape(g, scores, 3, (const int64_t[]){1, CLASSES, count});
+    scores = reshape(g, scores, 3, (const int64_t[]){1, classes, count});
     int kept = kept_scores(g, reshape(g, boxes, 3, (const int64_t[]){1, count, 4}), scores, &rule);
-    return detections(g, kept, boxes, CLASSES, most);
+    return detections(g, kept, boxes, classes, most);
 }
 
-/* [R, CLASSES, MASK, MASK], before the sigmoid. */
-static int mask_head(struct graph *g, int x)
+/* [R, classes, MASK, MASK], before the sigmoid. */
+static int mask_head(struct graph *g, int x, int64_t classes)
 {
     int64_t width = dim_of(g, x, 1); /* 256 */
     for (int k = 1; k <= 4; k++) {
@@ -191,13 +192,13 @@ static int mask_head(struct graph *g, int x)
     x = relu(g,
              graph_node(g, "ConvTranspose", "mrcnn_mask_deconv", INPUTS(x, weight, bias),
                         ATTRS(attr_ints_of("kernel_shape", 2, 2), attr_ints_of("strides", 2, 2))));
-    return conv(g, x, "mrcnn_mask", CLASSES, 1);
+    return conv(g, x, "mrcnn_mask", classes, 1);
 }
 
 /* ---- the whole ---- */
 
 struct net {
-    int64_t images, size;
+    int64_t images, size, classes;
     int maps[LEVELS];
     struct rpn rpn;
 };
@@ -209,9 +210,12 @@ static bool first_stage(struct graph *g, const struct workload_config *config, s
     int64_t keep = config_int(config, "proposals"), most = config_int(config, "detections");
     struct resnet trunk = {.blocks = {3, 4, deep ? 23 : 6, 3}, .epsilon = epsilon, .bias = true};
     trunk.thin = config_int(config, "thin");
-    *net = (struct net){.images = config->batch, .size = config_int(config, "image")};
+    *net = (struct net){.images = config->batch,
+                        .size = config_int(config, "image"),
+                        .classes = config_int(config, "classes")};
     if (!regions_fit(g, config, "detections") || !multiple_of(g, "image", net->size, 64) ||
-        !at_most(g, "detections", most, keep * CLASSES))
+        !at_least(g, "classes", net->classes, 2) ||
+        !at_most(g, "detections", most, keep * net->classes))
         return false;
     int x = image_input(g, net->images, net->size, net->size);
     int stage[RESNET_STAGES];
@@ -243,7 +247,7 @@ static void find(struct graph *g, const struct net *net, int64_t keep, int64_t m
         rois[k] = proposals(g, &net->rpn, k, keep);
         crops[k] = crop(g, &p, rois[k], (const int64_t[]){net->size, 7});
     }
-    struct heads heads = box_head(g, join(g, 0, images, crops));
+    struct heads heads = box_head(g, join(g, 0, images, crops), net->classes);
     heads.scores =
         graph_node(g, "Softmax", "mrcnn_class", INPUTS(heads.scores), ATTRS(attr_int("axis", 1)));
     for (int k = 0; k < images; k++) {
@@ -264,7 +268,7 @@ static void build(struct graph *g, const struct workload_config *config)
     if (!first_stage(g, config, &net))
         return;
     find(g, &net, config_int(config, "proposals"), most, rows, crops);
-    int masks = sigmoid(g, mask_head(g, join(g, 0, images, crops)));
+    int masks = sigmoid(g, mask_head(g, join(g, 0, images, crops), net.classes));
     int found = reshape(g, join(g, 0, images, rows), 3, (const int64_t[]){images, most, 6});
     graph_rename(g, found, "detections");
     graph_output(g, found);
@@ -324,7 +328,7 @@ static int mask_loss(struct graph *g, int logits, int classes, int targets)
 {
     int column = reshape(g, is_positive(g, classes), 2, (const int64_t[]){-1, 1});
     int rows = reshape(g, logits, 2, (const int64_t[]){-1, MASK * MASK});
-    rows = rows_of_classes(g, rows, classes, CLASSES);
+    rows = rows_of_classes(g, rows, classes, dim_of(g, logits, 1));
     int each = mul(g, binary_cross_entropy_of_each(g, rows, targets), column);
     int count = binary(g, "Max", sum_of(g, column), graph_const_f32(g, 1));
     return binary(g, "Div", sum_of(g, each), mul(g, count, graph_const_f32(g, MASK * MASK)));
@@ -347,10 +351,10 @@ static int second_loss(struct graph *g, const struct net *net, const struct regi
         shown_classes[k] = first_rows(g, s.classes);
         targets[k] = mask_targets(g, &s, entry(g, masks, k), entry(g, truth->boxes, k));
     }
-    struct heads heads = box_head(g, crop_all(g, net, boxes, 7));
+    struct heads heads = box_head(g, crop_all(g, net, boxes, 7), net->classes);
     int loss = region_loss(g, &region_rule, heads.scores, heads.deltas, join(g, 0, images, classes),
                            join(g, 0, images, offsets));
-    int logits = mask_head(g, crop_all(g, net, shown, 14));
+    int logits = mask_head(g, crop_all(g, net, shown, 14), net->classes);
     return add(
         g, loss,
         mask_loss(g, logits, join(g, 0, images, shown_classes), join(g, 0, images, targets)));
@@ -364,7 +368,7 @@ static void build_loss(struct graph *g, const struct workload_config *config)
     int64_t most = config_int(config, "detections");
     if (!first_stage(g, config, &net))
         return;
-    int objects = scenes_objects(g, net.images, CLASSES), masks = scenes_masks(g, net.images);
+    int objects = scenes_objects(g, net.images, net.classes), masks = scenes_masks(g, net.images);
     struct region_truth truth = region_truth(g, objects, whole, true);
     int first = anchor_loss(g, &anchor_rule, &truth, region_priors(g, net.rpn.anchors, 0),
                             concat(g, 1, LEVELS, net.rpn.logits), net.rpn.deltas);
@@ -395,7 +399,7 @@ static const struct training training = {
     .build = build_loss,
     .recipe = &recipe,
     SCENES_LESSON,
-    .tiny = "image=128,depth=50,thin=8,proposals=50,detections=20",
+    .tiny = "image=128,depth=50,thin=8,proposals=50,detections=20,classes=5",
     .tiny_batch = 1,
     .tiny_rate = 0.01,
     .tiny_steps = 60,
