@@ -3,17 +3,22 @@
  * What tests/oracle/gradients.py compares with PyTorch's autograd: of a workload that learns the
  * graph of its loss as model.onnx, its inputs, its loss and the gradient by each weight in double.
  *
- *   gradients SPEC BATCH FOLDER [loss]
+ *   gradients SPEC BATCH FOLDER [loss | f32]
+ *   gradients list
  *
- * With "loss" the graph and its inputs alone, as tests/oracle/training_turns.py wants them.
+ * With "loss" the graph and its inputs alone, as tests/oracle/training_turns.py wants them; with
+ * "f32" also the gradients that the compiled step computes, by the first kernels that accept, so
+ * that each run judges the same ones. "list" prints SPEC and BATCH of the tiny form of every
+ * workload that learns.
  *
- * FOLDER/index.txt has a line per array, "input 3 NAME", "loss 0 NAME" or "gradient 7 NAME"; the
- * array is FOLDER/input.3.npy and so on. */
+ * FOLDER/index.txt has a line per array, "input 3 NAME", "loss 0 NAME", "gradient 7 NAME" or "f32 7
+ * NAME"; the array is FOLDER/input.3.npy and so on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/npy.h"
+#include "engine/compile/compile.h"
 #include "engine/reference/reference.h"
 #include "workloads/onnx/onnx.h"
 #include "workloads/training.h"
@@ -77,8 +82,30 @@ static enum status write_inputs(const struct graph *loss, const struct writer *w
     return STATUS_OK;
 }
 
-static enum status write_gradients(const char *spec, int64_t batch, const struct writer *w,
-                                   struct pool *pool, struct error *err)
+/* What the compiled step makes of the same inputs. */
+static enum status write_f32(const struct graph *step, const struct writer *w, struct pool *pool,
+                             struct error *err)
+{
+    struct exe_options options = {.no_tune = true, .pool = pool, .isa = isa_detect()};
+    struct exe *exe;
+    TRY(exe_new(step, &options, &exe, err));
+    exe_run(exe);
+    TRY(exe_status(exe, err));
+    for (int k = 1; k < step->output_count; k++) {
+        const struct value *value = &step->values[step->outputs[k]];
+        struct ref_tensor got;
+        if (strncmp(value->name, gradient_of, strlen(gradient_of)) != 0)
+            continue;
+        TRY(ref_from_data(&got, value->dtype, &value->shape, exe_output(exe, k), err));
+        TRY(write_array(w, "f32", k, value->name + strlen(gradient_of), &got, err));
+        ref_release(&got);
+    }
+    exe_free(exe);
+    return STATUS_OK;
+}
+
+static enum status write_gradients(const char *spec, int64_t batch, bool f32,
+                                   const struct writer *w, struct pool *pool, struct error *err)
 {
     struct graph *step;
     const struct training *training;
@@ -91,10 +118,13 @@ static enum status write_gradients(const char *spec, int64_t batch, const struct
         return FAIL(err, STATUS_FAILED, "no memory for the inputs and outputs of %s", spec);
     TRY(reference_inputs(step, inputs, pool, err));
     TRY(reference_run(step, inputs, outputs, pool, err));
-    return write_all(w, step, inputs, outputs, err);
+    TRY(write_all(w, step, inputs, outputs, err));
+    return f32 ? write_f32(step, w, pool, err) : STATUS_OK;
 }
 
-static enum status run(const char *spec, int64_t batch, const char *folder, bool loss_alone,
+enum wanted { WANTED_GRADIENTS, WANTED_LOSS, WANTED_F32, WANTED_NOTHING };
+
+static enum status run(const char *spec, int64_t batch, const char *folder, enum wanted wanted,
                        struct error *err)
 {
     char path[512];
@@ -109,21 +139,44 @@ static enum status run(const char *spec, int64_t batch, const char *folder, bool
         return FAIL(err, STATUS_FAILED, "%s: cannot be written", path);
     struct pool *pool;
     TRY(pool_new(0, &pool, err));
-    TRY(loss_alone ? write_inputs(loss, &w, pool, err)
-                   : write_gradients(spec, batch, &w, pool, err));
+    TRY(wanted == WANTED_LOSS ? write_inputs(loss, &w, pool, err)
+                              : write_gradients(spec, batch, wanted == WANTED_F32, &w, pool, err));
     return fclose(w.index) == 0 ? STATUS_OK
                                 : FAIL(err, STATUS_FAILED, "%s: cannot be written", path);
+}
+
+static int list(void)
+{
+    for (int k = 0; k < workload_count(); k++) {
+        const struct workload *w = workload_at(k);
+        const struct training *t = w->training;
+        if (t)
+            printf("%s%s%s %lld\n", w->name, t->tiny ? ":" : "", t->tiny ? t->tiny : "",
+                   (long long)t->tiny_batch);
+    }
+    return 0;
+}
+
+static enum wanted wanted_of(int argc, char **argv)
+{
+    const char *word = argc == 5 ? argv[4] : "";
+    return argc == 4                   ? WANTED_GRADIENTS
+           : strcmp(word, "loss") == 0 ? WANTED_LOSS
+           : strcmp(word, "f32") == 0  ? WANTED_F32
+                                       : WANTED_NOTHING;
 }
 
 int main(int argc, char **argv)
 {
     struct error err = {0};
-    bool loss_alone = argc == 5 && strcmp(argv[4], "loss") == 0;
-    if (argc != 4 && !loss_alone) {
-        fprintf(stderr, "usage: gradients SPEC BATCH FOLDER [loss]\n");
+    enum wanted wanted = wanted_of(argc, argv);
+    if (argc == 2 && strcmp(argv[1], "list") == 0)
+        return list();
+    if (wanted == WANTED_NOTHING) {
+        fprintf(stderr, "usage: gradients SPEC BATCH FOLDER [loss | f32] | gradients list\n");
         return 2;
     }
-    if (run(argv[1], strtoll(argv[2], NULL, 10), argv[3], loss_alone, &err) == STATUS_OK)
+    if (run(argv[1], strtoll(argv[2], NULL, 10), argv[3], wanted, &err) == STATUS_OK)
         return 0;
     fprintf(stderr, "%s\n", err.message);
     return 1;

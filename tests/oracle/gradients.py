@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients against a judge that nobody here wrote: PyTorch's autograd in float64.
 
-For every workload that learns, tests/oracle/gradients writes the graph of its loss as ONNX, its inputs,
-and the gradients by all weights as Ridge's float64 reference computes them. Here the same graph is run
-operator by operator in PyTorch, and its gradients are compared: the L2 distance of each, relative to its own
-norm or 1e-3 of the largest one's, whichever is more (a bias before a normalisation has a gradient of exactly zero).
-Exits 1 where one differs by more than 1e-9.
+For every workload that learns, in its tiny form and some at full size, tests/oracle/gradients writes the
+graph of its loss as ONNX, its inputs, and the gradients by all weights as Ridge's float64 reference computes
+them. Here the same graph is run operator by operator in PyTorch, and its gradients are compared: the L2 distance
+of each, relative to its own norm or 1e-3 of the largest one's, whichever is more (a bias before a normalisation
+has a gradient of exactly zero). It must not exceed 1e-9.
+
+In f32 nobody is exact, so the tiny forms' compiled steps are held against PyTorch's own f32: the L2 distance of each
+gradient from the float64 one must be at most twice that of PyTorch's, or 1e-5 of the largest gradient's norm. Where
+a step takes more, PyTorch runs again, up to eight times, on weights and inputs that are off by up to 3 x 2^-24 of
+themselves, about two units in f32's last place: which way a ReLU or a maximum turns that is as close as roundings is
+chance, and one that turns puts a gradient of the tiny googlenet 2e-3 off, in PyTorch as in Ridge. The columns say how
+much of the allowance the worst gradient takes, and how many such runs it took. Exits 1 where anything misses its bound.
 """
 import argparse
 import math
@@ -23,15 +30,14 @@ from torch.nn import functional as F
 import regions
 
 BOUND = 1e-9
-# What is large is compared at full size where the reference bears it, detectors in their tiny forms.
-FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("gcn", 0), ("crnn", 1),
-        ("resnet50", 2), ("bert_base:tokens=128,dropout=none", 1),
-        ("dien", 4), ("nmt:source=6,target=7,vocabulary=16,width=32,dropout=none", 4),
-        ("bert_large:tokens=16,depth=2,width=32,heads=2,vocabulary=64,dropout=none", 4),
-        ("densenet121_aimatrix:image=40,classes=4", 4), ("cpn:depth=50,height=64,thin=8", 4),
-        ("seglink:height=128,width=128,thin=8", 2), ("ssd321_resnet18:thin=8,offsets=centre", 1),
-        ("faster_rcnn:height=128,width=128,scale=2,thin=8,proposals=50,dropout=none", 2),
-        ("mask_rcnn:image=128,depth=50,thin=8,proposals=50,detections=20,classes=5", 2)]
+TIMES_THEIRS, OF_LARGEST = 2, 1e-5
+DISTURBANCES, DISTURBED_BY = 8, 3 * 2.0**-24
+# At full size, besides the tiny forms.
+FULL = [("ncf", 64), ("ncf:embedding=gather", 64), ("wide_deep", 32), ("din", 8), ("dien", 4), ("gcn", 0), ("crnn", 1),
+        ("resnet50", 2), ("bert_base:tokens=128,dropout=none", 1)]
+# What decides by sums that differ in their last places, or drops at random, does so in its own way.
+LEFT_OUT = {"faster_rcnn": "proposals are sampled", "mask_rcnn": "proposals are sampled"}
+WITHOUT_DROPOUT = ("bert_base", "bert_large")
 
 
 def attributes(node):
@@ -143,6 +149,12 @@ def softmax_loss(a, scores, labels, weights=None):
 def nll_loss(a, x, labels, weights=None):
     return F.nll_loss(x, labels.long(), weights, ignore_index=a.get("ignore_index", -100),
                       reduction=a.get("reduction", b"mean").decode())
+
+
+def ctc_loss(a, x, labels, lengths, steps=None):
+    steps = torch.full(lengths.shape, x.shape[0]) if steps is None else steps.long()
+    return F.ctc_loss(torch.log_softmax(x, 2), labels.long(), steps, lengths.long(),
+                      a.get("blank", -1) % x.shape[2], reduction="none")
 
 
 def gather(a, x, ids):
@@ -390,7 +402,7 @@ OPERATORS = {
     "Expand": lambda a, x, shape: x.expand(torch.broadcast_shapes(x.shape, tuple(ints(shape)))),
     "Pad": lambda a, x, pads, value=None: padded(x, ints(pads)[:x.dim()], ints(pads)[x.dim():],
                                                  0.0 if value is None else float(value)),
-    "HardNegatives": hard_negatives, "MatchPriors": match_priors, "LpNormalization": lp_normalization,
+    "CTCLoss": ctc_loss, "HardNegatives": hard_negatives, "MatchPriors": match_priors, "LpNormalization": lp_normalization,
     "ReduceMin": reduce(lambda x, axes, keep: x.amin(axes, keep)),
     "ArgMin": lambda a, x: torch.argmin(x, a.get("axis", 0), bool(a.get("keepdims", 1))),
     "Resize": resize, "LSTM": lstm, "GRU": gru,
@@ -423,21 +435,25 @@ def reads(node):
     return names
 
 
-def loop(a, values, times, go_on, *states):
+def as_kind(t, kind):
+    return t.to(kind) if t.is_floating_point() else t
+
+
+def loop(a, values, kind, times, go_on, *states):
     """A loop that runs its full count, without outputs per turn: its states in the end."""
     body = a["body"]
     for turn in range(int(times)):
-        inner = {**values, **{t.name: tensor(numpy_helper.to_array(t)) for t in body.initializer}}
+        inner = {**values, **{t.name: as_kind(tensor(numpy_helper.to_array(t)), kind) for t in body.initializer}}
         inner.update(zip([port.name for port in body.input], [torch.tensor(turn), go_on, *states]))
         names = [port.name for port in body.output]
-        run(body, inner, names)
+        run(body, inner, names, kind)
         assert bool(inner[names[0]])
         states = [inner[name] for name in names[1:]]
     return states
 
 
-def run(graph, values, names):
-    """What these outputs are computed from; what only judges quality is left out."""
+def run(graph, values, names, kind=torch.float64):
+    """What these outputs are computed from; what only judges quality is left out. Floats are of this kind."""
     needed, nodes = set(names), []
     for node in reversed(graph.node):
         if needed.intersection(node.output):
@@ -449,77 +465,143 @@ def run(graph, values, names):
         if node.op_type == "Constant":
             result = tensor(numpy_helper.to_array(a["value"]))
         elif node.op_type == "Loop":
-            result = loop(a, values, *inputs)
+            result = loop(a, values, kind, *inputs)
         elif node.op_type in OPERATORS:
             result = OPERATORS[node.op_type](a, *inputs)
         else:
             raise NotImplementedError(f"{node.op_type} (node {node.name})")
         results = result if isinstance(result, (tuple, list)) else [result]
         for name, r in zip(node.output, results):
-            values[name] = r
+            values[name] = as_kind(r, kind)
 
 
-def compare(program, spec, batch):
-    """The worst relative distance of a gradient and its name; that of the loss."""
+def read_case(folder):
+    """Arrays by kind and name, and the graph."""
+    arrays = {"input": {}, "loss": {}, "gradient": {}, "f32": {}}
+    with open(os.path.join(folder, "index.txt"), encoding="utf-8") as index:
+        for line in index:
+            kind, number, name = line.rstrip("\n").split(" ", 2)
+            arrays[kind][name] = np.load(os.path.join(folder, f"{kind}.{number}.npy"))
+    return arrays, onnx.load(os.path.join(folder, "model.onnx")).graph
+
+
+def disturbed(t, generator):
+    """Floats of more than one element, each off by a random share; sizes and rates stay."""
+    if generator is None or not t.is_floating_point() or t.numel() < 2:
+        return t
+    return t * (1 + DISTURBED_BY * (2 * torch.rand(t.shape, generator=generator, dtype=torch.float64) - 1))
+
+
+def autograd(graph, arrays, kind, generator=None):
+    """The loss and the gradients by the weights, computed in this kind of float."""
+    made = lambda array: as_kind(disturbed(tensor(array), generator), kind)
+    values = {name: made(array) for name, array in arrays["input"].items()}
+    weights = {t.name: made(numpy_helper.to_array(t)) for t in graph.initializer}
+    for name in arrays["gradient"]:
+        if name in weights:
+            values.pop(name, None)
+        else:
+            weights[name] = values.pop(name)
+        weights[name].requires_grad_(True)
+    values = {**values, **weights}
+    for port in graph.input:
+        of = port.type.tensor_type.elem_type
+        if port.name in values and onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[of].kind == "b":
+            values[port.name] = values[port.name].bool()
+    run(graph, values, [graph.output[0].name], kind)
+    loss = values[graph.output[0].name].reshape(())
+    loss.backward()
+    grads = {name: weights[name].grad for name in arrays["gradient"]}
+    return float(loss), {name: np.zeros_like(arrays["gradient"][name]) if g is None else g.double().numpy()
+                         for name, g in grads.items()}
+
+
+def largest_norm(gradients):
+    return max(float(np.linalg.norm(g)) for g in gradients.values())
+
+
+def worst_of(distances):
+    """Of (name, distance) the largest; what is no number is the largest."""
+    return max(((d if math.isfinite(d) else math.inf, name) for name, d in distances), default=(math.inf, "nothing"))
+
+
+def compare_f64(arrays, theirs):
+    largest = largest_norm(arrays["gradient"])
+    if not largest > 0:
+        return math.inf, "all gradients are zero"
+
+    def distance(name, g):
+        return float(np.linalg.norm(g - theirs[name])) / max(float(np.linalg.norm(theirs[name])), 1e-3 * largest)
+
+    return worst_of([(name, distance(name, g)) for name, g in arrays["gradient"].items()])
+
+
+def compare_f32(graph, arrays, theirs):
+    """Of the allowance that PyTorch's own errors give each gradient, how much is taken at most, by which one, and
+    after how many disturbances."""
+    least = OF_LARGEST * largest_norm(theirs)
+    errors = {name: float(np.linalg.norm(g - theirs[name])) for name, g in arrays["f32"].items()}
+    allowed = dict.fromkeys(errors, least)
+    generator = torch.Generator().manual_seed(1)
+    for turn in range(1 + DISTURBANCES):
+        own = autograd(graph, arrays, torch.float32, generator if turn else None)[1]
+        for name in errors:
+            allowed[name] = max(allowed[name], TIMES_THEIRS * float(np.linalg.norm(own[name] - theirs[name])))
+        share, name = worst_of([(name, error / allowed[name]) for name, error in errors.items()])
+        if share <= 1:
+            break
+    return share, name, turn
+
+
+def compare(program, spec, batch, in_f32):
+    """Prints a row; whether all is within the bounds."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, spec, str(batch), folder], check=True)
-        graph = onnx.load(os.path.join(folder, "model.onnx")).graph
-        expected, values, loss = {}, {}, None
-        with open(os.path.join(folder, "index.txt"), encoding="utf-8") as index:
-            for line in index:
-                kind, number, name = line.rstrip("\n").split(" ", 2)
-                array = np.load(os.path.join(folder, f"{kind}.{number}.npy"))
-                if kind == "gradient":
-                    expected[name] = array
-                elif kind == "input":
-                    values[name] = tensor(array)
-                else:
-                    loss = float(array.reshape(-1)[0])
-        weights = {t.name: tensor(numpy_helper.to_array(t)) for t in graph.initializer}
-        for name in expected:
-            if name in weights:
-                values.pop(name, None)
-            else:
-                weights[name] = values.pop(name)
-            weights[name].requires_grad_(True)
-        values = {**values, **weights}
-        for port in graph.input:
-            kind = port.type.tensor_type.elem_type
-            if port.name in values and onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[kind].kind == "b":
-                values[port.name] = values[port.name].bool()
-        run(graph, values, [graph.output[0].name])
-        result = values[graph.output[0].name]
-        result.reshape(()).backward()
-        largest = max(float(np.linalg.norm(g)) for g in expected.values())
-        worst = (0.0, "")
-        for name, g in expected.items():
-            theirs = weights[name].grad
-            theirs = np.zeros_like(g) if theirs is None else theirs.numpy()
-            scale = max(float(np.linalg.norm(theirs)), 1e-3 * largest)
-            distance = float(np.linalg.norm(g - theirs)) / scale if scale else 0.0
-            worst = max(worst, (distance if math.isfinite(distance) else math.inf, name))
-        if not largest > 0:
-            worst = (math.inf, "all gradients are zero")
-        return worst, abs(loss - float(result)) / max(abs(loss), 1e-30), len(expected)
+        subprocess.run([program, spec, str(batch), folder] + ["f32"] * in_f32, check=True)
+        arrays, graph = read_case(folder)
+    expected = float(next(iter(arrays["loss"].values())).reshape(-1)[0])
+    loss, theirs = autograd(graph, arrays, torch.float64)
+    apart = abs(expected - loss) / max(abs(expected), 1e-30)
+    worst, name = compare_f64(arrays, theirs)
+    print(f"{spec:56} {len(theirs):7} {apart:9.1e} {worst:14.1e}  {name:44}", end="")
+    good = worst <= BOUND and apart <= BOUND
+    if in_f32:
+        share, name, turns = compare_f32(graph, arrays, theirs)
+        print(f" {100 * share:4.0f} % {turns:4}  {name}", end="")
+        good = good and share <= 1
+    print("" if good else "  WRONG", flush=True)
+    return good
+
+
+def tiny_forms(program):
+    """(spec, batch) of all workloads that learn, as far as they can be compared."""
+    lines = subprocess.run([program, "list"], check=True, capture_output=True, text=True).stdout.split("\n")
+    for line in filter(None, lines):
+        spec, batch = line.split(" ")
+        name = spec.split(":")[0]
+        if name in LEFT_OUT:
+            print(f"{spec:56} not compared: {LEFT_OUT[name]}")
+            continue
+        yield spec + (",dropout=none" if name in WITHOUT_DROPOUT else ""), int(batch)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", default="build/release/tests/oracle/gradients")
-    parser.add_argument("specs", nargs="*", help="SPEC or SPEC@BATCH; none: those of the list")
+    parser.add_argument("--f32", action="store_true", help="of the specs given, too")
+    parser.add_argument("specs", nargs="*", help="SPEC or SPEC@BATCH; none: the tiny forms, and some at full size")
     options = parser.parse_args()
-    rows = [(s.split("@")[0], int(s.split("@")[1]) if "@" in s else 0) for s in options.specs] or FULL
+    print(f"{'workload':56} {'weights':>7} {'loss':>9} {'worst gradient':>14}  {'':44} {'f32':>6} {'runs':>4}")
+    rows = [(*(s.split("@") + ["0"])[:2], options.f32) for s in options.specs]
+    if not rows:
+        rows = [(spec, batch, True) for spec, batch in tiny_forms(options.program)]
+        rows += [(spec, batch, False) for spec, batch in FULL]
     bad = 0
-    print(f"{'workload':40} {'weights':>7} {'loss':>9} {'worst gradient':>14}")
-    for spec, batch in rows:
+    for spec, batch, in_f32 in rows:
         try:
-            (worst, name), loss, count = compare(options.program, spec, batch)
+            bad += not compare(options.program, spec, batch, in_f32)
         except (NotImplementedError, subprocess.CalledProcessError) as error:
-            print(f"{spec:40} {error}")
+            print(f"{spec:56} {error}", flush=True)
             bad += 1
-            continue
-        bad += not (worst <= BOUND and loss <= BOUND)
-        print(f"{spec:40} {count:7} {loss:9.1e} {worst:14.1e}  {name}")
     sys.exit(bad > 0)
 
 
