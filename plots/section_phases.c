@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a step of training divides into forward, backward and update. Nothing for an inference. */
+ * How a step of training divides into forward, backward and update, and what each leaves in memory:
+ * activations, gradients, states. Nothing for an inference. */
 #include <math.h>
 
 #include "base/registry.h"
@@ -17,12 +18,15 @@ static void put_phase(struct page *page, const struct grid *g, int64_t row, doub
     page_number(page, "Share", time / all, text_percent(time / all).s);
     page_number(page, "Performance", flops / time, text_scaled(flops / time, "FLOP/s").s);
     page_number(page, "Streamed", bytes / time, text_scaled(bytes / time, "B/s").s);
+    double left = grid_number(g, row, "left");
+    page_number(page, "Leaves", left, text_scaled(left, "B").s);
     page_raw(page, "</tr>\n");
 }
 
 enum status section_phases(struct page *page, int64_t result, struct error *err)
 {
-    static const char *const titles[] = {"Phase", "#Time", "#Share", "#Performance", "#Streamed"};
+    static const char *const titles[] = {"Phase",        "#Time",     "#Share",
+                                         "#Performance", "#Streamed", "#Leaves"};
     struct grid grid;
     struct query_value value = {.name = "result", .number = (double)result};
     TRY(query_view(page->store, "report_phases", &value, 1, &grid, err));

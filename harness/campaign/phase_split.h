@@ -10,6 +10,9 @@
 struct phase_sums {
     double time_s[PHASE_COUNT], flops[PHASE_COUNT], bytes[PHASE_COUNT];
     int steps[PHASE_COUNT];
+    double state_bytes;      /* what outlives a step: weights, moments, counters */
+    double gradient_bytes;   /* what the update phase reads of the others */
+    double activation_bytes; /* what the forward phase computes and the backward phase reads */
 };
 
 /* Of all steps; step_ns NULL: times are NAN. */

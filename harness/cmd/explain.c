@@ -143,6 +143,8 @@ static void print_phases(const struct exe *exe, const double *times)
                sums.steps[p], sums.time_s[p] * 1e3, sums.flops[p] / sums.time_s[p] * 1e-9,
                sums.bytes[p] / sums.time_s[p] * 1e-9);
     }
+    printf("%.1f MB of states, %.1f MB of gradients, %.1f MB of activations kept for backward\n",
+           sums.state_bytes * 1e-6, sums.gradient_bytes * 1e-6, sums.activation_bytes * 1e-6);
 }
 
 static void print_all(struct exe *exe, const struct explain_options *o, const double *times)

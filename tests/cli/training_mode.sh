@@ -52,11 +52,15 @@ for phase in forward backward update; do
     prints "${phase}_flops"
     prints "${phase}_bytes"
 done
+for memory in state gradient activation; do
+    prints "${memory}_bytes"
+done
 prints '"mode": "training"'
 run ridge history ncf --db "$db"
 exits 0
 prints 'training'
 check "the page shows the phases" grep -q "Phases of a step" "$tap_dir/report/index.html"
+check "and what they leave in memory" grep -q ">Leaves<" "$tap_dir/report/index.html"
 
 # A step needs operators that ONNX does not have.
 run ridge export "$small" --mode training --output "$tap_dir/step.onnx"
