@@ -48,6 +48,11 @@ static enum status fill_own(struct communicator *self, const struct comm_call *c
                                  &plan->own, err);
 }
 
+static void combine_nothing(void *to, const void *operand, const void *message, int64_t count)
+{
+    (void)to, (void)operand, (void)message, (void)count;
+}
+
 static enum status fill_plan(struct communicator *self, const struct comm_call *call,
                              struct comm_plan *plan, struct error *err)
 {
@@ -78,6 +83,8 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
     if (reduces && !plan->exchange.combine)
         return UNSUPPORTED(err, "%s: no reduction of %s; take f32, f64, f16, bf16, i32 or i64",
                            operation_name(call->operation), dtype_name(call->dtype));
+    if (self->options.bytes_alone)
+        plan->exchange.combine = combine_nothing;
     plan->memory_bytes = exchange_memory(&plan->exchange);
     if (plan->memory_bytes && !(plan->memory = memory_alloc(plan->memory_bytes)))
         return FAIL_NO_MEMORY(err);

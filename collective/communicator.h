@@ -13,6 +13,7 @@
 struct communicator_options {
     const struct algorithm *algorithm; /* NULL: chosen by operation and size */
     struct schedule_options schedule;  /* a field that is 0: by the number of ranks */
+    bool bytes_alone; /* for a simulator: what is received is not combined, so sums are wrong */
 };
 
 enum status communicator_open(const struct backend *backend, struct group *group, int rank,

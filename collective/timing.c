@@ -278,7 +278,7 @@ static enum status rank_init(const struct timed *timed, struct group *group, int
                              struct timed_rank *rank, struct error *err)
 {
     const struct timing_options *o = timed->options;
-    struct communicator_options options = {NULL, o->schedule};
+    struct communicator_options options = {.schedule = o->schedule};
     struct comm_call call = {.operation = COMM_ALL_REDUCE, .dtype = DTYPE_F64, .count = 1};
     TRY(communicator_open(o->backend, group, index, &options, &rank->comm, err));
     call.reduction = COMM_MAX;

@@ -26,7 +26,7 @@ static void put_point(struct page *page, const struct grid *g, int64_t row)
                 ranks > 1 ? text_scaled(grid_number(g, row, "sent"), "B").s : "\xe2\x80\x93");
     page_number(page, "Kept", grid_number(g, row, "kept"),
                 text_scaled(grid_number(g, row, "kept"), "B").s);
-    page_cell(page, "", grid_number(g, row, "valid") != 0 ? "" : "not valid: ranks share CPUs");
+    page_cell(page, "", grid_text(g, row, "reason"));
     page_raw(page, "</tr>\n");
 }
 

@@ -44,7 +44,7 @@ found=$(grep -nIE '/(home|work|root|Users)/[a-z]' $sources | grep -v '/home/alic
 # database's spools and copies, a knob of the kernel's, the folders of a kept program and of a
 # simulation, which are new.
 writers='base/system/output.c results/spool.c results/ingest.c harness/watch/resident.c harness/compare/kept_program.c
-harness/bench/simulate.c'
+harness/bench/smpi.c harness/bench/simulate.c harness/bench/step_simulate.c'
 product=$(echo "$c_files" | grep -v '^tests/' | grep -vxF "$(echo "$writers" | tr ' ' '\n')")
 forbid '\<(fopen|freopen)\(.*"[wa]|\<[rw]?open(at)?\(.*O_(WRONLY|RDWR|CREAT)|\<(creat|mkstemp|rename|renameat|unlink|unlinkat|remove|truncate)\(' \
     "$product" "files are written by base/system/output.h"

@@ -4,13 +4,15 @@
  * against SimGrid's SMPI, which runs as many of them as wanted in one process and says how long
  * their messages take on a network that exists on paper. Computing takes no time there.
  *
- * Usage, under smpirun: ridge_ranks CASES RANKS SHARED LANES SEGMENT NODE_RANKS; CASES is a file
- * of timing_case_write. Rank 0 prints results (timing_write). */
+ * Usage, under smpirun: ridge_ranks cases|steps FILE LANES SEGMENT NODE_RANKS SHARED. FILE has
+ * lines of timing_case_write, of which rank 0 prints results (timing_write), or steps (steps.h). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collective/plugins/mpi/mpi_backend.h"
+#include "collective/simulate/steps.h"
 #include "collective/timing_text.h"
 
 enum { CASES_MAX = 512, LINE_BYTES = 512, ARGUMENTS = 7, BLOCKS = 1 };
@@ -38,10 +40,15 @@ static int64_t number_of(const char *word)
     return strtoll(word, NULL, 10);
 }
 
-static int simulate(char **words, const struct timing_case *cases, const int *indices, int count,
-                    struct timing *results)
+static struct schedule_options schedule_of(char **words)
 {
-    struct error err = {0};
+    return (struct schedule_options){(int)number_of(words[3]), number_of(words[4]),
+                                     (int)number_of(words[5])};
+}
+
+static enum status time_cases(char **words, const struct timing_case *cases, const int *indices,
+                              int count, struct timing *results, struct error *err)
+{
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -49,34 +56,40 @@ static int simulate(char **words, const struct timing_case *cases, const int *in
                                      .ranks = ranks,
                                      .deadline_ns = UINT64_MAX / 4,
                                      .blocks = BLOCKS,
-                                     .room = number_of(words[3]) ? shared_room : NULL};
-    options.schedule = (struct schedule_options){(int)number_of(words[4]), number_of(words[5]),
-                                                 (int)number_of(words[6])};
-    if (timing_run_rank(&options, cases, count, results, &err) != STATUS_OK) {
-        fprintf(stderr, "rank %d: %s\n", rank, err.message);
-        return 1;
-    }
+                                     .schedule = schedule_of(words),
+                                     .room = number_of(words[6]) ? shared_room : NULL};
+    TRY(timing_run_rank(&options, cases, count, results, err));
     for (int k = 0; k < count && rank == 0; k++)
         timing_write(stdout, indices[k], &results[k]);
     fflush(stdout);
-    return 0;
+    return STATUS_OK;
 }
 
-int main(int argc, char **argv)
+static enum status simulate_cases(char **words, struct error *err)
 {
     struct timing_case *cases = calloc(CASES_MAX, sizeof(*cases));
     struct timing *results = calloc(CASES_MAX, sizeof(*results));
     int *indices = calloc(CASES_MAX, sizeof(*indices));
-    int code = 2;
-    MPI_Init(&argc, &argv);
-    int count =
-        argc == ARGUMENTS && cases && results && indices ? read_cases(argv[1], cases, indices) : 0;
-    if (count > 0)
-        code = simulate(argv, cases, indices, count, results);
-    else
-        fprintf(stderr, "ridge_ranks: no cases in %s\n", argc > 1 ? argv[1] : "no file");
+    int count = cases && results && indices ? read_cases(words[2], cases, indices) : 0;
+    enum status status = count > 0 ? time_cases(words, cases, indices, count, results, err)
+                                   : FAIL(err, STATUS_FAILED, "no cases in %s", words[2]);
     free(cases);
     free(results);
     free(indices);
-    return code;
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct error err = {0};
+    MPI_Init(&argc, &argv);
+    if (argc != ARGUMENTS)
+        return 2;
+    struct schedule_options schedule = schedule_of(argv);
+    enum status status = strcmp(argv[1], "steps") == 0
+                             ? simulate_steps(&mpi_backend, argv[2], &schedule, &err)
+                             : simulate_cases(argv, &err);
+    if (status != STATUS_OK)
+        fprintf(stderr, "simulated rank: %s\n", err.message);
+    return status == STATUS_OK ? 0 : 1;
 }

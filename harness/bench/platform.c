@@ -22,6 +22,7 @@ static const struct platform_key {
     {"inside_us", offsetof(struct platform, inside_us), 0, 1e6, 1},
     {"oversubscription", offsetof(struct platform, oversubscription), 1, 1000, 1},
     {"message_us", offsetof(struct platform, message_us), 0, 1e6, 0},
+    {"flow_gbit_s", offsetof(struct platform, flow_gbit_s), 0, 1e5, 0},
 };
 
 static double *value_of(struct platform *platform, const struct platform_key *key)
@@ -60,6 +61,13 @@ static enum status read_tree(const char *path, const struct toml_value *root,
     }
     for (const struct toml_value *value = root->first; value; value = value->next)
         TRY(read_key(value, platform, err));
+    /* The simulator bounds a flow by what is under way in a round trip, inside a host, too. */
+    double inside = platform->flow_gbit_s / 8 * 2 * platform->link_latency_us;
+    if (platform->flow_gbit_s > 0 && inside < platform->inside_gbyte_s * platform->inside_us)
+        return FAIL(err, STATUS_FAILED,
+                    "%s: flow_gbit_s with such a latency would bound ranks of one host, too: "
+                    "raise link_latency_us or lower inside_us",
+                    path);
     return STATUS_OK;
 }
 
@@ -81,6 +89,13 @@ int platform_hosts(const struct platform *platform, int ranks)
 {
     int each = (int)platform->ranks_per_host;
     return (ranks + each - 1) / each;
+}
+
+void platform_text(const struct platform *p, char *text, size_t size)
+{
+    snprintf(text, size, "%gx%gGbit/s,%gus,%gGB/s,%gus,o%g,m%g,f%g", p->ranks_per_host,
+             p->link_gbit_s, p->link_latency_us, p->inside_gbyte_s, p->inside_us,
+             p->oversubscription, p->message_us, p->flow_gbit_s);
 }
 
 void platform_write_xml(const struct platform *p, int ranks, FILE *file)

@@ -15,11 +15,14 @@ struct platform {
     double inside_gbyte_s, inside_us; /* between ranks of a host: 20 GB/s, 1 us */
     double oversubscription;          /* sum of the links over what the switch passes: 1 */
     double message_us;                /* CPU time that a message costs either end: 0 */
+    double flow_gbit_s; /* of one connection between hosts at most; 0: as the link: 0 */
 };
 
 /* FAILED with file and line for what is unknown, missing or makes no sense. */
 enum status platform_read(const char *path, struct platform *platform, struct error *err);
 int platform_hosts(const struct platform *platform, int ranks);
+/* All its numbers in one word, for the identity of what was simulated on it. */
+void platform_text(const struct platform *platform, char *text, size_t size);
 /* SimGrid's description of the hosts, and the host of each rank. */
 void platform_write_xml(const struct platform *platform, int ranks, FILE *file);
 void platform_write_hosts(const struct platform *platform, int ranks, FILE *file);

@@ -9,18 +9,22 @@
 #include <string.h>
 
 #include "base/system/output.h"
+#include "harness/bench/platform.h"
+#include "harness/bench/step_simulate.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/scale/scale_print.h"
 #include "harness/scale/scale_store.h"
 
 enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_USUAL = 20, DEADLINE_S = 60 };
+enum { STEPS_SIMULATED = 2 };
 
 struct scale_options_given {
     struct model_options model;
     const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments, *data;
-    int64_t steps, seed, unit_bytes, reader_threads;
-    double rate, deadline_s, read_limit;
+    const char *simulate, *platform, *wire;
+    int64_t steps, seed, unit_bytes, reader_threads, lanes;
+    double rate, deadline_s, read_limit, step_s;
     bool tiny, json, weak, strong, no_thread, sync_norms;
 };
 
@@ -67,6 +71,16 @@ static const struct option options[] = {
      "batch normalisation by the samples of all ranks"},
     {"deadline", 0, OPTION_FLOAT, offsetof(struct scale_options_given, deadline_s), "S",
      "seconds without a sign of life after which all ranks give up (default 60)"},
+    {"simulate", 0, OPTION_TEXT, offsetof(struct scale_options_given, simulate), "LIST",
+     "numbers of ranks that exist on paper, with --platform: nothing is trained"},
+    {"platform", 0, OPTION_TEXT, offsetof(struct scale_options_given, platform), "FILE",
+     "the network of --simulate: link_gbit_s, link_latency_us ... (docs/method.md)"},
+    {"step-time", 0, OPTION_FLOAT, offsetof(struct scale_options_given, step_s), "S",
+     "of one rank by itself; default: as ranks of this workload in --db were measured"},
+    {"wire", 0, OPTION_TEXT, offsetof(struct scale_options_given, wire), "TYPE",
+     "with --simulate: gradients cross in f16 or bf16"},
+    {"lanes", 0, OPTION_COUNT, offsetof(struct scale_options_given, lanes), "N",
+     "with --simulate: messages of a rank under way at a time (default 1, at most 4)"},
     {"json", 0, OPTION_FLAG, offsetof(struct scale_options_given, json), NULL, "machine-readable"},
     MODEL_OPTIONS(struct scale_options_given),
     {.name = NULL},
@@ -74,21 +88,22 @@ static const struct option options[] = {
 
 /* ---- what is asked for ---- */
 
-static enum status read_ranks(const char *list, int *ranks, int *count, struct error *err)
+static enum status read_ranks(const char *list, const char *option, int *ranks, int *count,
+                              struct error *err)
 {
-    const char *at = list ? list : "1,2";
+    const char *at = list;
     for (*count = 0; *count < POINTS_MAX; at++) {
         char *end;
         long number = strtol(at, &end, 10);
         if (end == at || (*end && *end != ',') || number < 1 || number > RANKS_MAX)
-            return FAIL(err, STATUS_FAILED, "--ranks \"%.40s\": take numbers from 1 to %d: 1,2,4",
-                        list, RANKS_MAX);
+            return FAIL(err, STATUS_FAILED, "%s \"%.40s\": take numbers from 1 to %d: 1,2,4",
+                        option, list, RANKS_MAX);
         ranks[(*count)++] = (int)number;
         at = end;
         if (!*end)
             return STATUS_OK;
     }
-    return FAIL(err, STATUS_FAILED, "--ranks: at most %d numbers", POINTS_MAX);
+    return FAIL(err, STATUS_FAILED, "%s: at most %d numbers", option, POINTS_MAX);
 }
 
 static int most_of(const int *ranks, int count)
@@ -131,7 +146,8 @@ static enum status read_backend(const struct scale_options_given *o, struct scal
 static enum status read_names(const struct scale_options_given *o, struct scale_options *s,
                               struct error *err)
 {
-    TRY(read_backend(o, s, err));
+    if (!o->simulate)
+        TRY(read_backend(o, s, err));
     s->algorithm = o->algorithm ? algorithm_find(o->algorithm) : NULL;
     if (o->algorithm && !s->algorithm)
         return FAIL(err, STATUS_FAILED, "--algorithm \"%.40s\" is not known", o->algorithm);
@@ -235,6 +251,101 @@ static enum status keep(const struct scaling *s, const char *db, struct error *e
     return status;
 }
 
+/* ---- on paper ---- */
+
+static enum status check_simulated(const struct scale_options_given *o, struct error *err)
+{
+    bool simulated = o->simulate;
+    if (simulated != (o->platform != NULL))
+        return FAIL(err, STATUS_FAILED, "--simulate and --platform go together");
+    if (!simulated && (o->step_s != 0 || o->wire || o->lanes))
+        return FAIL(err, STATUS_FAILED, "--step-time, --wire and --lanes belong to --simulate");
+    if (!simulated)
+        return STATUS_OK;
+    if (o->ranks || o->backend || o->save || o->resume || o->strong || o->sync_norms)
+        return FAIL(err, STATUS_FAILED,
+                    "--simulate takes no --ranks, --backend, --save, --resume, "
+                    "--strong or --sync-batch-norm");
+    if (o->step_s < 0 || (o->step_s == 0 && !o->db))
+        return FAIL(err, STATUS_FAILED,
+                    "--simulate takes the time of a step from --db FILE, where ranks of the same "
+                    "workload were measured, or from --step-time");
+    if (o->lanes > LANES_MAX)
+        return FAIL(err, STATUS_FAILED, "--lanes %" PRId64 ": at most %d", o->lanes, LANES_MAX);
+    return STATUS_OK;
+}
+
+static enum status simulate_points(const struct scale_options_given *o,
+                                   const struct scale_options *usual, const struct lone_step *step,
+                                   const int *ranks, int count, struct scale_result *points,
+                                   struct error *err)
+{
+    struct step_simulation s = {.platform = o->platform,
+                                .step = step,
+                                .batch = usual->job.model.batch,
+                                .steps = o->steps ? o->steps : STEPS_SIMULATED,
+                                .algorithm = usual->algorithm,
+                                .wire = o->wire ? dtype_from_name(o->wire) : DTYPE_NONE,
+                                .no_overlap = o->no_thread,
+                                .schedule = {.lanes = (int)o->lanes}};
+    if (o->wire && s.wire != DTYPE_F16 && s.wire != DTYPE_BF16)
+        return FAIL(err, STATUS_FAILED, "--wire \"%.20s\": take f16 or bf16", o->wire);
+    for (int k = 0; k < count; k++) {
+        s.ranks = ranks[k];
+        TRY(step_simulate(&s, &points[k], err));
+    }
+    return STATUS_OK;
+}
+
+/* The ideal is what one rank does, so one is always among them. */
+static enum status simulated_ranks(const char *list, int *ranks, int *count, struct error *err)
+{
+    TRY(read_ranks(list, "--simulate", ranks + 1, count, err));
+    for (int k = 1; k <= *count; k++)
+        if (ranks[k] == 1) {
+            memmove(ranks, ranks + 1, (size_t)*count * sizeof(*ranks));
+            return STATUS_OK;
+        }
+    ranks[0] = 1;
+    (*count)++;
+    return STATUS_OK;
+}
+
+static enum status simulate_all(const char *spec, const struct scale_options_given *o, char **owned,
+                                struct error *err)
+{
+    struct scale_options usual = {.ranks = 1};
+    struct scale_result points[POINTS_MAX + 1] = {{0}};
+    int ranks[POINTS_MAX + 1];
+    struct platform platform;
+    struct lone_step step;
+    char network[192], how[256];
+    struct scaling all = {.points = points, .backend = "simulated", .network = how};
+    TRY(simulated_ranks(o->simulate, ranks, &all.count, err));
+    TRY(read_job(spec, o, &usual, owned, err));
+    TRY(platform_read(o->platform, &platform, err));
+    platform_text(&platform, network, sizeof(network));
+    snprintf(how, sizeof(how), "%s wire=%s lanes=%d overlap=%s unit=%" PRId64, network,
+             o->wire ? o->wire : "f32", (int)o->lanes, o->no_thread ? "no" : "yes", o->unit_bytes);
+    if (o->step_s > 0)
+        TRY(lone_step_planned(&usual.job, o->step_s, &step, err));
+    else
+        TRY(lone_step_measured(o->db, usual.job.spec, usual.job.model.batch, &step, err));
+    fprintf(stderr, "simulated, not measured: steps of %.4g ms on what SimGrid makes of %s\n",
+            step.compute_s * 1e3, o->platform);
+    all.workload = usual.job.spec;
+    all.algorithm = usual.algorithm ? usual.algorithm->name : NULL;
+    enum status status = simulate_points(o, &usual, &step, ranks, all.count, points, err);
+    if (status == STATUS_OK)
+        print_all(o, &all, 0);
+    if (status == STATUS_OK && o->db)
+        status = keep(&all, o->db, err);
+    for (int k = 0; k < all.count; k++)
+        scale_result_release(&points[k]);
+    lone_step_release(&step);
+    return status;
+}
+
 static enum status scale_all(const char *spec, const struct scale_options_given *o, char **owned,
                              struct error *err)
 {
@@ -242,7 +353,10 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     struct scale_result points[POINTS_MAX] = {{0}};
     struct data_place place = {.format = NULL};
     int ranks[POINTS_MAX], count;
-    TRY(read_ranks(o->ranks, ranks, &count, err));
+    TRY(check_simulated(o, err));
+    if (o->simulate)
+        return simulate_all(spec, o, owned, err);
+    TRY(read_ranks(o->ranks ? o->ranks : "1,2", "--ranks", ranks, &count, err));
     TRY(read_job(spec, o, &usual, owned, err));
     if (o->data)
         TRY(data_find(o->data, &place, err));
@@ -304,7 +418,9 @@ REGISTER(command, scale) = {
         "whatever their number. \"moving\" is the time in which gradients were on their way,\n"
         "\"exposed\" that in which a step stood still for them; a step's time is the median of\n"
         "all but the first tenth. Bytes and messages are per step, of the busiest rank. \"of\n"
-        "ideal\" compares the rate per rank with that of the fewest.\n",
+        "ideal\" compares the rate per rank with that of the fewest.\n"
+        "--simulate says what the same steps would take on ranks and a network that exist on\n"
+        "paper, if each rank computed as long as one did here: nothing of that is measured.\n",
     .options = options,
     .values_size = sizeof(struct scale_options_given),
     .words_min = 1,

@@ -255,7 +255,7 @@ static enum status fill_rank(const struct rank_notes *notes, int64_t warm_up,
 static enum status fill_result(const struct scale *s, struct scale_result *out, struct error *err)
 {
     const struct rank_notes *first = notes_of(s, 0);
-    out->ranks = s->options->ranks;
+    out->ranks = out->detailed = s->options->ranks;
     out->threads = first->threads;
     out->batch = first->batch;
     out->steps = first->steps;

@@ -50,7 +50,9 @@ struct scale_result {
     double *step_times; /* of each step, the first ones included */
     double *losses;     /* of each step */
     struct scale_rank *by_rank;
+    int detailed; /* so many of them, the first ones, have units */
     int unit_count;
+    bool simulated; /* nothing here was measured (harness/bench/step_simulate.h) */
 };
 
 /* FAILED where a rank did, with what it said or how it ended. Of ranks that a launcher started each

@@ -23,7 +23,7 @@ struct scale_sums scale_sums_of(const struct scale_result *r)
         sums.communication_s += one->communication_s / r->ranks;
         sums.exposed_s += one->exposed_s / r->ranks;
         sums.input_s += one->input_s / r->ranks;
-        for (int k = 0; k < r->unit_count; k++) {
+        for (int k = 0; k < r->unit_count && rank < r->detailed; k++) {
             bytes += (double)one->units[k].bytes_sent;
             messages += (double)one->units[k].messages;
         }
@@ -56,7 +56,10 @@ static void print_row(struct table *table, const struct scaling *s, int index)
     }
     table_cell(table, "%.3f", sums.state_bytes * 1e-6);
     table_cell(table, "%.3f", sums.input_s * 1e3);
-    table_cell(table, "%.4g", r->losses[r->steps - 1]);
+    if (r->simulated)
+        table_cell(table, "simulated");
+    else
+        table_cell(table, "%.4g", r->losses[r->steps - 1]);
 }
 
 void scaling_print_table(const struct scaling *s)
@@ -99,7 +102,7 @@ static void print_rank(struct json *json, const struct scale_result *r, int rank
     json_int(json, "state_bytes", one->state_bytes);
     json_int(json, "work_bytes", one->work_bytes);
     json_open(json, "units", '[');
-    for (int k = 0; k < r->unit_count; k++)
+    for (int k = 0; k < r->unit_count && rank < r->detailed; k++)
         print_unit(json, &one->units[k]);
     json_close(json);
     json_close(json);
@@ -111,6 +114,7 @@ static void print_point(struct json *json, const struct scaling *s, int index)
     struct scale_sums sums = scale_sums_of(r);
     json_open(json, NULL, '{');
     json_int(json, "ranks", r->ranks);
+    json_bool(json, "simulated", r->simulated);
     json_int(json, "threads", r->threads);
     json_int(json, "batch", r->batch);
     json_int(json, "steps", r->steps);

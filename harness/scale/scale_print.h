@@ -17,6 +17,7 @@ struct scaling {
     const char *backend, *algorithm; /* algorithm NULL: by size */
     const char *tables;              /* "whole", "rows" or "split" */
     const char *moments;             /* "whole" or "split" */
+    const char *network;             /* of simulated points, in a word; else NULL */
     int cpus;                        /* of all ranks together; 0: not known */
     const struct scale_result *points;
     int count;

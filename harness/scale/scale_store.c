@@ -19,6 +19,7 @@ enum { METRICS_MAX = 24, UNIT_METRICS = 7 };
 struct rows {
     struct metric_record *metrics;
     int count;
+    const char *source; /* of times */
 };
 
 static struct metric_record *add(struct rows *rows, int op, const char *name, const char *unit,
@@ -26,7 +27,7 @@ static struct metric_record *add(struct rows *rows, int op, const char *name, co
 {
     struct metric_record *row = &rows->metrics[rows->count++];
     *row = metric_alone(op, name, unit, value);
-    row->source = "clock";
+    row->source = rows->source;
     row->better = better;
     row->reason = isnan(value) ? "not known" : "";
     return row;
@@ -65,18 +66,20 @@ static void add_whole(struct rows *rows, const struct scaling *s, int index)
     add(rows, -1, "hidden_s", "s", sums.hidden_s, BETTER_HIGHER)->formula =
         "communication_s - exposed_s";
     add(rows, -1, "sent_bytes", "B", sums.bytes_sent, BETTER_LOWER)->source = "model";
-    add(rows, -1, "state_bytes", "B", sums.state_bytes, BETTER_LOWER)->source = "model";
+    if (!r->simulated)
+        add(rows, -1, "state_bytes", "B", sums.state_bytes, BETTER_LOWER)->source = "model";
     add(rows, -1, "messages", "1", sums.messages, BETTER_LOWER)->source = "model";
     add(rows, -1, "input_wait_s", "s", sums.input_s, BETTER_LOWER)->formula =
         "steps stood still for samples; mean over ranks and steps";
-    add(rows, -1, "loss", "1", r->losses[r->steps - 1], BETTER_LOWER)->formula =
-        "mean over all ranks, last step";
+    if (!r->simulated)
+        add(rows, -1, "loss", "1", r->losses[r->steps - 1], BETTER_LOWER)->formula =
+            "mean over all ranks, last step";
 }
 
 /* Units of all ranks in the last step: what a timeline is drawn of. */
 static void add_units(struct rows *rows, const struct scale_result *r)
 {
-    for (int rank = 0; rank < r->ranks; rank++)
+    for (int rank = 0; rank < r->detailed; rank++)
         for (int k = 0; k < r->unit_count; k++) {
             const struct scale_unit *unit = &r->by_rank[rank].units[k];
             int op = rank * r->unit_count + k;
@@ -94,7 +97,7 @@ static void add_units(struct rows *rows, const struct scale_result *r)
 static enum status make_ops(const struct scaling *s, const struct scale_result *r,
                             struct arena *arena, struct record *record, struct error *err)
 {
-    int count = r->ranks * r->unit_count;
+    int count = r->detailed * r->unit_count;
     struct op_record *ops = arena_array(arena, (size_t)count + 1, sizeof(*ops));
     if (!ops)
         return FAIL_NO_MEMORY(err);
@@ -137,7 +140,7 @@ static enum status make_samples(const struct scale_result *r, struct arena *aren
 /* BEFORE and the strategy, where it is not the usual one. */
 static const char *strategy(struct arena *arena, const char *before, const char *how)
 {
-    return strcmp(how, "whole") == 0 ? "" : arena_printf(arena, "%s%s", before, how);
+    return !how || strcmp(how, "whole") == 0 ? "" : arena_printf(arena, "%s%s", before, how);
 }
 
 static enum status make_point(const struct scaling *s, const struct scale_result *r,
@@ -157,21 +160,21 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                                  .params = params,
                                  .domain = w->domain,
                                  .mode = "training",
-                                 .device = "cpu",
+                                 .device = r->simulated ? "simulated" : "cpu",
                                  .precision = "f32",
                                  .batch = r->batch,
                                  .threads = r->threads,
                                  .scenario = "single_stream",
                                  .cache = "warm",
                                  .providers = ""};
-    out->canonical =
-        arena_printf(arena,
-                     "workload=%s params=%s mode=training device=cpu precision=f32 batch=%lld "
-                     "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
-                     "backend=%s algorithm=%s%s%s",
-                     w->name, params, (long long)r->batch, r->threads, how, s->backend,
-                     s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
-                     strategy(arena, " moments=", s->moments));
+    out->canonical = arena_printf(
+        arena,
+        "workload=%s params=%s mode=training device=%s precision=f32 batch=%lld "
+        "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
+        "backend=%s algorithm=%s%s%s",
+        w->name, params, out->device, (long long)r->batch, r->threads, how, s->backend,
+        s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
+        strategy(arena, " moments=", s->moments), strategy(arena, " network=", s->network));
     if (out->canonical && s->data)
         out->canonical =
             arena_printf(arena, "%s data=%s readers=%d limit=%.10g", out->canonical, s->data,
@@ -186,18 +189,21 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
                                struct record *record, struct error *err)
 {
     const struct scale_result *r = &s->points[index];
-    size_t rows_most = METRICS_MAX + (size_t)(r->ranks * r->unit_count) * UNIT_METRICS;
+    size_t rows_most = METRICS_MAX + (size_t)(r->detailed * r->unit_count) * UNIT_METRICS;
     double *sorted = arena_array(arena, (size_t)r->steps + 1, sizeof(*sorted));
-    struct rows rows = {.metrics = arena_array(arena, rows_most, sizeof(*rows.metrics))};
+    struct rows rows = {.metrics = arena_array(arena, rows_most, sizeof(*rows.metrics)),
+                        .source = r->simulated ? "simulation" : "clock"};
     char *started = arena_alloc(arena, UTC_TEXT);
     bool crowded = s->cpus && r->ranks * r->threads > s->cpus;
     *record = (struct record){.sequence = index,
                               .status = RESULT_OK,
-                              .valid = !crowded,
-                              .reason = crowded ? "ranks share CPUs" : "",
+                              .valid = !crowded && !r->simulated,
+                              .reason = r->simulated ? "simulated, not measured"
+                                        : crowded    ? "ranks share CPUs"
+                                                     : "",
                               .verify_error = NAN,
                               .verify_bound = NAN,
-                              .verify_how = "weights of all ranks agree",
+                              .verify_how = r->simulated ? "" : "weights of all ranks agree",
                               .stop_reason = "steps",
                               .started_utc = started};
     if (!sorted || !rows.metrics || !started)
@@ -211,8 +217,9 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
     record->reproduce = arena_printf(
-        arena, "ridge scale %s --ranks %d --batch %lld --threads %d --steps %lld%s%s", s->workload,
-        r->ranks, (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
+        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s", s->workload,
+        r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
+        (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
         strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments));
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);

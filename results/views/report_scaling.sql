@@ -4,7 +4,8 @@
 -- :run
 WITH latest AS (
     SELECT r.id AS result, p.workload, p.batch, p.canonical LIKE '% scaling=strong %' AS strong,
-           p.canonical, p.threads, r.verdict = 'valid' AS valid,
+           p.canonical, p.threads, r.verdict = 'valid' AS valid, r.reason,
+           p.device = 'simulated' AS simulated,
            row_number() OVER (PARTITION BY r.point ORDER BY u.order_key DESC, r.id DESC) AS age
     FROM result AS r
     JOIN point AS p ON p.id = r.point
@@ -19,6 +20,7 @@ scaled AS (
            || iif(l.canonical LIKE '% moments=split%', ', moments split', '') AS strategy,
            l.workload || iif(l.strong, ' strong b' || l.batch,
                              ' b' || CAST(l.batch / n.value AS INTEGER)) || ' t' || l.threads
+           || iif(l.simulated, ' simulated', '')
            || substr(l.canonical, instr(l.canonical, ' backend=')) AS series
     FROM latest AS l
     JOIN metric AS n ON n.result = l.result AND n.op IS NULL AND n.name = 'ranks'
@@ -38,6 +40,7 @@ SELECT result, series, substr(series, 1, instr(series, ' backend=') - 1) || stra
        ranks, batch,
        threads, time_s AS "step [s]", throughput AS "throughput [1/s]", throughput / one AS worth,
        throughput / one / ranks AS efficiency, communication_s AS "communication [s]",
-       exposed_s AS "exposed [s]", sent_bytes AS "sent [B]", state_bytes AS "kept [B]", valid
+       exposed_s AS "exposed [s]", sent_bytes AS "sent [B]", state_bytes AS "kept [B]", valid,
+       reason
 FROM based
 ORDER BY series, ranks

@@ -3,6 +3,7 @@
 # Simulated ranks: exact, the same figure each time, and the figure of the formula. RIDGE_SIMULATED
 # makes it larger (tests/long/simulated_ring.sh).
 . tests/lib/tap.sh
+export TMPDIR="$tap_dir" # where simulations are written down
 ranks=${RIDGE_SIMULATED_RANKS:-8} bytes=${RIDGE_SIMULATED_BYTES:-4000000}
 if [ ! -e "${RIDGE_BUILD:-build/release}/plugins/collective/simulated/ranks.so" ]; then
     echo "skipped: this build has no SimGrid"
@@ -43,5 +44,5 @@ complains 'network.toml:3: key "link_latency" unknown, did you mean link_latency
 run ridge bench collectives --simulate 2
 exits 2
 complains 'go together'
-check "nothing is left" sh -c '! ls -d /tmp/ridge-simulation-* 2>/dev/null | grep -q .'
+check "nothing is left" sh -c '! ls -d "$TMPDIR"/ridge-simulation-* 2>/dev/null | grep -q .'
 finish

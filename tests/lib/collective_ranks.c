@@ -58,7 +58,7 @@ static enum status place_buffers(const struct ranks_case *c, const struct comm_c
 enum status one_rank_open(const struct ranks_case *c, const struct backend *backend,
                           struct group *group, int rank, struct one_rank *out, struct error *err)
 {
-    struct communicator_options options = {c->algorithm, c->options};
+    struct communicator_options options = {.algorithm = c->algorithm, .schedule = c->options};
     struct comm_call call = c->call;
     *out = (struct one_rank){.comm = {0}};
     call.counts = c->counts;
