@@ -48,15 +48,18 @@ const char *reduction_name(enum comm_reduction reduction)
     return names[reduction];
 }
 
-/* Few messages win where latency counts, few bytes where bandwidth does. */
-const struct algorithm *algorithm_choose(enum comm_operation operation, int ranks, int64_t bytes)
+/* Few messages win where latency counts, few bytes where bandwidth does. Two ranks that exchange
+ * all they have send no more than a ring does, but add twice as much, and in place what is received
+ * would replace what the other one still has to read. */
+const struct algorithm *algorithm_choose(const struct comm_call *call, int ranks, int64_t bytes)
 {
-    enum { SMALL_BYTES = 16 << 10 };
-    if (operation == COMM_ALL_TO_ALL)
+    enum { SMALL_BYTES = 16 << 10, PAIR_BYTES = 4 << 20 };
+    bool pair = ranks == 2 && !call->in_place;
+    if (call->operation == COMM_ALL_TO_ALL)
         return &algorithm_pairwise;
-    if (operation == COMM_ALL_REDUCE && bytes <= SMALL_BYTES)
+    if (call->operation == COMM_ALL_REDUCE && bytes <= (pair ? PAIR_BYTES : SMALL_BYTES))
         return &algorithm_recursive_doubling;
-    if (operation == COMM_BROADCAST && ranks > 3)
+    if (call->operation == COMM_BROADCAST && ranks > 3)
         return &algorithm_tree;
     return &algorithm_ring;
 }

@@ -55,8 +55,8 @@ int algorithm_count(void);
 const struct algorithm *algorithm_at(int index);
 /* NULL when there is none of that name. */
 const struct algorithm *algorithm_find(const char *name);
-/* For an operation over `bytes` in the busiest rank, between `ranks`. */
-const struct algorithm *algorithm_choose(enum comm_operation operation, int ranks, int64_t bytes);
+/* For a call over `bytes` in the busiest rank, between `ranks`. */
+const struct algorithm *algorithm_choose(const struct comm_call *call, int ranks, int64_t bytes);
 struct schedule_options schedule_options_for(int ranks);
 
 const char *operation_name(enum comm_operation operation);

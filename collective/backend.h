@@ -24,9 +24,11 @@ struct message {
     int peer, lane;
     uint32_t call; /* which operation it belongs to; both ends must agree in it, and in bytes */
     size_t bytes, done;
-    bool begun;         /* for the backend */
-    const void *data;   /* to send */
-    take_piece *take;   /* received */
+    bool begun;       /* for the backend */
+    void *offered;    /* for the backend: where the bytes lie, if they are read there */
+    const void *data; /* to send */
+    bool stays;       /* data keeps its bytes until all are done, whatever is received meanwhile */
+    take_piece *take; /* received */
     void *take_context; /* for take */
     void *into;         /* not NULL: received bytes may also go here at once, instead of to take */
 };
@@ -92,6 +94,9 @@ struct backend {
     /* Makes every wait of every rank fail with this text, which names who is at fault; from any
      * process of the group: `rank`, or NOBODY for who made it. The first one counts. */
     void (*announce)(struct group *group, int rank, const char *text);
+    /* Memory of this rank that others read where it lies, until the link is closed. NULL: there is
+     * no more of it; any other memory does, too. The hook may be NULL. */
+    void *(*memory)(struct link *link, size_t bytes);
     /* By link_open, which has filled in all but `ranks` and `state`. */
     enum status (*open)(struct link *link, struct error *err);
     void (*close)(struct link *link);

@@ -9,8 +9,11 @@ enum { PUBLISH_BYTES = 32 << 10, ALIGNMENT = 8 };
 
 struct header {
     uint64_t bytes;
-    uint32_t call, unused;
+    uint32_t call;
+    uint32_t offered; /* instead of the bytes there is an address */
 };
+
+enum { OFFER_SIZE = sizeof(struct header) + ALIGNMENT };
 
 size_t channel_size(size_t capacity)
 {
@@ -65,7 +68,7 @@ bool channel_send(struct channel *channel, size_t capacity, struct message *mess
     if (!message->begun && room < sizeof(struct header) + ALIGNMENT)
         return false;
     if (!message->begun) {
-        put_header(channel, capacity, at, (struct header){message->bytes, message->call, 0});
+        put_header(channel, capacity, at, (struct header){message->bytes, message->call, false});
         message->begun = true;
         at += sizeof(struct header);
         room -= sizeof(struct header);
@@ -87,6 +90,47 @@ bool channel_send(struct channel *channel, size_t capacity, struct message *mess
     return true;
 }
 
+bool channel_offer(struct channel *channel, size_t capacity, struct message *message)
+{
+    uint64_t at = atomic_load_explicit(&channel->written, memory_order_relaxed);
+    uint64_t taken = atomic_load_explicit(&channel->taken, memory_order_acquire);
+    if (capacity - (size_t)(at - taken) < OFFER_SIZE)
+        return false;
+    put_header(channel, capacity, at, (struct header){message->bytes, message->call, true});
+    size_t place = (size_t)((at + sizeof(struct header)) & (capacity - 1));
+    memcpy(bytes_of(channel) + place, &message->data, sizeof(message->data));
+    message->begun = true;
+    memcpy(&message->offered, &message->data, sizeof(message->data));
+    atomic_store_explicit(&channel->written, at + OFFER_SIZE, memory_order_release);
+    return true;
+}
+
+bool channel_refuses(const struct channel *channel)
+{
+    return atomic_load_explicit(&channel->refuses, memory_order_relaxed);
+}
+
+/* Nothing was written behind the offer. */
+bool channel_answered(struct channel *channel, struct message *message)
+{
+    uint64_t written = atomic_load_explicit(&channel->written, memory_order_relaxed);
+    if (atomic_load_explicit(&channel->taken, memory_order_acquire) != written)
+        return false;
+    if (!channel_refuses(channel))
+        message->done = message->bytes;
+    message->offered = NULL;
+    return true;
+}
+
+void channel_answer(struct channel *channel, struct message *message)
+{
+    uint64_t at = atomic_load_explicit(&channel->taken, memory_order_relaxed);
+    if (message->done < message->bytes)
+        atomic_store_explicit(&channel->refuses, true, memory_order_relaxed);
+    message->offered = NULL;
+    atomic_store_explicit(&channel->taken, at + OFFER_SIZE, memory_order_release);
+}
+
 enum status channel_receive(struct channel *channel, size_t capacity, const struct link *link,
                             struct message *message, size_t limit, bool *moved, struct error *err)
 {
@@ -101,6 +145,11 @@ enum status channel_receive(struct channel *channel, size_t capacity, const stru
             return message_mismatch(link, message, header.call, (size_t)header.bytes, err);
         message->begun = true;
         at += sizeof(header);
+        if (header.offered) {
+            const unsigned char *bytes = bytes_of(channel);
+            memcpy(&message->offered, bytes + (at & (capacity - 1)), sizeof(message->offered));
+            return STATUS_OK;
+        }
     }
     limit = smaller(limit, message->bytes);
     while (message->done < limit && at < written) {

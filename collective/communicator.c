@@ -71,7 +71,7 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
     if (self->preferred && self->preferred->operations & OPERATION_BIT(call->operation))
         plan->algorithm = self->preferred;
     if (!plan->algorithm)
-        plan->algorithm = algorithm_choose(call->operation, ranks, bytes);
+        plan->algorithm = algorithm_choose(call, ranks, bytes);
     plan->operation = call->operation;
     if (plan->algorithm->own)
         return fill_own(self, call, plan, err);
@@ -282,6 +282,13 @@ void communicator_close(struct comm *comm)
         self->link.backend->close(&self->link);
     free(self);
     comm->state = NULL;
+}
+
+void *communicator_memory(struct comm *comm, size_t bytes)
+{
+    struct communicator *self = comm->state;
+    const struct backend *backend = self->link.backend;
+    return backend->memory ? backend->memory(&self->link, bytes) : NULL;
 }
 
 void communicator_prefer(struct comm *comm, const struct algorithm *algorithm)

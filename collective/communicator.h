@@ -22,6 +22,10 @@ enum status communicator_open(const struct backend *backend, struct group *group
 /* After all plans have been released. A zeroed struct comm is fine. */
 void communicator_close(struct comm *comm);
 
+/* Memory for inputs and outputs that other ranks can read where it lies, so that nothing is copied
+ * on its way. NULL where the backend has none. It ends with the communicator. */
+void *communicator_memory(struct comm *comm, size_t bytes);
+
 /* What plans prepared from now on are made by, of operations that it has a schedule for: NULL
  * leaves it to operation and size. */
 void communicator_prefer(struct comm *comm, const struct algorithm *algorithm);

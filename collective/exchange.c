@@ -137,6 +137,7 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
         work->send.peer = step->to;
         work->send.data = sent(x, lane, step->send);
         work->send.bytes = (size_t)step->send.count * x->crossing;
+        work->send.stays = true;
     }
     if (step->from == NOBODY)
         return;
@@ -147,6 +148,7 @@ static void begin_step(struct exchange *x, int lane, const struct step *step)
     work->receive.take_context = work;
     work->receive.bytes = (size_t)step->receive.count * x->crossing;
     work->behind = step->to != NOBODY && work->send.data == work->to;
+    work->send.stays = !work->behind;
     if (!work->operand && !work->behind && !x->wire)
         work->receive.into = work->to;
 }

@@ -22,7 +22,7 @@ struct timed_rank {
     size_t room;
     double *agreed;                  /* owned: one number in, one out */
     struct comm_plan *agree_plan[2]; /* owned: by the largest, by the sum */
-    bool checked;
+    bool checked, shared;            /* results; memory */
     /* Of the case at hand: */
     struct comm_plan *plan; /* owned */
     const unsigned char *input;
@@ -57,7 +57,8 @@ static enum status timed_call_init(const struct timing_case *c, int ranks, struc
                                    .dtype = c->dtype,
                                    .wire = c->wire,
                                    .count = count > 0 ? count : 1,
-                                   .root = c->root};
+                                   .root = c->root,
+                                   .in_place = c->in_place};
     out->counts = calloc((size_t)parts, sizeof(*out->counts));
     if (!out->counts)
         return FAIL_NO_MEMORY(err);
@@ -258,7 +259,7 @@ static void rank_release(struct timed_rank *rank)
         for (int how = 0; how < 2; how++)
             rank->comm.release(&rank->comm, rank->agree_plan[how]);
     communicator_close(&rank->comm);
-    if (rank->checked) {
+    if (rank->checked && !rank->shared) {
         memory_free(rank->from, rank->room);
         memory_free(rank->to, rank->room);
     }
@@ -274,6 +275,17 @@ static size_t room_of(const struct timed *timed)
     return (size_t)(most + 8 * ranks * ranks);
 }
 
+/* False: there is none, or not enough of it. */
+static bool room_shared(struct timed_rank *rank, const struct timing_options *options)
+{
+    if (options->own_memory)
+        return false;
+    rank->from = communicator_memory(&rank->comm, rank->room);
+    rank->to = communicator_memory(&rank->comm, rank->room);
+    rank->shared = rank->from && rank->to;
+    return rank->shared;
+}
+
 static enum status rank_init(const struct timed *timed, struct group *group, int index,
                              struct timed_rank *rank, struct error *err)
 {
@@ -287,8 +299,10 @@ static enum status rank_init(const struct timed *timed, struct group *group, int
     TRY(rank->comm.prepare(&rank->comm, &call, &rank->agree_plan[AGREE_SUM], err));
     rank->room = room_of(timed);
     rank->checked = !o->room;
-    rank->from = rank->checked ? memory_alloc(rank->room) : o->room(rank->room);
-    rank->to = rank->checked ? memory_alloc(rank->room) : o->room(rank->room);
+    if (o->room || !room_shared(rank, o)) {
+        rank->from = rank->checked ? memory_alloc(rank->room) : o->room(rank->room);
+        rank->to = rank->checked ? memory_alloc(rank->room) : o->room(rank->room);
+    }
     rank->agreed = calloc(2, sizeof(*rank->agreed));
     if (!rank->from || !rank->to || !rank->agreed)
         return FAIL_NO_MEMORY(err);

@@ -43,6 +43,7 @@ struct timing_options {
     uint64_t deadline_ns;
     uint64_t block_ns; /* 0: one operation */
     int blocks;
+    bool own_memory; /* inputs and outputs are no memory that ranks share, where they could be */
     /* Not NULL: where inputs and outputs are, which nobody then fills or compares. A simulator has
      * the same memory for all ranks. */
     void *(*room)(size_t bytes);

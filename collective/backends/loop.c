@@ -73,6 +73,13 @@ static struct channel *channel_of(struct group *group, int from, int to, int lan
     return (struct channel *)(void *)(group->channels + index * channel_size(CAPACITY));
 }
 
+static uint32_t drawn(struct group *group)
+{
+    uint32_t word[4];
+    random_words(group->options.seed, group->drawn++, word);
+    return word[0];
+}
+
 /* How far a message may get now: nothing in one of two cases, a few elements in another. */
 static size_t drawn_limit(struct group *group, const struct message *message, size_t limit)
 {
@@ -101,8 +108,34 @@ static enum status loop_send(struct link *link, struct message *message, struct 
 {
     struct channel *channel = channel_of(link->group, link->rank, message->peer, message->lane);
     size_t limit = drawn_limit(link->group, message, message->bytes);
-    bool moved = limit > 0 && channel_send(channel, CAPACITY, message, limit);
+    bool moved = false;
+    if (limit > 0 && message->offered)
+        moved = channel_answered(channel, message);
+    else if (limit > 0 && !message->begun && message->stays && drawn(link->group) % 2 &&
+             !channel_refuses(channel))
+        moved = channel_offer(channel, CAPACITY, message);
+    else if (limit > 0)
+        moved = channel_send(channel, CAPACITY, message, limit);
     return after_attempt(link, message, false, moved, err);
+}
+
+/* An offer that has come: refused one time in sixteen, else taken as far as the limit allows. */
+static bool take_offer(struct group *group, struct channel *channel, struct message *message,
+                       size_t limit)
+{
+    if (message->done == 0 && drawn(group) % 16 == 0) {
+        channel_answer(channel, message);
+        return true;
+    }
+    size_t bytes = limit - message->done;
+    if (bytes == 0)
+        return false;
+    message->take(message->take_context, (const unsigned char *)message->offered + message->done,
+                  message->done, bytes);
+    message->done = limit;
+    if (message->done == message->bytes)
+        channel_answer(channel, message);
+    return true;
 }
 
 static enum status loop_receive(struct link *link, struct message *message, size_t limit,
@@ -111,8 +144,10 @@ static enum status loop_receive(struct link *link, struct message *message, size
     struct channel *channel = channel_of(link->group, message->peer, link->rank, message->lane);
     bool moved = false;
     limit = drawn_limit(link->group, message, limit);
-    if (limit > 0)
+    if (limit > 0 && !message->offered)
         TRY(channel_receive(channel, CAPACITY, link, message, limit, &moved, err));
+    if (limit > 0 && message->offered)
+        moved = take_offer(link->group, channel, message, limit);
     return after_attempt(link, message, true, moved, err);
 }
 

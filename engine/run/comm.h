@@ -41,6 +41,7 @@ struct comm_call {
      * f32, each message being rounded once, and so is the result, to the same bits on every rank.
      * DTYPE_NONE: as they are. */
     enum dtype wire;
+    bool in_place; /* start will be called with `from` as `to`: a hint for choosing an algorithm */
 };
 
 struct comm_plan; /* a prepared operation; each implementation defines its own */

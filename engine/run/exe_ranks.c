@@ -28,7 +28,9 @@ static enum status open_one(struct exe *exe, struct exchange *x, struct error *e
                              .dtype = x->dtype,
                              .count = x->count,
                              .counts = counts,
-                             .root = (int)node_int(node, "root", 0)};
+                             .root = (int)node_int(node, "root", 0),
+                             .in_place = value_memory(exe->places, x->from) ==
+                                         value_memory(exe->places, x->root)};
     if (!counts)
         return FAIL_NO_MEMORY(err);
     for (int k = 0; k < parts; k++)

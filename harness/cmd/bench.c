@@ -28,7 +28,7 @@ struct bench_options {
     double deadline_s;
     const char *from, *to, *operation, *algorithm, *dtype, *wire, *reduction, *segment, *backends,
         *platform;
-    bool json, samples;
+    bool json, samples, own_memory;
 };
 
 static const struct option options[] = {
@@ -61,6 +61,8 @@ static const struct option options[] = {
      "ranks that share a node, for the algorithm hierarchical (default 2)"},
     {"segment", 0, OPTION_TEXT, offsetof(struct bench_options, segment), "SIZE",
      "at most so much of a buffer is under way in each lane (default: by ranks)"},
+    {"own-memory", 0, OPTION_FLAG, offsetof(struct bench_options, own_memory), NULL,
+     "buffers in memory of each rank alone, also where ranks can share it"},
     {"block", 0, OPTION_COUNT, offsetof(struct bench_options, block_ms), "MS",
      "milliseconds of a block of operations that is timed (default 10)"},
     {"blocks", 0, OPTION_COUNT, offsetof(struct bench_options, blocks), "N",
@@ -266,6 +268,7 @@ static enum status read_options(const struct bench_options *o, struct bench *ben
     if (o->blocks)
         bench->timing.blocks = (int)o->blocks;
     bench->timing.block_ns = (uint64_t)(o->block_ms ? o->block_ms : BLOCK_MS) * 1000000u;
+    bench->timing.own_memory = o->own_memory;
     bench->timing.deadline_ns = (uint64_t)(deadline_s * 1e9);
     return STATUS_OK;
 }

@@ -33,19 +33,23 @@ const char *ranks_case_text(const struct ranks_case *c, char *text, size_t size)
     return text;
 }
 
-/* In place, the one lies in the other where the operation allows it. */
+/* In place, the one lies in the other where the operation allows it. With an odd seed in memory
+ * that the ranks share, where there is such. */
 static enum status place_buffers(const struct ranks_case *c, const struct comm_call *call, int rank,
                                  struct one_rank *one, struct error *err)
 {
     size_t size = dtype_size(call->dtype);
     one->input_bytes = (size_t)call_input_count(call, rank, c->ranks) * size;
     one->output_bytes = (size_t)call_output_count(call, rank, c->ranks) * size;
-    one->memory = malloc(one->input_bytes + one->output_bytes + 1);
-    if (!one->memory)
+    size_t bytes = one->input_bytes + one->output_bytes + 1;
+    unsigned char *memory = c->seed % 2 ? communicator_memory(&one->comm, bytes) : NULL;
+    if (!memory)
+        memory = one->memory = malloc(bytes);
+    if (!memory)
         return FAIL_NO_MEMORY(err);
-    memset(one->memory, 0x5a, one->input_bytes + one->output_bytes + 1);
-    one->input = one->memory;
-    one->output = one->memory + (c->in_place ? 0 : one->input_bytes);
+    memset(memory, 0x5a, bytes);
+    one->input = memory;
+    one->output = memory + (c->in_place ? 0 : one->input_bytes);
     if (!c->in_place)
         return STATUS_OK;
     if (call->operation == COMM_REDUCE_SCATTER)

@@ -44,7 +44,7 @@ int64_t ranks_run_loop(const struct ranks_case *c, const struct ranks_buffers *b
 struct one_rank {
     struct comm comm;
     struct comm_plan *plan;
-    unsigned char *memory; /* owned; input and output lie in it */
+    unsigned char *memory; /* owned; input and output lie in it, if they are not shared */
     unsigned char *input, *output;
     size_t input_bytes, output_bytes;
 };
