@@ -86,8 +86,12 @@ static double distance(double a, double b)
     return fabs(a - b);
 }
 
+struct sums {
+    double largest, squares, off; /* |b|, b^2, (a - b)^2 */
+};
+
 static void compare_block(const struct reader *a, const struct reader *b, int64_t count,
-                          struct tensor_difference *d, double *scale)
+                          struct tensor_difference *d, struct sums *sums)
 {
     const unsigned char *p = (const unsigned char *)a->aligned;
     const unsigned char *q = (const unsigned char *)b->aligned;
@@ -95,9 +99,13 @@ static void compare_block(const struct reader *a, const struct reader *b, int64_
         size_t at = (size_t)k * a->size;
         double other = ref_get(&b->block, k);
         d->different += memcmp(p + at, q + at, a->size) != 0;
-        d->largest = fmax(d->largest, distance(ref_get(&a->block, k), other));
-        if (isfinite(other))
-            *scale = fmax(*scale, fabs(other));
+        double off = distance(ref_get(&a->block, k), other);
+        d->largest = fmax(d->largest, off);
+        sums->off += off * off;
+        if (!isfinite(other))
+            continue;
+        sums->largest = fmax(sums->largest, fabs(other));
+        sums->squares += other * other;
     }
 }
 
@@ -105,7 +113,7 @@ enum status tensor_compare(const struct safetensor *a, const struct safetensor *
                            struct tensor_difference *difference, struct error *err)
 {
     struct reader left, right;
-    double scale = 0;
+    struct sums sums = {0};
     *difference = (struct tensor_difference){0};
     TRY(reader_open(&left, a, err));
     enum status status = reader_open(&right, b, err);
@@ -113,10 +121,12 @@ enum status tensor_compare(const struct safetensor *a, const struct safetensor *
     for (int64_t first = 0, count = 0; status == STATUS_OK && first < left.count; first += count) {
         count = reader_read(&left, first);
         reader_read(&right, first);
-        compare_block(&left, &right, count, difference, &scale);
+        compare_block(&left, &right, count, difference, &sums);
     }
-    if (difference->largest > 0)
-        difference->relative = scale > 0 ? difference->largest / scale : INFINITY;
+    if (difference->largest > 0) {
+        difference->relative = sums.largest > 0 ? difference->largest / sums.largest : INFINITY;
+        difference->of_norm = sums.squares > 0 ? sqrt(sums.off / sums.squares) : INFINITY;
+    }
     ref_release(&left.block);
     ref_release(&right.block);
     return status;

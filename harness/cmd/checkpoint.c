@@ -16,7 +16,8 @@ struct checkpoint_options {
 
 static const struct option options[] = {
     {"tolerance", 't', OPTION_SHARE, offsetof(struct checkpoint_options, tolerance), "SHARE",
-     "diff: relative error up to which tensors count as equal (default 0: the same bits)"},
+     "diff: |a - b| / |b|, in the norm of a tensor, up to which tensors count as equal (default 0: "
+     "the same bits)"},
     {"json", 0, OPTION_FLAG, offsetof(struct checkpoint_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -119,7 +120,7 @@ struct diff {
     struct checkpoint a, b;
     struct row *rows;
     int count, different; /* different: beyond the tolerance */
-    double worst;
+    double worst, worst_norm;
 };
 
 static enum status compare_rows(struct diff *d, double tolerance, struct error *err)
@@ -147,9 +148,10 @@ static enum status compare_rows(struct diff *d, double tolerance, struct error *
     for (int k = 0; k < d->count; k++) {
         struct row *row = &d->rows[k];
         if (row->problem)
-            row->difference.relative = INFINITY;
+            row->difference.relative = row->difference.of_norm = INFINITY;
         d->worst = fmax(d->worst, row->difference.relative);
-        d->different += row->difference.relative > tolerance ||
+        d->worst_norm = fmax(d->worst_norm, row->difference.of_norm);
+        d->different += row->difference.of_norm > tolerance ||
                         (tolerance <= 0 && row->difference.different > 0);
     }
     return STATUS_OK;
@@ -162,6 +164,7 @@ static void diff_json(const struct diff *d)
     json_open(&json, NULL, '{');
     json_int(&json, "different", d->different);
     json_number(&json, "worst", d->worst);
+    json_number(&json, "worst_of_norm", d->worst_norm);
     json_open(&json, "tensors", '[');
     for (int k = 0; k < d->count; k++) {
         const struct row *row = &d->rows[k];
@@ -172,6 +175,7 @@ static void diff_json(const struct diff *d)
         json_int(&json, "different", row->difference.different);
         json_number(&json, "largest", row->difference.largest);
         json_number(&json, "relative", row->difference.relative);
+        json_number(&json, "of_norm", row->difference.of_norm);
         json_close(&json);
     }
     json_close(&json);
@@ -197,7 +201,8 @@ static void diff_text(const struct diff *d)
     table_column(&table, "tensor", TABLE_LEFT);
     table_column(&table, "different elements", TABLE_RIGHT);
     table_column(&table, "largest |a - b|", TABLE_RIGHT);
-    table_column(&table, "relative error", TABLE_RIGHT);
+    table_column(&table, "of largest |b|", TABLE_RIGHT);
+    table_column(&table, "norm of a - b of b's", TABLE_RIGHT);
     for (int k = 0; k < d->count; k++) {
         const struct row *row = &d->rows[k];
         if (!row->problem && !row->difference.different) {
@@ -212,12 +217,14 @@ static void diff_text(const struct diff *d)
                        (long long)row->difference.elements);
         table_cell(&table, "%.3g", row->difference.largest);
         table_cell(&table, "%.3g", row->difference.relative);
+        table_cell(&table, "%.3g", row->difference.of_norm);
     }
     if (equal < d->count)
         table_print(&table, stdout);
     table_release(&table);
-    printf("%d of %d tensors are the same, bit for bit; the largest relative error is %.3g\n",
-           equal, d->count, d->worst);
+    printf("%d of %d tensors are the same, bit for bit; the largest relative error is %.3g of an "
+           "element, %.3g of a tensor's norm\n",
+           equal, d->count, d->worst, d->worst_norm);
 }
 
 static enum status diff(const char *a, const char *b, const struct checkpoint_options *o,
@@ -269,8 +276,10 @@ REGISTER(command, checkpoint) = {
         "It is a file in the format of safetensors, so that other programs can read it, with\n"
         "notes on what was trained and a checksum, which is looked at before anything else.\n"
         "\n"
-        "diff exits with 1 when a tensor differs by more than --tolerance, relative to its\n"
-        "largest element in the second file, is of another type or shape, or is missing.\n",
+        "diff exits with 1 when the root of the sum of squares of what a tensor differs by is "
+        "more\n"
+        "than --tolerance times that of the second file's elements, when it is of another type or\n"
+        "shape, or missing.\n",
     .options = options,
     .values_size = sizeof(struct checkpoint_options),
     .words_min = 2,
