@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "engine/kernels/cudnn/lib/engines.h"
+#include "engine/kernels/cudnn/lib/plans.h"
 
 enum { MEMORY = 1 << 16 };
 
@@ -107,6 +108,7 @@ enum status run_through(struct bench *b, struct error *err)
 
 void forget_device(void)
 {
+    plans_release();
     device_handles_release();
     device_chips_release();
 }

@@ -224,7 +224,9 @@ static cudnnStatus_t get(cudnnBackendDescriptor_t const desc, cudnnBackendAttrib
         note(thing, count, values);
         break;
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
-        *count = 0;
+        *count = fake_launch.compiled;
+        if (fake_launch.compiled)
+            *(int *)values = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
         break;
     case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:

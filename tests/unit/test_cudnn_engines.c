@@ -100,6 +100,24 @@ TEST(test_shared_plan)
     assert_int_equal(fake.live, 0);
 }
 
+/* What the tuner tried is prepared again to be run: it need not be compiled again. */
+TEST(test_compiled_plans_stay)
+{
+    struct bench b;
+    bench_open(&b, subject("conv"));
+    fake_launch.plans = 0;
+    for (int compiled = 0; compiled <= 1; compiled++) {
+        fake_launch.compiled = compiled;
+        for (int k = 0; k < 3; k++)
+            kernel_release(b.kernel, hooks_prepare(b.kernel, &b.query, 0, NULL));
+        assert_int_equal(fake_launch.plans, compiled ? 3 + 1 : 3);
+    }
+    fake_launch.compiled = false;
+    bench_close(&b);
+    forget_device();
+    assert_int_equal(fake.live, 0);
+}
+
 /* 9.8 was said to do, which has no operation of attention. */
 TEST(test_version)
 {

@@ -150,7 +150,7 @@ static bool fits(const struct engine_info *info, const struct engine_rule *rule,
     return !(info->numerics & refused) && !(info->behaviour & reorder);
 }
 
-static bool is_compiled(const struct engine_info *info)
+bool engine_is_compiled(const struct engine_info *info)
 {
     return info->behaviour >> CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;
 }
@@ -163,9 +163,9 @@ static bool adds(const struct engines *engines, const struct engine_info *info)
     for (int e = 0; e < engines->count; e++) {
         if (engines->info[e].hash == info->hash)
             return false;
-        compiled += is_compiled(&engines->info[e]);
+        compiled += engine_is_compiled(&engines->info[e]);
     }
-    return !is_compiled(info) || compiled < ENGINES_COMPILED;
+    return !engine_is_compiled(info) || compiled < ENGINES_COMPILED;
 }
 
 /* Takes what fits of the offered configurations; the others are destroyed. The two lists overlap.

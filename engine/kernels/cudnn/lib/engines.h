@@ -42,6 +42,8 @@ enum status engines_find(const struct opgraph *g, const struct engine_rule *rule
                          struct engines *engines, struct error *why);
 void engines_free(struct engines *engines);
 
+bool engine_is_compiled(const struct engine_info *info); /* at run time */
+
 /* For the device of the handle; handle NULL: for the device of those properties. */
 enum status plan_make(cudnn_desc config, cudnn_desc device, cudnnHandle_t handle, cudnn_desc *plan,
                       size_t *workspace, struct error *why);

@@ -21,8 +21,11 @@ static enum status plan_new(const struct plan_wish *wish, struct plan **out, str
     struct plan *plan = calloc(1, sizeof(*plan));
     if (!plan)
         return cudnn_host->refuse(why, STATUS_NO_MEMORY, "out of memory");
-    *plan = (struct plan){
-        .graph = wish->graph->hash, .engine = wish->engine, .device = wish->device, .next = plans};
+    *plan = (struct plan){.graph = wish->graph->hash,
+                          .engine = wish->engine,
+                          .device = wish->device,
+                          .compiled = wish->compiled,
+                          .next = plans};
     enum status status =
         plan_make(wish->config, wish->chip, wish->handle, &plan->desc, &plan->workspace, why);
     if (status != STATUS_OK) {
@@ -47,18 +50,34 @@ enum status plan_take(const struct plan_wish *wish, struct plan **plan, struct e
     return status;
 }
 
+static void drop_unused(bool compiled_too)
+{
+    struct plan **at = &plans;
+    while (*at) {
+        struct plan *plan = *at;
+        if (plan->users > 0 || (plan->compiled && !compiled_too)) {
+            at = &plan->next;
+            continue;
+        }
+        *at = plan->next;
+        desc_free(&plan->desc);
+        free(plan);
+    }
+}
+
 void plan_give_back(struct plan *plan)
 {
     if (!plan)
         return;
     pthread_mutex_lock(&lock);
-    if (--plan->users == 0) {
-        struct plan **at = &plans;
-        while (*at != plan)
-            at = &(*at)->next;
-        *at = plan->next;
-        desc_free(&plan->desc);
-        free(plan);
-    }
+    plan->users--;
+    drop_unused(false);
+    pthread_mutex_unlock(&lock);
+}
+
+void plans_release(void)
+{
+    pthread_mutex_lock(&lock);
+    drop_unused(true);
     pthread_mutex_unlock(&lock);
 }

@@ -161,6 +161,7 @@ static enum status make_plan(const struct made *made, struct kernel_state *state
     struct plan_wish wish = {.graph = &made->work.graph,
                              .config = made->engines.config[state->variant],
                              .engine = info->hash,
+                             .compiled = engine_is_compiled(info),
                              .chip = made->chip,
                              .device = device->index};
     if (!device_is_described(device))
