@@ -171,7 +171,7 @@ static enum status make_point(const struct scaling *s, const struct scale_result
         arena,
         "workload=%s params=%s mode=training device=%s precision=f32 batch=%lld "
         "threads=%d scenario=single_stream cache=warm providers= scaling=%s "
-        "backend=%s algorithm=%s%s%s",
+        "backend=%s algorithm=%s%s%s%s",
         w->name, params, out->device, (long long)r->batch, r->threads, how, s->backend,
         s->algorithm ? s->algorithm : "", strategy(arena, " tables=", s->tables),
         strategy(arena, " moments=", s->moments), strategy(arena, " network=", s->network));
