@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/numbers/stats.h"
 #include "base/registry.h"
@@ -132,6 +133,14 @@ static enum status calibrate(struct session *s, const struct device_lap *lap, in
     return STATUS_OK;
 }
 
+/* As long as a lap took: the limits of power and heat look at more than a few milliseconds, and the
+ * clock stays up for longer than that. */
+static void rest(double lap_ns)
+{
+    long ns = (long)(lap_ns < LAP_NS ? lap_ns : LAP_NS);
+    nanosleep(&(struct timespec){0, ns}, NULL);
+}
+
 static enum status sample(struct session *s, const struct device_lap *lap, int64_t rounds_max,
                           double amount, double *values, int repeats, struct error *err)
 {
@@ -140,6 +149,8 @@ static enum status sample(struct session *s, const struct device_lap *lap, int64
     for (int k = 0; k < repeats; k++) {
         double ns;
         TRY(lap_ns(s, lap, rounds, &ns, err));
+        if (!s->quick)
+            rest(ns);
         values[k] = amount * (double)rounds / ns * 1e9;
     }
     return STATUS_OK;
