@@ -156,8 +156,8 @@ const struct device *exe_device(const struct exe *exe);
 /* Why runs launch step by step instead of replaying a captured graph: NULL when they replay, and on
  * the CPU. */
 const char *exe_not_captured(const struct exe *exe);
-/* Where runs replay a captured graph: captures it anew, for what attaches to the device or leaves it
- * changes launches, and a graph keeps them as they were. What cannot be captured is launched. */
+/* Where runs replay a captured graph: captures it anew, for what attaches to the device or leaves
+ * it changes launches, and a graph keeps them as they were. What cannot be captured is launched. */
 enum status exe_capture_again(struct exe *exe, struct error *err);
 /* Runs each step `repeats` times and writes its median time (ns) to times[step]. */
 void exe_time_steps(struct exe *exe, int repeats, double *times);

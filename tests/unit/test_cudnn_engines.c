@@ -25,8 +25,8 @@ TEST(test_precision)
     bench_close(&b);
 }
 
-/* Configurations of one engine that differ in one knob are variants, each known by its text and each
- * launched. */
+/* Configurations of one engine that differ in one knob are variants, each known by its text and
+ * each launched. */
 TEST(test_knobs)
 {
     static const char *const texts[] = {EXACT, "engine 1 " KNOBS "5"};

@@ -34,8 +34,8 @@ SAME(CUDA_UNKNOWN, cudaErrorUnknown);
 /* CUDA_CONTAINED and CUDA_TENSOR_MEMORY_LEAK are younger than the oldest toolkit. */
 
 /* An error that is returned is also kept for cudaGetLastError, where a library would find it and
- * take it for its own: it is fetched, so that each is reported once. Errors that spoil the context stay
- * all the same. */
+ * take it for its own: it is fetched, so that each is reported once. Errors that spoil the context
+ * stay all the same. */
 static int reported(cudaError_t error)
 {
     if (error != cudaSuccess)
@@ -216,8 +216,8 @@ static int launch(const void *kernel, struct cuda_grid grid, struct cuda_grid bl
                   void **arguments, size_t shared_bytes, void *stream)
 {
     return reported(cudaLaunchKernel(kernel, (dim3){grid.x, grid.y, grid.z},
-                                 (dim3){block.x, block.y, block.z}, arguments, shared_bytes,
-                                 stream));
+                                     (dim3){block.x, block.y, block.z}, arguments, shared_bytes,
+                                     stream));
 }
 
 static int allow_shared(const void *kernel, size_t bytes)
