@@ -7,11 +7,12 @@
  * reference's norm; a gradient's relative to a tenth of the largest gradient's norm at least, so
  * that of one that is zero but for roundings nothing is asked. Gradients of some networks, those
  * with batch normalisation above all, answer to the smallest change of what they are computed from.
- * Where the usual bound is missed, the reference runs again on weights and inputs that are off by as
- * much as rounding them to f32 may be, times the root of the number of roundings in sequence: twice
- * the change that this makes is the bound then (docs/method.md). The disturbance is scaled, not its
- * effect, since decisions (the largest of a window, a ReLU) turn only where it is as large as the
- * errors of f32 are; and up to eight disturbances are tried, since each turns other decisions. */
+ * Where the usual bound is missed, the reference runs again on weights and inputs that are off by
+ * as much as rounding them to f32 may be, times the root of the number of roundings in sequence:
+ * twice the change that this makes is the bound then (docs/method.md). The disturbance is scaled,
+ * not its effect, since decisions (the largest of a window, a ReLU) turn only where it is as large
+ * as the errors of f32 are; and up to eight disturbances are tried, since each turns other
+ * decisions. */
 #ifndef HARNESS_MODEL_VERIFY_TRAINING_H
 #define HARNESS_MODEL_VERIFY_TRAINING_H
 
