@@ -21,7 +21,7 @@ static enum status make_units(int64_t count, struct lone_step *out, struct error
 }
 
 /* The last unit is ready when the step ends, at the latest: the last step may have been slower than
- * the mean. */
+ * the median. */
 static void fit_into_step(struct lone_step *step)
 {
     double last = step->unit_count ? step->units[step->unit_count - 1].ready_s : 0;
@@ -32,7 +32,7 @@ static void fit_into_step(struct lone_step *step)
 static enum status from_grid(const struct grid *g, struct lone_step *out, struct error *err)
 {
     TRY(make_units(g->row_count, out, err));
-    out->compute_s = grid_number(g, 0, "step") - grid_number(g, 0, "exposed");
+    out->compute_s = grid_number(g, 0, "computing");
     out->threads = (int)grid_number(g, 0, "threads");
     for (int k = 0; k < out->unit_count; k++) {
         out->units[k].bytes = (int64_t)grid_number(g, k, "bytes");

@@ -58,6 +58,7 @@ static bool read_rank(const char *line, const struct step_simulation *s, struct 
     struct scale_rank *of = &out->by_rank[rank];
     of->step_s += (ended - began) / (double)s->steps;
     of->communication_s += communication / (double)s->steps;
+    of->computing_s = s->step->compute_s;
     of->exposed_s += exposed / (double)s->steps;
     return true;
 }
@@ -156,6 +157,7 @@ static enum status simulate_ranks(const struct step_simulation *s, struct scale_
 
 static void run_alone(const struct step_simulation *s, struct scale_result *out)
 {
+    out->by_rank[0].computing_s = s->step->compute_s;
     out->step_s = out->by_rank[0].step_s = s->step->compute_s;
     for (int64_t k = 0; k < s->steps; k++)
         out->step_times[k] = s->step->compute_s;

@@ -20,7 +20,8 @@ struct lone_step {
 };
 
 /* As ranks of this workload, with this batch each, were measured last: the compute time is that of
- * a step without the time in which it stood still. FAILED where the database has no such result. */
+ * a step without the time in which it stood still for others. FAILED where the database has no such
+ * result. */
 enum status lone_step_measured(const char *db, const char *workload, int64_t batch,
                                struct lone_step *out, struct error *err);
 /* A step that takes compute_s: a unit is ready when its share of the FLOPs has been computed. */

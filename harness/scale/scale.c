@@ -229,6 +229,28 @@ static void time_steps(const struct scale *s, int64_t steps, double *times)
     }
 }
 
+/* Of a rank by its own clock, so that it waits for nobody else's step. */
+static enum status median_computing(const struct rank_notes *notes, int64_t warm_up, double *out,
+                                    struct error *err)
+{
+    int counted = (int)(notes->steps - warm_up);
+    double *sorted = calloc((size_t)counted + 1, sizeof(*sorted));
+    if (!sorted)
+        return FAIL_NO_MEMORY(err);
+    for (int k = 0; k < counted; k++) {
+        const struct step_note *step = &notes->step[warm_up + k];
+        bool first = warm_up + k == 0;
+        uint64_t began = first ? notes->began_ns : step[-1].ended_ns;
+        uint64_t input = step->input_ns - (first ? 0 : step[-1].input_ns);
+        int64_t left = (int64_t)(step->ended_ns - began - input - step->exposed_ns);
+        sorted[k] = left > 0 ? (double)left * 1e-9 : 0;
+    }
+    stats_sort(sorted, counted);
+    *out = stats_median(sorted, counted);
+    free(sorted);
+    return STATUS_OK;
+}
+
 static enum status fill_rank(const struct rank_notes *notes, int64_t warm_up,
                              struct scale_rank *out, struct error *err)
 {
@@ -245,6 +267,7 @@ static enum status fill_rank(const struct rank_notes *notes, int64_t warm_up,
     out->work_bytes = notes->work_bytes;
     out->step_s = (double)(last->ended_ns - began) * 1e-9 / counted;
     out->input_s = (double)(last->input_ns - input) * 1e-9 / counted;
+    TRY(median_computing(notes, warm_up, &out->computing_s, err));
     out->units = calloc(units + 1, sizeof(*out->units));
     if (!out->units)
         return FAIL_NO_MEMORY(err);

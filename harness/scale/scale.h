@@ -36,6 +36,7 @@ struct scale_rank {
     double communication_s; /* from the start of each unit to its end */
     double exposed_s;       /* of that, the step stood still */
     double input_s;         /* the step waited for samples */
+    double computing_s;     /* neither; not the mean but the median */
     int64_t state_bytes;    /* weights, moments and all else that outlives a step */
     int64_t work_bytes;     /* what a step needs beside them, as planned */
     struct scale_unit *units;

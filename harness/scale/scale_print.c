@@ -23,6 +23,7 @@ struct scale_sums scale_sums_of(const struct scale_result *r)
         sums.communication_s += one->communication_s / r->ranks;
         sums.exposed_s += one->exposed_s / r->ranks;
         sums.input_s += one->input_s / r->ranks;
+        sums.computing_s += one->computing_s / r->ranks;
         for (int k = 0; k < r->unit_count && rank < r->detailed; k++) {
             bytes += (double)one->units[k].bytes_sent;
             messages += (double)one->units[k].messages;
@@ -124,6 +125,7 @@ static void print_point(struct json *json, const struct scaling *s, int index)
     json_number(json, "efficiency", scaling_efficiency(s, index));
     json_number(json, "communication_s", sums.communication_s);
     json_number(json, "exposed_s", sums.exposed_s);
+    json_number(json, "computing_s", sums.computing_s);
     json_number(json, "hidden_s", sums.hidden_s);
     json_number(json, "bytes_sent", sums.bytes_sent);
     json_number(json, "messages", sums.messages);

@@ -25,7 +25,7 @@ struct scaling {
 
 /* Sums over the units and means over the ranks of a point, per step. */
 struct scale_sums {
-    double communication_s, exposed_s, input_s;
+    double communication_s, exposed_s, input_s, computing_s;
     double hidden_s;             /* of the communication, no step stood still */
     double bytes_sent, messages; /* of the busiest rank */
     double state_bytes;          /* of the rank that has most */

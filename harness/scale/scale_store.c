@@ -63,6 +63,8 @@ static void add_whole(struct rows *rows, const struct scaling *s, int index)
         "sum over units, from started to ended; mean over ranks and steps";
     add(rows, -1, "exposed_s", "s", sums.exposed_s, BETTER_LOWER)->formula =
         "steps stood still for units; mean over ranks and steps";
+    add(rows, -1, "computing_s", "s", sums.computing_s, BETTER_LOWER)->formula =
+        "step by a rank's own clock - exposed - input wait; median of steps, mean over ranks";
     add(rows, -1, "hidden_s", "s", sums.hidden_s, BETTER_HIGHER)->formula =
         "communication_s - exposed_s";
     add(rows, -1, "sent_bytes", "B", sums.bytes_sent, BETTER_LOWER)->source = "model";
