@@ -60,8 +60,9 @@ struct link {
 struct launcher {
     /* What it sets in each process; of several the first that is there counts. */
     const char *rank_variables[3], *ranks_variables[4];
-    const char *programs[3]; /* the first that is found in PATH, with ... */
-    const char *options[8];  /* ... these, the number of ranks and the program starts them here */
+    const char *programs[3];  /* the first that is found in PATH, with ... */
+    const char *hosts_option; /* before "HOST:RANKS,..."; NULL: it takes none */
+    const char *options[8];   /* ... these, the number of ranks and the program starts them here */
 };
 
 /* Operations that the backend's library has of its own. */

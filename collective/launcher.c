@@ -23,7 +23,7 @@ static bool is_in_path(const char *program)
 }
 
 enum status launcher_command_init(struct launcher_command *command, const struct backend *backend,
-                                  int ranks, struct error *err)
+                                  int ranks, const char *hosts, struct error *err)
 {
     const struct launcher *launcher = backend->launcher;
     const char *program = NULL;
@@ -33,6 +33,10 @@ enum status launcher_command_init(struct launcher_command *command, const struct
         return FAIL(err, STATUS_FAILED, "no %s in PATH, which starts ranks of %s: %s",
                     launcher->programs[0], backend->name, backend->plugin->fix);
     *command = (struct launcher_command){.words = {program}, .count = 1};
+    if (hosts) {
+        command->words[command->count++] = launcher->hosts_option;
+        command->words[command->count++] = hosts;
+    }
     for (int k = 0; launcher->options[k]; k++)
         command->words[command->count++] = launcher->options[k];
     snprintf(command->ranks, sizeof(command->ranks), "%d", ranks);

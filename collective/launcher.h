@@ -14,8 +14,9 @@ struct launcher_command {
     char ranks[16];
 };
 
-/* FAILED when there is no such program. */
+/* hosts: "HOST:RANKS,..."; NULL: this machine. FAILED when there is no such
+ * program. */
 enum status launcher_command_init(struct launcher_command *command, const struct backend *backend,
-                                  int ranks, struct error *err);
+                                  int ranks, const char *hosts, struct error *err);
 
 #endif

@@ -12,6 +12,7 @@ static const struct launcher launcher = {
     .rank_variables = {"PMI_RANK", NULL},
     .ranks_variables = {"PMI_SIZE", NULL},
     .programs = {"mpirun.mpich", "mpiexec.hydra", NULL},
+    .hosts_option = "-hosts",
     .options = {"-bind-to", "core", "-n", NULL},
 };
 

@@ -13,6 +13,7 @@ static const struct launcher launcher = {
     .rank_variables = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", NULL},
     .ranks_variables = {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", NULL},
     .programs = {"mpirun.openmpi", "mpirun", NULL},
+    .hosts_option = "--host",
     .options = {"--allow-run-as-root", "--oversubscribe", "--bind-to", "core:overload-allowed",
                 "-n", NULL},
 };

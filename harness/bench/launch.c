@@ -76,7 +76,7 @@ static void add_cases(struct words *words, const struct bench *bench)
 static enum status make_words(const struct bench *bench, const struct bench_part *part,
                               const char *program, struct words *words, struct error *err)
 {
-    TRY(launcher_command_init(&words->launcher, part->backend, bench->timing.ranks, err));
+    TRY(launcher_command_init(&words->launcher, part->backend, bench->timing.ranks, NULL, err));
     for (int k = 0; k < words->launcher.count; k++)
         add(words, words->launcher.words[k]);
     add(words, program);

@@ -10,11 +10,13 @@
 
 #include "base/system/output.h"
 #include "harness/bench/platform.h"
+#include "harness/bench/scale_launch.h"
 #include "harness/bench/step_simulate.h"
 #include "harness/cli/command.h"
 #include "harness/model/model_options.h"
 #include "harness/scale/scale_print.h"
 #include "harness/scale/scale_store.h"
+#include "harness/scale/scale_text.h"
 
 enum { POINTS_MAX = 32, RANKS_MAX = 1024, STEPS_USUAL = 20, DEADLINE_S = 60 };
 enum { STEPS_SIMULATED = 2 };
@@ -22,10 +24,10 @@ enum { STEPS_SIMULATED = 2 };
 struct scale_options_given {
     struct model_options model;
     const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments, *data;
-    const char *simulate, *platform, *wire;
+    const char *simulate, *platform, *wire, *hosts;
     int64_t steps, seed, unit_bytes, reader_threads, lanes;
     double rate, deadline_s, read_limit, step_s;
-    bool tiny, json, weak, strong, no_thread, sync_norms;
+    bool tiny, json, points, weak, strong, no_thread, sync_norms;
 };
 
 static const struct option options[] = {
@@ -71,6 +73,10 @@ static const struct option options[] = {
      "batch normalisation by the samples of all ranks"},
     {"deadline", 0, OPTION_FLOAT, offsetof(struct scale_options_given, deadline_s), "S",
      "seconds without a sign of life after which all ranks give up (default 60)"},
+    {"hosts", 0, OPTION_TEXT, offsetof(struct scale_options_given, hosts), "FILE",
+     "ranks on these hosts, started by the mpirun that is here; a line each: HOST or HOST:RANKS"},
+    {"points", 0, OPTION_FLAG, offsetof(struct scale_options_given, points), NULL,
+     "with ranks that --hosts has started: what they did, for who has started them"},
     {"simulate", 0, OPTION_TEXT, offsetof(struct scale_options_given, simulate), "LIST",
      "numbers of ranks that exist on paper, with --platform: nothing is trained"},
     {"platform", 0, OPTION_TEXT, offsetof(struct scale_options_given, platform), "FILE",
@@ -135,6 +141,8 @@ static enum status read_backend(const struct scale_options_given *o, struct scal
                             o->backend, backend_at(k)->name);
             backend = backend_at(k);
         }
+    if (o->hosts && !s->launched)
+        return scale_launch_backend(o->backend, &s->backend, err);
     if (backend->launcher && !s->launched)
         return FAIL(err, STATUS_FAILED, "ranks of %s are started by its own launcher: %s -n 2 ...",
                     backend->name, backend->launcher->programs[0]);
@@ -217,6 +225,8 @@ static enum status run_point(const struct scale_options_given *o, const struct s
 {
     struct scale_options s = *usual;
     int cpus = cpus_allowed(), each = cpus / s.shares;
+    if (o->hosts && !usual->launched)
+        return scale_launch(usual->backend, o->hosts, ranks, out, err);
     s.ranks = ranks;
     if (o->strong && s.job.model.batch % ranks)
         return FAIL(err, STATUS_FAILED, "--strong: a batch of %" PRId64 " cannot be shared by %d",
@@ -236,7 +246,9 @@ static void print_all(const struct scale_options_given *o, const struct scaling 
     if (s->cpus && s->cpus < most)
         fprintf(stderr, "%d ranks share %d CPU%s: their rate says nothing of more CPUs\n", most,
                 s->cpus, s->cpus > 1 ? "s" : "");
-    if (o->json)
+    if (o->points)
+        scale_result_write(&s->points[0], stdout);
+    else if (o->json)
         scaling_print_json(s);
     else
         scaling_print_table(s);
@@ -262,10 +274,12 @@ static enum status check_simulated(const struct scale_options_given *o, struct e
         return FAIL(err, STATUS_FAILED, "--step-time, --wire and --lanes belong to --simulate");
     if (!simulated)
         return STATUS_OK;
-    if (o->ranks || o->backend || o->save || o->resume || o->strong || o->sync_norms)
-        return FAIL(err, STATUS_FAILED,
-                    "--simulate takes no --ranks, --backend, --save, --resume, "
-                    "--strong or --sync-batch-norm");
+    if (o->ranks || o->backend || o->save || o->resume || o->strong || o->sync_norms || o->data ||
+        o->hosts || o->tables || o->moments)
+        return FAIL(
+            err, STATUS_FAILED,
+            "--simulate takes no --ranks, --hosts, --backend, --save, --resume, --strong, --data, "
+            "--tables, --moments or --sync-batch-norm");
     if (o->step_s < 0 || (o->step_s == 0 && !o->db))
         return FAIL(err, STATUS_FAILED,
                     "--simulate takes the time of a step from --db FILE, where ranks of the same "
@@ -320,7 +334,11 @@ static enum status simulate_all(const char *spec, const struct scale_options_giv
     struct platform platform;
     struct lone_step step;
     char network[192], how[256];
-    struct scaling all = {.points = points, .backend = "simulated", .network = how};
+    struct scaling all = {.points = points,
+                          .backend = "simulated",
+                          .tables = "whole",
+                          .moments = "whole",
+                          .network = how};
     TRY(simulated_ranks(o->simulate, ranks, &all.count, err));
     TRY(read_job(spec, o, &usual, owned, err));
     TRY(platform_read(o->platform, &platform, err));
@@ -360,7 +378,11 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     TRY(read_job(spec, o, &usual, owned, err));
     if (o->data)
         TRY(data_find(o->data, &place, err));
-    if (usual.launched && o->ranks && (count > 1 || ranks[0] != usual.ranks))
+    if (o->points && !(o->hosts && usual.launched))
+        return FAIL(err, STATUS_FAILED, "--points is for ranks that --hosts has started");
+    if (o->hosts && usual.launched && !o->points)
+        return FAIL(err, STATUS_FAILED, "--hosts starts ranks, but these were started already");
+    if (usual.launched && o->ranks && !o->points && (count > 1 || ranks[0] != usual.ranks))
         return FAIL(err, STATUS_FAILED, "--ranks %s, but %d were started", o->ranks, usual.ranks);
     if (usual.launched)
         ranks[0] = usual.ranks, count = 1;
@@ -380,13 +402,13 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
                           .tables = table_names[usual.job.tables],
                           .moments = usual.job.part_updates ? "split" : "whole",
-                          .cpus = usual.launched ? 0 : cpus_allowed(),
+                          .cpus = usual.launched || o->hosts ? 0 : cpus_allowed(),
                           .points = points,
                           .count = count};
     bool speaks = status == STATUS_OK && (!usual.launched || usual.rank == 0);
     if (speaks)
         print_all(o, &all, usual.shares);
-    if (speaks && o->db)
+    if (speaks && o->db && !o->points)
         status = keep(&all, o->db, err);
     for (int k = 0; k < count; k++)
         scale_result_release(&points[k]);
@@ -419,6 +441,9 @@ REGISTER(command, scale) = {
         "\"exposed\" that in which a step stood still for them; a step's time is the median of\n"
         "all but the first tenth. Bytes and messages are per step, of the busiest rank. \"of\n"
         "ideal\" compares the rate per rank with that of the fewest.\n"
+        "--hosts starts ranks on other hosts by the mpirun of an MPI that is here; ridge and "
+        "files\n"
+        "have the same paths on all of them. Ctrl-C ends them all.\n"
         "--simulate says what the same steps would take on ranks and a network that exist on\n"
         "paper, if each rank computed as long as one did here: nothing of that is measured.\n",
     .options = options,

@@ -268,6 +268,8 @@ enum status asked_child_stop(struct asked_child *child, struct error *err)
     close(child->socket);
     child->socket = -1;
     forget_errors(child);
+    if (interrupt_requested()) /* a launcher ends its ranks with it */
+        kill(-child->pid, SIGTERM);
     for (int ms = 0; ended == 0 && ms < STOP_LIMIT_MS; ms += STOP_STEP_MS) {
         if (interrupt_requested() && ms >= STOP_INTERRUPTED_MS)
             break;
@@ -323,6 +325,8 @@ enum status asked_child_output(const char *const *command, const char *const *en
     bool whole = read_all(&child, limit_s, text, size);
     asked_child_last_words(&child, said, sizeof(said));
     enum status status = asked_child_stop(&child, err);
+    if (!whole && interrupt_requested())
+        return FAIL(err, STATUS_FAILED, "interrupted while %s was waited for", command[0]);
     if (!whole)
         return FAIL(err, STATUS_FAILED, "%s %s did not end within %.3g s", command[0], command[1],
                     limit_s);

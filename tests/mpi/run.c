@@ -233,7 +233,7 @@ static enum status start(const struct backend *backend, int ranks, const char *c
     char program[4096];
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
     program[length > 0 ? length : 0] = '\0';
-    TRY(launcher_command_init(&command, backend, ranks, err));
+    TRY(launcher_command_init(&command, backend, ranks, NULL, err));
     const char *all[LAUNCHER_WORDS + 8];
     int count = 0;
     while (count < command.count) {
@@ -306,7 +306,7 @@ int main(int argc, char **argv)
         if (!backend_at(k)->launcher)
             continue;
         if (backend_ready(backend_at(k), &ready, &why) != STATUS_OK ||
-            launcher_command_init(&command, backend_at(k), 1, &why) != STATUS_OK) {
+            launcher_command_init(&command, backend_at(k), 1, NULL, &why) != STATUS_OK) {
             fprintf(stderr, "skipped: %s\n", why.message);
             continue;
         }
