@@ -123,10 +123,10 @@ enum status tensor_compare(const struct safetensor *a, const struct safetensor *
         reader_read(&right, first);
         compare_block(&left, &right, count, difference, &sums);
     }
-    if (difference->largest > 0) {
+    if (difference->largest > 0)
         difference->relative = sums.largest > 0 ? difference->largest / sums.largest : INFINITY;
-        difference->of_norm = sums.squares > 0 ? sqrt(sums.off / sums.squares) : INFINITY;
-    }
+    difference->off = sqrt(sums.off);
+    difference->norm = sqrt(sums.squares);
     ref_release(&left.block);
     ref_release(&right.block);
     return status;

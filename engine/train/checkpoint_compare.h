@@ -17,9 +17,9 @@ enum status tensor_summarise(const struct safetensor *tensor, struct tensor_summ
 struct tensor_difference {
     int64_t elements, different; /* different: in any bit */
     double largest;              /* |a - b| */
-    /* Infinite where one side alone is no number, or b is zero everywhere and a is not. */
-    double relative; /* largest / largest |b| */
-    double of_norm;  /* root of the sum of (a - b)^2 over that of b^2 */
+    double relative;  /* largest / largest |b|; infinite where one side alone is no number, or b is
+                         zero everywhere and a is not */
+    double off, norm; /* roots of the sums of (a - b)^2 and of b^2 */
 };
 
 /* Both of the same type and shape, which the caller has looked at. */

@@ -2,6 +2,7 @@
  *
  * ridge checkpoint: what a checkpoint of a training holds, and how far two are from each other. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/json.h"
@@ -16,8 +17,9 @@ struct checkpoint_options {
 
 static const struct option options[] = {
     {"tolerance", 't', OPTION_SHARE, offsetof(struct checkpoint_options, tolerance), "SHARE",
-     "diff: |a - b| / |b|, in the norm of a tensor, up to which tensors count as equal (default 0: "
-     "the same bits)"},
+     "diff: distance of a tensor, relative to the norm of all of its kind, up to which it counts "
+     "as "
+     "equal (default 0: the same bits)"},
     {"json", 0, OPTION_FLAG, offsetof(struct checkpoint_options, json), NULL, "machine-readable"},
     {.name = NULL},
 };
@@ -114,14 +116,54 @@ static enum status show(const char *path, const struct checkpoint_options *o, st
 struct row {
     const char *name, *problem; /* problem: why numbers cannot be compared; NULL: they are */
     struct tensor_difference difference;
+    double of_kind; /* distance over the norm of all tensors of this one's kind */
 };
 
 struct diff {
     struct checkpoint a, b;
     struct row *rows;
     int count, different; /* different: beyond the tolerance */
-    double worst, worst_norm;
+    double worst, worst_of_kind;
 };
+
+/* Weights are one kind, and what an optimiser keeps for them, "WEIGHT.adam0", another one each.
+ * NULL: a weight. */
+static const char *kind_of(const struct safetensors *all, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char weight[256];
+    if (!dot || (size_t)(dot - name) >= sizeof(weight))
+        return NULL;
+    snprintf(weight, sizeof(weight), "%.*s", (int)(dot - name), name);
+    return safetensors_find(all, weight) ? dot : NULL;
+}
+
+/* Integers are a kind of their own. */
+static bool same_kind(const struct safetensors *all, int i, int k)
+{
+    const struct safetensor *a = &all->tensors[i], *b = &all->tensors[k];
+    const char *kind_a = kind_of(all, a->name), *kind_b = kind_of(all, b->name);
+    if ((a->type[0] == 'I') != (b->type[0] == 'I'))
+        return false;
+    return kind_a && kind_b ? strcmp(kind_a, kind_b) == 0 : kind_a == kind_b;
+}
+
+/* The distance of one tensor means nothing where its elements are what is left of larger numbers
+ * that cancel: it is judged by the norm of all tensors of its kind. */
+static void judge_by_kinds(struct diff *d)
+{
+    const struct safetensors *all = &d->a.contents;
+    for (int k = 0; k < all->count; k++) {
+        struct row *row = &d->rows[k];
+        double squares = 0;
+        if (!(row->difference.off > 0))
+            continue;
+        for (int i = 0; i < all->count; i++)
+            if (same_kind(all, i, k))
+                squares += d->rows[i].difference.norm * d->rows[i].difference.norm;
+        row->of_kind = squares > 0 ? row->difference.off / sqrt(squares) : (double)INFINITY;
+    }
+}
 
 static enum status compare_rows(struct diff *d, double tolerance, struct error *err)
 {
@@ -145,14 +187,15 @@ static enum status compare_rows(struct diff *d, double tolerance, struct error *
         if (!safetensors_find(a, b->tensors[k].name))
             d->rows[d->count++] =
                 (struct row){.name = b->tensors[k].name, .problem = "only in the second file"};
+    judge_by_kinds(d);
     for (int k = 0; k < d->count; k++) {
         struct row *row = &d->rows[k];
         if (row->problem)
-            row->difference.relative = row->difference.of_norm = INFINITY;
+            row->difference.relative = row->of_kind = INFINITY;
         d->worst = fmax(d->worst, row->difference.relative);
-        d->worst_norm = fmax(d->worst_norm, row->difference.of_norm);
-        d->different += row->difference.of_norm > tolerance ||
-                        (tolerance <= 0 && row->difference.different > 0);
+        d->worst_of_kind = fmax(d->worst_of_kind, row->of_kind);
+        d->different +=
+            row->of_kind > tolerance || (tolerance <= 0 && row->difference.different > 0);
     }
     return STATUS_OK;
 }
@@ -164,7 +207,7 @@ static void diff_json(const struct diff *d)
     json_open(&json, NULL, '{');
     json_int(&json, "different", d->different);
     json_number(&json, "worst", d->worst);
-    json_number(&json, "worst_of_norm", d->worst_norm);
+    json_number(&json, "worst_of_kind", d->worst_of_kind);
     json_open(&json, "tensors", '[');
     for (int k = 0; k < d->count; k++) {
         const struct row *row = &d->rows[k];
@@ -175,7 +218,7 @@ static void diff_json(const struct diff *d)
         json_int(&json, "different", row->difference.different);
         json_number(&json, "largest", row->difference.largest);
         json_number(&json, "relative", row->difference.relative);
-        json_number(&json, "of_norm", row->difference.of_norm);
+        json_number(&json, "of_kind", row->of_kind);
         json_close(&json);
     }
     json_close(&json);
@@ -202,7 +245,7 @@ static void diff_text(const struct diff *d)
     table_column(&table, "different elements", TABLE_RIGHT);
     table_column(&table, "largest |a - b|", TABLE_RIGHT);
     table_column(&table, "of largest |b|", TABLE_RIGHT);
-    table_column(&table, "norm of a - b of b's", TABLE_RIGHT);
+    table_column(&table, "of the kind's norm", TABLE_RIGHT);
     for (int k = 0; k < d->count; k++) {
         const struct row *row = &d->rows[k];
         if (!row->problem && !row->difference.different) {
@@ -217,14 +260,14 @@ static void diff_text(const struct diff *d)
                        (long long)row->difference.elements);
         table_cell(&table, "%.3g", row->difference.largest);
         table_cell(&table, "%.3g", row->difference.relative);
-        table_cell(&table, "%.3g", row->difference.of_norm);
+        table_cell(&table, "%.3g", row->of_kind);
     }
     if (equal < d->count)
         table_print(&table, stdout);
     table_release(&table);
     printf("%d of %d tensors are the same, bit for bit; the largest relative error is %.3g of an "
-           "element, %.3g of a tensor's norm\n",
-           equal, d->count, d->worst, d->worst_norm);
+           "element, %.3g of the norm of all of a kind\n",
+           equal, d->count, d->worst, d->worst_of_kind);
 }
 
 static enum status diff(const char *a, const char *b, const struct checkpoint_options *o,
@@ -276,10 +319,12 @@ REGISTER(command, checkpoint) = {
         "It is a file in the format of safetensors, so that other programs can read it, with\n"
         "notes on what was trained and a checksum, which is looked at before anything else.\n"
         "\n"
-        "diff exits with 1 when the root of the sum of squares of what a tensor differs by is "
-        "more\n"
-        "than --tolerance times that of the second file's elements, when it is of another type or\n"
-        "shape, or missing.\n",
+        "diff exits with 1 when a tensor's distance, the root of the sum of (a - b)^2, is more "
+        "than\n"
+        "--tolerance times the norm of all tensors of its kind in the second file, or the tensor "
+        "is\n"
+        "of another type or shape, or missing. Weights are one kind, and so is each state that an\n"
+        "optimiser keeps for them.\n",
     .options = options,
     .values_size = sizeof(struct checkpoint_options),
     .words_min = 2,

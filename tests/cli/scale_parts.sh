@@ -27,7 +27,7 @@ if [ "$1" = tables ]; then
         [\$many, \$one] | transpose | all(.[]; ((.[0] - .[1]) | fabs) <= 1e-5)"
     run ridge checkpoint diff "$tap_dir/whole" "$tap_dir/split" --json
     holds '[.tensors[] | select(.name | test("_att") | not)] |
-        length > 90 and all(.[]; .of_norm <= 1e-6)'
+        length > 90 and all(.[]; .of_kind <= 1e-6)'
 fi
 
 # Whole tables on each rank, whose gradients travel as rows.
