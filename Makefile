@@ -59,7 +59,7 @@ ISA_avx2   := $(ISA_scalar) $(if $(SANITIZED),-fno-sanitize=undefined) -mavx2 -m
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
 
 # Goals that only start other makes: nothing is probed for them.
-SHALLOW := all run test replay replay-update test-gpu compare-gpu gpu-kit compare-training test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
+SHALLOW := all run test replay replay-update test-gpu compare-gpu gpu-kit compare-training compare-ranks test-long check asan tsan fuzz have-not clang oracle fmt clean help setup
 DEEP    := $(filter-out $(SHALLOW),$(or $(MAKECMDGOALS),all))
 SUBMAKE  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -554,6 +554,12 @@ compare-training:
 	$(SUBMAKE) $(ORACLE_BIN)
 	/usr/bin/python3 tests/oracle/training_turns.py --program $(ORACLE_BIN) --ridge $(B)/ridge $(O)
 
+# Training on two ranks in turns with PyTorch's DistributedDataParallel. O=rows and options.
+compare-ranks:
+	$(SUBMAKE) binary
+	$(SUBMAKE) $(ORACLE_BIN)
+	/usr/bin/python3 tests/oracle/ranks_turns.py --program $(ORACLE_BIN) --ridge $(B)/ridge $(O)
+
 check:
 	@./setup.sh check
 	@tools/check.sh
@@ -578,6 +584,7 @@ help:
 	@echo "make fuzz       every fuzz target under libFuzzer, TIME=60 seconds each (needs clang)"
 	@echo "make oracle     the same models in ONNX Runtime and OpenVINO: results and times"
 	@echo "make compare-training  steps of training in PyTorch, in turns; O=\"resnet50@8 --threads 1\""
+	@echo "make compare-ranks  the same on two ranks, with DistributedDataParallel over Gloo"
 	@echo "make clang      builds everything with clang, warnings being errors"
 	@echo "make check      style, floors, headers, globals, sizes, names, static analysis"
 	@echo "make fmt        clang-format over all files"

@@ -324,8 +324,11 @@ def network_bert(torch, batch, dtype, tokens=384):
 def network(torch, spec, batch, folder, dtype):
     """loss of a list of inputs, its weights and their names, the inputs."""
     if spec.startswith(("crnn", "bert")):
-        build = network_crnn if spec.startswith("crnn") else network_bert
-        model, x = build(torch, batch, dtype)
+        given = dict(word.split("=") for word in spec.partition(":")[2].split(",") if word)
+        if spec.startswith("crnn"):
+            model, x = network_crnn(torch, batch, dtype)
+        else:
+            model, x = network_bert(torch, batch, dtype, int(given.get("tokens", 384)))
         names, weights = zip(*model.named_parameters())
         return (lambda: model), list(weights), x, list(names)
     loss, p, b, x, names = network_of_graph(torch, folder, dtype)
