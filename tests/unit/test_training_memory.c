@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Memory of training: a step takes what was planned, as the operating system counts it, and
- * allocates nothing. */
+ * allocates nothing; recomputation takes a quarter of the activations. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/compile/compile.h"
 #include "engine/graph/op.h"
+#include "harness/campaign/phase_split.h"
 #include "harness/watch/resident.h"
 #include "tests/lib/unit.h"
 #include "workloads/training.h"
 
-struct subject {
+struct trained {
     struct graph *g;
     struct exe *exe;
 };
 
-static struct graph *step_of(const char *spec, int64_t batch)
+static struct graph *step_of(const char *spec, int64_t batch, bool recompute)
 {
-    const struct train_options options = {.micro_batches = 1};
+    const struct train_options options = {.recompute = recompute};
     const struct training *training;
     struct graph *g;
     struct error err;
@@ -28,18 +29,18 @@ static struct graph *step_of(const char *spec, int64_t batch)
     return g;
 }
 
-static struct subject compile(const char *spec, int64_t batch)
+static struct trained compile(const char *spec, int64_t batch, bool recompute)
 {
     struct exe_options options = {
         .threads = 2, .isa = isa_detect(), .no_tune = true, .providers = "native"};
-    struct subject s = {.g = step_of(spec, batch)};
+    struct trained s = {.g = step_of(spec, batch, recompute)};
     struct error err;
     if (exe_new(s.g, &options, &s.exe, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     return s;
 }
 
-static void release(struct subject *s)
+static void release(struct trained *s)
 {
     exe_free(s->exe);
     graph_free(s->g);
@@ -65,7 +66,7 @@ TEST(a_step_takes_what_was_planned)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         bool known = resident_reset();
         double before = resident_peak();
-        struct subject s = compile(cases[k].spec, cases[k].batch);
+        struct trained s = compile(cases[k].spec, cases[k].batch, false);
         exe_run(s.exe);
         double used = resident_peak() - before;
         struct exe_memory memory = exe_memory(s.exe);
@@ -85,7 +86,7 @@ TEST(a_step_allocates_nothing)
                                         "ncf:users=64,items=48", "din:items=60,history=8",
                                         "crnn:width=48,filters=8,units=32"};
     for (size_t k = 0; k < sizeof(specs) / sizeof(specs[0]); k++) {
-        struct subject s = compile(specs[k], 4);
+        struct trained s = compile(specs[k], 4, false);
         exe_run(s.exe);
         for (int n = 0; n < exe_step_count(s.exe); n++) /* a reference may allocate */
             if (strcmp(exe_step_at(s.exe, n).kernel->provider, "reference") == 0)
@@ -99,4 +100,27 @@ TEST(a_step_allocates_nothing)
         assert_int_equal(before.hblks, after.hblks);
         release(&s);
     }
+}
+
+/* Twelve layers of BERT, thinner than the published ones. */
+TEST(recomputation_keeps_a_quarter_for_a_third_more_work)
+{
+    struct phase_sums sums[2];
+    double arena[2], flops[2];
+    for (int k = 0; k < 2; k++) {
+        struct trained s = compile("bert_base:tokens=64,width=192,heads=3,vocabulary=512", 4, k);
+        phase_split(s.exe, NULL, &sums[k]);
+        arena[k] = (double)exe_memory(s.exe).arena_bytes;
+        flops[k] = 0;
+        for (int p = 0; p < PHASE_COUNT; p++)
+            flops[k] += sums[k].flops[p];
+        release(&s);
+    }
+    print_message(
+        "# kept %.1f and %.1f MB, arena %.1f and %.1f MB, gradients %.1f MB, %.2f x work\n",
+        sums[0].activation_bytes * 1e-6, sums[1].activation_bytes * 1e-6, arena[0] * 1e-6,
+        arena[1] * 1e-6, sums[1].gradient_bytes * 1e-6, flops[1] / flops[0]);
+    assert_true(sums[1].activation_bytes < sums[0].activation_bytes / 4);
+    assert_true(arena[1] < arena[0]);
+    assert_true(flops[1] < 1.35 * flops[0]);
 }
