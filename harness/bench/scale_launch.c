@@ -46,7 +46,6 @@ enum status scale_launch_backend(const char *name, const struct backend **out, s
 static bool read_host(char *line, FILE *to)
 {
     char *rest = NULL;
-    int ranks = 1;
     line[strcspn(line, "#\n")] = '\0';
     char *host = strtok_r(line, " \t", &rest), *more = strtok_r(NULL, " \t", &rest);
     char *colon = host ? strchr(host, ':') : NULL;
@@ -56,7 +55,7 @@ static bool read_host(char *line, FILE *to)
         *colon = '\0';
     const char *number = colon ? colon + 1 : more ? more : "slots=1";
     number += strncmp(number, "slots=", strlen("slots=")) == 0 ? strlen("slots=") : 0;
-    ranks = (int)strtol(number, &rest, 10);
+    int ranks = (int)strtol(number, &rest, 10);
     fprintf(to, "%s%s:%d", ftell(to) > 0 ? "," : "", host, ranks);
     return *host && ranks > 0 && !*rest;
 }
@@ -66,7 +65,8 @@ static enum status read_hosts(const char *path, char *list, size_t size, struct 
     char line[512];
     int number = 0;
     bool good = true;
-    FILE *file = fopen(path, "re"), *to = fmemopen(list, size, "w");
+    FILE *file = fopen(path, "re");
+    FILE *to = fmemopen(list, size, "w");
     while (file && to && good && fgets(line, sizeof(line), file)) {
         number++;
         good = read_host(line, to);

@@ -203,7 +203,8 @@ static bool backend_usable(const struct backend *backend, struct error *why)
     const struct backend *ready;
     struct launcher_command command;
     return backend_ready(backend, &ready, why) == STATUS_OK &&
-           (!backend->launcher || launcher_command_init(&command, backend, 1, NULL, why) == STATUS_OK);
+           (!backend->launcher ||
+            launcher_command_init(&command, backend, 1, NULL, why) == STATUS_OK);
 }
 
 static void check_backends(struct report *r)
