@@ -23,13 +23,25 @@ static void find_program(const char *folder, bool named, void *context)
         snprintf(smpi->program, sizeof(smpi->program), "%s", path);
 }
 
-static enum status make_folder(struct smpi *smpi, struct error *err)
+static enum status find_ranks(struct smpi *smpi, struct error *err)
 {
     plugin_folders_each(find_program, smpi);
     const char *left_out = plugin_left_out("simgrid");
     if (!smpi->program[0])
         return UNSUPPORTED(err, "nothing to simulate with: %s",
                            left_out ? left_out : "plugins/collective/simulated/ranks.so: make");
+    return STATUS_OK;
+}
+
+enum status smpi_ready(struct error *err)
+{
+    struct smpi smpi = {.ranks = 0};
+    return find_ranks(&smpi, err);
+}
+
+static enum status make_folder(struct smpi *smpi, struct error *err)
+{
+    TRY(find_ranks(smpi, err));
     const char *parent = getenv("TMPDIR");
     snprintf(smpi->folder, sizeof(smpi->folder), "%s/ridge-simulation-XXXXXX",
              parent && *parent ? parent : "/tmp");

@@ -17,6 +17,8 @@ struct smpi {
     char program[4096 + 64];
 };
 
+/* OK, or UNSUPPORTED with what is missing. */
+enum status smpi_ready(struct error *err);
 /* `platform`: the file. UNSUPPORTED where this build has no simulator. */
 enum status smpi_open(const char *platform, int ranks, struct smpi *smpi, struct error *err);
 /* What the ranks print, at most size - 1 bytes; their arguments end with NULL. They read `input`,

@@ -18,6 +18,7 @@
 #include "collective/launcher.h"
 #include "engine/graph/kernel.h"
 #include "engine/run/plugin.h"
+#include "harness/bench/smpi.h"
 #include "harness/cli/command.h"
 #include "harness/machine/accelerators.h"
 #include "harness/machine/environment.h"
@@ -213,6 +214,8 @@ static void check_backends(struct report *r)
     for (int k = 0; k < backend_count(); k++)
         if (!backend_usable(backend_at(k), &why))
             advise(&r->advice, "%s", why.message);
+    if (smpi_ready(&why) != STATUS_OK)
+        advise(&r->advice, "no --simulate: %s", why.message);
 }
 
 /* Whether a file of that path could be made: the nearest folder that exists may be written to. */
