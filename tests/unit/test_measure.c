@@ -97,7 +97,7 @@ static void run(void *context)
     s->cpu_ns += 2 * s->busy * ns;
     if (s->sleeps_every && s->runs % s->sleeps_every == 0)
         s->asleep_ns += 1000000000;
-    if (!s->pause_ns || s->runs != s->pause_run)
+    if (!(s->pause_ns > 0) || s->runs != s->pause_run)
         return;
     s->now += (uint64_t)s->pause_ns;
     s->cpu_ns += s->pause_cpu_ns;

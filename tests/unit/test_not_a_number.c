@@ -129,7 +129,7 @@ static struct graph *network(bool with_nan)
 static struct verification verified(bool with_nan, const char *kernel)
 {
     struct error err = {0};
-    struct verification v;
+    struct verification v = {0};
     struct exe *exe;
     struct graph *g = network(with_nan);
     struct exe_options options = {.threads = 1,
