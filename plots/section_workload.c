@@ -291,10 +291,11 @@ static enum status put_history(struct page *page, int64_t result, struct error *
     page_raw(page, "<h4>History</h4>\n");
     TRY(page_figure(page, "history", result, err));
     if (good < RUNS_TO_JUDGE)
-        page_raw(page,
-                 "<p class=\"note\">%lld valid run%s: under %d no change of level can be distinguished "
-                 "from noise.</p>\n",
-                 (long long)good, good == 1 ? "" : "s", RUNS_TO_JUDGE);
+        page_raw(
+            page,
+            "<p class=\"note\">%lld valid run%s: under %d no change of level can be distinguished "
+            "from noise.</p>\n",
+            (long long)good, good == 1 ? "" : "s", RUNS_TO_JUDGE);
     return shares > 1 ? page_figure(page, "history_roof", result, err) : STATUS_OK;
 }
 

@@ -225,7 +225,8 @@ static void print_text(const struct history *h, int64_t last)
         print_run(h, row, low, high);
     }
     if (h->good < RUNS_TO_JUDGE)
-        printf("\nUnder %d good runs no change of level can be distinguished from noise.\n", RUNS_TO_JUDGE);
+        printf("\nUnder %d good runs no change of level can be distinguished from noise.\n",
+               RUNS_TO_JUDGE);
 }
 
 /* ---- JSON ---- */

@@ -148,8 +148,8 @@ static void ask(const struct survey *survey, const struct kernel_query *q, struc
     }
 }
 
-/* How many variants are configurations of the engine that most of them are of, distinguished by knobs
- * in their texts. */
+/* How many variants are configurations of the engine that most of them are of, distinguished by
+ * knobs in their texts. */
 static int alike(const struct kernel *kernel, const struct kernel_query *q)
 {
     static char texts[ENGINES_MAX][ENGINE_TEXT];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MNIST and its variants (Fashion-MNIST, KMNIST): idx files, which say in big-endian numbers what they
- * are: 0x08 for bytes and the number of dimensions, then the dimensions. Grey images fill every
- * channel of the network. They are shifted by up to two pixels and not mirrored: digits have a
- * side. */
+ * MNIST and its variants (Fashion-MNIST, KMNIST): idx files, which say in big-endian numbers what
+ * they are: 0x08 for bytes and the number of dimensions, then the dimensions. Grey images fill
+ * every channel of the network. They are shifted by up to two pixels and not mirrored: digits have
+ * a side. */
 #include <string.h>
 
 #include "workloads/data/pictures.h"

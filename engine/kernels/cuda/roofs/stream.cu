@@ -97,7 +97,8 @@ static enum status prepare(const struct device_roof *roof, const struct device *
     int64_t count = bytes / (int64_t)sizeof(uint4) / step * step;
     size_t needed = (size_t)count * sizeof(uint4) * (copies ? 2 : 1);
     if (count == 0)
-        return REFUSE(why, "the second cache, %zu KiB, is too small to be distinguished from the first",
+        return REFUSE(why,
+                      "the second cache, %zu KiB, is too small to be distinguished from the first",
                       p->cache_bytes >> 10);
     if (needed > p->free_bytes / 2)
         return REFUSE(why,
