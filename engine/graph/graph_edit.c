@@ -106,12 +106,16 @@ struct graph *graph_copy(const struct graph *from)
     return NULL;
 }
 
+enum { PRIVATE_DEPTH = 4 }; /* how far back is_ready looks */
+
 /* Depth-first order over producers: keeps the order of nodes that are in order already. */
 struct visit {
     struct graph *g;
     unsigned char *state; /* per node: 0 new, 1 open, 2 placed */
     int *stack, *order;
     int placed;
+    int *readers;  /* per value: how many inputs of needed nodes it is */
+    bool *carried; /* per value: something else than updates and nodes between ranks reads it */
 };
 
 static int first_missing_producer(const struct visit *v, const struct node *node)
@@ -144,26 +148,70 @@ static void place(struct visit *v, int root)
     }
 }
 
-/* Nodes between ranks wait for others: they begin as early as they can. */
-static void place_between_ranks(struct visit *v, const int *waiting, int count)
+static void find_readers(struct visit *v, const unsigned char *needed)
 {
-    for (int k = 0; k < count; k++)
-        if (v->state[waiting[k]] == 0 &&
-            first_missing_producer(v, &v->g->nodes[waiting[k]]) == NONE)
+    for (int n = 0; n < v->g->node_count; n++) {
+        const struct node *node = &v->g->nodes[n];
+        bool carries = node->phase != PHASE_UPDATE && node->phase != PHASE_COMMUNICATION;
+        for (int k = 0; k < node->input_count && needed[n]; k++) {
+            int value = node->inputs[k];
+            if (value == NONE)
+                continue;
+            v->readers[value]++;
+            v->carried[value] = v->carried[value] || carries;
+        }
+    }
+}
+
+/* The gradient of a weight: only updates and nodes between ranks read it. */
+static bool is_last_gradient(const struct visit *v, const struct node *node)
+{
+    bool last = node->phase == PHASE_BACKWARD;
+    for (int k = 0; k < node->output_count && last; k++)
+        last = node->outputs[k] == NONE || !v->carried[node->outputs[k]];
+    return last;
+}
+
+/* True where nothing is missing but what is computed for this node alone; exchanges keep their
+ * order, which is that of all ranks. */
+static bool is_ready(const struct visit *v, const struct node *node, int depth)
+{
+    for (int k = 0; k < node->input_count; k++) {
+        int producer = node->inputs[k] == NONE ? NONE : v->g->values[node->inputs[k]].producer;
+        if (producer == NONE || v->state[producer] == 2)
+            continue;
+        const struct node *from = &v->g->nodes[producer];
+        if (depth == 0 || v->readers[node->inputs[k]] > 1 || from->phase != PHASE_BACKWARD ||
+            from->op->between_ranks || !is_ready(v, from, depth - 1))
+            return false;
+    }
+    return true;
+}
+
+/* Nodes between ranks wait for others; and the gradient of a weight is read so late that what it is
+ * computed from would be kept for long, where a pass replaced its nodes by new ones at the end.
+ * Both begin as early as they can. */
+static void place_waiting(struct visit *v, const int *waiting, int count)
+{
+    for (int k = 0; k < count; k++) {
+        const struct node *node = &v->g->nodes[waiting[k]];
+        int depth = node->op->between_ranks ? 0 : PRIVATE_DEPTH;
+        if (v->state[waiting[k]] == 0 && is_ready(v, node, depth))
             place(v, waiting[k]);
+    }
 }
 
 static void place_all(struct visit *v, const unsigned char *needed, int *waiting)
 {
     int count = 0;
     for (int n = 0; n < v->g->node_count; n++)
-        if (needed[n] && v->g->nodes[n].op->between_ranks)
+        if (needed[n] && (v->g->nodes[n].op->between_ranks || is_last_gradient(v, &v->g->nodes[n])))
             waiting[count++] = n;
     for (int n = 0; n < v->g->node_count; n++) {
         if (!needed[n])
             continue;
         place(v, n);
-        place_between_ranks(v, waiting, count);
+        place_waiting(v, waiting, count);
     }
 }
 
@@ -218,17 +266,20 @@ void graph_compact(struct graph *g)
     struct visit v = {.g = g,
                       .state = calloc(count, 1),
                       .stack = calloc(count, sizeof(int)),
-                      .order = calloc(count, sizeof(int))};
+                      .order = calloc(count, sizeof(int)),
+                      .readers = calloc((size_t)g->value_count + 1, sizeof(int)),
+                      .carried = calloc((size_t)g->value_count + 1, sizeof(bool))};
     unsigned char *needed = calloc(count, 1);
     struct node *scratch = calloc(count, sizeof(*scratch));
     int *waiting = calloc(count, sizeof(*waiting));
-    if (v.state && v.stack && v.order && needed && scratch && waiting) {
+    if (v.state && v.stack && v.order && v.readers && v.carried && needed && scratch && waiting) {
         for (int k = 0; k < g->value_count; k++) {
             int producer = g->values[k].producer;
             if (producer != NONE && g->nodes[producer].dead)
                 g->values[k].producer = NONE;
         }
         mark_needed(g, needed);
+        find_readers(&v, needed);
         place_all(&v, needed, waiting);
         apply_order(g, &v, scratch);
     } else {
@@ -238,6 +289,8 @@ void graph_compact(struct graph *g)
     free(waiting);
     free(scratch);
     free(needed);
+    free(v.carried);
+    free(v.readers);
     free(v.order);
     free(v.stack);
     free(v.state);

@@ -63,6 +63,29 @@ TEST(compact_sorts_and_drops)
     graph_free(g);
 }
 
+/* A pass leaves new nodes at the end. There the gradient of a weight would keep what it reads to
+ * the end of the backward pass, and an exchange between ranks would begin only then. */
+TEST(the_gradient_of_a_weight_is_computed_when_it_can_be)
+{
+    enum { LENGTH = 8 };
+    struct graph *g = graph_new("order");
+    int x = graph_input(g, "x", DTYPE_F32, shape_of(2), noise()), passed_on[LENGTH];
+    g->phase = PHASE_BACKWARD;
+    for (int k = 0; k < LENGTH; k++)
+        passed_on[k] = graph_node(g, "Neg", NULL, INPUTS(k ? passed_on[k - 1] : x), NO_ATTRS);
+    int turned = graph_node(g, "Relu", "turned", INPUTS(passed_on[1]), NO_ATTRS);
+    int weight = graph_node(g, "Neg", "weight", INPUTS(turned), NO_ATTRS);
+    g->phase = PHASE_UPDATE;
+    graph_output(g,
+                 graph_node(g, "Add", "update", INPUTS(weight, passed_on[LENGTH - 1]), NO_ATTRS));
+    graph_compact(g);
+    assert_int_equal(g->node_count, LENGTH + 3);
+    assert_string_equal(g->nodes[2].name, "turned");
+    assert_string_equal(g->nodes[3].name, "weight");
+    assert_string_equal(g->nodes[LENGTH + 2].name, "update");
+    graph_free(g);
+}
+
 TEST(copies_are_independent)
 {
     struct graph *g = graph_new("original");

@@ -108,7 +108,7 @@ TEST(recomputation_keeps_a_quarter_for_a_third_more_work)
     struct phase_sums sums[2];
     double arena[2], flops[2];
     for (int k = 0; k < 2; k++) {
-        struct trained s = compile("bert_base:tokens=64,width=192,heads=3,vocabulary=512", 4, k);
+        struct trained s = compile("bert_base:tokens=64,width=192,heads=3,vocabulary=512", 16, k);
         phase_split(s.exe, NULL, &sums[k]);
         arena[k] = (double)exe_memory(s.exe).arena_bytes;
         flops[k] = 0;
@@ -121,6 +121,6 @@ TEST(recomputation_keeps_a_quarter_for_a_third_more_work)
         sums[0].activation_bytes * 1e-6, sums[1].activation_bytes * 1e-6, arena[0] * 1e-6,
         arena[1] * 1e-6, sums[1].gradient_bytes * 1e-6, flops[1] / flops[0]);
     assert_true(sums[1].activation_bytes < sums[0].activation_bytes / 4);
-    assert_true(arena[1] < arena[0]);
+    assert_true(arena[1] < arena[0] / 2); /* gradients of weights are computed when they can be */
     assert_true(flops[1] < 1.35 * flops[0]);
 }
