@@ -119,7 +119,8 @@ static enum status open_step(struct trainer *t, struct error *err)
         t->has_data = true; /* to be closed in any case */
         TRY(data_open(&t->place, t->graph, &t->data, err));
     }
-    struct train_options options = {.ranks = ranks_of(t),
+    struct train_options options = {.recompute = job->recompute,
+                                    .ranks = ranks_of(t),
                                     .rank = rank_of(t),
                                     .sync_norms = job->sync_norms,
                                     .unit_bytes = job->unit_bytes,
@@ -513,6 +514,7 @@ enum status trainer_run(struct trainer *t, train_watch *watch, void *context,
                                     .epoch_samples = epoch_samples(t)};
     result->first = result->steps = first_step(t);
     enum status status = run_steps(t, watch, context, result, err);
+    result->arena_bytes = exe_memory(t->exe).arena_bytes; /* of the latest size */
     if (t->reader)
         result->read_bytes = t->read_before + reader_bytes(t->reader);
     TRY(status);

@@ -39,6 +39,7 @@ struct train_job {
     const char *save;                     /* checkpoint to write; NULL: none */
     int64_t save_every;                   /* steps; 0: at the end only */
     const char *resume; /* checkpoint to go on from; NULL: none. Its seed replaces this one */
+    bool recompute;     /* activations are computed again in the backward pass instead of kept */
     bool sync_norms;    /* with model.comm: statistics of batch normalisations are those of all */
     int64_t unit_bytes; /* with model.comm: of gradients that travel together; 0: as usual */
     enum table_strategy tables; /* with model.comm: of embedding tables */
@@ -67,6 +68,7 @@ struct train_result {
     int64_t batch;         /* of all ranks */
     int64_t epoch_samples; /* of a data set; 0: samples are made up */
     int64_t read_bytes;    /* of files; of samples that are made up: of what was made */
+    size_t arena_bytes;    /* for activations, gradients and scratch, as planned */
     bool reached;          /* what the job's .until asks for */
 };
 
