@@ -54,6 +54,7 @@ struct link {
     struct group *group;
     int rank, ranks;
     struct link_state *state;
+    int64_t segment_bytes; /* by open, in place of the backend's; 0: that */
 };
 
 /* How ranks begin that are started by a library's launcher, such as mpirun. Lists end with NULL. */

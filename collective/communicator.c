@@ -59,8 +59,10 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
     int rank = self->link.rank, ranks = self->link.ranks;
     int64_t bytes = call_bytes(call, ranks);
     struct schedule_options options = schedule_options_for(ranks);
-    if (self->link.backend->segment_bytes)
-        options.segment_bytes = self->link.backend->segment_bytes * ranks;
+    int64_t segment_bytes =
+        self->link.segment_bytes ? self->link.segment_bytes : self->link.backend->segment_bytes;
+    if (segment_bytes)
+        options.segment_bytes = segment_bytes * ranks;
     if (self->options.schedule.lanes)
         options.lanes = self->options.schedule.lanes;
     if (self->options.schedule.segment_bytes)

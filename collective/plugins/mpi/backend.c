@@ -10,7 +10,12 @@
 #include "collective/plugin.h"
 #include "collective/plugins/mpi/mpi_backend.h"
 
-enum { LINGER_NS = 500 * 1000 * 1000 };
+enum {
+    LINGER_NS = 500 * 1000 * 1000,
+    /* Between hosts, what the libraries send at once; of more they ask first, and the line rests.
+     */
+    NETWORK_SEGMENT = 64 * 1024,
+};
 
 enum status mpi_check(int code, const char *what, struct error *err)
 {
@@ -39,6 +44,22 @@ static enum status begin_mpi(struct error *err)
                      "MPI_Comm_set_errhandler", err);
 }
 
+/* A simulated network has no hosts that MPI could know of. */
+static enum status find_hosts(struct group *group, struct error *err)
+{
+    MPI_Comm here;
+    int ranks = 0;
+    group->one_host = true;
+    if (mpi_waits_inside)
+        return STATUS_OK;
+    TRY(mpi_check(
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here),
+        "MPI_Comm_split_type", err));
+    TRY(mpi_check(MPI_Comm_size(here, &ranks), "MPI_Comm_size", err));
+    group->one_host = ranks == group->ranks;
+    return mpi_check(MPI_Comm_free(&here), "MPI_Comm_free", err);
+}
+
 static enum status fill_group(int ranks, struct group *group, struct error *err)
 {
     TRY(begin_mpi(err));
@@ -52,6 +73,7 @@ static enum status fill_group(int ranks, struct group *group, struct error *err)
     TRY(mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &group->messages), "MPI_Comm_dup", err));
     TRY(mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &group->control), "MPI_Comm_dup", err));
     TRY(mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &group->own), "MPI_Comm_dup", err));
+    TRY(find_hosts(group, err));
     group->announced = calloc((size_t)ranks, sizeof(*group->announced));
     group->heard_ns = calloc((size_t)ranks, sizeof(*group->heard_ns));
     if (!group->announced || !group->heard_ns)
@@ -137,6 +159,8 @@ static enum status mpi_open(struct link *link, struct error *err)
     link->rank = link->group->rank;
     link->ranks = link->group->ranks;
     link->state = state;
+    if (!link->group->one_host)
+        link->segment_bytes = NETWORK_SEGMENT;
     return STATUS_OK;
 }
 

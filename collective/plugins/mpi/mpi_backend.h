@@ -26,6 +26,7 @@ struct group {
     int rank, ranks;
     struct group_options options;
     MPI_Comm messages, control, own;
+    bool one_host;            /* where all ranks are */
     char failure[TEXT_BYTES]; /* "" while all is well */
     MPI_Request *announced;   /* owned: one for each rank */
     uint64_t *heard_ns;       /* owned: when each rank last said that it is alive */
