@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/system/clock.h"
 #include "engine/kernels/cuda/lib/api.h"
@@ -40,6 +41,7 @@ enum { COMMANDS_MAX = 4096 };
 struct command {
     enum { DO_LAUNCH, DO_COPY, DO_SET, DO_RECORD } what;
     const struct host_kernel *kernel;
+    api_work *work; /* not NULL: that instead, on `to` */
     struct host_index grid, block;
     void *argument; /* owned */
     size_t bytes;   /* of shared memory, or of the copy */
@@ -56,7 +58,9 @@ struct graph {
 
 struct stream {
     struct graph *capture; /* NULL: work is done at once */
-    bool spoiled;          /* the capture, by a call that waits */
+    struct command *queue; /* owned: work that is not done yet, and what waits for it */
+    int queued, room;
+    bool spoiled; /* the capture, by a call that waits */
 };
 
 static struct {
@@ -237,6 +241,40 @@ static bool is_capturing(const struct stream *stream)
     return stream && stream->capture;
 }
 
+/* False: work of others, which has to be tried again. */
+static bool try_command(const struct command *c)
+{
+    if (c->work)
+        return c->work(c->to);
+    run_command(c);
+    return true;
+}
+
+/* Whether all is done. */
+static bool pump(struct stream *s)
+{
+    int done = 0;
+    if (!s)
+        return true;
+    while (done < s->queued && try_command(&s->queue[done]))
+        free(s->queue[done++].argument);
+    s->queued -= done;
+    if (done)
+        memmove(s->queue, s->queue + done, (size_t)s->queued * sizeof(*s->queue));
+    return s->queued == 0;
+}
+
+static int append(const struct command *c, struct stream *s)
+{
+    if (s->queued == s->room) {
+        s->room = 2 * s->room + 16;
+        s->queue = realloc(s->queue, (size_t)s->room * sizeof(*s->queue));
+    }
+    s->queue[s->queued++] = *c;
+    pump(s);
+    return CUDA_DONE;
+}
+
 /* Takes the argument. */
 static int submit(const struct command *c, struct stream *stream)
 {
@@ -248,11 +286,43 @@ static int submit(const struct command *c, struct stream *stream)
         stream->capture->commands[stream->capture->count++] = *c;
         return CUDA_DONE;
     }
+    if (stream && (stream->queued || c->work))
+        return append(c, stream);
     run_command(c);
     if (c->what == DO_LAUNCH)
         script_launched();
     free(c->argument);
     return CUDA_DONE;
+}
+
+int api_load(void *to, const void *from, size_t bytes)
+{
+    if (!memory_is_device(from, bytes))
+        return 0;
+    memory_open();
+    memcpy(to, from, bytes);
+    memory_close();
+    return 1;
+}
+
+int api_store(void *to, const void *from, size_t bytes)
+{
+    if (!memory_is_device(to, bytes))
+        return 0;
+    memory_open();
+    memcpy(to, from, bytes);
+    watch_written(to, bytes);
+    memory_close();
+    return 1;
+}
+
+int api_enqueue(void *stream, api_work *work, void *context)
+{
+    const struct command command = {.what = DO_SET, .work = work, .to = context};
+    bool captured = is_capturing(stream);
+    if (!stream || submit(&command, stream) != CUDA_DONE)
+        return API_REFUSED;
+    return captured ? API_CAPTURED : API_QUEUED;
 }
 
 static int stream_create(void **stream)
@@ -265,6 +335,10 @@ static int stream_create(void **stream)
 
 static int stream_destroy(void *stream)
 {
+    struct stream *s = stream;
+    for (int k = 0; k < s->queued; k++)
+        free(s->queue[k].argument);
+    free(s->queue);
     h.live--;
     free(stream);
     SCRIPT_LATE("stream_destroy");
@@ -277,6 +351,8 @@ static int stream_synchronize(void *stream)
         ((struct stream *)stream)->spoiled = true;
         return STREAM_CAPTURING;
     }
+    while (!pump(stream))
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     script_wait("stream_synchronize");
     return CUDA_DONE;
 }
@@ -286,7 +362,7 @@ static int stream_query(void *stream)
     SCRIPT("stream_query");
     if (is_capturing(stream))
         return STREAM_CAPTURING;
-    return script_busy_until() ? CUDA_NOT_READY : CUDA_DONE;
+    return !pump(stream) || script_busy_until() ? CUDA_NOT_READY : CUDA_DONE;
 }
 
 static int copy(void *to, const void *from, size_t bytes, enum cuda_copy direction, void *stream)
@@ -409,6 +485,28 @@ static int capture_end(void *stream, void **graph)
     return error;
 }
 
+/* Behind what the stream waits for; what is launched owns its argument. */
+static int launch_queued(const struct graph *g, struct stream *stream)
+{
+    for (int k = 0; k < g->count; k++) {
+        struct command c = g->commands[k];
+        if (c.what == DO_LAUNCH) {
+            c.argument = malloc(c.kernel->argument_bytes);
+            memcpy(c.argument, g->commands[k].argument, c.kernel->argument_bytes);
+        }
+        submit(&c, stream);
+    }
+    return CUDA_DONE;
+}
+
+static bool has_work(const struct graph *g)
+{
+    for (int k = 0; k < g->count; k++)
+        if (g->commands[k].work)
+            return true;
+    return false;
+}
+
 static int graph_instantiate(void **exec, void *graph)
 {
     SCRIPT("graph_instantiate");
@@ -431,9 +529,10 @@ static int graph_instantiate(void **exec, void *graph)
 
 static int graph_launch(void *exec, void *stream)
 {
-    (void)stream;
     SCRIPT("graph_launch");
     const struct graph *g = exec;
+    if (!pump(stream) || has_work(g))
+        return launch_queued(g, stream);
     uint64_t begin = played_begin();
     for (int k = 0; k < g->count; k++)
         run_command(&g->commands[k]);

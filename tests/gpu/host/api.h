@@ -4,6 +4,8 @@
 #ifndef TESTS_GPU_HOST_API_H
 #define TESTS_GPU_HOST_API_H
 
+#include <stddef.h>
+
 #define API_EXPORT __attribute__((visibility("default")))
 
 /* The at-th use (from 1, counted from now) of a call by its name in lib/api.h gives `error`.
@@ -26,5 +28,18 @@ API_EXPORT void api_clock(double command_ns);
 API_EXPORT void api_dry(int dry);
 /* What roofs' kernels counted, since the plug-in was opened. */
 API_EXPORT double api_counted(void);
+
+/* Work of another library in a stream: called again and again until it says that it is done; what
+ * comes behind it waits. In a capture: anew in each replay. */
+typedef int api_work(void *context);
+enum { API_REFUSED, API_QUEUED, API_CAPTURED };
+typedef int api_enqueue_entry(void *stream, api_work *work, void *context);
+API_EXPORT api_enqueue_entry api_enqueue;
+/* For such work: from and to memory of the device; 0: it is none. */
+typedef int api_move_entry(void *to, const void *from, size_t bytes);
+API_EXPORT api_move_entry api_load, api_store;
+/* The device of which calls speak now. */
+typedef int api_device_entry(void);
+API_EXPORT api_device_entry api_device;
 
 #endif

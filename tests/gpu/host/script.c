@@ -126,6 +126,11 @@ void script_device(int index)
     s.device = index;
 }
 
+int api_device(void)
+{
+    return s.device;
+}
+
 /* ---- work that takes long ---- */
 
 void script_launched(void)
