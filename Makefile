@@ -20,6 +20,7 @@ WITH_CUDNN    ?= auto
 WITH_CUPTI    ?= auto
 WITH_OPENMPI  ?= auto
 WITH_MPICH    ?= auto
+WITH_NCCL     ?= auto
 WITH_SIMGRID  ?= auto
 # The CUDA toolkit, and the chips to compile kernels for (80: A100, 90: H100/H200, 100: B200); the
 # last one also as PTX, for later chips. CUDA_ARCHS=90 compiles three times faster.
@@ -70,7 +71,7 @@ all:
 FORCE:
 
 # ---- 2. features: a plug-in per optional library ----
-FEATURES := ONEDNN OPENBLAS PAPI JPEG CUDA CUBLASLT CUDNN CUPTI OPENMPI MPICH SIMGRID
+FEATURES := ONEDNN OPENBLAS PAPI JPEG CUDA CUBLASLT CUDNN CUPTI OPENMPI MPICH NCCL SIMGRID
 PLUGIN_ONEDNN    := onednn
 HEADER_ONEDNN    := oneapi/dnnl/dnnl.h
 CALL_ONEDNN      := dnnl_version()->major
@@ -148,6 +149,15 @@ HEADER_MPICH      := mpi.h
 CALL_MPICH        := sizeof(MPICH_VERSION) * MPI_Wtime()
 LIBS_MPICH        := $(call pkg_flags,mpich)
 PACKAGE_MPICH     := libmpich-dev mpich
+
+# Only its headers are used: the plug-in opens the library.
+PLUGIN_NCCL      := nccl
+HEADER_NCCL      := nccl.h
+CALL_NCCL        := sizeof(char[NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 1) ? 1 : -1])
+LIBS_NCCL         = $(CUDA_CFLAGS)
+CFLAGS_nccl       = $(CUDA_CFLAGS) -DNCCL_FOLDER='"$(CUDA_HOME)"'
+CFLAGS_nccl_fake  = $(CUDA_CFLAGS)
+PACKAGE_NCCL     := libnccl-dev (2.18 or newer, in the repository of NVIDIA; or pip install nvidia-nccl-cu13 beside the toolkit)
 
 # Its own MPI, for simulated ranks. What includes it gets simulated clocks.
 PLUGIN_SIMGRID    := simgrid
@@ -231,7 +241,7 @@ OBJ        := $(filter-out $(MAIN_OBJ),$(SRC:%.c=$(B)/%.o)) \
 PLUGIN_SO  := $(foreach f,$(PRESENT),$(if $(wildcard engine/kernels/$(PLUGIN_$f)/*.c*),\
                 $(B)/plugins/$(PLUGIN_$f).so)) \
                 $(foreach f,PAPI CUPTI,$(if $(HAVE_$f),$(B)/plugins/profilers/$(PLUGIN_$f).so)) \
-                $(foreach f,OPENMPI MPICH,$(if $(HAVE_$f),$(B)/plugins/collective/$(PLUGIN_$f).so)) \
+                $(foreach f,OPENMPI MPICH NCCL,$(if $(HAVE_$f),$(B)/plugins/collective/$(PLUGIN_$f).so)) \
                 $(if $(HAVE_JPEG),$(B)/plugins/data/jpeg.so) \
                 $(if $(HAVE_SIMGRID),$(B)/plugins/collective/simulated/ranks.so)
 # Tests of a plug-in's own parts, linked with its objects.
@@ -252,7 +262,7 @@ SAMPLE_SO  := $(patsubst %.c,$(B)/%.so,$(wildcard tests/plugin_sample/*.c tests/
 CUDA_KERNELS := $(sort $(wildcard engine/kernels/cuda/*.cu engine/kernels/cuda/roofs/*.cu))
 # The CUDA plug-in over the host (tests/gpu/host/): no sanitizer bears its way of switching stacks.
 HOST_CUDA_SO := $(if $(filter asan tsan fuzz,$(CONFIG)),,$(B)/tests/gpu/host/plugins/cuda.so)
-FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so)
+FAKE_SO    := $(if $(HAVE_CUPTI),$(B)/tests/cupti_fake/fake.so) $(if $(HAVE_NCCL),$(B)/tests/nccl_fake/libnccl.so.2)
 WATCH_CASES := $(if $(HOST_CUDA_SO),$(B)/tests/gpu/watch_cases)
 # The cuBLASLt plug-in over a library that multiplies on the host.
 VENDOR_SO  := $(if $(HAVE_CUBLASLT),$(B)/tests/gpu/vendor/plugins/cublaslt.so)
@@ -375,9 +385,13 @@ $(B)/plugins/collective/$(1).so: $$(patsubst %.c,$(B)/mpi/$(1)/%.o,$$(filter-out
 	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,--as-needed -o $$@ $$^ $(3) -lm
 endef
 $(foreach f,OPENMPI MPICH,$(eval $(call mpi_rule,$(PLUGIN_$f),$(filter -I% -D% -isystem%,$(LIBS_$f)),$(LIBS_$f))))
+$(B)/plugins/collective/nccl.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard collective/plugins/nccl/*.c) base/system/clock.c) \
+    $(B)/libplugin.a
+	@mkdir -p $(@D); echo "LINK $@"
+	@$(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^ -ldl
 # Simulated ranks: everything of collective/ against SimGrid's MPI, a program that smpirun loads once for each.
 SMPI_HELPERS = $(firstword $(wildcard /usr/include/smpi/smpi_helpers.h /usr/local/include/smpi/smpi_helpers.h))
-SMPI_SRC := $(wildcard collective/*.c collective/algorithms/*.c collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
+SMPI_SRC := $(filter-out collective/group.c,$(wildcard collective/*.c)) $(wildcard collective/algorithms/*.c collective/backends/*.c collective/simulate/*.c) $(filter-out %/wait_outside.c %/plugin.c,$(wildcard collective/plugins/mpi/*.c)) \
     $(addprefix base/,arena.c error.c clean.c memory.c numbers/random.c numbers/stats.c numbers/distribution.c system/clock.c \
       system/file.c system/hash.c system/library.c system/plugin_files.c system/plugin_open.c) engine/graph/tensor.c
 $(B)/simulated/%.o: %.c $(B)/gen/flags | $(GEN)
@@ -395,6 +409,9 @@ $(SAMPLE_SO): $(B)/%.so: $(B)/pic/%.o
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
 $(B)/tests/cupti_fake/fake.so: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/cupti_fake/*.c))
 	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs -o $@ $^
+$(B)/tests/nccl_fake/libnccl.so.2: $(patsubst %.c,$(B)/pic/%.o,$(wildcard tests/nccl_fake/*.c) collective/combine.c collective/half_x86.c) \
+    $(B)/libplugin.a
+	@mkdir -p $(@D); $(CC) $(LDFLAGS_ALL) -shared -Wl,-z,defs,-soname,libnccl.so.2 -o $@ $^ -ldl -pthread -lm
 $(B)/pic/%.o: %.c $(B)/gen/flags | $(GEN)
 	@mkdir -p $(@D); echo "CC   $< (plug-in)"
 	@$(COMPILE) -fPIC -fvisibility=hidden $(foreach w,$(subst /, ,$*),$(CFLAGS_$w)) -c -o $@ $<

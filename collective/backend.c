@@ -65,6 +65,14 @@ enum status backend_ready(const struct backend *backend, const struct backend **
     return STATUS_OK;
 }
 
+void backend_version(const struct backend *backend, char *text, size_t size)
+{
+    const struct backend *ready;
+    text[0] = '\0';
+    if (backend_ready(backend, &ready, NULL) == STATUS_OK && ready->version)
+        ready->version(text, size);
+}
+
 static bool number_among(const char *const *variables, int *out)
 {
     for (int k = 0; variables[k]; k++) {
@@ -83,4 +91,12 @@ bool backend_launched(const struct backend *backend, int *rank, int *ranks)
     const struct launcher *launcher = backend->launcher;
     return launcher && number_among(launcher->rank_variables, rank) &&
            number_among(launcher->ranks_variables, ranks) && *rank >= 0 && *rank < *ranks;
+}
+
+const struct backend *backend_starter(int *rank, int *ranks)
+{
+    for (int k = 0; k < backend_count(); k++)
+        if (backend_launched(backend_at(k), rank, ranks))
+            return backend_at(k);
+    return NULL;
 }

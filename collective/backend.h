@@ -41,9 +41,17 @@ struct awaited {
     uint32_t call;
 };
 
+struct backend;
+struct device;
+
 struct group_options {
     uint64_t deadline_ns; /* without any progress, for each wait */
     uint64_t seed;        /* loop: the order of events */
+    /* Filled in by group_make, for a backend of a device: the backend, ready, by which its ranks
+     * find each other and hear of failures, and how a rank opens its device. */
+    const struct backend *control;
+    enum status (*device_open)(const char *name, struct device *device, struct error *err);
+    void (*device_close)(struct device *device);
 };
 
 struct group; /* each backend defines its own */
@@ -75,6 +83,11 @@ struct own_operations {
     void (*release)(struct own_plan *plan); /* NULL is fine */
     enum status (*start)(struct own_plan *plan, const void *from, void *to, struct error *err);
     enum status (*test)(struct own_plan *plan, bool *done, struct error *err);
+    /* For memory of the device of the backend; NULL where it has none. Puts the operation into the
+     * queue of a stream of that device, as the launch of a kernel would: a capture records it, and
+     * such a plan is neither started nor tested. */
+    enum status (*enqueue)(struct own_plan *plan, const void *from, void *to, void *stream,
+                           struct error *err);
 };
 
 struct plugin_wanted;
@@ -86,9 +99,14 @@ struct backend {
     bool for_measures; /* its times mean something */
     int64_t
         segment_bytes; /* of each rank, in a schedule that goes on in segments; 0: the default */
-    const struct launcher *launcher;    /* NULL: ranks are made by this program */
+    const struct launcher *launcher; /* NULL: ranks are made by this program */
+    /* Each rank takes one device of this kind; NULL: none. Such a backend has whole operations
+     * alone, no messages; under a launcher of another backend its ranks are those that were
+     * started. */
+    const char *device;
     const struct plugin_wanted *plugin; /* NULL: all is here; else backend_ready gets the rest */
     const struct own_operations *own;   /* NULL: none */
+    void (*version)(char *text, size_t size); /* of its library; NULL: not known */
     /* With a launcher: by each rank, which stops here where the launcher started another number. */
     enum status (*group_new)(int ranks, const struct group_options *options, struct group **out,
                              struct error *err);
@@ -108,7 +126,8 @@ struct backend {
     enum status (*receive)(struct link *link, struct message *message, size_t limit,
                            struct error *err);
     /* Called when nothing moves, `idle` times since something did, from 0 on. Returns early and
-     * often; the caller tries again. FAILED past the deadline, or when another rank has failed. */
+     * often; the caller tries again. FAILED past the deadline, or when another rank has failed. It
+     * does not sleep where `awaited` names nobody: what a library completes wakes nobody. */
     enum status (*wait)(struct link *link, unsigned idle, const struct awaited *awaited,
                         struct error *err);
 };
@@ -122,8 +141,15 @@ const struct backend *backend_find(const char *name);
  * and what to do, where it cannot be used here. */
 enum status backend_ready(const struct backend *backend, const struct backend **out,
                           struct error *err);
+/* The version of the library behind a backend, or "". */
+void backend_version(const struct backend *backend, char *text, size_t size);
 /* Whether this process is one of several that the backend's launcher started, and which one. */
 bool backend_launched(const struct backend *backend, int *rank, int *ranks);
+/* The backend whose launcher has started this process as one of several; NULL: none has. */
+const struct backend *backend_starter(int *rank, int *ranks);
+/* group_new of a backend that is ready, with all that it needs in its options. */
+enum status group_make(const struct backend *backend, int ranks,
+                       const struct group_options *options, struct group **out, struct error *err);
 
 enum status link_open(const struct backend *backend, struct group *group, int rank,
                       struct link *out, struct error *err);

@@ -73,10 +73,14 @@ static enum status fill_plan(struct communicator *self, const struct comm_call *
     if (self->preferred && self->preferred->operations & OPERATION_BIT(call->operation))
         plan->algorithm = self->preferred;
     if (!plan->algorithm)
-        plan->algorithm = algorithm_choose(call, ranks, bytes);
+        plan->algorithm = self->link.backend->send ? algorithm_choose(call, ranks, bytes)
+                                                   : algorithm_find("library");
     plan->operation = call->operation;
     if (plan->algorithm->own)
         return fill_own(self, call, plan, err);
+    if (!self->link.backend->send)
+        return UNSUPPORTED(err, "%s has whole operations alone and no messages for %s",
+                           self->link.backend->name, plan->algorithm->name);
     TRY(schedule_make(plan->algorithm, call, rank, ranks, &options, &plan->arena, &plan->schedule,
                       err));
     plan->exchange.schedule = &plan->schedule;
@@ -238,6 +242,30 @@ static enum status wait_for(struct comm *comm, struct comm_plan *plan, struct er
     return STATUS_OK;
 }
 
+static enum status enqueue(struct comm *comm, struct comm_plan *plan, const void *from, void *to,
+                           void *stream, struct error *err)
+{
+    struct communicator *self = comm->state;
+    if (self->failure.code != STATUS_OK)
+        return FAIL(err, self->failure.code, "%s", self->failure.message);
+    if (!plan->own)
+        return UNSUPPORTED(err, "%s is no operation of the device", plan->algorithm->name);
+    if (self->link.backend->own->enqueue(plan->own, from, to, stream, err) != STATUS_OK)
+        return failed(self, err);
+    return STATUS_OK;
+}
+
+static enum status attend(struct comm *comm, unsigned idle, struct error *err)
+{
+    struct communicator *self = comm->state;
+    const struct awaited awaited = {.peer = NOBODY, .call = self->calls};
+    if (self->failure.code != STATUS_OK)
+        return FAIL(err, self->failure.code, "%s", self->failure.message);
+    if (self->link.backend->wait(&self->link, idle, &awaited, err) != STATUS_OK)
+        return failed(self, err);
+    return STATUS_OK;
+}
+
 static void record(const struct comm *comm, const struct comm_plan *plan, struct comm_record *out)
 {
     (void)comm;
@@ -274,6 +302,10 @@ enum status communicator_open(const struct backend *backend, struct group *group
         .wait = wait_for,
         .record = record,
     };
+    if (backend->own && backend->own->enqueue) {
+        out->enqueue = enqueue;
+        out->attend = attend;
+    }
     return STATUS_OK;
 }
 

@@ -152,7 +152,7 @@ enum status local_ranks_run(const struct local_ranks *run, struct error *err)
     if (errors == MAP_FAILED)
         status = FAIL_NO_MEMORY(err);
     else
-        status = run->backend->group_new(run->ranks, &run->options, &launch.group, err);
+        status = group_make(run->backend, run->ranks, &run->options, &launch.group, err);
     if (status == STATUS_OK) {
         launch.errors = errors;
         status = run_ranks(&launch, err);

@@ -347,7 +347,7 @@ static enum status run_in_this_process(struct timed *timed, const struct group_o
 {
     const struct backend *backend = timed->options->backend;
     struct group *group;
-    TRY(backend->group_new(timed->options->ranks, options, &group, err));
+    TRY(group_make(backend, timed->options->ranks, options, &group, err));
     timed->here = here;
     enum status status = time_all(timed, group, first, err);
     if (status != STATUS_OK) /* else nobody knows it who has not met it */
@@ -360,7 +360,8 @@ static enum status run_launched(struct timed *timed, const struct group_options 
                                 const struct backend *backend, struct error *err)
 {
     int rank, ranks;
-    if (!backend_launched(backend, &rank, &ranks))
+    const struct backend *starter = backend_starter(&rank, &ranks);
+    if (!starter || (starter != backend && !backend->device))
         return FAIL(err, STATUS_FAILED, "ranks of %s are started by its own launcher: %s -n %d ...",
                     backend->name, backend->launcher->programs[0], timed->options->ranks);
     return run_in_this_process(timed, options, rank, 1, err);
@@ -399,8 +400,9 @@ enum status timing_run(const struct timing_options *options, const struct timing
     struct group_options group = {.deadline_ns = options->deadline_ns};
     struct timing_options ready = *options;
     struct timed timed = {&ready, cases, count, results, NULL, 0};
+    int rank, ranks;
     TRY(backend_ready(options->backend, &ready.backend, err));
-    if (options->backend->launcher)
+    if (options->backend->launcher || (options->backend->device && backend_starter(&rank, &ranks)))
         return run_launched(&timed, &group, options->backend, err);
     if (!ready.backend->separate)
         return run_in_this_process(&timed, &group, 0, options->ranks, err);

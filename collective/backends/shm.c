@@ -320,11 +320,21 @@ static int silent_rank(const struct link *link, uint64_t now, uint64_t *silent_n
     return worst;
 }
 
+/* Where nobody in particular is waited for, any rank that has left did not do its part. */
+static int left_rank(const struct link *link, const struct awaited *awaited)
+{
+    const struct group *group = link->group;
+    for (int rank = 0; rank < group->ranks; rank++)
+        if ((awaited->peer == NOBODY || awaited->peer == rank) &&
+            atomic_load(&group->seats[rank].state) == SEAT_LEFT)
+            return rank;
+    return NOBODY;
+}
+
 static void blame(struct link *link, const struct awaited *awaited, uint64_t now)
 {
     uint64_t silent_ns, waited_ns = now - link->state->since_ns;
-    int rank = silent_rank(link, now, &silent_ns);
-    const struct seat *peer = &link->group->seats[awaited->peer];
+    int rank = silent_rank(link, now, &silent_ns), left = left_rank(link, awaited);
     char text[400], waited[200];
     awaited_text(link, awaited, waited_ns, waited, sizeof(waited));
     if (rank != NOBODY && atomic_load(&link->group->seats[rank].state) == SEAT_EMPTY)
@@ -335,8 +345,11 @@ static void blame(struct link *link, const struct awaited *awaited, uint64_t now
                  "longer than the deadline of %.1f s; %s",
                  rank, (double)silent_ns * 1e-9, (double)link->group->options.deadline_ns * 1e-9,
                  waited);
-    else if (atomic_load(&peer->state) == SEAT_LEFT)
-        snprintf(text, sizeof(text), "rank %d has left; %s", awaited->peer, waited);
+    else if (left != NOBODY)
+        snprintf(text, sizeof(text), "rank %d has left; %s", left, waited);
+    else if (awaited->peer == NOBODY)
+        snprintf(text, sizeof(text), "all ranks are alive, but one did not do its part; %s",
+                 waited);
     else
         snprintf(text, sizeof(text), "rank %d is alive, but did not do its part; %s", awaited->peer,
                  waited);
@@ -383,7 +396,7 @@ static enum status shm_wait(struct link *link, unsigned idle, const struct await
     }
     if (idle < SPINS) {
         relax();
-    } else if (idle < AWAKE) {
+    } else if (idle < AWAKE || awaited->peer == NOBODY) {
         sched_yield();
     } else if ((idle - AWAKE) % 2 == 0) { /* the caller looks once more before this rank sleeps */
         state->bell = atomic_load(&seat->bell);

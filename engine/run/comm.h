@@ -41,7 +41,8 @@ struct comm_call {
      * f32, each message being rounded once, and so is the result, to the same bits on every rank.
      * DTYPE_NONE: as they are. */
     enum dtype wire;
-    bool in_place; /* start will be called with `from` as `to`: a hint for choosing an algorithm */
+    bool in_place;  /* start will be called with `from` as `to`: a hint for choosing an algorithm */
+    bool on_device; /* enqueue will be called, and never start */
 };
 
 struct comm_plan; /* a prepared operation; each implementation defines its own */
@@ -66,6 +67,14 @@ struct comm {
                          struct error *err);
     enum status (*progress)(struct comm *comm, struct error *err);
     enum status (*wait)(struct comm *comm, struct comm_plan *plan, struct error *err);
+    /* Optional, and both or none: for memory of the device that the ranks communicate from. enqueue
+     * puts a plan made for it into the queue of a stream there, as the launch of a kernel would, so
+     * that a capture records it. Who waits for the stream calls attend meanwhile, `idle` times
+     * since it began, from 0 on: FAILED past the deadline or when another rank has failed; what is
+     * in the queue then ends, undone. */
+    enum status (*enqueue)(struct comm *comm, struct comm_plan *plan, const void *from, void *to,
+                           void *stream, struct error *err);
+    enum status (*attend)(struct comm *comm, unsigned idle, struct error *err);
     /* Optional. */
     void (*record)(const struct comm *comm, const struct comm_plan *plan, struct comm_record *out);
 };

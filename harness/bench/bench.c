@@ -29,7 +29,9 @@ static enum status add_size(const struct bench *bench, struct bench_part *part,
     for (int k = -1; k < algorithm_count(); k++) {
         c.algorithm = k < 0 ? NULL : algorithm_at(k);
         bool wanted = !bench->algorithm || c.algorithm == bench->algorithm;
-        if (!wanted || (c.algorithm && !(c.algorithm->operations & OPERATION_BIT(operation))))
+        bool chosen = c.algorithm && !bench->algorithm; /* a device leaves nothing to choose */
+        if (!wanted || (chosen && part->backend->device) ||
+            (c.algorithm && !(c.algorithm->operations & OPERATION_BIT(operation))))
             continue;
         for (int place = 0; place < (operation == COMM_ALL_TO_ALL ? 1 : 2); place++) {
             c.in_place = place;

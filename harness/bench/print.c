@@ -202,6 +202,16 @@ void bench_print_json(const struct bench *bench, const struct bench_part *parts,
     json_text(&json, "dtype", dtype_name(bench->dtype));
     json_text(&json, "wire", dtype_name(bench->wire == DTYPE_NONE ? bench->dtype : bench->wire));
     json_text(&json, "reduction", reduction_name(bench->reduction));
+    json_open(&json, "backends", '[');
+    for (int p = 0; p < count; p++) {
+        char version[64];
+        backend_version(parts[p].backend, version, sizeof(version));
+        json_open(&json, NULL, '{');
+        json_text(&json, "name", parts[p].backend->name);
+        json_text(&json, "library", version[0] ? version : NULL);
+        json_close(&json);
+    }
+    json_close(&json);
     json_open(&json, "results", '[');
     for (int p = 0; p < count; p++)
         for (int k = 0; k < parts[p].count; k++)

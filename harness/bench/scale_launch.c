@@ -27,13 +27,24 @@ static bool is_usable(const struct backend *backend, struct error *err)
            launcher_command_init(&command, backend, 1, NULL, err) == STATUS_OK;
 }
 
+/* Of that name, or any; NULL: there is none. */
+static const struct backend *usable_launcher(const char *name, struct error *err)
+{
+    for (int k = 0; k < backend_count(); k++)
+        if ((!name || strcmp(name, backend_at(k)->name) == 0) && is_usable(backend_at(k), err))
+            return backend_at(k);
+    return NULL;
+}
+
 enum status scale_launch_backend(const char *name, const struct backend **out, struct error *err)
 {
-    for (int k = 0; k < backend_count(); k++) {
-        *out = backend_at(k);
-        if ((!name || strcmp(name, (*out)->name) == 0) && is_usable(*out, err))
-            return STATUS_OK;
-    }
+    const struct backend *named = name ? backend_find(name) : NULL;
+    bool of_device = named && named->device;
+    *out = usable_launcher(of_device ? NULL : name, err);
+    if (*out && of_device)
+        *out = named;
+    if (*out)
+        return STATUS_OK;
     if (name && err->message[0])
         return err->code;
     return FAIL(err, STATUS_FAILED,
@@ -125,6 +136,8 @@ enum status scale_launch(const struct backend *backend, const char *hosts, int r
     struct arena arena = {.head = NULL};
     *out = (struct scale_result){0};
     TRY(read_hosts(hosts, list, sizeof(list), err));
+    if (backend->device)
+        backend = usable_launcher(NULL, err);
     TRY(launcher_command_init(&launcher, backend, ranks, list, err));
     char *text = malloc(OUTPUT_BYTES);
     enum status status = text ? make_words(&launcher, &arena, words, err) : FAIL_NO_MEMORY(err);

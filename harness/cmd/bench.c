@@ -175,6 +175,8 @@ static enum status add_backend(struct bench *bench, const char *word, struct err
     int index;
     TRY(word_index("backend", word, backend_word, backend_count(), &index, err));
     const struct backend *backend = backend_at(index);
+    if (bench->launched && backend->device) /* its ranks are those that were started */
+        bench->backends[0] = backend;
     if (bench->launched && backend != bench->backends[0])
         return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s", word,
                     bench->backends[0]->name);
@@ -188,15 +190,13 @@ static enum status add_backend(struct bench *bench, const char *word, struct err
 static enum status read_backends(const struct bench_options *o, struct bench *bench,
                                  struct error *err)
 {
-    for (int k = 0; k < backend_count(); k++)
-        if (backend_launched(backend_at(k), &bench->rank, &bench->timing.ranks)) {
-            bench->launched = true;
-            bench->backends[bench->backend_count++] = backend_at(k);
-            break;
-        }
+    const struct backend *starter = backend_starter(&bench->rank, &bench->timing.ranks);
+    bench->launched = starter != NULL;
+    if (starter)
+        bench->backends[bench->backend_count++] = starter;
     if (bench->launched && o->ranks && o->ranks != bench->timing.ranks)
         return FAIL(err, STATUS_FAILED, "--ranks %" PRId64 ", but %s started %d", o->ranks,
-                    bench->backends[0]->launcher->programs[0], bench->timing.ranks);
+                    starter->launcher->programs[0], bench->timing.ranks);
     for (const char *at = o->backends ? o->backends : ""; *at;) {
         char word[32];
         size_t length = strcspn(at, ",");

@@ -203,9 +203,12 @@ static bool backend_usable(const struct backend *backend, struct error *why)
 {
     const struct backend *ready;
     struct launcher_command command;
-    return backend_ready(backend, &ready, why) == STATUS_OK &&
-           (!backend->launcher ||
-            launcher_command_init(&command, backend, 1, NULL, why) == STATUS_OK);
+    if (backend_ready(backend, &ready, why) != STATUS_OK)
+        return false;
+    if (backend->device && device_check(backend->device, why) != STATUS_OK)
+        return error_context(why, "%s is not used", backend->name) == STATUS_OK;
+    return !backend->launcher ||
+           launcher_command_init(&command, backend, 1, NULL, why) == STATUS_OK;
 }
 
 static void check_backends(struct report *r)
@@ -261,7 +264,7 @@ static bool has(const struct report *r, const char *name)
         if (strcmp(name, isa_name((enum isa)k)) == 0)
             return k <= (int)r->isa;
     if (backend_find(name))
-        return backend_usable(backend_find(name), NULL);
+        return backend_usable(backend_find(name), &why);
     return plugin_version(name) != NULL;
 }
 
@@ -333,6 +336,17 @@ static void json_cupti(struct json *json)
     json_close(json);
 }
 
+/* Its library's version is said even where there is no device to use it on. */
+static void print_backend(const struct backend *backend)
+{
+    char version[64];
+    struct error why;
+    backend_version(backend, version, sizeof(version));
+    printf("  %-14s %s%s%s%s\n", backend->name,
+           backend_usable(backend, &why) ? backend->summary : "absent, see below",
+           version[0] ? " (version " : "", version, version[0] ? ")" : "");
+}
+
 static void print_text(const struct report *r)
 {
     print_machine(r);
@@ -357,8 +371,7 @@ static void print_text(const struct report *r)
            jpeg_open(reason, sizeof(reason)) ? "folders of JPEG by libjpeg-turbo" : reason);
     printf("between ranks\n");
     for (int k = 0; k < backend_count(); k++)
-        printf("  %-14s %s\n", backend_at(k)->name,
-               backend_usable(backend_at(k), NULL) ? backend_at(k)->summary : "absent, see below");
+        print_backend(backend_at(k));
     printf("tuner\n  %-14s %s%s\n", "cache", r->cache, !r->cache_exists ? " (not there yet)" : "");
     for (int k = 0; k < r->advice.count; k++)
         printf("%s  - %s\n", k ? "" : "advice\n", r->advice.text[k]);

@@ -133,14 +133,13 @@ static enum status read_backend(const struct scale_options_given *o, struct scal
     const struct backend *backend = backend_find(o->backend ? o->backend : "shm");
     if (!backend)
         return FAIL(err, STATUS_FAILED, "--backend \"%.40s\" is not known", o->backend);
-    for (int k = 0; k < backend_count() && !s->launched; k++)
-        if (backend_launched(backend_at(k), &s->rank, &s->ranks)) {
-            s->launched = true;
-            if (o->backend && backend != backend_at(k))
-                return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s",
-                            o->backend, backend_at(k)->name);
-            backend = backend_at(k);
-        }
+    const struct backend *starter = backend_starter(&s->rank, &s->ranks);
+    s->launched = starter != NULL;
+    if (starter && o->backend && backend != starter && !backend->device)
+        return FAIL(err, STATUS_FAILED, "--backend %s, but ranks were started for %s", o->backend,
+                    starter->name);
+    if (starter && !(o->backend && backend->device))
+        backend = starter;
     if (o->hosts && !s->launched)
         return scale_launch_backend(o->backend, &s->backend, err);
     if (backend->launcher && !s->launched)
@@ -370,6 +369,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     struct scale_options usual = {.ranks = 1};
     struct scale_result points[POINTS_MAX] = {{0}};
     struct data_place place = {.format = NULL};
+    char version[64];
     int ranks[POINTS_MAX], count;
     TRY(check_simulated(o, err));
     if (o->simulate)
@@ -389,6 +389,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
     if (o->save && count > 1)
         return FAIL(err, STATUS_FAILED, "--save needs one number of ranks: --ranks 4");
     usual.shares = most_of(ranks, count);
+    backend_version(usual.backend, version, sizeof(version));
     enum status status = STATUS_OK;
     for (int k = 0; k < count && status == STATUS_OK; k++)
         status = run_point(o, &usual, ranks[k], &points[k], err);
@@ -399,6 +400,7 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .reader_threads = usual.job.reader_threads,
                           .read_limit = usual.job.read_limit,
                           .backend = usual.backend->name,
+                          .library = version,
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
                           .tables = table_names[usual.job.tables],
                           .moments = usual.job.part_updates ? "split" : "whole",

@@ -172,12 +172,18 @@ static enum status train(const struct scale *s, struct rank_run *r, struct error
     return gather_notes(s, r, err);
 }
 
+/* A rehearsal has one rank, and connecting takes all of them where the backend has a library. */
+static const struct backend *backend_of(const struct scale *s)
+{
+    return s->rehearsal ? backend_find("shm") : s->options->backend;
+}
+
 static enum status open_comm(const struct scale *s, struct group *group, int rank,
                              struct rank_run *r, struct error *err)
 {
     const struct scale_options *o = s->options;
     struct communicator_options how = {.algorithm = NULL};
-    TRY(communicator_open(o->backend, group, rank, &how, &r->base, err));
+    TRY(communicator_open(backend_of(s), group, rank, &how, &r->base, err));
     if (o->ranks == 1)
         return STATUS_OK; /* it has nobody to talk to, and is a training like any other */
     if (o->no_thread)
@@ -327,7 +333,7 @@ static enum status run_launched(struct scale *s, struct error *err)
     const struct scale_options *o = s->options;
     const struct group_options options = {.deadline_ns = o->deadline_ns};
     struct group *group;
-    TRY(o->backend->group_new(o->ranks, &options, &group, err));
+    TRY(group_make(o->backend, o->ranks, &options, &group, err));
     enum status status = run_rank(s, group, o->rank, err);
     if (status != STATUS_OK)
         o->backend->announce(group, o->rank, err->message);
@@ -338,8 +344,7 @@ static enum status run_launched(struct scale *s, struct error *err)
 static enum status run_forked(struct scale *s, struct error *err)
 {
     const struct scale_options *o = s->options;
-    struct local_ranks run = {.backend = o->backend,
-                              .ranks = o->ranks,
+    struct local_ranks run = {.ranks = o->ranks,
                               .options = {.deadline_ns = o->deadline_ns},
                               .body = run_rank,
                               .context = s,
@@ -347,9 +352,11 @@ static enum status run_forked(struct scale *s, struct error *err)
     enum status status = STATUS_OK;
     interrupt_install();
     s->rehearsal = !o->job.model.no_tune && o->ranks > 1;
+    run.backend = backend_of(s);
     if (s->rehearsal)
         status = local_ranks_run(&run, err);
     s->rehearsal = false;
+    run.backend = backend_of(s);
     if (status == STATUS_OK)
         status = local_ranks_run(&run, err);
     interrupt_restore();

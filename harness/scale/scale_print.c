@@ -152,6 +152,7 @@ void scaling_print_json(const struct scaling *s)
     json_int(&json, "seed", (int64_t)s->seed);
     json_text(&json, "data", s->data);
     json_text(&json, "backend", s->backend);
+    json_text(&json, "library", s->library && s->library[0] ? s->library : NULL);
     json_text(&json, "algorithm", s->algorithm);
     json_text(&json, "tables", s->tables);
     json_text(&json, "moments", s->moments);

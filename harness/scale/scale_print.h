@@ -15,6 +15,7 @@ struct scaling {
     int reader_threads;              /* of each rank; 0 as 1 */
     double read_limit;               /* bytes/s of each rank; 0: none */
     const char *backend, *algorithm; /* algorithm NULL: by size */
+    const char *library;             /* version of the backend's; "" or NULL: not known */
     const char *tables;              /* "whole", "rows" or "split" */
     const char *moments;             /* "whole" or "split" */
     const char *network;             /* of simulated points, in a word; else NULL */
