@@ -104,7 +104,7 @@ enum status place_units(struct exe *exe, struct error *err)
     exe->exchanges = arena_array(&exe->arena, (size_t)count + 1, sizeof(*exe->exchanges));
     if (!exe->exchanges)
         return FAIL_NO_MEMORY(err);
-    if (exe->options.keep_values || exe_is_on_device(exe))
+    if (exe->options.keep_values || (exe_is_on_device(exe) && !exe->options.comm))
         return STATUS_OK; /* each value has its own memory, and nobody to talk to */
     for (int s = 0; s < exe->step_count; s++) {
         const struct op *op = exe->steps[s].query.node->op;

@@ -195,17 +195,22 @@ static enum status make_arenas(struct exe *exe, struct error *err)
     return STATUS_OK;
 }
 
+static void *address_of(const struct exe *exe, const struct step *step, int v)
+{
+    if (v == NONE)
+        return NULL;
+    return step->on_host ? value_memory(exe->places, v) : value_on_device(exe->places, v);
+}
+
 static void link_step(struct exe *exe, struct step *step)
 {
     const struct node *node = step->query.node;
     struct exe_device *t = exe->on_device;
     for (int k = 0; k < node->input_count; k++) {
-        const struct place *root = root_of(exe, node->inputs[k]);
-        step->in[k] = !root ? NULL : step->on_host ? root->memory : root->on_device.memory;
+        step->in[k] = address_of(exe, step, node->inputs[k]);
     }
     for (int k = 0; k < node->output_count; k++) {
-        const struct place *root = root_of(exe, node->outputs[k]);
-        step->out[k] = !root ? NULL : step->on_host ? root->memory : root->on_device.memory;
+        step->out[k] = address_of(exe, step, node->outputs[k]);
     }
     step->args = (struct kernel_args){.in = step->in, .out = step->out, .pool = exe->pool};
     if (step->workspace_offset >= 0)

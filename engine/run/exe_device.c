@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system/clock.h"
 #include "engine/run/exe_internal.h"
 
 /* Where a run says what went wrong; NULL once something has: the first cause counts. */
@@ -85,11 +86,23 @@ static void run_step(struct exe *exe, const struct step *step)
         run_here(exe, step);
     else
         step_launch(step);
+    if (exe->exchange_count && t->failed.code == STATUS_OK)
+        exchange_enqueue(exe, step);
     if (t->failed.code == STATUS_OK)
         return;
     error_context(&t->failed, "node \"%s\", kernel %s", step->query.node->name, step->kernel->name);
     if (!t->capturing)
         device_blame(&t->device, t->stream, &t->failed);
+}
+
+/* What happens between ranks is timed from here on. */
+static void note_begin(struct exe *exe)
+{
+    struct exe_device *t = exe->on_device;
+    if (!t->began)
+        return;
+    t->began_ns = clock_now_ns();
+    t->device.kind->event_record(&t->device, t->began, t->stream, sink(t));
 }
 
 static void run_steps(struct exe *exe)
@@ -98,6 +111,7 @@ static void run_steps(struct exe *exe)
     t->device.kind->bind(&t->device, sink(t));
     if (t->stale)
         upload_inputs(exe);
+    note_begin(exe);
     for (int s = 0; s < exe->step_count; s++)
         run_step(exe, &exe->steps[s]);
 }
@@ -108,6 +122,7 @@ static void run_replay(struct exe *exe)
     t->device.kind->bind(&t->device, sink(t));
     if (t->stale)
         upload_inputs(exe);
+    note_begin(exe);
     t->device.kind->replay(&t->device, t->graph, t->stream, sink(t));
 }
 
@@ -118,10 +133,11 @@ void exe_device_run_watched(struct exe *exe, const struct exe_watch *watch)
     t->device.kind->bind(&t->device, sink(t));
     if (t->stale)
         upload_inputs(exe);
+    note_begin(exe);
     for (int s = 0; s < exe->step_count; s++) {
         watch->begin(watch->context, s);
         run_step(exe, &exe->steps[s]);
-        t->device.kind->wait(&t->device, t->stream, sink(t));
+        exe_wait(exe);
         watch->end(watch->context, s);
     }
 }
@@ -227,7 +243,7 @@ static enum status first_run(struct exe *exe, struct error *err)
     struct exe_device *t = exe->on_device;
     t->stale = true;
     run_steps(exe);
-    t->device.kind->wait(&t->device, t->stream, sink(t));
+    exe_wait(exe);
     TRY(exe_status(exe, err));
     return capture_run(exe, err);
 }
@@ -247,6 +263,7 @@ enum status exe_capture_again(struct exe *exe, struct error *err)
 enum status exe_device_link(struct exe *exe, struct error *err)
 {
     TRY(device_plan(exe, err));
+    TRY(exchanges_open(exe, err));
     return first_run(exe, err);
 }
 
@@ -254,7 +271,7 @@ void exe_device_idle(struct exe *exe)
 {
     struct exe_device *t = exe->on_device;
     if (t && t->device.kind->bind(&t->device, NULL) == STATUS_OK && t->stream)
-        t->device.kind->wait(&t->device, t->stream, NULL);
+        exe_wait(exe);
 }
 
 void exe_device_close(struct exe *exe)
@@ -304,14 +321,16 @@ const void *exe_output(const struct exe *exe, int i)
     t->device.kind->copy(&t->device, place->memory, place->on_device.memory, place->bytes,
                          COPY_TO_HOST, t->stream, sink(t));
     t->device.kind->wait(&t->device, t->stream, sink(t));
-    return place->memory;
+    return value_memory(exe->places, exe->g->outputs[i]);
 }
 
 void exe_wait(struct exe *exe)
 {
     struct exe_device *t = exe->on_device;
-    if (t)
-        t->device.kind->wait(&t->device, t->stream, sink(t));
+    if (!t)
+        return;
+    exchanges_attend(exe);
+    t->device.kind->wait(&t->device, t->stream, sink(t));
 }
 
 enum status exe_status(const struct exe *exe, struct error *err)
@@ -355,7 +374,7 @@ static void time_once(struct exe *exe, struct device_graph *graph, void **events
         kind->replay(&t->device, graph, t->stream, sink(t));
     else
         record_steps(exe, events);
-    kind->wait(&t->device, t->stream, sink(t));
+    exe_wait(exe);
     for (int s = 0; s < exe->step_count; s++)
         kind->event_elapsed(&t->device, events[s], events[s + 1], &samples[s * repeats], sink(t));
 }
@@ -407,7 +426,7 @@ double exe_device_time_runs(struct exe *exe, int64_t runs)
         for (int64_t k = 0; k < runs; k++)
             exe->run(exe);
         kind->event_record(&t->device, to, t->stream, sink(t));
-        kind->wait(&t->device, t->stream, sink(t));
+        exe_wait(exe);
         kind->event_elapsed(&t->device, from, to, &ns, sink(t));
     }
     if (from)

@@ -45,6 +45,7 @@ struct exchange {
     struct comm_plan *plan; /* owned by the communicator */
     bool started;
     uint64_t ready_ns, waited_ns;
+    void *ready, *ended; /* owned: events of the device, where it is in a queue there */
 };
 
 struct step {
@@ -86,6 +87,13 @@ static inline void step_launch(const struct step *step)
     step->kernel->launch(step->state, &step->args);
 }
 
+static inline void *value_on_device(const struct place *places, int v)
+{
+    const struct place *place = &places[v];
+    char *memory = places[place->root].on_device.memory;
+    return memory ? memory + place->shift : NULL;
+}
+
 /* What an executable has on its device. */
 struct exe_device {
     struct device device;
@@ -96,6 +104,8 @@ struct exe_device {
     int host_steps;
     bool capturing;      /* launches are recorded */
     bool stale;          /* exe_input was called: the device has old inputs */
+    void *began;         /* owned, with exchanges: the event of a run's beginning */
+    uint64_t began_ns;   /* the clock then */
     struct error failed; /* the first thing that went wrong in a run */
 };
 
@@ -129,6 +139,10 @@ void exchanges_close(struct exe *exe);
 void exe_run_rank_step(struct exe *exe, int s);
 /* At the end of a run: nothing is under way. */
 void exchanges_wait(struct exe *exe);
+/* On a device: puts what the step gives to the other ranks into the queue behind it. */
+void exchange_enqueue(struct exe *exe, const struct step *step);
+/* Returns when the device's queue is empty, or does not go on because a rank has failed. */
+void exchanges_attend(struct exe *exe);
 
 /* ---- executables on a device: exe_device.c, device_plan.c ---- */
 

@@ -2,9 +2,12 @@
  * Operators between ranks, as executables of several processes run them: exact results, their
  * gradients, and what stands untouched while it is on its way. */
 #include <math.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/system/clock.h"
 #include "collective/comm_thread.h"
 #include "collective/communicator.h"
 #include "collective/local_ranks.h"
@@ -12,7 +15,19 @@
 #include "engine/graph/op_list.h"
 #include "engine/ops/family/gradient.h"
 #include "engine/train/autodiff.h"
+#include "tests/lib/made_nccl.h"
 #include "tests/lib/unit.h"
+
+static const char *program;
+
+static int start(int argc, char **argv)
+{
+    (void)argc;
+    program = argv[0];
+    return UNIT_RUN;
+}
+
+const struct unit_fixture unit_fixture = {.start = start};
 
 enum { RANKS_MOST = 9, WIDTH = 7, RUNS = 5, COUNTERS = 600 };
 
@@ -26,6 +41,8 @@ struct job {
     const struct op *op;
     int64_t rows; /* of each rank's input */
     bool threaded;
+    const struct backend *backend;
+    bool on_device; /* as the backend's ranks are */
 };
 
 /* What element e of rank `rank` should be, from what all ranks have. of: the number that rank r has
@@ -122,9 +139,29 @@ static enum status check(const struct job *job, const struct exe *exe, const str
     return STATUS_OK;
 }
 
+/* A run is replayed, with what is between ranks, and says when that was. */
+static enum status check_queue(const struct exe *exe, int run, struct error *err)
+{
+    uint64_t now_ns = clock_now_ns();
+    if (exe_not_captured(exe))
+        return FAIL(err, STATUS_INVALID, "not captured: %s", exe_not_captured(exe));
+    for (int k = 0; k < exe_exchange_count(exe); k++) {
+        struct exe_exchange x = exe_exchange_at(exe, k);
+        if (x.ready_ns != x.of.started_ns || x.of.ended_ns < x.of.started_ns ||
+            x.of.ended_ns > now_ns || x.waited_ns != x.of.ended_ns - x.of.started_ns ||
+            strcmp(x.of.algorithm, "library") != 0)
+            return FAIL(err, STATUS_INVALID, "run %d: the times of exchange %d make no sense", run,
+                        k);
+    }
+    return exe_exchange_count(exe) > 0 ? STATUS_OK
+                                       : FAIL(err, STATUS_INVALID, "nothing is exchanged");
+}
+
 static enum status run_exe(const struct job *job, struct comm *comm, struct error *err)
 {
-    struct exe_options options = {.threads = 1, .no_tune = true, .comm = comm};
+    char device[16];
+    snprintf(device, sizeof(device), job->on_device ? "cuda:%d" : "cpu", comm->rank);
+    struct exe_options options = {.threads = 1, .no_tune = true, .comm = comm, .device = device};
     struct graph *g = make_graph(job, comm->ranks, comm->rank);
     struct exe *exe = NULL;
     enum status status = exe_new(g, &options, &exe, err);
@@ -139,6 +176,8 @@ static enum status run_exe(const struct job *job, struct comm *comm, struct erro
         status = exe_status(exe, err);
         if (status == STATUS_OK)
             status = check(job, exe, comm, run, err);
+        if (status == STATUS_OK && job->on_device)
+            status = check_queue(exe, run, err);
     }
     exe_free(exe);
     graph_free(g);
@@ -150,7 +189,7 @@ static enum status one_rank(void *context, struct group *group, int rank, struct
     const struct job *job = context;
     struct communicator_options options = {.algorithm = NULL};
     struct comm base, thread = {0};
-    TRY(communicator_open(backend_find("shm"), group, rank, &options, &base, err));
+    TRY(communicator_open(job->backend, group, rank, &options, &base, err));
     enum status status = STATUS_OK;
     if (job->threaded)
         status = comm_thread_open(&base, &thread, err);
@@ -161,28 +200,139 @@ static enum status one_rank(void *context, struct group *group, int rank, struct
     return status;
 }
 
-static void run_job(const struct op *op, int ranks, int64_t rows)
+static void run_job(const struct job *job, int ranks)
 {
     struct error err = {0};
-    struct job job = {.op = op, .rows = rows, .threaded = ranks % 2};
-    struct local_ranks run = {.backend = backend_find("shm"),
+    struct job own = *job;
+    struct local_ranks run = {.backend = job->backend,
                               .ranks = ranks,
                               .options = {.deadline_ns = 60000000000u},
                               .body = one_rank,
-                              .context = &job};
+                              .context = &own};
     if (local_ranks_run(&run, &err) != STATUS_OK)
-        fail_msg("%s of %lld rows on %d ranks: %s", op->name, (long long)rows, ranks, err.message);
+        fail_msg("%s of %lld rows on %d ranks of %s: %s", job->op->name, (long long)job->rows,
+                 ranks, job->backend->name, err.message);
 }
+
+static const struct op *const ops[] = {&op_all_reduce, &op_all_gather, &op_all_to_all,
+                                       &op_broadcast, &op_reduce_scatter};
 
 TEST(results_and_gradients_are_exact)
 {
-    const struct op *ops[] = {&op_all_reduce, &op_all_gather, &op_all_to_all, &op_broadcast,
-                              &op_reduce_scatter};
+    struct job job = {.backend = backend_find("shm")};
     for (int k = 0; k < ARRAY_COUNT(ops); k++)
         for (int ranks = 2; ranks <= RANKS_MOST; ranks += ranks < 5 ? 1 : 4) {
-            run_job(ops[k], ranks, ranks);
-            run_job(ops[k], ranks, (int64_t)ranks * 40);
+            job.op = ops[k];
+            job.threaded = ranks % 2;
+            job.rows = ranks;
+            run_job(&job, ranks);
+            job.rows = (int64_t)ranks * 40;
+            run_job(&job, ranks);
         }
+}
+
+/* Over the stand-ins for NCCL and CUDA: what is exchanged never leaves the device. */
+TEST(captured_runs_of_a_device_are_exact)
+{
+    struct error why = {0};
+    struct job job = {.backend = made_nccl(program, &why), .on_device = true};
+    if (!job.backend) {
+        print_message("skipped: %s\n", why.message);
+        skip();
+    }
+    for (int k = 0; k < ARRAY_COUNT(ops); k++)
+        for (int ranks = 2; ranks <= 4; ranks++) {
+            job.op = ops[k];
+            job.rows = (int64_t)ranks * 5;
+            run_job(&job, ranks);
+        }
+}
+
+/* The host's ranks have no way to what a device holds. */
+TEST(ranks_of_the_host_exchange_nothing_of_a_device)
+{
+    struct error err = {0}, why = {0};
+    struct job job = {.op = &op_all_reduce, .backend = backend_find("shm"), .on_device = true};
+    struct local_ranks run = {.backend = job.backend,
+                              .ranks = 2,
+                              .options = {.deadline_ns = 60000000000u},
+                              .body = one_rank,
+                              .context = &job};
+    job.rows = 4;
+    if (!made_nccl(program, &why))
+        skip();
+    assert_int_equal(local_ranks_run(&run, &err), STATUS_UNSUPPORTED);
+    if (!strstr(err.message, "take the backend nccl"))
+        fail_msg("%s", err.message);
+}
+
+/* Calls of the CUDA runtime fail from their first use on, or one of NCCL once. */
+TEST(a_device_that_fails_ends_the_run)
+{
+    static const char *const calls[] = {"event_create:1", "event_record:1", "copy:1",
+                                        "stream_query:1", "graph_launch:1"};
+    struct error why = {0};
+    struct job job = {.op = &op_all_reduce, .on_device = true, .rows = 6};
+    job.backend = made_nccl(program, &why);
+    if (!job.backend)
+        skip();
+    for (int k = 0; k <= ARRAY_COUNT(calls); k++) {
+        struct error err = {0};
+        struct local_ranks run = {.backend = job.backend,
+                                  .ranks = 3,
+                                  .options = {.deadline_ns = 2000000000u},
+                                  .body = one_rank,
+                                  .context = &job};
+        bool device = k < ARRAY_COUNT(calls);
+        setenv(device ? "RIDGE_HOST_FAIL" : "RIDGE_FAKE_NCCL",
+               device ? calls[k] : "ncclAllReduce:4:3:2", 1);
+        if (local_ranks_run(&run, &err) == STATUS_OK)
+            fail_msg("%s: all went well", device ? calls[k] : "NCCL");
+        if (!strstr(err.message, device ? "cudaErrorLaunchFailure" : "rank 2: ncclAllReduce"))
+            fail_msg("%s: %s", device ? calls[k] : "NCCL", err.message);
+        unsetenv("RIDGE_HOST_FAIL");
+        unsetenv("RIDGE_FAKE_NCCL");
+    }
+}
+
+/* The ranks wait for one that computes no more: the queue ends, undone. */
+static enum status stop_one(void *context, struct group *group, int rank, struct error *err)
+{
+    if (rank == 1)
+        raise(SIGSTOP);
+    return one_rank(context, group, rank, err);
+}
+
+static enum status leave_one(void *context, struct group *group, int rank, struct error *err)
+{
+    const struct job *job = context;
+    struct communicator_options options = {.algorithm = NULL};
+    struct comm comm;
+    if (rank != 1)
+        return one_rank(context, group, rank, err);
+    TRY(communicator_open(job->backend, group, rank, &options, &comm, err));
+    raise(SIGSTOP);
+    return STATUS_OK;
+}
+
+TEST(a_rank_that_stops_ends_the_queues_of_the_others)
+{
+    struct error why = {0};
+    struct job job = {.op = &op_all_reduce, .on_device = true, .rows = 6};
+    job.backend = made_nccl(program, &why);
+    if (!job.backend)
+        skip();
+    for (int k = 0; k < 2; k++) {
+        struct error err = {0};
+        struct local_ranks run = {.backend = job.backend,
+                                  .ranks = 3,
+                                  .options = {.deadline_ns = 400000000u},
+                                  .body = k ? leave_one : stop_one,
+                                  .context = &job};
+        assert_int_equal(local_ranks_run(&run, &err), STATUS_FAILED);
+        if (!strstr(err.message, "rank 1 has"))
+            fail_msg("%s", err.message);
+    }
 }
 
 /* ---- states ---- */
