@@ -9,7 +9,7 @@ set -eu
 build=$1 kit=$2
 shift 2
 [ $# -gt 0 ] || set -- "$build/plugins/cuda.so" "$build/plugins/cublaslt.so" "$build/plugins/cudnn.so" \
-    "$build/plugins/profilers/cupti.so"
+    "$build/plugins/profilers/cupti.so" "$build/plugins/collective/nccl.so"
 limit_mib=40
 
 for program in jq sqlite3 strip; do
@@ -29,7 +29,7 @@ fi
 # What the last stages found stays: results, the tuner's cache and their archive.
 mkdir -p "$kit"
 (cd "$kit" && rm -rf build lib bin tools tests)
-mkdir -p "$kit/build/plugins/profilers" "$kit/build/tests/ops" "$kit/build/tests/unit" "$kit/lib" "$kit/bin" \
+mkdir -p "$kit/build/plugins/profilers" "$kit/build/plugins/collective" "$kit/build/tests/ops" "$kit/build/tests/unit" "$kit/lib" "$kit/bin" \
     "$kit/tools" "$kit/tests/gpu" "$kit/tests/oracle"
 
 bare() { # FILE COPY
@@ -44,6 +44,7 @@ for plugin; do
         exit 1
     }
     case $plugin in
+    */collective/*) bare "$plugin" "$kit/build/plugins/collective/$(basename "$plugin")" ;;
     */profilers/* | */cupti*) bare "$plugin" "$kit/build/plugins/profilers/$(basename "$plugin")" ;;
     *) bare "$plugin" "$kit/build/plugins/$(basename "$plugin")" ;;
     esac

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A stage of Ridge's tests on a machine with a GPU and nothing else; lies in the kit as "run".
 #
-#     run alive       doctor, ceilings, executables, ridge's own kernels in f32 and bf16
+#     run alive       doctor, ceilings, executables, ridge's own kernels in f32 and bf16, NCCL on one GPU
 #     run libraries   every kernel of cuBLASLt and cuDNN, counts of known work, what replays cost
 #     run networks    every workload against its reference in f32, tf32 and bf16
 #     run goals       PyTorch's times beside Ridge's, row by row; compute-sanitizer on some operators
@@ -159,6 +159,24 @@ stage_alive() {
     step device env RIDGE_TEST_GPU="$device" build/tests/unit/test_device
     operators own_f32 --providers cuda
     operators own_bf16 --providers cuda --floats bf16
+    stage_ranks
+}
+
+# Ranks by NCCL: one, and two that share the GPU as hosts of their own, whose sums count and whose times
+# do not.
+stage_ranks() {
+    if ! $ridge doctor --require nccl >out/nccl.txt 2>&1; then
+        echo "skip nccl: $(sed -n 's/^  - \(.*nccl.*\)/\1/p' out/nccl.txt | head -1)"
+        return
+    fi
+    bench="$ridge bench collectives -b nccl --operation all --deadline 60"
+    # shellcheck disable=SC2086
+    step nccl_one $bench -n 1 --to 67108864
+    for type in f32 bf16 i64; do
+        # shellcheck disable=SC2086
+        step nccl_two_$type env RIDGE_NCCL_SHARE=1 $bench -n 2 --to 1048576 --blocks 1 --block 1 --dtype $type
+    done
+    step nccl_train env RIDGE_NCCL_SHARE=1 $ridge scale ncf --tiny --no-tune -n 2 --backend nccl --steps 10 --deadline 60
 }
 
 stage_libraries() {

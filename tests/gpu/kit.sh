@@ -13,10 +13,14 @@ fi
 bare=$tap_dir/bare
 kit=$bare/kit
 mkdir -p "$bare/bin" "$bare/tmp" "$bare/dev" "$bare/lib64"
-run tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so"
+nccl=
+[ ! -f "$build/tests/nccl_fake/libnccl.so.2" ] || nccl=$build/plugins/collective/nccl.so
+# shellcheck disable=SC2086
+run tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so" $nccl
 exits 0
 prints 'kit: [0-9.]+ MiB$'
-check "a second time over the first" tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so"
+# shellcheck disable=SC2086
+check "a second time over the first" tools/gpu_kit.sh "$build" "$kit" "$build/tests/gpu/host/plugins/cuda.so" $nccl
 check "protobuf, SQLite and hwloc are there" ls "$kit/lib/libprotobuf-c.so.1" "$kit/lib/libsqlite3.so.0" "$kit/lib/libhwloc.so.15"
 check "the C library is not" sh -c "! ls '$kit'/lib/libc.so* '$kit'/lib/ld-* 2>/dev/null"
 check "nothing for debuggers" sh -c "! readelf -SW '$kit/build/ridge' | grep -q debug_info"
@@ -105,7 +109,7 @@ mkdir -p "$bare/packages/nvidia/cudnn/lib" "$bare/opt/any/bin"
 cat >"$bare/bin/python3" <<'END'
 #!/bin/sh
 case $* in
-*-c*) echo /packages/nvidia/cudnn/lib ;;
+*-c*) echo /packages/nvidia/cudnn/lib && echo /packages/nvidia/nccl/lib ;;
 *--judge*) echo "judged with $# arguments" ;;
 *) for last; do file=$row; row=$last; done; echo "[]" >"$file" && echo "row $row" ;;
 esac
@@ -116,6 +120,18 @@ exits 0
 prints '^ok   ncf@256_tf32 +[0-9]+ s  row ncf@256'
 prints '^ok   means +[0-9]+ s  judged with [0-9]+ arguments'
 check "the packages' libraries are found" grep -q ':/packages/nvidia/cudnn/lib' "$kit/out/library_path"
+
+# NCCL among them: ranks that share the GPU get right sums.
+if [ "$nccl" ] && [ "$kit_at" = /kit ]; then
+    stage alive --only 'nccl'
+    prints '^skip nccl: nccl is not here: libnccl.so.2'
+    mkdir -p "$bare/packages/nvidia/nccl/lib"
+    cp "$build/tests/nccl_fake/libnccl.so.2" "$bare/packages/nvidia/nccl/lib/"
+    stage alive --only 'nccl_two_bf16|nccl_train'
+    exits 0
+    prints '^ok   nccl_two_bf16 '
+    prints '^ok   nccl_train '
+fi
 
 mv "$kit/bin/jq" "$kit/bin/no_jq"
 stage report
