@@ -67,11 +67,16 @@ static void keep_across(struct recompute *r, int cut)
 
 /* The last segment is kept as it is: the backward pass begins with it. So are results of the
  * graph, and what holds no floats, which decides and is small. */
-static void choose_cuts(struct recompute *r, int segments)
+static enum status choose_cuts(struct recompute *r, int segments, struct error *err)
 {
     int forward = 0, last_cut = NONE;
     for (int n = 0; n < r->nodes; n++)
         forward = is_forward(r, n) ? n + 1 : forward;
+    if (segments > forward / 2)
+        return FAIL(err, STATUS_FAILED,
+                    "recomputation in %d segments: the forward pass of %s has %d nodes, and a "
+                    "segment needs two",
+                    segments, r->g->name, forward);
     if (segments <= 0)
         segments = (int)(sqrt((double)forward) + 0.5);
     int length = segments > 0 ? forward / segments : forward;
@@ -85,6 +90,7 @@ static void choose_cuts(struct recompute *r, int segments)
             r->kept[v] = true;
     for (int k = 0; k < r->g->output_count; k++)
         r->kept[r->g->outputs[k]] = true;
+    return STATUS_OK;
 }
 
 /* What the backward pass reads, and what is needed to compute that. */
@@ -168,7 +174,9 @@ enum status recompute_forward(struct graph *g, int segments, struct error *err)
     if (status == STATUS_OK) {
         find_last_readers(&r);
         weigh_cuts(&r);
-        choose_cuts(&r, segments);
+        status = choose_cuts(&r, segments, err);
+    }
+    if (status == STATUS_OK) {
         find_needed(&r);
         status = rewrite(&r, err);
     }

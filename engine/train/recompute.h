@@ -9,8 +9,8 @@
 
 #include "engine/graph/graph.h"
 
-/* Of a graph with gradients. segments 0: about the square root of the number of forward nodes. Cuts
- * are moved to where few bytes cross them. */
+/* Of a graph with gradients. segments 0: about the square root of the number of forward nodes; more
+ * than half of these are refused. Cuts are moved to where few bytes cross them. */
 enum status recompute_forward(struct graph *g, int segments, struct error *err);
 
 #endif

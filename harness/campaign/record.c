@@ -323,6 +323,10 @@ static const char *command_of(const struct point *p, struct arena *arena)
     for (int k = 0; k < ARRAY_COUNT(more) && line; k++)
         if (strcmp(more[k].value, more[k].usual) != 0)
             line = arena_printf(arena, "%s --%s %s", line, more[k].name, more[k].value);
+    if (line && p->recompute)
+        line = arena_printf(arena, "%s --recompute", line);
+    if (line && p->segments)
+        line = arena_printf(arena, "%s --segments %lld", line, (long long)p->segments);
     if (line)
         line = arena_printf(arena, "%s --scenario %s%s%s", line,
                             scenario_name(p->protocol.scenario), p->protocol.cold ? " --cold" : "",

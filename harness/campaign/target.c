@@ -77,6 +77,8 @@ struct model_options target_options(const struct point *point, const struct mode
     m.device = point->device;
     m.precision = point->precision;
     m.mode = point->mode;
+    m.recompute = point->recompute;
+    m.segments = point->segments;
     m.verifies = point->protocol.verify;
     m.quick_tune = base->quick_tune || point->protocol.quick_tune;
     return m;
@@ -144,7 +146,10 @@ static enum status open_null(const struct point *point, struct target *t, struct
     const char *script = getenv("RIDGE_NULL_SCRIPT");
     enum precision precision;
     TRY(precision_from_name(point->precision, &precision, err));
-    const struct model_options m = {.batch = point->batch, .mode = point->mode};
+    const struct model_options m = {.batch = point->batch,
+                                    .mode = point->mode,
+                                    .recompute = point->recompute,
+                                    .segments = point->segments};
     TRY(model_graph(point->spec, &m, precision, &t->graph, err));
     t->subject = (struct subject){.run = run_null, .flush = flush_null, .context = t};
     t->time = (struct time_source){.now_ns = null_now, .sleep_until = null_sleep, .context = t};

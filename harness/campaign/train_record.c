@@ -81,6 +81,9 @@ static void make_rows(struct rows *rows, const struct train_facts *f)
         "time in which steps waited for samples / time of the steps");
     add(rows, "read_rate", "B/s", BETTER_NONE, (double)r->read_bytes / time_s,
         r->epoch_samples ? "read of files" : "size of samples that were made up");
+    add(rows, "arena_bytes", "B", BETTER_LOWER, (double)r->arena_bytes,
+        "planned for activations, gradients and scratch");
+    rows->metrics[rows->count - 1].source = "model";
     add_work(rows, f);
     add_judgement(rows, f);
     if (f->price > 0)
@@ -114,6 +117,14 @@ static enum status make_point(const struct train_facts *f, struct arena *arena,
         point->workload, point->params, point->device, (long long)point->batch, point->threads,
         data ? data->name : "made", job->reader_threads > 1 ? job->reader_threads : 1,
         job->read_limit, point->providers);
+    if (point->canonical && job->micro_batches > 1)
+        point->canonical = arena_printf(arena, "%s micro_batches=%lld", point->canonical,
+                                        (long long)job->micro_batches);
+    if (point->canonical && job->model.recompute)
+        point->canonical = job->model.segments
+                               ? arena_printf(arena, "%s recompute=%lld", point->canonical,
+                                              (long long)job->model.segments)
+                               : arena_printf(arena, "%s recompute=auto", point->canonical);
     if (!point->canonical)
         return FAIL_NO_MEMORY(err);
     plan_id(point->canonical, id);

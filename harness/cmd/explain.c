@@ -24,6 +24,7 @@ struct explain_options {
 static const struct option options[] = {
     MODEL_OPTIONS(struct explain_options),
     MODE_OPTION(struct explain_options, model.mode),
+    RECOMPUTE_OPTIONS(struct explain_options),
     {"all", 'a', OPTION_FLAG, offsetof(struct explain_options, all), NULL,
      "every candidate's time and every refusal; implies --retune"},
     {"json", 0, OPTION_FLAG, offsetof(struct explain_options, json), NULL, "machine-readable"},

@@ -28,6 +28,7 @@ static const struct option options[] = {
     {"precision", 0, OPTION_TEXT, offsetof(struct graph_options, model.precision), "NAME",
      "of workloads that build their graph in it: f32, bf16, f16, i8, f8"},
     MODE_OPTION(struct graph_options, model.mode),
+    RECOMPUTE_OPTIONS(struct graph_options),
     {"json", 0, OPTION_FLAG, offsetof(struct graph_options, json), NULL, "machine-readable"},
     {"dot", 0, OPTION_FLAG, offsetof(struct graph_options, dot), NULL,
      "for Graphviz: ridge graph MODEL --dot | dot -Tsvg"},

@@ -88,6 +88,7 @@ static const struct option options[] = {
     {"lanes", 0, OPTION_COUNT, offsetof(struct scale_options_given, lanes), "N",
      "with --simulate: messages of a rank under way at a time (default 1, at most 4)"},
     {"json", 0, OPTION_FLAG, offsetof(struct scale_options_given, json), NULL, "machine-readable"},
+    RECOMPUTE_OPTIONS(struct scale_options_given),
     MODEL_OPTIONS(struct scale_options_given),
     {.name = NULL},
 };
@@ -274,11 +275,11 @@ static enum status check_simulated(const struct scale_options_given *o, struct e
     if (!simulated)
         return STATUS_OK;
     if (o->ranks || o->backend || o->save || o->resume || o->strong || o->sync_norms || o->data ||
-        o->hosts || o->tables || o->moments)
+        o->hosts || o->tables || o->moments || o->model.recompute)
         return FAIL(
             err, STATUS_FAILED,
             "--simulate takes no --ranks, --hosts, --backend, --save, --resume, --strong, --data, "
-            "--tables, --moments or --sync-batch-norm");
+            "--tables, --moments, --recompute or --sync-batch-norm");
     if (o->step_s < 0 || (o->step_s == 0 && !o->db))
         return FAIL(err, STATUS_FAILED,
                     "--simulate takes the time of a step from --db FILE, where ranks of the same "
@@ -404,6 +405,8 @@ static enum status scale_all(const char *spec, const struct scale_options_given 
                           .algorithm = usual.algorithm ? usual.algorithm->name : NULL,
                           .tables = table_names[usual.job.tables],
                           .moments = usual.job.part_updates ? "split" : "whole",
+                          .recompute = usual.job.model.recompute,
+                          .segments = usual.job.model.segments,
                           .cpus = usual.launched || o->hosts ? 0 : cpus_allowed(),
                           .points = points,
                           .count = count};

@@ -24,7 +24,8 @@ struct train_options_given {
     const char *optimiser, *save, *resume, *data, *sizes, *tsv, *db;
     int64_t steps, seed, eval_every, save_every, epochs, reader_threads;
     double rate, read_limit, until, price;
-    bool tiny, recompute, json;
+    int64_t micro_batches;
+    bool tiny, json;
 };
 
 static const struct option options[] = {
@@ -40,9 +41,10 @@ static const struct option options[] = {
      "a small form of the workload that learns within seconds"},
     {"eval-every", 0, OPTION_COUNT, offsetof(struct train_options_given, eval_every), "N",
      "judge it by held-out samples every N steps; default: at the end"},
-    {"recompute", 0, OPTION_FLAG, offsetof(struct train_options_given, recompute), NULL,
-     "compute activations again in the backward pass instead of keeping them: a fraction of the "
-     "memory for about a third more work"},
+    RECOMPUTE_OPTIONS(struct train_options_given),
+    {"micro-batches", 0, OPTION_COUNT, offsetof(struct train_options_given, micro_batches), "N",
+     "take the batch of a step in N equal parts, whose gradients are averaged: for a batch that "
+     "memory is too small for"},
     {"save", 0, OPTION_TEXT, offsetof(struct train_options_given, save), "FILE",
      "writes a checkpoint at the end, also of a training that is interrupted"},
     {"save-every", 0, OPTION_COUNT, offsetof(struct train_options_given, save_every), "N",
@@ -74,32 +76,6 @@ static const struct option options[] = {
 };
 
 /* ---- the job ---- */
-
-static enum status take_optimiser(const char *name, struct recipe *recipe, struct error *err)
-{
-    enum { NAMES_MAX = 32 };
-    const char *names[NAMES_MAX];
-    int count = 0;
-    if (!name || strcmp(name, recipe->optimiser) == 0)
-        return STATUS_OK;
-    if (optimiser_find(name)) {
-        recipe->optimiser = name;
-        recipe->attrs[0].name = NULL;
-        recipe->groups = NULL;
-        return STATUS_OK;
-    }
-    char all[200] = "";
-    size_t used = 0;
-    for (int k = 0; k < op_count() && count < NAMES_MAX; k++)
-        if (op_at(k)->update && op_at(k)->update->name)
-            names[count++] = op_at(k)->update->name;
-    for (int k = 0; k < count && used < sizeof(all); k++)
-        used +=
-            (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", names[k]);
-    const char *near = nearest_word(name, names, count);
-    return FAIL(err, STATUS_FAILED, "--optimiser \"%.40s\" is none of %s%s%s%s", name, all,
-                near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-}
 
 /* Where samples come from, and until when. */
 static enum status take_data(const struct train_options_given *o, struct train_job *job,
@@ -142,7 +118,7 @@ static enum status make_job(const char *spec, const struct train_options_given *
     job->save = o->save;
     job->save_every = o->save_every;
     job->resume = o->resume;
-    job->recompute = o->recompute;
+    job->micro_batches = o->micro_batches;
     if (o->save_every && !o->save)
         return FAIL(err, STATUS_FAILED, "--save-every needs --save FILE");
     if (o->save)
@@ -152,7 +128,7 @@ static enum status make_job(const char *spec, const struct train_options_given *
     if (o->rate > 0)
         job->recipe.schedule.rate = o->rate;
     TRY(take_data(o, job, err));
-    return take_optimiser(o->optimiser, &job->recipe, err);
+    return train_optimiser_parse(o->optimiser, &job->recipe, err);
 }
 
 /* ---- progress ---- */
@@ -280,14 +256,17 @@ static void print_text(const struct trained *of, const struct train_result *r)
     struct table table = {.incomplete = false};
     const struct train_job *job = of->job;
     double step_ms = (double)r->time_ns * 1e-6 / (double)(r->steps - r->first);
+    char parts[48] = "";
+    if (job->micro_batches > 1)
+        snprintf(parts, sizeof(parts), " in %lld parts", (long long)job->micro_batches);
     table_column(&table, "", TABLE_LEFT);
     table_column(&table, job->spec, TABLE_LEFT);
     print_data(&table, of);
     table_cell(&table, "optimiser");
     table_cell(&table, "%s, rate %g", job->recipe.optimiser, job->recipe.schedule.rate);
     table_cell(&table, "steps");
-    table_cell(&table, "%lld to %lld, of batch %lld", (long long)r->first + 1, (long long)r->steps,
-               (long long)r->batch);
+    table_cell(&table, "%lld to %lld, of batch %lld%s", (long long)r->first + 1,
+               (long long)r->steps, (long long)r->batch, parts);
     table_cell(&table, "first loss");
     table_cell(&table, "%.4g", r->losses[0]);
     table_cell(&table, "last loss");
@@ -302,7 +281,7 @@ static void print_text(const struct trained *of, const struct train_result *r)
     table_cell(&table, "%.4g ms, %.4g samples/s", step_ms, samples_per_s(r));
     table_cell(&table, "memory of a step");
     table_cell(&table, "%.4g MB beside weights and states%s", (double)r->arena_bytes * 1e-6,
-               job->recompute ? ", activations recomputed" : "");
+               job->model.recompute ? ", activations recomputed" : "");
     print_input(&table, r);
     if (of->given->until > 0) {
         table_cell(&table, "wanted");
@@ -357,6 +336,7 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_number(&json, "rate", job->recipe.schedule.rate);
     json_int(&json, "seed", (int64_t)job->seed);
     json_int(&json, "batch", r->batch);
+    json_int(&json, "micro_batches", job->micro_batches > 1 ? job->micro_batches : 1);
     json_int(&json, "first_step", r->first);
     json_int(&json, "steps", r->steps);
     json_int(&json, "steps_wanted", of->steps);
@@ -369,7 +349,7 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_number(&json, "time_s", (double)r->time_ns * 1e-9);
     json_number(&json, "samples_per_s", samples_per_s(r));
     json_int(&json, "arena_bytes", (int64_t)r->arena_bytes);
-    json_bool(&json, "recompute", job->recompute);
+    json_bool(&json, "recompute", job->model.recompute);
     json_number(&json, "input_wait_s", (double)r->waited_ns * 1e-9);
     json_number(&json, "input_wait_share", train_input_wait(r));
     json_text(&json, "bound", train_input_wait(r) > TRAIN_INPUT_BOUND ? "input" : NULL);

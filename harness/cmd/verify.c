@@ -26,6 +26,7 @@ struct verify_options {
 static const struct option options[] = {
     MODEL_OPTIONS(struct verify_options),
     MODE_OPTION(struct verify_options, model.mode),
+    RECOMPUTE_OPTIONS(struct verify_options),
     {"all", 0, OPTION_FLAG, offsetof(struct verify_options, all), NULL, "every workload"},
     {"domain", 0, OPTION_TEXT, offsetof(struct verify_options, domain), "NAME",
      "with --all: those of one domain"},

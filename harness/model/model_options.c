@@ -101,18 +101,34 @@ enum status model_mode(const char *name, bool *training, struct error *err)
     return FAIL(err, STATUS_FAILED, "--mode \"%s\" is not inference or training", name);
 }
 
+enum status model_train_options(const struct model_options *m, struct train_options *options,
+                                struct error *err)
+{
+    *options = (struct train_options){.recompute = m->recompute, .segments = (int)m->segments};
+    if (m->segments && !m->recompute)
+        return FAIL(err, STATUS_FAILED, "--segments belongs to --recompute");
+    if (m->segments == 1)
+        return FAIL(err, STATUS_FAILED,
+                    "--segments 1: of a single segment nothing is computed again; take 2 or more");
+    return STATUS_OK;
+}
+
 enum status model_graph(const char *spec, const struct model_options *m, enum precision precision,
                         struct graph **graph, struct error *err)
 {
     const struct training *training;
+    struct train_options options;
     bool trains;
     *graph = NULL;
     TRY(model_mode(m->mode, &trains, err));
+    TRY(model_train_options(m, &options, err));
+    if (!trains && m->recompute)
+        return FAIL(err, STATUS_FAILED, "--recompute needs --mode training");
     if (!trains)
         return workload_open(spec, m->batch, precision, graph, err);
     if (precision != PRECISION_F32)
         return UNSUPPORTED(err, "precision \"%s\": training is in f32", precision_name(precision));
-    return workload_open_training(spec, m->batch, NULL, graph, &training, err);
+    return workload_open_training(spec, m->batch, &options, graph, &training, err);
 }
 
 enum status model_compile(const struct graph *graph, const struct model_options *m,

@@ -18,6 +18,8 @@ struct model_options {
     const char *mode;                             /* NULL: "inference" */
     double max_error;
     bool retune, no_tune, quick_tune, no_fuse, no_winograd, no_capture, no_memory_check;
+    bool recompute;    /* a step of training computes activations again instead of keeping them */
+    int64_t segments;  /* of that; 0: about the square root of the number of forward nodes */
     bool verifies;     /* no option: the float64 reference will run beside the executable */
     struct comm *comm; /* no option: to the ranks that the model runs on together; NULL: on one */
 };
@@ -57,10 +59,22 @@ struct model_options {
 #define MODE_OPTION(type, field)                                                                   \
     {"mode",  0,         OPTION_TEXT, offsetof(type, field),                                       \
      "NAME", "inference, or training: a step, gradients and updates included"}
+#define RECOMPUTE_OPTIONS(type)                                                                    \
+    MODEL_OPTION(type, FLAG, recompute, 0, "recompute", NULL,                                      \
+                 "of training: compute activations again in the backward pass instead of keeping "  \
+                 "them: a fraction of the memory for about a third more work"),                    \
+    MODEL_OPTION(type, COUNT, segments, 0, "segments", "N",                                        \
+                 "of --recompute: between them results are kept (default: about the square root "  \
+                 "of the number of forward nodes)")
 /* clang-format on */
 
 /* Whether the mode of that name is training. */
 enum status model_mode(const char *name, bool *training, struct error *err);
+
+struct train_options;
+/* How these options ask for a step of training to be built. */
+enum status model_train_options(const struct model_options *m, struct train_options *options,
+                                struct error *err);
 
 /* Where the tuner keeps its winners: $RIDGE_CACHE, or the user's cache folder. */
 const char *tuner_cache_path(char *path, size_t size);

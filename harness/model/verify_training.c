@@ -251,13 +251,16 @@ static enum status keep_compared(struct step *s, struct error *err)
     return graph_check(g, err);
 }
 
-static enum status open_batch(const char *spec, int64_t batch, struct step *s, struct error *err)
+static enum status open_batch(const char *spec, const struct model_options *m, int64_t batch,
+                              struct step *s, struct error *err)
 {
-    static const struct train_options shown = {.gradients_as_outputs = true};
+    struct train_options options;
     const struct training *training;
     release(s);
     *s = (struct step){.graph = NULL};
-    TRY(workload_open_training(spec, batch, &shown, &s->graph, &training, err));
+    TRY(model_train_options(m, &options, err));
+    options.gradients_as_outputs = true;
+    TRY(workload_open_training(spec, batch, &options, &s->graph, &training, err));
     return keep_compared(s, err);
 }
 
@@ -287,13 +290,13 @@ static enum status open_step(const char *spec, const struct model_options *m,
 {
     enum status status = STATUS_OK;
     char text[120];
-    TRY(open_batch(spec, m->batch, s, err));
+    TRY(open_batch(spec, m, m->batch, s, err));
     int64_t asked = batch_of(s), batch = asked;
     const char *why = too_much(s, m, options, &status, err), *first = why;
     while (why && batch > 1) {
         batch /= 2;
         status = STATUS_OK;
-        TRY(open_batch(spec, batch, s, err));
+        TRY(open_batch(spec, m, batch, s, err));
         why = too_much(s, m, options, &status, err);
     }
     if (status == STATUS_OK && batch < asked) {

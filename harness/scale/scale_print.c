@@ -156,6 +156,7 @@ void scaling_print_json(const struct scaling *s)
     json_text(&json, "algorithm", s->algorithm);
     json_text(&json, "tables", s->tables);
     json_text(&json, "moments", s->moments);
+    json_bool(&json, "recompute", s->recompute);
     json_int(&json, "cpus", s->cpus);
     json_open(&json, "points", '[');
     for (int k = 0; k < s->count; k++)

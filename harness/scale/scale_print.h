@@ -18,8 +18,10 @@ struct scaling {
     const char *library;             /* version of the backend's; "" or NULL: not known */
     const char *tables;              /* "whole", "rows" or "split" */
     const char *moments;             /* "whole" or "split" */
-    const char *network;             /* of simulated points, in a word; else NULL */
-    int cpus;                        /* of all ranks together; 0: not known */
+    bool recompute;                  /* activations, in so many segments; 0: as save most */
+    int64_t segments;
+    const char *network; /* of simulated points, in a word; else NULL */
+    int cpus;            /* of all ranks together; 0: not known */
     const struct scale_result *points;
     int count;
 };

@@ -155,6 +155,10 @@ static enum status make_point(const struct scaling *s, const struct scale_result
                                 r->ranks, strategy(arena, ",tables=", s->tables),
                                 strategy(arena, ",moments=", s->moments));
     char *key = arena_alloc(arena, 17);
+    if (params && s->recompute)
+        params = s->segments
+                     ? arena_printf(arena, "%s,recompute=%lld", params, (long long)s->segments)
+                     : arena_printf(arena, "%s,recompute=auto", params);
     if (!params || !key || !w)
         return FAIL_NO_MEMORY(err);
     *out = (struct point_record){.key = key,
@@ -219,10 +223,12 @@ static enum status make_record(const struct scaling *s, int index, struct arena 
     for (int64_t k = 0; k < r->steps; k++)
         record->wall_s += r->step_times[k];
     record->reproduce = arena_printf(
-        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s", s->workload,
+        arena, "ridge scale %s %s %d --batch %lld --threads %d --steps %lld%s%s%s%s", s->workload,
         r->simulated ? "--platform FILE --simulate" : "--ranks", r->ranks,
         (long long)(r->batch / r->ranks), r->threads, (long long)r->steps,
-        strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments));
+        strategy(arena, " --tables ", s->tables), strategy(arena, " --moments ", s->moments),
+        s->recompute ? " --recompute" : "",
+        s->segments ? arena_printf(arena, " --segments %lld", (long long)s->segments) : "");
     if (!record->reproduce)
         return FAIL_NO_MEMORY(err);
     TRY(make_point(s, r, arena, &record->point, err));

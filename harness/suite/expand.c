@@ -187,6 +187,9 @@ static const char *canonical_text(struct arena *arena, const struct point *p)
         scenario_name(p->protocol.scenario), p->protocol.cold ? "cold" : "warm", p->providers);
     if (text && p->protocol.quick_tune)
         text = arena_printf(arena, "%s tuning=quick", text);
+    if (text && p->recompute)
+        text = p->segments ? arena_printf(arena, "%s recompute=%lld", text, (long long)p->segments)
+                           : arena_printf(arena, "%s recompute=auto", text);
     if (!text || p->protocol.scenario != SCENARIO_SERVER)
         return text;
     return arena_printf(arena, "%s bound=%.10g quantile=%.10g", text, p->protocol.latency_bound_s,
@@ -282,6 +285,8 @@ static const char *skip_reason(struct arena *arena, const struct workload *w, co
     if (providers_find(p->providers, &why) != STATUS_OK)
         return arena_strdup(arena, why.message);
     bool trains = strcmp(p->mode, "training") == 0;
+    if (p->recompute && !trains)
+        return "recompute: only a step of training has activations to compute again";
     if (trains && (!w || !w->training))
         return arena_printf(arena, "mode \"training\": %s has no loss to be trained by",
                             p->workload);
@@ -330,6 +335,13 @@ static enum status make_point(struct planner *planner, const struct selection *s
 {
     const struct workload *w = s->entry->workload;
     *p = (struct point){.threads = (int)integer_of(s, KEY_THREADS), .estimate_s = NAN};
+    p->recompute = integer_of(s, KEY_RECOMPUTE) != 0;
+    p->segments = p->recompute ? integer_of(s, KEY_SEGMENTS) : 0;
+    if (p->segments == 1)
+        return FAIL(planner->err, STATUS_FAILED,
+                    "%s: segments = 1: of a single segment nothing is computed again; take 2 or "
+                    "more, or 0",
+                    s->axis[KEY_SEGMENTS]->origin);
     p->batch = s->axis[KEY_BATCH] ? integer_of(s, KEY_BATCH) : w ? w->batch : 0;
     TRY(fill_protocol(planner, s, &p->protocol));
     TRY(fill_texts(planner, s, p));

@@ -47,6 +47,8 @@ static enum status read_overrides(struct planner *planner, const struct plan_ove
         {"--device", KEY_DEVICE, o->device},
         {"--precision", KEY_PRECISION, o->precision},
         {"--mode", KEY_MODE, o->mode},
+        {"--recompute", KEY_RECOMPUTE, o->recompute ? "true" : NULL},
+        {"--segments", KEY_SEGMENTS, o->segments},
         {"--scenario", KEY_SCENARIO, o->scenario},
         {"--profilers", KEY_PROFILERS, o->profilers},
         {"--interval", KEY_INTERVAL, o->interval},

@@ -10,8 +10,9 @@
  * the file it came from. Canonical text: keys in fixed order, "key=value" joined by spaces, e.g.
  *   workload=resnet50 params=version=1.5 mode=inference device=cpu precision=f32 batch=32 threads=2
  *   scenario=single_stream cache=warm providers=
- * then tuning=quick where kernels were not fully tuned, since others may have won, and for a
- * server, whose rate means nothing without them, bound=0.1 quantile=0.99.
+ * then tuning=quick where kernels were not fully tuned, since others may have won,
+ * recompute=SEGMENTS (auto: as many as save most) of a training that keeps few activations, and for
+ * a server, whose rate means nothing without them, bound=0.1 quantile=0.99.
  */
 #ifndef HARNESS_SUITE_PLAN_H
 #define HARNESS_SUITE_PLAN_H
@@ -57,8 +58,10 @@ struct point {
     const char *workload; /* name or path */
     const char *params;   /* "version=1.5", "" without */
     const char *domain, *mode, *device, *precision, *providers;
-    int64_t batch; /* 0: as the model file says, 1 where it leaves it open */
-    int threads;   /* resolved: never 0 */
+    int64_t batch;    /* 0: as the model file says, 1 where it leaves it open */
+    int threads;      /* resolved: never 0 */
+    bool recompute;   /* of a step of training: activations */
+    int64_t segments; /* of that; 0: as many as save most */
     struct protocol protocol;
     const char *profilers; /* "model,papi" */
     const char *skip;      /* reason not to run it; NULL: runs */
@@ -90,12 +93,13 @@ struct plan_overrides {
     double seconds;     /* at least so long */
     double seconds_max; /* sampling ends then in any case */
     const char *interval, *latency_bound, *quantile;
+    const char *segments;
     const char *only; /* comma list of workloads: no others */
     const char *db, *report;
     double budget_s;
     const char *rounds;
     int64_t order_seed;
-    bool cold, no_verify, no_layers, no_ceilings, no_report;
+    bool recompute, cold, no_verify, no_layers, no_ceilings, no_report;
     int cpus; /* what "all" means; 0: the CPUs that this process may use */
 };
 
@@ -111,6 +115,10 @@ struct plan_overrides {
     PLAN_OPTION(type, TEXT, o.device, 0, "device", "NAME", "cpu"),                                 \
     PLAN_OPTION(type, TEXT, o.precision, 0, "precision", "LIST", "f32"),                           \
     PLAN_OPTION(type, TEXT, o.mode, 0, "mode", "LIST", "inference, training"),                     \
+    PLAN_OPTION(type, FLAG, o.recompute, 0, "recompute", NULL,                                     \
+                "of training: compute activations again instead of keeping them"),                 \
+    PLAN_OPTION(type, TEXT, o.segments, 0, "segments", "LIST",                                     \
+                "of --recompute: 0, or between how many results are kept"),                        \
     PLAN_OPTION(type, TEXT, o.scenario, 0, "scenario", "LIST",                                     \
                 "single_stream, offline or server"),                                               \
     PLAN_OPTION(type, TEXT, o.latency_bound, 0, "latency-bound", "S",                              \

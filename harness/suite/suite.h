@@ -38,6 +38,8 @@ enum suite_key_id {
     KEY_DEVICE,
     KEY_PRECISION,
     KEY_MODE,
+    KEY_RECOMPUTE,
+    KEY_SEGMENTS,
     KEY_PROVIDERS,
     KEY_SCENARIO,
     KEY_COLD,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/options.h"
+#include "engine/graph/op.h"
 #include "harness/train/trainer.h"
 #include "workloads/workload.h"
 
@@ -38,6 +40,32 @@ enum status train_job_of(const char *spec, bool tiny, struct train_job *job, cha
     *s = (struct schedule){.kind = SCHEDULE_CONSTANT, .rate = t->tiny_rate, .steps = t->tiny_steps};
     job->model.batch = t->tiny_batch;
     return STATUS_OK;
+}
+
+enum status train_optimiser_parse(const char *name, struct recipe *recipe, struct error *err)
+{
+    enum { NAMES_MAX = 32 };
+    const char *names[NAMES_MAX];
+    int count = 0;
+    if (!name || strcmp(name, recipe->optimiser) == 0)
+        return STATUS_OK;
+    if (optimiser_find(name)) {
+        recipe->optimiser = name;
+        recipe->attrs[0].name = NULL;
+        recipe->groups = NULL;
+        return STATUS_OK;
+    }
+    char all[200] = "";
+    size_t used = 0;
+    for (int k = 0; k < op_count() && count < NAMES_MAX; k++)
+        if (op_at(k)->update && op_at(k)->update->name)
+            names[count++] = op_at(k)->update->name;
+    for (int k = 0; k < count && used < sizeof(all); k++)
+        used +=
+            (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", names[k]);
+    const char *near = nearest_word(name, names, count);
+    return FAIL(err, STATUS_FAILED, "--optimiser \"%.40s\" is none of %s%s%s%s", name, all,
+                near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 enum status train_sizes_parse(const char *text, struct train_job *job, struct error *err)

@@ -11,6 +11,7 @@
 #include "engine/run/provider.h"
 #include "engine/train/checkpoint.h"
 #include "harness/train/judge.h"
+#include "harness/train/notes.h"
 #include "harness/train/span.h"
 #include "harness/train/states.h"
 
@@ -79,6 +80,26 @@ static int64_t batch_of(const struct trainer *t)
     return own_batch(t) * ranks_of(t);
 }
 
+static int64_t micro_batches(const struct trainer *t)
+{
+    return t->job.micro_batches > 1 ? t->job.micro_batches : 1;
+}
+
+/* Samples of an execution of this rank. */
+static int64_t own_part(const struct trainer *t)
+{
+    return own_batch(t) / micro_batches(t);
+}
+
+static enum status check_parts(const struct trainer *t, struct error *err)
+{
+    if (own_batch(t) % micro_batches(t) == 0)
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED,
+                "--micro-batches %lld: a batch of %lld is not so many equal parts",
+                (long long)micro_batches(t), (long long)own_batch(t));
+}
+
 static int64_t epoch_samples(const struct trainer *t)
 {
     return t->has_data ? t->data.count[DATA_LEARNT] : 0;
@@ -113,20 +134,23 @@ static enum status make_spec(struct trainer *t, struct error *err)
 static enum status open_step(struct trainer *t, struct error *err)
 {
     const struct train_job *job = &t->job;
+    struct train_options options;
     TRY(make_spec(t, err));
-    TRY(workload_open_loss(t->spec, job->model.batch, &t->graph, &t->training, err));
+    TRY(check_parts(t, err));
+    TRY(model_train_options(&job->model, &options, err));
+    TRY(workload_open_loss(t->spec, own_part(t), &t->graph, &t->training, err));
     if (t->place.format && !t->place.format->parameters && !t->has_data) {
         t->has_data = true; /* to be closed in any case */
         TRY(data_open(&t->place, t->graph, &t->data, err));
     }
-    struct train_options options = {.recompute = job->recompute,
-                                    .ranks = ranks_of(t),
-                                    .rank = rank_of(t),
-                                    .sync_norms = job->sync_norms,
-                                    .unit_bytes = job->unit_bytes,
-                                    .tables = job->tables,
-                                    .part_updates = job->part_updates,
-                                    .shards = &t->shards};
+    options.micro_batches = (int)micro_batches(t);
+    options.ranks = ranks_of(t);
+    options.rank = rank_of(t);
+    options.sync_norms = job->sync_norms;
+    options.unit_bytes = job->unit_bytes;
+    options.tables = job->tables;
+    options.part_updates = job->part_updates;
+    options.shards = &t->shards;
     TRY(train_step(t->graph, &job->recipe, &options, err));
     seed_weights(t->graph, &t->shards, job->seed);
     t->rate = NONE;
@@ -161,52 +185,18 @@ static int64_t first_step(const struct trainer *t)
     return t->resumed ? t->from.step : 0;
 }
 
-static const char *note_of(const struct trainer *t, const char *key)
+static void make_notes(const struct trainer *t, struct train_notes *notes)
 {
-    const struct safetensors *file = &t->from.contents;
-    for (int k = 0; k < file->note_count; k++)
-        if (strcmp(file->notes[k].key, key) == 0)
-            return file->notes[k].text;
-    return "";
+    train_notes_make(notes, &t->job, batch_of(t), t->has_data ? &t->data : NULL);
 }
 
-/* Which samples are learnt from, and in which sizes: "mnist of 60000". */
-static void describe_data(const struct trainer *t, char *text, size_t size)
+static enum status check_checkpoint(const struct trainer *t, struct error *err)
 {
-    snprintf(text, size, "made up");
-    if (t->has_data)
-        snprintf(text, size, "%s of %lld", t->data.format->name, (long long)epoch_samples(t));
-}
-
-static void describe_sizes(const struct trainer *t, char *text, size_t size)
-{
-    size_t used = (size_t)snprintf(text, size, "%s", t->job.size_count ? "" : "one");
-    for (int k = 0; k < t->job.size_count && used < size; k++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%lld:%lld", k ? "," : "",
-                             (long long)t->job.sizes[k].image, (long long)t->job.sizes[k].count);
-}
-
-/* Samples are numbered: after as many steps of another batch they would be others. */
-static bool same_batch(const struct trainer *t)
-{
-    return strtoll(note_of(t, "batch"), NULL, 10) == batch_of(t);
-}
-
-static enum status check_data(const struct trainer *t, struct error *err)
-{
-    char data[80], sizes[400];
-    const char *was = note_of(t, "data"), *were = note_of(t, "sizes");
+    struct train_notes notes;
     if (!t->resumed)
         return STATUS_OK;
-    describe_data(t, data, sizeof(data));
-    describe_sizes(t, sizes, sizeof(sizes));
-    if (strcmp(*was ? was : "made up", data) != 0)
-        return FAIL(err, STATUS_FAILED, "%s was trained on samples that are %s, and these are %s",
-                    t->job.resume, *was ? was : "made up", data);
-    if (strcmp(*were ? were : "one", sizes) != 0)
-        return FAIL(err, STATUS_FAILED, "%s was trained on images of sizes \"%s\", not \"%s\"",
-                    t->job.resume, *were ? were : "one", sizes);
+    make_notes(t, &notes);
+    TRY(train_notes_check(&notes, &t->job, &t->from, err));
     if (t->from.step >= t->job.recipe.schedule.steps)
         return FAIL(err, STATUS_FAILED, "%s has made %lld steps: --steps must be more",
                     t->job.resume, (long long)t->from.step);
@@ -224,9 +214,6 @@ static enum status open_checkpoint(struct trainer *t, struct error *err)
     if (strcmp(t->from.workload, job->spec) != 0)
         return FAIL(err, STATUS_FAILED, "%s is of %s, not of %s", job->resume, t->from.workload,
                     job->spec);
-    if (!same_batch(t))
-        return FAIL(err, STATUS_FAILED, "%s was trained in batches of another size than %lld",
-                    job->resume, (long long)batch_of(t));
     job->seed = t->from.seed;
     return STATUS_OK;
 }
@@ -234,21 +221,19 @@ static enum status open_checkpoint(struct trainer *t, struct error *err)
 static enum status save(struct trainer *t, int64_t step, struct error *err)
 {
     const struct train_job *job = &t->job;
-    char recipe[120], batch[32], data[80], sizes[400];
+    char recipe[120];
+    struct train_notes notes;
     if (!job->save || (rank_of(t) != 0 && t->shards.count == 0))
         return STATUS_OK;
     snprintf(recipe, sizeof(recipe), "%s, rate %g, %lld steps", job->recipe.optimiser,
              job->recipe.schedule.rate, (long long)job->recipe.schedule.steps);
-    snprintf(batch, sizeof(batch), "%lld", (long long)batch_of(t));
-    describe_data(t, data, sizeof(data));
-    describe_sizes(t, sizes, sizeof(sizes));
-    const struct safetensors_note more[] = {{"batch", batch}, {"data", data}, {"sizes", sizes}};
+    make_notes(t, &notes);
     const struct checkpoint_about about = {.workload = job->spec,
                                            .recipe = recipe,
                                            .step = step,
                                            .seed = job->seed,
-                                           .more = more,
-                                           .more_count = ARRAY_COUNT(more)};
+                                           .more = notes.list,
+                                           .more_count = TRAIN_NOTES};
     return checkpoint_save(job->save, t->exe, &t->shards, &about, err);
 }
 
@@ -257,7 +242,7 @@ static enum status save(struct trainer *t, int64_t step, struct error *err)
 static enum status open_judge(struct trainer *t, struct error *err)
 {
     struct model_options model = t->job.model;
-    model.batch = own_batch(t);
+    model.batch = own_part(t);
     if (model.comm)
         return STATUS_OK;
     return judge_open(t->spec, &model, t->job.seed, t->has_data ? &t->data : NULL, t->exe,
@@ -268,14 +253,14 @@ static enum status open_judge(struct trainer *t, struct error *err)
 static enum status open_run(struct trainer *t, int64_t step, struct error *err)
 {
     const struct train_job *job = &t->job;
-    int64_t before = rank_of(t) * own_batch(t);
+    int64_t all = own_part(t) * ranks_of(t); /* samples of an execution of all ranks */
     struct reader_options options = {.graph = t->graph,
                                      .training = t->training,
                                      .data = t->has_data ? &t->data : NULL,
                                      .seed = job->seed,
-                                     .first = step * batch_of(t) + before,
-                                     .batch = own_batch(t),
-                                     .stride = batch_of(t),
+                                     .first = step * batch_of(t) + rank_of(t) * own_part(t),
+                                     .batch = own_part(t),
+                                     .stride = all,
                                      .buffers = BUFFERS,
                                      .threads = job->reader_threads,
                                      .bytes_per_s = job->read_limit};
@@ -336,7 +321,7 @@ static enum status open_all(struct trainer *t, struct error *err)
     TRY(providers_load(job->model.providers, err));
     TRY(open_graph(t, err));
     TRY(take_steps(t, err));
-    TRY(check_data(t, err));
+    TRY(check_checkpoint(t, err));
     if (job->size_count && size_end(t, 0) <= first_step(t)) { /* begun with another size */
         graph_free(t->graph);
         shards_release(&t->shards);
@@ -451,10 +436,14 @@ static enum status one_step(struct trainer *t, int64_t step, struct train_result
 {
     uint64_t begin = clock_now_ns();
     float rate = (float)schedule_rate(&t->job.recipe.schedule, step);
-    TRY(give_batch(t, err));
-    *(float *)exe_input(t->exe, t->rate) = rate;
-    exe_run(t->exe);
-    double loss = (double)*(const float *)exe_output(t->exe, 0);
+    double loss = 0;
+    for (int64_t part = 0; part < micro_batches(t); part++) {
+        TRY(give_batch(t, err));
+        *(float *)exe_input(t->exe, t->rate) = rate;
+        exe_run(t->exe);
+        loss += (double)*(const float *)exe_output(t->exe, 0);
+    }
+    loss /= (double)micro_batches(t);
     r->time_ns += clock_now_ns() - begin;
     r->waited_ns = t->waited_before + reader_waited_ns(t->reader);
     TRY(exe_status(t->exe, err));

@@ -25,21 +25,22 @@ struct train_size {
 struct train_job {
     const char *spec;
     struct model_options model;
-    struct recipe recipe; /* schedule.steps: of the whole training */
-    uint64_t seed;        /* of samples, and of first weights where it is not 0 */
-    int64_t eval_every;   /* steps; 0: at the end only */
-    bool eval_epochs;     /* at the end of each epoch; of made-up samples: of each tenth */
-    double until;         /* ends once the quality is so high; NAN: does not */
-    const char *data;     /* "PATH" or "FORMAT:PATH" (workloads/data/data.h); NULL: made up */
-    int64_t epochs;       /* in place of schedule.steps; 0: as that says */
-    int reader_threads;   /* 0 as 1 */
-    double read_limit;    /* bytes/s; 0: none */
+    struct recipe recipe;     /* schedule.steps: of the whole training */
+    uint64_t seed;            /* of samples, and of first weights where it is not 0 */
+    int64_t eval_every;       /* steps; 0: at the end only */
+    bool eval_epochs;         /* at the end of each epoch; of made-up samples: of each tenth */
+    double until;             /* ends once the quality is so high; NAN: does not */
+    const char *data;         /* "PATH" or "FORMAT:PATH" (workloads/data/data.h); NULL: made up */
+    int64_t epochs;           /* in place of schedule.steps; 0: as that says */
+    int reader_threads;       /* 0 as 1 */
+    double read_limit;        /* bytes/s; 0: none */
     struct train_size sizes[TRAIN_SIZES]; /* one after the other, in place of schedule.steps */
     int size_count;                       /* 0: the size that spec says */
     const char *save;                     /* checkpoint to write; NULL: none */
     int64_t save_every;                   /* steps; 0: at the end only */
-    const char *resume; /* checkpoint to go on from; NULL: none. Its seed replaces this one */
-    bool recompute;     /* activations are computed again in the backward pass instead of kept */
+    const char *resume;    /* checkpoint to go on from; NULL: none. Its seed replaces this one */
+    int64_t micro_batches; /* equal parts of the batch, one execution each, after which the weights
+                              move by the mean of their gradients; 0 as 1 */
     bool sync_norms;    /* with model.comm: statistics of batch normalisations are those of all */
     int64_t unit_bytes; /* with model.comm: of gradients that travel together; 0: as usual */
     enum table_strategy tables; /* with model.comm: of embedding tables */
@@ -96,6 +97,9 @@ enum status train_job_of(const char *spec, bool tiny, struct train_job *job, cha
 
 /* "128:10,192:10,224:5" */
 enum status train_sizes_parse(const char *text, struct train_job *job, struct error *err);
+
+/* --optimiser: another one in the place of the recipe's, with its usual parameters; NULL: none. */
+enum status train_optimiser_parse(const char *name, struct recipe *recipe, struct error *err);
 
 enum status trainer_open(const struct train_job *job, struct trainer **out, struct error *err);
 /* INVALID where a loss is not a number. What was reached stands in *result in any case. */

@@ -43,6 +43,7 @@ enum status child_words(const char *program, const struct point *point,
         {"--device", other_than(point->device, "cpu")},
         {"--precision", other_than(point->precision, "f32")},
         {"--mode", other_than(point->mode, "inference")},
+        {"--segments", number(arena, point->segments, 0)},
         {"--providers", providers},
         {"--isa", m->isa},
         {"--cache", m->cache},
@@ -51,7 +52,8 @@ enum status child_words(const char *program, const struct point *point,
     const struct {
         const char *name;
         bool given;
-    } flags[] = {{"--no-winograd", m->no_winograd},
+    } flags[] = {{"--recompute", point->recompute},
+                 {"--no-winograd", m->no_winograd},
                  {"--retune", m->retune},
                  {"--no-tune", m->no_tune},
                  {"--quick-tune", m->quick_tune || point->protocol.quick_tune},

@@ -103,6 +103,8 @@ prints 'input_wait_share'
 prints 'held_out_loss'
 run sqlite3 "$tap_dir/db" "SELECT value FROM metric WHERE name = 'cost_dollars' AND value > 0"
 prints '^[0-9]'
+run sqlite3 "$tap_dir/db" "SELECT value FROM metric WHERE name = 'arena_bytes' AND value > 0"
+prints '^[0-9]'
 for limit in 100000 0; do # bytes per second
     key=$(sqlite3 "$tap_dir/db" "SELECT key FROM point WHERE canonical LIKE '%limit=$limit %'")
     run ridge history "$key" --db "$tap_dir/db" --json

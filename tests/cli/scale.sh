@@ -52,6 +52,18 @@ if [ "$1" = same ]; then
     run ridge scale din $quick --tiny --steps 5 -n 3 --batch 8 --algorithm ring
     exits 0
 
+    # Activations that are computed again are the same.
+    # shellcheck disable=SC2086
+    run ridge scale wide_deep $quick --tiny -n 2 --batch 32 --steps 4 --json
+    exits 0
+    jq '.points[0].losses' "$output" >"$tap_dir/kept"
+    # shellcheck disable=SC2086
+    run ridge scale wide_deep $quick --tiny -n 2 --batch 32 --steps 4 --json --recompute
+    exits 0
+    holds '.recompute'
+    jq '.points[0].losses' "$output" >"$tap_dir/again"
+    check "recomputed on two ranks, the same losses" cmp "$tap_dir/kept" "$tap_dir/again"
+
     # A checkpoint of several ranks goes on on one, and the other way round.
     # shellcheck disable=SC2086
     run ridge scale ncf $quick --tiny -n 3 --batch 8 --steps 6 --save "$tap_dir/six" --json

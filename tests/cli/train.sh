@@ -77,6 +77,43 @@ jq .losses "$output" >"$tap_dir/recomputed_losses"
 check "recomputed, the same losses" cmp "$tap_dir/kept_losses" "$tap_dir/recomputed_losses"
 holds ".recompute and .arena_bytes * 2 < $kept"
 
+# shellcheck disable=SC2086
+run ridge train $thin --recompute --segments 3
+exits 0
+jq .losses "$output" >"$tap_dir/segments_losses"
+check "in three segments, the same losses" cmp "$tap_dir/kept_losses" "$tap_dir/segments_losses"
+holds ".arena_bytes < $kept"
+# shellcheck disable=SC2086
+run ridge train $thin --recompute --segments 100000
+exits 2
+complains 'in 100000 segments: the forward pass of bert_base has [0-9]+ nodes'
+run ridge train ncf --tiny --segments 3
+exits 2
+complains '\-\-segments belongs to --recompute'
+
+# A batch taken in parts: the losses of the whole but for roundings, in less memory.
+for spec in ncf ncf:embedding=gather wide_deep; do
+    run ridge train $spec --tiny --batch 64 --steps 12 -t 1 --no-tune --json
+    exits 0
+    jq .losses "$output" >"$tap_dir/whole_losses"
+    kept=$(jq .arena_bytes "$output")
+    run ridge train $spec --tiny --batch 64 --micro-batches 4 --steps 12 -t 1 --no-tune --json --save "$tap_dir/parts"
+    exits 0
+    holds '.batch == 64 and .micro_batches == 4 and .steps == 12'
+    holds ".arena_bytes < $kept"
+    holds ".losses as \$parts | $(cat "$tap_dir/whole_losses") as \$whole |
+        all(range(12); (\$parts[.] / \$whole[.] - 1 | fabs) < 1e-4)"
+done
+run ridge train wide_deep --tiny --batch 64 --steps 14 -t 1 --no-tune --resume "$tap_dir/parts"
+exits 2
+complains 'was trained with --micro-batches 4: go on with as many'
+run ridge train wide_deep --tiny --batch 64 --micro-batches 4 --steps 14 -t 1 --no-tune --resume "$tap_dir/parts"
+exits 0
+prints '13 to 14, of batch 64 in 4 parts'
+run ridge train ncf --tiny --batch 64 --micro-batches 3
+exits 2
+complains 'a batch of 64 is not so many equal parts'
+
 # A training that stopped goes on as if it had not: the same losses and the same states, bit for bit.
 run ridge train ncf --tiny --steps 40 -t 1 --quick-tune --save "$tap_dir/whole"
 exits 0

@@ -18,16 +18,36 @@ prints 'skipped: scenario "server": nobody waits'
 run ridge plan ncf --mode learning
 exits 2
 
+run ridge plan ncf --mode inference,training --recompute --json
+exits 0
+holds '.points[0].skip | startswith("recompute: only a step of training")'
+holds '.points[1] | .skip == null and (.canonical | endswith(" recompute=auto"))'
+run ridge plan ncf --mode training --recompute --segments 2,4 --json
+holds '.points | map(.canonical | split(" ") | last) == ["recompute=2", "recompute=4"]'
+run ridge plan ncf --mode training --recompute --segments 1
+exits 2
+complains 'of a single segment nothing is computed again'
+run ridge graph ncf --recompute
+exits 2
+complains '\-\-recompute needs --mode training'
+
 run ridge graph "$small" --mode training --json
 exits 0
 holds '[.nodes[].phase] | unique == ["backward", "forward", "update"]'
 holds '[.nodes[] | select(.phase == "update").op] | contains(["Adam"])'
+backward=$(jq '[.nodes[] | select(.phase == "backward")] | length' "$output")
+run ridge graph "$small" --mode training --recompute --segments 2 --json
+exits 0
+holds "[.nodes[] | select(.phase == \"backward\")] | length > $backward"
 run ridge graph "$small" --json
 holds 'all(.nodes[]; .phase == "forward")'
 
 run ridge verify "$small" "$small,embedding=gather" wide_deep --batch 16 --mode training --quick-tune --json
 exits 0
 holds 'length == 3 and all(.[]; .status == "ok" and .max_rel_error > 0 and .max_rel_error <= 1e-4)'
+run ridge verify "$small" --batch 16 --mode training --recompute --segments 2 --quick-tune --json
+exits 0
+holds '.[0].status == "ok"'
 if [ -z "${ASAN_OPTIONS-}${TSAN_OPTIONS-}" ]; then # they reserve address space of their own
     run sh -c 'ulimit -v 350000; exec "$@"' sh "$RIDGE" verify "$small" --batch 262144 --mode training --no-tune \
         --providers native --threads 1

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness/train/notes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "mnist of 60000" */
+static void describe_data(const struct data_set *data, char *text, size_t size)
+{
+    snprintf(text, size, "made up");
+    if (!data)
+        return;
+    snprintf(text, size, "%s of %lld", data->format->name, (long long)data->count[DATA_LEARNT]);
+}
+
+static void describe_sizes(const struct train_job *job, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", job->size_count ? "" : "one");
+    for (int k = 0; k < job->size_count && used < size; k++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld:%lld", k ? "," : "",
+                                 (long long)job->sizes[k].image, (long long)job->sizes[k].count);
+}
+
+void train_notes_make(struct train_notes *n, const struct train_job *job, int64_t batch,
+                      const struct data_set *data)
+{
+    int64_t parts = job->micro_batches > 1 ? job->micro_batches : 1;
+    snprintf(n->batch, sizeof(n->batch), "%lld", (long long)batch);
+    snprintf(n->micro_batches, sizeof(n->micro_batches), "%lld", (long long)parts);
+    describe_data(data, n->data, sizeof(n->data));
+    describe_sizes(job, n->sizes, sizeof(n->sizes));
+    n->list[0] = (struct safetensors_note){"batch", n->batch};
+    n->list[1] = (struct safetensors_note){"micro_batches", n->micro_batches};
+    n->list[2] = (struct safetensors_note){"data", n->data};
+    n->list[3] = (struct safetensors_note){"sizes", n->sizes};
+}
+
+/* Of a file that is older than the note: what all trainings had then. */
+static const char *note_of(const struct checkpoint *from, const char *key, const char *usual)
+{
+    const struct safetensors *file = &from->contents;
+    for (int k = 0; k < file->note_count; k++)
+        if (strcmp(file->notes[k].key, key) == 0)
+            return file->notes[k].text;
+    return usual;
+}
+
+enum status train_notes_check(const struct train_notes *n, const struct train_job *job,
+                              const struct checkpoint *from, struct error *err)
+{
+    const char *parts = note_of(from, "micro_batches", "1"),
+               *data = note_of(from, "data", "made up");
+    const char *sizes = note_of(from, "sizes", "one");
+    /* Samples are numbered: after as many steps of another batch they would be others. */
+    if (strcmp(note_of(from, "batch", ""), n->batch) != 0)
+        return FAIL(err, STATUS_FAILED, "%s was trained in batches of another size than %s",
+                    job->resume, n->batch);
+    if (strcmp(parts, n->micro_batches) != 0) /* its counter is of executions */
+        return FAIL(err, STATUS_FAILED,
+                    "%s was trained with --micro-batches %s: go on with as many", job->resume,
+                    parts);
+    if (strcmp(data, n->data) != 0)
+        return FAIL(err, STATUS_FAILED, "%s was trained on samples that are %s, and these are %s",
+                    job->resume, data, n->data);
+    if (strcmp(sizes, n->sizes) != 0)
+        return FAIL(err, STATUS_FAILED, "%s was trained on images of sizes \"%s\", not \"%s\"",
+                    job->resume, sizes, n->sizes);
+    return STATUS_OK;
+}
