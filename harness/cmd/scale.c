@@ -24,7 +24,7 @@ enum { STEPS_SIMULATED = 2 };
 struct scale_options_given {
     struct model_options model;
     const char *ranks, *save, *resume, *db, *backend, *algorithm, *tables, *moments, *data;
-    const char *simulate, *platform, *wire, *hosts;
+    const char *simulate, *platform, *wire, *hosts, *letters;
     int64_t steps, seed, unit_bytes, reader_threads, lanes;
     double rate, deadline_s, read_limit, step_s;
     bool tiny, json, points, weak, strong, no_thread, sync_norms;
@@ -51,6 +51,8 @@ static const struct option options[] = {
     {"data", 0, OPTION_TEXT, offsetof(struct scale_options_given, data), "PATH",
      "learn from files, of a format that their names tell, or as FORMAT:PATH; each rank reads its "
      "own part of every batch"},
+    {"letter-case", 0, OPTION_TEXT, offsetof(struct scale_options_given, letters), "HOW",
+     "of text with a vocabulary: keep or lower capitals (default: keep them where it has any)"},
     {"reader-threads", 0, OPTION_THREADS, offsetof(struct scale_options_given, reader_threads), "N",
      "of each rank, that read samples ahead (default 1)"},
     {"read-limit", 0, OPTION_FLOAT, offsetof(struct scale_options_given, read_limit), "MB/s",
@@ -206,6 +208,7 @@ static enum status read_job(const char *spec, const struct scale_options_given *
     job->sync_norms = o->sync_norms;
     TRY(read_strategy(o, job, err));
     job->data = o->data;
+    TRY(train_letters_parse(o->letters, job, err));
     job->reader_threads = (int)o->reader_threads;
     job->read_limit = o->read_limit * 1e6;
     job->recipe.schedule.steps = o->steps ? o->steps : STEPS_USUAL;

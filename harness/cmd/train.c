@@ -21,7 +21,7 @@
 
 struct train_options_given {
     struct model_options model;
-    const char *optimiser, *save, *resume, *data, *sizes, *tsv, *db;
+    const char *optimiser, *save, *resume, *data, *letters, *sizes, *tsv, *db;
     int64_t steps, seed, eval_every, save_every, epochs, reader_threads;
     double rate, read_limit, until, price;
     int64_t micro_batches;
@@ -54,6 +54,8 @@ static const struct option options[] = {
     {"data", 0, OPTION_TEXT, offsetof(struct train_options_given, data), "PATH",
      "learn from files, of a format that their names tell, or as FORMAT:PATH; see `ridge list "
      "data`"},
+    {"letter-case", 0, OPTION_TEXT, offsetof(struct train_options_given, letters), "HOW",
+     "of text with a vocabulary: keep or lower capitals (default: keep them where it has any)"},
     {"epochs", 0, OPTION_COUNT, offsetof(struct train_options_given, epochs), "N",
      "passes over the data, in place of --steps"},
     {"reader-threads", 0, OPTION_THREADS, offsetof(struct train_options_given, reader_threads), "N",
@@ -91,6 +93,7 @@ static enum status take_data(const struct train_options_given *o, struct train_j
     if (o->tsv)
         TRY(output_check(o->tsv, err));
     job->data = o->data;
+    TRY(train_letters_parse(o->letters, job, err));
     job->epochs = o->epochs;
     job->reader_threads = (int)o->reader_threads;
     job->read_limit = o->read_limit * 1e6;
@@ -226,14 +229,27 @@ static double cost_of(const struct train_options_given *o, const struct train_re
     return o->price * (double)r->time_ns * 1e-9 / 3600;
 }
 
+/* Of the words of text; NAN: the data are no text. */
+static double unknown_share(const struct data_set *set)
+{
+    return set && set->words ? (double)set->unknown / (double)set->words : (double)NAN;
+}
+
 static void print_data(struct table *table, const struct trained *of)
 {
     const struct data_format *format = of->place->format;
+    const struct data_set *set = of->data;
+    char dropped[64] = "", unknown[64] = "";
+    if (set && set->dropped)
+        snprintf(dropped, sizeof(dropped), ", %lld left out", (long long)set->dropped);
+    if (set && set->words)
+        snprintf(unknown, sizeof(unknown), ", %.3g %% of %lld words unknown",
+                 100 * unknown_share(set), (long long)set->words);
     table_cell(table, format ? "data" : "learnt");
-    if (of->data)
-        table_cell(table, "%s: %lld samples, %lld held out", of->data->format->name,
-                   (long long)of->data->count[DATA_LEARNT],
-                   (long long)of->data->count[DATA_HELD_OUT]);
+    if (set)
+        table_cell(table, "%s: %lld samples, %lld held out%s%s", set->format->name,
+                   (long long)set->count[DATA_LEARNT], (long long)set->count[DATA_HELD_OUT],
+                   dropped, unknown);
     else
         table_cell(table, "%s", format ? format->name : of->training->lesson);
 }
@@ -332,6 +348,8 @@ static void print_json(const struct trained *of, const struct train_result *r)
     json_text(&json, "lesson", of->place->format ? NULL : of->training->lesson);
     json_text(&json, "data", of->place->format ? of->place->format->name : NULL);
     json_int(&json, "epoch_samples", r->epoch_samples);
+    json_int(&json, "left_out", of->data ? of->data->dropped : 0);
+    json_number(&json, "unknown_words_share", unknown_share(of->data));
     json_text(&json, "optimiser", job->recipe.optimiser);
     json_number(&json, "rate", job->recipe.schedule.rate);
     json_int(&json, "seed", (int64_t)job->seed);

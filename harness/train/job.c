@@ -68,6 +68,20 @@ enum status train_optimiser_parse(const char *name, struct recipe *recipe, struc
                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
+enum status train_letters_parse(const char *text, struct train_job *job, struct error *err)
+{
+    job->letters = LETTERS_AS_VOCABULARY;
+    if (!text)
+        return STATUS_OK;
+    if (!job->data)
+        return FAIL(err, STATUS_FAILED, "--letter-case is about the text of --data");
+    bool keep = strcmp(text, "keep") == 0;
+    job->letters = keep ? LETTERS_KEPT : LETTERS_LOWERED;
+    if (keep || strcmp(text, "lower") == 0)
+        return STATUS_OK;
+    return FAIL(err, STATUS_FAILED, "--letter-case \"%.40s\" is not keep or lower", text);
+}
+
 enum status train_sizes_parse(const char *text, struct train_job *job, struct error *err)
 {
     const char *at = text;

@@ -7,10 +7,14 @@
 /* "mnist of 60000" */
 static void describe_data(const struct data_set *data, char *text, size_t size)
 {
+    char by[48] = "";
     snprintf(text, size, "made up");
     if (!data)
         return;
-    snprintf(text, size, "%s of %lld", data->format->name, (long long)data->count[DATA_LEARNT]);
+    if (data->vocabulary)
+        snprintf(by, sizeof(by), " by vocabulary %016llx", (unsigned long long)data->vocabulary);
+    snprintf(text, size, "%s of %lld%s", data->format->name, (long long)data->count[DATA_LEARNT],
+             by);
 }
 
 static void describe_sizes(const struct train_job *job, char *text, size_t size)

@@ -317,6 +317,7 @@ static enum status open_all(struct trainer *t, struct error *err)
     const struct train_job *job = &t->job;
     if (job->data)
         TRY(data_find(job->data, &t->place, err));
+    t->place.letters = job->letters;
     TRY(open_checkpoint(t, err));
     TRY(providers_load(job->model.providers, err));
     TRY(open_graph(t, err));

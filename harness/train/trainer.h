@@ -31,6 +31,7 @@ struct train_job {
     bool eval_epochs;         /* at the end of each epoch; of made-up samples: of each tenth */
     double until;             /* ends once the quality is so high; NAN: does not */
     const char *data;         /* "PATH" or "FORMAT:PATH" (workloads/data/data.h); NULL: made up */
+    enum letter_case letters; /* of text in it */
     int64_t epochs;           /* in place of schedule.steps; 0: as that says */
     int reader_threads;       /* 0 as 1 */
     double read_limit;        /* bytes/s; 0: none */
@@ -100,6 +101,9 @@ enum status train_sizes_parse(const char *text, struct train_job *job, struct er
 
 /* --optimiser: another one in the place of the recipe's, with its usual parameters; NULL: none. */
 enum status train_optimiser_parse(const char *name, struct recipe *recipe, struct error *err);
+
+/* "keep" or "lower": what --letter-case says of the job's data; NULL: nothing. */
+enum status train_letters_parse(const char *text, struct train_job *job, struct error *err);
 
 enum status trainer_open(const struct train_job *job, struct trainer **out, struct error *err);
 /* INVALID where a loss is not a number. What was reached stands in *result in any case. */

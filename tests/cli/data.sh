@@ -128,6 +128,56 @@ awk 'BEGIN { for (k = 0; k < 120; k++) print "word" k % 7 " word" (k + 1) % 7 " 
 run ridge train bert_base --tiny --data "$data/text" --steps 60 -t 1 --quick-tune --json
 exits 0
 holds '.data == "text" and .quality == "accuracy" and .loss_last < .loss_first'
+# Word pieces: capitals do not count, for the vocabulary has none.
+mkdir -p "$data/pieces"
+sed 's/^w/W/' "$data/text/train.txt" >"$data/pieces/train.txt"
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' word '##0' '##1' '##2' '##3' '##4' '##5' and . >"$data/pieces/vocab.txt"
+pieces="bert_base --tiny --data $data/pieces -t 1 --quick-tune --json"
+# shellcheck disable=SC2086
+{
+run ridge train $pieces --steps 60 --save "$tap_dir/pieces"
+exits 0
+holds '.loss_last < .loss_first and .unknown_words_share > 0.04 and .unknown_words_share < 0.09' # word6
+run ridge train $pieces --steps 70 --resume "$tap_dir/pieces"
+exits 0
+run ridge train $pieces --steps 70 --resume "$tap_dir/pieces" --letter-case keep
+exits 2
+complains 'by vocabulary [0-9a-f]{16}, and these are .* by vocabulary'
+run ridge train $pieces --steps 5 --letter-case keep
+exits 0
+holds '.unknown_words_share > 0.1'
+}
+run ridge train bert_base --tiny --letter-case keep
+exits 2
+complains '\-\-letter-case is about the text of --data'
+
+# A language of eight words, each with its translation, and the other way round: a file, and two files.
+awk 'BEGIN { for (k = 0; k < 900; k++) { s = t = ""; n = 2 + k % 4
+    for (w = 0; w < n; w++) { x = (k * (w + 3) + int(k / 7) * w) % 8; s = s " Wort" x; t = " word" x t }
+    print substr(s, 2) "\t" substr(t, 2) } print "eins zwei drei vier acht neun zehn\tmuch" }' >"$data/all.tsv"
+mkdir -p "$data/pairs"
+cut -f 1 "$data/all.tsv" >"$data/pairs/corpus.de"
+cut -f 2 "$data/all.tsv" >"$data/pairs/corpus.en"
+nmt="nmt --tiny --optimiser adam --rate 0.003 --steps 60 -t 1 --quick-tune --json"
+# shellcheck disable=SC2086
+{
+run ridge train $nmt --data "$data/all.tsv"
+exits 0
+holds '.data == "pairs" and .left_out == 1 and .unknown_words_share == 0 and .loss_last < .loss_first * 0.8'
+jq .losses "$output" >"$tap_dir/one_file"
+run ridge train $nmt --data "$data/pairs/corpus.de,corpus.en" --reader-threads 2
+exits 0
+jq .losses "$output" >"$tap_dir/two_files"
+check "one file of pairs or two, the same losses" cmp "$tap_dir/one_file" "$tap_dir/two_files"
+run ridge train nmt --tiny --data "$data/all.tsv" --steps 2 -t 1 --no-tune
+exits 0
+prints 'pairs: [0-9]+ samples, [0-9]+ held out, 1 left out, 0 % of [0-9]+ words unknown'
+sed '$d' "$data/pairs/corpus.en" >"$data/pairs/short.en"
+run ridge train $nmt --data "$data/pairs/corpus.de,short.en"
+exits 2
+complains 'short.en: ends after line 900, and .*corpus.de goes on'
+}
+
 run ridge train gcn --data "$data/cora" --steps 60 -t 1 --quick-tune --json
 exits 0
 holds '.data == "cora" and .loss_last < .loss_first / 2'
@@ -151,5 +201,5 @@ exits 2
 complains 'u\.data:[0-9]+: .*cut off'
 
 run ridge list data --json
-holds 'map(.name) | contains(["mnist", "cifar10", "census", "movielens", "cora", "jpeg", "text"])'
+holds 'map(.name) | contains(["mnist", "cifar10", "census", "movielens", "cora", "jpeg", "text", "pairs"])'
 finish

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/lib/data_case.h"
@@ -29,15 +30,41 @@ TEST(words_are_letters_or_single_characters)
 TEST(frequent_words_have_small_ids)
 {
     struct arena arena = {0};
-    struct vocabulary v;
+    struct vocabulary v = {.exact = false};
     struct error err;
-    struct field words[] = {{"b", 1}, {"A", 1}, {"c", 1}, {"a", 1}, {"c", 1}, {"a", 1}};
-    assert_int_equal(vocabulary_make(&arena, words, 6, 4, 7, &v, &err), STATUS_OK);
+    const struct field words[] = {{"b", 1}, {"A", 1}, {"c", 1}, {"a", 1}, {"c", 1}, {"a", 1}};
+    const int32_t places[] = {0, 1, 2, 1, 2, 1};
+    int32_t place;
+    for (int k = 0; k < ARRAY_COUNT(words); k++) {
+        assert_int_equal(vocabulary_count(&v, &arena, &words[k], &place, &err), STATUS_OK);
+        assert_int_equal(place, places[k]);
+    }
     assert_int_equal(v.count, 3);
-    assert_int_equal(vocabulary_id(&v, &(struct field){"a", 1}), 5);
-    assert_int_equal(vocabulary_id(&v, &(struct field){"C", 1}), 6);
-    assert_int_equal(vocabulary_id(&v, &(struct field){"b", 1}), 4); /* no room */
-    assert_int_equal(vocabulary_id(&v, &(struct field){"d", 1}), 4);
+    assert_int_equal(vocabulary_rank(&v, &arena, 4, 5, 7, &err), STATUS_OK);
+    assert_int_equal(v.words[vocabulary_find(&v, &(struct field){"a", 1})].id, 5);
+    assert_int_equal(v.words[vocabulary_find(&v, &(struct field){"C", 1})].id, 6);
+    assert_int_equal(v.words[vocabulary_find(&v, &(struct field){"b", 1})].id, 4); /* no room */
+    assert_int_equal(vocabulary_find(&v, &(struct field){"d", 1}), NONE);
+    arena_release(&arena);
+}
+
+TEST(many_words_are_found_again)
+{
+    enum { MANY = 5000 };
+    struct arena arena = {0};
+    struct vocabulary v = {.exact = true};
+    struct error err;
+    char *text = arena_alloc(&arena, MANY * 8);
+    int32_t place;
+    for (int round = 0; round < 2; round++)
+        for (int k = 0; k < MANY; k++) {
+            struct field word = {text + k * 8, snprintf(text + k * 8, 8, "w%d", k)};
+            assert_int_equal(vocabulary_count(&v, &arena, &word, &place, &err), STATUS_OK);
+            assert_int_equal(place, k);
+        }
+    assert_int_equal(v.count, MANY);
+    assert_int_equal(v.words[MANY - 1].count, 2);
+    assert_int_equal(vocabulary_find(&v, &(struct field){"W7", 2}), NONE);
     arena_release(&arena);
 }
 

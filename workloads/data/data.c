@@ -138,6 +138,57 @@ static enum status folder_of(const char *path, char *folder, size_t size, struct
     return STATUS_OK;
 }
 
+static enum status take_name(const char *path, char name[128], struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (snprintf(name, 128, "%s", slash ? slash + 1 : path) >= 128)
+        return FAIL(err, STATUS_FAILED, "%s: too long a name", path);
+    return STATUS_OK;
+}
+
+/* The folder of "PATH" or "PATH,PATH", and what is named in it. The second path may be a bare name.
+ */
+static enum status take_paths(const char *text, struct data_place *place, char *folder, size_t size,
+                              struct error *err)
+{
+    char path[1024], other[sizeof(place->folder)];
+    const char *comma = access(text, F_OK) != 0 ? strchr(text, ',') : NULL;
+    int length = comma ? (int)(comma - text) : (int)strlen(text);
+    struct stat about;
+    if (snprintf(path, sizeof(path), "%.*s", length, text) >= (int)sizeof(path))
+        return FAIL(err, STATUS_FAILED, "%s: too long a path", text);
+    TRY(folder_of(path, folder, size, err));
+    if (stat(path, &about) == 0 && !S_ISDIR(about.st_mode))
+        TRY(take_name(path, place->file[0], err));
+    if (!comma)
+        return STATUS_OK;
+    TRY(take_name(comma + 1, place->file[1], err));
+    if (strchr(comma, '/')) {
+        TRY(folder_of(comma + 1, other, sizeof(other), err));
+        if (strcmp(other, folder) != 0)
+            return FAIL(err, STATUS_FAILED, "%s: both files must lie in one folder", text);
+    }
+    if (!place->file[0][0] || !place->file[1][0])
+        return FAIL(err, STATUS_FAILED, "%s: two files are named so, not folders", text);
+    return STATUS_OK;
+}
+
+static bool is_named_so(const struct data_format *format, const struct data_place *place)
+{
+    size_t length = strlen(place->file[0]), end = format->ending ? strlen(format->ending) : 0;
+    if (place->file[1][0])
+        return format->pairs;
+    return end && length > end && strcmp(place->file[0] + length - end, format->ending) == 0;
+}
+
+static const struct data_format *format_named(const char *name)
+{
+    for (int k = 0; k < ARRAY_COUNT(formats); k++)
+        if (strcmp(formats[k]->name, name) == 0)
+            return formats[k];
+    return NULL;
+}
+
 enum status data_find(const char *text, struct data_place *place, struct error *err)
 {
     char name[32] = "", folder[sizeof(place->folder)];
@@ -146,14 +197,17 @@ enum status data_find(const char *text, struct data_place *place, struct error *
         snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
         path = colon + 1;
     }
-    *place = (struct data_place){.format = NULL};
-    for (int k = 0; k < ARRAY_COUNT(formats) && *name; k++)
-        if (strcmp(formats[k]->name, name) == 0)
-            place->format = formats[k];
+    *place = (struct data_place){.format = format_named(name)};
     if (*name && !place->format)
         return unknown_format(name, err);
-    TRY(folder_of(path, folder, sizeof(folder), err));
-    if (*name) {
+    TRY(take_paths(path, place, folder, sizeof(folder), err));
+    for (int k = 0; k < ARRAY_COUNT(formats) && !place->format; k++)
+        if (is_named_so(formats[k], place))
+            place->format = formats[k];
+    if (place->file[1][0] && !place->format->pairs)
+        return FAIL(err, STATUS_FAILED, "%s: data of format %s are not pairs of files", text,
+                    place->format->name);
+    if (place->format) {
         lies_in(place->format, folder, place);
         return STATUS_OK;
     }
@@ -182,9 +236,13 @@ static enum status open_set(struct data_set *set, const struct graph *graph, str
 enum status data_open(const struct data_place *place, const struct graph *graph,
                       struct data_set *set, struct error *err)
 {
-    *set = (struct data_set){.format = place->format};
-    set->source.folder = arena_strdup(&set->source.arena, place->folder);
-    return set->source.folder ? open_set(set, graph, err) : FAIL_NO_MEMORY(err);
+    struct data_source *source = &set->source;
+    *set = (struct data_set){.format = place->format, .source = {.letters = place->letters}};
+    source->folder = arena_strdup(&source->arena, place->folder);
+    for (int k = 0; k < 2; k++)
+        if (place->file[k][0])
+            source->file[k] = arena_strdup(&source->arena, place->file[k]);
+    return source->folder ? open_set(set, graph, err) : FAIL_NO_MEMORY(err);
 }
 
 enum status data_open_texts(const struct data_format *format, const struct data_text *texts,

@@ -26,10 +26,19 @@ struct data_text {
     size_t size;
 };
 
+/* Capitals of text. */
+enum letter_case {
+    LETTERS_AS_VOCABULARY, /* count where the words that are given have any */
+    LETTERS_KEPT,
+    LETTERS_LOWERED,
+};
+
 /* Where a data set lies: a folder, or, for tests, files in memory. */
 struct data_source {
-    struct arena arena; /* for what a format keeps */
-    const char *folder; /* NULL: in memory */
+    struct arena arena;  /* for what a format keeps */
+    const char *folder;  /* NULL: in memory */
+    const char *file[2]; /* of the folder, that were named; NULL: the format's usual names */
+    enum letter_case letters;
     const struct data_text *texts;
     int text_count;
     struct file files[DATA_FILES];
@@ -48,8 +57,11 @@ struct data_set {
     struct data_source source;
     int64_t count[DATA_PARTS]; /* samples of one epoch; those that are held out */
     const struct quality
-        *quality; /* how the held-out ones are judged; NULL: as the workload says */
-    void *state;  /* the format's, in source.arena */
+        *quality;           /* how the held-out ones are judged; NULL: as the workload says */
+    void *state;            /* the format's, in source.arena */
+    int64_t dropped;        /* records of the files that are no samples */
+    int64_t words, unknown; /* of text: all of them, and those that are not in the vocabulary */
+    uint64_t vocabulary;    /* hash of the one that was given; 0: none was */
 };
 
 /* Rows of a batch that are to be filled. */
@@ -65,6 +77,8 @@ struct data_format {
     const char *summary;           /* one line: which files */
     const char *marks[DATA_MARKS]; /* a folder with one of these files is of this format */
     const char *inside[4];         /* folders in which they lie, too: "MNIST/raw" */
+    const char *ending;            /* a file that is named and ends in this is of this format */
+    bool pairs;                    /* two files may be named, whose lines belong together */
     /* Where names of files do not tell. */
     bool (*recognises)(const char *folder);
     /* Parameters of the workload that make it read the folder itself: no samples are read. The
@@ -79,10 +93,12 @@ struct data_format {
 int data_format_count(void);
 const struct data_format *data_format_at(int index);
 
-/* What "PATH" or "FORMAT:PATH" names. */
+/* What "PATH", "PATH,PATH" of two files of one folder, or "FORMAT:" and either, names. */
 struct data_place {
     const struct data_format *format;
     char folder[512];
+    char file[2][128]; /* that was named; "": the folder was, or a single file */
+    enum letter_case letters;
 };
 enum status data_find(const char *text, struct data_place *place, struct error *err);
 

@@ -2,11 +2,13 @@
  *
  * Plain text for BERT: a line is a sentence and an empty line ends a document, as google-research's
  * create_pretraining_data has it. A sample is a line and either the next one of its document or, in
- * half of the samples, any other; 15 % of the words are hidden. Words are whole: the vocabulary is
- * that of the most frequent ones, without word pieces. */
+ * half of the samples, any other; 15 % of the words are hidden. With a vocabulary (vocab.txt) words
+ * are cut into its pieces; without one they are whole, and the vocabulary is that of the most
+ * frequent ones. */
 #include <string.h>
 
-#include "workloads/data/vocabulary.h"
+#include "base/system/hash.h"
+#include "workloads/data/word_pieces.h"
 #include "workloads/lib/bert.h"
 
 struct line_of {
@@ -19,9 +21,11 @@ struct text {
     struct line_of *lines;
     int64_t line_count, word_count;
     size_t line_room, word_room;
-    struct field *words;         /* of all lines; after that a copy is the vocabulary's */
-    int32_t *ids;                /* of all lines */
-    int64_t learnt_lines;        /* of the file to learn from: the first ones */
+    bool in_pieces;
+    struct word_pieces pieces; /* that were given, or ... */
+    struct vocabulary words;   /* ... the words to learn from */
+    int32_t *ids;         /* of all lines; of whole words until they are ranked: their places */
+    int64_t learnt_lines; /* of the file to learn from: the first ones */
     int64_t *starts[DATA_PARTS]; /* lines that are followed by another one */
     int64_t tokens, asked, vocabulary;
     int64_t line_bytes; /* mean */
@@ -29,28 +33,42 @@ struct text {
 
 /* ---- the file ---- */
 
-static enum status add_line(struct arena *arena, struct text *t, struct field line,
-                            struct error *err)
+/* From the words to learn from alone: those that are held out may be unknown. */
+static enum status add_words(struct arena *arena, struct text *t, struct field line, bool learnt,
+                             struct error *err)
 {
     struct field word;
-    t->lines =
-        arena_grow(arena, t->lines, &t->line_room, (size_t)t->line_count + 1, sizeof(*t->lines));
-    if (!t->lines)
-        return FAIL_NO_MEMORY(err);
-    struct line_of *l = &t->lines[t->line_count++];
-    *l = (struct line_of){.first = t->word_count};
     while (word_take(&line, &word)) {
-        t->words = arena_grow(arena, t->words, &t->word_room, (size_t)t->word_count + 1,
-                              sizeof(*t->words));
-        if (!t->words)
-            return FAIL_NO_MEMORY(err);
-        t->words[t->word_count++] = word;
-        l->count++;
+        int32_t *place = &t->ids[t->word_count++];
+        if (learnt)
+            TRY(vocabulary_count(&t->words, arena, &word, place, err));
+        else
+            *place = vocabulary_find(&t->words, &word);
     }
     return STATUS_OK;
 }
 
-static enum status read_file(struct data_set *set, const char *name, struct error *err)
+static enum status add_line(struct data_set *set, struct field line, bool learnt, struct error *err)
+{
+    struct text *t = set->state;
+    struct arena *arena = &set->source.arena;
+    t->lines =
+        arena_grow(arena, t->lines, &t->line_room, (size_t)t->line_count + 1, sizeof(*t->lines));
+    t->ids = arena_grow(arena, t->ids, &t->word_room, (size_t)(t->word_count + line.length),
+                        sizeof(*t->ids));
+    if (!t->lines || !t->ids)
+        return FAIL_NO_MEMORY(err);
+    struct line_of *l = &t->lines[t->line_count++];
+    *l = (struct line_of){.first = t->word_count};
+    if (t->in_pieces)
+        t->word_count += word_pieces_take(&t->pieces, &line, t->ids + t->word_count, &set->unknown);
+    else
+        TRY(add_words(arena, t, line, learnt, err));
+    l->count = (int32_t)(t->word_count - l->first);
+    return STATUS_OK;
+}
+
+static enum status read_file(struct data_set *set, const char *name, bool learnt, struct error *err)
 {
     struct text *t = set->state;
     struct data_text file;
@@ -64,28 +82,39 @@ static enum status read_file(struct data_set *set, const char *name, struct erro
         if (!empty && follows)
             t->lines[t->line_count - 1].goes_on = true;
         if (!empty)
-            TRY(add_line(&set->source.arena, t, line, err));
+            TRY(add_line(set, line, learnt, err));
         follows = !empty;
     }
     t->line_bytes = t->line_count ? (int64_t)file.size / t->line_count + 1 : 0;
     return STATUS_OK;
 }
 
-/* From the words to learn from alone: those that are held out may be unknown. */
-static enum status number_words(struct arena *arena, struct text *t, struct error *err)
+static enum status number_words(struct data_set *set, struct error *err)
 {
-    struct vocabulary v;
-    int64_t learnt =
-        t->learnt_lines < t->line_count ? t->lines[t->learnt_lines].first : t->word_count;
-    struct field *copy = arena_array(arena, (size_t)learnt + 1, sizeof(*copy));
-    t->ids = arena_array(arena, (size_t)t->word_count + 1, sizeof(*t->ids));
-    if (!copy || !t->ids)
-        return FAIL_NO_MEMORY(err);
-    if (learnt)
-        memcpy(copy, t->words, (size_t)learnt * sizeof(*copy));
-    TRY(vocabulary_make(arena, copy, learnt, BERT_WORDS, (int32_t)t->vocabulary, &v, err));
-    for (int64_t k = 0; k < t->word_count; k++)
-        t->ids[k] = vocabulary_id(&v, &t->words[k]);
+    struct text *t = set->state;
+    set->words = t->word_count;
+    if (t->in_pieces)
+        return STATUS_OK;
+    TRY(vocabulary_rank(&t->words, &set->source.arena, BERT_WORDS, BERT_WORDS + 1,
+                        (int32_t)t->vocabulary, err));
+    for (int64_t k = 0; k < t->word_count; k++) {
+        t->ids[k] = t->ids[k] == NONE ? BERT_WORDS : t->words.words[t->ids[k]].id;
+        set->unknown += t->ids[k] == BERT_WORDS;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_pieces(struct data_set *set, struct error *err)
+{
+    struct text *t = set->state;
+    struct data_text file;
+    t->in_pieces = data_has(&set->source, "vocab.txt");
+    if (!t->in_pieces)
+        return STATUS_OK;
+    TRY(data_map(&set->source, "vocab.txt", &file, err));
+    TRY(word_pieces_read(&t->pieces, &set->source.arena, &file, set->source.letters, t->vocabulary,
+                         err));
+    set->vocabulary = hash64_more(t->pieces.lowers, file.data, file.size);
     return STATUS_OK;
 }
 
@@ -140,14 +169,15 @@ static enum status text_open(struct data_set *set, const struct graph *graph, st
         return FAIL_NO_MEMORY(err);
     set->state = t;
     TRY(check_graph(set, graph, err));
-    TRY(read_file(set, "train.txt", err));
+    TRY(read_pieces(set, err));
+    TRY(read_file(set, "train.txt", true, err));
     t->learnt_lines = t->line_count;
     const char *held_out = data_has(&set->source, "valid.txt")  ? "valid.txt"
                            : data_has(&set->source, "test.txt") ? "test.txt"
                                                                 : NULL;
     if (held_out)
-        TRY(read_file(set, held_out, err));
-    TRY(number_words(&set->source.arena, t, err));
+        TRY(read_file(set, held_out, false, err));
+    TRY(number_words(set, err));
     return part_lines(set, !held_out, err);
 }
 
@@ -224,7 +254,7 @@ REGISTER(data_format, text) = {
     .name = "text",
     .summary =
         "plain text: train.txt and valid.txt or test.txt, a sentence per line, an empty line "
-        "after each document",
+        "after each document; vocab.txt: word pieces",
     .marks = {"train.txt"},
     .open = text_open,
     .read = text_read,
