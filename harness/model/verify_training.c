@@ -8,11 +8,13 @@
 
 #include "base/clean.h"
 #include "base/numbers/random.h"
+#include "base/system/pool.h"
 #include "engine/compile/compile.h"
 #include "engine/graph/cost.h"
 #include "engine/ops/family/narrow.h"
 #include "engine/reference/reference.h"
 #include "engine/run/provider.h"
+#include "engine/train/recompute.h"
 #include "harness/model/admission.h"
 #include "workloads/training.h"
 
@@ -29,7 +31,9 @@ static const double most_flops = 4e12;
  * graph, whose outputs are the compared ones alone. */
 struct step {
     struct graph *graph, *compared;
-    struct exe *exe;
+    struct pool *pool;
+    struct exe *exe;                              /* it is gone when the reference runs */
+    void **got;                                   /* what it has left in the compared outputs */
     struct ref_tensor *inputs, *expected, *other; /* of `compared` */
 };
 
@@ -122,11 +126,11 @@ static enum status disturbed_error(struct step *s, int turn, double *worst, stru
 {
     const struct graph *g = s->compared;
     double largest = largest_gradient(s);
-    TRY(reference_inputs(g, s->inputs, exe_pool(s->exe), err));
+    TRY(reference_inputs(g, s->inputs, s->pool, err));
     for (int k = 0; k < g->input_count; k++)
         disturb(&s->inputs[k], sqrt(1 + depth_of(g)),
                 random_hash(g->values[g->inputs[k]].name) + (uint64_t)turn);
-    TRY(reference_run(g, s->inputs, s->other, exe_pool(s->exe), err));
+    TRY(reference_run(g, s->inputs, s->other, s->pool, err));
     for (int k = 0; k < g->output_count; k++)
         *worst = fmax(*worst, error_of(s, k, &s->other[k], largest));
     release_all(s->inputs, g->input_count);
@@ -171,7 +175,7 @@ static enum status compare(const struct step *s, struct verification *out, struc
     for (int k = 0; k < g->output_count; k++) {
         const struct value *value = &g->values[g->outputs[k]];
         struct ref_tensor got;
-        TRY(ref_from_data(&got, value->dtype, &value->shape, exe_output(s->exe, k), err));
+        TRY(ref_from_data(&got, value->dtype, &value->shape, s->got[k], err));
         double error = error_of(s, k, &got, largest);
         clean_copy(name, sizeof(name), value->name);
         if (error > out->error)
@@ -187,6 +191,32 @@ static enum status compare(const struct step *s, struct verification *out, struc
     return STATUS_OK;
 }
 
+static size_t output_bytes(const struct graph *g, int output)
+{
+    const struct value *value = &g->values[g->outputs[output]];
+    return (size_t)shape_count(&value->shape) * dtype_size(value->dtype);
+}
+
+static enum status run_exe(struct step *s, struct verification *out, struct error *err)
+{
+    for (int k = 0; k < exe_step_count(s->exe); k++)
+        out->bound = fmax(out->bound, exe_step_at(s->exe, k).kernel->rel_error);
+    exe_run(s->exe); /* twice: nothing may depend on what memory held before */
+    exe_reset(s->exe);
+    exe_run(s->exe);
+    TRY(exe_status(s->exe, err));
+    s->got = calloc((size_t)s->compared->output_count + 1, sizeof(*s->got));
+    for (int k = 0; s->got && k < s->compared->output_count; k++) {
+        s->got[k] = malloc(output_bytes(s->compared, k) + 1);
+        if (!s->got[k])
+            return FAIL_NO_MEMORY(err);
+        memcpy(s->got[k], exe_output(s->exe, k), output_bytes(s->compared, k));
+    }
+    exe_free(s->exe);
+    s->exe = NULL;
+    return s->got ? STATUS_OK : FAIL_NO_MEMORY(err);
+}
+
 static enum status run_step(struct step *s, struct verification *out, struct error *err)
 {
     size_t outputs = (size_t)s->compared->output_count + 1;
@@ -196,13 +226,8 @@ static enum status run_step(struct step *s, struct verification *out, struct err
     if (!s->inputs || !s->expected || !s->other)
         return FAIL_NO_MEMORY(err);
     out->bound = BOUND_USUAL;
-    for (int k = 0; k < exe_step_count(s->exe); k++)
-        out->bound = fmax(out->bound, exe_step_at(s->exe, k).kernel->rel_error);
-    exe_run(s->exe); /* twice: nothing may depend on what memory held before */
-    exe_reset(s->exe);
-    exe_run(s->exe);
-    TRY(exe_status(s->exe, err));
-    TRY(reference_run(s->compared, NULL, s->expected, exe_pool(s->exe), err));
+    TRY(run_exe(s, out, err));
+    TRY(reference_run(s->compared, NULL, s->expected, s->pool, err));
     TRY(compare(s, out, err));
     TRY(bound_by_roundings(s, out, err));
     note_wide_bound(out);
@@ -214,6 +239,9 @@ static void release(struct step *s)
     release_all(s->inputs, s->compared ? s->compared->input_count : 0);
     release_all(s->expected, s->compared ? s->compared->output_count : 0);
     release_all(s->other, s->compared ? s->compared->output_count : 0);
+    for (int k = 0; s->got && k < s->compared->output_count; k++)
+        free(s->got[k]);
+    free(s->got);
     free(s->inputs);
     free(s->expected);
     free(s->other);
@@ -256,24 +284,45 @@ static enum status open_batch(const char *spec, const struct model_options *m, i
 {
     struct train_options options;
     const struct training *training;
+    struct pool *pool = s->pool;
     release(s);
-    *s = (struct step){.graph = NULL};
+    *s = (struct step){.pool = pool};
     TRY(model_train_options(m, &options, err));
     options.gradients_as_outputs = true;
     TRY(workload_open_training(spec, batch, &options, &s->graph, &training, err));
     return keep_compared(s, err);
 }
 
-/* Why the reference is too much; NULL: it is not. *status: of an attempt all the same. */
-static const char *too_much(const struct step *s, const struct model_options *m,
+/* First the executable, then the reference beside what it has left and, on disturbed inputs, beside
+ * what was expected. */
+static enum status fits(const struct step *s, const struct exe_options *options, struct error *err)
+{
+    struct memory_need all, need;
+    struct free_memory available = free_memory_find("");
+    TRY(graph_need(s->compared, options, &need, err));
+    TRY(graph_need(s->graph, options, &all, err));
+    all.compile = fmax(all.compile, all.run);
+    all.reference = need.reference;
+    all.run = 0;
+    for (int k = 0; k < s->compared->output_count; k++)
+        all.run += 3 * (double)output_bytes(s->compared, k);
+    return admission_judge(&all, true, options->threads, &available, err);
+}
+
+/* Why the reference is too much; NULL: it is not. *status: of an attempt all the same. Where memory
+ * is short the reference computes activations again instead of keeping them. */
+static const char *too_much(struct step *s, const struct model_options *m,
                             const struct exe_options *options, enum status *status,
                             struct error *err)
 {
+    bool takes_minutes = graph_flops(s->compared) > most_flops;
     if (!m->no_memory_check)
-        *status = admission_check(s->graph, options, true, err);
+        *status = fits(s, options, err);
+    if (*status == STATUS_UNSUPPORTED && recompute_forward(s->compared, 0, err) == STATUS_OK)
+        *status = fits(s, options, err);
     if (*status == STATUS_UNSUPPORTED)
         return "needs more memory than is free";
-    return graph_flops(s->compared) > most_flops ? "takes minutes" : NULL;
+    return takes_minutes ? "takes minutes" : NULL;
 }
 
 static int64_t batch_of(const struct step *s)
@@ -307,13 +356,13 @@ static enum status open_step(const char *spec, const struct model_options *m,
     return status;
 }
 
-static enum status verify_step(const char *spec, const struct model_options *m, struct pool *pool,
-                               struct step *s, struct verification *out, struct error *err)
+static enum status verify_step(const char *spec, const struct model_options *m, struct step *s,
+                               struct verification *out, struct error *err)
 {
     char path[512];
     struct exe_options options;
     TRY(model_exe_options(m, &options, path, sizeof(path), err));
-    options.pool = pool;
+    options.pool = s->pool;
     if (options.precision != PRECISION_F32)
         return UNSUPPORTED(err, "precision \"%s\": training is in f32",
                            precision_name(options.precision));
@@ -326,10 +375,14 @@ static enum status verify_step(const char *spec, const struct model_options *m, 
 enum status verify_training(const char *spec, const struct model_options *m, struct pool *pool,
                             struct verification *out, struct error *err)
 {
-    struct step s = {.graph = NULL};
+    struct step s = {.pool = pool};
     *out = (struct verification){
         .error = NAN, .bound = NAN, .how = "a step of training, reference f64"};
-    enum status status = verify_step(spec, m, pool, &s, out, err);
+    if (!pool)
+        TRY(pool_new((int)m->threads, &s.pool, err));
+    enum status status = verify_step(spec, m, &s, out, err);
     release(&s);
+    if (!pool)
+        pool_free(s.pool);
     return status;
 }

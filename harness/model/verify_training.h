@@ -12,7 +12,10 @@
  * twice the change that this makes is the bound then (docs/method.md). The disturbance is scaled,
  * not its effect, since decisions (the largest of a window, a ReLU) turn only where it is as large
  * as the errors of f32 are; and up to eight disturbances are tried, since each turns other
- * decisions. */
+ * decisions.
+ *
+ * The executable is gone before the reference runs; where memory is short all the same, the
+ * reference recomputes activations, and after that the batch is halved, with a note. */
 #ifndef HARNESS_MODEL_VERIFY_TRAINING_H
 #define HARNESS_MODEL_VERIFY_TRAINING_H
 
