@@ -12,6 +12,7 @@
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/kernels/lib/simd_square.h"
 #include "engine/ops/lib/attention.h"
+#include "engine/ops/lib/strided.h"
 
 enum {
     NR = 2 * VL, /* columns of a tile */
@@ -28,7 +29,7 @@ enum {
 struct kernel_state {
     struct attention_shape s;
     const float *q, *k, *v, *mask; /* mask may be NULL */
-    int64_t mask_stride[4];        /* batch, head, query, key */
+    int64_t mask_stride[4];        /* batch, head, query, key; 0 where it is broadcast */
     float *y;
     bool masked;
     int64_t width;  /* head size rounded up to whole panels */
@@ -92,15 +93,6 @@ static size_t lay_out(const struct attention_shape *s, char *base, struct scratc
     return at;
 }
 
-/* Strides of the mask seen as [batch, heads, queries, keys]; 0 where it is broadcast. */
-static void mask_strides(const struct desc *mask, int64_t stride[4])
-{
-    for (int d = 0; d < 4; d++) {
-        int own = d - (4 - mask->shape.rank);
-        stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
-    }
-}
-
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *p,
                         struct error *why)
 {
@@ -113,7 +105,7 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
                            (int)HEAD_MAX);
     p->masked = query_in(q, 3);
     if (p->masked)
-        mask_strides(&q->in[3], p->mask_stride);
+        strided_broadcast(&q->in[3], 4, p->mask_stride);
     p->width = round_up(s->head_size, NR);
     p->blocks = (s->queries + MR - 1) / MR;
     p->thread_bytes = lay_out(s, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd_math.h"
 #include "engine/ops/lib/attention.h"
+#include "engine/ops/lib/strided.h"
 
 enum { QUERIES_MAX = 16 }; /* beyond, attention_flash wins by far */
 
@@ -44,10 +45,8 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     p->threads = q->threads;
     const struct desc *mask = query_in(q, 3);
     p->masked = mask;
-    for (int d = 0; mask && d < 4; d++) {
-        int own = d - (4 - mask->shape.rank);
-        p->mask_stride[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
-    }
+    if (mask)
+        strided_broadcast(mask, 4, p->mask_stride);
     return STATUS_OK;
 }
 

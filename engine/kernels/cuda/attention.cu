@@ -158,14 +158,6 @@ static const struct desc *input(const struct kernel_query *q, int k)
     return k < q->in_count && q->in[k].dtype != DTYPE_NONE ? &q->in[k] : NULL;
 }
 
-static void place_mask(const struct desc *mask, struct attention *a)
-{
-    for (int d = 0; d < 4; d++) {
-        int own = d - (4 - mask->shape.rank);
-        a->mask_at[d] = own >= 0 && mask->shape.dim[own] != 1 ? mask->stride[own] : 0;
-    }
-}
-
 static enum status plan(const struct kernel_query *q, int, struct kernel_state *s,
                         struct error *why)
 {
@@ -187,7 +179,7 @@ static enum status plan(const struct kernel_query *q, int, struct kernel_state *
     }
     s->masked = mask != NULL;
     if (mask)
-        place_mask(mask, &s->a);
+        strided_broadcast(mask, 4, s->a.mask_at);
     s->a.heads = (unsigned)of.heads;
     s->a.size = (unsigned)of.head_size;
     s->a.queries = (unsigned)of.queries;

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-static void broadcast_strides(const struct shape *space, const struct desc *desc, int64_t *stride)
+void strided_broadcast(const struct desc *desc, int rank, int64_t *stride)
 {
-    for (int d = 0; d < space->rank; d++) {
-        int own = desc ? d - (space->rank - desc->shape.rank) : -1;
+    for (int d = 0; d < rank; d++) {
+        int own = desc ? d - (rank - desc->shape.rank) : -1;
         stride[d] = own >= 0 && desc->shape.dim[own] != 1 ? desc->stride[own] : 0;
     }
 }
@@ -42,7 +42,7 @@ void strided_init(struct strided *s, const struct desc *const *descs, int operan
     const struct shape *shape = &descs[0]->shape;
     *s = (struct strided){.operands = operands};
     for (int k = 0; k < operands; k++)
-        broadcast_strides(shape, descs[k], stride[k]);
+        strided_broadcast(descs[k], shape->rank, stride[k]);
     int count = memory_order(descs[0], order);
     for (int d = 0; d < count; d++) {
         int64_t dim = shape->dim[order[d]];

@@ -20,6 +20,9 @@ struct strided {
 
 /* descs[0] gives the iteration space and must be dense; NULL counts as a scalar. */
 void strided_init(struct strided *s, const struct desc *const *descs, int operands);
+/* The strides of a tensor in a space of `rank` dimensions that it is broadcast to: 0 where it is.
+ * NULL counts as a scalar. */
+void strided_broadcast(const struct desc *desc, int rank, int64_t *stride);
 /* Where operand k stands at the start of a row. */
 int64_t strided_at(const struct strided *s, int k, int64_t row);
 /* Element i of the operand belongs to element i of the space. */
