@@ -6,56 +6,29 @@
  */
 #include <string.h>
 
-#include "engine/graph/kernel.h"
 #include "engine/kernels/lib/simd.h"
+#include "engine/kernels/lib/sparse_rows.h"
 
-enum { VALUES, COLUMNS, OFFSETS, DENSE, DY };
+enum { DY = 4 };
 
 /* The plan; a launch completes a copy of it with its addresses. */
 struct kernel_state {
-    const float *values, *dy;
-    const void *columns, *offsets;
-    bool wide_columns, wide_offsets; /* i64 */
+    struct sparse_rows matrix;
+    const float *dy;
     float *dx;
-    int64_t rows, entries, width, inner, tiles; /* inner: rows of the result */
+    int64_t width, inner, tiles; /* inner: rows of the result */
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
     (void)variant;
-    for (int k = 0; k < q->in_count; k++)
-        if (!desc_is_plain(&q->in[k]))
-            return UNSUPPORTED(why, "input %d is not plain", k);
-    for (int k = COLUMNS; k <= OFFSETS; k++)
-        if (q->in[k].dtype != DTYPE_I32 && q->in[k].dtype != DTYPE_I64)
-            return UNSUPPORTED(why, "input %d is %s", k, dtype_name(q->in[k].dtype));
-    if (q->in[VALUES].dtype != DTYPE_F32 || q->in[DY].dtype != DTYPE_F32)
-        return UNSUPPORTED(why, "only f32");
-    if (!desc_is_plain(&q->out[0]))
-        return UNSUPPORTED(why, "the output is not plain");
+    TRY(sparse_rows_from(q, &s->matrix, why));
     if (q->out_count > 1 && q->out[1].dtype != DTYPE_NONE)
         return UNSUPPORTED(why, "the gradient by the values is wanted");
-    if (q->node->post_count)
-        return UNSUPPORTED(why, "no fused epilogue");
-    s->wide_columns = q->in[COLUMNS].dtype == DTYPE_I64;
-    s->wide_offsets = q->in[OFFSETS].dtype == DTYPE_I64;
-    s->rows = q->in[DY].shape.dim[0];
-    s->entries = q->in[VALUES].shape.dim[0];
     s->width = q->in[DY].shape.dim[1];
     s->inner = q->out[0].shape.dim[0];
     return STATUS_OK;
-}
-
-SIMD_INLINE int64_t index_at(const void *list, bool wide, int64_t i)
-{
-    return wide ? ((const int64_t *)list)[i] : ((const int32_t *)list)[i];
-}
-
-static int64_t offset_at(const struct kernel_state *job, int64_t row)
-{
-    int64_t at = index_at(job->offsets, job->wide_offsets, row);
-    return at < 0 ? 0 : at > job->entries ? job->entries : at;
 }
 
 SIMD_INLINE void add_row(float *to, const float *from, float value, int64_t n)
@@ -77,13 +50,14 @@ static void run_tile(void *context, int64_t tile, int thread)
     const struct kernel_state *job = context;
     int64_t low = job->inner * tile / job->tiles, high = job->inner * (tile + 1) / job->tiles;
     memset(job->dx + low * job->width, 0, (size_t)((high - low) * job->width) * sizeof(float));
-    for (int64_t row = 0; row < job->rows; row++) {
+    const struct sparse_rows *m = &job->matrix;
+    for (int64_t row = 0; row < m->rows; row++) {
         const float *dy = job->dy + row * job->width;
-        int64_t last = offset_at(job, row + 1);
-        for (int64_t z = offset_at(job, row); z < last; z++) {
-            int64_t column = index_at(job->columns, job->wide_columns, z);
+        int64_t last = sparse_offset(m, row + 1);
+        for (int64_t z = sparse_offset(m, row); z < last; z++) {
+            int64_t column = sparse_column(m, z);
             if (column >= low && column < high)
-                add_row(job->dx + column * job->width, dy, job->values[z], job->width);
+                add_row(job->dx + column * job->width, dy, m->values[z], job->width);
         }
     }
 }
@@ -91,9 +65,7 @@ static void run_tile(void *context, int64_t tile, int thread)
 static void launch(const struct kernel_state *plan, const struct kernel_args *args)
 {
     struct kernel_state job = *plan;
-    job.values = args->in[VALUES];
-    job.columns = args->in[COLUMNS];
-    job.offsets = args->in[OFFSETS];
+    sparse_rows_take(&job.matrix, args);
     job.dy = args->in[DY];
     job.dx = args->out[0];
     job.tiles = pool_threads(args->pool);
