@@ -4,64 +4,27 @@
  * (engine/kernels/lib/roi_parts.h). Neighbouring samples share elements, which are read once;
  * samples outside the image weigh nothing, per axis.
  */
-#include "engine/graph/kernel.h"
-#include "engine/graph/op.h"
-#include "engine/kernels/lib/roi_parts.h"
+#include "engine/kernels/lib/roi_mean.h"
 #include "engine/kernels/lib/simd.h"
 
 struct kernel_state {
-    bool nhwc, wide; /* wide: image numbers are i64 */
-    int64_t rois, images, channels, height, width, out_h, out_w;
-    struct roi_cut cut;
-    size_t slot; /* parts per thread: the rows of one bin and the columns of another */
-    int threads;
+    struct roi_mean r;
 };
-
-static bool is_nhwc(const struct kernel_query *q)
-{
-    return desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
-}
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
     (void)variant;
-    if (q->node->post_count)
-        return UNSUPPORTED(why, "no fused epilogue");
-    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
-        return UNSUPPORTED(why, "only f32");
-    if (q->in[2].dtype != DTYPE_I64 && q->in[2].dtype != DTYPE_I32)
-        return UNSUPPORTED(why, "image numbers of type %s", dtype_name(q->in[2].dtype));
-    if (strcmp(node_string(q->node, "mode", "avg"), "avg") != 0)
-        return UNSUPPORTED(why, "only mode avg");
-    if (!is_nhwc(q) && !(desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0])))
-        return UNSUPPORTED(why, "input and output are neither both plain nor both channels-last");
-    const struct shape *x = &q->in[0].shape, *y = &q->out[0].shape;
-    const char *mode = node_string(q->node, "coordinate_transformation_mode", "half_pixel");
-    *s = (struct kernel_state){.nhwc = is_nhwc(q),
-                               .wide = q->in[2].dtype == DTYPE_I64,
-                               .rois = y->dim[0],
-                               .images = x->dim[0],
-                               .channels = x->dim[1],
-                               .height = x->dim[2],
-                               .width = x->dim[3],
-                               .out_h = y->dim[2],
-                               .out_w = y->dim[3],
-                               .cut = {.scale = (float)node_float(q->node, "spatial_scale", 1),
-                                       .half_pixel = strcmp(mode, "half_pixel") == 0,
-                                       .ratio = node_int(q->node, "sampling_ratio", 0)},
-                               .slot = (size_t)(x->dim[2] + x->dim[3] + 15) / 8 * 8,
-                               .threads = q->threads};
-    return STATUS_OK;
+    return roi_mean_from(q, &q->in[0].shape, &q->out[0].shape, &s->r, why);
 }
 
 static size_t workspace(const struct kernel_state *s)
 {
-    return s->slot * sizeof(struct roi_part) * (size_t)s->threads;
+    return roi_mean_workspace(&s->r);
 }
 
 /* The sum over rows and columns for 4 VL channels at a time. */
-static void bin_nhwc(const struct kernel_state *s, const float *x, const struct roi_parts *rows,
+static void bin_nhwc(const struct roi_mean *s, const float *x, const struct roi_parts *rows,
                      const struct roi_parts *columns, float *y)
 {
     int64_t c = s->channels;
@@ -86,8 +49,8 @@ static void bin_nhwc(const struct kernel_state *s, const float *x, const struct 
     }
 }
 
-static float bin_plain(const struct kernel_state *s, const float *plane,
-                       const struct roi_parts *rows, const struct roi_parts *columns)
+static float bin_plain(const struct roi_mean *s, const float *plane, const struct roi_parts *rows,
+                       const struct roi_parts *columns)
 {
     float sum = 0;
     for (int r = 0; r < rows->count; r++) {
@@ -101,7 +64,7 @@ static float bin_plain(const struct kernel_state *s, const float *plane,
 }
 
 struct job {
-    const struct kernel_state *state;
+    const struct roi_mean *state;
     const float *x, *rois;
     const void *image;
     float *y;
@@ -112,16 +75,14 @@ struct job {
 static void row_of_bins(const struct job *job, int64_t n, int64_t row, const float *image,
                         struct roi_part *room)
 {
-    const struct kernel_state *s = job->state;
-    const float *box = job->rois + n * 4;
+    const struct roi_mean *s = job->state;
     int64_t c = s->channels, plane = s->height * s->width, bins = s->out_h * s->out_w;
-    struct roi_axis down = roi_axis_of(&s->cut, box[1], box[3], s->out_h, s->height);
-    struct roi_axis across = roi_axis_of(&s->cut, box[0], box[2], s->out_w, s->width);
-    struct roi_parts rows = roi_weigh(&down, row, room);
+    struct roi_axes axes = roi_mean_axes(s, job->rois + n * 4);
+    struct roi_parts rows = roi_weigh(&axes.down, row, room);
     if (!image)
         rows.count = 0;
     for (int64_t k = 0; k < s->out_w; k++) {
-        struct roi_parts columns = roi_weigh(&across, k, room + s->height);
+        struct roi_parts columns = roi_weigh(&axes.across, k, room + s->height);
         int64_t bin = row * s->out_w + k;
         if (s->nhwc) {
             bin_nhwc(s, image, &rows, &columns, job->y + (n * bins + bin) * c);
@@ -136,9 +97,9 @@ static void row_of_bins(const struct job *job, int64_t n, int64_t row, const flo
 static void tile_work(void *context, int64_t tile, int thread)
 {
     const struct job *job = context;
-    const struct kernel_state *s = job->state;
+    const struct roi_mean *s = job->state;
     int64_t n = tile / s->out_h;
-    int64_t at = s->wide ? ((const int64_t *)job->image)[n] : ((const int32_t *)job->image)[n];
+    int64_t at = roi_mean_image(s, job->image, n);
     bool exists = at >= 0 && at < s->images && s->height && s->width;
     const float *image = exists ? job->x + at * s->channels * s->height * s->width : NULL;
     row_of_bins(job, n, tile % s->out_h, image, job->workspace + (size_t)thread * s->slot);
@@ -146,8 +107,9 @@ static void tile_work(void *context, int64_t tile, int thread)
 
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
-    struct job job = {state, args->in[0], args->in[1], args->in[2], args->out[0], args->workspace};
-    pool_run(args->pool, state->rois * state->out_h, tile_work, &job);
+    struct job job = {&state->r,   args->in[0],  args->in[1],
+                      args->in[2], args->out[0], args->workspace};
+    pool_run(args->pool, state->r.rois * state->r.out_h, tile_work, &job);
 }
 
 REGISTER_KERNEL(roi_align_bins) = {

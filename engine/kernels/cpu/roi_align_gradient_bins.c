@@ -6,58 +6,28 @@
  */
 #include <string.h>
 
-#include "engine/graph/kernel.h"
-#include "engine/graph/op.h"
-#include "engine/kernels/lib/roi_parts.h"
+#include "engine/kernels/lib/roi_mean.h"
 #include "engine/kernels/lib/simd.h"
 
 enum { BLOCK = 4 * VL };
 
 struct kernel_state {
-    bool nhwc, wide; /* wide: image numbers are i64 */
-    int64_t rois, images, channels, height, width, out_h, out_w;
+    struct roi_mean r;
     int64_t blocks; /* of channels, of an image */
-    struct roi_cut cut;
-    size_t slot; /* parts per thread: the rows of one bin and the columns of another */
-    int threads;
 };
 
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
     (void)variant;
-    if (q->node->post_count)
-        return UNSUPPORTED(why, "no fused epilogue");
-    if (q->in[0].dtype != DTYPE_F32 || q->in[1].dtype != DTYPE_F32)
-        return UNSUPPORTED(why, "only f32");
-    if (q->in[2].dtype != DTYPE_I64 && q->in[2].dtype != DTYPE_I32)
-        return UNSUPPORTED(why, "image numbers of type %s", dtype_name(q->in[2].dtype));
-    bool nhwc = desc_is_nhwc(&q->in[0]) && desc_is_nhwc(&q->out[0]);
-    if (!nhwc && !(desc_is_plain(&q->in[0]) && desc_is_plain(&q->out[0])))
-        return UNSUPPORTED(why, "input and output are neither both plain nor both channels-last");
-    const struct shape *dy = &q->in[0].shape, *x = &q->out[0].shape;
-    const char *mode = node_string(q->node, "coordinate_transformation_mode", "half_pixel");
-    *s = (struct kernel_state){.nhwc = nhwc,
-                               .wide = q->in[2].dtype == DTYPE_I64,
-                               .rois = dy->dim[0],
-                               .images = x->dim[0],
-                               .channels = x->dim[1],
-                               .height = x->dim[2],
-                               .width = x->dim[3],
-                               .out_h = dy->dim[2],
-                               .out_w = dy->dim[3],
-                               .blocks = nhwc ? (x->dim[1] + BLOCK - 1) / BLOCK : x->dim[1],
-                               .cut = {.scale = (float)node_float(q->node, "spatial_scale", 1),
-                                       .half_pixel = strcmp(mode, "half_pixel") == 0,
-                                       .ratio = node_int(q->node, "sampling_ratio", 0)},
-                               .slot = (size_t)(x->dim[2] + x->dim[3] + 15) / 8 * 8,
-                               .threads = q->threads};
+    TRY(roi_mean_from(q, &q->out[0].shape, &q->in[0].shape, &s->r, why));
+    s->blocks = s->r.nhwc ? (s->r.channels + BLOCK - 1) / BLOCK : s->r.channels;
     return STATUS_OK;
 }
 
 static size_t workspace(const struct kernel_state *s)
 {
-    return s->slot * sizeof(struct roi_part) * (size_t)s->threads;
+    return roi_mean_workspace(&s->r);
 }
 
 struct job {
@@ -69,7 +39,7 @@ struct job {
 };
 
 /* dx and dy: of the block's first channel. */
-static void add_nhwc(const struct kernel_state *s, int64_t channels, const float *dy,
+static void add_nhwc(const struct roi_mean *s, int64_t channels, const float *dy,
                      const struct roi_parts *rows, const struct roi_parts *columns, float *dx)
 {
     for (int64_t k = 0; k < channels; k += VL) {
@@ -86,7 +56,7 @@ static void add_nhwc(const struct kernel_state *s, int64_t channels, const float
     }
 }
 
-static void add_plain(const struct kernel_state *s, float dy, const struct roi_parts *rows,
+static void add_plain(const struct roi_mean *s, float dy, const struct roi_parts *rows,
                       const struct roi_parts *columns, float *dx)
 {
     for (int r = 0; r < rows->count; r++)
@@ -99,14 +69,12 @@ static void add_plain(const struct kernel_state *s, float dy, const struct roi_p
 static void add_region(const struct job *job, int64_t n, int64_t first, int64_t count, float *dx,
                        struct roi_part *room)
 {
-    const struct kernel_state *s = job->state;
-    const float *box = job->rois + n * 4;
+    const struct roi_mean *s = &job->state->r;
     int64_t bins = s->out_h * s->out_w, plane = s->height * s->width;
-    struct roi_axis down = roi_axis_of(&s->cut, box[1], box[3], s->out_h, s->height);
-    struct roi_axis across = roi_axis_of(&s->cut, box[0], box[2], s->out_w, s->width);
+    struct roi_axes axes = roi_mean_axes(s, job->rois + n * 4);
     for (int64_t k = 0; k < bins; k++) {
-        struct roi_parts rows = roi_weigh(&down, k / s->out_w, room);
-        struct roi_parts columns = roi_weigh(&across, k % s->out_w, room + s->height);
+        struct roi_parts rows = roi_weigh(&axes.down, k / s->out_w, room);
+        struct roi_parts columns = roi_weigh(&axes.across, k % s->out_w, room + s->height);
         if (s->nhwc)
             add_nhwc(s, count, job->dy + (n * bins + k) * s->channels + first, &rows, &columns,
                      dx + first);
@@ -119,9 +87,10 @@ static void add_region(const struct job *job, int64_t n, int64_t first, int64_t 
 static void run_block(void *context, int64_t task, int thread)
 {
     const struct job *job = context;
-    const struct kernel_state *s = job->state;
-    int64_t image = task / s->blocks, width = s->nhwc ? BLOCK : 1, plane = s->height * s->width;
-    int64_t first = task % s->blocks * width, left = s->channels - first;
+    const struct roi_mean *s = &job->state->r;
+    int64_t blocks = job->state->blocks, image = task / blocks, width = s->nhwc ? BLOCK : 1,
+            plane = s->height * s->width;
+    int64_t first = task % blocks * width, left = s->channels - first;
     int64_t count = left < width ? left : width;
     float *dx = job->dx + image * s->channels * plane;
     for (int64_t k = 0; s->nhwc && k < plane; k++)
@@ -129,7 +98,7 @@ static void run_block(void *context, int64_t task, int thread)
     if (!s->nhwc)
         memset(dx + first * plane, 0, (size_t)plane * sizeof(float));
     for (int64_t n = 0; plane && n < s->rois; n++) {
-        int64_t at = s->wide ? ((const int64_t *)job->image)[n] : ((const int32_t *)job->image)[n];
+        int64_t at = roi_mean_image(s, job->image, n);
         if (at == image)
             add_region(job, n, first, count, dx, job->workspace + (size_t)thread * s->slot);
     }
@@ -138,7 +107,7 @@ static void run_block(void *context, int64_t task, int thread)
 static void launch(const struct kernel_state *state, const struct kernel_args *args)
 {
     struct job job = {state, args->in[0], args->in[1], args->in[2], args->out[0], args->workspace};
-    pool_run(args->pool, state->images * state->blocks, run_block, &job);
+    pool_run(args->pool, state->r.images * state->blocks, run_block, &job);
 }
 
 REGISTER_KERNEL(roi_align_gradient_bins) = {
