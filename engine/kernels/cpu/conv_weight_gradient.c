@@ -17,6 +17,7 @@
 #include "engine/graph/kernel.h"
 #include "engine/graph/op.h"
 #include "engine/kernels/lib/outer.h"
+#include "engine/kernels/lib/slices.h"
 #include "engine/ops/lib/window.h"
 
 enum {
@@ -28,9 +29,11 @@ enum {
 };
 
 struct kernel_state {
-    struct window w; /* rank 3 */
+    struct window w;    /* rank 3 */
+    struct window seen; /* with the strides that picking does away with */
     int64_t images, channels, out_channels, group_in, group_out, taps, places, pixels;
     bool turn_x, turn_dy;
+    bool pick;   /* what a kernel of one pixel sees is copied first */
     bool direct; /* a panel of columns is read where it lies in x: nothing is gathered */
     int64_t depth, width, blocks; /* pixels of a pass; channels of a block; blocks of a group */
     int64_t rows, row_blocks;     /* rows of dw in a block; blocks of a group */
@@ -98,6 +101,26 @@ static bool lies_in_rows(const struct kernel_state *s)
     return all;
 }
 
+/* A kernel of one pixel with strides and no padding: the pixels that it sees are copied once, and
+ * the rest goes as if there were no others. */
+static bool skips_pixels(const struct kernel_state *s)
+{
+    bool padded = false, skips = false;
+    for (int d = 0; d < SPATIAL_MAX; d++) {
+        padded = padded || s->w.pad_begin[d] || s->w.pad_end[d];
+        skips = skips || s->w.out[d] != s->w.in[d];
+    }
+    return s->taps == 1 && skips && !padded;
+}
+
+static void see_no_others(struct kernel_state *s)
+{
+    for (int d = 0; d < SPATIAL_MAX; d++) {
+        s->w.in[d] = s->w.out[d];
+        s->w.stride[d] = 1;
+    }
+}
+
 static enum status plan(const struct kernel_query *q, int variant, struct kernel_state *s,
                         struct error *why)
 {
@@ -123,10 +146,15 @@ static enum status plan(const struct kernel_query *q, int variant, struct kernel
     s->pixels = s->images * s->places;
     if (shape_count(x) == 0 || shape_count(dy) == 0)
         return UNSUPPORTED(why, "an empty tensor");
+    s->seen = s->w;
+    s->pick = !s->turn_x && skips_pixels(s);
+    if (s->pick)
+        see_no_others(s);
     s->direct = lies_in_rows(s);
     cut(s, s->direct ? &direct[variant] : &gathered[variant]);
     s->threads = q->threads;
     s->x_floats = s->turn_x ? whole_vectors(shape_count(x)) : 0;
+    s->x_floats = s->pick ? whole_vectors(s->pixels * s->channels) : s->x_floats;
     s->dy_floats = s->turn_dy ? whole_vectors(shape_count(dy)) : 0;
     s->dw_floats = s->slices > 1 ? whole_vectors(shape_count(&q->out[0].shape)) : 0;
     s->room_floats = s->rows * s->columns + s->depth * PANEL;
@@ -292,6 +320,28 @@ static struct run run_at(const struct kernel_state *s, int64_t channel, int64_t 
     return r;
 }
 
+/* ---- picking what a kernel of one pixel sees ---- */
+
+struct picking {
+    const struct window *seen;
+    const float *from;
+    float *to;
+    int64_t channels;
+};
+
+static void pick_line(void *context, int64_t line, int thread)
+{
+    (void)thread;
+    const struct picking *p = context;
+    const struct window *w = p->seen;
+    int64_t y = line % w->out[1] * w->stride[1], rest = line / w->out[1];
+    int64_t z = rest % w->out[0] * w->stride[0], image = rest / w->out[0];
+    const float *from = p->from + ((image * w->in[0] + z) * w->in[1] + y) * w->in[2] * p->channels;
+    float *to = p->to + line * w->out[2] * p->channels;
+    for (int64_t x = 0; x < w->out[2]; x++)
+        copy_floats(to + x * p->channels, from + x * w->stride[2] * p->channels, p->channels);
+}
+
 /* ---- tasks ---- */
 
 struct task {
@@ -402,29 +452,11 @@ static void run_task(void *context, int64_t index, int thread)
     }
 }
 
-/* Adds the slices of one row of dw, the first one first. */
-static void add_slices(void *context, int64_t row, int thread)
-{
-    (void)thread;
-    const struct job *job = context;
-    const struct kernel_state *s = job->state;
-    int64_t count = s->group_in * s->taps;
-    float *to = job->dw + row * count;
-    for (int64_t k = 0; k < count; k += VL) {
-        vm lanes = vm_first(count - k);
-        const float *from = job->sliced + row * count + k;
-        vf sum = vf_load_m(from, lanes);
-        for (int64_t slice = 1; slice < s->slices; slice++)
-            sum = vf_add(sum, vf_load_m(from + slice * s->dw_floats, lanes));
-        vf_store_m(to + k, lanes, sum);
-    }
-}
-
 static void launch(const struct kernel_state *s, const struct kernel_args *args)
 {
     float *x = args->workspace, *dy = x + s->x_floats, *sliced = dy + s->dy_floats;
     struct job job = {.state = s,
-                      .x = s->turn_x ? x : args->in[0],
+                      .x = s->turn_x || s->pick ? x : args->in[0],
                       .dy = s->turn_dy ? dy : args->in[1],
                       .dw = args->out[0],
                       .sliced = s->slices > 1 ? sliced : NULL,
@@ -433,11 +465,16 @@ static void launch(const struct kernel_state *s, const struct kernel_args *args)
     struct turning result = {args->in[1], dy, s->out_channels, s->places};
     if (s->turn_x)
         turn_images(s->images, &image, args->pool);
+    struct picking seen = {&s->seen, args->in[0], x, s->channels};
+    if (s->pick)
+        pool_run(args->pool, s->pixels / s->w.out[2], pick_line, &seen);
     if (s->turn_dy)
         turn_images(s->images, &result, args->pool);
     pool_run(args->pool, s->slices * s->w.group * s->row_blocks * s->blocks, run_task, &job);
+    struct slices slices = {sliced, s->slices, s->dw_floats, job.dw,
+                            s->out_channels * s->group_in * s->taps};
     if (job.sliced)
-        pool_run(args->pool, s->out_channels, add_slices, &job);
+        slices_add(&slices, args->pool);
 }
 
 REGISTER_KERNEL(conv_weight_gradient) = {
