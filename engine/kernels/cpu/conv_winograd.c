@@ -290,19 +290,16 @@ static void input_tile(const struct block *b, int64_t index)
     const struct kernel_state *s = b->state;
     const struct window *w = &s->shape.window;
     struct place p = place_of(s, b->first + index);
-    const float *image = (const float *)b->args->in[0] + p.image * s->shape.x_image;
+    struct winograd_image image = {
+        .first = (const float *)b->args->in[0] + p.image * s->shape.x_image,
+        .rows = w->in[1],
+        .columns = w->in[2],
+        .row = s->shape.x_at[1],
+        .pixel = s->shape.x_at[2],
+        .zeros = s->zeros,
+    };
     const float *pixels[WINOGRAD_POINTS_MAX];
-    int side = s->out + 2;
-    for (int i = 0; i < side; i++) {
-        int64_t y = p.y + i - w->pad_begin[1];
-        bool inside = (uint64_t)y < (uint64_t)w->in[1];
-        for (int j = 0; j < side; j++) {
-            int64_t x = p.x + j - w->pad_begin[2];
-            bool there = inside && (uint64_t)x < (uint64_t)w->in[2];
-            pixels[i * side + j] =
-                there ? image + y * s->shape.x_at[1] + x * s->shape.x_at[2] : s->zeros;
-        }
-    }
+    winograd_pixels(&image, p.y - w->pad_begin[1], p.x - w->pad_begin[2], s->out + 2, pixels);
     winograd_input(s->out, pixels, s->shape.channels, b->v + index * s->v_row, s->v_step);
 }
 

@@ -239,3 +239,114 @@ void winograd_output(int out, const struct winograd_tile *tile)
     if (tile->post->light < tile->post->count)
         heavy_steps(tile);
 }
+
+/* ---- gradients of weights ---- */
+
+/* Of the points x and -x: y0 + x^2 y2 +- (x y1 + x^3 y3). */
+SIMD_INLINE void gradient_pair(double x, const vf *y, int stride, vf *d, int step)
+{
+    vf even = vf_fma(vf_set1((float)(x * x)), y[2 * stride], y[0]);
+    vf odd =
+        vf_fma(vf_set1((float)(x * x * x)), y[3 * stride], vf_mul(vf_set1((float)x), y[stride]));
+    d[0] = vf_add(even, odd);
+    d[step] = vf_sub(even, odd);
+}
+
+/* d = A y along one line of `out` values, `stride` vectors apart; step: between those of d. */
+SIMD_INLINE void gradient_line(int out, const vf *y, int stride, vf *d, int step)
+{
+    d[0] = y[0];
+    if (out == 4) {
+        gradient_pair(A, y, stride, d + step, step);
+        gradient_pair(B, y, stride, d + 3 * step, step);
+        d[5 * step] = y[3 * stride];
+    } else {
+        d[step] = vf_add(y[0], y[stride]);
+        d[2 * step] = vf_sub(y[0], y[stride]);
+        d[3 * step] = vf_neg(y[stride]);
+    }
+}
+
+SIMD_INLINE void gradient_vector(int out, const float *const *pixels, int64_t c, vm mask,
+                                 bool whole, float *d, int64_t step)
+{
+    vf column[WINOGRAD_SIDE_MAX], lines[WINOGRAD_POINTS_MAX], line[WINOGRAD_SIDE_MAX];
+    int side = out + 2;
+    UNROLLED (x, out) {
+        UNROLLED (y, out) {
+            const float *p = pixels[y * out + x] + c;
+            column[y] = whole ? vf_load(p) : vf_load_m(p, mask);
+        }
+        gradient_line(out, column, 1, lines + x, out);
+    }
+    UNROLLED (y, side) {
+        gradient_line(out, lines + y * out, 1, line, 1);
+        UNROLLED (x, side)
+            vf_store(d + (y * side + x) * step + c, line[x]);
+    }
+}
+
+SIMD_INLINE void gradient_tile(int out, const float *const *pixels, int64_t channels, float *d,
+                               int64_t step)
+{
+    int64_t c = 0;
+    for (; c + VL <= channels; c += VL)
+        gradient_vector(out, pixels, c, vm_first(VL), true, d, step);
+    if (c < channels)
+        gradient_vector(out, pixels, c, vm_first(channels - c), false, d, step);
+}
+
+void winograd_gradient(int out, const float *const *pixels, int64_t channels, float *d,
+                       int64_t step)
+{
+    if (out == 4)
+        gradient_tile(4, pixels, channels, d, step);
+    else
+        gradient_tile(2, pixels, channels, d, step);
+}
+
+/* w = G^T u along one line of points, `stride` vectors apart; step: between those of w. */
+SIMD_INLINE void taps_line(int out, const vf *u, int stride, vf *w, int step)
+{
+    vf sum = vf_add(u[stride], u[2 * stride]), difference = vf_sub(u[stride], u[2 * stride]);
+    if (out == 4) {
+        vf sum2 = vf_add(u[3 * stride], u[4 * stride]);
+        vf difference2 = vf_sub(u[3 * stride], u[4 * stride]);
+        double a = SCALE(A, B), b = SCALE(B, A);
+        vf even = vf_fma(vf_set1((float)a), sum, vf_mul(vf_set1((float)b), sum2));
+        w[0] = vf_fma(vf_set1((float)(1 / (A * A * B * B))), u[0], even);
+        w[step] = vf_fma(vf_set1((float)(a * A)), difference,
+                         vf_mul(vf_set1((float)(b * B)), difference2));
+        even = vf_fma(vf_set1((float)(b * B * B)), sum2, u[5 * stride]);
+        w[2 * step] = vf_fma(vf_set1((float)(a * A * A)), sum, even);
+    } else {
+        vf half = vf_set1(0.5f);
+        w[0] = vf_fma(half, sum, u[0]);
+        w[step] = vf_mul(half, difference);
+        w[2 * step] = vf_fma(half, sum, u[3 * stride]);
+    }
+}
+
+SIMD_INLINE void taps_tile(int out, const float *u, int64_t step, float *taps)
+{
+    vf column[WINOGRAD_SIDE_MAX], lines[3 * WINOGRAD_SIDE_MAX], line[3];
+    int side = out + 2;
+    UNROLLED (x, side) {
+        UNROLLED (y, side)
+            column[y] = vf_load(u + (y * side + x) * step);
+        taps_line(out, column, 1, lines + x, side);
+    }
+    UNROLLED (y, 3) {
+        taps_line(out, lines + y * side, 1, line, 1);
+        UNROLLED (x, 3)
+            vf_store(taps + (y * 3 + x) * VL, line[x]);
+    }
+}
+
+void winograd_taps(int out, const float *u, int64_t step, float *taps)
+{
+    if (out == 4)
+        taps_tile(4, u, step, taps);
+    else
+        taps_tile(2, u, step, taps);
+}

@@ -15,6 +15,25 @@
 
 enum { WINOGRAD_SIDE_MAX = 6, WINOGRAD_POINTS_MAX = 36, WINOGRAD_TAPS = 9 };
 
+/* An image of float pixels with all their channels, and what stands for pixels outside it. */
+struct winograd_image {
+    const float *first;
+    int64_t rows, columns;
+    int64_t row, pixel; /* floats between neighbours */
+    const float *zeros; /* at least as many as channels */
+};
+
+/* The square of side * side pixels from (y, x) on: their addresses. */
+static inline void winograd_pixels(const struct winograd_image *image, int64_t y, int64_t x,
+                                   int side, const float **pixels)
+{
+    for (int64_t i = y; i < y + side; i++)
+        for (int64_t j = x; j < x + side; j++) {
+            bool inside = i >= 0 && i < image->rows && j >= 0 && j < image->columns;
+            *pixels++ = inside ? image->first + i * image->row + j * image->pixel : image->zeros;
+        }
+}
+
 /* One tile of input, channels [0, channels): v[point * step + channel]; writes whole vectors.
  * pixels: of the tile, row by row; out: 2 or 4. */
 #define winograd_input SIMD_FN(winograd_input)
@@ -40,5 +59,18 @@ void winograd_output(int out, const struct winograd_tile *tile);
 /* taps[tap * VL + lane] of VL output channels and one input channel -> u[point * step + lane]. */
 #define winograd_weights SIMD_FN(winograd_weights)
 void winograd_weights(int out, const float *taps, float *u, int64_t step);
+
+/* The same transforms turned around give the gradient by the weights: the sums over all tiles of
+ * transformed gradients of the result times transformed inputs, transformed back into taps. */
+
+/* One tile of the result's gradient, channels [0, channels): d[point * step + channel]; writes
+ * whole vectors. pixels: out * out. */
+#define winograd_gradient SIMD_FN(winograd_gradient)
+void winograd_gradient(int out, const float *const *pixels, int64_t channels, float *d,
+                       int64_t step);
+
+/* Sums u[point * step + lane] of VL pairs of channels -> taps[tap * VL + lane]. */
+#define winograd_taps SIMD_FN(winograd_taps)
+void winograd_taps(int out, const float *u, int64_t step, float *taps);
 
 #endif
