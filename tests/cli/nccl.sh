@@ -73,7 +73,7 @@ same_as_one wide_deep 2 16 --backend nccl --no-overlap
 run ridge scale ncf $quick --tiny -n 2 --backend nccl --steps 3 --db "$tap_dir/one.db" --json
 exits 0
 holds '.backend == "nccl" and (.library | startswith("2."))'
-run sqlite3 "$tap_dir/one.db" "SELECT DISTINCT key FROM env_fact WHERE category = 'library'"
+run sqlite3 "$tap_dir/one.db" "SELECT DISTINCT key FROM run_fact WHERE category = 'library'"
 prints 'libnccl.so.2'
 # shellcheck disable=SC2086
 run ridge scale ncf $quick --tiny -n 2 --backend nccl --algorithm ring

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/nccl_fake/fake.h"
@@ -30,15 +31,28 @@ bool board_make(ncclUniqueId *id)
     return address.file >= 0 && ftruncate(address.file, (off_t)whole) == 0;
 }
 
+/* A root folder may have no /proc. */
+static int file_of(const struct address *address)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", address->process, address->file);
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file >= 0)
+        return file;
+    int process = (int)syscall(SYS_pidfd_open, address->process, 0);
+    file = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, address->file, 0);
+    if (process >= 0)
+        close(process);
+    return file;
+}
+
 struct board *board_open(const ncclUniqueId *id)
 {
     struct address address;
-    char path[64];
     memcpy(&address, id, sizeof(address));
     if (memcmp(address.magic, magic, sizeof(magic)) != 0)
         return NULL;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", address.process, address.file);
-    int file = open(path, O_RDWR | O_CLOEXEC);
+    int file = file_of(&address);
     void *memory =
         file < 0 ? MAP_FAILED : mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (file >= 0)

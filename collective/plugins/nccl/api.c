@@ -27,14 +27,15 @@ static void write_version(int version, char *text, size_t size)
 
 enum status nccl_api_open(struct nccl_api *api, struct error *why)
 {
-    /* Where the linker looks, then where the toolkit was when this was built. */
-    static const char *const files[] = {FILE_NAME, NCCL_FOLDER "/lib/" FILE_NAME,
-                                        NCCL_FOLDER "/lib64/" FILE_NAME};
-    struct error absent;
+    /* Of the toolkit that this was built with: where the linker does not look. */
+    static const char *const others[] = {NCCL_FOLDER "/lib/" FILE_NAME,
+                                         NCCL_FOLDER "/lib64/" FILE_NAME};
+    struct error absent, ignored;
     void *library;
     int version = 0;
     char text[32];
-    if (library_open(files, ARRAY_COUNT(files), &library, &absent) != STATUS_OK)
+    if (library_open_one(FILE_NAME, &library, &absent) != STATUS_OK &&
+        library_open(others, ARRAY_COUNT(others), &library, &ignored) != STATUS_OK)
         return UNSUPPORTED(why,
                            "%.300s: install NCCL 2 (libnccl2, or pip install nvidia-nccl-cu13), or "
                            "put its folder into LD_LIBRARY_PATH",
