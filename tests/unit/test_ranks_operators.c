@@ -248,6 +248,91 @@ TEST(captured_runs_of_a_device_are_exact)
         }
 }
 
+enum { VALUES = 3 };
+static const int64_t sizes[VALUES] = {5, 70, 1};
+
+/* Several values that are exchanged as one: two that are computed where they are sent from, and one
+ * that has to be brought there. */
+static struct graph *make_unit(int ranks)
+{
+    struct graph *g = graph_new("unit");
+    struct fill none = {.kind = FILL_CONST};
+    const struct attr attrs[] = {attr_int("ranks", ranks)};
+    static const char *const names[VALUES] = {"x", "y", "z"};
+    int in[VALUES], all[VALUES];
+    for (int k = 0; k < VALUES; k++) {
+        in[k] = graph_input(g, names[k], DTYPE_F32, shape_of(sizes[k]), none);
+        if (k < VALUES - 1)
+            in[k] = make_mul(g, in[k], in[k]);
+    }
+    graph_node_many(g, op_all_reduce.name, NULL, VALUES, in, 1, attrs, VALUES, all);
+    for (int k = 0; k < VALUES; k++) {
+        graph_output(g, all[k]);
+        graph_output(g, make_add(g, all[k], all[k]));
+    }
+    return g;
+}
+
+static enum status check_unit(const struct exe *exe, int ranks, int run, struct error *err)
+{
+    for (int k = 0; k < VALUES; k++)
+        for (int64_t e = 0; e < sizes[k]; e++) {
+            double sum = 0;
+            for (int rank = 0; rank < ranks; rank++) {
+                double x = (double)number_of(rank, e + k, run);
+                sum += k < VALUES - 1 ? x * x : x;
+            }
+            TRY(compare(exe, 2 * k, "value of a unit", sum, e, err));
+            TRY(compare(exe, 2 * k + 1, "what is made of it", 2 * sum, e, err));
+        }
+    return STATUS_OK;
+}
+
+static enum status exchange_unit(void *context, struct group *group, int rank, struct error *err)
+{
+    const struct job *job = context;
+    struct communicator_options options = {.algorithm = NULL};
+    struct comm comm;
+    char device[16];
+    TRY(communicator_open(job->backend, group, rank, &options, &comm, err));
+    snprintf(device, sizeof(device), job->on_device ? "cuda:%d" : "cpu", rank);
+    struct exe_options how = {.threads = 1, .no_tune = true, .comm = &comm, .device = device};
+    struct graph *g = make_unit(comm.ranks);
+    struct exe *exe = NULL;
+    enum status status = exe_new(g, &how, &exe, err);
+    for (int run = 0; run < RUNS && status == STATUS_OK; run++) {
+        for (int k = 0; k < VALUES; k++)
+            for (int64_t e = 0; e < sizes[k]; e++)
+                ((float *)exe_input(exe, k))[e] = number_of(rank, e + k, run);
+        exe_run(exe);
+        status = exe_status(exe, err);
+        if (status == STATUS_OK)
+            status = check_unit(exe, comm.ranks, run, err);
+    }
+    if (status == STATUS_OK && exe_exchange_count(exe) != 1)
+        status = FAIL(err, STATUS_INVALID, "%d exchanges", exe_exchange_count(exe));
+    exe_free(exe);
+    graph_free(g);
+    communicator_close(&comm);
+    return status;
+}
+
+TEST(a_unit_of_several_values_is_exact)
+{
+    struct error err = {0}, why = {0};
+    const struct backend *nccl = made_nccl(program, &why);
+    for (int k = 0; k < (nccl ? 2 : 1); k++) {
+        struct job job = {.backend = k ? nccl : backend_find("shm"), .on_device = k};
+        struct local_ranks run = {.backend = job.backend,
+                                  .ranks = 3,
+                                  .options = {.deadline_ns = 60000000000u},
+                                  .body = exchange_unit,
+                                  .context = &job};
+        if (local_ranks_run(&run, &err) != STATUS_OK)
+            fail_msg("%s: %s", job.backend->name, err.message);
+    }
+}
+
 /* The host's ranks have no way to what a device holds. */
 TEST(ranks_of_the_host_exchange_nothing_of_a_device)
 {
