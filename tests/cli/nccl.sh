@@ -80,6 +80,15 @@ run ridge scale ncf $quick --tiny -n 2 --backend nccl --algorithm ring
 exits 5
 complains 'nccl has whole operations alone and no messages for ring'
 
+# On hosts, started by the mpirun that is there.
+if command -v mpirun.openmpi >/dev/null || command -v mpirun.mpich >/dev/null; then
+    echo "localhost:2" >"$tap_dir/hosts"
+    # shellcheck disable=SC2086
+    run ridge scale ncf $quick --tiny -n 2 --backend nccl --steps 5 --hosts "$tap_dir/hosts" --json
+    exits 0
+    holds '.backend == "nccl" and .points[0].ranks == 2 and (.points[0].losses | length) == 5'
+fi
+
 # ---- failures ----
 # shellcheck disable=SC2086
 run env RIDGE_FAKE_NCCL=ncclAllReduce:30:2:1 "$RIDGE" scale ncf $quick --tiny -n 3 --backend nccl --steps 1000
