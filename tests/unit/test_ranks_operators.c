@@ -365,7 +365,7 @@ TEST(a_device_that_fails_ends_the_run)
         struct error err = {0};
         struct local_ranks run = {.backend = job.backend,
                                   .ranks = 3,
-                                  .options = {.deadline_ns = 2000000000u},
+                                  .options = {.deadline_ns = 20000000000u},
                                   .body = one_rank,
                                   .context = &job};
         bool device = k < ARRAY_COUNT(calls);
@@ -411,7 +411,7 @@ TEST(a_rank_that_stops_ends_the_queues_of_the_others)
         struct error err = {0};
         struct local_ranks run = {.backend = job.backend,
                                   .ranks = 3,
-                                  .options = {.deadline_ns = 400000000u},
+                                  .options = {.deadline_ns = 1000000000u},
                                   .body = k ? leave_one : stop_one,
                                   .context = &job};
         assert_int_equal(local_ranks_run(&run, &err), STATUS_FAILED);
