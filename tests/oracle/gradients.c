@@ -3,20 +3,23 @@
  * What tests/oracle/gradients.py compares with PyTorch's autograd: of a workload that learns the
  * graph of its loss as model.onnx, its inputs, its loss and the gradient by each weight in double.
  *
- *   gradients SPEC BATCH FOLDER [loss | f32]
+ *   gradients SPEC BATCH FOLDER [loss | f32 | SEED]
  *   gradients list
  *
  * With "loss" the graph and its inputs alone, as tests/oracle/training_turns.py wants them; with
  * "f32" also the gradients that the compiled step computes, by the first kernels that accept, so
- * that each run judges the same ones. "list" prints SPEC and BATCH of the tiny form of every
- * workload that learns.
+ * that each run judges the same ones. With a SEED from 1 on weights and samples are others, and the
+ * gradients are those in f32 alone. "list" prints SPEC and BATCH of the tiny form of every workload
+ * that learns.
  *
  * FOLDER/index.txt has a line per array, "input 3 NAME", "loss 0 NAME", "gradient 7 NAME" or "f32 7
  * NAME"; the array is FOLDER/input.3.npy and so on. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers/random.h"
 #include "base/text/npy.h"
 #include "engine/compile/compile.h"
 #include "engine/reference/reference.h"
@@ -82,6 +85,33 @@ static enum status write_inputs(const struct graph *loss, const struct writer *w
     return STATUS_OK;
 }
 
+/* Other first weights than those of the names, as `ridge train --seed` has them. */
+static void seed_weights(struct graph *g, uint64_t seed)
+{
+    for (int v = 0; seed && v < g->value_count; v++) {
+        struct value *value = &g->values[v];
+        bool weight = value->kind == VALUE_PARAM || value->kind == VALUE_STATE;
+        if (weight && value->fill.seed == 0)
+            value->fill.seed = random_hash(value->name) + seed * 0x9e3779b97f4a7c15u;
+    }
+}
+
+/* Other samples in the place of those that the graph was opened with. */
+static enum status seed_samples(struct graph *g, const struct training *training, int64_t size,
+                                uint64_t seed, struct error *err)
+{
+    void **data = calloc((size_t)g->input_count + 1, sizeof(*data));
+    if (!data)
+        return FAIL(err, STATUS_FAILED, "no memory for %d inputs", g->input_count);
+    for (int k = 0; k < g->input_count; k++)
+        if (batch_gives(g, k))
+            data[k] = (void *)(uintptr_t)g->values[g->inputs[k]].data;
+    const struct batch batch = {.graph = g, .data = data, .seed = seed, .size = size};
+    training->fill(&batch);
+    free(data);
+    return STATUS_OK;
+}
+
 /* What the compiled step makes of the same inputs. */
 static enum status write_f32(const struct graph *step, const struct writer *w, struct pool *pool,
                              struct error *err)
@@ -104,6 +134,21 @@ static enum status write_f32(const struct graph *step, const struct writer *w, s
     return STATUS_OK;
 }
 
+/* Of other weights and samples, in f32 alone. */
+static enum status write_seeded(const char *spec, int64_t batch, uint64_t seed,
+                                const struct writer *w, struct pool *pool, struct error *err)
+{
+    struct graph *step;
+    const struct training *training;
+    struct train_options options = {.gradients_as_outputs = true};
+    TRY(workload_open_training(spec, batch, &options, &step, &training, err));
+    round_attributes(step);
+    seed_weights(step, seed);
+    TRY(seed_samples(step, training, batch ? batch : workload_of(spec)->batch, seed, err));
+    TRY(write_inputs(step, w, pool, err));
+    return write_f32(step, w, pool, err);
+}
+
 static enum status write_gradients(const char *spec, int64_t batch, bool f32,
                                    const struct writer *w, struct pool *pool, struct error *err)
 {
@@ -122,15 +167,16 @@ static enum status write_gradients(const char *spec, int64_t batch, bool f32,
     return f32 ? write_f32(step, w, pool, err) : STATUS_OK;
 }
 
-enum wanted { WANTED_GRADIENTS, WANTED_LOSS, WANTED_F32, WANTED_NOTHING };
+enum wanted { WANTED_GRADIENTS, WANTED_LOSS, WANTED_F32, WANTED_SEED, WANTED_NOTHING };
 
 static enum status run(const char *spec, int64_t batch, const char *folder, enum wanted wanted,
-                       struct error *err)
+                       uint64_t seed, struct error *err)
 {
     char path[512];
     struct graph *loss;
     const struct training *training;
     TRY(workload_open_loss(spec, batch, &loss, &training, err));
+    seed_weights(loss, seed);
     snprintf(path, sizeof(path), "%s/model.onnx", folder);
     TRY(onnx_export(loss, path, &(struct onnx_export_options){.own = true}, err));
     snprintf(path, sizeof(path), "%s/index.txt", folder);
@@ -140,7 +186,9 @@ static enum status run(const char *spec, int64_t batch, const char *folder, enum
     struct pool *pool;
     TRY(pool_new(0, &pool, err));
     TRY(wanted == WANTED_LOSS ? write_inputs(loss, &w, pool, err)
-                              : write_gradients(spec, batch, wanted == WANTED_F32, &w, pool, err));
+        : wanted == WANTED_SEED
+            ? write_seeded(spec, batch, seed, &w, pool, err)
+            : write_gradients(spec, batch, wanted == WANTED_F32, &w, pool, err));
     return fclose(w.index) == 0 ? STATUS_OK
                                 : FAIL(err, STATUS_FAILED, "%s: cannot be written", path);
 }
@@ -157,26 +205,30 @@ static int list(void)
     return 0;
 }
 
-static enum wanted wanted_of(int argc, char **argv)
+static enum wanted wanted_of(int argc, char **argv, uint64_t *seed)
 {
     const char *word = argc == 5 ? argv[4] : "";
+    *seed = strtoull(word, NULL, 10);
     return argc == 4                   ? WANTED_GRADIENTS
            : strcmp(word, "loss") == 0 ? WANTED_LOSS
            : strcmp(word, "f32") == 0  ? WANTED_F32
+           : *seed > 0                 ? WANTED_SEED
                                        : WANTED_NOTHING;
 }
 
 int main(int argc, char **argv)
 {
     struct error err = {0};
-    enum wanted wanted = wanted_of(argc, argv);
+    uint64_t seed;
+    enum wanted wanted = wanted_of(argc, argv, &seed);
     if (argc == 2 && strcmp(argv[1], "list") == 0)
         return list();
     if (wanted == WANTED_NOTHING) {
-        fprintf(stderr, "usage: gradients SPEC BATCH FOLDER [loss | f32] | gradients list\n");
+        fprintf(stderr,
+                "usage: gradients SPEC BATCH FOLDER [loss | f32 | SEED] | gradients list\n");
         return 2;
     }
-    if (run(argv[1], strtoll(argv[2], NULL, 10), argv[3], wanted, &err) == STATUS_OK)
+    if (run(argv[1], strtoll(argv[2], NULL, 10), argv[3], wanted, seed, &err) == STATUS_OK)
         return 0;
     fprintf(stderr, "%s\n", err.message);
     return 1;
