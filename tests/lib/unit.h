@@ -11,8 +11,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "base/error.h"
+#include "base/registry.h"
 
 enum { UNIT_RUN = -1, UNIT_SKIP = 77 }; /* the reason of a skip is printed first */
 
@@ -29,6 +33,25 @@ struct unit_test {
     static const struct unit_test *const test##_entry                                              \
         __attribute__((section("unit_tests"), used)) = &test##_test;                               \
     static void test(__attribute__((unused)) void **state)
+
+/* MUST(exe_new, g, &options, &exe): a call whose last parameter is a struct error succeeds; else
+ * the test fails with that error. */
+#define MUST(function, ...)                                                                        \
+    do {                                                                                           \
+        struct error must_err = {0};                                                               \
+        if (function(__VA_ARGS__, &must_err) != STATUS_OK)                                         \
+            fail_msg("%s: %s", #function, must_err.message);                                       \
+    } while (0)
+
+/* FAILS(STATUS_FAILED, "no such file", store_open, path, mode, &store): it fails in this way, with
+ * a message that says this. */
+#define FAILS(wanted, says, function, ...)                                                         \
+    do {                                                                                           \
+        struct error fails_err = {0};                                                              \
+        assert_int_equal(function(__VA_ARGS__, &fails_err), wanted);                               \
+        if (!strstr(fails_err.message, says))                                                      \
+            fail_msg("\"%s\" does not say \"%s\"", fails_err.message, says);                       \
+    } while (0)
 
 /* What stands around the tests of a program, which may define it; each part may be left out. */
 struct unit_fixture {

@@ -120,9 +120,7 @@ TEST(limits_of_the_shell)
 static struct memory_need need_of(const struct graph *g, const struct exe_options *options)
 {
     struct memory_need need;
-    struct error err;
-    if (graph_need(g, options, &need, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(graph_need, g, options, &need);
     return need;
 }
 
@@ -199,19 +197,17 @@ TEST(the_estimate_covers_what_is_used)
         const char *spec;
         int64_t batch;
     } cases[] = {{"gemm:m=1500,n=1500,k=1500", 1}, {"densenet121", 1}, {"googlenet", 4}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         struct exe_options options = {.threads = 2, .isa = isa_detect(), .quick_tune = true};
         struct verification verification;
         struct graph *g;
         struct exe *exe;
-        struct error err;
-        if (workload_open(cases[k].spec, cases[k].batch, PRECISION_F32, &g, &err) != STATUS_OK)
-            fail_msg("%s", err.message);
+        MUST(workload_open, cases[k].spec, cases[k].batch, PRECISION_F32, &g);
         struct memory_need need = need_of(g, &options);
         bool known = resident_reset();
         double before = resident_peak();
-        assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
-        assert_int_equal(verify_exe(g, exe, &verification, &err), STATUS_OK);
+        MUST(exe_new, g, &options, &exe);
+        MUST(verify_exe, g, exe, &verification);
         double used = resident_peak() - before, estimate = admission_bytes(&need, true);
         print_message("# %s: estimated %.1f MB, used %.1f MB\n", cases[k].spec, estimate * 1e-6,
                       used * 1e-6);
@@ -232,17 +228,16 @@ TEST(the_reason_has_both_figures)
     const struct memory_need need = {.compile = 10e9, .run = 8e9, .reference = 22e9};
     struct free_memory room = {.bytes = 40e9, .where = "on this machine"};
     struct error err = {0};
-    assert_int_equal(admission_judge(&need, true, 2, &room, &err), STATUS_OK);
+    MUST(admission_judge, &need, true, 2, &room);
     room.bytes = 12e9;
     assert_int_equal(admission_judge(&need, true, 2, &room, &err), STATUS_UNSUPPORTED);
     assert_string_equal(err.message, "verifying needs 31.5 GB of memory, 12 GB are free on this "
                                      "machine: --no-verify measures it with 10.5 GB, or take a "
                                      "smaller batch");
-    assert_int_equal(admission_judge(&need, false, 2, &room, &err), STATUS_OK);
+    MUST(admission_judge, &need, false, 2, &room);
     room.bytes = 2e9;
     assert_int_equal(admission_judge(&need, true, 2, &room, &err), STATUS_UNSUPPORTED);
     assert_string_equal(err.message, "needs 31.5 GB of memory, 2 GB are free on this machine: "
                                      "take a smaller batch");
-    assert_int_equal(admission_judge(&need, false, 2, &room, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "needs 10.5 GB"));
+    FAILS(STATUS_UNSUPPORTED, "needs 10.5 GB", admission_judge, &need, false, 2, &room);
 }

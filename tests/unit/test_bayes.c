@@ -15,11 +15,9 @@ struct samples {
 
 static void make(const char *spec, struct samples *s)
 {
-    struct error err;
     struct graph *g;
     const struct training *training;
-    if (workload_open_judged(spec, BATCH, &g, &training, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(workload_open_judged, spec, BATCH, &g, &training);
     assert_true(training->bayes && training->quality == &quality_auc);
     void **data = calloc((size_t)g->input_count + 1, sizeof(*data));
     assert_non_null(data);

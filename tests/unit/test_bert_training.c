@@ -17,14 +17,13 @@ static int32_t *of(const struct graph *g, void *const *data, const char *name)
 
 TEST(words_that_are_asked_for_are_hidden)
 {
-    struct error err = {0};
     struct graph *g;
     const struct training *training;
     void *data[INPUTS_MAX] = {0};
-    assert_int_equal(workload_open_loss("bert_base:tokens=40,depth=1,width=8,heads=1,"
-                                        "vocabulary=90",
-                                        BATCH, &g, &training, &err),
-                     STATUS_OK);
+    MUST(workload_open_loss,
+         "bert_base:tokens=40,depth=1,width=8,heads=1,"
+         "vocabulary=90",
+         BATCH, &g, &training);
     assert_true(g->input_count <= INPUTS_MAX);
     for (int k = 0; k < g->input_count; k++)
         if (batch_gives(g, k))

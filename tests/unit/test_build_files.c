@@ -36,9 +36,8 @@ static void uid_of(const char *program, const char *named, char uid[HASH64_TEXT]
 {
     struct arena arena = {0};
     struct build_files files;
-    struct error err = {0};
-    assert_int_equal(build_files_find(program, named, &arena, &files, &err), STATUS_OK);
-    assert_int_equal(build_files_uid(&files, uid, &err), STATUS_OK);
+    MUST(build_files_find, program, named, &arena, &files);
+    MUST(build_files_uid, &files, uid);
     arena_release(&arena);
 }
 
@@ -50,16 +49,14 @@ TEST(files_have_an_order_and_a_place)
     struct tree t;
     struct arena arena = {0};
     struct build_files files;
-    struct error err = {0};
     make_tree(&t);
-    assert_int_equal(build_files_find(t.program, t.named, &arena, &files, &err), STATUS_OK);
+    MUST(build_files_find, t.program, t.named, &arena, &files);
     assert_int_equal(files.count, 6);
     assert_int_equal(files.named, 1);
     for (size_t k = 0; k < files.count; k++)
         assert_string_equal(files.files[k].place, places[k]);
-    assert_int_equal(build_files_find("/tmp/no such program", NULL, &arena, &files, &err),
-                     STATUS_FAILED);
-    assert_non_null(strstr(err.message, "No such file"));
+    FAILS(STATUS_FAILED, "No such file", build_files_find, "/tmp/no such program", NULL, &arena,
+          &files);
     arena_release(&arena);
     shell(&t, "rm -r $PWD");
 }
@@ -95,12 +92,11 @@ TEST(own_uid_is_that_of_the_files)
 {
     struct arena arena = {0};
     struct build_record build;
-    struct error err = {0};
     char uid[HASH64_TEXT], path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
     assert_true(length > 0);
     path[length] = '\0';
-    assert_int_equal(build_probe(&build, &arena, &err), STATUS_OK);
+    MUST(build_probe, &build, &arena);
     uid_of(path, getenv("RIDGE_PLUGIN_PATH"), uid);
     assert_string_equal(build.uid, uid);
     arena_release(&arena);

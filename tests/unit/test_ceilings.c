@@ -29,12 +29,11 @@ TEST(all_are_there)
                                         "copy_nt DRAM",   "triad_nt DRAM"};
     struct pool *pool;
     struct arena arena = {0};
-    struct error err;
     const struct ceiling_record *records;
     int count;
-    assert_int_equal(pool_new(2, &pool, &err), STATUS_OK);
+    MUST(pool_new, 2, &pool);
     struct ceiling_options options = {.isa = isa_detect(), .quick = true};
-    assert_int_equal(ceilings_measure(pool, &options, &arena, &records, &count, &err), STATUS_OK);
+    MUST(ceilings_measure, pool, &options, &arena, &records, &count);
     for (int k = 0; k < ARRAY_COUNT(names); k++)
         for (int threads = 1; threads <= 2; threads++)
             if (!find(records, count, names[k], threads))
@@ -58,11 +57,10 @@ TEST(all_are_there)
 TEST(limits_give_reasons)
 {
     struct arena arena = {0};
-    struct error err;
     const struct ceiling_record *records;
     int count;
     struct ceiling_options options = {.isa = ISA_SCALAR, .quick = true, .memory_bytes = 1 << 20};
-    assert_int_equal(ceilings_measure(NULL, &options, &arena, &records, &count, &err), STATUS_OK);
+    MUST(ceilings_measure, NULL, &options, &arena, &records, &count);
     const struct ceiling_record *dram = find(records, count, "copy DRAM", 1);
     assert_true(dram && isnan(dram->value) && strstr(dram->reason, "last-level"));
     assert_true(dram->working_set_bytes == RECORD_NONE);
@@ -110,12 +108,11 @@ static void visit(void *context, int thread, int64_t rounds)
     v->rounds[thread] += rounds;
 }
 
-/* Each of the first threads works once per lap, whichever tile it got. */
-TEST(laps_use_each_thread_once)
+/* Each of the first threads works once per pass, whichever tile it got. */
+TEST(passes_use_each_thread_once)
 {
     struct pool *pool;
-    struct error err;
-    assert_int_equal(pool_new(4, &pool, &err), STATUS_OK);
+    MUST(pool_new, 4, &pool);
     struct visits v = {{0}};
     for (int k = 0; k < 200; k++)
         assert_true(timed_pass_run(&(struct timed_pass){pool, 3, visit, &v}, 2) > 0);

@@ -24,22 +24,17 @@ static int alive(const struct graph *g, const char *op)
 
 static void run(const struct graph *g, struct ref_tensor *out)
 {
-    struct error err = {0};
-    if (reference_run(g, NULL, out, NULL, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(reference_run, g, NULL, out, NULL);
 }
 
 /* Runs the pass; the result must stay what it was (to the rounding of parameters to float). */
 static void check_pass(struct graph *g, int nodes, int chains)
 {
-    struct error err = {0};
     struct ref_tensor before = {0}, after = {0};
     run(g, &before);
-    if (pass_fuse_chain(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(pass_fuse_chain, g);
     graph_compact(g);
-    if (graph_check(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(graph_check, g);
     assert_int_equal(alive(g, NULL), nodes);
     assert_int_equal(alive(g, "Chain"), chains);
     run(g, &after);
@@ -91,8 +86,7 @@ TEST(keeps_outputs)
     int y = add(g, "Tanh", INPUTS(x), NO_ATTRS);
     graph_output(g, y);
     graph_output(g, add(g, "Neg", INPUTS(y), NO_ATTRS));
-    struct error err = {0};
-    assert_int_equal(pass_fuse_chain(g, &err), STATUS_OK);
+    MUST(pass_fuse_chain, g);
     assert_int_equal(alive(g, "Chain"), 0);
     graph_free(g);
 }
@@ -215,7 +209,7 @@ TEST(prices_agree)
         if (!g || exe_new(g, &(struct exe_options){.threads = 1, .no_tune = true}, &exe, &err))
             fail_msg("%s: %s", price_cases[k].name, err.message);
         assert_true(op_is_expression(op));
-        assert_int_equal(chain_from_node(&g->nodes[0], NULL, &chain, &err), STATUS_OK);
+        MUST(chain_from_node, &g->nodes[0], NULL, &chain);
         for (int s = 0; s < chain.count; s++) {
             sum.elementwise += 8 * function_info(chain.steps[s].code)->flops;
             sum.transcendentals += 8 * function_info(chain.steps[s].code)->calls;

@@ -10,40 +10,17 @@
 #include "engine/ops/family/gradient.h"
 #include "engine/reference/reference.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 static struct fill noise(void)
 {
     return (struct fill){.kind = FILL_UNIFORM, .a = -1, .b = 1};
 }
 
-static struct exe *compiled(const struct graph *g)
+static struct exe_options quick(void)
 {
-    struct error err = {0};
-    struct exe *exe;
-    struct exe_options options = {
+    return (struct exe_options){
         .threads = 2, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    return exe;
-}
-
-/* Compares all outputs that are floats with the graph's float64 reference. */
-static void outputs_are_right(const struct graph *g, struct exe *exe)
-{
-    struct error err = {0};
-    struct ref_tensor expected[16];
-    assert_true(g->output_count <= 16);
-    assert_int_equal(reference_run(g, NULL, expected, NULL, &err), STATUS_OK);
-    exe_run(exe);
-    for (int k = 0; k < g->output_count; k++) {
-        const struct value *v = &g->values[g->outputs[k]];
-        struct ref_tensor got;
-        assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
-                         STATUS_OK);
-        assert_true(ref_rel_error(&got, &expected[k]) <= 2e-5);
-        ref_release(&got);
-        ref_release(&expected[k]);
-    }
 }
 
 static int steps_of(const struct exe *exe, const char *op)
@@ -57,17 +34,16 @@ static int steps_of(const struct exe *exe, const char *op)
 /* dA and dB of a product of changing matrices, given dC. */
 static struct graph *gradients(struct shape a_shape, struct shape b_shape)
 {
-    struct error err = {0};
     struct graph *g = graph_new("gradients");
     int a = graph_input(g, "a", DTYPE_F32, a_shape, noise());
     int b = graph_input(g, "b", DTYPE_F32, b_shape, noise());
     int y = make_mat_mul(g, a, b), dx[2] = {NONE, NONE};
     int dy = graph_input(g, "dy", DTYPE_F32, g->values[y].shape, noise());
     struct gradient_call call = {g, g->values[y].producer, &dy, (const bool[]){true, true}, dx};
-    assert_int_equal(op_mat_mul.gradient(&call, &err), STATUS_OK);
+    MUST(op_mat_mul.gradient, &call);
     graph_output(g, dx[0]);
     graph_output(g, dx[1]);
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
+    MUST(graph_check, g);
     assert_true(shape_equal(&g->values[dx[0]].shape, &a_shape));
     assert_true(shape_equal(&g->values[dx[1]].shape, &b_shape));
     return g;
@@ -82,12 +58,13 @@ TEST(gradients_of_products_copy_no_matrix)
                  {shape_of(3, 21, 36), shape_of(3, 36, 40)}};
     for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         struct graph *g = gradients(cases[k].a, cases[k].b);
-        struct exe *exe = compiled(g);
+        struct exe_options options = quick();
+        struct exe *exe = compiled(g, &options);
         assert_int_equal(steps_of(exe, "MatMul"), 2);
         assert_int_equal(exe_step_count(exe), 2);
         for (int s = 0; s < 2; s++)
             assert_string_equal(exe_step_at(exe, s).kernel->provider, "native");
-        outputs_are_right(g, exe);
+        assert_true(run_error(exe, g) <= 2e-5);
         exe_free(exe);
         graph_free(g);
     }
@@ -126,11 +103,12 @@ TEST(convolutions_of_states_are_fast)
                            ATTRS(attr_ints("pads", 4, pads), attr_ints("strides", 2, strides),
                                  attr_int("group", cases[k].group)));
         graph_output(g, graph_node(g, "Relu", NULL, INPUTS(y), NO_ATTRS));
-        struct exe *exe = compiled(g);
+        struct exe_options options = quick();
+        struct exe *exe = compiled(g, &options);
         assert_int_equal(steps_of(exe, "Relu"), 0); /* it is an epilogue */
         for (int s = 0; s < exe_step_count(exe); s++)
             assert_string_equal(exe_step_at(exe, s).kernel->provider, "native");
-        outputs_are_right(g, exe);
+        assert_true(run_error(exe, g) <= 2e-5);
         exe_free(exe);
         graph_free(g);
     }

@@ -30,7 +30,6 @@ struct training {
 /* Its loss is x a b: the gradient by each weight depends on the other. */
 static struct training training_new(const struct recipe *recipe, int64_t width)
 {
-    struct error err = {0};
     struct training t;
     struct exe_options options = {.threads = 1, .no_tune = true};
     struct fill uniform = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
@@ -39,8 +38,8 @@ static struct training training_new(const struct recipe *recipe, int64_t width)
     int a = graph_param(g, "a", DTYPE_F32, shape_of(width, 5), uniform);
     int b = graph_param(g, "b", DTYPE_F32, shape_of(5, 1), uniform);
     graph_output(g, make_mat_mul(g, make_mat_mul(g, x, a), b));
-    assert_int_equal(train_step(g, recipe, NULL, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &t.exe, &err), STATUS_OK);
+    MUST(train_step, g, recipe, NULL);
+    MUST(exe_new, g, &options, &t.exe);
     t.g = g;
     return t;
 }
@@ -96,14 +95,11 @@ static void place_clear(struct place *place)
 
 static void save(const struct training *t, const struct place *place)
 {
-    struct error err = {0};
-    if (checkpoint_save(place->file, t->exe, NULL, &about, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(checkpoint_save, place->file, t->exe, NULL, &about);
 }
 
 TEST(a_training_goes_on_bit_by_bit)
 {
-    struct error err = {0};
     struct checkpoint c;
     struct place place;
     place_make(&place);
@@ -113,8 +109,8 @@ TEST(a_training_goes_on_bit_by_bit)
     training_free(&stopped);
     run(&whole, BEFORE + AFTER);
     struct training resumed = training_new(&adam, WIDTH);
-    assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
-    assert_int_equal(checkpoint_restore(&c, resumed.exe, NULL, &err), STATUS_OK);
+    MUST(checkpoint_open, place.file, &c);
+    MUST(checkpoint_restore, &c, resumed.exe, NULL);
     assert_int_equal(c.step, BEFORE);
     assert_true(c.seed == UINT64_MAX - 1);
     assert_string_equal(c.workload, "linear:width=37");
@@ -129,7 +125,6 @@ TEST(a_training_goes_on_bit_by_bit)
 
 TEST(notes_of_the_writer_are_kept)
 {
-    struct error err = {0};
     struct checkpoint c;
     struct place place;
     struct safetensors_note more[] = {{"batch", "32"}, {"rate", "0.125"}};
@@ -138,8 +133,8 @@ TEST(notes_of_the_writer_are_kept)
     with.more_count = 2;
     place_make(&place);
     struct training t = training_new(&adam, WIDTH);
-    assert_int_equal(checkpoint_save(place.file, t.exe, NULL, &with, &err), STATUS_OK);
-    assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
+    MUST(checkpoint_save, place.file, t.exe, NULL, &with);
+    MUST(checkpoint_open, place.file, &c);
     assert_string_equal(safetensors_note(&c.contents, "batch"), "32");
     assert_string_equal(safetensors_note(&c.contents, "rate"), "0.125");
     checkpoint_close(&c);
@@ -157,11 +152,11 @@ TEST(no_damage_goes_unseen)
     place_make(&place);
     struct training t = training_new(&adam, WIDTH);
     save(&t, &place);
-    assert_int_equal(file_map(place.file, &file, &err), STATUS_OK);
+    MUST(file_map, place.file, &file);
     unsigned char *bytes = malloc(file.size);
     assert_non_null(bytes);
     memcpy(bytes, file.data, file.size);
-    assert_int_equal(checkpoint_parse(bytes, file.size, "test", &c, &err), STATUS_OK);
+    MUST(checkpoint_parse, bytes, file.size, "test", &c);
     checkpoint_close(&c);
     for (size_t bit = 0; bit < 8 * file.size; bit++) {
         bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
@@ -197,7 +192,7 @@ TEST(a_file_of_another_model_changes_nothing)
     run(&other, 1);
     run(&untouched, 1);
     save(&saved, &place);
-    assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
+    MUST(checkpoint_open, place.file, &c);
     assert_int_equal(checkpoint_restore(&c, other.exe, NULL, &err), STATUS_FAILED);
     assert_same_states(&other, &untouched);
     assert_refused(&c, other, "another type or shape");
@@ -206,7 +201,7 @@ TEST(a_file_of_another_model_changes_nothing)
     training_free(&saved);
     struct training plain = training_new(&sgd, WIDTH);
     save(&plain, &place);
-    assert_int_equal(checkpoint_open(place.file, &c, &err), STATUS_OK);
+    MUST(checkpoint_open, place.file, &c);
     assert_refused(&c, training_new(&adam, WIDTH), "it lacks \"");
     checkpoint_close(&c);
     training_free(&plain);
@@ -216,7 +211,6 @@ TEST(a_file_of_another_model_changes_nothing)
 
 static struct tensor_difference compared(const float *a, const float *b, int count)
 {
-    struct error err = {0};
     struct tensor_difference d;
     size_t bytes = (size_t)count * sizeof(float);
     struct safetensor left = {
@@ -224,7 +218,7 @@ static struct tensor_difference compared(const float *a, const float *b, int cou
     struct safetensor right = left;
     right.data = b;
     assert_true(tensors_are_alike(&left, &right));
-    assert_int_equal(tensor_compare(&left, &right, &d, &err), STATUS_OK);
+    MUST(tensor_compare, &left, &right, &d);
     return d;
 }
 

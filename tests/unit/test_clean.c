@@ -38,7 +38,7 @@ static const struct {
 
 TEST(hostile_text_is_made_printable)
 {
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         char to[128], *put = NULL;
         size_t size;
         assert_string_equal(clean_copy(to, sizeof(to), cases[k].from), cases[k].to);
@@ -106,7 +106,7 @@ TEST(csv_cells_are_no_formulas)
         {CELL_TEXT, "resnet50=1", "resnet50=1"},
         {CELL_REAL, "-1.5", "-1.5"},
     };
-    for (size_t k = 0; k < sizeof(cells) / sizeof(cells[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cells); k++) {
         char *text = NULL, expected[128];
         size_t size;
         struct error err = {0};

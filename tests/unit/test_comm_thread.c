@@ -85,9 +85,7 @@ static enum status many_at_a_time(void *context, struct group *group, int rank, 
 
 TEST(operations_are_carried_out_in_their_order)
 {
-    struct error err = {0};
-    if (run_ranks(many_at_a_time, NULL, DEADLINE_NS, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(run_ranks, many_at_a_time, NULL, DEADLINE_NS);
 }
 
 /* Nobody is in wait, and yet it moves. */
@@ -119,9 +117,7 @@ static enum status moves_alone(void *context, struct group *group, int rank, str
 
 TEST(it_moves_while_the_caller_is_busy)
 {
-    struct error err = {0};
-    if (run_ranks(moves_alone, NULL, DEADLINE_NS, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(run_ranks, moves_alone, NULL, DEADLINE_NS);
 }
 
 /* Rank 1 never comes to the second operation; the others say so in each operation from then on. */

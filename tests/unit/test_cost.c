@@ -22,9 +22,7 @@ static int param(struct graph *g, const char *name, struct shape shape)
 static struct graph_cost cost_of(struct graph *g)
 {
     struct graph_cost cost;
-    struct error err;
-    if (graph_check(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(graph_check, g);
     graph_cost(g, &cost);
     graph_free(g);
     return cost;

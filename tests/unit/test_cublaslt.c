@@ -91,7 +91,6 @@ TEST(test_bytes)
 TEST(test_requests)
 {
     static struct bench b;
-    struct error err = {0};
     char text[128];
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
     const struct kernel *kernel = b.kernel;
@@ -103,17 +102,17 @@ TEST(test_requests)
     assert_string_equal(text, "algorithm 2 tile 1 stages 6 split 2 sums 4");
     assert_int_equal(hooks_workspace(kernel, &b.query, 0), FAKE_LT_WORKSPACE);
     assert_int_equal(fake_products.workspace_limit, 32 << 20);
-    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    MUST(run_through, &b);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F);
     assert_int_equal(fake_products.algorithm, 2);
     assert_ptr_equal(fake_products.stream, b.workspace);
     b.query.tf32 = true;
     b.device.properties.major = 8;
-    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    MUST(run_through, &b);
     assert_int_equal(fake_products.compute, CUBLAS_COMPUTE_32F_FAST_TF32);
     assert_int_equal(fake_products.workspace_limit, 32 << 20);
     b.device.properties.major = 10;
-    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    MUST(run_through, &b);
     assert_int_equal(fake_products.workspace_limit, 64 << 20);
     bench_close(&b);
 }
@@ -174,7 +173,7 @@ TEST(test_row_of_f8)
     struct error err = {0};
     bench_open(&plain, "MatMulF8", "f32_alpha", NONE);
     bench_open(&b, "MatMulF8", "f32_alpha", posts_index("add_relu"));
-    assert_int_equal(run_through(&plain, &err), STATUS_OK);
+    MUST(run_through, &plain);
     int input = b.query.in_count - 1, columns = (int)plain.out_desc[0].shape.dim[1];
     struct shape shape = shape_of(columns);
     float row[64];
@@ -233,12 +232,11 @@ TEST(test_activations)
 TEST(test_gelu_by_erf)
 {
     static struct bench plain, b;
-    struct error err = {0};
     bench_open(&plain, "MatMul", first_case("MatMul"), NONE);
     bench_open(&b, "MatMul", first_case("MatMul"), posts_index("gelu_tanh"));
     b.subject.g->nodes[0].posts[0].act = FN_GELU_ERF;
-    assert_int_equal(run_through(&plain, &err), STATUS_OK);
-    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    MUST(run_through, &plain);
+    MUST(run_through, &b);
     const float *x = plain.out[0], *y = b.out[0];
     for (int64_t k = 0; k < shape_count(&b.out_desc[0].shape); k++)
         assert_true(fabs((double)y[k] - function_value(FN_GELU_ERF, 0, 0, (double)x[k], 0)) < 1e-6);
@@ -314,11 +312,10 @@ static enum status roof_life(const struct device_roof *roof, struct roof_work *w
 
 static void check_roof(const struct device_roof *roof)
 {
-    struct error err = {0};
     struct roof_work work = {.amount = 0};
     fake_reset(0);
     int before = fake_products.count;
-    assert_int_equal(roof_life(roof, &work, &err), STATUS_OK);
+    MUST(roof_life, roof, &work);
     assert_int_equal(fake_products.count - before, 2 * (1 + 3) + 2); /* two algorithms compared */
     assert_int_equal(fake_products.algorithm, 2);                    /* the faster one */
     assert_true(!strstr(roof->isa, "short sums") == (strcmp(roof->precision, "f8") != 0));

@@ -14,20 +14,19 @@ TEST(test_batches)
 {
     enum { B = 6, H = 2, M = 3, K = 8, N = 4 };
     static struct bench b;
-    struct error err = {0};
     struct product p;
     struct shape left = shape_of(B, H, M, K), right = shape_of(H, K, N);
     struct shape result = shape_of(B, H, M, N);
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
     bench_reshape(&b, DTYPE_F32, &left, &right, &result);
-    assert_int_equal(product_from(&b.query, &p, &err), STATUS_OK);
+    MUST(product_from, &b.query, &p);
     assert_int_equal(p.batch, B);
     assert_int_equal(p.calls, H);
     assert_int_equal(p.alignment[LEFT], K * N * sizeof(float));
     assert_int_equal(p.alignment[RIGHT], 32); /* 96 bytes apart */
     assert_int_equal(p.alignment[RESULT], 16);
     int before = fake_products.count;
-    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    MUST(run_through, &b);
     assert_int_equal(fake_products.count - before, H);
     const float *x = b.in[0], *w = b.in[1], *y = b.out[0];
     for (int64_t i = 0; i < shape_count(&result); i++) {
@@ -44,17 +43,16 @@ TEST(test_batches)
 TEST(test_column)
 {
     static struct bench b;
-    struct error err = {0};
     struct product p;
     struct shape left = shape_of(3, 16), right = shape_of(16, 1), result = shape_of(3, 1);
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
     bench_reshape(&b, DTYPE_F32, &left, &right, &result);
-    assert_int_equal(product_from(&b.query, &p, &err), STATUS_OK);
+    MUST(product_from, &b.query, &p);
     assert_true(p.operand[LEFT].transposed);
     assert_int_equal(p.operand[LEFT].rows, 16);
     assert_int_equal(p.operand[LEFT].ld, 16);
     assert_false(p.operand[RESULT].transposed);
-    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    MUST(run_through, &b);
     const float *x = b.in[0], *w = b.in[1], *y = b.out[0];
     for (int m = 0; m < 3; m++) {
         float sum = 0;
@@ -69,20 +67,19 @@ TEST(test_column)
 TEST(test_turned_words)
 {
     static struct bench b;
-    struct error err = {0};
     struct product p;
     size_t bytes;
     uint16_t expected[2 * 5];
     struct shape left = shape_of(2, 16), right = shape_of(16, 5), result = shape_of(2, 5);
     bench_open(&b, "MatMul", first_case("MatMul"), NONE);
     bench_reshape(&b, DTYPE_BF16, &left, &right, &result);
-    assert_int_equal(product_from(&b.query, &p, &err), STATUS_OK);
+    MUST(product_from, &b.query, &p);
     assert_false(p.turn);
-    assert_int_equal(run_through(&b, &err), STATUS_OK);
+    MUST(run_through, &b);
     memcpy(expected, b.out[0], sizeof(expected));
     memset(b.out[0], 0, sizeof(expected));
     b.fixed[1] = b.in[1];
-    assert_int_equal(product_from(&b.query, &p, &err), STATUS_OK);
+    MUST(product_from, &b.query, &p);
     assert_true(p.turn);
     assert_int_equal(p.operand[LEFT].ld, 16);
     struct kernel_state *made = hooks_prepare(b.kernel, &b.query, 0, &bytes);

@@ -173,8 +173,7 @@ TEST(test_real_engines)
     for (int c = 0; c < CHIP_COUNT; c++) {
         char json[1024], text[ENGINE_TEXT];
         chip_json(c, json, sizeof(json));
-        if (device_chip_from_json(c, json, &err) != STATUS_OK)
-            fail_msg("%s", err.message);
+        MUST(device_chip_from_json, c, json);
         b.query.device = &chips[c];
         b.query.tf32 = false;
         if (kernel_accepts(b.kernel, &b.query, &err) != STATUS_OK)

@@ -69,9 +69,7 @@ static double value_of(const struct profiler_metric *metrics, int count, const c
 static struct group read_group(struct arena *arena, const char *text)
 {
     struct group group;
-    struct error err;
-    if (group_read("made.toml", text, strlen(text), arena, &group, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(group_read, "made.toml", text, strlen(text), arena, &group);
     return group;
 }
 
@@ -171,7 +169,6 @@ TEST(samples_of_all_chips)
             struct profiler_metric metrics[PROFILER_METRICS_MAX];
             struct cupti cupti = {.passes = 1, .needed = -1};
             struct gpu_counting *c;
-            struct error err;
             int made;
             struct gpu_counting_setup setup = {.backend = &made_backend,
                                                .cupti = &cupti,
@@ -179,8 +176,8 @@ TEST(samples_of_all_chips)
                                                .groups = t->groups,
                                                .group_count = t->count,
                                                .chip = chip};
-            assert_int_equal(gpu_counting_open(&setup, &c, &err), STATUS_OK);
-            assert_int_equal(all_passes(c, &made, &err), STATUS_OK);
+            MUST(gpu_counting_open, &setup, &c);
+            MUST(all_passes, c, &made);
             assert_int_equal(made, 1);
             int count = gpu_counting_read(c, metrics);
             near(value_of(metrics, count, "dram_write_bytes"),
@@ -217,10 +214,10 @@ TEST(order_and_number_of_passes)
         struct error err;
         int made, each = needed[k] < 0 ? 2 : needed[k];
         t.groups = groups;
-        assert_int_equal(open_on(&t, &cupti, "C1", &c, &err), STATUS_OK);
+        MUST(open_on, &t, &cupti, "C1", &c);
         assert_int_equal(gpu_counting_passes(c), 6); /* A, B, and the steps of A */
         assert_false(gpu_counting_by_step(c));
-        assert_int_equal(all_passes(c, &made, &err), STATUS_OK);
+        MUST(all_passes, c, &made);
         assert_int_equal(made, 3 * each);
         assert_int_equal(gpu_counting_begin(c, &err), STATUS_FAILED);
         int count = gpu_counting_read(c, metrics);
@@ -242,11 +239,10 @@ static void no_pass_of_the_second(struct cupti cupti, double flops)
     struct group groups[] = {read_group(&t.arena, A), read_group(&t.arena, B)};
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     struct gpu_counting *c;
-    struct error err;
     int made;
     t.groups = groups;
-    assert_int_equal(open_on(&t, &cupti, "C1", &c, &err), STATUS_OK);
-    assert_int_equal(all_passes(c, &made, &err), STATUS_OK);
+    MUST(open_on, &t, &cupti, "C1", &c);
+    MUST(all_passes, c, &made);
     assert_int_equal(made, 4);
     int count = gpu_counting_read(c, metrics);
     near(value_of(metrics, count, "flops"), flops);
@@ -274,11 +270,10 @@ TEST(a_group_that_cannot_be)
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     struct cupti cupti = {.passes = 1, .needed = -1, .bad_name = "m__b"};
     struct gpu_counting *c;
-    struct error err;
     int made;
     t.groups = groups;
-    assert_int_equal(open_on(&t, &cupti, "C1", &c, &err), STATUS_OK);
-    assert_int_equal(all_passes(c, &made, &err), STATUS_OK);
+    MUST(open_on, &t, &cupti, "C1", &c);
+    MUST(all_passes, c, &made);
     int count = gpu_counting_read(c, metrics);
     near(value_of(metrics, count, "base"), 2 * made_number("m__a.sum", 0) / EXECUTIONS);
     for (int k = 0; k < count; k++)
@@ -286,10 +281,8 @@ TEST(a_group_that_cannot_be)
             assert_string_equal(metrics[k].reason, "metric unknown");
     gpu_counting_close(c);
     cupti.bad_name = "m__";
-    assert_int_equal(open_on(&t, &cupti, "C1", &c, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "metric unknown"));
-    assert_int_equal(open_on(&t, &cupti, "C2", &c, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "the chip C2"));
+    FAILS(STATUS_UNSUPPORTED, "metric unknown", open_on, &t, &cupti, "C1", &c);
+    FAILS(STATUS_UNSUPPORTED, "the chip C2", open_on, &t, &cupti, "C2", &c);
     assert_int_equal(cupti.open, 0);
     arena_release(&t.arena);
 }
@@ -334,12 +327,10 @@ TEST(passes_must_be_alike)
     struct group group = read_group(&t.arena, A);
     struct cupti cupti = {.passes = 2, .needed = -1};
     struct gpu_counting *c;
-    struct error err;
     t.groups = &group;
-    assert_int_equal(open_on(&t, &cupti, "C1", &c, &err), STATUS_OK);
-    assert_int_equal(one_pass(c, 3, &err), STATUS_OK);
-    assert_int_equal(one_pass(c, 4, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "passes of 3 and of 4 executions"));
+    MUST(open_on, &t, &cupti, "C1", &c);
+    MUST(one_pass, c, 3);
+    FAILS(STATUS_FAILED, "passes of 3 and of 4 executions", one_pass, c, 4);
     gpu_counting_close(c);
     assert_int_equal(cupti.open, 0);
     arena_release(&t.arena);
@@ -358,11 +349,10 @@ TEST(circles_end)
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     struct cupti cupti = {.passes = 1, .needed = -1};
     struct gpu_counting *c;
-    struct error err;
     int made;
     t.groups = groups;
-    assert_int_equal(open_on(&t, &cupti, "C1", &c, &err), STATUS_OK);
-    assert_int_equal(all_passes(c, &made, &err), STATUS_OK);
+    MUST(open_on, &t, &cupti, "C1", &c);
+    MUST(all_passes, c, &made);
     int count = gpu_counting_read(c, metrics);
     assert_true(isnan(value_of(metrics, count, "x")) && isnan(value_of(metrics, count, "y")));
     gpu_counting_close(c);

@@ -98,9 +98,9 @@ TEST(every_chip_has_its_groups)
     assert_non_null(chips);
     for (int k = 0; k < count; k++) {
         bool left_out = false;
-        for (int w = 0; w < (int)(sizeof(without) / sizeof(without[0])); w++)
+        for (int w = 0; w < ARRAY_COUNT(without); w++)
             left_out |= strcmp(chips[k], without[w]) == 0;
-        for (int m = 0; m < (int)(sizeof(metrics) / sizeof(metrics[0])) && !left_out; m++) {
+        for (int m = 0; m < ARRAY_COUNT(metrics) && !left_out; m++) {
             if (!has_group(t, chips[k], false, metrics[m]))
                 fail_msg("%s: no group counts %s", chips[k], metrics[m]);
             if (m > 0 && !has_group(t, chips[k], true, metrics[m]))
@@ -123,7 +123,7 @@ TEST(what_cannot_be_is_refused)
         {"GH100", "sm__sass_thread_inst_executed_op_ffma_pred_on.sum", CUPTI_SAMPLES,
          "cuptiProfilerHost"},
     };
-    for (int k = 0; k < (int)(sizeof(bad) / sizeof(bad[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(bad); k++) {
         char reason[CUPTI_REASON] = "";
         struct cupti_wanted wanted = {
             .chip = bad[k].chip, .use = bad[k].use, .metrics = &bad[k].metric, .count = 1};

@@ -72,9 +72,7 @@ static double ops_of_tensor_cores(int range)
 TEST(ranges_count_the_whole_and_each_step)
 {
     struct cupti_outcome out;
-    struct error err;
-    if (cupti_run("cupti", "cuda:1", &out, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(cupti_run, "cupti", "cuda:1", &out);
     check_sound(&out);
     /* counts, fill and tensor as a whole; counts and tensor by step. */
     assert_int_equal(out.passes, 5 * RUN_PASSES);
@@ -103,10 +101,9 @@ TEST(idle_tensor_cores_cost_nothing)
 {
     struct fake_script script = cupti_usual;
     struct cupti_outcome out;
-    struct error err;
     script.zero_metric = 5;
     fake->set(&script);
-    assert_int_equal(cupti_run("cupti", "cuda", &out, &err), STATUS_OK);
+    MUST(cupti_run, "cupti", "cuda", &out);
     check_sound(&out);
     assert_int_equal(out.passes, 3 * RUN_PASSES);
     assert_true(value_of(&out, "flops_tensor_cores") == 0);
@@ -121,15 +118,14 @@ TEST(no_operation_is_no_count)
     const struct profiler *p = profiler_find("cupti");
     struct profiler_model model = {.device = "cuda", .flops = 1e9, .steps = RUN_STEPS};
     struct cupti_outcome out = {.count = 0};
-    struct error err;
     void *session;
     script.zero_from = 5;
     for (int work = 0; work < 2; work++) {
         fake->set(&script);
         model.flops = work ? 1e9 : 0;
-        assert_int_equal(p->open(&model, 1, &session, &err), STATUS_OK);
+        MUST(p->open, &model, 1, &session);
         for (int pass = 0; pass < p->passes(session); pass++)
-            assert_int_equal(cupti_one_pass(p, session, pass, &out, &err), STATUS_OK);
+            MUST(cupti_one_pass, p, session, pass, &out);
         int count = p->read(session, metrics), counted = 0;
         for (int k = 0; k < count; k++) {
             bool operations = strncmp(metrics[k].name, "flops", 5) == 0;
@@ -155,11 +151,9 @@ TEST(a_step_without_kernels_is_no_range)
             .device = "cuda", .steps = RUN_STEPS, .on_host = host ? on_host : NULL};
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
-        struct error err;
         script.idle_range = "1";
         fake->set(&script);
-        if (cupti_run_model("cupti", &model, &out, &err) != STATUS_OK)
-            fail_msg("%s", err.message);
+        MUST(cupti_run_model, "cupti", &model, &out);
         check_sound(&out);
         near(value_of(&out, "dram_read_bytes"), FAKE_COUNT(0, 0) / RUN_EXECUTIONS);
         near(out.steps[0][0].value, FAKE_COUNT(0, 0));
@@ -172,7 +166,7 @@ TEST(a_step_without_kernels_is_no_range)
 TEST(samples_add_up)
 {
     static const char *const chips[] = {"GH100", "GA100", "TU104", "GB202"};
-    for (int k = 0; k < (int)(sizeof(chips) / sizeof(chips[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(chips); k++) {
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
         struct error err;
@@ -196,7 +190,7 @@ TEST(samples_fit_into_one_image)
         double samples; /* 0: it fails */
     } passes[] = {{0, 1, 5000},   {0.02, 0.02, 100}, {1, 1, 4000}, {60, 60, 4000},
                   {60, 90, 6000}, {0, 2, 0},         {60, 150, 0}};
-    for (int k = 0; k < (int)(sizeof(passes) / sizeof(passes[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(passes); k++) {
         const struct profiler_model model = {.device = "cuda", .pass_s = passes[k].expected_s};
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
@@ -218,9 +212,7 @@ TEST(samples_fit_into_one_image)
 TEST(a_trace_adds_up)
 {
     struct cupti_outcome out;
-    struct error err;
-    if (cupti_run("cupti_trace", "cuda", &out, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(cupti_run, "cupti_trace", "cuda", &out);
     check_sound(&out);
     near(value_of(&out, "kernels"), 3.0 / RUN_EXECUTIONS);
     near(value_of(&out, "copy_bytes"), 4096.0 / RUN_EXECUTIONS);
@@ -240,11 +232,10 @@ TEST(records_that_were_dropped_make_no_sum)
     for (int counted = 0; counted < 2; counted++) {
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
-        struct error err;
         script.dropped_at_start = 5; /* as long as nothing counts */
         script.dropped_records = counted;
         fake->set(&script);
-        assert_int_equal(cupti_run("cupti_trace", "cuda", &out, &err), STATUS_OK);
+        MUST(cupti_run, "cupti_trace", "cuda", &out);
         check_sound(&out);
         assert_true(isnan(value_of(&out, "kernels")) == (counted > 0));
         assert_true((strstr(reason_of(&out, "kernels"), "dropped") != NULL) == (counted > 0));
@@ -258,11 +249,10 @@ TEST(times_of_two_clocks_are_no_trace)
     for (int k = 0; k < 2; k++) {
         struct fake_script script = cupti_usual;
         struct cupti_outcome out;
-        struct error err;
         script.zero_time = k == 0;
         script.foreign_time = k == 1;
         fake->set(&script);
-        assert_int_equal(cupti_run("cupti_trace", "cuda", &out, &err), STATUS_OK);
+        MUST(cupti_run, "cupti_trace", "cuda", &out);
         check_sound(&out);
         assert_true(isnan(value_of(&out, "gap_s")) && isnan(value_of(&out, "kernels")));
         assert_non_null(strstr(reason_of(&out, "gap_s"), reasons[k]));
@@ -280,7 +270,7 @@ static bool is_forgiven(const char *call)
         "cuptiRangeProfilerDisable",     "cuptiPmSamplingDisable",
         "cuptiActivityDisable",          "cuptiGetResultString",
         "cuDevicePrimaryCtxRelease_v2",  "cuGetErrorName"};
-    for (int k = 0; k < (int)(sizeof(calls) / sizeof(calls[0])); k++)
+    for (int k = 0; k < ARRAY_COUNT(calls); k++)
         if (strcmp(calls[k], call) == 0)
             return true;
     return false;

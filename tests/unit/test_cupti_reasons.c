@@ -112,7 +112,7 @@ static const struct {
 
 TEST(reasons_say_what_to_do)
 {
-    for (int k = 0; k < (int)(sizeof(reasons) / sizeof(reasons[0])); k++)
+    for (int k = 0; k < ARRAY_COUNT(reasons); k++)
         for (int m = 0; m < 2; m++) {
             struct fake_script script = reasons[k].script;
             script.zero_metric = -1;
@@ -157,12 +157,13 @@ static void check_forbidden(const struct cupti_backend *backend, struct cupti *c
     bool stayed = geteuid() == 0 && setuid(65534) != 0;
     bool trace = backend->ready(cupti, CUPTI_TRACE, reason);
     bool counters = backend->ready(cupti, CUPTI_RANGES, reason);
-    bool told = strstr(reason, "RmProfilingAdminOnly: 1 in") &&
-                strstr(reason, "options nvidia NVreg_RestrictProfilingToAdminUsers=0");
+    bool explained = strstr(reason, "RmProfilingAdminOnly: 1 in") &&
+                     strstr(reason, "options nvidia NVreg_RestrictProfilingToAdminUsers=0");
     bool attached = backend->attach(cupti, 0, CUPTI_SAMPLES, chip, reason);
-    if (stayed || !trace || counters || !told || attached)
-        fprintf(stderr, "%d %d %d %d %d: %s\n", stayed, trace, counters, told, attached, reason);
-    _exit(stayed || !trace || counters || !told || attached);
+    if (stayed || !trace || counters || !explained || attached)
+        fprintf(stderr, "%d %d %d %d %d: %s\n", stayed, trace, counters, explained, attached,
+                reason);
+    _exit(stayed || !trace || counters || !explained || attached);
 }
 
 /* The X become a name. */
@@ -209,7 +210,7 @@ TEST(capabilities_to_count)
     write_temporary(params, "RmProfilingAdminOnly: 1\n");
     write_temporary(status, "");
     const struct cupti_files files = {fake_path(), fake_path(), params, status};
-    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         char reason[CUPTI_REASON] = "";
         FILE *file = fopen(status, "w");
         assert_true(file && fputs(cases[k].effective, file) >= 0 && fclose(file) == 0);
@@ -228,11 +229,9 @@ TEST(limited_support_is_support)
 {
     struct fake_script script = cupti_usual;
     struct cupti_outcome out;
-    struct error err;
     script.unsupported = "limited";
     fake->set(&script);
-    if (cupti_run("cupti", "cuda", &out, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(cupti_run, "cupti", "cuda", &out);
     assert_string_equal(fake->broken_rule(), "");
 }
 

@@ -40,9 +40,8 @@ TEST(a_tenth_is_held_out)
 {
     struct arena arena = {0};
     struct data_split split;
-    struct error err;
     int64_t learnt = 0, held_out = 0;
-    assert_int_equal(data_split(&arena, 10000, &split, &err), STATUS_OK);
+    MUST(data_split, &arena, 10000, &split);
     assert_true(split.count[DATA_HELD_OUT] > 900 && split.count[DATA_HELD_OUT] < 1100);
     for (int64_t k = 0; k < 10000; k++) /* in one part each */
         if (learnt < split.count[DATA_LEARNT] && split.index[DATA_LEARNT][learnt] == k)
@@ -83,9 +82,7 @@ TEST(lines_and_fields)
 static void refuses(const char *name, const char *says)
 {
     struct data_place place;
-    struct error err;
-    assert_int_equal(data_find(name, &place, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, says));
+    FAILS(STATUS_FAILED, says, data_find, name, &place);
 }
 
 TEST(what_is_not_there_is_refused)
@@ -100,9 +97,8 @@ TEST(a_graph_without_the_inputs_is_refused)
     static const struct data_text texts[] = {{"adult.data", "", 0}};
     struct data_case c;
     struct error err;
-    assert_int_equal(data_case_open(&c, "census", texts, 1, data_case_images(2, 4, 2), &err),
-                     STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "has no input \"age\""));
+    FAILS(STATUS_UNSUPPORTED, "has no input \"age\"", data_case_open, &c, "census", texts, 1,
+          data_case_images(2, 4, 2));
     data_case_close(&c);
     assert_int_equal(data_case_open(&c, "cora", texts, 1, data_case_images(2, 4, 2), &err),
                      STATUS_UNSUPPORTED);

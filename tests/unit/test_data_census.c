@@ -31,11 +31,10 @@ static float number(const struct data_case *c, const char *name, int row)
 TEST(reads_numbers_words_and_hashes)
 {
     struct data_case c;
-    struct error err;
-    assert_int_equal(open_text(&c, FIRST FIRST SECOND "\n", TITLE FIRST SECOND, &err), STATUS_OK);
+    MUST(open_text, &c, FIRST FIRST SECOND "\n", TITLE FIRST SECOND);
     assert_int_equal(c.set.count[DATA_LEARNT], 3);
     assert_int_equal(c.set.count[DATA_HELD_OUT], 2);
-    assert_int_equal(data_case_read(&c, true, 0, &err), STATUS_OK);
+    MUST(data_case_read, &c, true, 0);
     assert_true(number(&c, "age", 0) == 39 && number(&c, "age", 1) == 52);
     assert_true(number(&c, "capital_gain", 0) == 2174 && number(&c, "hours_per_week", 1) == 45);
     assert_true(number(&c, "rich", 0) == 0 && number(&c, "rich", 1) == 1);

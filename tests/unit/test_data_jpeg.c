@@ -36,9 +36,8 @@ static void put(struct folders *f, const char *name, const char *seed, size_t by
 {
     char path[128];
     struct file file;
-    struct error err;
     snprintf(path, sizeof(path), SEEDS "%s", seed);
-    assert_int_equal(file_map(path, &file, &err), STATUS_OK);
+    MUST(file_map, path, &file);
     snprintf(path, sizeof(path), "%s/%s", f->root, name);
     FILE *to = fopen(path, "wb");
     assert_non_null(to);
@@ -89,17 +88,15 @@ TEST(folders_are_classes_and_colours_stay)
 {
     struct folders f;
     struct data_case c;
-    struct error err;
     if (is_absent())
         skip();
     begin(&f);
-    assert_int_equal(data_case_open(&c, f.root, NULL, 0, data_case_images(2, 24, 2), &err),
-                     STATUS_OK);
+    MUST(data_case_open, &c, f.root, NULL, 0, data_case_images(2, 24, 2));
     assert_string_equal(c.set.format->name, "jpeg");
     assert_int_equal(c.set.count[DATA_LEARNT], 2);
     assert_int_equal(c.set.count[DATA_HELD_OUT], 1);
     for (int64_t first = 0; first < 20; first += 2) {
-        assert_int_equal(data_case_read(&c, false, first, &err), STATUS_OK);
+        MUST(data_case_read, &c, false, first);
         const int64_t *label = batch_input(&c.batch, "label");
         assert_int_equal(label[0] + label[1], 1);
         for (int64_t row = 0; row < 2; row++) {
@@ -123,8 +120,7 @@ TEST(a_picture_that_is_cut_off_is_named)
     begin(&f);
     put(&f, "train/red/4.jpg", "red", 640);
     put(&f, "train/red/5.jpg", "red", 640);
-    assert_int_equal(data_case_open(&c, f.root, NULL, 0, data_case_images(4, 24, 2), &err),
-                     STATUS_OK);
+    MUST(data_case_open, &c, f.root, NULL, 0, data_case_images(4, 24, 2));
     assert_int_equal(data_case_read(&c, false, 0, &err), STATUS_FAILED);
     assert_non_null(strstr(err.message, "/train/red/"));
     assert_non_null(strstr(err.message, ".jpg: offset 640 of 640: Premature end"));
@@ -150,18 +146,15 @@ TEST(classes_are_checked)
 {
     struct folders f;
     struct data_case c;
-    struct error err;
     if (is_absent())
         skip();
     begin(&f);
-    assert_int_equal(data_case_open(&c, f.root, NULL, 0, data_case_images(2, 24, 1), &err),
-                     STATUS_FAILED);
-    assert_non_null(strstr(err.message, "2 classes, but the network tells 1 apart"));
+    FAILS(STATUS_FAILED, "2 classes, but the network tells 1 apart", data_case_open, &c, f.root,
+          NULL, 0, data_case_images(2, 24, 1));
     data_case_close(&c);
     make_folder(&f, "val/green");
-    assert_int_equal(data_case_open(&c, f.root, NULL, 0, data_case_images(2, 24, 2), &err),
-                     STATUS_FAILED);
-    assert_non_null(strstr(err.message, "val/green: a class that the pictures to learn from"));
+    FAILS(STATUS_FAILED, "val/green: a class that the pictures to learn from", data_case_open, &c,
+          f.root, NULL, 0, data_case_images(2, 24, 2));
     data_case_close(&c);
     end(&f);
 }

@@ -32,12 +32,11 @@ static int64_t rated(int32_t user, int32_t item)
 TEST(four_films_are_drawn_for_each_that_was_seen)
 {
     struct data_case c;
-    struct error err;
     int seen_count = 0;
-    assert_int_equal(open_text(&c, "ratings.csv", three, "ncf:users=3,items=4", &err), STATUS_OK);
+    MUST(open_text, &c, "ratings.csv", three, "ncf:users=3,items=4");
     assert_int_equal(c.set.count[DATA_LEARNT], 4 * 5); /* 5: 20. 7: 40. 9: 30, 40 */
     assert_int_equal(c.set.count[DATA_HELD_OUT], 2 * 100);
-    assert_int_equal(data_case_read(&c, false, 0, &err), STATUS_OK);
+    MUST(data_case_read, &c, false, 0);
     const int32_t *user = batch_input(&c.batch, "user"), *item = batch_input(&c.batch, "item");
     const float *seen = batch_input(&c.batch, "seen");
     for (int k = 0; k < 100; k++) {
@@ -53,13 +52,12 @@ TEST(four_films_are_drawn_for_each_that_was_seen)
 TEST(the_latest_is_held_out_among_99_others)
 {
     struct data_case c;
-    struct error err;
-    assert_int_equal(open_text(&c, "ratings.csv", three, "ncf:users=3,items=4", &err), STATUS_OK);
+    MUST(open_text, &c, "ratings.csv", three, "ncf:users=3,items=4");
     const int32_t *user = batch_input(&c.batch, "user"), *item = batch_input(&c.batch, "item");
     const float *seen = batch_input(&c.batch, "seen");
     static const int32_t users[] = {0, 2}, latest[] = {0, 1};
     for (int group = 0; group < 2; group++) {
-        assert_int_equal(data_case_read(&c, true, 100 * group, &err), STATUS_OK);
+        MUST(data_case_read, &c, true, 100 * group);
         for (int k = 0; k < 100; k++) {
             assert_int_equal(user[k], users[group]);
             assert_true(k == 0 ? item[k] == latest[group] : !rated(user[k], item[k]));
@@ -73,14 +71,13 @@ TEST(hits_and_gain_are_those_of_the_best_ten)
 {
     float answers[300];
     struct data_case c;
-    struct error err;
     for (int k = 0; k < 300; k++)
         answers[k] = (float)(k % 100);
     answers[0] = 1000;    /* first */
     answers[100] = 98.5f; /* second */
     answers[200] = 90;    /* after 91 to 99, and beside 90: eleventh */
     struct judged judged = {.answers = answers, .answer_count = 300};
-    assert_int_equal(open_text(&c, "ratings.csv", three, "ncf:users=3,items=4", &err), STATUS_OK);
+    MUST(open_text, &c, "ratings.csv", three, "ncf:users=3,items=4");
     assert_string_equal(c.set.quality->name, "HR@10");
     assert_true(fabs(c.set.quality->of(&judged) - 2.0 / 3) < 1e-12);
     assert_true(fabs(c.set.quality->also->of(&judged) - (1 + 1 / log2(3)) / 3) < 1e-12);

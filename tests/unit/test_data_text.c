@@ -31,16 +31,15 @@ TEST(frequent_words_have_small_ids)
 {
     struct arena arena = {0};
     struct vocabulary v = {.exact = false};
-    struct error err;
     const struct field words[] = {{"b", 1}, {"A", 1}, {"c", 1}, {"a", 1}, {"c", 1}, {"a", 1}};
     const int32_t places[] = {0, 1, 2, 1, 2, 1};
     int32_t place;
     for (int k = 0; k < ARRAY_COUNT(words); k++) {
-        assert_int_equal(vocabulary_count(&v, &arena, &words[k], &place, &err), STATUS_OK);
+        MUST(vocabulary_count, &v, &arena, &words[k], &place);
         assert_int_equal(place, places[k]);
     }
     assert_int_equal(v.count, 3);
-    assert_int_equal(vocabulary_rank(&v, &arena, 4, 5, 7, &err), STATUS_OK);
+    MUST(vocabulary_rank, &v, &arena, 4, 5, 7);
     assert_int_equal(v.words[vocabulary_find(&v, &(struct field){"a", 1})].id, 5);
     assert_int_equal(v.words[vocabulary_find(&v, &(struct field){"C", 1})].id, 6);
     assert_int_equal(v.words[vocabulary_find(&v, &(struct field){"b", 1})].id, 4); /* no room */
@@ -53,13 +52,12 @@ TEST(many_words_are_found_again)
     enum { MANY = 5000 };
     struct arena arena = {0};
     struct vocabulary v = {.exact = true};
-    struct error err;
     char *text = arena_alloc(&arena, MANY * 8);
     int32_t place;
     for (int round = 0; round < 2; round++)
         for (int k = 0; k < MANY; k++) {
             struct field word = {text + k * 8, snprintf(text + k * 8, 8, "w%d", k)};
-            assert_int_equal(vocabulary_count(&v, &arena, &word, &place, &err), STATUS_OK);
+            MUST(vocabulary_count, &v, &arena, &word, &place);
             assert_int_equal(place, k);
         }
     assert_int_equal(v.count, MANY);
@@ -95,13 +93,12 @@ static void check_sequence(const struct data_case *c, int row)
 TEST(a_sample_is_two_lines_with_hidden_words)
 {
     struct data_case c;
-    struct error err;
     int randoms = 0;
-    assert_int_equal(open_text(&c, book, "The dog\nsat unknown\n", &err), STATUS_OK);
+    MUST(open_text, &c, book, "The dog\nsat unknown\n");
     assert_int_equal(c.set.count[DATA_LEARNT], 3); /* the last line of a document has no next one */
     assert_int_equal(c.set.count[DATA_HELD_OUT], 1);
     for (int64_t first = 0; first < 200; first += 4) {
-        assert_int_equal(data_case_read(&c, first % 8 == 0, first, &err), STATUS_OK);
+        MUST(data_case_read, &c, first % 8 == 0, first);
         const int32_t *random = batch_input(&c.batch, "next_is_random");
         for (int row = 0; row < 4; row++) {
             check_sequence(&c, row);
@@ -115,11 +112,9 @@ TEST(a_sample_is_two_lines_with_hidden_words)
 TEST(text_without_neighbours_is_refused)
 {
     struct data_case c;
-    struct error err;
-    assert_int_equal(open_text(&c, "one\n\ntwo\n\nthree\n", "", &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "hardly a line is followed by another"));
+    FAILS(STATUS_FAILED, "hardly a line is followed by another", open_text, &c,
+          "one\n\ntwo\n\nthree\n", "");
     data_case_close(&c);
-    assert_int_equal(open_text(&c, book, "alone\n", &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "no samples to be held out"));
+    FAILS(STATUS_FAILED, "no samples to be held out", open_text, &c, book, "alone\n");
     data_case_close(&c);
 }

@@ -27,10 +27,9 @@ static void best_two(struct graph *g, int x, int *best)
 
 static struct graph *before(const struct graph *g)
 {
-    struct error err = {0};
     struct graph *out;
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
-    assert_int_equal(graph_before_decisions(g, &out, &err), STATUS_OK);
+    MUST(graph_check, g);
+    MUST(graph_before_decisions, g, &out);
     return out;
 }
 
@@ -55,7 +54,6 @@ TEST(what_is_decided_on_takes_the_place_of_what_follows)
 
 TEST(a_part_is_taken_by_its_name)
 {
-    struct error err = {0};
     for (int part = 0; part < 3; part++) {
         struct graph *g = graph_new("decides");
         int best[2], score = dense(g, input(g, "x"), "score", 6);
@@ -64,7 +62,7 @@ TEST(a_part_is_taken_by_its_name)
         graph_output(g, sigmoid(g, score));
         graph_output(g, best[1]);
         const char *name = part == 2 ? "after-decisions" : part ? "before-decisions" : NULL;
-        assert_int_equal(graph_take_part(g, name, &err), STATUS_OK);
+        MUST(graph_take_part, g, name);
         assert_int_equal(g->input_count, 1);
         assert_string_equal(g->values[g->inputs[0]].name, part == 2 ? "asked" : "x");
         assert_int_equal(g->output_count, part == 2 ? 1 : 2);
@@ -77,14 +75,10 @@ TEST(a_part_is_taken_by_its_name)
 
 TEST(what_is_no_part_is_said)
 {
-    struct error err = {0};
     struct graph *g = graph_new("plain");
     graph_output(g, dense(g, input(g, "x"), "score", 6));
-    assert_int_equal(graph_take_part(g, "before-decisions", &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "plain decides nothing"));
-    err = (struct error){0};
-    assert_int_equal(graph_take_part(g, "before", &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "\"before\" is not before-decisions"));
+    FAILS(STATUS_FAILED, "plain decides nothing", graph_take_part, g, "before-decisions");
+    FAILS(STATUS_FAILED, "\"before\" is not before-decisions", graph_take_part, g, "before");
     graph_free(g);
 }
 
@@ -119,14 +113,13 @@ TEST(later_decisions_are_left_out)
 
 static double bound_of(int layers, enum precision precision)
 {
-    struct error err = {0};
     struct exe_options options = {.precision = precision};
     struct graph *g = graph_new("deep");
     int x = input(g, "x");
     for (int k = 0; k < layers; k++)
         x = relu(g, dense(g, reshape(g, x, 2, (const int64_t[]){4, 8}), name_of(g, "l%d", k), 8));
     graph_output(g, x);
-    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
+    MUST(passes_run, g, &options, NULL);
     double bound = verify_bound(g, precision);
     graph_free(g);
     return bound;
@@ -162,12 +155,11 @@ static struct graph *decided(const char *op, double limit)
 
 static double sum_of_products(void)
 {
-    struct error err = {0};
     struct ref_tensor sum;
     struct graph *g = decided("Greater", 0);
     g->output_count = 0;
     graph_output(g, graph_find_value(g, "score"));
-    assert_int_equal(reference_run(g, NULL, &sum, NULL, &err), STATUS_OK);
+    MUST(reference_run, g, NULL, &sum, NULL);
     double exact = sum.f[0];
     ref_release(&sum);
     graph_free(g);
@@ -177,19 +169,17 @@ static double sum_of_products(void)
 /* Whether the outputs differ as a whole; verified in any case. */
 static bool differs(const struct graph *g)
 {
-    struct error err = {0};
     struct exe *exe;
     struct ref_tensor want, got;
     struct verification v;
     struct exe_options options = {
         .threads = 1, .isa = isa_detect(), .no_tune = true, .only_variant = NONE};
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
-    assert_int_equal(reference_run(g, NULL, &want, NULL, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
+    MUST(reference_run, g, NULL, &want, NULL);
     exe_run(exe);
-    assert_int_equal(ref_from_data(&got, want.dtype, &want.shape, exe_output(exe, 0), &err),
-                     STATUS_OK);
+    MUST(ref_from_data, &got, want.dtype, &want.shape, exe_output(exe, 0));
     bool differ = ref_rel_error(&got, &want) > 0.1;
-    assert_int_equal(verify_exe(g, exe, &v, &err), STATUS_OK);
+    MUST(verify_exe, g, exe, &v);
     assert_true(v.error <= v.bound);
     assert_string_equal(v.how,
                         differ ? "reference f64, before and after decisions" : "reference f64");

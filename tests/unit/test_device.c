@@ -15,45 +15,8 @@
 #include "engine/run/plugin.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
-
-static struct exe *compiled(const struct graph *g, const struct exe_options *options)
-{
-    struct error err = {0};
-    struct exe *exe = NULL;
-    if (exe_new(g, options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    return exe;
-}
-
-/* Against the reference, with the inputs that the executable has now. */
-static double error_of(struct exe *exe, const struct graph *g)
-{
-    struct error err = {0};
-    struct ref_tensor inputs[2] = {{0}}, expected[4] = {{0}};
-    double worst = 0;
-    for (int k = 0; k < g->input_count; k++) {
-        const struct value *v = &g->values[g->inputs[k]];
-        assert_int_equal(ref_from_data(&inputs[k], v->dtype, &v->shape, exe_input(exe, k), &err),
-                         STATUS_OK);
-    }
-    assert_int_equal(reference_run(g, inputs, expected, NULL, &err), STATUS_OK);
-    exe_run(exe);
-    assert_int_equal(exe_status(exe, &err), STATUS_OK);
-    for (int k = 0; k < g->output_count; k++) {
-        const struct value *v = &g->values[g->outputs[k]];
-        struct ref_tensor got;
-        assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
-                         STATUS_OK);
-        double error = ref_rel_error(&got, &expected[k]);
-        worst = error > worst ? error : worst;
-        ref_release(&got);
-        ref_release(&expected[k]);
-    }
-    for (int k = 0; k < g->input_count; k++)
-        ref_release(&inputs[k]);
-    return worst;
-}
 
 static const char *why_not(const char *device)
 {
@@ -70,16 +33,14 @@ TEST(names_are_parsed)
 {
     char kind[32];
     int index;
-    struct error err;
-    assert_int_equal(device_parse("cuda", kind, &index, &err), STATUS_OK);
+    MUST(device_parse, "cuda", kind, &index);
     assert_string_equal(kind, "cuda");
     assert_int_equal(index, 0);
-    assert_int_equal(device_parse("cuda:3", kind, &index, &err), STATUS_OK);
+    MUST(device_parse, "cuda:3", kind, &index);
     assert_int_equal(index, 3);
     const char *const wrong[] = {"", ":1", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:99999"};
-    for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
-        assert_int_equal(device_parse(wrong[k], kind, &index, &err), STATUS_FAILED);
-        SAYS(err.message, "is no device");
+    for (int k = 0; k < ARRAY_COUNT(wrong); k++) {
+        FAILS(STATUS_FAILED, "is no device", device_parse, wrong[k], kind, &index);
     }
 }
 
@@ -90,7 +51,7 @@ TEST(a_device_has_one_name)
         {"cuda", "cuda"},      {"cuda:0", "cuda"}, {"cuda:00", "cuda"}, {"cuda:1", "cuda:1"},
         {"cuda:01", "cuda:1"}, {"cpu:0", "cpu"},   {NULL, "cpu"},       {"cuda:x", "cuda:x"},
     };
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(names); k++) {
         char text[DEVICE_NAME_SIZE];
         device_canonical(names[k][0], text);
         assert_string_equal(text, names[k][1]);
@@ -103,18 +64,18 @@ TEST(the_cpu_is_a_device)
     struct device device;
     void *memory, *from, *to;
     double ns = -1;
-    assert_int_equal(device_open(NULL, &device, &err), STATUS_OK);
+    MUST(device_open, NULL, &device);
     const struct device_kind *kind = device.kind;
     assert_true(kind->is_host);
     assert_string_equal(kind->name, "cpu");
-    assert_int_equal(device_upload(&device, "hello", 6, &memory, &err), STATUS_OK);
+    MUST(device_upload, &device, "hello", 6, &memory);
     assert_string_equal(memory, "hello");
     kind->free(&device, memory);
-    assert_int_equal(kind->event_new(&device, &from, &err), STATUS_OK);
-    assert_int_equal(kind->event_new(&device, &to, &err), STATUS_OK);
+    MUST(kind->event_new, &device, &from);
+    MUST(kind->event_new, &device, &to);
     kind->event_record(&device, from, NULL, &err);
     kind->event_record(&device, to, NULL, &err);
-    assert_int_equal(kind->event_elapsed(&device, from, to, &ns, &err), STATUS_OK);
+    MUST(kind->event_elapsed, &device, from, to, &ns);
     assert_true(ns >= 0);
     kind->event_free(&device, from);
     kind->event_free(&device, to);
@@ -138,9 +99,8 @@ TEST(causes_are_told_apart)
 
 TEST(properties_are_read)
 {
-    struct error err;
     struct device device;
-    assert_int_equal(device_open("cuda:1", &device, &err), STATUS_OK);
+    MUST(device_open, "cuda:1", &device);
     const struct device_properties *p = &device.properties;
     assert_int_equal(device.index, 1);
     assert_string_equal(p->name, "Host GPU");
@@ -163,7 +123,7 @@ TEST(everything_there_is_captured)
     assert_string_equal(exe_device(exe)->kind->name, "cuda");
     for (int s = 0; s < exe_step_count(exe); s++)
         assert_string_equal(exe_step_at(exe, s).kernel->device, "cuda");
-    assert_true(error_of(exe, g) <= 1e-4);
+    assert_true(run_error(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
     assert_int_equal(gpu_live(), before);
@@ -178,7 +138,7 @@ TEST(changed_inputs_are_uploaded)
         float *x = exe_input(exe, 0);
         for (int k = 0; k < 2 * 3 * 9 * 9; k++)
             x[k] = (float)((k * 7 + round * 3) % 11) - 5;
-        assert_true(error_of(exe, g) <= 1e-4);
+        assert_true(run_error(exe, g) <= 1e-4);
     }
     exe_free(exe);
     graph_free(g);
@@ -192,7 +152,7 @@ TEST(runs_in_a_row_give_the_last_result)
     for (int k = 0; k < 3; k++)
         exe_start(exe);
     exe_wait(exe);
-    assert_true(error_of(exe, g) <= 1e-4);
+    assert_true(run_error(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
 }
@@ -210,15 +170,15 @@ TEST(the_host_computes_what_no_kernel_takes)
     }
     assert_int_equal(on_host, 3);
     SAYS(exe_not_captured(exe), "3 of ");
-    assert_true(error_of(exe, g) <= 1e-4);
+    assert_true(run_error(exe, g) <= 1e-4);
     float *x = exe_input(exe, 0);
     for (int k = 0; k < 4 * 32; k++)
         x[k] = (float)(k % 5) - 2;
-    assert_true(error_of(exe, g) <= 1e-4);
+    assert_true(run_error(exe, g) <= 1e-4);
     exe_free(exe);
     options.keep_values = true;
     exe = compiled(g, &options);
-    assert_true(error_of(exe, g) <= 1e-4);
+    assert_true(run_error(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
     assert_int_equal(gpu_live(), before);
@@ -238,7 +198,7 @@ TEST(the_tuner_times_on_the_device)
         if (strcmp(step.node->op->name, "Gemm") == 0)
             assert_true(timed >= 2); /* two sizes of tile */
     }
-    assert_true(error_of(exe, g) <= 1e-4);
+    assert_true(run_error(exe, g) <= 1e-4);
     exe_free(exe);
     graph_free(g);
 }
@@ -291,7 +251,6 @@ TEST(steps_are_timed_within_a_replay)
 /* What could not be captured again is launched, and computes the same. */
 TEST(a_run_is_captured_again)
 {
-    struct error err;
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(gpu_name());
     struct exe *exe = compiled(g, &options);
@@ -300,16 +259,16 @@ TEST(a_run_is_captured_again)
     exe_run(exe);
     memcpy(first, exe_output(exe, 0), sizeof(first));
     host_gpu()->script("graph_instantiate", 0, 0);
-    assert_int_equal(exe_capture_again(exe, &err), STATUS_OK);
+    MUST(exe_capture_again, exe);
     assert_int_equal(host_gpu()->calls(), 1);
     assert_null(exe_not_captured(exe));
     assert_int_equal(gpu_live(), before);
     exe_run(exe);
     assert_memory_equal(exe_output(exe, 0), first, sizeof(first));
     host_gpu()->script("graph_instantiate", 1, 1);
-    assert_int_equal(exe_capture_again(exe, &err), STATUS_OK);
+    MUST(exe_capture_again, exe);
     assert_non_null(exe_not_captured(exe));
-    assert_int_equal(exe_capture_again(exe, &err), STATUS_OK); /* there is nothing to capture */
+    MUST(exe_capture_again, exe); /* there is nothing to capture */
     exe_run(exe);
     assert_memory_equal(exe_output(exe, 0), first, sizeof(first));
     exe_free(exe);
@@ -325,7 +284,7 @@ TEST(a_run_is_a_replay)
     struct graph *g = gpu_small_net();
     struct exe_options options = gpu_options(gpu_name());
     struct exe *exe = compiled(g, &options);
-    for (size_t k = 0; k < sizeof(calls) / sizeof(calls[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(calls); k++) {
         host_gpu()->script(calls[k], 0, 0);
         for (int run = 0; run < 5; run++)
             exe_run(exe);
@@ -394,7 +353,7 @@ static double dry_run_ns(const struct graph *g, int steps)
 TEST(a_replay_costs_the_host_little)
 {
     static const int sizes[] = {1, 300};
-    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(sizes); k++) {
         struct graph *g = graph_new("chain");
         int x = graph_input(g, "x", DTYPE_F32, shape_of(4), gpu_noise());
         for (int node = 0; node < sizes[k]; node++)
@@ -415,7 +374,6 @@ static void check_activation(const struct device *device, enum function act, enu
 {
     enum { MOST = 1100 };
     struct post post = {.kind = POST_ACT, .act = act, .a = 0.25f, .b = 0.5f};
-    struct error err = {0};
     float x[MOST], y[MOST];
     char memory[MOST * sizeof(float)];
     void *there;
@@ -424,12 +382,10 @@ static void check_activation(const struct device *device, enum function act, enu
         x[k] = (float)(k % 41 - 20) * 0.3f;
     floats_store(type, x, memory, count + 1);
     floats_load(type, memory, x, count + 1); /* as they were rounded */
-    assert_int_equal(device_upload(device, memory, bytes, &there, &err), STATUS_OK);
-    if (device->kind->activate(device, &post, type, there, count, NULL, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(device->kind->copy(device, memory, there, bytes, COPY_TO_HOST, NULL, &err),
-                     STATUS_OK);
-    assert_int_equal(device->kind->wait(device, NULL, &err), STATUS_OK);
+    MUST(device_upload, device, memory, bytes, &there);
+    MUST(device->kind->activate, device, &post, type, there, count, NULL);
+    MUST(device->kind->copy, device, memory, there, bytes, COPY_TO_HOST, NULL);
+    MUST(device->kind->wait, device, NULL);
     device->kind->free(device, there);
     floats_load(type, memory, y, count + 1);
     double bound = type == DTYPE_F32 ? 1e-6 : type == DTYPE_F16 ? 1e-3 : 8e-3;
@@ -447,10 +403,8 @@ TEST(a_device_activates)
     static const enum dtype types[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
     static const int64_t counts[] = {1024, 1027, 1};
     struct device device;
-    struct error err = {0};
-    if (device_open(gpu_name(), &device, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(device.kind->bind(&device, &err), STATUS_OK);
+    MUST(device_open, gpu_name(), &device);
+    MUST(device.kind->bind, &device);
     for (int act = 0; act < FN_COUNT; act++) {
         if (!function_info((enum function)act)->activation)
             continue;

@@ -8,21 +8,13 @@
 #include "engine/run/exe.h"
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 /* The first is told of one candidate, the second ends the device for the process. */
 enum { TOO_LARGE = 701, LAUNCH_FAILED = 719, NO_MEMORY = 2 };
 /* By this clock what is timed takes as many launches in every run of the test. */
 enum { COMMAND_NS = 1000000 };
-
-static struct exe *compiled(const struct graph *g, const struct exe_options *options)
-{
-    struct error err = {0};
-    struct exe *exe = NULL;
-    if (exe_new(g, options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    return exe;
-}
 
 TEST(memory_that_is_short_names_the_plan)
 {
@@ -118,7 +110,7 @@ static int fail_once(const struct graph *g, const struct exe_options *options, c
 static void fail_everywhere(const struct graph *g, const struct exe_options *options, int error)
 {
     int failed = 0;
-    for (size_t c = 0; c < sizeof(all_calls) / sizeof(all_calls[0]); c++) {
+    for (int c = 0; c < ARRAY_COUNT(all_calls); c++) {
         int calls = fail_once(g, options, all_calls[c], 0, error, &failed);
         assert_int_equal(failed, 0);
         for (int at = 1; at <= calls; at++)

@@ -61,9 +61,9 @@ TEST(errors_that_spoil_the_context_are_told_apart)
 {
     static const int lost[] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999};
     static const int refused[] = {1, 3, 9, 98, 200, 209, 400, 600, 701, 720, 801, 802, 900, 901};
-    for (size_t k = 0; k < sizeof(lost) / sizeof(lost[0]); k++)
+    for (int k = 0; k < ARRAY_COUNT(lost); k++)
         assert_int_equal(opened_with(lost[k]), STATUS_LOST);
-    for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]); k++)
+    for (int k = 0; k < ARRAY_COUNT(refused); k++)
         assert_int_equal(opened_with(refused[k]), STATUS_FAILED);
     assert_int_equal(opened_with(2), STATUS_NO_MEMORY);
     assert_int_equal(opened_with(0), STATUS_OK);
@@ -73,8 +73,8 @@ TEST(errors_that_spoil_the_context_are_told_apart)
 TEST(a_device_says_that_a_librarys_failure_lost_it)
 {
     struct device device;
-    struct error err = {0}, why = {.code = STATUS_FAILED, .message = "EXECUTION_FAILED"};
-    assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
+    struct error why = {.code = STATUS_FAILED, .message = "EXECUTION_FAILED"};
+    MUST(device_open, "cuda", &device);
     assert_int_equal(device_blame(&device, NULL, &why), STATUS_FAILED);
     assert_string_equal(why.message, "EXECUTION_FAILED");
     host_gpu()->lose("stream_query", 1, ILLEGAL_ADDRESS);
@@ -100,10 +100,9 @@ static enum status tune(const struct graph *g, const char *cache, struct error *
 /* How many launches a trial of the product takes by the made clock. */
 static int launches_of(const struct graph *g)
 {
-    struct error err = {0};
     host_gpu()->clock(COMMAND_NS);
     host_gpu()->script("launch", 0, 0);
-    assert_int_equal(tune(g, NULL, &err), STATUS_OK);
+    MUST(tune, g, NULL);
     return host_gpu()->calls();
 }
 
@@ -137,14 +136,14 @@ TEST(nobody_is_tried_on_a_lost_device)
     struct graph *g = product();
     struct error err = {0};
     launches_of(g);
-    for (size_t k = 0; k < sizeof(calls) / sizeof(calls[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(calls); k++) {
         host_gpu()->lose("launch", 1, ILLEGAL_ADDRESS);
         host_gpu()->script(calls[k], 0, 0);
         assert_int_equal(tune(g, NULL, &err), STATUS_LOST);
         int lost_at_once = host_gpu()->calls();
         host_gpu()->lose("", 0, 0);
         host_gpu()->script(calls[k], 0, 0);
-        assert_int_equal(tune(g, NULL, &err), STATUS_OK);
+        MUST(tune, g, NULL);
         assert_true(lost_at_once * 3 <= host_gpu()->calls() || lost_at_once <= 5);
     }
     graph_free(g);
@@ -157,16 +156,14 @@ TEST(the_loser_is_not_tried_by_the_next_process)
     assert_true(file >= 0);
     close(file);
     struct graph *g = product();
-    struct error err = {0};
     launches_of(g);
     host_gpu()->lose("launch", 1, ILLEGAL_ADDRESS);
-    assert_int_equal(tune(g, cache, &err), STATUS_LOST);
-    SAYS(err.message, "device lost with cuda_matmul, variant 0");
+    FAILS(STATUS_LOST, "device lost with cuda_matmul, variant 0", tune, g, cache);
     host_gpu()->lose("", 0, 0);
     struct exe_options options = tuned(cache);
     struct exe *exe = NULL;
     for (int round = 0; round < 2; round++) { /* tuned, and as the cache knows it */
-        assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+        MUST(exe_new, g, &options, &exe);
         struct exe_step step = exe_step_at(exe, 0);
         SAYS(step.candidates[0].reason, "lost the device");
         assert_string_equal(step.candidates[0].kernel->name, "cuda_matmul");
@@ -174,7 +171,7 @@ TEST(the_loser_is_not_tried_by_the_next_process)
         exe_free(exe);
     }
     options.retune = true;
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     assert_string_equal(exe_step_at(exe, 0).candidates[0].reason, "");
     exe_free(exe);
     graph_free(g);
@@ -188,15 +185,13 @@ TEST(a_run_tells_that_its_device_is_lost)
     struct graph *g = gpu_small_net();
     long before = host_gpu()->live();
     for (int captured = 0; captured <= 1; captured++) {
-        struct error err = {0};
         struct exe_options options = gpu_options(gpu_name());
         struct exe *exe = NULL;
         options.no_capture = !captured;
-        assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+        MUST(exe_new, g, &options, &exe);
         host_gpu()->lose(captured ? "graph_launch" : "launch", 1, ILLEGAL_ADDRESS);
         exe_run(exe);
-        assert_int_equal(exe_status(exe, &err), STATUS_LOST);
-        SAYS(err.message, "cudaErrorIllegalAddress");
+        FAILS(STATUS_LOST, "cudaErrorIllegalAddress", exe_status, exe);
         exe_free(exe);
         host_gpu()->lose("", 0, 0);
         assert_int_equal(host_gpu()->live(), before);
@@ -214,9 +209,9 @@ TEST(another_device_goes_on)
     assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_LOST);
     assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_LOST);
     options.device = "cuda:1";
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     exe_run(exe);
-    assert_int_equal(exe_status(exe, &err), STATUS_OK);
+    MUST(exe_status, exe);
     exe_free(exe);
     graph_free(g);
 }

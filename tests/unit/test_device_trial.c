@@ -62,10 +62,8 @@ static enum status try_relu(int64_t count, const struct exe_options *options, st
 
 static struct exe *relu_exe(int64_t count, const struct exe_options *options)
 {
-    struct error err = {0};
     struct exe *exe = NULL;
-    if (try_relu(count, options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(try_relu, count, options, &exe);
     return exe;
 }
 
@@ -167,17 +165,15 @@ TEST(a_candidate_that_takes_too_long_is_given_up)
 TEST(a_device_that_hangs_is_lost)
 {
     struct exe_options options = tuned("actors");
-    struct error err = {0};
     struct exe *exe = NULL;
     options.trial_s = 0.02;
     options.device = "cuda:1";
     troupe[0] = troupe[1] = (struct actor){.variants = 1};
     host_gpu()->slow(1, -1);
-    assert_int_equal(try_relu(SMALL, &options, &exe, &err), STATUS_LOST);
-    SAYS(err.message, "device lost with actor_0, variant 0 on trial: the device hangs: ");
+    FAILS(STATUS_LOST, "device lost with actor_0, variant 0 on trial: the device hangs: ", try_relu,
+          SMALL, &options, &exe);
     assert_int_equal(troupe[1].plays[0].launches, 0);
-    assert_int_equal(try_relu(SMALL, &options, &exe, &err), STATUS_LOST);
-    SAYS(err.message, "the device hangs: ");
+    FAILS(STATUS_LOST, "the device hangs: ", try_relu, SMALL, &options, &exe);
     host_gpu()->slow(0, 0);
     options.device = "cuda";
     exe_free(relu_exe(SMALL, &options));
@@ -317,9 +313,7 @@ TEST(without_tuning_the_next_is_taken_where_one_cannot_be_prepared)
     assert_int_equal(exe_status(exe, NULL), STATUS_OK);
     exe_free(exe);
     options.only = "actor_0"; /* who is asked for alone is not replaced */
-    struct error err = {0};
-    assert_int_equal(try_relu(SMALL, &options, &exe, &err), STATUS_FAILED);
-    SAYS(err.message, "does not want to be prepared");
+    FAILS(STATUS_FAILED, "does not want to be prepared", try_relu, SMALL, &options, &exe);
 }
 
 /* Before the device's own kernels, so that theirs are not the first. */

@@ -64,9 +64,8 @@ TEST(no_node_is_left_to_the_host)
 {
     static const enum precision precisions[] = {PRECISION_F32, PRECISION_BF16};
     struct device device;
-    struct error err = {0};
     int refused = 0;
-    assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
+    MUST(device_open, "cuda", &device);
     for (int p = 0; p < ARRAY_COUNT(precisions); p++) {
         for (int k = 0; k < workload_count(); k++)
             refused += refused_of(workload_at(k)->name, precisions[p], &device);

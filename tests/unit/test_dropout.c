@@ -30,10 +30,9 @@ static struct graph *two_layers(bool training)
 
 static struct exe *compiled(const struct graph *g, enum isa isa, int threads)
 {
-    struct error err = {0};
     struct exe *exe = NULL;
     struct exe_options options = {.threads = threads, .no_tune = true, .isa = isa};
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     return exe;
 }
 
@@ -112,7 +111,6 @@ TEST(steps_of_training_drop_by_their_number)
     static const struct recipe plain = {.optimiser = "sgd",
                                         .schedule = {.kind = SCHEDULE_CONSTANT, .rate = 1}};
     struct train_options options = {.gradients_as_outputs = true};
-    struct error err = {0};
     struct graph *g = graph_new("linear");
     g->training = true;
     int x = graph_param(g, "x", DTYPE_F32, shape_of(1, WIDTH),
@@ -121,7 +119,7 @@ TEST(steps_of_training_drop_by_their_number)
                         (struct fill){.kind = FILL_CONST, .a = 1});
     graph_output(g,
                  graph_node(g, "MatMul", NULL, INPUTS(dropout(g, x, "drop", ratio), w), NO_ATTRS));
-    assert_int_equal(train_step(g, &plain, &options, &err), STATUS_OK);
+    MUST(train_step, g, &plain, &options);
     assert_int_equal(g->state_count, 2);
     struct exe *exe = compiled(g, ISA_SCALAR, 1);
     int loss = 0, slope = 0;

@@ -108,9 +108,8 @@ static int tear_down(void **state)
 static struct environment probe(struct machine *m, bool redact)
 {
     struct environment environment;
-    struct error err;
     struct environment_options options = {.root = m->root, .redact = redact};
-    assert_int_equal(environment_probe_at(&options, &environment, &m->arena, &err), STATUS_OK);
+    MUST(environment_probe_at, &options, &environment, &m->arena);
     return environment;
 }
 
@@ -301,13 +300,12 @@ TEST(this_machine)
     struct machine *m = *state;
     struct environment e, again;
     struct build_record build;
-    struct error err;
-    assert_int_equal(environment_probe(&e, &m->arena, false, &err), STATUS_OK);
-    assert_int_equal(environment_probe(&again, &m->arena, true, &err), STATUS_OK);
+    MUST(environment_probe, &e, &m->arena, false);
+    MUST(environment_probe, &again, &m->arena, true);
     assert_string_equal(e.hash, again.hash);
     assert_true(environment_number(&e, "topology", "cpus") >= 1);
     assert_non_null(environment_find(&e, "library", "libc.so.6"));
-    assert_int_equal(build_probe(&build, &m->arena, &err), STATUS_OK);
+    MUST(build_probe, &build, &m->arena);
     assert_true(strlen(build.uid) == 16 && build.version[0] && build.compiler[0]);
 }
 

@@ -12,6 +12,7 @@
 #include "engine/reference/reference.h"
 #include "engine/run/exe.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 
@@ -29,43 +30,17 @@ static struct exe_options quick(void)
 /* Largest relative error of all outputs against the graph's float64 reference. */
 static double error_of(const struct graph *g, const struct exe_options *options)
 {
-    struct error err = {0};
-    struct exe *exe;
-    struct ref_tensor expected[8];
-    double worst = 0;
-    if (exe_new(g, options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(reference_run(g, NULL, expected, NULL, &err), STATUS_OK);
-    exe_run(exe);
-    for (int k = 0; k < g->output_count; k++) {
-        const struct value *v = &g->values[g->outputs[k]];
-        struct ref_tensor got;
-        assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, k), &err),
-                         STATUS_OK);
-        double e = ref_rel_error(&got, &expected[k]);
-        worst = e > worst ? e : worst;
-        ref_release(&got);
-        ref_release(&expected[k]);
-    }
+    struct exe *exe = compiled(g, options);
+    double error = run_error(exe, g);
     exe_free(exe);
-    return worst;
-}
-
-static int count_ops(const struct graph *g, const char *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += strcmp(g->nodes[n].op->name, op) == 0;
-    return count;
+    return error;
 }
 
 static void model_runs_right(const char *spec)
 {
-    struct error err = {0};
     struct graph *g;
     struct exe_options options = quick();
-    if (workload_open(spec, 2, PRECISION_F32, &g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(workload_open, spec, 2, PRECISION_F32, &g);
     assert_true(error_of(g, &options) <= 1e-3);
     options.no_fuse = true;
     assert_true(error_of(g, &options) <= 1e-3);
@@ -94,7 +69,6 @@ TEST(recommenders_run_right)
 /* Heads of detectors: a convolution's map read cell by cell. */
 TEST(transposes_to_cells_move_nothing)
 {
-    struct error err;
     struct exe *exe;
     struct exe_options options = quick();
     struct graph *g = graph_new("head");
@@ -103,7 +77,7 @@ TEST(transposes_to_cells_move_nothing)
     x = transpose(g, x, 4, (const int64_t[]){0, 2, 3, 1});
     x = reshape(g, x, 3, (const int64_t[]){2, 35, 6});
     graph_output(g, softmax(g, x, -1));
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     int moves = 0;
     for (int s = 0; s < exe_step_count(exe); s++)
         moves += strcmp(exe_step_at(exe, s).node->op->name, "Transpose") == 0;
@@ -118,18 +92,17 @@ TEST(transposes_to_cells_move_nothing)
 
 TEST(passes_find_their_patterns)
 {
-    struct error err;
     struct graph *g;
     struct exe_options options = quick();
-    assert_int_equal(workload_open("bert_base:tokens=8", 1, PRECISION_F32, &g, &err), STATUS_OK);
-    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
+    MUST(workload_open, "bert_base:tokens=8", 1, PRECISION_F32, &g);
+    MUST(passes_run, g, &options, NULL);
     assert_int_equal(count_ops(g, "Attention"), 12);
     assert_int_equal(count_ops(g, "Softmax"), 0);
     assert_int_equal(count_ops(g, "Tanh") + count_ops(g, "Gelu"), 0); /* in epilogues */
     assert_int_equal(count_ops(g, "MatMul"), 12 * 4 + 1);
     graph_free(g);
-    assert_int_equal(workload_open("resnet50", 1, PRECISION_F32, &g, &err), STATUS_OK);
-    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
+    MUST(workload_open, "resnet50", 1, PRECISION_F32, &g);
+    MUST(passes_run, g, &options, NULL);
     assert_int_equal(
         count_ops(g, "BatchNormalization") + count_ops(g, "Relu") + count_ops(g, "Add"), 0);
     assert_int_equal(count_ops(g, "Conv"), 53);
@@ -174,12 +147,11 @@ TEST(epilogue_operands_are_not_taken_for_a_packed_bias)
 
 TEST(memory_plan_shares)
 {
-    struct error err;
     struct graph *g;
     struct exe *exe;
     struct exe_options options = quick();
-    assert_int_equal(workload_open("resnet50:image=64", 2, PRECISION_F32, &g, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(workload_open, "resnet50:image=64", 2, PRECISION_F32, &g);
+    MUST(exe_new, g, &options, &exe);
     struct exe_memory memory = exe_memory(exe);
     assert_true(memory.arena_bytes < memory.unshared_bytes / 4);
     exe_free(exe);
@@ -189,12 +161,11 @@ TEST(memory_plan_shares)
 /* No two tensors that live at the same time overlap: each writes its own pattern. */
 TEST(planned_blocks_do_not_overlap)
 {
-    struct error err;
     struct graph *g;
     struct exe *exe;
     struct exe_options options = quick();
-    assert_int_equal(workload_open("bert_base:tokens=8", 1, PRECISION_F32, &g, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(workload_open, "bert_base:tokens=8", 1, PRECISION_F32, &g);
+    MUST(exe_new, g, &options, &exe);
     for (int a = 0; a < exe->g->value_count; a++) {
         const struct place *p = &exe->places[a];
         for (int b = 0; p->offset >= 0 && b < a; b++) {
@@ -211,13 +182,12 @@ TEST(planned_blocks_do_not_overlap)
 
 TEST(steady_run_allocates_nothing)
 {
-    struct error err;
     struct graph *g;
     struct exe *exe;
     struct exe_options options = quick();
     options.providers = "native";
-    assert_int_equal(workload_open("resnet50:image=64", 1, PRECISION_F32, &g, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(workload_open, "resnet50:image=64", 1, PRECISION_F32, &g);
+    MUST(exe_new, g, &options, &exe);
     exe_run(exe);
     for (int s = 0; s < exe_step_count(exe); s++) /* references may allocate: none may be left */
         assert_string_not_equal(exe_step_at(exe, s).kernel->provider, "reference");
@@ -233,7 +203,6 @@ TEST(steady_run_allocates_nothing)
 
 TEST(tuner_remembers)
 {
-    struct error err;
     struct exe *exe;
     char path[] = "/tmp/ridge-tuner-XXXXXX";
     int file = mkstemp(path);
@@ -244,7 +213,7 @@ TEST(tuner_remembers)
     struct exe_options options = quick();
     options.no_tune = false;
     options.cache = path;
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     char kernel[64];
     strncpy(kernel, exe_step_at(exe, 0).kernel->name, sizeof(kernel) - 1);
     kernel[sizeof(kernel) - 1] = 0;
@@ -254,7 +223,7 @@ TEST(tuner_remembers)
     assert_int_equal(cache.count, 1);
     assert_string_equal(cache.entries[0].kernel, kernel);
     tune_cache_release(&cache);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     assert_string_equal(exe_step_at(exe, 0).kernel->name, kernel);
     exe_free(exe);
     graph_free(g);
@@ -264,7 +233,6 @@ TEST(tuner_remembers)
 /* BERT's embedding was said to read its whole table, 17 times what memory can deliver. */
 TEST(look_ups_stream_only_the_rows_they_take)
 {
-    struct error err = {0};
     struct exe *exe;
     struct exe_options options = quick();
     struct graph *g = graph_new("look_up");
@@ -272,8 +240,8 @@ TEST(look_ups_stream_only_the_rows_they_take)
     int ids = graph_input(g, "ids", DTYPE_I64, shape_of(4),
                           (struct fill){.kind = FILL_INDEX, .a = 0, .b = 1000});
     graph_output(g, graph_node(g, "Gather", NULL, INPUTS(table, ids), NO_ATTRS));
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(graph_check, g);
+    MUST(exe_new, g, &options, &exe);
     assert_int_equal(exe_step_count(exe), 1);
     struct exe_step step = exe_step_at(exe, 0);
     assert_int_equal((int)step.bytes_in, 4 * 8 * 4 + 4 * 8);

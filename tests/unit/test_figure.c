@@ -272,14 +272,13 @@ TEST(a_picture_becomes_part_of_the_page)
 {
     char path[] = "/tmp/ridge_test_svg_XXXXXX", *got = NULL;
     size_t size = 0;
-    struct error err = {0};
     struct svg_words words = {"p1", "A <title>", "what it shows", "<a href=\"#p1\"/>"};
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, sample_svg, sizeof(sample_svg) - 1), sizeof(sample_svg) - 1);
     close(fd);
     FILE *stream = open_memstream(&got, &size);
-    assert_int_equal(svg_inline(path, &words, stream, &err), STATUS_OK);
+    MUST(svg_inline, path, &words, stream);
     fclose(stream);
     assert_non_null(strstr(got, "viewBox=\"0 0 760 460\" role=\"group\""));
     assert_non_null(strstr(got, "<a href=\"#p1\"/></svg>"));
@@ -295,8 +294,7 @@ TEST(a_picture_becomes_part_of_the_page)
     free(got);
     assert_int_equal(truncate(path, 40), 0);
     stream = fopen("/dev/null", "w");
-    assert_int_equal(svg_inline(path, &words, stream, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "not an SVG"));
+    FAILS(STATUS_FAILED, "not an SVG", svg_inline, path, &words, stream);
     fclose(stream);
     unlink(path);
 }
@@ -304,17 +302,14 @@ TEST(a_picture_becomes_part_of_the_page)
 TEST(every_plot_says_what_it_is)
 {
     struct plot plot;
-    struct error err = {0};
     int count = 0;
     for (const struct embedded *file = plot_next(NULL); file; file = plot_next(file)) {
-        assert_int_equal(plot_read(file, &plot, &err), STATUS_OK);
+        MUST(plot_read, file, &plot);
         assert_true(plot.view_count > 0 && plot.about[0] && strstr(plot.script, "plot DATA"));
         count++;
     }
     assert_true(count >= 6);
     struct embedded bad = {"plots/x.gp", "# title: x\n# view: nonsense\nplot 1\n", 0};
-    assert_int_equal(plot_read(&bad, &plot, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "plots/x.gp:2"));
-    assert_int_equal(plot_find("roofine", &plot, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "did you mean \"roofline\""));
+    FAILS(STATUS_FAILED, "plots/x.gp:2", plot_read, &bad, &plot);
+    FAILS(STATUS_FAILED, "did you mean \"roofline\"", plot_find, "roofine", &plot);
 }

@@ -23,21 +23,15 @@ struct place {
     struct error err;
 };
 
-static void must(struct place *place, enum status status)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
-}
-
 /* Result 0 with samples and steps, 1 failed without metrics, 2 with a name full of traps. */
-static void put_results(struct place *place, struct store *store)
+static void put_results(struct store *store)
 {
     struct run_head head = made_head("aaaaaaaa-0000-4000-8000-000000000001", 0);
     struct made_record made;
     int64_t run;
-    must(place, run_begin(store, &head, &run, &place->err));
+    MUST(run_begin, store, &head, &run);
     for (int k = 0; k < 3; k++) {
-        must(place, made_record(&made, k, 0.1 + 0.2 * k, 12, 2));
+        assert_int_equal(made_record(&made, k, 0.1 + 0.2 * k, 12, 2), STATUS_OK);
         if (k == 1) {
             made.record.status = RESULT_FAILED;
             made.record.metric_count = 0;
@@ -46,7 +40,7 @@ static void put_results(struct place *place, struct store *store)
         }
         if (k == 2)
             made.record.point.params = nasty;
-        must(place, run_put(store, run, &made.record, &place->err));
+        MUST(run_put, store, run, &made.record);
         made_release(&made);
     }
 }
@@ -62,9 +56,9 @@ static int place_open(void **state)
         return -1;
     snprintf(path, sizeof(path), "%s/ridge.db", place->folder);
     snprintf(place->file, sizeof(place->file), "%s/output", place->folder);
-    must(place, store_open(path, STORE_WRITE, &store, &place->err));
-    put_results(place, store);
-    must(place, query_view(store, "export", values, 2, &place->grid, &place->err));
+    MUST(store_open, path, STORE_WRITE, &store);
+    put_results(store);
+    MUST(query_view, store, "export", values, 2, &place->grid);
     store_close(store);
     return 0;
 }
@@ -85,7 +79,7 @@ static const char *written(struct place *place, const char *name)
     assert_non_null(format);
     free(place->text);
     FILE *stream = open_memstream(&place->text, &place->size);
-    must(place, format->write(&place->grid, stream, &place->err));
+    MUST(format->write, &place->grid, stream);
     fclose(stream);
     FILE *file = fopen(place->file, "wb");
     assert_int_equal(fwrite(place->text, 1, place->size, file), place->size);

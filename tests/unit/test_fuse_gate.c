@@ -6,6 +6,7 @@
 #include "engine/reference/reference.h"
 #include "engine/train/autodiff.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 #include "workloads/lib/losses.h"
 
@@ -24,22 +25,12 @@ static struct graph *norm_graph(bool residual)
     int y = relu(g, norm);
     int loss = mean_of(g, mul(g, y, y)), of[BY];
     int by[BY] = {x, graph_find_value(g, "norm.weight")};
-    struct error err = {0};
     graph_output(g, loss);
     assert_int_not_equal(by[1], NONE);
-    if (autodiff(g, loss, NONE, BY, by, of, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(autodiff, g, loss, NONE, BY, by, of);
     for (int k = 0; k < BY; k++)
         graph_output(g, of[k]);
     return g;
-}
-
-static int count_ops(const struct graph *g, const char *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += strcmp(g->nodes[n].op->name, op) == 0;
-    return count;
 }
 
 static void results_of(const struct graph *g, struct ref_tensor *results)
@@ -54,11 +45,10 @@ TEST(the_gate_joins_the_norm)
     for (int residual = 0; residual < 2; residual++) {
         struct graph *g = norm_graph(residual);
         struct ref_tensor before[RESULTS_MAX] = {0}, after[RESULTS_MAX] = {0};
-        struct error err = {0};
         assert_int_equal(count_ops(g, "Function"), 1);
         assert_in_range(g->output_count, 1 + BY, RESULTS_MAX);
         results_of(g, before);
-        assert_int_equal(pass_fuse_gate(g, &err), STATUS_OK);
+        MUST(pass_fuse_gate, g);
         graph_compact(g);
         results_of(g, after);
         assert_int_equal(count_ops(g, "Function"), residual);

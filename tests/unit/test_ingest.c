@@ -31,58 +31,58 @@ static int close_with_spools(void **state)
     return place_close(state);
 }
 
-static struct store *open_store(struct place *place, const char *path)
+static struct store *open_store(const char *path)
 {
     struct store *store = NULL;
-    must(place, store_open(path, STORE_WRITE, &store, &place->err));
+    MUST(store_open, path, STORE_WRITE, &store);
     return store;
 }
 
-static int64_t count(struct place *place, struct store *store, const char *sql)
+static int64_t count(struct store *store, const char *sql)
 {
     int64_t value = -1;
-    must(place, sql_integer(store, sql, &value, &place->err));
+    MUST(sql_integer, store, sql, &value);
     return value;
 }
 
-static void put(struct place *place, struct store *store, int64_t run, int sequence, double time_s)
+static void put(struct store *store, int64_t run, int sequence, double time_s)
 {
     struct made_record made;
-    must(place, made_record(&made, sequence, time_s, 10, MADE_OPS));
-    must(place, run_put(store, run, &made.record, &place->err));
+    assert_int_equal(made_record(&made, sequence, time_s, 10, MADE_OPS), STATUS_OK);
+    MUST(run_put, store, run, &made.record);
     made_release(&made);
 }
 
 /* Results first to last of a run. */
-static void fill(struct place *place, const char *path, const char *uuid, int first, int last)
+static void fill(const char *path, const char *uuid, int first, int last)
 {
-    struct store *store = open_store(place, path);
+    struct store *store = open_store(path);
     struct run_head head = made_head(uuid, 1);
     int64_t run;
     int ceilings;
     const struct ceiling_record *roofs = made_ceilings(&ceilings);
-    must(place, run_begin(store, &head, &run, &place->err));
-    must(place, run_put_facts(store, run, "before", head.environment, &place->err));
+    MUST(run_begin, store, &head, &run);
+    MUST(run_put_facts, store, run, "before", head.environment);
     for (int k = first; k <= last; k++)
-        put(place, store, run, k, 0.02);
-    must(place, run_put_ceilings(store, run, roofs, ceilings, &place->err));
-    must(place, run_end(store, run, true, true, "", &place->err));
+        put(store, run, k, 0.02);
+    MUST(run_put_ceilings, store, run, roofs, ceilings);
+    MUST(run_end, store, run, true, true, "");
     store_close(store);
 }
 
 static struct ingest_counts ingest(struct place *place, struct store *store)
 {
     struct ingest_counts counts;
-    must(place, store_ingest(store, place->other, &counts, &place->err));
+    MUST(store_ingest, store, place->other, &counts);
     return counts;
 }
 
 TEST(twice_is_the_same_as_once)
 {
     struct place *place = *state;
-    fill(place, place->db, uuid_a, 0, 1);
-    fill(place, place->other, uuid_b, 0, 2);
-    struct store *store = open_store(place, place->db);
+    fill(place->db, uuid_a, 0, 1);
+    fill(place->other, uuid_b, 0, 2);
+    struct store *store = open_store(place->db);
     struct ingest_counts counts = ingest(place, store);
     assert_int_equal(counts.runs_new, 1);
     assert_int_equal(counts.runs_known, 0);
@@ -92,17 +92,17 @@ TEST(twice_is_the_same_as_once)
     assert_int_equal(counts.runs_new + counts.results_new + counts.samples_new, 0);
     assert_int_equal(counts.runs_known, 1);
     /* Same machine, build and points: no copies of them. */
-    assert_int_equal(count(place, store, "SELECT count(*) FROM host"), 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM env_set"), 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM env_fact"), 3);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM build"), 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM point"), 3);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 5);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 50);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM op"), 5 * MADE_OPS);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling"), 12);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM run_fact"), 2);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    assert_int_equal(count(store, "SELECT count(*) FROM host"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM env_set"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM env_fact"), 3);
+    assert_int_equal(count(store, "SELECT count(*) FROM build"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM point"), 3);
+    assert_int_equal(count(store, "SELECT count(*) FROM result"), 5);
+    assert_int_equal(count(store, "SELECT count(*) FROM sample"), 50);
+    assert_int_equal(count(store, "SELECT count(*) FROM op"), 5 * MADE_OPS);
+    assert_int_equal(count(store, "SELECT count(*) FROM ceiling"), 12);
+    assert_int_equal(count(store, "SELECT count(*) FROM run_fact"), 2);
+    assert_int_equal(count(store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
     store_close(store);
 }
 
@@ -110,12 +110,12 @@ TEST(twice_is_the_same_as_once)
 TEST(copy_is_equal)
 {
     struct place *place = *state;
-    fill(place, place->other, uuid_a, 0, 2);
-    struct store *store = open_store(place, place->db);
+    fill(place->other, uuid_a, 0, 2);
+    struct store *store = open_store(place->db);
     ingest(place, store);
     char sql[800];
     snprintf(sql, sizeof(sql), "ATTACH '%s' AS o", place->other);
-    must(place, sql_exec(store, sql, "test", &place->err));
+    MUST(sql_exec, store, sql, "test");
     static const char *const tables[] = {"host",     "env_fact", "build",  "run",
                                          "run_fact", "point",    "result", "op",
                                          "metric",   "sample",   "ceiling"};
@@ -125,7 +125,7 @@ TEST(copy_is_equal)
                  "+ (SELECT count(*) FROM (SELECT * FROM o.%s EXCEPT SELECT * FROM main.%s)) "
                  "+ 1000 * (SELECT count(*) = 0 FROM main.%s)",
                  tables[k], tables[k], tables[k], tables[k], tables[k]);
-        assert_int_equal(count(place, store, sql), 0);
+        assert_int_equal(count(store, sql), 0);
     }
     store_close(store);
 }
@@ -133,15 +133,15 @@ TEST(copy_is_equal)
 TEST(run_in_two_pieces_becomes_one)
 {
     struct place *place = *state;
-    fill(place, place->db, uuid_a, 0, 1);
-    struct store *store = open_store(place, place->db);
-    must(place, run_end(store, 1, false, true, "killed", &place->err));
-    fill(place, place->other, uuid_a, 1, 2);
+    fill(place->db, uuid_a, 0, 1);
+    struct store *store = open_store(place->db);
+    MUST(run_end, store, 1, false, true, "killed");
+    fill(place->other, uuid_a, 1, 2);
     struct ingest_counts counts = ingest(place, store);
     assert_int_equal(counts.runs_known, 1);
     assert_int_equal(counts.results_new, 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(count(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
     store_close(store);
 }
 
@@ -160,13 +160,13 @@ static void other_sql(struct place *place, const char *sql)
 static void refused(struct place *place, const char *why)
 {
     struct ingest_counts counts;
-    struct store *store = open_store(place, place->db);
+    struct store *store = open_store(place->db);
     assert_int_equal(store_ingest(store, place->other, &counts, &place->err), STATUS_FAILED);
     if (!strstr(place->err.message, why) || !strstr(place->err.message, "other.db"))
         fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
     assert_int_equal(counts.runs_new, 0);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM run"), 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 2);
+    assert_int_equal(count(store, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM result"), 2);
     store_close(store);
     unlink(place->other);
 }
@@ -190,9 +190,9 @@ TEST(hostile_files_are_refused)
         {"PRAGMA application_id = 7", "another program"},
         {"PRAGMA user_version = 999", "newer ridge"},
     };
-    fill(place, place->db, uuid_a, 0, 1);
-    for (int k = 0; k < (int)(sizeof(hostile) / sizeof(hostile[0])); k++) {
-        fill(place, place->other, uuid_b, 0, 1);
+    fill(place->db, uuid_a, 0, 1);
+    for (int k = 0; k < ARRAY_COUNT(hostile); k++) {
+        fill(place->other, uuid_b, 0, 1);
         other_sql(place, hostile[k].sql);
         refused(place, hostile[k].why);
     }
@@ -206,8 +206,8 @@ TEST(hostile_files_are_refused)
 TEST(wrong_types_are_refused)
 {
     struct place *place = *state;
-    fill(place, place->db, uuid_a, 0, 1);
-    fill(place, place->other, uuid_b, 0, 1);
+    fill(place->db, uuid_a, 0, 1);
+    fill(place->other, uuid_b, 0, 1);
     other_sql(place, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, "
                      "'STRICT', '') WHERE name = 'result'");
     other_sql(place, "UPDATE result SET wall_s = 'long'");
@@ -222,15 +222,15 @@ TEST(corrupt_pages_are_refused)
     struct stat info;
     char junk[512];
     memset(junk, 0xa5, sizeof(junk));
-    fill(place, place->db, uuid_a, 0, 1);
-    fill(place, place->other, uuid_b, 0, 9);
+    fill(place->db, uuid_a, 0, 1);
+    fill(place->other, uuid_b, 0, 9);
     assert_int_equal(stat(place->other, &info), 0);
     for (off_t page = 1; page < info.st_size / 4096; page += 3) {
         int fd = open(place->other, O_WRONLY);
         assert_int_equal(pwrite(fd, junk, sizeof(junk), page * 4096), sizeof(junk));
         close(fd);
         refused(place, "");
-        fill(place, place->other, uuid_b, 0, 9);
+        fill(place->other, uuid_b, 0, 9);
     }
     assert_int_equal(truncate(place->other, info.st_size / 2), 0);
     refused(place, "");
@@ -240,10 +240,9 @@ TEST(itself_is_refused)
 {
     struct place *place = *state;
     struct ingest_counts counts;
-    fill(place, place->db, uuid_a, 0, 1);
-    struct store *store = open_store(place, place->db);
-    assert_int_equal(store_ingest(store, place->db, &counts, &place->err), STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "itself"));
+    fill(place->db, uuid_a, 0, 1);
+    struct store *store = open_store(place->db);
+    FAILS(STATUS_FAILED, "itself", store_ingest, store, place->db, &counts);
     store_close(store);
 }
 
@@ -254,14 +253,14 @@ TEST(older_file_is_migrated_in_a_copy)
     char sql[64];
     snprintf(sql, sizeof(sql), "PRAGMA application_id = %d", STORE_APPLICATION);
     other_sql(place, sql);
-    fill(place, place->db, uuid_a, 0, 1);
-    struct store *store = open_store(place, place->db), *theirs;
+    fill(place->db, uuid_a, 0, 1);
+    struct store *store = open_store(place->db), *theirs;
     struct open_how how = {.as_is = true};
     assert_int_equal(ingest(place, store).runs_known, 0);
     store_close(store);
-    must(place, store_open_how(place->other, &how, &theirs, &place->err));
-    assert_int_equal(count(place, theirs, "PRAGMA user_version"), 0);
-    assert_int_equal(count(place, theirs, "SELECT count(*) FROM sqlite_schema"), 0);
+    MUST(store_open_how, place->other, &how, &theirs);
+    assert_int_equal(count(theirs, "PRAGMA user_version"), 0);
+    assert_int_equal(count(theirs, "SELECT count(*) FROM sqlite_schema"), 0);
     store_close(theirs);
     int files = 0;
     DIR *entries = opendir(place->folder);
@@ -276,31 +275,30 @@ TEST(older_file_is_migrated_in_a_copy)
 TEST(spool_is_taken_in_when_nobody_uses_it)
 {
     struct place *place = *state;
-    struct store *main_store = open_store(place, place->db), *spool;
+    struct store *main_store = open_store(place->db), *spool;
     struct run_head head = made_head(uuid_a, 1);
     char folder[620];
     int64_t run;
     snprintf(folder, sizeof(folder), "%s.spool", place->db);
-    must(place, run_begin(main_store, &head, &run, &place->err));
-    put(place, main_store, run, 0, 0.02);
-    must(place, store_open_spool(place->db, uuid_a, &spool, &place->err));
-    must(place, run_begin(spool, &head, &run, &place->err));
-    put(place, spool, run, 1, 0.02);
+    MUST(run_begin, main_store, &head, &run);
+    put(main_store, run, 0, 0.02);
+    MUST(store_open_spool, place->db, uuid_a, &spool);
+    MUST(run_begin, spool, &head, &run);
+    put(spool, run, 1, 0.02);
     store_close(main_store);
 
-    main_store = open_store(place, place->db); /* the spool is in use */
-    assert_int_equal(count(place, main_store, "SELECT count(*) FROM result"), 1);
+    main_store = open_store(place->db); /* the spool is in use */
+    assert_int_equal(count(main_store, "SELECT count(*) FROM result"), 1);
     assert_int_equal(store_spools_left(main_store), 0);
     assert_int_equal(access(folder, F_OK), 0);
-    put(place, spool, run, 2, 0.02);
-    must(place, run_end(spool, run, true, true, "", &place->err));
+    put(spool, run, 2, 0.02);
+    MUST(run_end, spool, run, true, true, "");
     store_close(spool);
     store_close(main_store);
 
-    main_store = open_store(place, place->db);
-    assert_int_equal(count(place, main_store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(count(place, main_store, "SELECT count(*) FROM run WHERE state = 'finished'"),
-                     1);
+    main_store = open_store(place->db);
+    assert_int_equal(count(main_store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(count(main_store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
     assert_int_not_equal(access(folder, F_OK), 0);
     store_close(main_store);
 }
@@ -315,14 +313,14 @@ TEST(spool_finds_another_place)
     snprintf(folder, sizeof(folder), "%s.spool", place->db);
     FILE *file = fopen(folder, "w"); /* in the way of the folder */
     fclose(file);
-    must(place, store_open_spool(place->db, uuid_a, &spool, &place->err));
+    MUST(store_open_spool, place->db, uuid_a, &spool);
     assert_null(strstr(store_path(spool), ".db.spool"));
-    must(place, run_begin(spool, &head, &run, &place->err));
-    put(place, spool, run, 0, 0.02);
+    MUST(run_begin, spool, &head, &run);
+    put(spool, run, 0, 0.02);
     store_close(spool); /* as if killed: no run_end */
-    struct store *store = open_store(place, place->db);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM run WHERE state = 'running'"), 1);
+    struct store *store = open_store(place->db);
+    assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM run WHERE state = 'running'"), 1);
     store_close(store);
 }
 
@@ -339,19 +337,19 @@ TEST(vanished_folder_sends_the_run_elsewhere)
     snprintf(folder, sizeof(folder), "%s/out", place->folder);
     snprintf(gone, sizeof(gone), "%s/gone", place->folder);
     snprintf(path, sizeof(path), "%s/ridge.db", folder);
-    store = open_store(place, path);
-    must(place, run_begin(store, &head, &run, &place->err));
+    store = open_store(path);
+    MUST(run_begin, store, &head, &run);
     assert_int_equal(rename(folder, gone), 0);
-    must(place, made_record(&made, 0, 0.02, 10, MADE_OPS));
+    assert_int_equal(made_record(&made, 0, 0.02, 10, MADE_OPS), STATUS_OK);
     assert_int_equal(run_put(store, run, &made.record, &place->err), STATUS_FAILED);
     store_close(store);
-    must(place, store_open_spool(path, uuid_a, &spool, &place->err));
-    must(place, run_begin(spool, &head, &run, &place->err));
-    must(place, run_put(spool, run, &made.record, &place->err));
+    MUST(store_open_spool, path, uuid_a, &spool);
+    MUST(run_begin, spool, &head, &run);
+    MUST(run_put, spool, run, &made.record);
     store_close(spool);
     made_release(&made);
-    store = open_store(place, path);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
+    store = open_store(path);
+    assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
     store_close(store);
 }
 
@@ -365,7 +363,7 @@ TEST(damaged_spool_stays_and_is_told)
     FILE *file = fopen(path, "w");
     fputs("this is no database at all, but it is long enough to be looked at", file);
     fclose(file);
-    struct store *store = open_store(place, place->db);
+    struct store *store = open_store(place->db);
     assert_int_equal(store_spools_left(store), 1);
     assert_int_equal(access(path, F_OK), 0);
     store_close(store);

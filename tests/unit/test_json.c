@@ -93,7 +93,7 @@ TEST(numbers_come_back)
 {
     struct page *page = *state;
     const double rows[] = {0, -0.0, 1, 0.1, 1e300, 5e-324, 1.0 / 3, 123456789.123, 1e15, -2.5};
-    for (int k = 0; k < (int)(sizeof(rows) / sizeof(rows[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(rows); k++) {
         size_t before = strlen(text_of(page));
         json_number(&page->json, NULL, rows[k]);
         double back = strtod(text_of(page) + before, NULL);

@@ -10,8 +10,7 @@
 static struct levels *open_levels(int64_t memory_bytes)
 {
     struct levels *levels;
-    struct error err;
-    assert_int_equal(levels_open(memory_bytes, &levels, &err), STATUS_OK);
+    MUST(levels_open, memory_bytes, &levels);
     return levels;
 }
 
@@ -23,9 +22,8 @@ TEST(readings_are_plausible)
     struct levels *levels = open_levels(INT64_C(4) << 30);
     for (int threads = 1; threads <= 3; threads++) {
         struct pool *pool;
-        struct error err;
         struct levels_now now;
-        assert_int_equal(pool_new(threads, &pool, &err), STATUS_OK);
+        MUST(pool_new, threads, &pool);
         levels_read(levels, pool, PRECISION_F32, &now);
         for (int k = 0; k < LEVEL_COUNT; k++) {
             if (isnan(now.value[k]) && strlen(now.reason[k]) > 10)

@@ -29,8 +29,7 @@ static int targets_of(struct graph *g, double low, double high)
 
 static double run(const struct graph *g, const struct ref_tensor *inputs, struct ref_tensor *out)
 {
-    struct error err = {0};
-    assert_int_equal(reference_run(g, inputs, out, NULL, &err), STATUS_OK);
+    MUST(reference_run, g, inputs, out, NULL);
     double loss = out[0].f[0];
     ref_release(&out[0]);
     return loss;
@@ -40,13 +39,12 @@ static double run(const struct graph *g, const struct ref_tensor *inputs, struct
  * to be released. */
 static double check_slope(struct graph *g, int x, int loss, struct ref_tensor *in)
 {
-    struct error err = {0};
     int dx;
     graph_output(g, loss);
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
-    assert_int_equal(reference_inputs(g, in, NULL, &err), STATUS_OK);
+    MUST(graph_check, g);
+    MUST(reference_inputs, g, in, NULL);
     struct graph *dg = graph_copy(g);
-    assert_int_equal(autodiff(dg, loss, NONE, 1, &x, &dx, &err), STATUS_OK);
+    MUST(autodiff, dg, loss, NONE, 1, &x, &dx);
     graph_output(dg, dx);
     struct ref_tensor out[2];
     double value = run(dg, in, out);

@@ -144,14 +144,12 @@ static struct protocol usual(void)
 
 static struct measurement measure(struct script *s, const struct protocol *p)
 {
-    struct error err = {0};
     struct measurement m;
     struct time_source time = {now_ns, sleep_until, look, s, watch, watched};
     struct subject subject = {run, flush, s, NULL};
     struct measure_options options = {
         .protocol = p, .time = &time, .progress = progress, .progress_context = s, .cpus = 2};
-    if (measure_run(&subject, &options, &m, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(measure_run, &subject, &options, &m);
     return m;
 }
 
@@ -282,7 +280,7 @@ TEST(a_pause_is_set_apart_and_slowness_is_not)
         {"slow, but not beyond reason", {.busy = 0.9, .pause_ns = 5e7}, NULL},
         {"continued without a stop", {.busy = 0.9, .pause_ns = 1, .pause_stops = 1}, NULL},
     };
-    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         char text[160];
         struct script s = cases[k].script;
         struct protocol p = usual();
@@ -392,7 +390,7 @@ TEST(reasons_that_hold_the_clock_are_found)
                  {0x8, 10, 11, "slowdown"},
                  {0x20, 1, 3, NULL}, /* the warm-up */
                  {0, 1, 100, NULL}};
-    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         struct script s = {.ns = constant,
                            .clock_hz = 1.98e9,
                            .slow = cases[k].slow,
@@ -519,7 +517,6 @@ static double clock_read_s(void)
 TEST(the_harness_itself_costs_little)
 {
     enum { ROUNDS = 15 };
-    struct error err = {0};
     struct real_time real;
     struct time_source time;
     struct subject subject = {run_nothing, NULL, NULL, NULL};
@@ -530,7 +527,7 @@ TEST(the_harness_itself_costs_little)
         struct measurement m;
         real_time_open(&real, &time);
         struct measure_options options = {.protocol = &p, .time = &time, .cpus = 2};
-        assert_int_equal(measure_run(&subject, &options, &m, &err), STATUS_OK);
+        MUST(measure_run, &subject, &options, &m);
         overhead = fmin(overhead, m.overhead_s);
         median = fmin(median, m.median_s);
         measurement_release(&m);
@@ -560,7 +557,6 @@ static void touch(void *context)
 TEST(short_samples_share_a_look)
 {
     enum { SAMPLES = 4000 };
-    struct error err = {0};
     struct measurement m;
     struct real_time real;
     struct time_source time;
@@ -576,7 +572,7 @@ TEST(short_samples_share_a_look)
     p.samples_min = p.samples_max = SAMPLES;
     real_time_open(&real, &time);
     struct measure_options options = {.protocol = &p, .time = &time, .cpus = 2};
-    assert_int_equal(measure_run(&subject, &options, &m, &err), STATUS_OK);
+    MUST(measure_run, &subject, &options, &m);
     for (int64_t k = 0; k < m.count; k++)
         if (m.samples[k].page_faults != RECORD_NONE) {
             looks++;

@@ -22,7 +22,6 @@ static const struct recipe recipe = {.optimiser = "adam",
 /* The mean of (x w + b)^2 over `rows` rows. */
 static struct graph *network(int64_t rows, int parts)
 {
-    struct error err = {0};
     struct fill uniform = {.kind = FILL_UNIFORM, .a = -1, .b = 1};
     struct train_options options = {.micro_batches = parts};
     struct graph *g = graph_new("layer");
@@ -33,8 +32,7 @@ static struct graph *network(int64_t rows, int parts)
     struct attr whole = attr_int("keepdims", 0);
     int squares = make_mul(g, y, y);
     graph_output(g, graph_node(g, op_reduce_mean.name, "loss", INPUTS(squares), ATTRS(whole)));
-    if (train_step(g, &recipe, &options, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(train_step, g, &recipe, &options);
     return g;
 }
 
@@ -56,17 +54,16 @@ static int input_named(const struct graph *g, const char *name)
 /* Runs STEPS steps of `parts` executions each in float64, and copies what the weights become. */
 static void reference_weights(int parts, double *w, double *b)
 {
-    struct error err = {0};
     int64_t rows = ROWS / parts;
     struct graph *g = network(rows, parts);
     struct ref_tensor inputs[VALUES], outputs[VALUES];
     assert_true(g->input_count <= VALUES && g->output_count <= VALUES);
-    assert_int_equal(reference_inputs(g, inputs, NULL, &err), STATUS_OK);
+    MUST(reference_inputs, g, inputs, NULL);
     struct ref_tensor *x = &inputs[input_named(g, "x")];
     for (int run = 0; run < STEPS * parts; run++) {
         for (int64_t e = 0; e < x->count; e++)
             x->f[e] = sample(run * rows + e / IN, e % IN);
-        assert_int_equal(reference_run(g, inputs, outputs, NULL, &err), STATUS_OK);
+        MUST(reference_run, g, inputs, outputs, NULL);
         reference_carry(g, inputs, outputs);
         for (int k = 0; k < g->output_count; k++)
             ref_release(&outputs[k]);
@@ -91,13 +88,12 @@ TEST(parts_of_a_batch_make_the_step_of_the_whole)
 /* In f32: weights and moments keep every bit until the last part has come. */
 TEST(nothing_moves_before_the_last_part)
 {
-    struct error err = {0};
     struct exe *exe;
     struct exe_options options = {.threads = 1, .no_tune = true};
     double w[IN * OUT], b[OUT];
     struct graph *g = network(ROWS / PARTS, PARTS);
     reference_weights(PARTS, w, b);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     const struct graph *compiled = exe_graph(exe);
     float *x = exe_input(exe, input_named(compiled, "x"));
     float *weights = exe_input(exe, input_named(compiled, "w"));

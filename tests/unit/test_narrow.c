@@ -10,6 +10,7 @@
 #include "engine/compile/stages.h"
 #include "engine/ops/family/narrow.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 #include "workloads/workload.h"
 
@@ -28,21 +29,10 @@ static int product(struct graph *g, int x, const char *name, int64_t rows, int64
 
 static void narrowed(struct graph *g, enum dtype to)
 {
-    struct error err = {0};
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
-    if (pass_narrow(g, to, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(graph_check, g);
+    MUST(pass_narrow, g, to);
     graph_compact(g);
-    if (graph_check(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-}
-
-static int count_ops(const struct graph *g, const char *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += strcmp(g->nodes[n].op->name, op) == 0;
-    return count;
+    MUST(graph_check, g);
 }
 
 static const struct node *node_of(const struct graph *g, const char *op)
@@ -273,15 +263,14 @@ TEST(small_scalars_do_not_vanish)
 /* Folding comes first: one rounding of the product, not a product of rounded numbers. */
 TEST(batch_norms_are_folded_before_rounding)
 {
-    struct error err = {0};
     struct graph *g = graph_new("fold"), *wide;
     int x = graph_input(g, "x", DTYPE_F32, shape_of(1, 4, 6, 6), even);
     graph_output(g, batch_norm(g, conv2d(g, x, .name = "c", .out = 8, .kernel = 3), "bn", 1e-3, 1));
     wide = graph_copy(g);
     struct exe_options options = {.precision = PRECISION_BF16};
-    assert_int_equal(passes_run(g, &options, NULL, &err), STATUS_OK);
+    MUST(passes_run, g, &options, NULL);
     options.precision = PRECISION_F32;
-    assert_int_equal(passes_run(wide, &options, NULL, &err), STATUS_OK);
+    MUST(passes_run, wide, &options, NULL);
     float exact[8 * 4 * 9];
     uint16_t made[8 * 4 * 9];
     assert_int_equal(count_ops(g, "BatchNormalization"), 0);
@@ -338,7 +327,7 @@ TEST(all_workloads_are_narrowed_and_only_once)
         struct error err = {0};
         struct graph *g;
         struct exe_options options = {.precision = w % 2 ? PRECISION_F16 : PRECISION_BF16};
-        assert_int_equal(workload_open(name, 1, PRECISION_F32, &g, &err), STATUS_OK);
+        MUST(workload_open, name, 1, PRECISION_F32, &g);
         int inputs = g->input_count, outputs = g->output_count;
         if (passes_run(g, &options, NULL, &err) != STATUS_OK)
             fail_msg("%s: %s", name, err.message);

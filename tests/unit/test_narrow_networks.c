@@ -15,6 +15,7 @@
 #include "tests/lib/host_gpu.h"
 #include "tests/lib/lowered.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/workload.h"
 
 static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16};
@@ -75,9 +76,8 @@ static void refused(const char *name, enum precision precision, const struct dev
 
 TEST(no_node_loses_its_kernel)
 {
-    struct error err = {0};
     struct device device;
-    assert_int_equal(device_open("cuda", &device, &err), STATUS_OK);
+    MUST(device_open, "cuda", &device);
     for (int k = 0; k < network_count; k++) {
         char wide[2000], narrow[2000];
         refused(networks[k], PRECISION_F32, &device, wide, sizeof(wide));
@@ -91,28 +91,6 @@ TEST(no_node_loses_its_kernel)
 
 /* ---- errors ---- */
 
-static double error_of(const struct exe *exe, const struct graph *g, struct pool *pool)
-{
-    struct error err = {0};
-    double worst = 0;
-    struct ref_tensor *want = calloc((size_t)g->output_count, sizeof(*want));
-    assert_non_null(want);
-    if (reference_run(g, NULL, want, pool, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    for (int k = 0; k < g->output_count; k++) {
-        const struct value *value = &g->values[g->outputs[k]];
-        struct ref_tensor got;
-        assert_int_equal(ref_from_data(&got, value->dtype, &value->shape, exe_output(exe, k), &err),
-                         STATUS_OK);
-        double error = ref_rel_error(&got, &want[k]);
-        worst = error > worst ? error : worst;
-        ref_release(&got);
-        ref_release(&want[k]);
-    }
-    free(want);
-    return worst;
-}
-
 static void check_error(const char *spec, enum precision precision, struct pool *pool)
 {
     struct error err = {0};
@@ -121,15 +99,14 @@ static void check_error(const char *spec, enum precision precision, struct pool 
     struct exe_options options = {
         .pool = pool, .no_tune = true, .no_fuse = true, .only = "reference", .only_variant = NONE};
     struct exe *exe;
-    assert_int_equal(graph_before_decisions(g, &before, &err), STATUS_OK);
+    MUST(graph_before_decisions, g, &before);
     const struct graph *wide = before ? before : g;
     struct graph *narrow = graph_copy(wide);
-    assert_int_equal(passes_run(narrow, &passes, NULL, &err), STATUS_OK);
+    MUST(passes_run, narrow, &passes, NULL);
     double bound = verify_bound(narrow, precision);
     if (exe_new(narrow, &options, &exe, &err) != STATUS_OK)
         fail_msg("%s: %s", spec, err.message);
-    exe_run(exe);
-    double error = error_of(exe, wide, pool);
+    double error = run_error(exe, wide);
     printf("# %-24s %-4s error %.2e, bound %.2e: %2.0f %%%s\n", spec, precision_name(precision),
            error, bound, 100 * error / bound, before ? ", before decisions" : "");
     fflush(stdout);
@@ -143,9 +120,8 @@ static void check_error(const char *spec, enum precision precision, struct pool 
 
 TEST(errors_are_within_the_bound)
 {
-    struct error err = {0};
     struct pool *pool;
-    assert_int_equal(pool_new(0, &pool, &err), STATUS_OK);
+    MUST(pool_new, 0, &pool);
     for (int k = 0; k < network_count; k++)
         for (int p = 0; p < ARRAY_COUNT(precisions); p++)
             check_error(networks[k], precisions[p], pool);

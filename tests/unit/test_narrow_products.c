@@ -11,6 +11,7 @@
 #include "engine/run/exe.h"
 #include "harness/roofs/peak.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 
 enum { M = 130, N = 300, K = 5003 };
 
@@ -45,22 +46,12 @@ static struct graph *graph_of(const struct product *p)
     return g;
 }
 
-static int count_ops(const struct graph *g, const char *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += strcmp(g->nodes[n].op->name, op) == 0;
-    return count;
-}
-
 static void expect_transposes(const struct product *p, int before, int after)
 {
-    struct error err = {0};
     struct exe_options options = {.threads = 1};
     struct graph *g = graph_of(p);
     assert_int_equal(count_ops(g, "Transpose"), before);
-    if (passes_run(g, &options, NULL, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(passes_run, g, &options, NULL);
     assert_int_equal(count_ops(g, "Transpose"), after);
     assert_int_equal(count_ops(g, "MatMulInteger"), 1);
     graph_free(g);
@@ -76,7 +67,6 @@ TEST(transpositions_are_taken_away)
 /* The largest error of output 0, the native kernel being used. */
 static double error_of(struct graph *g, enum isa isa, int threads, const char *kernel)
 {
-    struct error err = {0};
     struct exe *exe;
     struct exe_options options = {.threads = threads,
                                   .isa = isa,
@@ -85,16 +75,15 @@ static double error_of(struct graph *g, enum isa isa, int threads, const char *k
                                   .providers = "native"};
     struct ref_tensor expected[2], got;
     const struct value *v = &g->values[g->outputs[0]];
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(exe_new, g, &options, &exe);
     int used = 0;
     for (int s = 0; s < exe_step_count(exe); s++)
         used += strstr(exe_step_at(exe, s).kernel->name, kernel) != NULL;
     assert_int_equal(used, 1);
-    assert_int_equal(reference_run(g, NULL, expected, exe_pool(exe), &err), STATUS_OK);
+    MUST(reference_run, g, NULL, expected, exe_pool(exe));
     exe_run(exe);
     exe_run(exe);
-    assert_int_equal(ref_from_data(&got, v->dtype, &v->shape, exe_output(exe, 0), &err), STATUS_OK);
+    MUST(ref_from_data, &got, v->dtype, &v->shape, exe_output(exe, 0));
     double error = ref_rel_error(&got, &expected[0]);
     ref_release(&got);
     for (int k = 0; k < g->output_count; k++)
@@ -172,17 +161,15 @@ static struct graph *f8_graph(const struct f8_product *p)
 /* How many wide forms and products of codes the pass leaves; results are the same. */
 static void expect_f8(const struct f8_product *p, enum precision precision, int wide, int products)
 {
-    struct error err = {0};
     struct exe_options options = {.threads = 1, .precision = precision};
     struct graph *g = f8_graph(p), *as_it_was = f8_graph(p);
     struct ref_tensor want[2], got[2];
-    if (passes_run(g, &options, NULL, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(passes_run, g, &options, NULL);
     assert_int_equal(count_ops(g, p->to ? "Cast" : "DequantizeLinear"), wide);
     assert_int_equal(count_ops(g, "MatMulF8"), products);
     assert_int_equal(count_ops(g, "Add"), 0); /* Gemm's C is in the epilogue */
-    assert_int_equal(reference_run(as_it_was, NULL, want, NULL, &err), STATUS_OK);
-    assert_int_equal(reference_run(g, NULL, got, NULL, &err), STATUS_OK);
+    MUST(reference_run, as_it_was, NULL, want, NULL);
+    MUST(reference_run, g, NULL, got, NULL);
     assert_int_equal(got[0].dtype, want[0].dtype);
     assert_true(ref_rel_error(&got[0], &want[0]) < 1e-12);
     for (int k = 0; k < g->output_count; k++) {
@@ -211,8 +198,7 @@ TEST(f8_factors_are_read_as_they_are)
 TEST(a_precision_has_its_own_peak)
 {
     struct pool *pool;
-    struct error err = {0};
-    assert_int_equal(pool_new(1, &pool, &err), STATUS_OK);
+    MUST(pool_new, 1, &pool);
     assert_true(peak_rate(pool, ISA_SCALAR, PRECISION_F32, 3) > 0);
     assert_string_equal(peak_name(ISA_SCALAR, PRECISION_F32), "f32 multiply-adds");
     assert_null(peak_name(ISA_SCALAR, PRECISION_BF16));

@@ -32,9 +32,8 @@ static struct ref_tensor *named(struct results *r, const char *name)
 
 static void give_inputs(struct results *r)
 {
-    struct error err = {0};
     assert_true(r->g->input_count <= INPUTS_MAX && r->g->output_count <= OUTPUTS_MAX);
-    assert_int_equal(reference_inputs(r->g, r->in, NULL, &err), STATUS_OK);
+    MUST(reference_inputs, r->g, r->in, NULL);
 }
 
 static void release(struct results *r)
@@ -57,13 +56,12 @@ static int64_t likeliest(const double *logits)
 
 TEST(both_decoders_say_the_same)
 {
-    struct error err = {0};
     struct results loop = {0}, given = {0};
     const struct training *training;
-    assert_int_equal(workload_open(spec, BATCH, PRECISION_F32, &loop.g, &err), STATUS_OK);
+    MUST(workload_open, spec, BATCH, PRECISION_F32, &loop.g);
     give_inputs(&loop);
-    assert_int_equal(reference_run(loop.g, loop.in, loop.out, NULL, &err), STATUS_OK);
-    assert_int_equal(workload_open_judged(spec, BATCH, &given.g, &training, &err), STATUS_OK);
+    MUST(reference_run, loop.g, loop.in, loop.out, NULL);
+    MUST(workload_open_judged, spec, BATCH, &given.g, &training);
     give_inputs(&given);
     const int64_t *words = named(&loop, "words")->i;
     int64_t *before = named(&given, "target_given")->i, *target = named(&given, "target")->i;
@@ -74,7 +72,7 @@ TEST(both_decoders_say_the_same)
         }
     assert_memory_equal(named(&loop, "source")->i, named(&given, "source")->i,
                         (size_t)named(&loop, "source")->count * sizeof(int64_t));
-    assert_int_equal(reference_run(given.g, given.in, given.out, NULL, &err), STATUS_OK);
+    MUST(reference_run, given.g, given.in, given.out, NULL);
     const double *logits = named(&given, "word_logits")->f;
     int64_t compared = 0, first = words[0], others = 0;
     for (int64_t n = 0; n < BATCH; n++) {

@@ -233,10 +233,9 @@ static struct exe_options options_of(bool tuned, struct pool *pool)
 
 static long try_network(struct graph *g, bool tuned)
 {
-    struct error err;
     struct ref_tensor outputs[4];
     assert_true(g->output_count <= ARRAY_COUNT(outputs));
-    assert_int_equal(reference_run(g, NULL, outputs, NULL, &err), STATUS_OK);
+    MUST(reference_run, g, NULL, outputs, NULL);
     struct work w = {.g = g, .options = options_of(tuned, NULL), .want = outputs[0]};
     long n = live_through_all(&w);
     for (int k = 0; k < g->output_count; k++)
@@ -274,8 +273,7 @@ TEST(every_operator_bears_it_or_says_so)
 TEST(ncf_bears_it_or_says_so)
 {
     struct graph *g;
-    struct error err;
-    assert_int_equal(workload_open("ncf", 4, PRECISION_F32, &g, &err), STATUS_OK);
+    MUST(workload_open, "ncf", 4, PRECISION_F32, &g);
     assert_true(try_network(g, false) > 100);
     graph_free(g);
 }
@@ -331,12 +329,11 @@ static const struct op *op_named(const char *name)
 /* One kernel, in all its instruction sets, on its operator's first case. */
 static void try_kernel(const char *op, const char *prefix)
 {
-    struct error err;
     struct subject s = {.op = op_named(op), .floats = DTYPE_F32};
     int tried = 0;
     assert_non_null(s.op);
     s.c = &s.op->cases[0];
-    assert_int_equal(subject_open(&s, NONE, &err), STATUS_OK);
+    MUST(subject_open, &s, NONE);
     for (int k = 0; k < kernel_count(); k++) {
         if (strncmp(kernel_at(k)->name, prefix, strlen(prefix)) != 0 ||
             kernel_at(k)->isa > isa_detect())

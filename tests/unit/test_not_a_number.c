@@ -181,13 +181,11 @@ TEST(the_tuner_refuses_each_with_the_count)
         {"sample_nan", "3 NaN where the reference has numbers, first at [0,2]"},
         {"sample_infinite", "3 infinities where the reference has numbers, first at [0,2]"},
     };
-    struct error err = {0};
     struct exe *exe;
     struct graph *g = network(false);
     struct exe_options options = {
         .threads = 1, .isa = isa_detect(), .no_fuse = true, .only_variant = NONE};
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(exe_new, g, &options, &exe);
     struct exe_step relu = exe_step_at(exe, exe_step_count(exe) - 1);
     for (int i = 0; i < ARRAY_COUNT(cases); i++) {
         const struct candidate *found = NULL;

@@ -208,8 +208,7 @@ static enum status watch_once(const struct nvml_api *calls, struct nvml_seen *se
 TEST(what_is_seen)
 {
     struct nvml_seen seen;
-    struct error err;
-    assert_int_equal(watch_once(&api, &seen, &err), STATUS_OK);
+    MUST(watch_once, &api, &seen);
     assert_string_equal(gpu.bus, "0000:11:00.0"); /* the device that CUDA calls 1 */
     assert_true(seen.energy_j == 1.5);
     assert_true(seen.seconds >= 0.05 && seen.seconds < 30);
@@ -228,12 +227,11 @@ TEST(what_is_seen)
 TEST(passes_add_up)
 {
     struct nvml_watch *watch;
-    struct error err;
-    assert_int_equal(nvml_watch_open(&api, 0, &watch, &err), STATUS_OK);
+    MUST(nvml_watch_open, &api, 0, &watch);
     for (int pass = 0; pass < 2; pass++) {
         gpu.clock = pass ? 1000 : 2000;
-        assert_int_equal(nvml_watch_begin(watch, &err), STATUS_OK);
-        assert_int_equal(nvml_watch_end(watch, &err), STATUS_OK);
+        MUST(nvml_watch_begin, watch);
+        MUST(nvml_watch_end, watch);
     }
     struct nvml_seen seen = nvml_watch_seen(watch);
     assert_true(seen.energy_j == 3);
@@ -279,8 +277,7 @@ TEST(every_call_may_fail)
 TEST(a_gauge_tells_what_is)
 {
     struct nvml_gauge gauge;
-    struct error err = {.message = ""};
-    assert_int_equal(nvml_gauge_open(&api, 1, &gauge, &err), STATUS_OK);
+    MUST(nvml_gauge_open, &api, 1, &gauge);
     gpu.held_ns = 1000;
     struct nvml_now now = nvml_gauge_read(&gauge);
     assert_true(now.clock_hz == 1980e6 && fabs(now.heat_s - 75e-6) < 1e-12);
@@ -303,8 +300,7 @@ TEST(a_gauge_tells_what_is)
         gpu.fail_call = call;
         gpu.code = NVML_ERROR_NO_PERMISSION;
         calls.has_cuda = call == BY_PCI;
-        assert_int_equal(nvml_gauge_open(&calls, 1, &gauge, &err), STATUS_UNSUPPORTED);
-        assert_non_null(strstr(err.message, call_names[call]));
+        FAILS(STATUS_UNSUPPORTED, call_names[call], nvml_gauge_open, &calls, 1, &gauge);
         nvml_gauge_close(&gauge);
         assert_int_equal(gpu.opened, 0);
     }
@@ -314,25 +310,21 @@ TEST(a_gauge_tells_what_is)
 TEST(without_cuda)
 {
     struct nvml_watch *watch;
-    struct error err;
     struct nvml_api calls = api;
     calls.has_cuda = false;
-    assert_int_equal(nvml_watch_open(&calls, 1, &watch, &err), STATUS_OK);
+    MUST(nvml_watch_open, &calls, 1, &watch);
     assert_int_equal(gpu.uses[BY_INDEX], 1);
     nvml_watch_close(watch);
-    assert_int_equal(nvml_watch_open(&calls, 2, &watch, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "NVML knows 2 GPUs"));
+    FAILS(STATUS_UNSUPPORTED, "NVML knows 2 GPUs", nvml_watch_open, &calls, 2, &watch);
     assert_int_equal(gpu.opened, 0);
 }
 
 TEST(missing_libraries)
 {
     struct nvml_api calls;
-    struct error err;
-    assert_int_equal(nvml_load("/nonexistent.so", NULL, &calls, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "install NVIDIA's driver"));
-    assert_int_equal(nvml_load("libm.so.6", NULL, &calls, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "NVML has no nvmlInit_v2"));
+    FAILS(STATUS_UNSUPPORTED, "install NVIDIA's driver", nvml_load, "/nonexistent.so", NULL,
+          &calls);
+    FAILS(STATUS_UNSUPPORTED, "NVML has no nvmlInit_v2", nvml_load, "libm.so.6", NULL, &calls);
 }
 
 TEST(only_for_gpus)

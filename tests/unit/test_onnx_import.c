@@ -9,6 +9,7 @@
 #include "engine/run/exe.h"
 #include "tests/lib/onnx_build.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/onnx/onnx.h"
 
 static struct graph *import_with(struct builder *b, const struct onnx_import_options *options,
@@ -46,16 +47,15 @@ static void refused(struct builder *b, const char *message)
 /* Runs the graph on 1, 2, 3 ... and compares output k. */
 static void gives(const struct graph *g, int k, int count, const double *want)
 {
-    struct error err;
     struct ref_tensor in[4] = {0}, out[4] = {0};
     for (int i = 0; i < g->input_count; i++) {
         const struct value *value = &g->values[g->inputs[i]];
         float data[64];
         for (int e = 0; e < 64; e++)
             data[e] = (float)(e + 1);
-        assert_int_equal(ref_from_data(&in[i], value->dtype, &value->shape, data, &err), STATUS_OK);
+        MUST(ref_from_data, &in[i], value->dtype, &value->shape, data);
     }
-    assert_int_equal(reference_run(g, in, out, NULL, &err), STATUS_OK);
+    MUST(reference_run, g, in, out, NULL);
     assert_int_equal(out[k].count, count);
     for (int e = 0; e < count; e++)
         assert_true(ref_get(&out[k], e) == want[e]);
@@ -63,14 +63,6 @@ static void gives(const struct graph *g, int k, int count, const double *want)
         ref_release(&in[i]);
         ref_release(&out[i]);
     }
-}
-
-static int count_op(const struct graph *g, const char *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += strcmp(g->nodes[n].op->name, op) == 0;
-    return count;
 }
 
 /* ---- folding ---- */
@@ -134,7 +126,7 @@ TEST(loops_are_unrolled)
     build_output(&b, "y", 1, "2");
     build_output(&b, "all", 1, "3,2");
     struct graph *g = import(&b);
-    assert_int_equal(count_op(g, "Add"), 3);
+    assert_int_equal(count_ops(g, "Add"), 3);
     gives(g, 0, 2, y);
     gives(g, 1, 6, all);
     graph_free(g);
@@ -246,7 +238,7 @@ TEST(unknown_branches_are_both_computed)
         build_close(&b);
         build_if(&b, "c");
         struct graph *g = import(&b);
-        assert_int_equal(count_op(g, "Where"), 1);
+        assert_int_equal(count_ops(g, "Where"), 1);
         gives(g, 0, 2, k ? twice : thrice);
         graph_free(g);
     }

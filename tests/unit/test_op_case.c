@@ -134,7 +134,7 @@ static const struct {
 
 TEST(test_mistakes_are_named)
 {
-    for (size_t k = 0; k < sizeof(mistakes) / sizeof(mistakes[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(mistakes); k++) {
         struct error err = {0};
         struct op_case c = {
             .name = "test", .inputs = mistakes[k].inputs, .attrs = mistakes[k].attrs};

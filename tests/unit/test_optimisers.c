@@ -109,7 +109,6 @@ static int dense(struct graph *g, int x, const char *weight, const char *bias, i
 
 static struct graph *network(const struct recipe *recipe)
 {
-    struct error err = {0};
     struct fill none = {.kind = FILL_CONST};
     struct graph *g = graph_new("two_layers");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(6, 5), none);
@@ -119,8 +118,7 @@ static struct graph *network(const struct recipe *recipe)
     struct attr whole = attr_int("keepdims", 0);
     int squares = make_mul(g, miss, miss);
     graph_output(g, graph_node(g, op_reduce_mean.name, "loss", INPUTS(squares), ATTRS(whole)));
-    if (train_step(g, recipe, NULL, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(train_step, g, recipe, NULL);
     return g;
 }
 
@@ -137,19 +135,16 @@ static int input_named(const struct graph *g, const char *name)
 
 static struct file open_golden(void)
 {
-    struct error err = {0};
     struct file golden;
-    assert_int_equal(file_map("tests/golden/optimisers.txt", &golden, &err), STATUS_OK);
+    MUST(file_map, "tests/golden/optimisers.txt", &golden);
     return golden;
 }
 
 static void read_numbers(const struct file *golden, const struct subject *subject, const char *what,
                          double *numbers, int64_t wanted)
 {
-    struct error err = {0};
     int count;
-    if (golden_line(golden, subject->name, what, numbers, MOST, &count, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(golden_line, golden, subject->name, what, numbers, MOST, &count);
     assert_int_equal(count, wanted);
 }
 
@@ -157,12 +152,11 @@ static void read_numbers(const struct file *golden, const struct subject *subjec
 
 static void reference_steps(const struct subject *subject, const struct file *golden)
 {
-    struct error err = {0};
     struct graph *g = network(&subject->recipe);
     struct ref_tensor inputs[VALUES], outputs[VALUES];
     double losses[MOST], weights[MOST];
     assert_true(g->input_count <= VALUES && g->output_count <= VALUES);
-    assert_int_equal(reference_inputs(g, inputs, NULL, &err), STATUS_OK);
+    MUST(reference_inputs, g, inputs, NULL);
     for (int k = 0; k < g->input_count; k++) {
         int source = source_of(g->values[g->inputs[k]].name);
         for (int64_t e = 0; source != NONE && e < inputs[k].count; e++)
@@ -171,7 +165,7 @@ static void reference_steps(const struct subject *subject, const struct file *go
     read_numbers(golden, subject, "loss", losses, STEPS);
     for (int step = 0; step < STEPS; step++) {
         inputs[input_named(g, TRAIN_RATE)].f[0] = schedule_rate(&subject->recipe.schedule, step);
-        assert_int_equal(reference_run(g, inputs, outputs, NULL, &err), STATUS_OK);
+        MUST(reference_run, g, inputs, outputs, NULL);
         if (!(fabs(outputs[0].f[0] - losses[step]) < 1e-8))
             fail_msg("%s, step %d: loss %.12g, PyTorch's %.12g", subject->name, step,
                      outputs[0].f[0], losses[step]);
@@ -215,13 +209,11 @@ TEST(every_optimiser_is_compared)
 
 static void executable_steps(const struct subject *subject, const struct file *golden, int threads)
 {
-    struct error err = {0};
     struct exe *exe;
     struct exe_options options = {.threads = threads, .no_tune = true};
     struct graph *g = network(&subject->recipe);
     double losses[MOST];
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(exe_new, g, &options, &exe);
     const struct graph *compiled = exe_graph(exe);
     for (int k = 0; k < compiled->input_count; k++) {
         const struct value *value = &compiled->values[compiled->inputs[k]];

@@ -43,12 +43,9 @@ static enum status parse(const char *text, struct values *values, int *argc, cha
 TEST(every_kind_is_stored)
 {
     struct values v;
-    struct error err;
     char *argv[WORDS_MAX];
     int argc;
-    assert_int_equal(parse("one --batch=-3 -f two --seconds 1.5e-3 --file=a=b -i x --item y", &v,
-                           &argc, argv, &err),
-                     STATUS_OK);
+    MUST(parse, "one --batch=-3 -f two --seconds 1.5e-3 --file=a=b -i x --item y", &v, &argc, argv);
     assert_int_equal(argc, 2);
     assert_string_equal(argv[0], "one");
     assert_string_equal(argv[1], "two");
@@ -116,7 +113,7 @@ TEST(lists_have_an_end)
     int argc;
     for (int k = 0; k < OPTION_LIST_MAX; k++)
         strncat(text, "-i x ", sizeof(text) - strlen(text) - 1);
-    assert_int_equal(parse(text, &v, &argc, argv, &err), STATUS_OK);
+    MUST(parse, text, &v, &argc, argv);
     assert_int_equal(v.items.count, OPTION_LIST_MAX);
     strncat(text, "-i x ", sizeof(text) - strlen(text) - 1);
     assert_int_equal(parse(text, &v, &argc, argv, &err), STATUS_FAILED);

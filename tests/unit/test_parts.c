@@ -221,13 +221,11 @@ static enum status count_sparse(void *context, struct group *group, int rank, st
 
 TEST(split_tables_are_updated_in_rows)
 {
-    struct error err = {0};
     struct local_ranks run = {.backend = backend_find("shm"),
                               .ranks = RANKS,
                               .options = {.deadline_ns = 60000000000u},
                               .body = count_sparse};
-    if (local_ranks_run(&run, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(local_ranks_run, &run);
 }
 
 static bool takes_norms(const struct op *op)
@@ -257,15 +255,13 @@ TEST(parts_learn_what_wholes_do)
 
 static void check_refused(struct recipe recipe, bool tables, const char *why)
 {
-    struct error err = {0};
     struct shards shards = {.count = 0};
     struct train_options options = {.ranks = RANKS,
                                     .tables = tables ? TABLES_SPLIT : TABLES_WHOLE,
                                     .part_updates = !tables,
                                     .shards = &shards};
     struct graph *g = network(TABLE);
-    assert_int_equal(train_step(g, &recipe, &options, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, why));
+    FAILS(STATUS_UNSUPPORTED, why, train_step, g, &recipe, &options);
     graph_free(g);
     shards_release(&shards);
 }
@@ -283,13 +279,12 @@ TEST(norms_of_whole_weights_are_refused)
 
 TEST(narrow_tables_are_not_split)
 {
-    struct error err = {0};
     struct shards shards = {.count = 0};
     struct recipe recipe = recipe_of(&op_sgd);
     struct train_options options = {.ranks = VECTOR + 1, .tables = TABLES_SPLIT, .shards = &shards};
     struct graph *g = network(TABLE);
-    assert_int_equal(train_step(g, &recipe, &options, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "no embedding table of at least 8 columns"));
+    FAILS(STATUS_UNSUPPORTED, "no embedding table of at least 8 columns", train_step, g, &recipe,
+          &options);
     graph_free(g);
     shards_release(&shards);
 }

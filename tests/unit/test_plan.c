@@ -23,11 +23,9 @@ static void put_suite(const char *text)
 static void plan_text(const char *text, struct plan_overrides o, struct plan *plan)
 {
     char *const words[] = {path};
-    struct error err = {.message = ""};
     o.cpus = 4;
     put_suite(text);
-    if (plan_from_words(words, 1, &o, plan, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(plan_from_words, words, 1, &o, plan);
 }
 
 static void fails(const char *text, struct plan_overrides o, const char *message)
@@ -272,9 +270,7 @@ TEST(a_bound_that_a_scenario_does_not_know_makes_no_points)
 TEST(only_keeps_what_it_names)
 {
     struct plan plan;
-    struct error err = {.message = ""};
-    if (plan_from_suite("table1", "ncf,bert_large", &plan, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(plan_from_suite, "table1", "ncf,bert_large", &plan);
     assert_int_equal(plan.count, 2);
     assert_string_equal(plan.points[0].workload, "ncf");
     assert_string_equal(plan.points[1].workload, "bert_large");
@@ -287,9 +283,7 @@ TEST(words_are_workloads_models_and_suites)
     char first[] = "resnet50:image=160,version=1.5", second[] = "quick";
     char *const words[] = {first, second};
     struct plan plan;
-    struct error err = {.message = ""};
-    if (plan_from_words(words, 2, NULL, &plan, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(plan_from_words, words, 2, NULL, &plan);
     assert_true(plan.count > 3);
     assert_string_equal(plan.points[0].spec, "resnet50:image=160,version=1.5");
     assert_string_equal(plan.points[0].origin, "command line");
@@ -297,7 +291,7 @@ TEST(words_are_workloads_models_and_suites)
     assert_non_null(strstr(plan.points[1].origin, "suites/quick.toml:"));
     assert_string_equal(plan.suite, "suites/quick.toml");
     plan_release(&plan);
-    assert_int_equal(plan_from_words(words, 1, NULL, &plan, &err), STATUS_OK);
+    MUST(plan_from_words, words, 1, NULL, &plan);
     assert_string_equal(plan.suite, "command line");
     assert_string_equal(plan.suite_text, "");
     plan_release(&plan);

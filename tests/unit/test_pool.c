@@ -36,8 +36,7 @@ static void count(void *context, int64_t tile, int thread)
 static struct pool *pool_of(int threads)
 {
     struct pool *pool;
-    struct error err;
-    assert_int_equal(pool_new(threads, &pool, &err), STATUS_OK);
+    MUST(pool_new, threads, &pool);
     return pool;
 }
 
@@ -148,7 +147,6 @@ static int cpus_of_caller(void)
 TEST(stopped_it_is_serial_and_started_it_is_whole)
 {
     static struct job job;
-    struct error err;
     int cpus = cpus_of_caller();
     struct pool *pool = pool_of(THREADS);
     for (int round = 0; round < 50; round++) {
@@ -159,8 +157,8 @@ TEST(stopped_it_is_serial_and_started_it_is_whole)
         assert_int_equal(pool_threads(pool), THREADS);
         run_once(pool, &job, TILES);
         assert_int_equal(atomic_load(&job.per_thread[0]), TILES);
-        assert_int_equal(pool_start(pool, &err), STATUS_OK);
-        assert_int_equal(pool_start(pool, &err), STATUS_OK);
+        MUST(pool_start, pool);
+        MUST(pool_start, pool);
         run_once(pool, &job, TILES);
         if (round % 2)
             pool_park(pool);
@@ -183,14 +181,13 @@ static void note_cpu(void *context, int64_t tile, int thread)
  */
 TEST(pools_in_turns_spread_over_all_cpus)
 {
-    struct error err;
     _Atomic int first, then;
     struct pool *a = pool_of(2), *b;
     pool_run(a, 8, note_cpu, (atomic_init(&first, 0), &first));
     pool_stop(a);
     b = pool_of(2);
     pool_stop(b);
-    assert_int_equal(pool_start(a, &err), STATUS_OK);
+    MUST(pool_start, a);
     pool_run(a, 8, note_cpu, (atomic_init(&then, 0), &then));
     assert_int_equal(atomic_load(&then), atomic_load(&first));
     pool_free(a);

@@ -63,10 +63,10 @@ static int count_burning(const struct profiler *p, struct pool *pool, double sec
     if (p->open(&model, 2, session, &err) != STATUS_OK)
         fail_msg("%s: %s", p->name, err.message);
     for (int pass = 0; pass < p->passes(*session); pass++) {
-        assert_int_equal(p->begin(*session, pass, &err), STATUS_OK);
+        MUST(p->begin, *session, pass);
         for (int k = 0; k < 3; k++)
             pool_run(pool, 2, burn, &seconds);
-        assert_int_equal(p->end(*session, pass, 3, &err), STATUS_OK);
+        MUST(p->end, *session, pass, 3);
     }
     return p->read(*session, metrics);
 }
@@ -75,7 +75,7 @@ TEST(every_profiler_counts_or_says_why)
 {
     struct pool *pool;
     struct error err;
-    assert_int_equal(pool_new(2, &pool, &err), STATUS_OK);
+    MUST(pool_new, 2, &pool);
     assert_true(profiler_count() >= 5);
     for (int k = 0; k < profiler_count(); k++) {
         const struct profiler *p = profiler_at(k);
@@ -116,9 +116,8 @@ TEST(cpu_time_of_all_threads)
         const char *profiler, *metric;
     } both[] = {{"clock", "cpu_time_s"}, {"papi", "task_clock_s"}};
     struct pool *pool;
-    struct error err;
     char reason[400];
-    assert_int_equal(pool_new(2, &pool, &err), STATUS_OK);
+    MUST(pool_new, 2, &pool);
     for (int k = 0; k < ARRAY_COUNT(both); k++) {
         struct profiler_metric metrics[PROFILER_METRICS_MAX];
         const struct profiler *p = profiler_find(both[k].profiler);
@@ -160,20 +159,19 @@ TEST(energy_wraps_and_adds_up)
 {
     char root[] = "/tmp/ridge-power-XXXXXX";
     struct powercap p;
-    struct error err;
     assert_non_null(mkdtemp(root));
     put_zone(root, "intel-rapl:0", "package-0\n", "9500000\n");
     put_zone(root, "intel-rapl:0:0", "dram\n", "100\n");
     put_zone(root, "intel-rapl:1", "package-1\n", "1000000\n");
     put_zone(root, "intel-rapl:2", "psys\n", "5\n");
-    assert_int_equal(powercap_open(&p, root, &err), STATUS_OK);
+    MUST(powercap_open, &p, root);
     assert_int_equal(p.count, 4);
     put_zone(root, "intel-rapl:0", "package-0\n", "500000\n"); /* went round: 1 J */
     put_zone(root, "intel-rapl:1", "package-1\n", "3000000\n");
     put_zone(root, "intel-rapl:2", "psys\n", "9000000\n");
-    assert_int_equal(powercap_add(&p, &err), STATUS_OK);
+    MUST(powercap_add, &p);
     put_zone(root, "intel-rapl:0", "package-0\n", "750000\n");
-    assert_int_equal(powercap_add(&p, &err), STATUS_OK);
+    MUST(powercap_add, &p);
     assert_true(fabs(powercap_joules(&p, "package") - 3.25) < 1e-9); /* psys is not added */
     assert_true(powercap_joules(&p, "dram") == 0);
     assert_true(isnan(powercap_joules(&p, "core")));
@@ -184,22 +182,17 @@ TEST(energy_that_cannot_be_read)
 {
     char root[] = "/tmp/ridge-power-XXXXXX", path[256];
     struct powercap p;
-    struct error err;
-    assert_int_equal(powercap_open(&p, "/nonexistent", &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "modprobe"));
+    FAILS(STATUS_UNSUPPORTED, "modprobe", powercap_open, &p, "/nonexistent");
     assert_non_null(mkdtemp(root));
     put_zone(root, "intel-rapl:0", "package-0\n", "no number\n");
-    assert_int_equal(powercap_open(&p, root, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "no number"));
+    FAILS(STATUS_UNSUPPORTED, "no number", powercap_open, &p, root);
     snprintf(path, sizeof(path), "%s/sys/class/powercap/intel-rapl:0/energy_uj", root);
     chmod(path, 0);
     if (geteuid() != 0) { /* root may read everything */
-        assert_int_equal(powercap_open(&p, root, &err), STATUS_UNSUPPORTED);
-        assert_non_null(strstr(err.message, "chmod"));
+        FAILS(STATUS_UNSUPPORTED, "chmod", powercap_open, &p, root);
     }
     unlink(path);
-    assert_int_equal(powercap_open(&p, root, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.message, "energy_uj"));
+    FAILS(STATUS_UNSUPPORTED, "energy_uj", powercap_open, &p, root);
     remove_tree(root);
 }
 
@@ -219,7 +212,7 @@ TEST(formulas)
     double result;
     struct error err;
     for (int k = 0; k < ARRAY_COUNT(good); k++) {
-        assert_int_equal(formula_evaluate(good[k].text, values, 3, &result, &err), STATUS_OK);
+        MUST(formula_evaluate, good[k].text, values, 3, &result);
         if (fabs(result - good[k].result) > 1e-12)
             fail_msg("%s is %g", good[k].text, result);
     }
@@ -227,9 +220,9 @@ TEST(formulas)
         if (formula_evaluate(bad[k], values, 3, &result, &err) != STATUS_FAILED ||
             !strstr(err.message, "column"))
             fail_msg("\"%s\" is accepted", bad[k]);
-    assert_int_equal(formula_evaluate("1 / (a - 3)", values, 3, &result, &err), STATUS_OK);
+    MUST(formula_evaluate, "1 / (a - 3)", values, 3, &result);
     assert_true(isnan(result));
-    assert_int_equal(formula_evaluate("a + nan_event", values, 3, &result, &err), STATUS_OK);
+    MUST(formula_evaluate, "a + nan_event", values, 3, &result);
     assert_true(isnan(result));
     char deep[3000];
     memset(deep, '(', sizeof(deep) - 1);
@@ -244,13 +237,11 @@ TEST(formulas)
 TEST(every_group_file_is_good)
 {
     struct arena arena = {0};
-    struct error err;
     struct group group;
     int count = 0;
     for (const struct embedded *file = NULL; (file = embedded_next("profilers/groups/", file));
          count++)
-        if (group_read(file->path, file->text, file->size, &arena, &group, &err) != STATUS_OK)
-            fail_msg("%s", err.message);
+        MUST(group_read, file->path, file->text, file->size, &arena, &group);
     assert_true(count >= 8);
     arena_release(&arena);
 }
@@ -397,14 +388,13 @@ TEST(counting_makes_metrics)
     struct counting_setup setup = {&fake, groups, 3, {"GenuineIntel", 6, 143}, 0};
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     struct counting *c;
-    struct error err;
-    assert_int_equal(counting_open(&setup, &c, &err), STATUS_OK);
+    MUST(counting_open, &setup, &c);
     assert_int_equal(counting_passes(c), 1); /* only "half" has something to count */
     int count = counting_read(c, metrics);
     assert_string_equal(metric_of(metrics, count, "cycles")->reason, "nothing was executed");
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(counting_begin(c, 0, &err), STATUS_OK);
-        assert_int_equal(counting_end(c, 0, 3, &err), STATUS_OK);
+        MUST(counting_begin, c, 0);
+        MUST(counting_end, c, 0, 3);
     }
     count = counting_read(c, metrics);
     assert_true(metric_of(metrics, count, "cycles")->value == 2 * (600 + 1800) / 6.0);
@@ -435,12 +425,11 @@ TEST(idle_is_subtracted)
     struct counting_setup setup = {&fake, &group, 1, {"", -1, -1}, 0.2};
     struct profiler_metric metrics[PROFILER_METRICS_MAX];
     struct counting *c;
-    struct error err;
     double seconds = 0.05; /* a quarter of the idle time: 600 - 150 remain, less with delays */
-    assert_int_equal(counting_open(&setup, &c, &err), STATUS_OK);
-    assert_int_equal(counting_begin(c, 0, &err), STATUS_OK);
+    MUST(counting_open, &setup, &c);
+    MUST(counting_begin, c, 0);
     burn(&seconds, 0, 0);
-    assert_int_equal(counting_end(c, 0, 1, &err), STATUS_OK);
+    MUST(counting_end, c, 0, 1);
     int count = counting_read(c, metrics);
     const struct profiler_metric *m = metric_of(metrics, count, "dram_read_bytes");
     assert_true(m->value < 470);

@@ -33,8 +33,8 @@ static int open_run(void **state)
         return -1;
     struct place *place = *state;
     place_begin_run(place, &head);
-    must(place, run_put_facts(place->store, 1, "before", head.environment, &place->err));
-    must(place, run_put_ceilings(place->store, place->run, ceilings, count, &place->err));
+    MUST(run_put_facts, place->store, 1, "before", head.environment);
+    MUST(run_put_ceilings, place->store, place->run, ceilings, count);
     return 0;
 }
 
@@ -47,12 +47,12 @@ struct change {
 static void put(struct place *place, double time_s, int ops, const struct change *changes)
 {
     struct made_record made;
-    must(place, made_record(&made, place->next++, time_s, 30, ops));
+    assert_int_equal(made_record(&made, place->next++, time_s, 30, ops), STATUS_OK);
     for (; changes && changes->name; changes++)
         for (int k = 0; k < made.record.metric_count; k++)
             if (made.metrics[k].op < 0 && strcmp(made.metrics[k].name, changes->name) == 0)
                 made.metrics[k].value = changes->value;
-    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    MUST(run_put, place->store, place->run, &made.record);
     made_release(&made);
 }
 
@@ -153,13 +153,12 @@ TEST(size_of_the_cache_comes_from_the_machine)
 {
     struct place *place = *state;
     put(place, 0.02, 1, NULL);
-    must(place,
-         sql_exec(place->store,
-                  "INSERT INTO env_fact VALUES "
-                  "(1, 'topology', 'l2', '2.097152e+06', 'B', 'hwloc', 'identity', 'ok'),"
-                  "(1, 'topology', 'l3', '33554432', 'B', 'hwloc', 'identity', 'ok'),"
-                  "(1, 'topology', 'l3_count', '99999999999', '', 'hwloc', 'identity', 'ok')",
-                  "test", &place->err));
+    MUST(sql_exec, place->store,
+         "INSERT INTO env_fact VALUES "
+         "(1, 'topology', 'l2', '2.097152e+06', 'B', 'hwloc', 'identity', 'ok'),"
+         "(1, 'topology', 'l3', '33554432', 'B', 'hwloc', 'identity', 'ok'),"
+         "(1, 'topology', 'l3_count', '99999999999', '', 'hwloc', 'identity', 'ok')",
+         "test");
     struct grid grid = place_view(place, "bounds", "run", 1);
     near(grid_number(&grid, 0, "largest_cache"), 33554432, 0);
     near(grid_number(&grid, 0, "memory_time"), 1e7 / 5e10, 1e-12); /* fits it now */
@@ -170,8 +169,7 @@ TEST(no_ceiling_is_unknown_not_zero)
 {
     struct place *place = *state;
     put(place, 0.02, 1, NULL);
-    must(place,
-         sql_exec(place->store, "DELETE FROM ceiling WHERE level = 'DRAM'", "test", &place->err));
+    MUST(sql_exec, place->store, "DELETE FROM ceiling WHERE level = 'DRAM'", "test");
     struct grid grid = place_view(place, "bounds", "run", 1);
     assert_string_equal(grid_text(&grid, 0, "bound"), "unknown");
     assert_non_null(strstr(grid_text(&grid, 0, "note"), "DRAM"));
@@ -212,8 +210,8 @@ TEST(samples_are_sorted_and_thinned)
 {
     struct place *place = *state;
     struct made_record made;
-    must(place, made_record(&made, 0, 0.02, 50001, 1));
-    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    assert_int_equal(made_record(&made, 0, 0.02, 50001, 1), STATUS_OK);
+    MUST(run_put, place->store, place->run, &made.record);
     made_release(&made);
     struct grid grid = place_view(place, "latency", "result", 1);
     assert_in_range(grid.row_count, 10000, 11001);
@@ -231,7 +229,7 @@ TEST(samples_are_sorted_and_thinned)
 static int64_t begin_run(struct place *place, const struct run_head *head)
 {
     int64_t run;
-    must(place, run_begin(place->store, head, &run, &place->err));
+    MUST(run_begin, place->store, head, &run);
     return run;
 }
 
@@ -246,9 +244,7 @@ static void finds(struct place *place, const char *word, int64_t expected)
 static void finds_not(struct place *place, const char *word, const char *why)
 {
     int64_t run;
-    assert_int_equal(query_find_run(place->store, word, &run, &place->err), STATUS_FAILED);
-    if (!strstr(place->err.message, why))
-        fail_msg("\"%s\" does not say \"%s\"", place->err.message, why);
+    FAILS(STATUS_FAILED, why, query_find_run, place->store, word, &run);
 }
 
 TEST(words_find_runs)
@@ -262,7 +258,7 @@ TEST(words_find_runs)
     third.build = &build;
     begin_run(place, &second);
     begin_run(place, &third);
-    must(place, baseline_set(place->store, "release-1", uuids[0], "", &place->err));
+    MUST(baseline_set, place->store, "release-1", uuids[0], "");
     finds(place, "latest", 3);
     finds(place, "latest~1", 2);
     finds(place, "latest~2", 1);
@@ -302,13 +298,13 @@ TEST(history_and_differences_of_runs)
     put(place, 0.03, 1, NULL);
     const struct query_value point = {"point", "0000000000001000", 0};
     struct grid grid;
-    must(place, query_view(place->store, "history", &point, 1, &grid, &place->err));
+    MUST(query_view, place->store, "history", &point, 1, &grid);
     assert_int_equal(grid.row_count, 2);
     near(grid_number(&grid, 0, "median"), 0.03, 1e-12);
     near(grid_number(&grid, 1, "median"), 0.02, 1e-12);
     grid_release(&grid);
     const struct query_value runs[] = {{"a", NULL, 1}, {"b", NULL, 2}};
-    must(place, query_view(place->store, "env_diff", runs, 2, &grid, &place->err));
+    MUST(query_view, place->store, "env_diff", runs, 2, &grid);
     assert_int_equal(grid.row_count, 1);
     assert_string_equal(grid_text(&grid, 0, "key"), "governor");
     assert_string_equal(grid_text(&grid, 0, "a"), "performance");
@@ -327,15 +323,13 @@ TEST(only_reading_and_only_what_is_there)
 {
     struct place *place = *state;
     struct grid grid;
-    assert_int_equal(query_view(place->store, "no_such", NULL, 0, &grid, &place->err),
-                     STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "offenders"));
+    FAILS(STATUS_FAILED, "offenders", query_view, place->store, "no_such", NULL, 0, &grid);
     assert_int_equal(query_sql(place->store, "DELETE FROM run", NULL, 0, &grid, &place->err),
                      STATUS_FAILED);
     assert_int_equal(query_sql(place->store, "SELEC 1", NULL, 0, &grid, &place->err),
                      STATUS_FAILED);
     assert_int_equal(query_sql(place->store, "", NULL, 0, &grid, &place->err), STATUS_FAILED);
-    must(place, query_sql(place->store, "SELECT count(*) FROM run", NULL, 0, &grid, &place->err));
+    MUST(query_sql, place->store, "SELECT count(*) FROM run", NULL, 0, &grid);
     assert_int_equal(grid_at(&grid, 0, 0)->integer, 1);
     grid_release(&grid);
 }

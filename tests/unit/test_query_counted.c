@@ -35,7 +35,7 @@ struct counted {
 static void put(struct place *place, const char *device, const struct counted *counted, int count)
 {
     struct made_record made;
-    must(place, made_record(&made, place->next++, 0.02, 30, 2));
+    assert_int_equal(made_record(&made, place->next++, 0.02, 30, 2), STATUS_OK);
     made.record.point.device = device;
     for (int k = 0; k < count; k++)
         made.metrics[made.record.metric_count++] =
@@ -47,7 +47,7 @@ static void put(struct place *place, const char *device, const struct counted *c
                                    .value = counted[k].value,
                                    .reason = isnan(counted[k].value) ? "forbidden" : "",
                                    .formula = ""};
-    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    MUST(run_put, place->store, place->run, &made.record);
     made_release(&made);
 }
 

@@ -25,7 +25,7 @@ static int open_run(void **state)
         return -1;
     struct place *place = *state;
     place_begin_run(place, &head);
-    must(place, run_put_ceilings(place->store, place->run, cpu, count, &place->err));
+    MUST(run_put_ceilings, place->store, place->run, cpu, count);
     return 0;
 }
 
@@ -62,18 +62,17 @@ static void put_gpu(struct place *place, const char *device)
         ceiling(device, CEILING_LATENCY, "launch", "", 2e-6),
         ceiling(device, CEILING_CAPACITY, "cache L2", "L2", 50e6),
     };
-    must(place,
-         run_put_ceilings(place->store, place->run, records, ARRAY_COUNT(records), &place->err));
+    MUST(run_put_ceilings, place->store, place->run, records, ARRAY_COUNT(records));
 }
 
 /* 1 GFLOP and 10 MB in time_s, in two equal steps. */
 static void put(struct place *place, const char *device, const char *precision, double time_s)
 {
     struct made_record made;
-    must(place, made_record(&made, place->next++, time_s, 30, 2));
+    assert_int_equal(made_record(&made, place->next++, time_s, 30, 2), STATUS_OK);
     made.record.point.device = device;
     made.record.point.precision = precision;
-    must(place, run_put(place->store, place->run, &made.record, &place->err));
+    MUST(run_put, place->store, place->run, &made.record);
     made_release(&made);
 }
 
@@ -101,7 +100,7 @@ TEST(points_are_judged_by_their_device)
     grid_is(&grid, 0, "roof_time", 5e-5);
     grid_release(&grid);
     struct query_value key = {"point", "0000000000001001", 0};
-    must(place, query_view(place->store, "history_roofs", &key, 1, &grid, &place->err));
+    MUST(query_view, place->store, "history_roofs", &key, 1, &grid);
     grid_is(&grid, 0, "fraction_of_roof", 0.5);
     grid_release(&grid);
 }

@@ -41,7 +41,6 @@ static int close_cache(void **state)
 /* An executable of one Relu on `count` numbers, tuned quickly with the cache at `path`. */
 static struct exe *relu_of(int64_t count)
 {
-    struct error err = {0};
     struct exe *exe = NULL;
     struct graph *g = graph_new("relu");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(count),
@@ -53,8 +52,7 @@ static struct exe *relu_of(int64_t count)
                                   .quick_tune = true,
                                   .providers = "sample",
                                   .cache = path};
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(exe_new, g, &options, &exe);
     graph_free(g);
     return exe;
 }

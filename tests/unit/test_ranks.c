@@ -86,12 +86,11 @@ static enum status one_rank(void *context, struct group *group, int rank, struct
  * what each has by itself, and the same bits on all. */
 TEST(reduced_gradients_are_the_sum_of_the_ranks_own)
 {
-    struct error err = {0};
     const struct workload *w = workload_of("resnet50");
     char spec[200];
     snprintf(spec, sizeof(spec), "resnet50:%s", w->training->tiny);
     struct many many = {.spec = spec, .batch = 4};
-    assert_int_equal(gradients(&many, NULL, 0, NULL, &many.elements, &err), STATUS_OK);
+    MUST(gradients, &many, NULL, 0, NULL, &many.elements);
     size_t bytes = (size_t)many.elements * 2 * RANKS * sizeof(float);
     many.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(many.memory, MAP_FAILED);
@@ -100,8 +99,7 @@ TEST(reduced_gradients_are_the_sum_of_the_ranks_own)
                               .options = {.deadline_ns = 60000000000u},
                               .body = one_rank,
                               .context = &many};
-    if (local_ranks_run(&run, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(local_ranks_run, &run);
     double norm = 0, apart = 0, wrong = 0;
     for (int64_t e = 0; e < many.elements; e++) {
         double sum = 0;

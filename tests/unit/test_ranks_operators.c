@@ -86,7 +86,6 @@ static const struct op *back(const struct op *op)
  * over so that several are on their way at once. */
 static struct graph *make_graph(const struct job *job, int ranks, int rank)
 {
-    struct error err = {0};
     struct graph *g = graph_new("between");
     struct fill none = {.kind = FILL_CONST};
     int x = graph_input(g, "x", DTYPE_F32, shape_of(job->rows, WIDTH), none), grown, gradient;
@@ -103,7 +102,7 @@ static struct graph *make_graph(const struct job *job, int ranks, int rank)
     grown = make_sub(g, twice, y);
     graph_output(g, grown);
     graph_output(g, loss);
-    assert_int_equal(autodiff(g, loss, NONE, 1, &x, &gradient, &err), STATUS_OK);
+    MUST(autodiff, g, loss, NONE, 1, &x, &gradient);
     graph_output(g, gradient);
     graph_compact(g);
     return g;
@@ -465,23 +464,19 @@ static enum status count_down(void *context, struct group *group, int rank, stru
  * what the others get. */
 TEST(a_state_on_its_way_is_not_overwritten)
 {
-    struct error err = {0};
     struct local_ranks run = {.backend = backend_find("shm"),
                               .ranks = 3,
                               .options = {.deadline_ns = 60000000000u},
                               .body = count_down};
-    if (local_ranks_run(&run, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(local_ranks_run, &run);
 }
 
 /* A tensor that cannot be cut into equal parts is refused when the graph is made. */
 TEST(what_cannot_be_cut_is_refused)
 {
-    struct error err = {0};
     struct graph *g = graph_new("ragged");
     int x = graph_input(g, "x", DTYPE_F32, shape_of(7, 2), (struct fill){.kind = FILL_CONST});
     graph_node(g, op_all_to_all.name, NULL, INPUTS(x), ATTRS(attr_int("ranks", 3)));
-    assert_int_equal(graph_check(g, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "cannot be cut into 3 equal parts"));
+    FAILS(STATUS_FAILED, "cannot be cut into 3 equal parts", graph_check, g);
     graph_free(g);
 }

@@ -46,12 +46,11 @@ static struct graph *decoded(double size, float extent, bool y_first)
 
 static void check(double size, float extent, bool y_first)
 {
-    struct error err = {0};
     struct exe *exe;
     struct exe_options options = {.threads = 1, .no_tune = true};
     struct graph *g = decoded(size, extent, y_first);
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(graph_check, g);
+    MUST(exe_new, g, &options, &exe);
     void *data[] = {exe_input(exe, 0), exe_input(exe, 1), NULL, NULL};
     scenes_fill(&(struct batch){.graph = g, .data = data, .first = 3, .size = 1});
     exe_run(exe);

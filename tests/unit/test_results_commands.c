@@ -24,16 +24,15 @@ static void fill(struct place *place, int number)
     struct store *store;
     struct run_head head = made_head(uuids[number], number);
     struct made_record made;
-    struct error err;
     int64_t run;
     snprintf(path, sizeof(path), "%s/%d.db", place->folder, number);
-    assert_int_equal(store_open(path, STORE_WRITE, &store, &err), STATUS_OK);
+    MUST(store_open, path, STORE_WRITE, &store);
     head.tag = number ? "second" : "first";
-    assert_int_equal(run_begin(store, &head, &run, &err), STATUS_OK);
+    MUST(run_begin, store, &head, &run);
     assert_int_equal(made_record(&made, 0, 0.02, 10, MADE_OPS), STATUS_OK);
-    assert_int_equal(run_put(store, run, &made.record, &err), STATUS_OK);
+    MUST(run_put, store, run, &made.record);
     made_release(&made);
-    assert_int_equal(run_end(store, run, true, true, "", &err), STATUS_OK);
+    MUST(run_end, store, run, true, true, "");
     store_close(store);
 }
 

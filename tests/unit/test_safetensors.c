@@ -22,10 +22,9 @@ static unsigned char *file_of(const char *header, size_t data_bytes, size_t *siz
 static char *written(const struct safetensors *contents, size_t *size)
 {
     char *bytes = NULL;
-    struct error err = {0};
     FILE *stream = open_memstream(&bytes, size);
     assert_non_null(stream);
-    assert_int_equal(safetensors_write(stream, contents, &err), STATUS_OK);
+    MUST(safetensors_write, stream, contents);
     assert_int_equal(fclose(stream), 0);
     return bytes;
 }
@@ -47,10 +46,9 @@ TEST(what_is_written_is_read_again)
     struct safetensors_note notes[] = {{"format", "two\nlines"}, {"empty", ""}};
     struct safetensors contents = {.tensors = tensors, .count = 3, .notes = notes, .note_count = 2};
     struct safetensors read;
-    struct error err = {0};
     size_t size;
     char *bytes = written(&contents, &size);
-    assert_int_equal(safetensors_parse(bytes, size, "test", &read, &err), STATUS_OK);
+    MUST(safetensors_parse, bytes, size, "test", &read);
     assert_int_equal(read.count, 3);
     for (int k = 0; k < 3; k++) {
         const struct safetensor *t = &read.tensors[k];
@@ -120,7 +118,7 @@ TEST(a_broken_header_is_named_with_its_place)
         {"{\"__metadata__\": {\"step\": 3}}", "no text in quotes", 0},
         {"{\"w\": {\"colour\": 3}}", "a key \"colour\"", 0},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         struct safetensors read;
         struct error err = {0};
         size_t size;

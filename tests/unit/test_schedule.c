@@ -55,15 +55,12 @@ static void assert_rate(const char *name, const struct schedule *schedule, int s
 
 TEST(rates_are_those_of_pytorch_and_tensorflow)
 {
-    struct error err = {0};
     struct file golden;
-    assert_int_equal(file_map("tests/golden/optimisers.txt", &golden, &err), STATUS_OK);
+    MUST(file_map, "tests/golden/optimisers.txt", &golden);
     for (int k = 0; k < ARRAY_COUNT(subjects); k++) {
         double rates[STEPS];
         int count;
-        assert_int_equal(
-            golden_line(&golden, "schedule", subjects[k].name, rates, STEPS, &count, &err),
-            STATUS_OK);
+        MUST(golden_line, &golden, "schedule", subjects[k].name, rates, STEPS, &count);
         assert_int_equal(count, STEPS);
         for (int step = 0; step < STEPS; step++)
             assert_rate(subjects[k].name, &subjects[k].schedule, step, rates[step]);

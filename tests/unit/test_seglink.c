@@ -54,12 +54,11 @@ static double found(struct exe *exe, const float *boxes)
 
 TEST(targets_are_what_the_decoder_reads)
 {
-    struct error err = {0};
     struct exe *exe;
     struct exe_options options = {.threads = 1, .no_tune = true};
     struct graph *g = perfect();
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(graph_check, g);
+    MUST(exe_new, g, &options, &exe);
     void *data[] = {exe_input(exe, 0), exe_input(exe, 1)};
     pages_fill(&(struct batch){.graph = g, .data = data, .size = PAGES});
     exe_run(exe);

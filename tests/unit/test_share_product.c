@@ -5,6 +5,7 @@
 #include "engine/compile/passes/rewrite.h"
 #include "engine/reference/reference.h"
 #include "tests/lib/unit.h"
+#include "tests/lib/unit/graphs.h"
 #include "workloads/lib/layers.h"
 
 enum { BATCH = 3, STEPS = 7, WIDTH = 5 };
@@ -37,14 +38,6 @@ static struct graph *attention_graph(bool turned)
     return g;
 }
 
-static int count_ops(const struct graph *g, const char *op)
-{
-    int count = 0;
-    for (int n = 0; n < g->node_count; n++)
-        count += strcmp(g->nodes[n].op->name, op) == 0;
-    return count;
-}
-
 static struct ref_tensor result_of(const struct graph *g)
 {
     struct error err = {0};
@@ -56,9 +49,7 @@ static struct ref_tensor result_of(const struct graph *g)
 
 static void rewrite(struct graph *g)
 {
-    struct error err = {0};
-    if (pass_share_product(g, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(pass_share_product, g);
     graph_compact(g);
 }
 

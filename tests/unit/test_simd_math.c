@@ -127,7 +127,7 @@ TEST(accuracy)
         {call_sin, sin, -20000, 20000, .absolute = 1e-7},
         {call_cos, cos, -20000, 20000, .absolute = 1e-7},
     };
-    for (size_t k = 0; k < sizeof(sweeps) / sizeof(sweeps[0]); k++)
+    for (int k = 0; k < ARRAY_COUNT(sweeps); k++)
         check_sweep(&sweeps[k]);
 }
 
@@ -137,7 +137,7 @@ TEST(nan_stays)
         call_exp,  call_exp_fast, call_expm1,    call_log,       call_log1p, call_tanh, call_erf,
         call_silu, call_sigmoid,  call_gelu_erf, call_gelu_tanh, call_sin,   call_cos,
     };
-    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+    for (int k = 0; k < ARRAY_COUNT(all); k++)
         if (!isnan(eval(all[k], NAN)))
             fail_msg("function %zu turns NaN into %g", k, eval(all[k], NAN));
     for (int act = 0; act < FN_COUNT; act++) {
@@ -194,7 +194,7 @@ TEST(special_values)
         {call_sin, 0, 0},
         {call_cos, 0, 1},
     };
-    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+    for (int k = 0; k < ARRAY_COUNT(rows); k++)
         if (eval(rows[k].f, rows[k].x) != rows[k].y)
             fail_msg("row %zu, x = %g: %g instead of %g", k, (double)rows[k].x,
                      eval(rows[k].f, rows[k].x), rows[k].y);

@@ -58,9 +58,9 @@ TEST(effective_samples_tell_the_error)
             assert_true(effective >= 1 && effective <= COUNT);
             errors[t] = stats_median_error(sorted, COUNT, effective);
         }
-        double truth = stats_sd(medians, TRIALS), told = stats_mean(errors, TRIALS);
-        if (told < 0.85 * truth || told > 1.3 * truth)
-            fail_msg("correlation %g: error told %g, true %g", rhos[r], told, truth);
+        double truth = stats_sd(medians, TRIALS), estimate = stats_mean(errors, TRIALS);
+        if (estimate < 0.85 * truth || estimate > 1.3 * truth)
+            fail_msg("correlation %g: estimated error %g, true %g", rhos[r], estimate, truth);
     }
 }
 

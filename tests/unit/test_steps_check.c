@@ -69,7 +69,6 @@ static const struct profiler_metric *find(const struct counts *c, const char *na
 /* The rows of a compiled network, whose steps are said to have taken a second each. */
 TEST(rows_carry_sum_ratio_and_trials)
 {
-    struct error err = {0};
     struct arena arena = {0};
     struct counts counts;
     struct exe *exe;
@@ -80,13 +79,13 @@ TEST(rows_carry_sum_ratio_and_trials)
     struct exe_options options = {.threads = 1, .isa = isa_detect(), .only_variant = NONE};
     for (int tuned = 0; tuned < 2; tuned++) {
         options.no_tune = !tuned;
-        assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+        MUST(exe_new, g, &options, &exe);
         int steps = exe_step_count(exe);
         double *ns = calloc((size_t)steps + 1, sizeof(*ns));
         for (int k = 0; k < steps; k++)
             ns[k] = 1e9;
         struct steps_facts facts = {exe, ns, 0.5, "disturbed: by a test"};
-        assert_int_equal(steps_check(&facts, &arena, &counts, &err), STATUS_OK);
+        MUST(steps_check, &facts, &arena, &counts);
         assert_true(find(&counts, "steps_sum_s")->value == steps);
         assert_true(find(&counts, "steps_over_whole")->value == 2 * steps);
         assert_non_null(strstr(find(&counts, "steps_over_whole")->formula, "note: the steps"));
@@ -97,7 +96,7 @@ TEST(rows_carry_sum_ratio_and_trials)
         assert_int_equal(isnan(slow->value), !tuned);
         assert_int_equal(strstr(slow->formula, "took more than three times") != NULL, tuned);
         facts.whole_s = (double)NAN;
-        assert_int_equal(steps_check(&facts, &arena, &counts, &err), STATUS_OK);
+        MUST(steps_check, &facts, &arena, &counts);
         assert_true(isnan(find(&counts, "steps_over_whole")->value));
         assert_non_null(strstr(find(&counts, "steps_over_whole")->reason, "warm caches"));
         free(ns);

@@ -30,73 +30,70 @@ static int open_deeper(void **state)
     return failed;
 }
 
-static struct store *open_store(struct place *place, const char *path, enum store_mode mode)
+static struct store *open_store(const char *path, enum store_mode mode)
 {
     struct store *store = NULL;
-    must(place, store_open(path, mode, &store, &place->err));
+    MUST(store_open, path, mode, &store);
     return store;
 }
 
-static void put(struct place *place, struct store *store, int64_t run, int sequence, int64_t n)
+static void put(struct store *store, int64_t run, int sequence, int64_t n)
 {
     struct made_record made;
-    must(place, made_record(&made, sequence, 0.02, n, MADE_OPS));
-    must(place, run_put(store, run, &made.record, &place->err));
+    assert_int_equal(made_record(&made, sequence, 0.02, n, MADE_OPS), STATUS_OK);
+    MUST(run_put, store, run, &made.record);
     made_release(&made);
 }
 
-static int64_t count(struct place *place, struct store *store, const char *sql)
+static int64_t count(struct store *store, const char *sql)
 {
     int64_t value = -1;
-    must(place, sql_integer(store, sql, &value, &place->err));
+    MUST(sql_integer, store, sql, &value);
     return value;
 }
 
 /* A database with one finished run of `results` results. */
-static void fill(struct place *place, const char *path, const char *uuid, int results, int64_t n)
+static void fill(const char *path, const char *uuid, int results, int64_t n)
 {
-    struct store *store = open_store(place, path, STORE_WRITE);
+    struct store *store = open_store(path, STORE_WRITE);
     struct run_head head = made_head(uuid, 0);
     int64_t run;
     int ceilings;
     const struct ceiling_record *roofs = made_ceilings(&ceilings);
-    must(place, run_begin(store, &head, &run, &place->err));
-    must(place, run_put_facts(store, run, "before", head.environment, &place->err));
+    MUST(run_begin, store, &head, &run);
+    MUST(run_put_facts, store, run, "before", head.environment);
     for (int k = 0; k < results; k++)
-        put(place, store, run, k, n);
-    must(place, run_put_ceilings(store, run, roofs, ceilings, &place->err));
-    must(place, run_end(store, run, true, true, "", &place->err));
+        put(store, run, k, n);
+    MUST(run_put_ceilings, store, run, roofs, ceilings);
+    MUST(run_end, store, run, true, true, "");
     store_close(store);
 }
 
 TEST(what_is_put_is_there)
 {
     struct place *place = *state;
-    fill(place, place->db, uuid_a, 3, 20);
-    struct store *store = open_store(place, place->db, STORE_READ);
-    assert_int_equal(count(place, store, "PRAGMA application_id"), STORE_APPLICATION);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 3);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM op"), 3 * MADE_OPS);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 60);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM sample WHERE phase = 'time'"), 57);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM env_fact"), 3);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM run_fact"), 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM env_fact WHERE value IS NULL"), 1);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling WHERE value IS NULL"), 1);
-    assert_int_equal(count(place, store,
-                           "SELECT count(*) FROM metric WHERE value IS NULL AND reason = "
-                           "'perf_event_paranoid is 3'"),
+    fill(place->db, uuid_a, 3, 20);
+    struct store *store = open_store(place->db, STORE_READ);
+    assert_int_equal(count(store, "PRAGMA application_id"), STORE_APPLICATION);
+    assert_int_equal(count(store, "SELECT count(*) FROM result"), 3);
+    assert_int_equal(count(store, "SELECT count(*) FROM op"), 3 * MADE_OPS);
+    assert_int_equal(count(store, "SELECT count(*) FROM sample"), 60);
+    assert_int_equal(count(store, "SELECT count(*) FROM sample WHERE phase = 'time'"), 57);
+    assert_int_equal(count(store, "SELECT count(*) FROM env_fact"), 3);
+    assert_int_equal(count(store, "SELECT count(*) FROM run_fact"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM env_fact WHERE value IS NULL"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM ceiling WHERE value IS NULL"), 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM metric WHERE value IS NULL AND reason = "
+                                  "'perf_event_paranoid is 3'"),
                      3);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM sample WHERE queue_ns IS NOT NULL"),
-                     0);
+    assert_int_equal(count(store, "SELECT count(*) FROM sample WHERE queue_ns IS NOT NULL"), 0);
     assert_int_equal(
-        count(place, store, "SELECT count(*) FROM run WHERE state = 'finished' AND ended_utc > ''"),
-        1);
+        count(store, "SELECT count(*) FROM run WHERE state = 'finished' AND ended_utc > ''"), 1);
     assert_true(run_has(store, 1, 2));
     assert_false(run_has(store, 1, 3));
     double *times;
     int64_t samples;
-    must(place, query_samples(store, 1, &times, &samples, &place->err));
+    MUST(query_samples, store, 1, &times, &samples);
     assert_int_equal(samples, 19);
     assert_float_equal(times[0], 20000919, 0.5); /* 7919 mod 1000 after 20 ms */
     free(times);
@@ -108,9 +105,9 @@ TEST(database_is_one_file)
 {
     struct place *place = *state;
     char beside[620];
-    fill(place, place->db, uuid_a, 1, 5);
-    struct store *store = open_store(place, place->db, STORE_READ);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM run"), 1);
+    fill(place->db, uuid_a, 1, 5);
+    struct store *store = open_store(place->db, STORE_READ);
+    assert_int_equal(count(store, "SELECT count(*) FROM run"), 1);
     store_close(store);
     static const char *const endings[] = {"-wal", "-shm", "-journal", ".spool"};
     for (int k = 0; k < 4; k++) {
@@ -122,22 +119,22 @@ TEST(database_is_one_file)
 TEST(unfinished_run_is_found_and_goes_on)
 {
     struct place *place = *state;
-    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct store *store = open_store(place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0);
     struct run_found found;
     int64_t run;
-    must(place, run_begin(store, &head, &run, &place->err));
-    put(place, store, run, 1, 5);
-    must(place, run_find_unfinished(store, head.plan_hash, &found, &place->err));
+    MUST(run_begin, store, &head, &run);
+    put(store, run, 1, 5);
+    MUST(run_find_unfinished, store, head.plan_hash, &found);
     assert_int_equal(found.run, run);
     assert_string_equal(found.uuid, uuid_a);
-    must(place, run_end(store, run, false, true, "interrupted by SIGINT", &place->err));
-    must(place, run_find_unfinished(store, head.plan_hash, &found, &place->err));
+    MUST(run_end, store, run, false, true, "interrupted by SIGINT");
+    MUST(run_find_unfinished, store, head.plan_hash, &found);
     assert_int_equal(found.run, run);
-    must(place, run_end(store, run, true, true, "", &place->err));
-    must(place, run_find_unfinished(store, head.plan_hash, &found, &place->err));
+    MUST(run_end, store, run, true, true, "");
+    MUST(run_find_unfinished, store, head.plan_hash, &found);
     assert_int_equal(found.run, 0);
-    must(place, run_find_unfinished(store, "another", &found, &place->err));
+    MUST(run_find_unfinished, store, "another", &found);
     assert_int_equal(found.run, 0);
     store_close(store);
 }
@@ -145,18 +142,17 @@ TEST(unfinished_run_is_found_and_goes_on)
 TEST(same_place_in_the_plan_twice_is_refused_whole)
 {
     struct place *place = *state;
-    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct store *store = open_store(place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0);
     struct made_record made;
     int64_t run;
-    must(place, run_begin(store, &head, &run, &place->err));
-    put(place, store, run, 0, 5);
-    must(place, made_record(&made, 0, 0.02, 5, MADE_OPS));
-    assert_int_equal(run_put(store, run, &made.record, &place->err), STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "UNIQUE"));
+    MUST(run_begin, store, &head, &run);
+    put(store, run, 0, 5);
+    assert_int_equal(made_record(&made, 0, 0.02, 5, MADE_OPS), STATUS_OK);
+    FAILS(STATUS_FAILED, "UNIQUE", run_put, store, run, &made.record);
     made_release(&made);
-    put(place, store, run, 1, 5); /* the store is still good */
-    assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 10);
+    put(store, run, 1, 5); /* the store is still good */
+    assert_int_equal(count(store, "SELECT count(*) FROM sample"), 10);
     store_close(store);
 }
 
@@ -164,18 +160,16 @@ TEST(same_place_in_the_plan_twice_is_refused_whole)
 TEST(a_uuid_is_never_empty_and_never_there_twice)
 {
     struct place *place = *state;
-    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct store *store = open_store(place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0), nameless = made_head("", 0);
     struct run_found found;
     int64_t run, second;
-    must(place, run_begin(store, &head, &run, &place->err));
-    assert_int_equal(run_begin(store, &head, &second, &place->err), STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "UNIQUE"));
-    assert_int_equal(run_begin(store, &nameless, &second, &place->err), STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "CHECK"));
-    must(place, run_find_uuid(store, uuid_a, &found, &place->err));
+    MUST(run_begin, store, &head, &run);
+    FAILS(STATUS_FAILED, "UNIQUE", run_begin, store, &head, &second);
+    FAILS(STATUS_FAILED, "CHECK", run_begin, store, &nameless, &second);
+    MUST(run_find_uuid, store, uuid_a, &found);
     assert_int_equal(found.run, run);
-    must(place, run_find_uuid(store, "another", &found, &place->err));
+    MUST(run_find_uuid, store, "another", &found);
     assert_int_equal(found.run, 0);
     store_close(store);
 }
@@ -202,7 +196,7 @@ static void make_visit(struct visit_record *visit, int round, double median_s)
 TEST(a_result_is_replaced_by_itself_with_more_visits_and_read_back)
 {
     struct place *place = *state;
-    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct store *store = open_store(place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0);
     struct visit_record visits[2];
     struct made_record made;
@@ -210,8 +204,8 @@ TEST(a_result_is_replaced_by_itself_with_more_visits_and_read_back)
     struct record back;
     int64_t run;
     head.rounds = 2;
-    must(place, run_begin(store, &head, &run, &place->err));
-    must(place, made_record(&made, 0, 0.02, 8, MADE_OPS));
+    MUST(run_begin, store, &head, &run);
+    assert_int_equal(made_record(&made, 0, 0.02, 8, MADE_OPS), STATUS_OK);
     made.record.visits = visits;
     for (int v = 0; v < 2; v++) {
         make_visit(&visits[v], v, 0.02 + v);
@@ -220,15 +214,15 @@ TEST(a_result_is_replaced_by_itself_with_more_visits_and_read_back)
         made.record.visit_count = v + 1;
         made.record.sample_count = 4 * (v + 1);
         assert_false(run_has_all(store, run, 0, 2));
-        must(place, run_put(store, run, &made.record, &place->err));
-        assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
-        assert_int_equal(count(place, store, "SELECT count(*) FROM sample"), 4 * (v + 1));
-        assert_int_equal(count(place, store, "SELECT id FROM result"), 1);
+        MUST(run_put, store, run, &made.record);
+        assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
+        assert_int_equal(count(store, "SELECT count(*) FROM sample"), 4 * (v + 1));
+        assert_int_equal(count(store, "SELECT id FROM result"), 1);
     }
     assert_true(run_has_all(store, run, 0, 2));
     made.record.visit_count = 1; /* what is there has more */
     assert_int_equal(run_put(store, run, &made.record, &place->err), STATUS_FAILED);
-    must(place, run_load(store, run, 0, &arena, &back, &place->err));
+    MUST(run_load, store, run, 0, &arena, &back);
     assert_int_equal(back.visit_count, 2);
     assert_int_equal(back.sample_count, 8);
     assert_int_equal(back.samples[7].visit, 1);
@@ -303,9 +297,9 @@ TEST(other_files_are_refused_untouched)
 TEST(newer_version_is_refused)
 {
     struct place *place = *state;
-    fill(place, place->db, uuid_a, 1, 5);
-    struct store *store = open_store(place, place->db, STORE_WRITE);
-    must(place, sql_exec(store, "PRAGMA user_version = 999", "test", &place->err));
+    fill(place->db, uuid_a, 1, 5);
+    struct store *store = open_store(place->db, STORE_WRITE);
+    MUST(sql_exec, store, "PRAGMA user_version = 999", "test");
     store_close(store);
     for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
         refuse(place, place->db, mode, "newer ridge (schema 999");
@@ -314,7 +308,7 @@ TEST(newer_version_is_refused)
 TEST(damaged_pages_are_an_error_not_a_crash)
 {
     struct place *place = *state;
-    fill(place, place->db, uuid_a, 3, 2000);
+    fill(place->db, uuid_a, 3, 2000);
     int fd = open(place->db, O_WRONLY);
     char junk[4096];
     memset(junk, 0x5a, sizeof(junk));
@@ -352,7 +346,7 @@ TEST(read_only_database)
 {
     struct place *place = *state;
     char out[600];
-    fill(place, place->db, uuid_a, 1, 5);
+    fill(place->db, uuid_a, 1, 5);
     sqlite3 *db;
     assert_int_equal(sqlite3_open(place->db, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL), SQLITE_OK);
@@ -361,23 +355,22 @@ TEST(read_only_database)
     chmod(place->db, 0444);
     chmod(out, 0555);
     chmod(place->folder, 0755);
-    must(place, child_run(read_only_file_is_refused_for_writing, place, 20, &place->err));
+    MUST(child_run, read_only_file_is_refused_for_writing, place, 20);
     chmod(out, 0755);
 }
 
 TEST(locked_database_is_waited_for_then_named)
 {
     struct place *place = *state;
-    struct store *a = open_store(place, place->db, STORE_WRITE);
-    struct store *b = open_store(place, place->db, STORE_WRITE);
+    struct store *a = open_store(place->db, STORE_WRITE);
+    struct store *b = open_store(place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0);
     int64_t run;
     sqlite3_busy_timeout(b->db, 50);
-    must(place, sql_begin(a, "test", &place->err));
-    assert_int_equal(run_begin(b, &head, &run, &place->err), STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "locked"));
-    must(place, sql_finish(a, STATUS_OK, "test", &place->err));
-    must(place, run_begin(b, &head, &run, &place->err));
+    MUST(sql_begin, a, "test");
+    FAILS(STATUS_FAILED, "locked", run_begin, b, &head, &run);
+    MUST(sql_finish, a, STATUS_OK, "test");
+    MUST(run_begin, b, &head, &run);
     store_close(a);
     store_close(b);
 }
@@ -385,13 +378,12 @@ TEST(locked_database_is_waited_for_then_named)
 TEST(removed_database_is_noticed)
 {
     struct place *place = *state;
-    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct store *store = open_store(place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0);
     int64_t run;
-    must(place, run_begin(store, &head, &run, &place->err));
+    MUST(run_begin, store, &head, &run);
     unlink(place->db);
-    assert_int_equal(run_end(store, run, true, true, "", &place->err), STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "removed"));
+    FAILS(STATUS_FAILED, "removed", run_end, store, run, true, true, "");
     store_close(store);
 }
 
@@ -403,9 +395,9 @@ TEST(names_with_a_meaning_for_sqlite_are_files)
     assert_int_equal(chdir(place->folder), 0);
     static const char *const names[] = {":memory:", "file:x.db?mode=memory", "a%41#.db"};
     for (int k = 0; k < 3; k++) {
-        fill(place, names[k], uuid_a, 1, 5);
-        struct store *store = open_store(place, names[k], STORE_READ);
-        assert_int_equal(count(place, store, "SELECT count(*) FROM run"), 1);
+        fill(names[k], uuid_a, 1, 5);
+        struct store *store = open_store(names[k], STORE_READ);
+        assert_int_equal(count(store, "SELECT count(*) FROM run"), 1);
         store_close(store);
         assert_int_equal(access(names[k], F_OK), 0);
     }
@@ -424,19 +416,17 @@ TEST(migrations_go_forward_whole_or_not_at_all)
                                 "CREATE TABLE worse (x INTEGER); INSERT INTO nowhere VALUES (1);",
                                 0},
                                {0}};
-    fill(place, place->db, uuid_a, 1, 5);
-    struct store *store = open_store(place, place->db, STORE_WRITE);
-    assert_int_equal(migrate(store, files, &place->err), STATUS_FAILED);
-    assert_non_null(strstr(place->err.message, "901_bad.sql"));
-    assert_int_equal(count(place, store,
-                           "SELECT count(*) FROM sqlite_schema WHERE name IN "
-                           "('later', 'worse')"),
+    fill(place->db, uuid_a, 1, 5);
+    struct store *store = open_store(place->db, STORE_WRITE);
+    FAILS(STATUS_FAILED, "901_bad.sql", migrate, store, files);
+    assert_int_equal(count(store, "SELECT count(*) FROM sqlite_schema WHERE name IN "
+                                  "('later', 'worse')"),
                      0);
     files[3] = (struct embedded){0};
-    must(place, migrate(store, files, &place->err));
-    assert_int_equal(count(place, store, "PRAGMA user_version"), 900);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM result"), 1);
-    must(place, migrate(store, files, &place->err)); /* nothing left to do */
+    MUST(migrate, store, files);
+    assert_int_equal(count(store, "PRAGMA user_version"), 900);
+    assert_int_equal(count(store, "SELECT count(*) FROM result"), 1);
+    MUST(migrate, store, files); /* nothing left to do */
     store_close(store);
     free(ours);
 }
@@ -445,21 +435,21 @@ TEST(migrations_go_forward_whole_or_not_at_all)
 TEST(attempts_count_until_there_is_a_result)
 {
     struct place *place = *state;
-    struct store *store = open_store(place, place->db, STORE_WRITE);
+    struct store *store = open_store(place->db, STORE_WRITE);
     struct run_head head = made_head(uuid_a, 0);
     int earlier = -1;
     int64_t run;
-    must(place, run_begin(store, &head, &run, &place->err));
+    MUST(run_begin, store, &head, &run);
     for (int k = 0; k < 3; k++) {
-        must(place, run_attempt(store, run, 0, &earlier, &place->err));
+        MUST(run_attempt, store, run, 0, &earlier);
         assert_int_equal(earlier, k);
     }
-    must(place, run_attempt(store, run, 1, &earlier, &place->err));
+    MUST(run_attempt, store, run, 1, &earlier);
     assert_int_equal(earlier, 0);
-    must(place, run_attempt_withdraw(store, run, 1, &place->err));
-    assert_int_equal(count(place, store, "SELECT sum(count) FROM attempt"), 3);
-    put(place, store, run, 0, 10);
-    assert_int_equal(count(place, store, "SELECT count(*) FROM attempt"), 0);
+    MUST(run_attempt_withdraw, store, run, 1);
+    assert_int_equal(count(store, "SELECT sum(count) FROM attempt"), 3);
+    put(store, run, 0, 10);
+    assert_int_equal(count(store, "SELECT count(*) FROM attempt"), 0);
     store_close(store);
 }
 
@@ -476,22 +466,21 @@ TEST(ceilings_of_version_1_are_kept)
     struct place *place = *state;
     struct embedded *ours = migrate_files();
     struct embedded first[] = {ours[0], {0}};
-    struct store *store = open_store(place, place->db, STORE_WRITE);
-    must(place,
-         sql_exec(store,
-                  "DROP TABLE ceiling; DROP TABLE baseline; DROP TABLE level; DROP TABLE visit; "
-                  "DROP TABLE attempt;"
-                  "DROP TABLE sample; DROP TABLE metric; DROP TABLE op; DROP TABLE result;"
-                  "DROP TABLE point; DROP TABLE run_fact; DROP TABLE run; DROP TABLE build;"
-                  "DROP TABLE env_fact; DROP TABLE env_set; DROP TABLE host;"
-                  "PRAGMA user_version = 0",
-                  "test", &place->err));
-    must(place, migrate(store, first, &place->err));
+    struct store *store = open_store(place->db, STORE_WRITE);
+    MUST(sql_exec, store,
+         "DROP TABLE ceiling; DROP TABLE baseline; DROP TABLE level; DROP TABLE visit; "
+         "DROP TABLE attempt;"
+         "DROP TABLE sample; DROP TABLE metric; DROP TABLE op; DROP TABLE result;"
+         "DROP TABLE point; DROP TABLE run_fact; DROP TABLE run; DROP TABLE build;"
+         "DROP TABLE env_fact; DROP TABLE env_set; DROP TABLE host;"
+         "PRAGMA user_version = 0",
+         "test");
+    MUST(migrate, store, first);
     const int64_t run = 1;
     int made;
     const struct ceiling_record *ceilings = made_ceilings(&made);
-    must(place, sql_exec(store, old_run, "test", &place->err));
-    must(place, run_put_ceilings(store, run, ceilings, made, &place->err));
+    MUST(sql_exec, store, old_run, "test");
+    MUST(run_put_ceilings, store, run, ceilings, made);
     struct ceiling_record launch = {.device = "cuda",
                                     .kind = CEILING_LATENCY,
                                     .name = "launch",
@@ -503,10 +492,10 @@ TEST(ceilings_of_version_1_are_kept)
                                     .unit = "s",
                                     .reason = ""};
     assert_int_equal(run_put_ceilings(store, run, &launch, 1, &place->err), STATUS_FAILED);
-    must(place, migrate(store, ours, &place->err));
-    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling"), made);
-    must(place, run_put_ceilings(store, run, &launch, 1, &place->err));
-    assert_int_equal(count(place, store, "SELECT count(*) FROM ceiling WHERE kind = 'latency'"), 1);
+    MUST(migrate, store, ours);
+    assert_int_equal(count(store, "SELECT count(*) FROM ceiling"), made);
+    MUST(run_put_ceilings, store, run, &launch, 1);
+    assert_int_equal(count(store, "SELECT count(*) FROM ceiling WHERE kind = 'latency'"), 1);
     store_close(store);
     free(ours);
 }

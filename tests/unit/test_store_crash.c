@@ -47,16 +47,10 @@ static int place_close(void **state)
     return 0;
 }
 
-static void must(struct place *place, enum status status)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
-}
-
-static int64_t number(struct place *place, struct store *store, const char *sql)
+static int64_t number(struct store *store, const char *sql)
 {
     int64_t value = -1;
-    must(place, sql_integer(store, sql, &value, &place->err));
+    MUST(sql_integer, store, sql, &value);
     return value;
 }
 
@@ -121,15 +115,14 @@ TEST(nothing_that_was_put_is_lost_to_a_kill)
         assert_int_equal(waitpid(child, &result, 0), child);
         assert_true(WIFSIGNALED(result)); /* it had not left by itself */
         struct store *store;
-        must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
-        assert_int_equal(number(place, store,
-                                "SELECT count(*) FROM pragma_integrity_check "
-                                "WHERE integrity_check <> 'ok'"),
+        MUST(store_open, place->db, STORE_WRITE, &store);
+        assert_int_equal(number(store, "SELECT count(*) FROM pragma_integrity_check "
+                                       "WHERE integrity_check <> 'ok'"),
                          0);
-        int64_t stored = number(place, store, "SELECT count(*) FROM result");
+        int64_t stored = number(store, "SELECT count(*) FROM result");
         assert_in_range(stored - *place->acknowledged, 0, 1); /* one may not be acknowledged yet */
         assert_true(*place->acknowledged >= before);
-        assert_int_equal(number(place, store, "SELECT count(*) FROM sample"), stored * SAMPLES);
+        assert_int_equal(number(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
         store_close(store);
     }
     assert_true(*place->acknowledged > 0);
@@ -164,10 +157,10 @@ TEST(two_writers_wait_for_each_other)
         assert_int_equal(result, 0);
     }
     struct store *store;
-    must(place, store_open(place->db, STORE_READ, &store, &place->err));
-    assert_int_equal(number(place, store, "SELECT count(*) FROM result"), 2 * PUTS);
-    assert_int_equal(number(place, store, "SELECT count(*) FROM point"), PUTS);
-    assert_int_equal(number(place, store, "SELECT count(*) FROM run WHERE state = 'finished'"), 2);
+    MUST(store_open, place->db, STORE_READ, &store);
+    assert_int_equal(number(store, "SELECT count(*) FROM result"), 2 * PUTS);
+    assert_int_equal(number(store, "SELECT count(*) FROM point"), PUTS);
+    assert_int_equal(number(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 2);
     store_close(store);
 }
 
@@ -210,13 +203,13 @@ TEST(full_disk_loses_nothing)
 {
     struct place *place = *state;
     struct store *store;
-    must(place, child_run(fill_up, place, 60, &place->err));
-    must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
+    MUST(child_run, fill_up, place, 60);
+    MUST(store_open, place->db, STORE_WRITE, &store);
     assert_int_equal(store_spools_left(store), 0);
-    int64_t stored = number(place, store, "SELECT count(*) FROM result");
+    int64_t stored = number(store, "SELECT count(*) FROM result");
     assert_int_equal(stored, place->acknowledged[0]);
-    assert_int_equal(number(place, store, "SELECT count(*) FROM sample"), stored * SAMPLES);
-    assert_int_equal(number(place, store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
+    assert_int_equal(number(store, "SELECT count(*) FROM sample"), stored * SAMPLES);
+    assert_int_equal(number(store, "SELECT count(*) FROM run WHERE state = 'finished'"), 1);
     store_close(store);
 }
 

@@ -33,25 +33,25 @@ static double seconds_since(uint64_t start)
     return (double)(clock_now_ns() - start) * 1e-9;
 }
 
-static void put_run(struct place *place, struct store *store, int number)
+static void put_run(struct store *store, int number)
 {
     struct run_head head = made_head(uuids[number], number);
     struct made_record made;
     int64_t run;
     int count;
     const struct ceiling_record *ceilings = made_ceilings(&count);
-    must(place, run_begin(store, &head, &run, &place->err));
-    must(place, run_put_ceilings(store, run, ceilings, count, &place->err));
+    MUST(run_begin, store, &head, &run);
+    MUST(run_put_ceilings, store, run, ceilings, count);
     for (int k = 0; k < result_count(); k++) {
-        must(place, made_record(&made, k, 0.02, SAMPLES, STEPS));
-        must(place, run_put(store, run, &made.record, &place->err));
+        assert_int_equal(made_record(&made, k, 0.02, SAMPLES, STEPS), STATUS_OK);
+        MUST(run_put, store, run, &made.record);
         made_release(&made);
     }
-    must(place, run_end(store, run, true, true, "", &place->err));
+    MUST(run_end, store, run, true, true, "");
 }
 
 /* A run that stores nothing new is the usual question; :result stays NULL for the whole of it. */
-static double slowest_view(struct place *place, struct store *store, bool whole)
+static double slowest_view(struct store *store, bool whole)
 {
     const struct query_value values[] = {{"run", NULL, 1},
                                          {"a", NULL, 1},
@@ -68,7 +68,7 @@ static double slowest_view(struct place *place, struct store *store, bool whole)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
         uint64_t start = clock_thread_cpu_ns();
-        must(place, query_view(store, name, values, whole ? 4 : 5, &grid, &place->err));
+        MUST(query_view, store, name, values, whole ? 4 : 5, &grid);
         double took = (double)(clock_thread_cpu_ns() - start) * 1e-9;
         if (took > 0.05)
             printf("# view %s%s: %lld rows in %.3f s\n", name, whole ? " of the run" : "",
@@ -83,12 +83,12 @@ TEST(views_are_quick)
 {
     struct place *place = *state;
     struct store *store;
-    must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
+    MUST(store_open, place->db, STORE_WRITE, &store);
     uint64_t start = clock_now_ns();
-    put_run(place, store, 0);
+    put_run(store, 0);
     printf("# %d samples and %d steps in %d results stored in %.2f s\n", result_count() * SAMPLES,
            result_count() * STEPS, result_count(), seconds_since(start));
-    double one = slowest_view(place, store, false), all = slowest_view(place, store, true);
+    double one = slowest_view(store, false), all = slowest_view(store, true);
     printf("# slowest view: %.3f s of one result, %.3f s of the run\n", one, all);
     assert_true(one < 1 && all < 1);
     store_close(store);
@@ -100,18 +100,18 @@ TEST(merging_is_quick)
     struct store *store;
     struct ingest_counts counts;
     struct stat info;
-    must(place, store_open(place->other, STORE_WRITE, &store, &place->err));
-    put_run(place, store, 0);
-    put_run(place, store, 1);
+    MUST(store_open, place->other, STORE_WRITE, &store);
+    put_run(store, 0);
+    put_run(store, 1);
     store_close(store);
     assert_int_equal(stat(place->other, &info), 0);
-    must(place, store_open(place->db, STORE_WRITE, &store, &place->err));
+    MUST(store_open, place->db, STORE_WRITE, &store);
     uint64_t start = clock_now_ns();
-    must(place, store_ingest(store, place->other, &counts, &place->err));
+    MUST(store_ingest, store, place->other, &counts);
     double first = seconds_since(start);
     assert_int_equal(counts.samples_new, 2LL * result_count() * SAMPLES);
     start = clock_now_ns();
-    must(place, store_ingest(store, place->other, &counts, &place->err));
+    MUST(store_ingest, store, place->other, &counts);
     printf("# %.1f MB, %d samples merged in %.2f s, again in %.2f s\n", (double)info.st_size * 1e-6,
            2 * result_count() * SAMPLES, first, seconds_since(start));
     assert_int_equal(counts.samples_new, 0);

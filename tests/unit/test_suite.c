@@ -18,9 +18,7 @@ static enum status parse(const char *text, struct suite *suite, struct error *er
 
 static void good(const char *text, struct suite *suite)
 {
-    struct error err = {.message = ""};
-    if (parse(text, suite, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(parse, text, suite);
 }
 
 static void bad(const char *text, const char *message)
@@ -223,11 +221,9 @@ static enum status load(const char *name, struct suite *suite, struct error *err
 TEST(includes_come_first_and_the_includer_wins)
 {
     struct suite suite;
-    struct error err = {.message = ""};
     put_file("inner.toml", "[defaults]\nbatch = 1\nthreads = 2\n" NCF);
     put_file("outer.toml", "include = [\"inner.toml\", \"inner\"]\n[defaults]\nbatch = 7\n" RESNET);
-    if (load("outer.toml", &suite, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(load, "outer.toml", &suite);
     assert_int_equal(suite.count, 2); /* inner counts once */
     assert_string_equal(suite.entries[0].workload->name, "ncf");
     assert_string_equal(suite.entries[1].workload->name, "resnet50");
@@ -241,11 +237,9 @@ TEST(includes_come_first_and_the_includer_wins)
 TEST(an_error_in_an_include_names_that_file)
 {
     struct suite suite;
-    struct error err = {.message = ""};
     put_file("wrong.toml", "\nbtach = 3\n");
     put_file("outer.toml", "include = \"wrong.toml\"\n" NCF);
-    assert_int_equal(load("outer.toml", &suite, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "/wrong.toml:2: btach: "));
+    FAILS(STATUS_FAILED, "/wrong.toml:2: btach: ", load, "outer.toml", &suite);
 }
 
 TEST(a_circle_of_includes_is_refused)
@@ -262,7 +256,6 @@ TEST(a_circle_of_includes_is_refused)
 TEST(deep_includes_end)
 {
     struct suite suite;
-    struct error err = {.message = ""};
     for (int k = 0; k < 20; k++) {
         char name[32], text[64];
         snprintf(name, sizeof(name), "deep%d.toml", k);
@@ -270,20 +263,18 @@ TEST(deep_includes_end)
         put_file(name, text);
     }
     put_file("deep20.toml", NCF);
-    assert_int_equal(load("deep0.toml", &suite, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "too many includes"));
-    assert_int_equal(load("deep10.toml", &suite, &err), STATUS_OK);
+    FAILS(STATUS_FAILED, "too many includes", load, "deep0.toml", &suite);
+    MUST(load, "deep10.toml", &suite);
     suite_release(&suite);
 }
 
 TEST(models_are_relative_to_the_suite)
 {
     struct suite suite;
-    struct error err = {.message = ""};
     char path[128];
     put_file("m.onnx", "");
     put_file("model.toml", "[[workload]]\npath = \"m.onnx\"\n");
-    assert_int_equal(load("model.toml", &suite, &err), STATUS_OK);
+    MUST(load, "model.toml", &suite);
     snprintf(path, sizeof(path), "%s/m.onnx", folder);
     assert_string_equal(suite.entries[0].path, path);
     assert_null(suite.entries[0].workload);
@@ -295,10 +286,8 @@ TEST(embedded_suites_are_found_by_name_and_path)
     static const char *const names[] = {"quick", "suites/quick.toml", "table1"};
     for (int k = 0; k < ARRAY_COUNT(names); k++) {
         struct suite suite;
-        struct error err = {.message = ""};
         assert_true(suite_exists(names[k]));
-        if (suite_load(names[k], CPUS, &suite, &err) != STATUS_OK)
-            fail_msg("%s", err.message);
+        MUST(suite_load, names[k], CPUS, &suite);
         assert_true(suite.count > 3);
         suite_release(&suite);
     }

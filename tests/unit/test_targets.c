@@ -12,10 +12,8 @@ enum { IMAGES = 3, BOXES = 5, GRID = 12, SIDES = 2, PRIORS = GRID * GRID * SIDES
 
 static void run(struct graph *g, struct ref_tensor *outputs)
 {
-    struct error err = {0};
-    assert_int_equal(graph_check(g, &err), STATUS_OK);
-    if (reference_run(g, NULL, outputs, NULL, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(graph_check, g);
+    MUST(reference_run, g, NULL, outputs, NULL);
 }
 
 static int scene(struct graph *g, float *boxes, int64_t *labels)

@@ -111,7 +111,7 @@ TEST(two_clocks_make_no_sum)
                   {now + 62 * second, now + 63 * second, false},
                   {now - 100000 * second, now - 99999 * second, false},
                   {now - 100000 * second, now + second, false}};
-    for (int k = 0; k < (int)(sizeof(others) / sizeof(others[0])); k++) {
+    for (int k = 0; k < ARRAY_COUNT(others); k++) {
         struct trace trace = {.count = 0};
         add(&trace, TRACE_KERNEL, now, now + second);
         add(&trace, TRACE_KERNEL, others[k].start, others[k].end);

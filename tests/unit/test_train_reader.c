@@ -39,14 +39,12 @@ static struct graph *make_graph(void)
 static void *const *next(struct reader *reader)
 {
     void *const *data;
-    struct error err;
-    assert_int_equal(reader_next(reader, &data, &err), STATUS_OK);
+    MUST(reader_next, reader, &data);
     return data;
 }
 
 static struct reader *open_reader(const struct graph *g, int64_t pause)
 {
-    struct error err;
     struct reader *reader;
     struct reader_options options = {.graph = g,
                                      .training = &numbers,
@@ -56,7 +54,7 @@ static struct reader *open_reader(const struct graph *g, int64_t pause)
                                      .buffers = BUFFERS};
     atomic_store(&fills, 0);
     atomic_store(&pause_ns, pause);
-    assert_int_equal(reader_open(&options, &reader, &err), STATUS_OK);
+    MUST(reader_open, &options, &reader);
     return reader;
 }
 
@@ -128,7 +126,6 @@ static const struct data_format breaking = {.name = "breaking", .read = read_unt
 static struct reader *open_breaking(const struct graph *g, const struct data_set *set, int threads,
                                     double bytes_per_s)
 {
-    struct error err;
     struct reader *reader;
     struct reader_options options = {.graph = g,
                                      .data = set,
@@ -137,7 +134,7 @@ static struct reader *open_breaking(const struct graph *g, const struct data_set
                                      .buffers = BUFFERS,
                                      .threads = threads,
                                      .bytes_per_s = bytes_per_s};
-    assert_int_equal(reader_open(&options, &reader, &err), STATUS_OK);
+    MUST(reader_open, &options, &reader);
     return reader;
 }
 

@@ -23,9 +23,7 @@ static struct graph *step_of(const char *spec, int64_t batch, bool recompute)
     const struct train_options options = {.recompute = recompute};
     const struct training *training;
     struct graph *g;
-    struct error err;
-    if (workload_open_training(spec, batch, &options, &g, &training, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(workload_open_training, spec, batch, &options, &g, &training);
     return g;
 }
 
@@ -34,9 +32,7 @@ static struct trained compile(const char *spec, int64_t batch, bool recompute)
     struct exe_options options = {
         .threads = 2, .isa = isa_detect(), .no_tune = true, .providers = "native"};
     struct trained s = {.g = step_of(spec, batch, recompute)};
-    struct error err;
-    if (exe_new(s.g, &options, &s.exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(exe_new, s.g, &options, &s.exe);
     return s;
 }
 
@@ -63,7 +59,7 @@ TEST(a_step_takes_what_was_planned)
         const char *spec;
         int64_t batch;
     } cases[] = {{"densenet121", 2}, {"resnet50", 1}, {"din", 128}, {"ncf", 2048}};
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(cases); k++) {
         bool known = resident_reset();
         double before = resident_peak();
         struct trained s = compile(cases[k].spec, cases[k].batch, false);
@@ -85,7 +81,7 @@ TEST(a_step_allocates_nothing)
     static const char *const specs[] = {"resnet50:image=64,classes=4,thin=8",
                                         "ncf:users=64,items=48", "din:items=60,history=8",
                                         "crnn:width=48,filters=8,units=32"};
-    for (size_t k = 0; k < sizeof(specs) / sizeof(specs[0]); k++) {
+    for (int k = 0; k < ARRAY_COUNT(specs); k++) {
         struct trained s = compile(specs[k], 4, false);
         exe_run(s.exe);
         for (int n = 0; n < exe_step_count(s.exe); n++) /* a reference may allocate */

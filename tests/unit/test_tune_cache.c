@@ -45,7 +45,6 @@ static int close_cache(void **state)
 /* Compiles one Relu; the time of its winner, measured or remembered. */
 static double winner_ns(bool quick, int64_t size)
 {
-    struct error err = {0};
     struct exe *exe = NULL;
     struct graph *g = graph_new("relu");
     double ns = 0;
@@ -58,8 +57,7 @@ static double winner_ns(bool quick, int64_t size)
                                   .quick_tune = quick,
                                   .providers = "native",
                                   .cache = path};
-    if (exe_new(g, &options, &exe, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(exe_new, g, &options, &exe);
     struct exe_step step = exe_step_at(exe, 0);
     for (int k = 0; k < step.candidate_count; k++)
         ns = step.candidates[k].chosen ? step.candidates[k].time_ns : ns;
@@ -226,10 +224,9 @@ static uint64_t code_of(const struct file *file, size_t size, size_t changed, co
 TEST(a_plugins_code_counts_and_what_is_behind_it_does_not)
 {
     struct file file;
-    struct error err;
     char copy[80];
     snprintf(copy, sizeof(copy), "%s.so", path);
-    assert_int_equal(file_map(sample_plugin_path(), &file, &err), STATUS_OK);
+    MUST(file_map, sample_plugin_path(), &file);
     const char *name = memmem(file.data, file.size, "sample_relu", strlen("sample_relu"));
     assert_non_null(name);
     uint64_t same = plugin_code(sample_plugin_path());

@@ -63,10 +63,9 @@ TEST(turns_go_a_b_b_a)
 {
     struct pair p;
     struct turns_visit visit;
-    struct error err = {0};
     char log[2048];
     open_pair(&p, "25.0", "30.0");
-    assert_int_equal(turns_visit_take(p.side, &p.rules, &visit, &err), STATUS_OK);
+    MUST(turns_visit_take, p.side, &p.rules, &visit);
     read_log(&p, log, sizeof(log));
     assert_int_equal(visit.count, 4);
     assert_int_equal(visit.block, 1);
@@ -90,12 +89,11 @@ TEST(the_other_one_may_be_first)
 {
     struct pair p;
     struct turns_visit visit;
-    struct error err = {0};
     char log[2048];
     open_pair(&p, "25.0", "25.0");
     p.rules.first = 1;
     p.rules.pairs_min = 2;
-    assert_int_equal(turns_visit_take(p.side, &p.rules, &visit, &err), STATUS_OK);
+    MUST(turns_visit_take, p.side, &p.rules, &visit);
     read_log(&p, log, sizeof(log));
     assert_string_equal(log, "B A A B B A B A A B ");
     turns_visit_release(&visit);
@@ -107,11 +105,10 @@ TEST(short_executions_come_in_blocks)
 {
     struct pair p;
     struct turns_visit visit;
-    struct error err = {0};
     char log[2048];
     open_pair(&p, "0.5", "0.25");
     p.rules.pairs_min = 2;
-    assert_int_equal(turns_visit_take(p.side, &p.rules, &visit, &err), STATUS_OK);
+    MUST(turns_visit_take, p.side, &p.rules, &visit);
     read_log(&p, log, sizeof(log));
     assert_int_equal(visit.block, 8);
     assert_string_equal(log, "A B B A A B A4 A8 B4 B8 B4 B8 A4 A8 ");
@@ -122,12 +119,11 @@ TEST(long_ones_are_warm_after_one_and_are_two_at_least)
 {
     struct pair p;
     struct turns_visit visit;
-    struct error err = {0};
     char log[2048];
     open_pair(&p, "400.0", "500.0");
     p.rules.pairs_min = 8;
     p.rules.seconds_max = 0;
-    assert_int_equal(turns_visit_take(p.side, &p.rules, &visit, &err), STATUS_OK);
+    MUST(turns_visit_take, p.side, &p.rules, &visit);
     read_log(&p, log, sizeof(log));
     assert_int_equal(visit.count, 2);
     assert_string_equal(log, "A B A B B A ");
@@ -169,7 +165,6 @@ TEST(a_side_that_fails_is_named)
 TEST(words_say_what_is_not_usual)
 {
     struct arena arena = {0};
-    struct error err = {0};
     const char *words[CHILD_WORDS_MAX];
     struct point point = {.spec = "ncf",
                           .batch = 8,
@@ -182,7 +177,7 @@ TEST(words_say_what_is_not_usual)
     static const char *const usual[] = {
         "p", "run",     "ncf",   "--on-request", "--batch", "8",        "--threads",
         "2", "--cache", "c.txt", "--max-error",  "0.001",   "--no-tune"};
-    assert_int_equal(child_words("p", &point, &model, &arena, words, &err), STATUS_OK);
+    MUST(child_words, "p", &point, &model, &arena, words);
     for (size_t k = 0; k < sizeof(usual) / sizeof(*usual); k++)
         assert_string_equal(words[k], usual[k]);
     assert_null(words[13]);
@@ -195,7 +190,7 @@ TEST(words_say_what_is_not_usual)
     static const char *const other[] = {
         "p",    "run",         "ncf",  "--on-request", "--threads", "2",           "--device",
         "cuda", "--precision", "bf16", "--providers",  "native",    "--quick-tune"};
-    assert_int_equal(child_words("p", &point, &model, &arena, words, &err), STATUS_OK);
+    MUST(child_words, "p", &point, &model, &arena, words);
     for (size_t k = 0; k < sizeof(other) / sizeof(*other); k++)
         assert_string_equal(words[k], other[k]);
     assert_null(words[13]);

@@ -23,7 +23,6 @@ static const struct recipe recipe = {.optimiser = "adam",
 /* The mean of the squares of what several layers make of `rows` rows. */
 static struct graph *network(int64_t rows, int ranks, int64_t unit_bytes)
 {
-    struct error err = {0};
     struct fill uniform = {.kind = FILL_UNIFORM, .a = -0.5, .b = 0.5};
     struct train_options options = {.ranks = ranks, .unit_bytes = unit_bytes};
     struct graph *g = graph_new("layers");
@@ -39,8 +38,7 @@ static struct graph *network(int64_t rows, int ranks, int64_t unit_bytes)
     struct attr whole = attr_int("keepdims", 0);
     int squares = make_mul(g, x, x);
     graph_output(g, graph_node(g, op_reduce_mean.name, "loss", INPUTS(squares), ATTRS(whole)));
-    if (train_step(g, &recipe, &options, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(train_step, g, &recipe, &options);
     return g;
 }
 
@@ -129,16 +127,14 @@ static struct comm alike_comm(struct alike *self, int ranks)
 /* Ranks that have the same samples learn what one alone would; the loss is their mean. */
 TEST(equal_ranks_learn_what_one_does)
 {
-    struct error err = {0};
     struct alike self = {.plan_count = 0};
     struct comm comm = alike_comm(&self, RANKS);
     struct exe *one, *many;
     struct exe_options options = {.threads = 1, .no_tune = true};
     struct graph *alone = network(ROWS, 1, 0), *g = network(ROWS, RANKS, 4096);
-    assert_int_equal(exe_new(alone, &options, &one, &err), STATUS_OK);
+    MUST(exe_new, alone, &options, &one);
     options.comm = &comm;
-    if (exe_new(g, &options, &many, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    MUST(exe_new, g, &options, &many);
     for (int step = 0; step < STEPS; step++) {
         exe_run(one);
         exe_run(many);
@@ -146,7 +142,7 @@ TEST(equal_ranks_learn_what_one_does)
         float expected = *(const float *)exe_output(one, 0);
         assert_true(fabsf(*(const float *)exe_output(many, 0) - expected) < 1e-6f * expected);
     }
-    assert_int_equal(exe_status(many, &err), STATUS_OK);
+    MUST(exe_status, many);
     for (int k = 0; k < LAYERS; k++) {
         char name[32];
         snprintf(name, sizeof(name), "w%d", k);
@@ -164,14 +160,13 @@ TEST(equal_ranks_learn_what_one_does)
  * computes is what is sent. */
 TEST(units_hold_all_gradients)
 {
-    struct error err = {0};
     struct alike self = {.plan_count = 0};
     struct comm comm = alike_comm(&self, RANKS);
     struct exe *exe;
     struct exe_options options = {.threads = 1, .no_tune = true, .comm = &comm};
     int64_t unit = 3 * WIDTH * WIDTH * 4, all = LAYERS * (WIDTH * WIDTH + WIDTH) * 4 + 4;
     struct graph *g = network(ROWS, RANKS, unit);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     int count = exe_exchange_count(exe);
     size_t bytes = 0;
     assert_true(count >= 3);
@@ -197,13 +192,12 @@ TEST(units_hold_all_gradients)
 /* The first units are on their way while the backward pass still computes. */
 TEST(communication_begins_before_the_backward_pass_ends)
 {
-    struct error err = {0};
     struct alike self = {.plan_count = 0};
     struct comm comm = alike_comm(&self, RANKS);
     struct exe *exe;
     struct exe_options options = {.threads = 1, .no_tune = true, .comm = &comm};
     struct graph *g = network(ROWS, RANKS, 2 * WIDTH * WIDTH * 4);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     int last_backward = 0, early = 0, count = exe_exchange_count(exe);
     for (int s = 0; s < exe_step_count(exe); s++)
         if (exe_step_at(exe, s).node->phase == PHASE_BACKWARD)
@@ -221,19 +215,17 @@ TEST(communication_begins_before_the_backward_pass_ends)
 
 TEST(a_failure_between_ranks_is_the_run_s)
 {
-    struct error err = {0};
     struct alike self = {.plan_count = 0};
     struct comm comm = alike_comm(&self, RANKS);
     struct exe *exe;
     struct exe_options options = {.threads = 1, .no_tune = true, .comm = &comm};
     struct graph *g = network(ROWS, RANKS, 0);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_OK);
+    MUST(exe_new, g, &options, &exe);
     exe_run(exe);
-    assert_int_equal(exe_status(exe, &err), STATUS_OK);
+    MUST(exe_status, exe);
     self.fails = true;
     exe_run(exe);
-    assert_int_equal(exe_status(exe, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "rank 1 was killed"));
+    FAILS(STATUS_FAILED, "rank 1 was killed", exe_status, exe);
     exe_free(exe);
     graph_free(g);
 }
@@ -247,8 +239,7 @@ TEST(a_graph_for_ranks_needs_as_many)
     struct exe *exe;
     struct exe_options options = {.threads = 1, .no_tune = true};
     struct graph *g = network(ROWS, RANKS, 0);
-    assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_FAILED);
-    assert_non_null(strstr(err.message, "between 3 ranks"));
+    FAILS(STATUS_FAILED, "between 3 ranks", exe_new, g, &options, &exe);
     options.comm = &comm;
     assert_int_equal(exe_new(g, &options, &exe, &err), STATUS_FAILED);
     graph_free(g);

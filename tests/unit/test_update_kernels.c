@@ -38,12 +38,11 @@ const struct unit_fixture unit_fixture = {.before_all = make_pools, .after_all =
 static struct kernel_case *results_of(const struct graph *g, const struct kernel *kernel,
                                       struct pool *pool)
 {
-    struct error err = {0};
     struct kernel_setup setup = {
         .graph = g, .kernel = kernel, .plan = PLAN_PLAIN, .at_run_time = true, .pool = pool};
     struct kernel_case *c;
-    assert_int_equal(kernel_case_new(&setup, &c, &err), STATUS_OK);
-    assert_int_equal(kernel_case_run(c, 0, &err), STATUS_OK);
+    MUST(kernel_case_new, &setup, &c);
+    MUST(kernel_case_run, c, 0);
     return c;
 }
 

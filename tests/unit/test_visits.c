@@ -31,12 +31,12 @@ TEST(shares_sum_up)
 {
     for (int rounds = 2; rounds <= 7; rounds++) {
         struct protocol p = whole(rounds);
-        int64_t least = 0, most = 0;
+        int64_t least = 0, limit = 0;
         double seconds = 0, cap = 0;
         for (int r = 0; r < rounds; r++) {
             struct protocol v = visit_protocol(&p, r, r > 0);
             least += v.samples_min;
-            most += v.samples_max;
+            limit += v.samples_max;
             seconds += v.seconds_min;
             cap += v.seconds_max;
             assert_true(v.samples_min >= 6 && v.samples_min <= v.samples_max);
@@ -45,7 +45,7 @@ TEST(shares_sum_up)
             assert_true(v.samples_floor >= 2 && v.samples_floor * rounds >= 6);
         }
         assert_int_equal(least, rounds * 6 > 20 ? rounds * 6 : 20);
-        assert_int_equal(most, 100);
+        assert_int_equal(limit, 100);
         assert_close(seconds, 0.3, 1e-12);
         assert_close(cap, 6, 1e-12);
     }
@@ -121,8 +121,7 @@ static void join_some(struct made *m, int count)
                             .samples = m->samples,
                             .sample_count = count * EACH,
                             .stop_reason = "enough"};
-    struct error err;
-    assert_int_equal(visits_join(&visits, &m->arena, &m->out, &m->spread, &err), STATUS_OK);
+    MUST(visits_join, &visits, &m->arena, &m->out, &m->spread);
 }
 
 static void join(struct made *m)
@@ -224,8 +223,7 @@ TEST(a_failed_visit_does_not_count)
                             .samples = m.samples,
                             .sample_count = 2 * EACH,
                             .stop_reason = "enough"};
-    struct error err;
-    assert_int_equal(visits_join(&visits, &m.arena, &m.out, &m.spread, &err), STATUS_OK);
+    MUST(visits_join, &visits, &m.arena, &m.out, &m.spread);
     assert_true(m.out.valid);
     assert_close(m.out.median_s, 0.001, 1e-9);
     assert_int_equal(visits_apart(m.visits, 3), 1);
@@ -264,8 +262,7 @@ static void join_placed(struct made *m, const struct placement *usual)
                             .sample_count = VISITS * EACH,
                             .stop_reason = "enough",
                             .usual = usual};
-    struct error err;
-    assert_int_equal(visits_join(&visits, &m->arena, &m->out, &m->spread, &err), STATUS_OK);
+    MUST(visits_join, &visits, &m->arena, &m->out, &m->spread);
 }
 
 /* On a virtual machine whose CPUs move, din took 2.5 times as long for seconds, and one run in two
@@ -302,11 +299,10 @@ TEST(the_usual_placement_is_the_faster_of_those_often_seen)
 {
     static const struct placement kinds[] = {{0.2e-6, 230e9}, {0.64e-6, 232e9}, {0.09e-6, 117e9}};
     struct placement readings[20], usual;
-    struct error err;
     char how[160];
     for (int k = 0; k < 20; k++) /* 8 near, 8 far, 4 on one core */
         readings[k] = kinds[k % 5 == 4 ? 2 : k % 2];
-    assert_int_equal(placement_usual(readings, 20, &usual, &err), STATUS_OK);
+    MUST(placement_usual, readings, 20, &usual);
     assert_close(usual.hand_over_s, 0.2e-6, 1e-9);
     assert_close(usual.multiply_add, 231e9, 2e9);
     assert_false(placement_differs(&kinds[0], &usual, how, sizeof(how)));
@@ -315,14 +311,14 @@ TEST(the_usual_placement_is_the_faster_of_those_often_seen)
     assert_non_null(strstr(how, "shared their cores"));
     for (int k = 0; k < 20; k++) /* far nearly always: then that is how this machine is */
         readings[k] = kinds[k == 7 ? 0 : 1];
-    assert_int_equal(placement_usual(readings, 20, &usual, &err), STATUS_OK);
+    MUST(placement_usual, readings, 20, &usual);
     assert_false(placement_differs(&kinds[1], &usual, how, sizeof(how)));
-    assert_int_equal(placement_usual(readings, 3, &usual, &err), STATUS_OK); /* too few */
+    MUST(placement_usual, readings, 3, &usual); /* too few */
     assert_false(placement_differs(&kinds[2], &usual, how, sizeof(how)));
     struct placement one_thread = {NAN, 110e9}, none = {NAN, NAN};
     for (int k = 0; k < 20; k++)
         readings[k] = one_thread;
-    assert_int_equal(placement_usual(readings, 20, &usual, &err), STATUS_OK);
+    MUST(placement_usual, readings, 20, &usual);
     assert_false(placement_differs(&one_thread, &usual, how, sizeof(how)));
     one_thread.multiply_add = 60e9; /* the other half of the core is somebody else's */
     assert_true(placement_differs(&one_thread, &usual, how, sizeof(how)));

@@ -28,23 +28,17 @@ int place_close(void **state)
     return 0;
 }
 
-void must(const struct place *place, enum status status)
-{
-    if (status != STATUS_OK)
-        fail_msg("%s", place->err.message);
-}
-
 void place_begin_run(struct place *place, const struct run_head *head)
 {
-    must(place, store_open(place->db, STORE_WRITE, &place->store, &place->err));
-    must(place, run_begin(place->store, head, &place->run, &place->err));
+    MUST(store_open, place->db, STORE_WRITE, &place->store);
+    MUST(run_begin, place->store, head, &place->run);
 }
 
 struct grid place_view(struct place *place, const char *name, const char *parameter, double value)
 {
     struct grid grid;
     struct query_value values[] = {{parameter, NULL, value}};
-    must(place, query_view(place->store, name, values, 1, &grid, &place->err));
+    MUST(query_view, place->store, name, values, 1, &grid);
     return grid;
 }
 

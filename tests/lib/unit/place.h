@@ -19,8 +19,6 @@ struct place {
 /* Before and after each test. */
 int place_open(void **state);
 int place_close(void **state);
-/* The test fails with the place's error unless status is OK. */
-void must(const struct place *place, enum status status);
 void place_begin_run(struct place *place, const struct run_head *head);
 /* A view of its database, with one parameter. */
 struct grid place_view(struct place *place, const char *name, const char *parameter, double value);

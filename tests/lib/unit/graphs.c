@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/lib/unit/graphs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/reference/reference.h"
+#include "tests/lib/unit.h"
+
+int count_ops(const struct graph *g, const char *op)
+{
+    int count = 0;
+    for (int n = 0; n < g->node_count; n++)
+        count += strcmp(g->nodes[n].op->name, op) == 0;
+    return count;
+}
+
+struct exe *compiled(const struct graph *g, const struct exe_options *options)
+{
+    struct exe *exe = NULL;
+    MUST(exe_new, g, options, &exe);
+    return exe;
+}
+
+static struct ref_tensor copy_of(const struct graph *g, int v, const void *data)
+{
+    struct ref_tensor copy;
+    MUST(ref_from_data, &copy, g->values[v].dtype, &g->values[v].shape, data);
+    return copy;
+}
+
+double run_error(struct exe *exe, const struct graph *g)
+{
+    struct ref_tensor *given = calloc((size_t)g->input_count + 1, sizeof(*given));
+    struct ref_tensor *expected = calloc((size_t)g->output_count + 1, sizeof(*expected));
+    double worst = 0;
+    assert_true(given && expected);
+    for (int k = 0; k < g->input_count; k++)
+        given[k] = copy_of(g, g->inputs[k], exe_input(exe, k));
+    MUST(reference_run, g, given, expected, exe_pool(exe));
+    exe_run(exe);
+    MUST(exe_status, exe);
+    for (int k = 0; k < g->output_count; k++) {
+        struct ref_tensor got = copy_of(g, g->outputs[k], exe_output(exe, k));
+        double error = ref_rel_error(&got, &expected[k]);
+        worst = error > worst ? error : worst;
+        ref_release(&got);
+        ref_release(&expected[k]);
+    }
+    for (int k = 0; k < g->input_count; k++)
+        ref_release(&given[k]);
+    free(given);
+    free(expected);
+    return worst;
+}

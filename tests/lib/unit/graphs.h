@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For unit tests that compile graphs and look at what became of them. */
+#ifndef TESTS_LIB_UNIT_GRAPHS_H
+#define TESTS_LIB_UNIT_GRAPHS_H
+
+#include "engine/compile/compile.h"
+#include "engine/run/exe.h"
+
+/* How many nodes of an operator a graph has. */
+int count_ops(const struct graph *g, const char *op);
+/* Or the test fails. exe_free it. */
+struct exe *compiled(const struct graph *g, const struct exe_options *options);
+/* Runs it once; the largest error of an output of g, by the reference with the same inputs. */
+double run_error(struct exe *exe, const struct graph *g);
+
+#endif
