@@ -31,34 +31,13 @@ static void each(const struct update_step *s, double gradient, double *weight, d
 
 static const struct update_law law = {.each = each};
 
+#define EACH(shape) WEIGHT(shape) SQUARES(shape)
 static const struct op_case cases[] = {
-    {.name = "one",
-     .inputs = "f32[]{0.01:0.1} i64[]=1 - "
-               "f32[33] f32[33] f32[33]{0.01:1}",
-     .outputs = 2},
-    {.name = "two",
-     .inputs = "f32[]{0.01:0.1} i64[]=3 - "
-               "f32[7,5] f32[7,5] f32[7,5]{0.01:1} "
-               "f32[1031] f32[1031] f32[1031]{0.01:1}",
-     .attrs = "decay=0.1",
-     .outputs = 4},
-    {.name = "scaled",
-     .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "
-               "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]{0.01:1}",
-     .attrs = "decay=0.1",
-     .outputs = 2},
+    UPDATE_CASES(2, "decay=0.1"),
     {.name = "slowing",
-     .inputs = "f32[]{0.01:0.1} i64[]=2 - "
-               "f32[40,9] f32[40,9] f32[40,9]{0.01:1}",
+     .inputs = STEP("2") EACH("[40,9]"),
      .attrs = "rate_decay=0.5 epsilon=0.01",
      .outputs = 2},
-    {.name = "large",
-     .inputs = "f32[]{0.01:0.1} i64[]=7 - "
-               "f32[70000] f32[70000] f32[70000]{0.01:1} "
-               "f32[3] f32[3] f32[3]{0.01:1} "
-               "f32[20000] f32[20000] f32[20000]{0.01:1}",
-     .attrs = "decay=0.1",
-     .outputs = 6},
 };
 
 UPDATE_OP(adagrad, "Adagrad", attrs, 5, 2, cases);

@@ -19,15 +19,14 @@ static void each(const struct update_step *s, double gradient, double *weight, d
 
 static const struct update_law law = {.each = each};
 
+#define EACH(shape) WEIGHT(shape) SLOT(shape) SQUARES(shape)
 static const struct op_case cases[] = {
-    ADAM_CASES,
+    UPDATE_CASES(3, "decay=0.1"),
     {.name = "no_step",
-     .inputs = "f32[]{0.01:0.1} i64[]=0 - "
-               "f32[33] f32[33] f32[33]{0.01:1} f32[33]{0.01:1}",
+     .inputs = STEP("0") WEIGHT("[33]") SQUARES("[33]") SQUARES("[33]"),
      .outputs = 3},
     {.name = "uncorrected",
-     .inputs = "f32[]{0.01:0.1} i64[]=2 - "
-               "f32[40,9] f32[40,9] f32[40,9] f32[40,9]{0.01:1}",
+     .inputs = STEP("2") EACH("[40,9]"),
      .attrs = "corrected=0 beta1=0.8 beta2=0.99 epsilon=0.001",
      .outputs = 3},
 };

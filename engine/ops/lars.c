@@ -30,34 +30,13 @@ static void each(const struct update_step *s, double gradient, double *weight, d
 
 static const struct update_law law = {.each = each, .direction = direction, .trust = lars_trust};
 
+#define EACH(shape) WEIGHT(shape) SLOT(shape)
 static const struct op_case cases[] = {
-    {.name = "one",
-     .inputs = "f32[]{0.01:0.1} i64[]=1 - "
-               "f32[33] f32[33] f32[33]",
-     .outputs = 2},
-    {.name = "two",
-     .inputs = "f32[]{0.01:0.1} i64[]=3 - "
-               "f32[7,5] f32[7,5] f32[7,5] "
-               "f32[1031] f32[1031] f32[1031]",
-     .attrs = "decay=0.1 coefficient=0.02",
-     .outputs = 4},
-    {.name = "scaled",
-     .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "
-               "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]",
-     .attrs = "decay=0.1 coefficient=0.02",
-     .outputs = 2},
+    UPDATE_CASES(2, "decay=0.1 coefficient=0.02"),
     {.name = "epsilon",
-     .inputs = "f32[]{0.01:0.1} i64[]=2 - "
-               "f32[40,9] f32[40,9] f32[40,9]",
+     .inputs = STEP("2") EACH("[40,9]"),
      .attrs = "decay=0.01 coefficient=1.0 epsilon=0.5",
      .outputs = 2},
-    {.name = "large",
-     .inputs = "f32[]{0.01:0.1} i64[]=7 - "
-               "f32[70000] f32[70000] f32[70000] "
-               "f32[3] f32[3] f32[3] "
-               "f32[20000] f32[20000] f32[20000]",
-     .attrs = "decay=0.1 coefficient=0.02",
-     .outputs = 6},
 };
 
 UPDATE_OP(lars, "Lars", attrs, 8, 0, cases);

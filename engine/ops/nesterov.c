@@ -20,6 +20,10 @@ static void each(const struct update_step *s, double gradient, double *weight, d
 
 static const struct update_law law = {.each = each};
 
-static const struct op_case cases[] = {MOMENTUM_CASES};
+#define EACH(shape) WEIGHT(shape) SLOT(shape)
+static const struct op_case cases[] = {
+    UPDATE_CASES(2, "decay=0.1"),
+    {.name = "heavy", .inputs = STEP("2") EACH("[40,9]"), .attrs = "momentum=0.5", .outputs = 2},
+};
 
 UPDATE_OP(nesterov, "Nesterov", attrs, 6, 0, cases);

@@ -17,33 +17,10 @@ static void each(const struct update_step *s, double gradient, double *weight, d
 
 static const struct update_law law = {.each = each};
 
+#define EACH(shape) WEIGHT(shape)
 static const struct op_case cases[] = {
-    {.name = "no_step",
-     .inputs = "f32[]{0.01:0.1} i64[]=0 - "
-               "f32[33] f32[33]",
-     .outputs = 1},
-    {.name = "one",
-     .inputs = "f32[]{0.01:0.1} i64[]=1 - "
-               "f32[33] f32[33]",
-     .outputs = 1},
-    {.name = "two",
-     .inputs = "f32[]{0.01:0.1} i64[]=3 - "
-               "f32[7,5] f32[7,5] "
-               "f32[1031] f32[1031]",
-     .attrs = "decay=0.1",
-     .outputs = 2},
-    {.name = "scaled",
-     .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "
-               "f32[3,3,3,2] f32[3,3,3,2]",
-     .attrs = "decay=0.1",
-     .outputs = 1},
-    {.name = "large",
-     .inputs = "f32[]{0.01:0.1} i64[]=7 - "
-               "f32[70000] f32[70000] "
-               "f32[3] f32[3] "
-               "f32[20000] f32[20000]",
-     .attrs = "decay=0.1",
-     .outputs = 3},
+    UPDATE_CASES(1, "decay=0.1"),
+    {.name = "no_step", .inputs = STEP("0") EACH("[33]"), .outputs = 1},
 };
 
 UPDATE_OP(sgd, "Sgd", attrs, 2, 0, cases);

@@ -122,60 +122,28 @@ double lamb_trust(const struct update_step *s, double weight_norm, double direct
 
 /* ---- cases ---- */
 
-/* Of one slot and the parameters decay and momentum. */
-#define MOMENTUM_CASES                                                                             \
-    {.name = "one",                                                                                \
-     .inputs = "f32[]{0.01:0.1} i64[]=1 - "                                                        \
-               "f32[33] f32[33] f32[33]",                                                          \
-     .outputs = 2},                                                                                \
+/* Parts of a case's inputs: a weight of this shape and its gradient; then each slot, of any numbers
+ * or of squares. An optimiser joins them to EACH(shape). */
+#define WEIGHT(shape)  "f32" shape " f32" shape
+#define SLOT(shape)    " f32" shape
+#define SQUARES(shape) " f32" shape "{0.01:1}"
+/* In front of them: the rate, the step's number, and what gradients are multiplied with. */
+#define STEP(number) "f32[]{0.01:0.1} i64[]=" number " - "
+
+/* Cases of every optimiser; `outputs_`: of each weight. */
+#define UPDATE_CASES(outputs_, attrs_)                                                             \
+    {.name = "one", .inputs = STEP("1") EACH("[33]"), .outputs = outputs_},                        \
         {.name = "two",                                                                            \
-         .inputs = "f32[]{0.01:0.1} i64[]=3 - "                                                    \
-                   "f32[7,5] f32[7,5] f32[7,5] "                                                   \
-                   "f32[1031] f32[1031] f32[1031]",                                                \
-         .attrs = "decay=0.1",                                                                     \
-         .outputs = 4},                                                                            \
+         .inputs = STEP("3") EACH("[7,5]") " " EACH("[1031]"),                                     \
+         .attrs = attrs_,                                                                          \
+         .outputs = 2 * (outputs_)},                                                               \
         {.name = "scaled",                                                                         \
-         .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "                                    \
-                   "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]",                                       \
-         .attrs = "decay=0.1",                                                                     \
-         .outputs = 2},                                                                            \
-        {.name = "heavy",                                                                          \
-         .inputs = "f32[]{0.01:0.1} i64[]=2 - "                                                    \
-                   "f32[40,9] f32[40,9] f32[40,9]",                                                \
-         .attrs = "momentum=0.5",                                                                  \
-         .outputs = 2},                                                                            \
+         .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} " EACH("[3,3,3,2]"),                 \
+         .attrs = attrs_,                                                                          \
+         .outputs = outputs_},                                                                     \
     {                                                                                              \
-        .name = "large",                                                                           \
-        .inputs = "f32[]{0.01:0.1} i64[]=7 - "                                                     \
-                  "f32[70000] f32[70000] f32[70000] "                                              \
-                  "f32[3] f32[3] f32[3] "                                                          \
-                  "f32[20000] f32[20000] f32[20000]",                                              \
-        .attrs = "decay=0.1", .outputs = 6                                                         \
-    }
-/* Of Adam's two slots. */
-#define ADAM_CASES                                                                                 \
-    {.name = "one",                                                                                \
-     .inputs = "f32[]{0.01:0.1} i64[]=1 - "                                                        \
-               "f32[33] f32[33] f32[33] f32[33]{0.01:1}",                                          \
-     .outputs = 3},                                                                                \
-        {.name = "two",                                                                            \
-         .inputs = "f32[]{0.01:0.1} i64[]=3 - "                                                    \
-                   "f32[7,5] f32[7,5] f32[7,5] f32[7,5]{0.01:1} "                                  \
-                   "f32[1031] f32[1031] f32[1031] f32[1031]{0.01:1}",                              \
-         .attrs = "decay=0.1",                                                                     \
-         .outputs = 6},                                                                            \
-        {.name = "scaled",                                                                         \
-         .inputs = "f32[]{0.01:0.1} i64[]=1000 f32[]{0.1:0.9} "                                    \
-                   "f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2] f32[3,3,3,2]{0.01:1}",                  \
-         .attrs = "decay=0.1",                                                                     \
-         .outputs = 3},                                                                            \
-    {                                                                                              \
-        .name = "large",                                                                           \
-        .inputs = "f32[]{0.01:0.1} i64[]=7 - "                                                     \
-                  "f32[70000] f32[70000] f32[70000] f32[70000]{0.01:1} "                           \
-                  "f32[3] f32[3] f32[3] f32[3]{0.01:1} "                                           \
-                  "f32[20000] f32[20000] f32[20000] f32[20000]{0.01:1}",                           \
-        .attrs = "decay=0.1", .outputs = 9                                                         \
+        .name = "large", .inputs = STEP("7") EACH("[70000]") " " EACH("[3]") " " EACH("[20000]"),  \
+        .attrs = attrs_, .outputs = 3 * (outputs_)                                                 \
     }
 
 #endif
