@@ -49,7 +49,7 @@ extern const struct quality quality_share; /* answers that say themselves how ma
 struct training {
     /* Adds inputs, targets, network and loss. The loss, the mean over the batch, is the first
      * output; what the quality is judged by follows it. g->training says whether it learns, or is
-     * judged by held-out samples. */
+     * judged by held-out samples. NULL: struct workload's .build does it where config->loss. */
     void (*build)(struct graph *g, const struct workload_config *config);
     const struct recipe *recipe;
     /* Made-up samples with something to be learnt: what they follow is said in .lesson. */

@@ -147,7 +147,8 @@ static enum status build(char *spec, int64_t batch, enum precision precision, en
         return unknown_workload(spec, err);
     if (form != FORM_INFERENCE && !w->training)
         return UNSUPPORTED(err, "%s is not trained: it has no loss", w->name);
-    struct workload_config config = {.batch = batch ? batch : w->batch, .params = w->params};
+    struct workload_config config = {
+        .batch = batch ? batch : w->batch, .loss = form != FORM_INFERENCE, .params = w->params};
     if (workload_builds_in(w, precision))
         config.precision = precision;
     for (int k = 0; w->params && w->params[k].name; k++)
@@ -160,7 +161,7 @@ static enum status build(char *spec, int64_t batch, enum precision precision, en
     if (!g)
         return FAIL_NO_MEMORY(err);
     g->training = form == FORM_LEARNS;
-    if (form != FORM_INFERENCE)
+    if (config.loss && w->training->build)
         w->training->build(g, &config);
     else
         w->build(g, &config);
@@ -209,7 +210,7 @@ static enum status open_loss(const char *spec, int64_t batch, enum form form, st
 {
     *out = NULL;
     if (workload_is_file(spec))
-        return UNSUPPORTED(err, "%s: a file says nothing of a loss, so it is not trained", spec);
+        return UNSUPPORTED(err, "%s: a model file holds no loss, so it cannot be trained", spec);
     char *copy = strdup(spec);
     if (!copy)
         return FAIL_NO_MEMORY(err);

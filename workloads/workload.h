@@ -26,6 +26,7 @@ struct param {
 struct workload_config {
     int64_t batch;
     enum precision precision; /* f32 or one of the workload's precisions */
+    bool loss;                /* the graph ends in the loss, to be trained or judged by */
     const struct param *params;
     const char *values[PARAM_MAX]; /* in the order of params */
 };

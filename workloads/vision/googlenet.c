@@ -98,22 +98,19 @@ static int network(struct graph *g, const struct workload_config *config)
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    bool bvlc = is_bvlc(config);
     int x = network(g, config);
-    x = bvlc ? softmax(g, x, -1) : x;
-    graph_rename(g, x, bvlc ? "probabilities" : "logits");
+    if (!is_bvlc(config) || config->loss) {
+        classes_end(g, config, x);
+        return;
+    }
+    x = softmax(g, x, -1);
+    graph_rename(g, x, "probabilities");
     graph_output(g, x);
-}
-
-static void build_loss(struct graph *g, const struct workload_config *config)
-{
-    classes_learn(g, network(g, config));
 }
 
 static const struct recipe recipe = CLASSES_RECIPE(0.04);
 
 static const struct training training = {
-    .build = build_loss,
     .recipe = &recipe,
     CLASSES_LESSON,
     .tiny = "image=32,classes=4",

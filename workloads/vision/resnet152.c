@@ -8,18 +8,12 @@ static const int blocks[] = {3, 8, 36, 3};
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    classes_answer(g, resnet_classifier(g, config, blocks));
-}
-
-static void build_loss(struct graph *g, const struct workload_config *config)
-{
-    classes_learn(g, resnet_classifier(g, config, blocks));
+    classes_end(g, config, resnet_classifier(g, config, blocks));
 }
 
 static const struct recipe recipe = CLASSES_RECIPE(0.03125);
 
 static const struct training training = {
-    .build = build_loss,
     .recipe = &recipe,
     CLASSES_LESSON,
     .tiny = "image=32,classes=4,thin=8",

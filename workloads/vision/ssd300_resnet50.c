@@ -86,14 +86,7 @@ static void build(struct graph *g, const struct workload_config *config)
 {
     int map[6];
     maps_of(g, config, map);
-    ssd_detect(g, &ssd, map);
-}
-
-static void build_loss(struct graph *g, const struct workload_config *config)
-{
-    int map[6];
-    maps_of(g, config, map);
-    ssd_learn(g, &ssd, map);
+    ssd_end(g, config, &ssd, map);
 }
 
 /* Steps of 32 of COCO's 117266 images: the rate falls after epochs 43 and 54 of 65. */
@@ -111,7 +104,6 @@ static const struct recipe recipe = {
 };
 
 static const struct training training = {
-    .build = build_loss,
     .recipe = &recipe,
     SCENES_LESSON,
     .tiny = "depth=18,thin=8",

@@ -11,20 +11,12 @@ static void build(struct graph *g, const struct workload_config *config)
 {
     int map[DSSD_MAPS];
     dssd_trunk(g, config, map);
-    dssd_detect(g, config, map, names);
-}
-
-static void build_loss(struct graph *g, const struct workload_config *config)
-{
-    int map[DSSD_MAPS];
-    dssd_trunk(g, config, map);
-    dssd_learn(g, config, map, names);
+    dssd_end(g, config, map, names);
 }
 
 static const struct recipe recipe = SSD_RECIPE(1e-3, 40000, 20000);
 
 static const struct training training = {
-    .build = build_loss,
     .recipe = &recipe,
     SCENES_LESSON,
     .tiny = "thin=16,offsets=centre",

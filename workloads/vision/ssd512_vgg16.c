@@ -42,20 +42,12 @@ static void build(struct graph *g, const struct workload_config *config)
 {
     int map[7];
     trunk(g, config, map);
-    ssd_detect(g, &net, map);
-}
-
-static void build_loss(struct graph *g, const struct workload_config *config)
-{
-    int map[7];
-    trunk(g, config, map);
-    ssd_learn(g, &net, map);
+    ssd_end(g, config, &net, map);
 }
 
 static const struct recipe recipe = SSD_RECIPE(1e-3, 120000, 80000, 100000, 120000);
 
 static const struct training training = {
-    .build = build_loss,
     .recipe = &recipe,
     SCENES_LESSON,
     .tiny = "thin=16",

@@ -26,18 +26,12 @@ static int network(struct graph *g, const struct workload_config *config)
 
 static void build(struct graph *g, const struct workload_config *config)
 {
-    classes_answer(g, network(g, config));
-}
-
-static void build_loss(struct graph *g, const struct workload_config *config)
-{
-    classes_learn(g, network(g, config));
+    classes_end(g, config, network(g, config));
 }
 
 static const struct recipe recipe = CLASSES_RECIPE(0.02);
 
 static const struct training training = {
-    .build = build_loss,
     .recipe = &recipe,
     CLASSES_LESSON,
     .tiny = "image=32,classes=4,hidden=64,thin=4",

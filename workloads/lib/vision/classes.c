@@ -11,20 +11,14 @@ enum { CHANNELS_MAX = 4 };
 
 static const double full_turn = 6.283185307179586;
 
-void classes_answer(struct graph *g, int logits)
+void classes_end(struct graph *g, const struct workload_config *config, int logits)
 {
     graph_rename(g, logits, "logits");
-    graph_output(g, logits);
-}
-
-void classes_learn(struct graph *g, int logits)
-{
-    if (g->failed)
-        return;
-    graph_rename(g, logits, "logits");
-    struct fill classes = {.kind = FILL_INDEX, .a = 0, .b = (double)dim_of(g, logits, 1)};
-    int label = graph_input(g, "label", DTYPE_I64, shape_of(dim_of(g, logits, 0)), classes);
-    graph_output(g, cross_entropy(g, logits, label, 0, COUNT_ALL));
+    if (config->loss && !g->failed) {
+        struct fill classes = {.kind = FILL_INDEX, .a = 0, .b = (double)dim_of(g, logits, 1)};
+        int label = graph_input(g, "label", DTYPE_I64, shape_of(dim_of(g, logits, 0)), classes);
+        graph_output(g, cross_entropy(g, logits, label, 0, COUNT_ALL));
+    }
     graph_output(g, logits);
 }
 

@@ -29,10 +29,9 @@
         .source = "AI Matrix nvcnn.py",                                                            \
     }
 
-/* Logits [N, C] are the output. */
-void classes_answer(struct graph *g, int logits);
-/* The loss of logits [N, C] of the input "image", and what is judged: the outputs. */
-void classes_learn(struct graph *g, int logits);
+/* The end of a classifier: logits [N, C] are the output; before them, where config->loss, the loss
+ * by the input "label". */
+void classes_end(struct graph *g, const struct workload_config *config, int logits);
 void classes_fill(const struct batch *batch);
 
 #endif

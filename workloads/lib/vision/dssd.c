@@ -61,32 +61,15 @@ void dssd_trunk(struct graph *g, const struct workload_config *config, int maps[
     maps[5] = residual(g, maps[4], "res9", 3, 1, thin);
 }
 
-/* A prediction module on each map. */
-static struct ssd predict(struct graph *g, const struct workload_config *config,
-                          const int maps[DSSD_MAPS], const char *const names[DSSD_MAPS],
-                          int heads[DSSD_MAPS])
+void dssd_end(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
+              const char *const names[DSSD_MAPS])
 {
+    int heads[DSSD_MAPS];
     struct ssd net = ssd;
     ssd_set_offsets(&net, config);
     for (int k = 0; k < DSSD_MAPS; k++) {
         net.map[k].name = name_of(g, "head_%s", names[k]);
         heads[k] = residual(g, maps[k], net.map[k].name, 1, 1, config_int(config, "thin"));
     }
-    return net;
-}
-
-void dssd_detect(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
-                 const char *const names[DSSD_MAPS])
-{
-    int heads[DSSD_MAPS];
-    struct ssd net = predict(g, config, maps, names, heads);
-    ssd_detect(g, &net, heads);
-}
-
-void dssd_learn(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
-                const char *const names[DSSD_MAPS])
-{
-    int heads[DSSD_MAPS];
-    struct ssd net = predict(g, config, maps, names, heads);
-    ssd_learn(g, &net, heads);
+    ssd_end(g, config, &net, heads);
 }

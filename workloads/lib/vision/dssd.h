@@ -16,10 +16,8 @@ void dssd_trunk(struct graph *g, const struct workload_config *config, int maps[
 /* Convolution, batch norm, ReLU. */
 int dssd_conv(struct graph *g, int x, const struct conv2d *c);
 /* A prediction module on each map, then heads, priors (parameters ssd_offsets) and detection
- * output, or the loss. names are those of the maps: "5c" gives head_5c. */
-void dssd_detect(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
-                 const char *const names[DSSD_MAPS]);
-void dssd_learn(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
-                const char *const names[DSSD_MAPS]);
+ * output or loss (ssd_end). names are those of the maps: "5c" gives head_5c. */
+void dssd_end(struct graph *g, const struct workload_config *config, const int maps[DSSD_MAPS],
+              const char *const names[DSSD_MAPS]);
 
 #endif

@@ -161,15 +161,10 @@ static void detect(struct graph *g, const struct ssd *net, const struct said *sa
     graph_output(g, found[1]);
 }
 
-void ssd_detect(struct graph *g, const struct ssd *net, const int *features)
-{
-    struct said said = say(g, net, features);
-    detect(g, net, &said);
-}
-
 /* ---- training ---- */
 
-void ssd_learn(struct graph *g, const struct ssd *net, const int *features)
+/* The answer of the heads, which follow `objects` in the graph. */
+static struct said learn(struct graph *g, const struct ssd *net, const int *features)
 {
     int64_t n = shape_at(g, features[0])->dim[0];
     int objects = scenes_objects(g, n, net->classes), target[2];
@@ -186,6 +181,13 @@ void ssd_learn(struct graph *g, const struct ssd *net, const int *features)
     int loss = binary(g, "Div", add(g, class, place), matched);
     graph_rename(g, loss, "loss");
     graph_output(g, loss);
+    return said;
+}
+
+void ssd_end(struct graph *g, const struct workload_config *config, const struct ssd *net,
+             const int *features)
+{
+    struct said said = config->loss ? learn(g, net, features) : say(g, net, features);
     if (!g->training)
         detect(g, net, &said);
 }

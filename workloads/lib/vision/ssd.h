@@ -36,8 +36,6 @@ struct ssd {
 extern const struct param ssd_offsets[];
 void ssd_set_offsets(struct ssd *net, const struct workload_config *config);
 
-/* From the maps' feature values to the outputs "detections" [N, 200, 7] and "detection_count". */
-void ssd_detect(struct graph *g, const struct ssd *net, const int *features);
 /* Momentum as in Caffe's scripts: the rate falls to a tenth at each of the steps. */
 #define SSD_RECIPE(rate_, steps_, ...)                                                             \
     {                                                                                              \
@@ -51,10 +49,12 @@ void ssd_detect(struct graph *g, const struct ssd *net, const int *features);
         .source = "Liu et al., ECCV 2016; AI Matrix SSD_VGG16_Caffe",                              \
     }
 
-/* To the loss, with the input "objects" (workloads/lib/vision/scenes.h): the softmax's
- * cross-entropy of positive priors and of three times as many negative ones, and smooth L1 of
- * offsets, by the number of positive priors. A network that is judged has the outputs of
- * ssd_detect, too. */
-void ssd_learn(struct graph *g, const struct ssd *net, const int *features);
+/* From the maps' feature values to the outputs "detections" [N, 200, 7] and "detection_count".
+ * Where config->loss the loss comes first, with the input "objects"
+ * (workloads/lib/vision/scenes.h): the softmax's cross-entropy of positive priors and of three
+ * times as many negative ones, and smooth L1 of offsets, by the number of positive priors; while it
+ * learns it is the only output. */
+void ssd_end(struct graph *g, const struct workload_config *config, const struct ssd *net,
+             const int *features);
 
 #endif
